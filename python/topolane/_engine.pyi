@@ -1438,7 +1438,6 @@ def make_room(
     running: Sequence[tuple[int, Sequence[int], Sequence[int], float | None, int | None]],
     *,
     movable: Sequence[int] = ...,
-    sharing: Sequence[int] = ...,
     stacked: bool = False,
     budgets: Sequence[int] = ...,
     questions: int | None = None,
@@ -1454,8 +1453,7 @@ def make_room(
     running: (identity, nodes, cables between switches that it owns, cost in node-seconds or None if it may not be disturbed,
     its group or None) of each job on whole nodes. The state, which stays as it is, has all others. movable: the identities
     of jobs that are moved instead of requeued; the policy places them after the request, those with most nodes first.
-    sharing: the identities of jobs that do not keep others off the links that they cross; under a policy that isolates all others
-    do. stacked: whether jobs may share nodes; such a node is free once the last of them has left.
+    stacked: whether jobs may share nodes; such a node is free once the last of them has left.
     budgets: how many jobs of each group may be disturbed at most. questions: how often the policy is asked at most; by
     default the less often, the larger the machine is. eligible: the nodes that the request may use, all by default.
     min_bandwidth: the least share of full bandwidth that it accepts on links of its own, all of it by default.

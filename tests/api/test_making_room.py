@@ -65,6 +65,15 @@ def test_movable_jobs_move() -> None:
     assert sorted(plan.decision.nodes) == [0, 1, 2, 3]
 
 
+def test_jobs_may_share_nodes() -> None:
+    """Jobs 1 and 2 share a node: it is free when both have left. Without `stacked`, no node is held twice."""
+    running = [(1, [0], [], 1.0, None), (2, [0], [], 1.0, None), (3, [1], [], 3.0, None)]
+    plan = make_room(State(MACHINE), "first-fit", 11, running, stacked=True)
+    assert isinstance(plan, RoomPlan) and (plan.requeued, plan.cost, plan.least) == ([1, 2], 2.0, 2.0)
+    with pytest.raises(InputError, match="job 2: node .* is held already"):
+        make_room(State(MACHINE), "first-fit", 11, running)
+
+
 def test_what_must_not_go_stays() -> None:
     """Jobs 1 to 3 hold six nodes; of jobs 2 and 3 only one may go if the budget says so."""
     plan = make_room(full(), "first-fit", 7, RUNNING, budgets=[2])

@@ -12,7 +12,7 @@ use topolane_placement::{
 use crate::decision::Decision;
 use crate::error::bad_input;
 use crate::policy::policy_from;
-use crate::repair::{Laid, laid};
+use crate::repair::laid;
 use crate::state::{State, within_from};
 
 /// Jobs to be requeued or moved, and where the request goes then.
@@ -52,10 +52,10 @@ pub enum Planned {
 type Job = (u64, Vec<u32>, Vec<u32>, Option<f64>, Option<usize>);
 
 /// Room for `nodes` whole nodes by requeueing jobs that run, or moving those that are `movable`, at the least cost. At most
-/// `budgets[group]` jobs of a group are disturbed. The state has all others and stays as it is. Jobs that are `sharing` do not keep
-/// others off the links that they cross. Jobs may share nodes if they are `stacked`: a node is free when the last has left.
+/// `budgets[group]` jobs of a group are disturbed. The state has all others and stays as it is. Jobs may share
+/// nodes if they are `stacked`: a node is free when the last has left.
 #[pyfunction]
-#[pyo3(signature = (state, policy, nodes, running, *, movable=vec![], sharing=vec![], stacked=false, budgets=vec![], questions=None, segment=None, within=None, eligible=None, min_bandwidth=None, id=0, seed=0))]
+#[pyo3(signature = (state, policy, nodes, running, *, movable=vec![], stacked=false, budgets=vec![], questions=None, segment=None, within=None, eligible=None, min_bandwidth=None, id=0, seed=0))]
 #[allow(clippy::too_many_arguments)]
 pub fn make_room(
     py: Python<'_>,
@@ -64,7 +64,6 @@ pub fn make_room(
     nodes: u32,
     running: Vec<Job>,
     movable: Vec<u64>,
-    sharing: Vec<u64>,
     stacked: bool,
     budgets: Vec<u32>,
     questions: Option<u32>,
@@ -99,17 +98,10 @@ pub fn make_room(
     let mut occupancy = state.occupancy.clone();
     let kinds: Vec<(Option<f64>, Option<usize>)> =
         running.iter().map(|(.., cost, group)| (*cost, *group)).collect();
-    let sharing: BTreeSet<u64> = sharing.into_iter().collect();
-    let isolates = policy.traits().isolates;
-    let placed = running.into_iter().map(|(id, nodes, links, ..)| Laid {
-        id,
-        nodes,
-        links,
-        // Nothing but the node itself: so any number of them may share it.
-        share: if stacked { Share::part(0, 0) } else { Share::Whole },
-        isolates: isolates && !sharing.contains(&id),
-    });
-    let jobs = laid(state, &mut occupancy, placed)?;
+    // A share of nothing but the node itself: so any number of jobs may be on one.
+    let share = if stacked { Share::part(0, 0) } else { Share::Whole };
+    let placed = running.into_iter().map(|(id, nodes, links, ..)| (id, nodes, links));
+    let jobs = laid(state, &*policy, &mut occupancy, placed, &share)?;
     let movable: BTreeSet<u64> = movable.into_iter().collect();
     let present: Vec<Present<'_>> = jobs
         .iter()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use topolane_placement::{Movable, Occupancy, Placement, Request, Share, repair as search};
+use topolane_placement::{Movable, Occupancy, Placement, Policy, Request, Share, repair as search};
 
 use crate::decision::{Decision, Refusal};
 use crate::error::bad_input;
@@ -47,11 +47,7 @@ pub fn repair(
     }
     let (policy, raised) = policy_from(policy, seed)?;
     let mut occupancy = state.occupancy.clone();
-    let isolates = policy.traits().isolates;
-    let running = running
-        .into_iter()
-        .map(|(id, nodes, links)| Laid { id, nodes, links, share: Share::Whole, isolates });
-    let jobs = laid(state, &mut occupancy, running)?;
+    let jobs = laid(state, &*policy, &mut occupancy, running, &Share::Whole)?;
     let request = Request::whole_nodes(id, nodes, f64::INFINITY);
     let found = match policy.place(&request, &occupancy) {
         Ok(placement) => Ok((vec![], Arc::new(placement))),
@@ -76,28 +72,18 @@ pub fn repair(
     })
 }
 
-/// One that runs.
-pub struct Laid {
-    pub id: u64,
-    pub nodes: Vec<u32>,
-    /// Cables of its own.
-    pub links: Vec<u32>,
-    /// What it holds of each node.
-    pub share: Share,
-    /// Whether it keeps others off the links that it crosses.
-    pub isolates: bool,
-}
-
-/// Lets those that run hold their nodes and cables.
+/// Lets those that run hold a share of their nodes, and their cables.
 pub fn laid(
     state: &State,
+    policy: &dyn Policy,
     occupancy: &mut Occupancy,
-    running: impl IntoIterator<Item = Laid>,
+    running: impl IntoIterator<Item = (u64, Vec<u32>, Vec<u32>)>,
+    share: &Share,
 ) -> PyResult<Vec<(Request, Arc<Placement>)>> {
     let fabric = Arc::clone(occupancy.fabric());
     let mut identities = BTreeSet::new();
     let mut jobs = Vec::new();
-    for Laid { id, nodes, links, share, isolates } in running {
+    for (id, nodes, links) in running {
         if !identities.insert(id) {
             return Err(bad_input(format!("two of those that run have the identity {id}")));
         }
@@ -110,7 +96,8 @@ pub fn laid(
         }
         let whole = Request::whole_nodes(id, nodes.len() as u32, f64::INFINITY);
         let request = Request { share: share.clone(), ..whole };
-        let placement = Placement::new(&fabric, nodes, share).isolated(isolates);
+        let placement =
+            Placement::new(&fabric, nodes, share.clone()).isolated(policy.traits().isolates);
         let placement = Arc::new(placement.with_links(links, 1.0));
         occupancy.adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);

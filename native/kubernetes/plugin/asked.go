@@ -40,6 +40,7 @@ const (
 	rankNote       = "topolane.io/rank"
 	worldSizeNote  = "topolane.io/size"
 	nodesNote      = "topolane.io/nodes"
+	evictedNote    = "topolane.io/evicted-for"
 	largestGroup   = 1_000_000
 	// Linux does not start a program with a longer environment variable.
 	longestVariable = 128*1024 - 64

@@ -69,6 +69,8 @@ type group struct {
 	awaits map[types.UID]string
 	// isLeaving says that it is preempted: no pod of its joins it any more.
 	isLeaving bool
+	// isSentAway says that it leaves because its pods say so.
+	isSentAway bool
 }
 
 func (g *group) seatOf(pod types.UID) int { return slices.Index(g.seats, pod) }

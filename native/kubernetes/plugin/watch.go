@@ -83,7 +83,23 @@ func (p *plugin) podSeen(object any) {
 			p.seat(g, pod)
 		}
 		g.bound[pod.UID] = true
+		p.sendAway(g, pod)
 	})
+}
+
+// sendAway lets a group leave as if it were preempted while any of its pods says that `topolane k8s apply` evicts them all.
+func (p *plugin) sendAway(g *group, pod *v1.Pod) {
+	isSaid := isSentAway(pod)
+	if isSaid == g.isSentAway || !isSaid && slices.ContainsFunc(p.members(g.key), isSentAway) {
+		return
+	}
+	g.isSentAway = isSaid
+	p.setLeaving(g, isSaid || isPreempted(pod))
+}
+
+// isSentAway says whether a pod has a node that it is to leave for another group.
+func isSentAway(pod *v1.Pod) bool {
+	return pod.Spec.NodeName != "" && pod.Annotations[evictedNote] != ""
 }
 
 // restored is a group as the annotation of one of its pods says; without one, its links are not known.

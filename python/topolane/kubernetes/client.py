@@ -1,7 +1,8 @@
-"""The API server of a cluster, read over HTTP."""
+"""The API server of a cluster, over HTTP."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator
 from typing import Any
 
@@ -25,7 +26,23 @@ class NotFoundError(ClusterError):
 
 
 class ForbiddenError(ClusterError):
-    """The user may not read it."""
+    """The user may not do it."""
+
+
+class ConflictError(ClusterError):
+    """The object has changed, or is another one by now."""
+
+
+class BudgetError(ClusterError):
+    """Not now: a PodDisruptionBudget forbids an eviction, or the server has too much to do."""
+
+
+KINDS: dict[int, type[ClusterError]] = {
+    httpx.codes.NOT_FOUND: NotFoundError,
+    httpx.codes.FORBIDDEN: ForbiddenError,
+    httpx.codes.CONFLICT: ConflictError,
+    httpx.codes.TOO_MANY_REQUESTS: BudgetError,
+}
 
 
 class _Authorization(httpx.Auth):
@@ -64,21 +81,40 @@ class Cluster:
 
     def get(self, path: str, **parameters: str | int) -> dict[str, Any]:
         """The object, or the page of a list, at a path."""
+        return self._call("GET", path, parameters)
+
+    def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Makes an object, or a subresource such as an eviction."""
+        return self._call("POST", path, {}, body)
+
+    def patch(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
+        """Merges fields into an object: null takes one away, a list is replaced."""
+        return self._call("PATCH", path, {}, body, "application/merge-patch+json")
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        parameters: dict[str, str | int],
+        body: dict[str, Any] | None = None,
+        kind: str = "application/json",
+    ) -> dict[str, Any]:
+        headers = {"Accept": "application/json"} | ({} if body is None else {"Content-Type": kind})
+        content = None if body is None else json.dumps(body).encode()
         try:
-            answer = self._http.get(path, params=parameters, headers={"Accept": "application/json"})
+            answer = self._http.request(method, path, params=parameters, headers=headers, content=content)
         except httpx.HTTPError as error:
             raise ClusterError(f"the API server at {self.server} does not answer: {error}") from error
         try:
             said = answer.json()
         except ValueError:
             said = None
-        if answer.status_code == httpx.codes.NOT_FOUND:
+        if method == "GET" and answer.status_code == httpx.codes.NOT_FOUND:
             raise NotFoundError(f"the API server at {self.server} has no {path}")
         if answer.is_error or not isinstance(said, dict):
             why = said.get("message") if isinstance(said, dict) else None
-            kind = ForbiddenError if answer.status_code == httpx.codes.FORBIDDEN else ClusterError
-            raise kind(
-                f"the API server at {self.server} refuses GET {path}: {why or f'HTTP {answer.status_code}'}"
+            raise KINDS.get(answer.status_code, ClusterError)(
+                f"the API server at {self.server} refuses {method} {path}: {why or f'HTTP {answer.status_code}'}"
             )
         return said
 

@@ -54,11 +54,12 @@ def explain(look: Inspection, name: str) -> Explanation:
     """Explains the group NAMESPACE/NAME. Raises InputError if there is none."""
     group = look.groups.get(name)
     if group is None:
-        raise InputError(_unknown(look, name))
+        raise InputError(unknown(look, name))
     return _running(look, group) if group.placed else _waiting(look, group)
 
 
-def _unknown(look: Inspection, name: str) -> str:
+def unknown(look: Inspection, name: str) -> str:
+    """Why there is no group of that name."""
     if "/" not in name:
         return f"{shown(name)} is not NAMESPACE/GROUP"
     pods = [pod for pod in look.pods if pod.group == name]

@@ -82,10 +82,11 @@ def _tolerates(toleration: Json, taint: Json) -> bool:
 def _meets(term: Json, labels: Mapping[str, str], name: str) -> bool:
     rows = [(labels, one) for one in term.get("matchExpressions") or []]
     rows += [({"metadata.name": name}, one) for one in term.get("matchFields") or []]
-    return bool(rows) and all(_holds(one, said) for said, one in rows)
+    return bool(rows) and all(holds(one, said) for said, one in rows)
 
 
-def _holds(expression: Json, labels: Mapping[str, str]) -> bool:
+def holds(expression: Json, labels: Mapping[str, str]) -> bool:
+    """Whether a requirement of a selector holds for these labels."""
     value, values = labels.get(str(expression.get("key"))), expression.get("values") or []
     operator: Any = expression.get("operator")
     if operator in ("Exists", "DoesNotExist"):

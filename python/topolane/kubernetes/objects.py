@@ -123,6 +123,11 @@ class Pod:
     refused: float | None
     """Since when it says that it cannot be placed."""
     spec: Json
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    owner: Json | None = None
+    """The controller that makes it anew when it is gone."""
+    is_ending: bool = False
+    """Whether it is being deleted."""
 
     @staticmethod
     def of(item: Json) -> Pod:
@@ -157,7 +162,21 @@ class Pod:
             why=str(scheduled.get("message") or ""),
             refused=when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "False" else None,
             spec=spec,
+            labels=labels,
+            owner=_controller(meta),
+            is_ending=meta.get("deletionTimestamp") is not None,
         )
+
+    @property
+    def priority(self) -> int:
+        """Its priority."""
+        found = self.spec.get("priority")
+        return found if isinstance(found, int) else 0
+
+    @property
+    def path(self) -> str:
+        """Where the API server has it."""
+        return f"/api/v1/namespaces/{self.namespace}/pods/{self.name}"
 
     @property
     def is_alive(self) -> bool:

@@ -1,0 +1,173 @@
+"""`topolane k8s plan` and `topolane k8s apply`: room for a waiting group of pods by evicting others."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from topolane import files, texts
+from topolane.cli.common import json_option, print_json
+from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from topolane._engine import Machine
+    from topolane.kubernetes.room_plan import RoomPlan
+
+
+@click.command()
+@click.option("--room-for", metavar="NAMESPACE/GROUP", required=True, help="The waiting group.")
+@click.option(
+    "--untouchable",
+    multiple=True,
+    metavar="KIND=NAME",
+    help="Pods that must stay: namespace=NAME, priorityclass=NAME or group=NAMESPACE/NAME; as often as wanted.",
+)
+@click.option(
+    "--any-priority", is_flag=True, help="Evict also what has a higher priority than the waiting group."
+)
+@click.option("--without-controller", is_flag=True, help="Evict also pods that no controller makes anew.")
+@click.option("--out", metavar="FILE", help="Also write the plan into this file.")
+@cluster_options
+@machine_options
+@json_option
+def plan(
+    room_for: str,
+    untouchable: tuple[str, ...],
+    any_priority: bool,
+    without_controller: bool,
+    out: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    machine: str | None,
+    labels: str | None,
+    config: str | None,
+    as_json: bool,
+) -> None:
+    """Plan which groups and single pods to evict so that a waiting group starts, at the least cost.
+
+    Nothing is changed. The group's own policy is asked what it would do once some pods are gone. A group goes whole, and loses its
+    work since it started. Pods stay that disruption budgets protect, that have a higher priority, that no controller makes anew, and
+    those of DaemonSets and of the system. The exit code is 1 if there is no plan.
+    """
+    with connected(kubeconfig, context) as cluster:
+        from topolane.kubernetes import room_plan
+        from topolane.kubernetes.budgets import budgets
+        from topolane.kubernetes.inspection import Where, inspect
+        from topolane.live.room_files import NoPlanError
+
+        kept = room_plan.Untouchable.of(untouchable, any_priority, without_controller)
+        if out is not None:
+            files.check(out)
+        look = inspect(cluster, Where(config, machine, keys(labels)))
+        try:
+            found = room_plan.make_plan(look, budgets(cluster), room_for, kept)
+        except NoPlanError as none:
+            click.echo(texts.printable(texts.sentence(f"{none}.")), err=True)
+            sys.exit(1)
+    if out is not None:
+        files.write(out, room_plan.text_of(found))
+    if as_json:
+        print_json(dataclasses.asdict(found))
+    else:
+        _print(found, out, look.machine)
+
+
+@click.command()
+@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--timeout",
+    type=click.FloatRange(1, 86400),
+    default=600.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait until the group has its nodes.",
+)
+@click.option(
+    "--undo", is_flag=True, help="Give up a plan that was begun: open its nodes, evict nothing more."
+)
+@cluster_options
+@machine_options
+def apply(
+    plan_file: Path,
+    timeout: float,
+    undo: bool,
+    kubeconfig: str | None,
+    context: str | None,
+    machine: str | None,
+    labels: str | None,
+    config: str | None,
+) -> None:
+    """Carry out a plan of `topolane k8s plan --out`: evict its pods, and keep the nodes of the plan until the waiting group has them.
+
+    If the plan is no longer true, nothing is changed. A taint keeps the nodes for the waiting group. Each step is first written to
+    PLAN.journal. After a crash, run the command again: it goes on, and evicts no pod twice. The exit code is 1 if the plan is no longer
+    true or the group has not started in time; the nodes are open again then.
+    """
+    with connected(kubeconfig, context) as cluster:
+        from topolane.kubernetes import room_apply
+        from topolane.kubernetes.inspection import Where
+        from topolane.live.room_files import NotAppliedError
+
+        def tell(sentence: str) -> None:
+            click.echo(texts.printable(sentence))
+            sys.stdout.flush()
+
+        where = Where(config, machine, keys(labels))
+        try:
+            room_apply.apply(plan_file, cluster, where, seconds=timeout, undo=undo, tell=tell)
+        except NotAppliedError as why:
+            click.echo(texts.printable(texts.sentence(f"{why}.")), err=True)
+            sys.exit(1)
+
+
+def _print(found: RoomPlan, out: str | None, machine: Machine | None) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from topolane.units import clock, plural
+
+    click.echo(
+        texts.printable(
+            f"Group {found.group} gets {plural(len(found.nodes), 'node')} under {found.policy}: {_hosts(machine, found.nodes)}."
+        )
+    )
+    if not found.evicted:
+        click.echo("Nothing must be evicted for that: the nodes are free, and so are the links.")
+    else:
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for column in ("evict", "pods", "nodes", "runs since", "node-hours lost"):
+            is_figure = column in ("pods", "node-hours lost")
+            table.add_column(column, justify="right" if is_figure else "left", overflow="fold")
+        for one in found.evicted:
+            name = f"group {one.name}" if one.is_group else f"pod {one.name}"
+            nodes = _hosts(machine, [pod.node for pod in one.pods])
+            cells = (name, str(len(one.pods)), nodes, clock(one.since, found.time), f"{one.node_hours:,.2f}")
+            table.add_row(*map(texts.printable, cells))
+        width = None if sys.stdout.isatty() else 200
+        Console(width=width, highlight=False, markup=False).print(table)
+        click.echo(f"That costs {found.node_hours:,.2f} node-hours in all; {_bound(found)}.")
+    written = "" if out is None else f": `topolane k8s apply {out}` carries the plan out"
+    click.echo(texts.printable(f"Nothing is changed{written}."))
+
+
+def _hosts(machine: Machine | None, names: Iterable[str]) -> str:
+    """Nodes as a hostlist; those that the machine does not have by their names."""
+    kept = sorted(set(names))
+    known = {name: None if machine is None else machine.node_named(name) for name in kept}
+    listed = (
+        [] if machine is None else [machine.hostlist([node for node in known.values() if node is not None])]
+    )
+    return ",".join([*filter(None, listed), *(name for name, node in known.items() if node is None)])
+
+
+def _bound(found: RoomPlan) -> str:
+    if found.node_hours <= found.least_node_hours * (1 + 1e-9) + 1e-6:
+        return "no plan costs less"
+    return f"no plan costs less than {found.least_node_hours:,.2f}"

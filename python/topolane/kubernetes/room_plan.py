@@ -1,0 +1,484 @@
+"""A plan that makes room for a waiting group of pods: which groups and single pods to evict, at the least cost, and where it starts then.
+
+`make_room` asks Topolane's engine (crates/placement/src/making_room) with the policy of the group. Nothing here changes the cluster.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from topolane import texts
+from topolane._engine import Decision, InputError, Machine, NoRoom, State
+from topolane._engine import RoomPlan as Found
+from topolane._engine import make_room as engine_room
+from topolane.kubernetes.budgets import Budget
+from topolane.kubernetes.explain import unknown
+from topolane.kubernetes.fit import fits, held, ignored, may_use
+from topolane.kubernetes.hypothetical import Holder, Hypothetical, Slots, slots
+from topolane.kubernetes.inspection import Group, Inspection
+from topolane.kubernetes.objects import SIZE, Amounts, Node, Pod
+from topolane.kubernetes.status import liveness
+from topolane.live import room_files
+from topolane.live.room_files import NoPlanError
+from topolane.policy import isolates
+from topolane.units import plural
+
+FORMAT = "topolane-kubernetes-room-plan"
+VERSION = 1
+HOUR = 3600.0
+KINDS = ("namespace", "priorityclass", "group")
+"""What `--untouchable` may name."""
+STAYS = {"topolane.io/untouchable": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
+"""Annotations of pods that must stay."""
+SYSTEM = 2_000_000_000
+"""The priority from which on pods are the system's."""
+NOT_MADE_ANEW = {"DaemonSet": "of a DaemonSet", "Node": "of a node itself"}
+"""Controllers whose pods come back to the same node, so that nothing is gained."""
+NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
+"""Of a node, a namespace, a group or a pod."""
+
+
+@dataclasses.dataclass(frozen=True)
+class EvictedPod:
+    """A pod that must go."""
+
+    name: str
+    """NAMESPACE/NAME."""
+    uid: str
+    """Tells it from a later pod of that name."""
+    node: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Evicted:
+    """A group that must go whole, or a single pod. Times in seconds since 1970."""
+
+    name: str
+    """NAMESPACE/NAME of the group or of the pod."""
+    is_group: bool
+    pods: tuple[EvictedPod, ...]
+    since: float
+    """When the last of its pods got its node."""
+    node_hours: float
+    """What it has done since, which is lost."""
+
+
+@dataclasses.dataclass(frozen=True)
+class RoomPlan:
+    """What makes room for a group. Costs in node-hours: the largest share of its node that a pod asks for, times hours."""
+
+    group: str
+    """NAMESPACE/NAME."""
+    pods: tuple[str, ...]
+    """The identities of its pods."""
+    size: int
+    """How many of them must have nodes."""
+    policy: str
+    min_bandwidth: float
+    nodes: tuple[str, ...]
+    """The nodes that the group gets."""
+    beside: tuple[str, ...]
+    """Other nodes that stay closed until it runs: a group that started there could take links that it needs."""
+    evicted: tuple[Evicted, ...]
+    node_hours: float
+    """What the plan costs."""
+    least_node_hours: float
+    """No plan costs less."""
+    time: float
+    """When it was made."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Untouchable:
+    """Which pods the operator wants to stay."""
+
+    named: frozenset[tuple[str, str]] = frozenset()
+    """(kind, name): see `KINDS`."""
+    any_priority: bool = False
+    """Whether what has a higher priority than the waiting group may go too."""
+    without_controller: bool = False
+    """Whether pods may go that no controller makes anew."""
+
+    @classmethod
+    def of(
+        cls, words: Sequence[str], any_priority: bool = False, without_controller: bool = False
+    ) -> Untouchable:
+        """Of words such as `namespace=prod`. Raises InputError."""
+        named = set()
+        for word in words:
+            kind, _, name = word.partition("=")
+            if kind not in KINDS or not name:
+                raise InputError(
+                    f"--untouchable {texts.shown(word)}: it is namespace=NAME, priorityclass=NAME or group=NAMESPACE/NAME"
+                )
+            named.add((kind, name))
+        return cls(frozenset(named), any_priority, without_controller)
+
+    def why(self, pod: Pod, priority: int) -> str | None:
+        """Why a pod must stay if a group of that priority waits, as what follows `a pod`; None if it may go."""
+        kind = str((pod.owner or {}).get("kind"))
+        own = {("namespace", pod.namespace), ("priorityclass", str(pod.spec.get("priorityClassName")))}
+        own |= {("group", pod.group)} if pod.group else set()
+        if pod.priority >= SYSTEM or pod.namespace == "kube-system":
+            return "of the system"
+        if kind in NOT_MADE_ANEW:
+            return NOT_MADE_ANEW[kind]
+        if any(pod.notes.get(key) == value for key, value in STAYS.items()):
+            return "whose annotation says so"
+        if own & self.named:
+            return "named by --untouchable"
+        if pod.owner is None and not self.without_controller:
+            return "without a controller"
+        if not self.any_priority and pod.priority > priority:
+            return "of higher priority"
+        return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Unit:
+    """What goes whole: the pods of a group that have nodes, or a pod that is in none."""
+
+    name: str
+    group: int | None
+    """The number of the group."""
+    pods: tuple[Pod, ...]
+
+    def cost(self, look: Inspection) -> float:
+        """What its eviction costs, node-seconds."""
+        return sum(
+            share_of(pod, look.nodes.get(pod.node)) * max(look.time - (pod.placed or look.time), 0.0)
+            for pod in self.pods
+        )
+
+
+def share_of(pod: Pod, node: Node | None) -> float:
+    """The largest share of a node that a pod asks for, of any resource."""
+    if node is None:
+        return 1.0
+    shares = (
+        amount / node.has[name] for name, amount in pod.asks.items() if name != "pods" and node.has.get(name)
+    )
+    return min(max(shares, default=0.0), 1.0)
+
+
+def units_of(look: Inspection, waiting: str) -> list[Unit]:
+    """All that has nodes besides the waiting group, without pods that are being deleted."""
+    group_of = {pod.uid: name for name, group in look.groups.items() for pod in group.pods}
+    groups: dict[str, list[Pod]] = defaultdict(list)
+    found = []
+    for pod in look.pods:
+        if not pod.holds_node or pod.is_ending:
+            continue
+        if pod.uid in group_of:
+            groups[group_of[pod.uid]].append(pod)
+        else:
+            found.append(Unit(f"{pod.namespace}/{pod.name}", None, (pod,)))
+    groups.pop(waiting, None)
+    return [Unit(name, look.groups[name].number, tuple(pods)) for name, pods in groups.items()] + found
+
+
+def make_plan(
+    look: Inspection, budgets: Sequence[Budget], name: str, untouchable: Untouchable | None = None
+) -> RoomPlan:
+    """The cheapest plan found for the waiting group NAMESPACE/NAME.
+
+    Raises NoPlanError if there is none, InputError for a group that does not wait, and if no scheduler decides.
+    """
+    group, machine = waiting_group(look, name), _machine(look)
+    policy = look.policy(group)[0]
+    present = _Present(look, machine, group, budgets, untouchable or Untouchable())
+    if len(present.eligible) < group.size:
+        raise NoPlanError(
+            f"there is no plan for {name}: it needs {plural(group.size, 'node')}, and may use {len(present.eligible)}{present.stay}"
+        )
+    found, least = present.cheapest(policy)
+    if isinstance(found, NoRoom):
+        raise NoPlanError(f"there is no plan for {name}: {found.reason}{present.stay}")
+    gone = [present.units[number] for number in found.requeued]
+    nodes = sorted(found.decision.nodes)
+    names = [machine.node_name(node) for node in nodes]
+    beside = [machine.node_name(node) for node in _beside(machine, nodes, policy)]
+    plan = RoomPlan(
+        group=name,
+        pods=tuple(pod.uid for pod in group.pods),
+        size=group.size,
+        policy=policy,
+        min_bandwidth=group.share,
+        nodes=tuple(names),
+        beside=tuple(each for each in beside if each in look.nodes),
+        evicted=tuple(_evicted(unit, unit.cost(look)) for unit in gone),
+        node_hours=round(found.cost / HOUR, 6),
+        least_node_hours=round(least / HOUR, 6),
+        time=look.time,
+    )
+    if lost := still_places(look, plan):
+        raise NoPlanError(f"there is no plan for {name}: {lost}")
+    return plan
+
+
+def waiting_group(look: Inspection, name: str) -> Group:
+    """The waiting group of that name. Raises InputError if there is none, or if no plan can be made for such a group."""
+    group = look.groups.get(name)
+    given = f"--room-for {texts.shown(name)}"
+    if group is None:
+        raise InputError(f"{given}: {unknown(look, name)}")
+    why = None
+    if group.placed:
+        why = f"the group does not wait: {len(group.placed)} of its {plural(group.size, 'pod')} have a node"
+    elif len(group.pods) < group.size:
+        why = f"the group has {len(group.pods)} of its {plural(group.size, 'pod')}"
+    elif any(pod.is_gated for pod in group.pods):
+        why = "its pods have scheduling gates, so the scheduler would not start it"
+    elif "=" in group.first.notes.get(SIZE, "") or any(pod.asks != group.first.asks for pod in group.pods):
+        why = "its pods differ; plans are made for groups of pods that are alike"
+    elif left := ignored(group.first):
+        why = f"plans are not made for groups with {left[0]}"
+    if why is not None:
+        raise InputError(f"{given}: {why}")
+    return group
+
+
+def still_places(look: Inspection, plan: RoomPlan) -> str | None:
+    """Why the policy would not place the group on the nodes of the plan once its pods are gone; None if it would.
+
+    The engine is asked as topolane-scheduler asks it, with the slots of these nodes.
+    """
+    group, machine = look.groups[plan.group], _machine(look)
+    gone = {pod.uid for each in plan.evicted for pod in each.pods}
+    left = {each.name for each in plan.evicted if each.is_group}
+    asked = Hypothetical(machine, plan.policy, plan.min_bandwidth)
+    for number, nodes in look.holders.items():
+        if look.names[number] not in left:
+            own = look.allocations.get(number)
+            links, share = (own.links, own.bandwidth_share) if own else ((), 1.0)
+            asked.holders[number] = Holder(tuple(nodes), links, share, number in look.isolated)
+    stay = [pod for pod in look.pods if pod.uid not in gone and not pod.is_ending]
+    there = slots(machine, look.nodes, stay, group.first, plan.size)
+    wanted = {machine.node_named(node): node for node in plan.nodes}
+    free = tuple(count if node in wanted else 0 for node, count in enumerate(there.free))
+    lost = [name for node, name in wanted.items() if node is None or not free[node]]
+    if lost:
+        return f"{lost[0]} has no room for a pod of {plan.group}"
+    answer = asked.decide(group.number, plan.size, Slots(free, there.room))
+    return None if isinstance(answer, Decision) else f"{plan.policy} has no place on the nodes of the plan"
+
+
+def _machine(look: Inspection) -> Machine:
+    """The machine. Raises InputError if it is not known or if no scheduler decides."""
+    alive = liveness(look)
+    if alive.active is False:
+        raise InputError((alive.why or "no scheduler decides").rstrip("."))
+    if look.machine is None:
+        raise InputError("; ".join(one.rstrip(".") for one in look.problems) or "the machine is not known")
+    return look.machine
+
+
+def _beside(machine: Machine, nodes: Sequence[int], policy: str) -> list[int]:
+    """The other nodes of the lowest group that holds some, if the policy keeps others off links of that group."""
+    own = machine.home(list(nodes))
+    if own[0] <= 1 or not isolates(policy):
+        return []
+    others = sorted(set(range(machine.nodes)) - set(nodes))
+    return [node for node in others if machine.home([*nodes, node]) == own]
+
+
+def _evicted(unit: Unit, cost: float) -> Evicted:
+    pods = tuple(EvictedPod(f"{pod.namespace}/{pod.name}", pod.uid, pod.node) for pod in unit.pods)
+    since = max(pod.placed or pod.created for pod in unit.pods)
+    return Evicted(unit.name, unit.group is not None, pods, since, round(cost / HOUR, 6))
+
+
+class _Present:
+    """All that runs, as the engine is told of it. A node is free for the group once all pods have left it that hold what the group
+    lacks there.
+    """
+
+    def __init__(
+        self,
+        look: Inspection,
+        machine: Machine,
+        group: Group,
+        budgets: Sequence[Budget],
+        untouchable: Untouchable,
+    ) -> None:
+        self._group, self._look, self._machine, self._budgets = group, look, machine, budgets
+        self._priority = min(pod.priority for pod in group.pods)
+        self._why: Counter[str] = Counter()
+        self.units: dict[int, Unit] = {}
+        """What may go, by the identity that the engine knows it by."""
+        may_go: list[Unit] = []
+        stay: list[Unit] = []
+        for unit in units_of(look, group.name):
+            reason = self._reason(unit, untouchable)
+            (may_go if reason is None else stay).append(unit)
+            if reason is not None:
+                self._why[reason] += 1
+        base = held(pod for unit in stay for pod in unit.pods)
+        self.eligible = [
+            node for node in range(machine.nodes) if self._may_have(machine.node_name(node), base)
+        ]
+        """The nodes that the group could get if all left that may."""
+        self._lay(may_go, stay, self._in_the_way(may_go, base))
+
+    @property
+    def stay(self) -> str:
+        """What must stay, as the end of a sentence."""
+        if not self._why:
+            return "" if self.units else " (nothing is in its place)"
+        counted = ", ".join(f"{number} {reason}" for reason, number in sorted(self._why.items()))
+        return f" ({sum(self._why.values())} groups and single pods must stay: {counted})"
+
+    def _reason(self, unit: Unit, untouchable: Untouchable) -> str | None:
+        """Why a unit must stay."""
+        for pod in unit.pods:
+            if reason := untouchable.why(pod, self._priority):
+                return reason
+        of_pods = [[budget.name for budget in self._budgets if budget.covers(pod)] for pod in unit.pods]
+        if any(len(names) > 1 for names in of_pods) or len({name for names in of_pods for name in names}) > 1:
+            return "under several disruption budgets"
+        if any(budget.counts(unit.pods) > budget.allowed for budget in self._budgets):
+            return "kept by a disruption budget"
+        return None
+
+    def _may_have(self, name: str, base: dict[str, Amounts]) -> bool:
+        """Whether a node has room for a pod of the group if only what must stay is there."""
+        node, asks = self._look.nodes.get(name), self._group.first.asks
+        if node is None or not node.takes_pods or not may_use(self._group.first, node):
+            return False
+        if fits(asks, node.has, {}, 2) > 1:
+            raise InputError(
+                f"--room-for {self._group.name}: several of its pods fit on {name}; "
+                "plans are made for groups each of whose pods takes a node"
+            )
+        return fits(asks, node.has, base.get(name, {}), 1) == 1
+
+    def _in_the_way(self, may_go: Sequence[Unit], base: dict[str, Amounts]) -> dict[str, set[str]]:
+        """The pods, by identity, that must leave each node."""
+        asks, on = self._group.first.asks, defaultdict(list)
+        for pod in (pod for unit in may_go for pod in unit.pods):
+            on[pod.node].append(pod)
+        found = {}
+        for name in (self._machine.node_name(node) for node in self.eligible):
+            has = self._look.nodes[name].has
+            taken = Counter(base.get(name, {}))
+            for pod in on[name]:
+                taken.update(pod.asks)
+            lacks = [key for key, amount in asks.items() if amount > has.get(key, 0) - taken[key]]
+            found[name] = {pod.uid for pod in on[name] if any(pod.asks.get(key) for key in lacks)}
+        return found
+
+    def _lay(self, may_go: Iterable[Unit], stay: Iterable[Unit], way: dict[str, set[str]]) -> None:
+        look = self._look
+        self.state = State(self._machine)
+        """Links in use by what stays."""
+        self._rows: list[tuple[int, list[int], list[int], float | None, str | None]] = []
+        taken: set[int] = set()
+        singles = max(look.names, default=0) + 1
+        for unit in may_go:
+            named = [self._machine.node_named(pod.node) for pod in unit.pods if self._blocks(pod, way)]
+            nodes = [node for node in named if node is not None]
+            number = singles if unit.group is None else unit.group
+            own = look.allocations.get(number) if unit.group is not None else None
+            links = () if own is None else own.links
+            if not nodes or taken & set(links):
+                # It leaves room for the group, or its links are not known: it stays where it is.
+                if unit.group is not None:
+                    self._overlay(unit.group)
+                continue
+            singles += unit.group is None
+            taken |= set(links)
+            self.units[number] = unit
+            budget = next((each.name for each in self._budgets if each.counts(unit.pods)), None)
+            if unit.group is not None:
+                nodes = sorted(set(look.holders[number]))
+            self._rows.append((number, nodes, list(links), unit.cost(look), budget))
+        for unit in stay:
+            if unit.group is not None:
+                self._overlay(unit.group)
+
+    def _blocks(self, pod: Pod, way: dict[str, set[str]]) -> bool:
+        return pod.uid in way.get(pod.node, ())
+
+    def _overlay(self, number: int) -> None:
+        look = self._look
+        if nodes := look.holders.get(number):
+            own = look.allocations.get(number)
+            links, share = (list(own.links), own.bandwidth_share) if own else ([], 1.0)
+            self.state.overlay(nodes, number in look.isolated, links=links, bandwidth_share=share, id=number)
+
+    def cheapest(self, policy: str) -> tuple[Found | NoRoom, float]:
+        """The engine's plan, and a bound below the cost of any.
+
+        The engine counts what goes under a budget, not pods. So a budget begins with as many as fit at best, and has one less as long
+        as the plan exceeds it. The bound is that of the first plan.
+        """
+        limits = {budget.name: self._most_under(budget) for budget in self._budgets}
+        allowed = {budget.name: budget for budget in self._budgets}
+        least: float | None = None
+        while True:
+            found = self._ask(policy, limits)
+            if isinstance(found, NoRoom):
+                return found, 0.0 if least is None else least
+            least = found.least if least is None else least
+            gone = [pod for number in found.requeued for pod in self.units[number].pods]
+            over = [name for name in limits if allowed[name].counts(gone) > allowed[name].allowed]
+            if not over:
+                return found, least
+            for name in over:
+                limits[name] -= 1
+
+    def _most_under(self, budget: Budget) -> int:
+        """How many of the smallest units a budget lets go."""
+        counts = sorted(count for unit in self.units.values() if (count := budget.counts(unit.pods)))
+        return sum(total <= budget.allowed for total in itertools.accumulate(counts))
+
+    def _ask(self, policy: str, limits: dict[str, int]) -> Found | NoRoom:
+        names = list(limits)
+        rows = [
+            (number, nodes, links, cost, None if budget is None else names.index(budget))
+            for number, nodes, links, cost, budget in self._rows
+        ]
+        return engine_room(
+            self.state,
+            policy,
+            self._group.size,
+            rows,
+            stacked=True,
+            budgets=list(limits.values()),
+            eligible=self.eligible,
+            min_bandwidth=self._group.share,
+            id=self._group.number,
+        )
+
+
+def text_of(plan: RoomPlan) -> str:
+    """The content of a file with the plan."""
+    return room_files.text_of(plan, FORMAT, VERSION)
+
+
+def read(path: Path) -> RoomPlan:
+    """The plan in a file. Raises InputError."""
+    source = str(path)
+    given = room_files.read(path, FORMAT, VERSION, "topolane k8s plan")
+    rows = given.get("evicted")
+    for at, row in enumerate(rows if isinstance(rows, list) else ()):
+        if isinstance(row, dict):
+            row["pods"] = room_files.rows_of(row, "pods", EvictedPod, f"{source}: evicted[{at}]")
+    given["evicted"] = room_files.rows_of(given, "evicted", Evicted, source)
+    for name in ("pods", "nodes", "beside"):
+        given[name] = room_files.words_of(given, name, source)
+    plan: RoomPlan = room_files.made(RoomPlan, given, source)
+    pods = [pod for each in plan.evicted for pod in each.pods]
+    for word in (plan.group, *(pod.name for pod in pods)):
+        space, slash, name = word.partition("/")
+        if not (slash and NAME.fullmatch(space) and NAME.fullmatch(name)):
+            raise InputError(f"{source}: {texts.shown(word)} is not NAMESPACE/NAME")
+    for word in (*plan.nodes, *plan.beside, *(pod.node for pod in pods)):
+        if not NAME.fullmatch(word):
+            raise InputError(f"{source}: {texts.shown(word)} is no name of a node")
+    return plan
