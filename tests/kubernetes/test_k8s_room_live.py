@@ -245,7 +245,7 @@ def _node_seconds(plane: ControlPlane, group: str, now: float) -> float:
 
 
 def test_the_group_starts_where_the_plan_says_before_what_was_evicted(
-    quiet: ControlPlane, tmp_path: Path
+    quiet: ControlPlane, operator: Path, tmp_path: Path
 ) -> None:
     """Four groups of a rack each, all of one priority. The youngest goes; its Job makes its pods anew, and they wait, because the group
     that waited has their nodes. Single pods that come meanwhile do not get these nodes either. The rights of an operator are enough.
