@@ -21,6 +21,7 @@ POLICIES = ("first-fit", "random", "scattered", "slurm-tree", "hop-bytes", "hop-
 AUGUST_LIMIT = 1.0
 SEPTEMBER_LIMIT = 10.0
 START_LIMIT = 0.1
+REPORT_LIMIT = 2.0
 DECISION_LIMITS = {"median_us": 20.0, "p99_us": 200.0}
 SHORTEST = 1e-3
 SHORT_TIMES = 3
@@ -107,6 +108,20 @@ def start(setting: Setting) -> list[Row]:
         setting.topolane(word)  # writes the bytecode
         values = tuple(setting.topolane(word).cpu for _ in range(2 * setting.repeats + 1))
         rows.append(Row("start", f"topolane {word}", "s CPU", values, START_LIMIT))
+    return rows
+
+
+def report(setting: Setting) -> list[Row]:
+    """A month under three policies, compared with and without the report, start-up counted."""
+    rows = []
+    for what, more, limit in (
+        ("with the report", (), REPORT_LIMIT),
+        ("with --no-report", ("--no-report",), None),
+    ):
+        runs = [setting.topolane("compare", "--out", "report", *more) for _ in range(setting.repeats)]
+        rows.append(
+            Row("report", f"compare of cab-aug, {what}", "s CPU", tuple(run.cpu for run in runs), limit)
+        )
     return rows
 
 
@@ -220,6 +235,7 @@ def contention(setting: Setting) -> list[Row]:
 
 FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "start": start,
+    "report": report,
     "august": lambda setting: month(setting, "august", "cab-aug", AUGUST_LIMIT),
     "september": lambda setting: month(setting, "september", "cab-sep", SEPTEMBER_LIMIT),
     "light": light,

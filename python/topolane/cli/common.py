@@ -217,14 +217,22 @@ def print_table(
 
 @contextlib.contextmanager
 def progress_bar(what: str, total: float) -> Iterator[Callable[[float], None]]:
-    """A bar on a terminal, nothing in a pipe; yields a function that sets how much is done."""
+    """A bar with the time passed and the time left on a terminal, nothing in a pipe; yields a function that sets how much is done."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
-    columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn()]
+    left = (TextColumn("left"), TimeRemainingColumn())
+    columns = [TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), *left]
     if total > 1:
         columns.insert(2, MofNCompleteColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
