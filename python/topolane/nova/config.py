@@ -84,6 +84,12 @@ OPTIONS = [
         ],
         help="Which traffic profile a group gets if there are two.",
     ),
+    cfg.BoolOpt(
+        "share_claims",
+        default=True,
+        help="Whether schedulers tell each other what they plan, in two tables of the API database: topolane_claims and "
+        "topolane_claims_version. The first scheduler makes them.",
+    ),
     cfg.StrOpt(
         "default_identical",
         default="none",

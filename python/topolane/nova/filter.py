@@ -56,6 +56,11 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             return []
         if costs is not None:
             may = np.isfinite(np.where(asked.nodes >= 0, costs[asked.nodes], np.inf))
+            if asked.planned is not None:
+                may |= np.isfinite(np.where(asked.nodes >= 0, asked.planned[asked.nodes], np.inf))
+            if asked.only is not None:
+                # Nothing comes after this server that could find out whether the host was another one.
+                may = asked.nodes == asked.only
         elif request.isolates or (asked.answer.shares and not request.moves):
             what = "of its own" if request.isolates else "that are not dedicated to another group"
             level = logging.DEBUG if request.for_alternates else logging.WARNING

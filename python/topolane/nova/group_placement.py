@@ -62,8 +62,8 @@ class GroupPlacement:
             return
         self._concurrent = concurrent
         self._met += 1
-        given = [host for entry in concurrent if entry.group == group for host in entry.given]
-        self._members_there = self._nodes(given)
+        own = [entry for entry in concurrent if entry.group == group]
+        self._members_there = self._nodes([host for entry in own for host in (*entry.given, *entry.planned)])
         self._build()
         for entry in concurrent:
             if entry.group != group and (nodes := self._nodes(entry.hosts)):
@@ -121,9 +121,31 @@ class GroupPlacement:
 
     def price(self, slots: NDArray[np.uint32]) -> float:
         """What the policy pays to place all awaited servers on these slots; infinite if it cannot."""
+        placed = self._place(slots)
+        if placed is None:
+            return float("inf")
+        return -placed.hop_bytes if self.policy == POLICIES["spread"] else placed.hop_bytes
+
+    def plan(self, slots: NDArray[np.uint32]) -> list[int] | None:
+        """Nodes for all awaited servers, once per server; None if the policy has none for them."""
+        # What the engine places knows nothing of members outside the machine.
+        placed = self._place(slots) if self.beyond == 0 else None
+        return None if placed is None else list(placed.nodes)
+
+    @property
+    def keeps_off(self) -> bool:
+        """Whether some links are closed to the group, or those that it uses to others."""
+        if self.policy == POLICIES["isolated"]:
+            return True
+        dedicated = any(owned for _, owned, _ in self.others) or any(
+            one.dedicated for one in self._concurrent
+        )
+        return self.policy == "hop-bytes-exact" and dedicated
+
+    def _place(self, slots: NDArray[np.uint32]) -> Decision | None:
         free = int(slots.sum()) if self.stacked else int(np.count_nonzero(slots))
         if free == 0:
-            return float("inf")
+            return None
         placed = self._state.place(
             self.policy,
             min(self.awaiting, free),
@@ -131,9 +153,7 @@ class GroupPlacement:
             slots=slots.tolist(),
             stacked=self.stacked,
         )
-        if not isinstance(placed, Decision):
-            return float("inf")
-        return -placed.hop_bytes if self.policy == POLICIES["spread"] else placed.hop_bytes
+        return placed if isinstance(placed, Decision) else None
 
 
 def by_cost(costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:

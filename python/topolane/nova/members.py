@@ -67,6 +67,13 @@ class InFlightHosts:
             for old in [key for key, (_, _, then) in self._given.items() if now - then > BUSY_SECONDS]:
                 del self._given[old]
 
+    def learn(self, server: str, host: str, source: str | None, age: float) -> None:
+        """Records what another scheduler gave a server `age` seconds ago, if nothing newer is known."""
+        then = time.monotonic() - age
+        with self._lock:
+            if server not in self._given or self._given[server][2] < then:
+                self._given[server] = (host, source, then)
+
     def host(self, server: str, member: Member | None) -> str | None:
         """The host that a server is on its way to; `member` is its row in a cell."""
         with self._lock:
@@ -109,6 +116,12 @@ def _rows(context: Any, uuids: Collection[str]) -> list[Any]:
     one = models.Instance
     columns = (one.uuid, one.host, one.created_at, one.launch_index, one.task_state, one.deleted)
     return list(context.session.query(*columns).filter(one.uuid.in_(list(uuids))))
+
+
+def ended(context: Any, servers: Collection[str]) -> set[str]:
+    """Those of the servers for which Nova found no host, or which are deleted."""
+    known = known_servers(context, servers)
+    return {uuid for uuid, member in known.items() if member.host is None and not member.busy}
 
 
 def hosts_of(server: str, member: Member | None) -> list[str]:

@@ -13,6 +13,7 @@ from topolane.nova import config, members
 from topolane.nova.hints import PlacementHint
 from topolane.nova.measured_reader import MeasuredReader
 from topolane.nova.request import Request, open_request
+from topolane.nova.shared_claims import SharedClaims
 from topolane.nova.topologies import Topologies
 
 LOG = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ class Plugin:
         self._others = members.OtherGroups()
         self._measured = MeasuredReader(self.options)
         self._measured.start()
+        self._shared = SharedClaims(self.options.share_claims)
         self._lock = threading.Lock()
 
     def request(self, spec: Any) -> Request | PlacementHint | None:
@@ -51,7 +53,9 @@ class Plugin:
         if topology is None:
             return None
         # Every call to the scheduler has its own spec, so what is stored on it ends with the call.
-        spec._topolane = open_request(spec, hint, topology, self.options, self._others, self._measured)
+        spec._topolane = open_request(
+            spec, hint, topology, self.options, self._others, self._measured, self._shared
+        )
         return spec._topolane  # type: ignore[no-any-return]
 
 

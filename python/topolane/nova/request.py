@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import time
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
+import nova.conf
 import numpy as np
 from numpy.typing import NDArray
+from oslo_log import log as logging
 
 from topolane.nova import members as servers
 from topolane.nova.capacity import most_per_host
-from topolane.nova.concurrent_requests import CONCURRENT
+from topolane.nova.concurrent_requests import CONCURRENT, since_then
 from topolane.nova.group_placement import POLICIES, GroupPlacement, HostCosts, by_cost, tiers
 from topolane.nova.group_traffic import group_traffic
 from topolane.nova.hints import PlacementHint
 from topolane.nova.hosts import Hosts
 from topolane.nova.identical import IdenticalHosts, reported
 from topolane.nova.measured_reader import MeasuredReader
+from topolane.nova.shared_claims import RENEWED_SECONDS, TRIES, Claim, Given, SharedClaims
 from topolane.nova.topology import Topology
 from topolane.nova.traffic import Ranks
+
+LOG = logging.getLogger(__name__)
 
 
 class HostAnswer(NamedTuple):
@@ -31,6 +38,10 @@ class HostAnswer(NamedTuple):
     """How many more servers of the group every host can take."""
     problem: str | None = None
     """Why no host is alike enough, if the group asks for identical hosts."""
+    planned: NDArray[np.float64] | None = None
+    """By node: what counts instead of the costs if the hosts of the plan come before all others."""
+    only: int | None = None
+    """The node that the last server of an isolated group must use."""
 
 
 class Request:
@@ -42,14 +53,19 @@ class Request:
         spec: Any,
         *,
         moves: bool,
+        asked: int = 1,
         source: str | None = None,
         running: Sequence[str] = (),
         before: dict[object, int] | None = None,
+        ended: Collection[object] = (),
         identical: IdenticalHosts | None = None,
+        shared: SharedClaims | None = None,
+        by_plan: bool = True,
     ) -> None:
-        """source: the host of a server that moves. running: the hosts of its group's other members. before:
-        how many hosts each other request had given when the databases were read. identical: which hosts are
-        alike enough, if the group asks for it.
+        """asked: how many servers this request is for. source: the host of a server that moves. running: the hosts
+        of its group's other members. before: how many hosts each other request had given when the databases were
+        read. ended: other requests that give no more. identical: which hosts are alike enough, if the group asks for
+        it. shared: the claims of other schedulers. by_plan: whether Nova takes the host that weighs most.
         """
         self.placement = placement
         self.isolates = placement.policy == POLICIES["isolated"]
@@ -59,31 +75,127 @@ class Request:
         self._group = spec.instance_group
         self._source = source
         self._running = list(running)
+        self._asked = asked
         self._given: list[str] = []
+        self._gave: list[Given] = []
         self._before = before or {}
+        self._ended = ended
         self._identical = identical
+        self._shared = shared
+        self._identity = shared.new_request() if shared is not None else ""
+        self._by_plan = by_plan
         self._server: str | None = None
         self._last_given: str | None = None
         # How many hosts of the group's list were processed: Nova appends the hosts that it gives.
         self._noticed = len(self._group.hosts)
         self._hosts = Hosts(placement.topology, spec, moves=moves)
         self._answer: tuple[object, HostCosts] | None = None
+        # The nodes for this server and the later ones of the request, and whether they come before all others.
+        self._plan: list[int] = []
+        self._holds_to_plan = False
+        self._costs: HostCosts | None = None
+        self._refused: set[int] = set()
+        self._weighed: str | None = None
+        self._written: tuple[object, float] | None = None
 
     def ask(self, hosts: list[Any]) -> HostAnswer:
         """The cost of every node for the current instance, if it must go to one of `hosts`."""
         with CONCURRENT.lock:
             self._update_hosts()
-            others = CONCURRENT.others(self, self._before)
+            nodes, slots = self._hosts.look(hosts)
+            if self._refused:
+                slots = np.where(np.isin(nodes, list(self._refused)), 0, slots)
+            if self.for_alternates:
+                self._note(None, [], None)
+                return self._ask(hosts, nodes, slots)
+            if self._holds_to_plan and self._has_room_for_plan(nodes, slots):
+                return self._within_plan(nodes, slots)
+            return self._decide(hosts, nodes, slots)
+
+    def _decide(self, hosts: list[Any], nodes: NDArray[np.int64], slots: NDArray[np.int64]) -> HostAnswer:
+        """Decides by what all other requests have given and plan, and claims what it has decided on."""
+        context = self._spec._context.elevated()
+        for attempt in itertools.count():
+            claims = self._shared.read(context) if self._shared is not None else None
+            others = CONCURRENT.others(self, self._before, self._ended)
+            if claims is not None:
+                others += [
+                    left
+                    for key, (claim, _) in claims.by_request.items()
+                    if key not in self._ended
+                    and (left := since_then(claim.entry(), self._before.get(key, 0)))
+                ]
             self.placement.update_concurrent(self._group.uuid, others)
             if self._identical is not None:
                 given = {host for entry in others if entry.group == self._group.uuid for host in entry.given}
                 self._identical.update(hosts, given.union(self._given))
-            asked = self._ask(hosts)
-            self._announce(hosts, asked)
+            asked = self._ask(hosts, nodes, slots)
+            version = claims.version if claims is not None and attempt < TRIES else None
+            if self._claim(hosts, asked, version):
+                break
+            if claims is None or self._shared is None:
+                break
+            if attempt == TRIES:
+                LOG.warning(
+                    "Server %s is placed though other schedulers kept changing their claims.", self._server
+                )
+                break
+            self._shared.wait(attempt)
+        if asked.answer.costs is not None and self._holds_to_plan:
+            return self._within_plan(nodes, asked.slots)
         return asked
 
-    def _ask(self, hosts: list[Any]) -> HostAnswer:
-        nodes, slots = self._hosts.look(hosts)
+    def _claim(self, hosts: list[Any], asked: HostAnswer, version: int | None) -> bool:
+        """Makes the plan and writes it down, unless the claims have changed since `version`."""
+        costs, free = asked.answer.costs, self._by_node(asked.nodes, asked.slots)
+        self._costs, self._plan, self._holds_to_plan = asked.answer, [], False
+        if costs is None:
+            if asked.problem is not None or self.isolates or asked.answer.shares:
+                return self._withdraw()
+            return self._note(None, [], version)
+        left = max(1, self._asked - len(self._given))
+        plan = (self.placement.plan(free) or [])[:left]
+        self._holds_to_plan = bool(plan) and self._by_plan and self.placement.keeps_off
+        if self._holds_to_plan:
+            self._plan = plan
+            first: str | None = self.placement.topology.machine.node_name(self._first(free))
+        else:
+            own = np.where((asked.nodes >= 0) & (asked.slots > 0), costs[asked.nodes], np.inf)
+            first = hosts[int(own.argmin())].host if len(hosts) and np.isfinite(own.min()) else None
+        return self._note(first, plan, version)
+
+    def _first(self, free: NDArray[np.uint32]) -> int:
+        """The node of the plan that the current server gets."""
+        ranks = self._plan_costs(free)
+        return min(self._plan, key=lambda node: ranks[node])
+
+    def _plan_costs(self, free: NDArray[np.uint32]) -> NDArray[np.float64]:
+        """By node: the cost by the group's traffic, else the place in the plan; infinite outside it."""
+        ranks = np.full(self.placement.topology.machine.nodes, np.inf)
+        for place, node in reversed(list(enumerate(self._plan))):
+            ranks[node] = place
+        if self.placement.ranks is not None:
+            costs = self.placement.costs(np.where(np.isfinite(ranks), free, 0).astype(np.uint32)).costs
+            if costs is not None and np.isfinite(costs[self._plan]).any():
+                return np.where(np.isfinite(ranks), costs, np.inf)
+        return ranks
+
+    def _has_room_for_plan(self, nodes: NDArray[np.int64], slots: NDArray[np.int64]) -> bool:
+        wanted = np.bincount(self._plan, minlength=self.placement.topology.machine.nodes)
+        return bool(self._plan) and bool((wanted <= self._by_node(nodes, slots)).all())
+
+    def _within_plan(self, nodes: NDArray[np.int64], slots: NDArray[np.int64]) -> HostAnswer:
+        """The answer while the plan holds: others keep off its hosts, so they need not be asked again."""
+        assert self._costs is not None
+        free = self._by_node(nodes, slots)
+        first = self._first(free)
+        self._note(self.placement.topology.machine.node_name(first), self._plan, None)
+        last = self.isolates and len(self._given) + 1 >= self._asked
+        return HostAnswer(
+            self._costs, nodes, slots, planned=self._plan_costs(free), only=first if last else None
+        )
+
+    def _ask(self, hosts: list[Any], nodes: NDArray[np.int64], slots: NDArray[np.int64]) -> HostAnswer:
         problem = None
         if self._identical is not None:
             slots, problem = self._identical.restrict(
@@ -105,21 +217,50 @@ class Request:
         np.add.at(free, nodes[on_machine], slots[on_machine].astype(np.uint32))
         return free
 
-    def _announce(self, hosts: list[Any], asked: HostAnswer) -> None:
-        """Tells concurrent requests where the group is, assuming the cheapest host for the current server."""
-        costs = asked.answer.costs
-        likely = []
-        if costs is not None and len(hosts) and not self.for_alternates:
-            own = np.where((asked.nodes >= 0) & (asked.slots > 0), costs[asked.nodes], np.inf)
-            if np.isfinite(own.min()):
-                likely = [hosts[int(own.argmin())].host]
+    def _note(self, first: str | None, plan: list[int], version: int | None) -> bool:
+        """Tells other requests what this one has given and plans: `first` is expected for the current server.
+
+        Whether it was written for other schedulers; False if the claims have changed since `version`.
+        """
+        name = self.placement.topology.machine.node_name
+        likely = [] if first is None else [first]
+        planned = [name(node) for node in plan]
+        if first in planned:
+            planned.remove(first)
+        planned = planned[: max(0, self._asked - len(self._given) - len(likely))]
         given = [*self._given, *likely]
-        CONCURRENT.note(self, self._group.uuid, [*self._running, *given], given, self.isolates)
+        hosts = [*self._running, *given, *planned]
+        group, server = self._group.uuid, self._server or ""
+        CONCURRENT.note(self, group, hosts, given, self.isolates, planned, server)
+        if self._shared is None:
+            return True
+        said, now = (sorted(hosts), bool(planned)), time.monotonic()
+        if (
+            self._written is not None
+            and self._written[0] == said
+            and now - self._written[1] < RENEWED_SECONDS
+        ):
+            return True
+        gave = [*self._gave, *(Given(server, host, self._source) for host in likely)]
+        claim = Claim(group, server, hosts, gave, planned, self.isolates)
+        if not self._shared.write(self._spec._context.elevated(), self._identity, claim, version):
+            return False
+        self._written = (said, now)
+        return True
+
+    def _withdraw(self) -> bool:
+        """Takes back what the request has claimed: it is refused."""
+        CONCURRENT.drop(self)
+        if self._shared is not None and self._written is not None:
+            self._shared.write(self._spec._context.elevated(), self._identity, None, None)
+            self._written = None
+        return True
 
     def weights(self, costs: NDArray[np.float64], nodes: NDArray[np.int64], balanced: bool) -> list[float]:
         """The weights of hosts on `nodes`: in the order of the list, by cost if other weighers count as well, else
         in tiers.
         """
+        self._weighed = self._server
         if self.placement.policy == "bunch":
             listed = np.where(nodes >= 0, -costs[nodes], 0.0)
             weights: list[float] = np.where(np.isfinite(listed), listed, 0.0).tolist()
@@ -144,11 +285,27 @@ class Request:
             self.placement.give(host)
             self._hosts.give(host)
             self._given.append(host)
+            self._gave.append(Given(self._server or "", host, self._source))
+            self._follow_plan(host)
             # Not always the expected host: Placement may have refused it.
             self.expect(host)
             self._last_given = self._server
         self._noticed = len(self._group.hosts)
         self._server = self._spec.instance_uuid
+
+    def _follow_plan(self, host: str) -> None:
+        """Takes a host that was given out of the plan. Without one of the plan's, a new plan is made."""
+        node = self.placement.topology.node_of.get(host)
+        before = self._plan[: self._plan.index(node)] if node in self._plan else list(self._plan)
+        if self.placement.ranks is not None and node in self._plan:
+            before = []  # the order is that of the traffic
+        if self._holds_to_plan and before and self._weighed == self._server:
+            # These weighed more: Placement has refused them, or a weigher of Nova's has a veto.
+            self._refused.update(before)
+        if node in self._plan and not before:
+            self._plan.remove(node)
+        else:
+            self._plan, self._holds_to_plan = [], False
 
 
 def open_request(
@@ -158,11 +315,12 @@ def open_request(
     options: Any,
     others: servers.OtherGroups,
     measured: MeasuredReader,
+    shared: SharedClaims | None = None,
 ) -> Request:
     """The state of a request before its first instance is placed."""
     group = spec.instance_group
     context = spec._context.elevated()
-    before = CONCURRENT.given()
+    before, ended = _claimed_before(context, shared)
     known = servers.known_servers(context, group.members)
     at_hand = spec.instance_uuid
     # A server that a cell knows is being moved; num_instances then dates from its creation.
@@ -182,10 +340,10 @@ def open_request(
                 crossing.append((inside, other.dedicated, len(inside) < len(other.hosts)))
     # The links of hosts matter if groups must not share them.
     apart = hint.placement == "isolated" or any(dedicated for _, dedicated, _ in crossing)
-    awaiting = 1
-    if not moves:
-        asked = spec.num_instances if "num_instances" in spec else 1
-        awaiting = max(1, asked, (hint.size or 0) - len(hosts))
+    asked = 1
+    if not moves and "num_instances" in spec:
+        asked = max(1, spec.num_instances)
+    awaiting = 1 if moves else max(asked, (hint.size or 0) - len(hosts))
     placement = GroupPlacement(
         topology,
         policy,
@@ -202,8 +360,32 @@ def open_request(
     if alike != "none":
         identical = IdenticalHosts(alike, reported(context, [*hosts, *([source] if source else [])]))
     return Request(
-        placement, spec, moves=moves, source=source, running=hosts, before=before, identical=identical
+        placement,
+        spec,
+        moves=moves,
+        asked=asked,
+        source=source,
+        running=hosts,
+        before=before,
+        ended=ended,
+        identical=identical,
+        shared=shared,
+        by_plan=options.weight_multiplier is None and nova.conf.CONF.filter_scheduler.host_subset_size == 1,
     )
+
+
+def _claimed_before(context: Any, shared: SharedClaims | None) -> tuple[dict[object, int], set[object]]:
+    """How many hosts every other request has given, before the databases are read; and those that give no more."""
+    before, planning = CONCURRENT.given(), CONCURRENT.planning()
+    claims = shared.read(context) if shared is not None else None
+    for key, (claim, age) in (claims.by_request if claims is not None else {}).items():
+        before[key] = len(claim.given)
+        if claim.planned:
+            planning[key] = claim.server
+        for server, host, source in claim.given:
+            servers.IN_FLIGHT.learn(server, host, source, age)
+    ended = servers.ended(context, set(planning.values()))
+    return before, {key for key, server in planning.items() if server in ended}
 
 
 def _ranks(

@@ -59,12 +59,13 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         if not isinstance(request, Request):
             return alike
         asked = request.ask(hosts)
-        if asked.answer.costs is None:
+        costs = asked.answer.costs if asked.planned is None else asked.planned
+        if costs is None:
             return alike
         if request.is_new and not self._balanced:
             self._required.observe(hosts)
         request.is_new = False
-        weights = request.weights(asked.answer.costs, asked.nodes, self._balanced)
+        weights = request.weights(costs, asked.nodes, self._balanced)
         request.expect(hosts[weights.index(max(weights))].host)
         return weights
 
