@@ -38,7 +38,7 @@ FACTS = {
     *("utilization", "utilization_while_waiting", "makespan", "mean_slowdown", "mean_turnaround"),
     *("mean_aph", "mean_least_aph", "mean_hop_bytes", "jobs_sharing_links", "fragmentation"),
     *("mean_bandwidth_share", "moves", "searches", "searches_cut_short"),
-    *("killed_at_walltime", "without_walltime", "late_against_log", "left_out"),
+    *("moved_past_walltime", "killed_at_walltime", "without_walltime", "late_against_log", "left_out"),
 }
 POLICIES = [name for name, _ in _engine.policies() if name != "recorded"]
 ISOLATING = [

@@ -7,9 +7,9 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use topolane_fabric::Fabric;
+use topolane_scheduler::Defrag;
 use topolane_simulator::{
-    Failure, Metrics, Moving, Options, Outage, Recovery, Scenario, Summary, simulate as run_events,
-    tables,
+    Failure, Metrics, Options, Outage, Recovery, Scenario, Summary, simulate as run_events, tables,
 };
 
 use crate::error::{RunError, bad_input, input_error};
@@ -73,7 +73,7 @@ pub fn simulate(
         return Err(bad_input("the default walltime must be above 0 seconds"));
     }
     let min_bandwidth = former::min_bandwidth(min_bandwidth, phi)?;
-    let moving = moving.map(|(most, per_start, pause)| Moving { most, per_start, pause });
+    let moving = moving.map(|(most, per_start, pause)| Defrag::new(most, per_start, pause));
     if moving.is_some_and(|moving| !(moving.per_start >= 0.0 && moving.pause >= 0.0)) {
         return Err(bad_input("moves per job started and seconds of pause must be 0 or more"));
     }

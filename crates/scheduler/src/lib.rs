@@ -16,7 +16,7 @@ mod running;
 mod scheduler;
 mod view;
 
-pub use defrag::Defrag;
+pub use defrag::{Defrag, Moved};
 pub use queue::{Pass, QUEUES, Queue, QueueInfo, Reservation, queue};
 pub use running::{Running, RunningJob};
 pub use scheduler::Scheduler;

@@ -9,7 +9,7 @@ use topolane_placement::{
     Refusal, Request, SeenRequests, lend,
 };
 
-use crate::defrag::Defrag;
+use crate::defrag::{Defrag, Moved};
 use crate::kinds::Kinds;
 use crate::queue::{Pass, Queue};
 use crate::running::{Running, RunningJob};
@@ -40,7 +40,7 @@ pub struct Scheduler {
     other_rule: bool,
     last: Pass,
     defrag: Option<Defrag>,
-    moved: Vec<(u64, Arc<Placement>)>,
+    moved: Vec<Moved>,
     lent: Vec<Lent>,
     seen: SeenRequests,
 }
@@ -390,7 +390,7 @@ impl Scheduler {
     }
 
     /// The running jobs that the last pass moved, each to its new place, all before anything started.
-    pub fn last_moved(&self) -> &[(u64, Arc<Placement>)] {
+    pub fn last_moved(&self) -> &[Moved] {
         &self.moved
     }
 

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use topolane_placement::{Movable, Occupancy, Placement, Policy, Refusal, Repair, Request, repair};
+use topolane_placement::{
+    Disruption, Effort, Occupancy, Placement, Policy, Present, Refusal, Request, Share, make_room,
+};
 
-use crate::defrag::Defrag;
+use crate::defrag::{Defrag, Moved};
 #[cfg(doc)]
 use crate::kinds::NO_CLASS;
 use crate::running::{Running, RunningJob};
@@ -39,6 +41,25 @@ impl Waiting {
     }
 }
 
+/// How often the policy is asked at most about jobs that move for one that starts. Half of it is for plans of a few jobs.
+const QUESTIONS: u32 = 200;
+
+/// What a move costs in addition to the node-seconds for which its job stands still. The budget counts moves, so the fewest come first.
+const A_MOVE: f64 = 1e9;
+
+/// Whether all there is of it is in the request, and the occupancy knows what is free for it.
+fn stands_alone(request: &Request) -> bool {
+    request.members.is_empty() && request.slots.is_none()
+}
+
+/// What so many slots take: whole nodes, or cores of nodes that are shared.
+fn size(share: &Share, slots: u32) -> u64 {
+    match share {
+        Share::Whole => u64::from(slots),
+        Share::Part(amounts) => u64::from(slots).saturating_mul(amounts.cores()),
+    }
+}
+
 /// One pass over the queue: what there is, and the one thing a discipline may do, start jobs.
 pub struct View<'a> {
     /// The driver's clock, seconds.
@@ -61,7 +82,7 @@ pub struct View<'a> {
     /// What may be moved to make room.
     pub defrag: Option<&'a mut Defrag>,
     pub(crate) started: Vec<(usize, Arc<Placement>)>,
-    pub(crate) moved: Vec<(u64, Arc<Placement>)>,
+    pub(crate) moved: Vec<Moved>,
 }
 
 impl<'a> View<'a> {
@@ -100,38 +121,63 @@ impl<'a> View<'a> {
         self.started.iter().any(|&(started, _)| started == index)
     }
 
-    /// Starts `waiting[index]` where a few running jobs make room for it by moving, if they may; false, and nothing done,
-    /// if they cannot, or if `keeps` does not hold afterwards.
+    /// Starts `waiting[index]` where running jobs make room for it by moving, if they may: the fewest, and of these those that
+    /// stand still for the fewest node-seconds. False, and nothing done, if they cannot, or if `keeps` does not hold afterwards.
+    ///
+    /// No job is moved that is as large as the request, that shares its nodes if the request does not or the other way round, that
+    /// belongs to a group that grows, or that this pass has started or moved.
     pub fn start_moving(
         &mut self,
         index: usize,
         keeps: impl Fn(&Self, &Placement) -> bool,
     ) -> bool {
-        let most = self.defrag.as_ref().map_or(0, |defrag| defrag.allowed());
-        if most == 0 {
+        let Some(defrag) = self.defrag.as_deref().filter(|defrag| defrag.allowed() > 0) else {
+            return false;
+        };
+        let request = &self.waiting[index].request;
+        if !stands_alone(request) {
             return false;
         }
-        let moved_already = |id: u64| self.moved.iter().any(|&(moved, _)| moved == id);
         let jobs: Vec<RunningJob> = self.running.jobs().to_vec();
-        let started_now = |job: &&RunningJob| job.start < self.now;
-        let movable: Vec<Movable<'_>> = jobs
+        let fabric = self.occupancy.fabric();
+        let wanted = size(&request.share, request.nodes);
+        let may_move = |job: &&RunningJob| {
+            job.start < self.now
+                && job.request.share.is_whole() == request.share.is_whole()
+                && stands_alone(&job.request)
+                && size(&job.request.share, job.placement.nodes().len() as u32) < wanted
+                && !self.moved.iter().any(|moved| moved.id == job.id)
+        };
+        let present: Vec<Present<'_>> = jobs
             .iter()
-            .filter(started_now)
-            .filter(|job| !moved_already(job.id))
-            .map(|job| Movable { request: &job.request, placement: &job.placement })
+            .filter(may_move)
+            .map(|job| {
+                let nodes = job.placement.nodes().len() as f64;
+                let cost = A_MOVE + nodes * defrag.seconds(fabric, &job.placement);
+                let disruption = Disruption::Move(cost);
+                Present {
+                    request: &job.request,
+                    placement: &job.placement,
+                    disruption,
+                    group: Some(0),
+                }
+            })
             .collect();
-        let request = &self.waiting[index].request;
-        let found = repair(self.policy, request, self.occupancy, &movable, most as usize);
-        let Some(Repair { moved, placement }) = found else { return false };
-        let before = self.replace(&moved);
-        if !keeps(self, &placement) || !self.start(index, placement) {
+        let effort = Effort { budgets: vec![defrag.allowed()], questions: QUESTIONS, states: 0 };
+        let Ok(plan) = make_room(self.policy, request, self.occupancy, &present, &effort) else {
+            return false;
+        };
+        let id = request.id;
+        let before = self.replace(&plan.moved);
+        if !keeps(self, &plan.placement) || !self.start(index, plan.placement) {
             self.replace(&before);
             return false;
         }
         if let Some(defrag) = &mut self.defrag {
-            defrag.moves += moved.len() as u64;
+            defrag.moves += plan.moved.len() as u64;
         }
-        self.moved.extend(moved);
+        let moved = |(moved, placement)| Moved { id: moved, placement, made_room_for: id };
+        self.moved.extend(plan.moved.into_iter().map(moved));
         true
     }
 
@@ -146,7 +192,7 @@ impl<'a> View<'a> {
         }
         for (job, (_, placement)) in jobs.into_iter().zip(moved) {
             let claimed = self.occupancy.adopt(placement);
-            debug_assert!(claimed.is_ok(), "a repair fits");
+            debug_assert!(claimed.is_ok(), "a plan fits");
             self.running.insert(RunningJob { placement: Arc::clone(placement), ..job });
         }
         before

@@ -37,7 +37,7 @@ fn pass(scheduler: &mut Scheduler, now: f64) -> Vec<(u64, u32)> {
 /// the job that made room runs on, elsewhere, on as many nodes.
 #[test]
 fn the_head_starts_where_others_make_room() {
-    for (defrag, moves) in [(None, 0), (Some(Defrag::new(3, 1.0)), 1)] {
+    for (defrag, moves) in [(None, 0), (Some(Defrag::new(3, 1.0, 5.0)), 1)] {
         let mut scheduler = with_two(defrag);
         // What has started pays for the moves.
         scheduler.submit(Request::whole_nodes(5, 1, 1.0), 0.0).unwrap();
@@ -47,8 +47,9 @@ fn the_head_starts_where_others_make_room() {
         let started = if moves == 1 { vec![(9, 4)] } else { vec![] };
         assert_eq!(pass(&mut scheduler, 2.0), started);
         assert_eq!(scheduler.last_moved().len(), moves);
-        for (id, placement) in scheduler.last_moved().to_vec() {
-            let job = scheduler.running().get(id).unwrap();
+        for moved in scheduler.last_moved().to_vec() {
+            assert_eq!(moved.made_room_for, 9);
+            let (placement, job) = (moved.placement, scheduler.running().get(moved.id).unwrap());
             assert_eq!((&job.placement, job.start, job.expected_end), (&placement, 0.0, 100.0));
             assert_eq!(placement.nodes().len(), 2);
         }
@@ -60,7 +61,7 @@ fn the_head_starts_where_others_make_room() {
 /// No move before enough jobs have started to pay for it: none for the first of ten at a tenth for each.
 #[test]
 fn moves_are_paid_for_by_starts() {
-    let mut scheduler = with_two(Some(Defrag::new(3, 0.1)));
+    let mut scheduler = with_two(Some(Defrag::new(3, 0.1, 5.0)));
     scheduler.submit(Request::whole_nodes(9, 4, 10.0), 0.0).unwrap();
     assert_eq!(pass(&mut scheduler, 1.0), []);
     for id in 10..20 {

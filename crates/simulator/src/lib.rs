@@ -27,7 +27,7 @@ pub(crate) const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 pub use failures::{Failure, FailureCount, FailureRate, Recovery};
 pub use links_held::LinksHeld;
 pub use metrics::{Metrics, Minute, SIZE_BINS, SizeBin};
-pub use moving::{Move, Moving};
+pub use moving::Move;
 pub use network::Network;
 pub use other_network::{NetworkUse, OtherNetwork};
 pub use outages::Outage;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use topolane_fabric::{Fabric, Fixed, InputError, Routing, Rule};
 use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share, Traits, Within};
-use topolane_scheduler::{Defrag, Queue, Reservation, Scheduler};
+use topolane_scheduler::{Defrag, Moved, Queue, Reservation, Scheduler};
 
 use crate::ends::{Begun, Due, Ends, Time};
 use crate::failures::{Failing, Failure, FailureCount, Left, Recovery, lost, nodes_held, replaced};
 use crate::gpu_types::GpuTypes;
 use crate::links_held::{LinkLog, LinksHeld};
-use crate::moving::{Move, Moving, meet};
+use crate::moving::{Move, meet};
 use crate::network::{Coupling, Network};
 use crate::outages::{Outage, Outages};
 use crate::recorded::RecordedNodes;
@@ -41,7 +41,7 @@ pub struct Options {
     /// Which group of the machine every job is to lie in, for policies that ask jobs.
     pub within: Within,
     /// Whether running jobs may be moved to make room, and what it costs them.
-    pub moving: Option<Moving>,
+    pub moving: Option<Defrag>,
     /// Nodes of each part of a job that must lie in one domain, for all jobs; `None`: as each job says.
     pub segment: Option<u32>,
     /// How jobs meet on the network; `None`: they do not slow each other down.
@@ -83,6 +83,8 @@ pub struct JobOutcome {
     pub pattern: usize,
     /// Its moves in order of time.
     pub moves: Vec<Move>,
+    /// Seconds for which it stood still, because it was moved or waited for jobs that left its nodes.
+    pub stood_still: f64,
     /// The links that it had in the course of time; empty for one that owned none.
     pub links: Vec<LinksHeld>,
     /// Where it ran; of one that was moved, at the end.
@@ -94,6 +96,13 @@ impl JobOutcome {
     pub fn places(&self) -> impl Iterator<Item = (f64, &Placement)> {
         let before = self.moves.iter().map(|step| (step.time, &*step.from));
         before.chain([(self.finish, &*self.placement)])
+    }
+
+    /// Seconds for which it ran past its walltime because it had stood still; 0 if it did not.
+    pub fn past_walltime(&self) -> f64 {
+        let longer = self.finish - self.start - self.walltime;
+        // The end is a sum, and rounded.
+        if longer < 1e-6 { 0.0 } else { longer.min(self.stood_still) }
     }
 
     /// Whether a node's failure ended it.
@@ -162,8 +171,7 @@ pub fn simulate<E: From<InputError>>(
     }
     let mut run = Run {
         reads_traffic: policy.reads_traffic(),
-        scheduler: scheduler
-            .moving(options.moving.map(|moving| Defrag::new(moving.most, moving.per_start))),
+        scheduler: scheduler.moving(options.moving),
         workload,
         options,
         replay,
@@ -397,7 +405,7 @@ impl Run<'_> {
         job.affected = true;
         self.link_log.place(id, &placement, job.start, now);
         let from = std::mem::replace(&mut job.placement, placement);
-        job.moves.push(Move { time: now, from, pause });
+        job.moves.push(Move { time: now, from, pause, made_room_for: None });
         self.pause(id, pause, now);
     }
 
@@ -562,13 +570,14 @@ impl Run<'_> {
     fn follow_moves(&mut self, now: f64) -> Vec<(Arc<Placement>, f64)> {
         let Some(moving) = self.options.moving else { return Vec::new() };
         let mut vacated = Vec::new();
-        for (id, placement) in self.scheduler.last_moved().to_vec() {
+        for Moved { id, placement, made_room_for } in self.scheduler.last_moved().to_vec() {
             let Some(&order) = self.order.get(&id) else { continue };
             let job = &mut self.outcome.jobs[order];
             self.link_log.place(id, &placement, job.start, now);
             let before = std::mem::replace(&mut job.placement, placement);
             let pause = moving.seconds(self.scheduler.occupancy().fabric(), &before);
-            job.moves.push(Move { time: now, from: Arc::clone(&before), pause });
+            let made_room_for = Some(made_room_for as usize);
+            job.moves.push(Move { time: now, from: Arc::clone(&before), pause, made_room_for });
             self.outcome.moves += 1;
             self.pause(id, pause, now);
             vacated.push((before, pause));
@@ -578,6 +587,9 @@ impl Run<'_> {
 
     fn pause(&mut self, id: u64, seconds: f64, now: f64) {
         self.ends.pause(id, seconds, now);
+        if let Some(&order) = self.order.get(&id) {
+            self.outcome.jobs[order].stood_still += seconds;
+        }
         if let Some(job) = self.scheduler.running().get(id) {
             let walltime = job.expected_end - job.start + seconds;
             self.scheduler.set_walltime(id, walltime);
@@ -639,6 +651,7 @@ impl Run<'_> {
             affected: false,
             pattern,
             moves: Vec::new(),
+            stood_still: 0.0,
             links: Vec::new(),
             placement,
         });

@@ -60,6 +60,8 @@ pub struct Summary {
     pub fragmentation: Fragmentation,
     /// Moves of running jobs.
     pub moves: u64,
+    /// Jobs that ran past their walltime because they had stood still: they were moved, or waited for jobs that left their nodes.
+    pub moved_past_walltime: usize,
     /// How often the policy searched.
     pub searches: u64,
     /// How often a limit ended that.
@@ -241,6 +243,11 @@ impl Summary {
                 seconds: outcome.fragmented_seconds,
             },
             moves: outcome.moves,
+            moved_past_walltime: outcome
+                .jobs
+                .iter()
+                .filter(|job| job.past_walltime() > 0.0)
+                .count(),
             searches,
             searches_cut_short,
             killed_at_walltime: killed,

@@ -8,6 +8,7 @@ use topolane_placement::Share;
 use crate::failures::Failure;
 use crate::gpu_use::gpus_of;
 use crate::metrics::Metrics;
+use crate::moving::Move;
 use crate::network::Network;
 use crate::simulate::{JobOutcome, Options, Outcome};
 use crate::table::{Column, Table, Values, Written};
@@ -42,7 +43,7 @@ pub fn tables(
 
 /// A row for every job that ran, in order of start: the columns that Batsim writes (so that evalys reads it), then ours.
 /// `pattern` is empty without a network. Last columns stand there only where they have something to say: `affected` with
-/// outages or failures, `moves` where jobs may be moved, `gpus` where jobs share nodes with GPUs, and `taken` where jobs share
+/// outages or failures, `moves` and `past_walltime` where jobs may be moved, `gpus` where jobs share nodes with GPUs, and `taken` where jobs share
 /// nodes.
 pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: &Options) -> Table {
     let rows = || outcome.jobs.iter().map(|job| (job, &workload.jobs[job.job]));
@@ -104,6 +105,7 @@ pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: 
     }
     if options.moving.is_some() {
         columns.push(Column::whole("moves", rows().map(|(job, _)| job.moves.len() as u32)));
+        columns.push(number("past_walltime", |job, _| job.past_walltime()));
     }
     if outcome.jobs.iter().any(|job| !job.placement.gpus().is_empty()) {
         columns.push(Column::text("gpus", rows().map(|(job, _)| gpus_of(&job.placement))));
@@ -217,12 +219,16 @@ pub fn moves(workload: &Workload, outcome: &Outcome) -> Table {
         let after = job.places().skip(1).map(|(_, placement)| placement);
         rows.extend(job.moves.iter().zip(after).map(|(step, after)| (job.job, step, after)));
     }
+    let made_room_for = |step: &Move| {
+        step.made_room_for.map_or_else(String::new, |job| workload.jobs[job].id.to_string())
+    };
     Table::new(vec![
         ids(workload, rows.iter().map(|row| row.0)),
         Column::numbers("time", Written::Short, rows.iter().map(|(_, step, _)| step.time)),
         Column::text("from_nodes", rows.iter().map(|(_, step, _)| interval_set(step.from.nodes()))),
         Column::text("to_nodes", rows.iter().map(|(.., after)| interval_set(after.nodes()))),
         Column::numbers("pause", Written::Decimals(6), rows.iter().map(|(_, step, _)| step.pause)),
+        Column::text("made_room_for", rows.iter().map(|(_, step, _)| made_room_for(step))),
     ])
 }
 

@@ -7,11 +7,12 @@ use std::sync::Arc;
 
 use simulation_support::{PLAIN, try_run};
 use topolane_fabric::{Fabric, fat_tree};
+use topolane_scheduler::Defrag;
 use topolane_simulator::workload::{Workload, preset};
-use topolane_simulator::{Metrics, Moving, Options};
+use topolane_simulator::{Metrics, Options};
 
 /// 128 nodes and 400 jobs at once, of eight nodes in the mean.
-fn run(moving: Option<Moving>, min_bandwidth: Option<f64>) -> topolane_simulator::Outcome {
+fn run(moving: Option<Defrag>, min_bandwidth: Option<f64>) -> topolane_simulator::Outcome {
     try_run(
         &workload(),
         &machine(),
@@ -39,7 +40,7 @@ fn workload() -> Workload {
 fn a_move_takes_its_time() {
     let pause = 5.0;
     let per_start = 0.2;
-    let outcome = run(Some(Moving { most: 3, per_start, pause }), None);
+    let outcome = run(Some(Defrag::new(3, per_start, pause)), None);
     let mut moves = 0;
     for job in &outcome.jobs {
         let longer = job.finish - job.start - job.alone;
@@ -55,6 +56,27 @@ fn a_move_takes_its_time() {
     let undisturbed = outcome.jobs.iter().filter(|job| job.moves.is_empty());
     let as_alone = undisturbed.filter(|job| (job.finish - job.start - job.alone).abs() < 1e-6);
     assert!(as_alone.count() * 2 > outcome.jobs.len());
+}
+
+/// What runs past its walltime because it stood still says by how much, and every move says which job started in the room it made.
+#[test]
+fn what_a_move_cost_is_told() {
+    let outcome = run(Some(Defrag::new(3, 0.2, 5.0)), None);
+    let mut late = 0;
+    for job in &outcome.jobs {
+        let longer = job.finish - job.start - job.walltime;
+        let told = job.past_walltime();
+        assert!(told >= 0.0 && (longer > 1e-6) == (told > 0.0), "{longer} {told}");
+        assert!(told <= job.stood_still && (told == 0.0 || told <= longer + 1e-6));
+        late += u32::from(told > 0.0);
+        for step in &job.moves {
+            let other = outcome.jobs.iter().find(|other| Some(other.job) == step.made_room_for);
+            let start = other.map(|other| other.start);
+            assert_eq!(start, Some(step.time), "it starts when the room is made");
+        }
+    }
+    assert!(late > 0, "run times are walltimes here, so a pause makes a job late");
+    assert!(run(None, None).jobs.iter().all(|job| job.past_walltime() == 0.0));
 }
 
 /// Without leave nobody is moved. A job that accepts half of the bandwidth has at least that and at most all of it, more in
@@ -75,7 +97,7 @@ fn idle_links_are_lent() {
 /// full bandwidth inside one leaf, of what its own and lent links carry elsewhere, before a move and after it.
 #[test]
 fn the_links_of_a_job_are_told_for_all_its_time() {
-    let outcome = run(Some(Moving { most: 3, per_start: 0.2, pause: 5.0 }), Some(0.5));
+    let outcome = run(Some(Defrag::new(3, 0.2, 5.0)), Some(0.5));
     let mut moved_with_less = 0;
     for job in &outcome.jobs {
         let Some(first) = job.links.first() else {

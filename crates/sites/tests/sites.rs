@@ -384,7 +384,7 @@ fn nearly_always_the_cheapest_of_all_ways() {
 }
 
 /// Two sites of eight cores. Three guests and two leave three cores on the one, three leave five on the other: eight in all,
-/// and no site for six. If the three of the roomier one join the other three there is.
+/// and no site for six. If one of the programs of three joins the other, there is; no two guests make that room.
 #[test]
 fn one_program_makes_room_for_who_arrives() {
     let fabric = machine(&[2, 2]);
@@ -392,9 +392,11 @@ fn one_program_makes_room_for_who_arrives() {
     let asked = [at(&[0, 0, 0]), at(&[2, 2, 2]), at(&[1, 1]), program(6, &[], 9.0, 1e6)];
     let chosen = choose("make-room", &fabric, &asked);
     let moves: Vec<u32> = chosen.iter().map(|one| one.judgement.moves).collect();
-    assert_eq!(moves, [0, 3, 0, 0]);
-    assert_eq!(sites(&fabric, &chosen[1]), [0; 3]);
-    assert_eq!(sites(&fabric, &chosen[3]), [1; 6]);
+    assert!(moves == [0, 3, 0, 0] || moves == [3, 0, 0, 0], "{moves:?}");
+    let of_three = sites(&fabric, &chosen[0]);
+    assert_eq!(sites(&fabric, &chosen[1]), of_three);
+    let other = 1 - of_three[0];
+    assert_eq!(sites(&fabric, &chosen[3]), [other; 6]);
 }
 
 /// What one site has room for moves nobody; neither does what no site could hold were it empty.

@@ -3,7 +3,7 @@
 //! All this is necessary and need not be enough: the rule may want more, such as links. So it bounds the cost of room from
 //! below, and it names sets of jobs that are worth asking about.
 
-use topolane_fabric::{GroupIndex, NodeIndex};
+use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
 use super::Touchable;
 use super::jobs::Jobs;
@@ -30,12 +30,11 @@ pub(super) struct Cover<'a> {
     /// Where parts of the request must lie; empty if the rule does not say. If there are several parts, a job counts in each home with a
     /// part of its cost: see [`split_costs`].
     homes: Vec<Place>,
-    /// If the rule does not say it, groups in which all of the request might lie.
-    groups: Vec<Place>,
     /// What a home must have free for a part.
     part: u32,
     /// How many parts must lie in homes.
     parts: u32,
+    slots: Slots,
 }
 
 /// A set of nodes.
@@ -86,27 +85,32 @@ impl<'a> Cover<'a> {
                 (part, homes)
             }
         };
-        let fabric = occupancy.fabric();
-        let mut groups = Vec::new();
-        if homes.is_empty() {
-            for level in 1..fabric.depth() {
-                let large = |group: &GroupIndex| {
-                    fabric.node_range(level, *group).len() as u32 >= request.nodes
-                };
-                let place = |group| slots.place(fabric.node_range(level, group), jobs);
-                groups.extend((0..fabric.groups(level)).filter(large).map(place));
-            }
-        }
         Cover {
             jobs,
             budgets,
-            groups,
-            all: slots.place(0..fabric.nodes(), jobs).without_moves(request, jobs, slots.scale),
+            all: slots.place(0..occupancy.fabric().nodes(), jobs).without_moves(
+                request,
+                jobs,
+                slots.scale,
+            ),
             wanted: request.nodes.saturating_mul(slots.scale),
             homes,
             part: part.saturating_mul(slots.scale),
             parts,
+            slots,
         }
+    }
+
+    /// If the rule does not say where the request must lie, groups in which all of it might lie.
+    fn groups(&self, request: &Request, fabric: &Fabric) -> Vec<Place> {
+        let mut groups = Vec::new();
+        for level in 1..fabric.depth() {
+            let large =
+                |group: &GroupIndex| fabric.node_range(level, *group).len() as u32 >= request.nodes;
+            let place = |group| self.slots.place(fabric.node_range(level, group), self.jobs);
+            groups.extend((0..fabric.groups(level)).filter(large).map(place));
+        }
+        groups
     }
 
     /// Whether there may be room once these jobs are gone.
@@ -157,10 +161,10 @@ impl<'a> Cover<'a> {
     }
 
     /// The bound before anything is asked, and the sets of jobs to begin with.
-    pub fn start(&self) -> Start {
+    pub fn start(&self, request: &Request, fabric: &Fabric) -> Start {
         let all = self.covers(std::slice::from_ref(&self.all), self.wanted, 1);
         if self.parts == 0 {
-            let mut bases = self.covers(&self.groups, self.wanted, BASES).bases;
+            let mut bases = self.covers(&self.groups(request, fabric), self.wanted, BASES).bases;
             bases.extend(all.bases);
             return Start { least: all.least, bases };
         }
@@ -336,6 +340,7 @@ impl Place {
 }
 
 /// The slots of every node, and the jobs that hold what is missing.
+#[derive(Debug)]
 pub(super) struct Slots {
     /// Free now.
     free: Vec<u32>,

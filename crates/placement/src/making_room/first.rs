@@ -64,7 +64,7 @@ fn added(
 }
 
 /// Half of the questions are for the search that proves.
-fn has_asked_enough(search: &Search<'_>, asking: &Asking<'_>) -> bool {
+pub(super) fn has_asked_enough(search: &Search<'_>, asking: &Asking<'_>) -> bool {
     asking.questions() > search.effort.questions / 2
 }
 

@@ -7,6 +7,7 @@
 
 mod asking;
 mod cover;
+mod few;
 mod first;
 mod jobs;
 mod knapsack;
@@ -16,7 +17,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use self::asking::Asking;
-use self::cover::Cover;
+use self::cover::{Cover, Start};
+use self::few::{few, plans_of_few};
 use self::first::first_plans;
 use self::jobs::Jobs;
 use self::tree::improve;
@@ -61,7 +63,7 @@ pub struct Effort {
     pub budgets: Vec<u32>,
     /// How often the policy is asked at most.
     pub questions: u32,
-    /// States of the search that are looked at, at most.
+    /// States of the search that are looked at, at most: 0 if no proof is wanted that a plan is the cheapest.
     pub states: u32,
 }
 
@@ -153,11 +155,11 @@ pub fn make_room(
     let homes = homes(policy, request, occupancy);
     let cover = Cover::new(request, occupancy, &jobs, &effort.budgets, homes);
     let none = Jobs::none(jobs.len());
+    let fabric = Arc::clone(occupancy.fabric());
     let mut asking = Asking::new(policy, request, occupancy, &jobs, &cover, effort.questions);
     if let Some(places) = asking.place(&none) {
         return Ok(asking.plan(&none, 0.0, places));
     }
-    let start = cover.start();
     let search = Search {
         jobs: &jobs,
         cover: &cover,
@@ -165,10 +167,19 @@ pub fn make_room(
         room_helps: policy.room_helps(request) == RoomHelps::Always
             && is_asked_itself(policy, request),
     };
+    let few = few(&search);
+    // A bound that nothing is compared with need not be computed.
+    let start = match few {
+        Some(_) if effort.states == 0 => Start { least: 0.0, bases: Vec::new() },
+        _ => cover.start(request, &fabric),
+    };
     if start.least.is_infinite() {
         return Err(NoRoom::Impossible);
     }
-    let mut best = first_plans(&search, &start, &mut asking);
+    let mut best = match few {
+        Some(most) => plans_of_few(&search, most, &mut asking),
+        None => first_plans(&search, &start, &mut asking),
+    };
     let least = improve(&search, start.least, &mut best, &mut asking);
     let Some(best) = best else {
         let questions = asking.questions();

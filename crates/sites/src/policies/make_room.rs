@@ -11,14 +11,15 @@ use topolane_placement::Placement;
 use topolane_placement::Refusal;
 use topolane_placement::policies::HopBytesExact;
 use topolane_placement::{Choice, Policy, Traits};
-use topolane_placement::{Movable, Repair, repair};
+use topolane_placement::{Disruption, Effort, Present, RoomPlan, make_room};
 use topolane_placement::{Request, Share};
 
 /// Programs moved for one that arrives, at most.
-const MOST: usize = 3;
+const MOST: u32 = 3;
 
 /// Who arrives goes onto one site, or is not placed. Where no site has room for it, up to three programs that run are
-/// moved out of its way, each onto one site too; else nobody moves.
+/// moved out of its way, those with the fewest guests in all, each onto one site too; else nobody moves. None that takes
+/// as many cores is moved.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MakeRoom;
 
@@ -39,15 +40,25 @@ impl SitePolicy for MakeRoom {
 fn arrive(arrangement: &mut Arrangement<'_>, program: usize) {
     let mut occupancy = arrangement.occupancy().clone();
     let running = laid(arrangement, &mut occupancy);
-    let movable: Vec<Movable<'_>> =
-        running.iter().map(|(request, placement)| Movable { request, placement }).collect();
-    let request = request(arrangement, program);
-    let rule: &dyn Policy = &OneSite;
-    let found = match rule.place(&request, &occupancy) {
-        Ok(placement) => Some(Repair { moved: Vec::new(), placement: Arc::new(placement) }),
-        Err(_) => repair(rule, &request, &mut occupancy, &movable, MOST),
+    let size = |program: u32| {
+        let asked = &arrangement.programs()[program as usize];
+        u64::from(asked.guests) * asked.guest.cores()
     };
-    let Some(Repair { moved, placement }) = found else { return };
+    let wanted = size(program as u32);
+    let present: Vec<Present<'_>> = running
+        .iter()
+        .filter(|(request, _)| size(request.id as u32) < wanted)
+        .map(|(request, placement)| Present {
+            request,
+            placement,
+            disruption: Disruption::Move(f64::from(request.nodes)),
+            group: Some(0),
+        })
+        .collect();
+    let request = request(arrangement, program);
+    let effort = Effort { budgets: vec![MOST], ..Effort::on(arrangement.fabric()) };
+    let found = make_room(&OneSite, &request, &mut occupancy, &present, &effort);
+    let Ok(RoomPlan { moved, placement, .. }) = found else { return };
     for (other, _) in &moved {
         arrangement.lift(*other as usize);
     }
