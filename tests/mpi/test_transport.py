@@ -60,9 +60,12 @@ class Run:
 
 
 async def drained(receiver: Receiver) -> None:
-    """Until all that was sent is read: every connection is at its end."""
+    """Until all that was sent is read: there has been no connection for a while, since one may wait to be accepted."""
     until = time.monotonic() + 30
-    while receiver.connections and time.monotonic() < until:
+    quiet_since = time.monotonic()
+    while time.monotonic() < min(until, quiet_since + 0.5):
+        if receiver.connections:
+            quiet_since = time.monotonic()
         await asyncio.sleep(0.02)
 
 
