@@ -63,6 +63,6 @@ def test_the_job_of_the_guide_runs_isolated(empty: ControlPlane) -> None:
     ]
     done = subprocess.run([sys.executable, "-c", CODE, *words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (shown,) = re.findall(r"```text\n(.*?)```", GUIDE, re.DOTALL)
+    (shown,) = re.findall(r"```text\n(Group default/train runs.*?)```", GUIDE, re.DOTALL)
     same = lambda line: re.sub(r"n\[\d\d-\d\d\]|since \S+|in r\d", "", line)
     assert list(map(same, done.stdout.splitlines())) == list(map(same, shown.splitlines())), done.stdout
