@@ -14,7 +14,7 @@ use topolane_fabric::{
 };
 use topolane_placement::{
     Amounts, Disruption, Effort, Level, NoRoom, Occupancy, POLICIES, Placement, Policy, Present,
-    Request, RoomPlan, Share, Within, make_room, place_within,
+    Request, RoomHelps, RoomPlan, Share, Within, make_room, place_within,
 };
 
 /// A job that runs.
@@ -284,6 +284,30 @@ proptest! {
             make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort),
             found
         );
+    }
+
+    /// If one to three jobs may go and no proof is wanted, the plan is one, and no set of so many jobs costs less. Where more room may be
+    /// in the policy's way, the plan is one.
+    #[test]
+    fn the_cheapest_of_few(scene in scene(), most in 1u32..4) {
+        let (mut occupancy, mut jobs, request) = scene.set();
+        for job in &mut jobs {
+            job.group = Some(0);
+        }
+        let policy = (POLICIES[scene.policy].build)(1);
+        let effort = Effort { budgets: vec![most], states: 0, ..Effort::on(occupancy.fabric()) };
+        let found = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort);
+        let least = cheapest(&*policy, &request, &mut occupancy, &jobs, &effort.budgets);
+        if let Ok(plan) = &found {
+            check(plan, &*policy, &request, &occupancy, &jobs, &effort.budgets);
+        }
+        if policy.room_helps(&request) == RoomHelps::Always && request.within == Within::Unsaid {
+            match (found, least) {
+                (Ok(plan), Some(least)) => prop_assert!(plan.cost <= least * (1.0 + 1e-9), "{} for {least}", plan.cost),
+                (Err(_), None) => {}
+                (found, least) => prop_assert!(false, "{found:?}, {least:?}"),
+            }
+        }
     }
 
     /// With few questions a plan may cost more, but it makes room, and what is told as a bound is one.
