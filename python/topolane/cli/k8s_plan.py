@@ -12,6 +12,7 @@ import click
 from topolane import files, texts
 from topolane.cli.common import json_option, print_json
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
+from topolane.cli.room_common import no_room_is_told, tell
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,17 +60,13 @@ def plan(
         from topolane.kubernetes import room_plan
         from topolane.kubernetes.budgets import budgets
         from topolane.kubernetes.inspection import Where, inspect
-        from topolane.live.room_files import NoPlanError
 
         kept = room_plan.Untouchable.of(untouchable, any_priority, without_controller)
         if out is not None:
             files.check(out)
         look = inspect(cluster, Where(config, machine, keys(labels)))
-        try:
+        with no_room_is_told():
             found = room_plan.make_plan(look, budgets(cluster), room_for, kept)
-        except NoPlanError as none:
-            click.echo(texts.printable(texts.sentence(f"{none}.")), err=True)
-            sys.exit(1)
     if out is not None:
         files.write(out, room_plan.text_of(found))
     if as_json:
@@ -112,18 +109,10 @@ def apply(
     with connected(kubeconfig, context) as cluster:
         from topolane.kubernetes import room_apply
         from topolane.kubernetes.inspection import Where
-        from topolane.live.room_files import NotAppliedError
-
-        def tell(sentence: str) -> None:
-            click.echo(texts.printable(sentence))
-            sys.stdout.flush()
 
         where = Where(config, machine, keys(labels))
-        try:
+        with no_room_is_told():
             room_apply.apply(plan_file, cluster, where, seconds=timeout, undo=undo, tell=tell)
-        except NotAppliedError as why:
-            click.echo(texts.printable(texts.sentence(f"{why}.")), err=True)
-            sys.exit(1)
 
 
 def _print(found: RoomPlan, out: str | None, machine: Machine | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import click
 
 from topolane import files, texts
 from topolane.cli.common import json_option, print_json
+from topolane.cli.room_common import no_room_is_told, tell
 from topolane.cli.slurm_status import look_options, settings_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ def plan(
     since it started. Jobs stay that Slurm may not requeue (Requeue=0) or that have a higher priority. The exit code is 1 if there
     is no plan.
     """
-    from topolane.live.room_files import NoPlanError
     from topolane.slurm import room_plan
     from topolane.slurm.inspection import inspect
 
@@ -62,11 +61,8 @@ def plan(
     if out is not None:
         files.check(out)
     look = inspect(settings_of(state, slurmrestd, token_file))
-    try:
+    with no_room_is_told():
         found = room_plan.make_plan(look, room_for, kept)
-    except NoPlanError as none:
-        click.echo(texts.printable(texts.sentence(f"{none}.")), err=True)
-        sys.exit(1)
     if out is not None:
         files.write(out, room_plan.text_of(found))
     if as_json:
@@ -98,19 +94,11 @@ def apply(plan_file: Path, timeout: float, state: Path | None) -> None:
     Each step is first written to PLAN.journal. After a crash, run the command again: it goes on, and requeues no job twice. The
     exit code is 1 if the plan is no longer true or the job has not started.
     """
-    from topolane.live.room_files import NotAppliedError
     from topolane.slurm import room_apply
     from topolane.slurm.inspection import Settings
 
-    def tell(sentence: str) -> None:
-        click.echo(texts.printable(sentence))
-        sys.stdout.flush()
-
-    try:
+    with no_room_is_told():
         room_apply.apply(plan_file, Settings(state), seconds=timeout, tell=tell)
-    except NotAppliedError as why:
-        click.echo(texts.printable(texts.sentence(f"{why}.")), err=True)
-        sys.exit(1)
 
 
 def _lines(found: RoomPlan, out: str | None) -> list[str]:

@@ -31,8 +31,8 @@ from topolane.units import plural
 FORMAT = "topolane-kubernetes-room-plan"
 VERSION = 1
 HOUR = 3600.0
-KINDS = ("namespace", "priorityclass", "group")
-"""What `--untouchable` may name."""
+KINDS = {"namespace": "NAME", "priorityclass": "NAME", "group": "NAMESPACE/NAME"}
+"""What `--untouchable` may name, and how."""
 STAYS = {"topolane.io/untouchable": "true", "cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}
 """Annotations of pods that must stay."""
 SYSTEM = 2_000_000_000
@@ -109,15 +109,7 @@ class Untouchable:
         cls, words: Sequence[str], any_priority: bool = False, without_controller: bool = False
     ) -> Untouchable:
         """Of words such as `namespace=prod`. Raises InputError."""
-        named = set()
-        for word in words:
-            kind, _, name = word.partition("=")
-            if kind not in KINDS or not name:
-                raise InputError(
-                    f"--untouchable {texts.shown(word)}: it is namespace=NAME, priorityclass=NAME or group=NAMESPACE/NAME"
-                )
-            named.add((kind, name))
-        return cls(frozenset(named), any_priority, without_controller)
+        return cls(room_files.named(words, KINDS), any_priority, without_controller)
 
     def why(self, pod: Pod, priority: int) -> str | None:
         """Why a pod must stay if a group of that priority waits, as what follows `a pod`; None if it may go."""

@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +27,31 @@ TYPES: dict[str, tuple[type, ...]] = {
 }
 
 
-class NoPlanError(Exception):
+class NoRoomError(Exception):
+    """Why a command makes no room, in a sentence."""
+
+
+class NoPlanError(NoRoomError):
     """Why there is no plan, in a sentence."""
 
 
-class NotAppliedError(Exception):
+class NotAppliedError(NoRoomError):
     """Why what a plan is for has not started, in a sentence."""
+
+
+def named(words: Sequence[str], kinds: Mapping[str, str]) -> frozenset[tuple[str, str]]:
+    """Kinds and names in words of `--untouchable` such as `qos=urgent`. `kinds` has for each kind what its names look like.
+
+    Raises InputError.
+    """
+    found = set()
+    for word in words:
+        kind, _, name = word.partition("=")
+        if kind not in kinds or not name:
+            *others, last = (f"{one}={form}" for one, form in kinds.items())
+            raise InputError(f"--untouchable {texts.shown(word)}: it is {', '.join(others)} or {last}")
+        found.add((kind, name))
+    return frozenset(found)
 
 
 def text_of(plan: Any, kind: str, version: int) -> str:

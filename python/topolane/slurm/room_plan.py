@@ -31,8 +31,8 @@ VERSION = 1
 HOUR = 3600.0
 NUMBER = re.compile("[0-9]+(_[0-9]+)?")
 """Of a job, or of a task of an array."""
-KINDS = ("partition", "qos", "account")
-"""What `--untouchable` may name."""
+KINDS = {"partition": "NAME", "qos": "NAME", "account": "NAME"}
+"""What `--untouchable` may name, and how."""
 NO_LINKS = Allocation(frozenset(), ())
 
 
@@ -90,15 +90,7 @@ class Untouchable:
     @classmethod
     def of(cls, words: Sequence[str], any_priority: bool = False) -> Untouchable:
         """Of words such as `qos=urgent`. Raises InputError."""
-        named = set()
-        for word in words:
-            kind, _, name = word.partition("=")
-            if kind not in KINDS or not name:
-                raise InputError(
-                    f"--untouchable {texts.shown(word)}: it is partition=NAME, qos=NAME or account=NAME"
-                )
-            named.add((kind, name))
-        return cls(frozenset(named), any_priority)
+        return cls(room_files.named(words, KINDS), any_priority)
 
     def why(self, job: Job, waiting: Job) -> str | None:
         """Why a running job must stay, as what follows `a job`; None if it may go."""
