@@ -41,7 +41,7 @@ pub struct Outcome {
 /// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
 /// `progress`, if given, is called now and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, phi=None, moving=None, network=None, outages=vec![], segment=None, failures=vec![], spares=0, checkpoint=3600.0, restart=600.0, progress=None))]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, phi=None, moving=None, network=None, outages=vec![], segment=None, failures=vec![], out_of_service=vec![], spares=0, checkpoint=3600.0, restart=600.0, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn simulate(
     py: Python<'_>,
@@ -60,6 +60,7 @@ pub fn simulate(
     outages: Vec<(Vec<u32>, f64, f64)>,
     segment: Option<u32>,
     failures: Vec<(u32, f64, f64)>,
+    out_of_service: Vec<(u32, f64, f64)>,
     spares: u32,
     checkpoint: f64,
     restart: f64,
@@ -110,6 +111,7 @@ pub fn simulate(
         network,
         outages,
         failures: failures_from(failures, fabric)?,
+        out_of_service: failures_from(out_of_service, fabric)?,
         recovery: recovery_from(spares, checkpoint, restart)?,
     };
     let (outcome, metrics) = py.detach(|| -> Result<_, RunError> {

@@ -1,5 +1,6 @@
 //! A month of jobs in a second: workloads, the event loop, metrics and outputs.
 
+mod drains;
 mod ends;
 mod failures;
 mod gpu_types;

@@ -7,6 +7,7 @@ use topolane_fabric::{Fabric, Fixed, InputError, Routing, Rule};
 use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share, Traits, Within};
 use topolane_scheduler::{Defrag, Moved, Queue, Reservation, Scheduler};
 
+use crate::drains::Drains;
 use crate::ends::{Begun, Due, Ends, Time};
 use crate::failures::{Failing, Failure, FailureCount, Left, Recovery, lost, nodes_held, replaced};
 use crate::gpu_types::GpuTypes;
@@ -24,8 +25,8 @@ use crate::workload::{Job, Workload};
 /// mistake of the log.
 const LONGEST: f64 = 7_305.0 * 86_400.0;
 
-/// Priority of jobs that a failure interrupted; that of others is 0.
-const AHEAD: f64 = 1.0;
+/// Priority of jobs that a failure interrupted: above that of all others.
+const AHEAD: f64 = f64::MAX;
 
 /// What a run depends on besides workload, machine, policy and queue.
 #[derive(Debug, Clone, Default)]
@@ -50,6 +51,8 @@ pub struct Options {
     pub outages: Vec<Outage>,
     /// Nodes that fail, and with them the jobs on them.
     pub failures: Vec<Failure>,
+    /// Nodes that take no new jobs for a time; the jobs on them end when they would have.
+    pub out_of_service: Vec<Failure>,
     /// What a failure costs a job, and how many spare nodes stand by.
     pub recovery: Recovery,
 }
@@ -197,6 +200,8 @@ pub fn simulate<E: From<InputError>>(
     let mut outages = Outages::new(&options.outages, first);
     let spares = options.recovery.spares;
     let mut failing = Failing::new(&options.failures, spares, first, fabric, &mut run.scheduler);
+    let mut drains = Drains::new(&options.out_of_service, first);
+    let has_begins = replay || workload.jobs.iter().any(|job| job.held_until.is_some());
     let mut room = RoomLog::of(workload, fabric, options.segment);
     let mut next = 0;
     let mut begin = None;
@@ -205,7 +210,8 @@ pub fn simulate<E: From<InputError>>(
         let end = run.ends.next().map(Time);
         let is_over = arrival.is_none() && end.is_none() && run.scheduler.waiting().is_empty();
         // One that is as good as for ever must not make the run as long.
-        let change = [outages.next(), failing.next()].into_iter().flatten().map(Time).min();
+        let change =
+            [outages.next(), failing.next(), drains.next()].into_iter().flatten().map(Time).min();
         let change = change.filter(|Time(time)| !is_over && time - first <= LONGEST);
         let due = [arrival, end, begin.map(Time), change].into_iter().flatten().min();
         let Some(Time(now)) = due else { break };
@@ -222,6 +228,7 @@ pub fn simulate<E: From<InputError>>(
         run.scheduler.set_time(now);
         run.complete(now);
         run.follow_failures(&mut failing, now);
+        drains.follow(now, &mut run.scheduler);
         for id in outages.follow(now, &mut run.scheduler) {
             if let Some(&order) = run.order.get(&id) {
                 run.outcome.jobs[order].affected = true;
@@ -232,7 +239,7 @@ pub fn simulate<E: From<InputError>>(
             next += 1;
         }
         run.pass(now)?;
-        begin = if replay { run.scheduler.next_begin(now) } else { None };
+        begin = if has_begins { run.scheduler.next_begin(now) } else { None };
         let ended = run.outcome.jobs.len() - run.ends.len();
         progress((ended as f64 / workload.jobs.len() as f64).min(1.0))?;
     }
@@ -350,6 +357,8 @@ impl Run<'_> {
             request.begin = job.recorded.as_ref().map_or(0.0, |recorded| recorded.start);
             // What ran longer than it asked for did so.
             request.walltime = request.walltime.max(job.run);
+        } else if let Some(time) = job.held_until {
+            request.begin = time;
         }
         self.name_traffic(&mut request, job)?;
         self.widen(&mut request, job, policy)?;
@@ -515,7 +524,8 @@ impl Run<'_> {
 
     fn submit(&mut self, request: Request) {
         let index = request.id as usize;
-        if let Err(refusal) = self.scheduler.submit(request, 0.0) {
+        let priority = self.workload.jobs[index].priority;
+        if let Err(refusal) = self.scheduler.submit(request, priority) {
             self.outcome.refused.push((index, refusal));
         }
     }

@@ -145,6 +145,7 @@ impl Columns {
             gpu_types,
             segment: given(self.segment).map(|text| count("segment", text)).transpose()?,
             recorded: start.map(|start| Recorded { start, hosts: hosts.to_string() }),
+            ..Job::default()
         })
     }
 

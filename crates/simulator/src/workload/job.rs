@@ -29,6 +29,10 @@ pub struct Job {
     pub gpu_types: Option<Arc<[String]>>,
     /// Nodes of each part of it that must lie in one domain of the machine; `None` for no such parts.
     pub segment: Option<u32>,
+    /// When its hold ends, seconds since the workload's epoch: it waits from its submission on, and does not start before.
+    pub held_until: Option<f64>,
+    /// The highest comes first in the queue; jobs of the same come in order of submission.
+    pub priority: f64,
     /// What really happened to it, where the log says.
     pub recorded: Option<Recorded>,
 }

@@ -23,6 +23,7 @@ pub const PLAIN: Options = Options {
     network: None,
     outages: Vec::new(),
     failures: Vec::new(),
+    out_of_service: Vec::new(),
     recovery: Recovery { spares: 0, checkpoint: 3_600.0, restart: 600.0 },
 };
 
