@@ -4,40 +4,18 @@ from __future__ import annotations
 
 import csv
 import dataclasses
-import itertools
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 from measure import Row
-from numpy.typing import NDArray
+from topolane.baseline.measures import Runs, spearman, within
 
 RANK, MEAN, UTILISATION, WITHIN = 0.95, 5.0, 1.0, 90.0
 """Targets: rank correlation, per cent of the mean wait, points of utilisation, per cent of starts within two intervals."""
 BINS = 6
 """Utilisation is compared in so many equal parts of the time: ten minutes of an hour."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Runs:
-    """Runs by id, as arrays of one order. Seconds."""
-
-    ids: NDArray[np.int64]
-    submit: NDArray[np.float64]
-    start: NDArray[np.float64]
-    run: NDArray[np.float64]
-    nodes: NDArray[np.float64]
-
-    @property
-    def wait(self) -> NDArray[np.float64]:
-        return self.start - self.submit
-
-    def of(self, ids: NDArray[np.int64]) -> Runs:
-        """Those of the given ids, which are all there, in their order."""
-        order = np.argsort(self.ids)
-        at = order[np.searchsorted(self.ids, ids, sorter=order)]
-        return Runs(self.ids[at], self.submit[at], self.start[at], self.run[at], self.nodes[at])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,36 +101,12 @@ def closeness(recorded: Runs, replay: Runs, nodes: int, interval: float) -> Clos
     first = float(recorded.start.min())
     last = float((recorded.start + recorded.run).max())
     edges = np.linspace(first, last, BINS + 1)
-    parts = tuple(zip(_utilisation(recorded, edges, nodes), _utilisation(replay, edges, nodes)))
+    parts = tuple(zip(*(100 * runs.utilisation(edges, nodes) for runs in (recorded, replay))))
     return Closeness(
         len(both),
         float(a.wait.mean()),
         float(b.wait.mean()),
         spearman(a.wait, b.wait),
         parts,
-        100 * float(np.mean(np.abs(a.start - b.start) <= 2 * interval)),
+        100 * within(a, b, 2 * interval),
     )
-
-
-def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """The correlation of the ranks, where equal values have the mean of their ranks; nan if all values of one are equal."""
-    x, y = _ranks(a), _ranks(b)
-    x, y = x - x.mean(), y - y.mean()
-    scale = math.sqrt(float(x @ x) * float(y @ y))
-    return float(x @ y) / scale if scale else math.nan
-
-
-def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(count)
-    return np.asarray((last - (count - 1) / 2)[place], float)
-
-
-def _utilisation(runs: Runs, edges: NDArray[np.float64], nodes: int) -> list[float]:
-    """Per cent of the nodes that the runs hold between each edge and the next."""
-    end = runs.start + runs.run
-    held = []
-    for low, high in itertools.pairwise(edges.tolist()):
-        inside = np.clip(np.minimum(end, high) - np.maximum(runs.start, low), 0, None)
-        held.append(100 * float(inside @ runs.nodes) / (nodes * (high - low)))
-    return held

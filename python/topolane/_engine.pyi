@@ -898,7 +898,15 @@ class Workload:
         """Sum of nodes x run time over (machine nodes x span)."""
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Columns id (uint64), nodes (uint32), submit, run, walltime (float64 seconds, NaN where absent)."""
+        """Columns id (uint64), nodes (uint32), submit, run, walltime, start (as recorded) and cores (of each node).
+
+        The last five are float64: seconds, or cores of jobs that share nodes; NaN where absent.
+        """
+
+    def arranged(
+        self, *, held_until: Sequence[float] | None = None, priority: Sequence[float] | None = None
+    ) -> Workload:
+        """The workload with the time until which each job is held (NaN: not held) and the priority of each."""
 
 @final
 class Table:
@@ -1480,6 +1488,7 @@ def simulate(
     outages: Sequence[tuple[Sequence[int], float, float]] = ...,
     segment: int | None = None,
     failures: Sequence[tuple[int, float, float]] = ...,
+    out_of_service: Sequence[tuple[int, float, float]] = ...,
     spares: int = 0,
     checkpoint: float = 3600.0,
     restart: float = 600.0,
@@ -1490,7 +1499,7 @@ def simulate(
     within: where each job is to lie, for policies that ask (`unconstrained`, `preferred:LEVEL`, `required:LEVEL`).
     outages: cables that fail together, and from when until when, in seconds; either may be infinite.
     segment: nodes of each part of a job that must lie in one domain.
-    failures: nodes that fail, and from when until when, in seconds. spares: idle nodes kept back in each domain to take the
+    failures: nodes that fail, and from when until when, in seconds. out_of_service: nodes that take no new jobs. spares: idle nodes kept back in each domain to take the
     place of one that fails. checkpoint, restart: seconds between checkpoints, and seconds to start again.
     progress: called now and then with the share of jobs that have ended.
     """

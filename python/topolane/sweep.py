@@ -19,7 +19,7 @@ from topolane.sources import Shape, machine, workload
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from topolane._engine import Machine
+    from topolane._engine import Machine, Workload
 
 
 S = TypeVar("S")
@@ -48,6 +48,10 @@ class Task(Settings):
         return machine(
             self.machine, self.machine_format, nodes=self.nodes, topology=self.topology, join=self.join
         )
+
+    def jobs(self) -> Workload:
+        """The workload, shaped for the machine."""
+        return workload(self.workload, self.fabric().nodes, seed=self.seed, shape=self.shape)
 
     def run(self, progress: Callable[[float], None] | None = None) -> Run:
         """Does it here and now."""

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from topolane.baseline import Baseline
     from topolane.run import Run
     from topolane.sweep import Task
 
@@ -33,12 +34,15 @@ def write_all(
     parquet: bool = False,
     report: bool = True,
     png: bool = False,
+    sentence: str = "",
+    baseline: Baseline | None = None,
 ) -> None:
     """Writes the tables of every run, `summary.json` and the report into an empty directory.
 
     One run's tables stand in the directory itself, several in `runs/LABEL`.
     at: hours after the first submission to draw the machine at; by default the busiest minute.
-    png: also the figures of the report as PNG.
+    png: also the figures of the report as PNG. sentence: at the head of the report.
+    baseline: the replay next to the records, for `baseline.csv` and a section of the report.
     """
     for run in runs:
         place = directory
@@ -53,6 +57,8 @@ def write_all(
                 polars.DataFrame(table).write_parquet(place / f"{name}.parquet")
     facts = [run.facts for run in runs]
     (directory / "summary.json").write_text(json.dumps(facts if len(runs) > 1 else facts[0], indent=2) + "\n")
+    if baseline is not None:
+        baseline.jobs.write_csv(directory / "baseline.csv")
     if report:
         from topolane.report import MachinePicture, write_report
 
@@ -61,4 +67,12 @@ def write_all(
             first: Any = runs[0].jobs["submission_time"].min()
             moment = (first or 0.0) + 3600.0 * at
         same: Any = runs  # a report takes whatever has the attributes of its own runs
-        write_report(directory, same, MachinePicture.of(task.fabric()), at=moment, png=png)
+        write_report(
+            directory,
+            same,
+            MachinePicture.of(task.fabric()),
+            at=moment,
+            png=png,
+            sentence=sentence,
+            baseline=baseline,
+        )

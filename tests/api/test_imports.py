@@ -24,6 +24,7 @@ RUNNING = READING | {
     "mapping",
     "networks",
     "moment",
+    "baseline",
 }
 """What `import topolane` offers."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from topolane import InputError
+from topolane.baseline.measures import Runs
 from topolane.slurm import accounting, accounting_jobs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +21,6 @@ import twin
 import twin_plan
 import twin_scale
 import twin_table
-from twin_table import Runs
 
 RECORDS = ROOT / "tests" / "slurm" / "records-of-a-twin"
 
@@ -29,14 +29,6 @@ def runs(*rows: tuple[int, float, float, float, float]) -> Runs:
     """Runs of (id, submit, start, run, nodes)."""
     ids, *values = zip(*rows)
     return Runs(np.array(ids, np.int64), *(np.array(each, float) for each in values))
-
-
-def test_equal_values_share_their_ranks() -> None:
-    """Ranks of 1, 1, 2 are 1.5, 1.5, 3 and those of 5, 7, 6 are 1, 3, 2: covariance 0, so no correlation."""
-    assert twin_table.spearman(np.array([1.0, 1.0, 2.0]), np.array([5.0, 7.0, 6.0])) == pytest.approx(0)
-    assert twin_table.spearman(np.array([1.0, 2.0, 9.0]), np.array([10.0, 20.0, 21.0])) == pytest.approx(1)
-    assert twin_table.spearman(np.array([1.0, 2.0, 9.0]), np.array([3.0, 2.0, 1.0])) == pytest.approx(-1)
-    assert math.isnan(twin_table.spearman(np.array([1.0, 1.0]), np.array([1.0, 2.0])))
 
 
 def test_a_replay_that_is_what_happened_meets_every_target() -> None:

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use topolane_placement::Share;
 use topolane_simulator::{FailureRate, workload};
 
 use crate::error::{bad_input, input_error};
@@ -122,7 +123,33 @@ impl Workload {
         self.jobs.load(machine_nodes)
     }
 
-    /// Columns id, submit, run, walltime (NaN where absent), nodes; seconds.
+    /// The workload with the time until which each job is held (NaN: not held) and the priority of each, in order of its jobs.
+    #[pyo3(signature = (*, held_until=None, priority=None))]
+    fn arranged(
+        &self,
+        held_until: Option<Vec<f64>>,
+        priority: Option<Vec<f64>>,
+    ) -> PyResult<Workload> {
+        let mut jobs = self.jobs.clone();
+        for values in [&held_until, &priority].into_iter().flatten() {
+            if values.len() != jobs.jobs.len() {
+                return Err(bad_input(format!(
+                    "{} values for {} jobs",
+                    values.len(),
+                    jobs.jobs.len()
+                )));
+            }
+        }
+        for (job, time) in jobs.jobs.iter_mut().zip(held_until.unwrap_or_default()) {
+            job.held_until = Some(time).filter(|time| time.is_finite());
+        }
+        for (job, priority) in jobs.jobs.iter_mut().zip(priority.unwrap_or_default()) {
+            job.priority = priority;
+        }
+        Ok(Workload { jobs })
+    }
+
+    /// Columns id, submit, run, walltime, start (as recorded), nodes, cores (of each node); seconds, NaN where absent.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let jobs = &self.jobs.jobs;
         let floats = |value: &dyn Fn(&workload::Job) -> f64| -> Bound<'py, PyArray1<f64>> {
@@ -136,6 +163,14 @@ impl Workload {
         columns.set_item("run", floats(&|job| job.run))?;
         columns.set_item("walltime", floats(&|job| job.walltime.unwrap_or(f64::NAN)))?;
         columns.set_item("nodes", nodes.into_pyarray(py))?;
+        let start =
+            |job: &workload::Job| job.recorded.as_ref().map_or(f64::NAN, |found| found.start);
+        columns.set_item("start", floats(&start))?;
+        let cores = |job: &workload::Job| match &job.share {
+            Share::Whole => f64::NAN,
+            Share::Part(amounts) => amounts.cores() as f64,
+        };
+        columns.set_item("cores", floats(&cores))?;
         Ok(columns)
     }
 

@@ -141,6 +141,7 @@ OWN = (
         for form in ("csv", "parquet")
     ),
     "summary.json",
+    "baseline.csv",
     *OF_A_REPORT,
     "runs/*/",
 )

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+import numpy as np
 
+from topolane import baseline, failures
 from topolane._engine import InputError
+from topolane.baseline import details
 from topolane.cli import common, settings, tables
 from topolane.sweep import Task, compare, shares_bought_back, tasks_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from topolane._engine import Machine
+    from topolane.baseline import Baseline
+    from topolane.failures import Failure
     from topolane.run import Run
 
 MOST_RUNS = 20
@@ -60,6 +67,12 @@ def names(text: str) -> list[str]:
 @click.option(
     "--executor", help="Run on Dask instead: dask://HOST:PORT, or dask:// to start a local Dask cluster."
 )
+@click.option(
+    "--baseline",
+    "wants_baseline",
+    is_flag=True,
+    help="Put a replay under the first queue and policy next to the recorded starts: a table, baseline.csv, a section of the report.",
+)
 @common.json_option
 def command(
     machine: str,
@@ -76,6 +89,7 @@ def command(
     parquet: bool,
     workers: int | None,
     executor: str | None,
+    wants_baseline: bool,
     as_json: bool,
     **others: Any,
 ) -> None:
@@ -101,14 +115,40 @@ def command(
         )
     with common.outputs(out) as directory:
         common.tell(base.fabric())
-        with common.counting_bar("simulating", len(tasks)) as done:
-            runs = compare(tasks, executor=executor, workers=workers, done=done)
+        today = baseline.task_of(base, names(policies), names(queues))
+        if today is None and wants_baseline:
+            raise InputError("--baseline needs a queue other than recorded")
+        if today is not None and not _has_starts(today):
+            if wants_baseline:
+                raise InputError(f"--baseline: {source} records no starts")
+            today = None
+        every = tasks if today is None or today in tasks else [*tasks, today]
+        with common.counting_bar("simulating", len(every)) as done:
+            runs = compare(every, executor=executor, workers=workers, done=done)
+        found = None if today is None else _baseline(runs[every.index(today)], today, whole=wants_baseline)
+        runs = runs[: len(tasks)]
+        if found is not None:
+            for run in runs:
+                run.summary["baseline"] = found.head
+        whole = found if wants_baseline else None
+        sentence = "" if found is None else found.sentence
         if directory is not None:
             from topolane.writing import write_all
 
-            write_all(directory, runs, base, at=at, parquet=parquet, report=report, png=png)
+            write_all(
+                directory,
+                runs,
+                base,
+                at=at,
+                parquet=parquet,
+                report=report,
+                png=png,
+                sentence=sentence,
+                baseline=whole,
+            )
     if as_json:
-        common.print_json([run.facts for run in runs])
+        facts = [run.facts for run in runs]
+        common.print_json({"baseline": whole.facts, "runs": facts} if whole else facts)
         return
     # With a network the first run is the reference without one, which has less to tell.
     telling = next((run for run in runs if run.network), runs[0])
@@ -121,6 +161,10 @@ def command(
         *tables.failure_notes(runs),
     ]:
         click.echo(note)
+    if sentence:
+        click.echo(sentence)
+    if whole:
+        tables.print_baseline(whole)
     tables.print_runs(runs)
     tables.print_room(runs)
     tables.print_networks(runs)
@@ -129,6 +173,26 @@ def command(
         click.echo(line)
     if out:
         click.echo(f"report: {out}/report.html" if report else f"written: {out}")
+
+
+def _has_starts(task: Task) -> bool:
+    """Whether the workload is a log that records starts. A pipe can be read only once, so it does not count."""
+    return Path(task.workload).is_file() and not bool(np.isnan(task.jobs().columns()["start"]).all())
+
+
+def _baseline(run: Run, task: Task, *, whole: bool) -> Baseline | None:
+    """The run of today's rules next to the records; `whole` with reasons and partitions."""
+    fabric, jobs = task.fabric(), task.jobs()
+    if not whole:
+        return baseline.measured(run, jobs, fabric)
+    down = [] if task.failures else _down(task.workload, fabric)
+    return baseline.measured(run, jobs, fabric, details.read(task.workload), down)
+
+
+def _down(log: str, fabric: Machine) -> list[Failure]:
+    """Nodes that were down, as `topolane workload import` writes them next to a log."""
+    beside = Path(log).with_name(f"{Path(log).stem}-failures.csv")
+    return failures.read(beside, fabric) if beside.is_file() else []
 
 
 def bought_back(runs: Sequence[Run]) -> list[str]:

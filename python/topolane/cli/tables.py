@@ -6,6 +6,8 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
+import click
+
 from topolane._engine import assumed_traffic, traffic_policies
 from topolane.cli import common
 from topolane.units import plural
@@ -13,6 +15,7 @@ from topolane.units import plural
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from topolane.baseline import Baseline
     from topolane.run import Run, Settings
 
 RUN_COLUMNS = (
@@ -48,6 +51,28 @@ def run_row(run: Run) -> list[str]:
         f"{summary['jobs_sharing_links']:,}",
         common.hours(summary["fragmentation"]["seconds"]),
     ]
+
+
+BASELINE_COLUMNS = (
+    "waits, recorded / replayed (h)",
+    "jobs",
+    "mean",
+    "median",
+    "p95",
+    "rank\ncorrelation",
+)
+
+
+def print_baseline(baseline: Baseline) -> None:
+    """Prints the waits of a replay next to the recorded ones, and what else differs."""
+    rows = []
+    for waits in baseline.waits:
+        pairs = (" / ".join(map(common.hours, pair)) for pair in (waits.mean, waits.median, waits.p95))
+        rank = "-" if waits.rank is None else f"{waits.rank:.2f}"
+        rows.append([waits.what, f"{waits.jobs:,}", *pairs, rank])
+    common.print_table(BASELINE_COLUMNS, rows)
+    for note in baseline.notes:
+        click.echo(note)
 
 
 NETWORK_COLUMNS = ("network", "wait + run\n(h)", "slowed by\nothers", "95 %", "worst", "node hours\nlost")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from topolane.baseline import Baseline
+
 __all__ = ["Group", "MachinePicture", "Run", "write_report"]
 
 
@@ -26,12 +28,14 @@ def write_report(
     *,
     at: float | None = None,
     png: bool = False,
+    sentence: str = "",
+    baseline: Baseline | None = None,
 ) -> Path:
     """Write `report.html` and `figures/*.svg` into `directory`, with `png` also `figures/*.png`; return the page's path.
 
     `at` is the moment the tree is drawn, in seconds since the workload's epoch; by default the
-    busiest minute of each run. Everything is drawn before anything in `directory` changes.
+    busiest minute of each run. `sentence` stands at the head of the page; `baseline` is shown in a section. Everything is drawn before anything in `directory` changes.
     """
     from .write import write
 
-    return write(directory, runs, picture, at, png)
+    return write(directory, runs, picture, at, png, sentence, baseline)

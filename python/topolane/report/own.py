@@ -17,6 +17,7 @@ ONCE = (
     "contention-by-size",
     "room-for-jobs",
     "stranded-gpus",
+    "baseline",
 )
 """Figures of all runs together."""
 BY_RUN = ("fat-tree", "link-heat", "racks")

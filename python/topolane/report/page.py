@@ -129,8 +129,10 @@ def _on_network(name: str, key: str) -> Callable[[Run], float | None]:
     return value_of
 
 
-def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section], png: bool) -> str:
-    """The page as HTML; with `png` it links to the PNG files too."""
+def render(
+    runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section], png: bool, sentence: str = ""
+) -> str:
+    """The page as HTML with a sentence at its head; with `png` it links to the PNG files too."""
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -150,6 +152,7 @@ def render(runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Sect
         runs=runs,
         sections=sections,
         png=png,
+        sentence=sentence,
         light={name: light for light, (name, _) in theme.items()},
         dark=dict(theme.values()),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from topolane import files
+from topolane.baseline import Baseline
 
 from .contention_words import bought_back, words
 from .data import MachinePicture, Run, distinct
@@ -32,6 +33,7 @@ from .figures import (
     wait_cdf,
     wait_change,
 )
+from .figures import baseline as baseline_figure
 from .gpus import common_moment
 from .heat import Scale
 from .own import OWN
@@ -74,6 +76,8 @@ def write(
     picture: MachinePicture,
     at: float | None,
     png: bool,
+    sentence: str,
+    baseline: Baseline | None,
 ) -> Path:
     """See `topolane.report.write_report`."""
     runs = distinct(runs)
@@ -87,11 +91,24 @@ def write(
                 _section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures)
                 for module in FIGURES
             ]
+            if baseline is not None:
+                plots = [baseline_figure.draw(baseline)]
+                sections.insert(
+                    0,
+                    _section(
+                        "baseline-figures",
+                        baseline_figure.TITLE,
+                        plots,
+                        figures,
+                        baseline.sentence,
+                        baseline.notes,
+                    ),
+                )
             sections += _network_sections(runs, picture, figures)
             sections += _gpu_sections(runs, picture, at, figures)
             trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
             sections.append(_section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.words(picture)))
-        (draft / "report.html").write_text(render(runs, picture, sections, png), encoding="utf-8")
+        (draft / "report.html").write_text(render(runs, picture, sections, png, sentence), encoding="utf-8")
     return directory / "report.html"
 
 

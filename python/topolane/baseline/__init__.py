@@ -1,0 +1,232 @@
+"""How close a replay under today's rules comes to the starts that a log records."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from topolane.baseline.details import UNKNOWN, Details
+from topolane.baseline.measures import Runs, Waits, least_difference
+from topolane.baseline.reasons import counted, reasons
+from topolane.units import HOUR, duration, moment, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import polars
+    from numpy.typing import NDArray
+
+    from topolane._engine import Machine, Workload
+    from topolane.failures import Failure
+    from topolane.run import Run
+    from topolane.sweep import Task
+
+
+@dataclasses.dataclass(frozen=True)
+class Baseline:
+    """A replay under today's rules next to the records."""
+
+    policy: str
+    queue: str
+    waits: tuple[Waits, ...]
+    """All jobs, then by size, then by partition."""
+    least: float
+    """Seconds: differences of mean waits between policies that are smaller say nothing."""
+    edges: NDArray[np.float64]
+    """Beginnings of the hours, and the end of the last."""
+    utilisation: tuple[NDArray[np.float64], NDArray[np.float64]]
+    """Recorded and replayed, the share of the machine in each hour."""
+    earlier: dict[str, int]
+    """Jobs that start over an hour earlier than recorded, by likely reason."""
+    later: dict[str, int]
+    jobs: polars.DataFrame
+    """A row for every job, as in `baseline.csv`."""
+
+    @property
+    def sentence(self) -> str:
+        """How far the replay is from the truth."""
+        recorded, replayed = self.waits[0].mean
+        return (
+            f"Under today's rules ({self.policy}, {self.queue}) this replay has mean waits of {duration(replayed)} where "
+            f"{duration(recorded)} were recorded; differences between policies smaller than {duration(self.least)} say nothing."
+        )
+
+    @property
+    def apart(self) -> NDArray[np.float64]:
+        """By how many points the utilisation of each hour differs."""
+        return np.asarray(100 * np.abs(self.utilisation[1] - self.utilisation[0]))
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """What every run of a comparison carries."""
+        recorded, replayed = self.waits[0].mean
+        return {
+            "policy": self.policy,
+            "queue": self.queue,
+            "jobs": self.waits[0].jobs,
+            "recorded_mean_wait": recorded,
+            "replayed_mean_wait": replayed,
+            "rank_correlation": self.waits[0].rank,
+            "least_difference": self.least,
+        }
+
+    @property
+    def notes(self) -> list[str]:
+        """What the tables of waits do not show, in sentences."""
+        apart = self.apart
+        worst = int(apart.argmax())
+        when = moment(float(self.edges[worst]))
+        return [
+            f"Utilisation differs hour by hour by at most {apart.max():.1f} points ({when}), by {apart.mean():.1f} in the mean.",
+            _said(self.earlier, "earlier"),
+            _said(self.later, "later"),
+        ]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """All figures, for JSON. Waits are pairs: recorded, replayed."""
+        apart = self.apart
+        return self.head | {
+            "waits": [dataclasses.asdict(waits) for waits in self.waits],
+            "utilisation": {
+                "from": float(self.edges[0]),
+                "recorded": self.utilisation[0].tolist(),
+                "replayed": self.utilisation[1].tolist(),
+                "largest_difference": float(apart.max()),
+                "mean_difference": float(apart.mean()),
+            },
+            "earlier": self.earlier,
+            "later": self.later,
+        }
+
+
+def _said(reasons: Mapping[str, int], how: str) -> str:
+    each = ", ".join(f"{count:,} {reason}" for reason, count in reasons.items())
+    counted = plural(sum(reasons.values()), "job")
+    return f"{counted} started over an hour {how} than recorded" + (f": {each}." if each else ".")
+
+
+def task_of(base: Task, policies: Sequence[str], queues: Sequence[str]) -> Task | None:
+    """Today's rules: the first policy and the first queue that do not replay the records; None without such a queue."""
+    queue = next((name for name in queues if name != "recorded"), None)
+    if queue is None:
+        return None
+    policy = next((name for name in policies if name != "recorded"), "first-fit")
+    return dataclasses.replace(base, policy=policy, queue=queue, scenario="none", network=None)
+
+
+def measured(
+    run: Run,
+    workload: Workload,
+    machine: Machine,
+    details: Mapping[int, Details] | None = None,
+    down: Sequence[Failure] = (),
+) -> Baseline | None:
+    """A replay next to the records of its workload; None if no job is in both.
+
+    details: what the log says of its jobs besides; without them no reason is known.
+    down: nodes that were down, and that the replay does not know of.
+    """
+    recorded = recorded_runs(workload, machine)
+    replayed = _replayed(run)
+    ids = np.intersect1d(recorded.ids, replayed.ids)
+    if not len(ids):
+        return None
+    recorded = recorded.of(ids)
+    recorded = recorded.of(recorded.ids[np.argsort(recorded.submit, kind="stable")])
+    replayed = dataclasses.replace(replayed.of(recorded.ids), nodes=recorded.nodes)
+    found = [(details or {}).get(id, UNKNOWN) for id in recorded.ids.tolist()]
+    why = reasons(recorded, replayed, found, down)
+    is_earlier = (replayed.start < recorded.start).tolist()
+    partitions = [each.partition for each in found]
+    edges = _hours(recorded)
+    return Baseline(
+        policy=run.label,
+        queue=run.queue,
+        waits=tuple(_waits(recorded, replayed, _groups(run, workload, recorded.ids, partitions))),
+        least=least_difference(recorded.wait, replayed.wait),
+        edges=edges,
+        utilisation=(
+            recorded.utilisation(edges, machine.nodes),
+            replayed.utilisation(edges, machine.nodes),
+        ),
+        earlier=counted(reason for reason, before in zip(why, is_earlier) if before),
+        later=counted(reason for reason, before in zip(why, is_earlier) if not before),
+        jobs=_table(recorded, replayed, partitions, why),
+    )
+
+
+def recorded_runs(workload: Workload, machine: Machine) -> Runs:
+    """The runs that the workload records."""
+    columns = workload.columns()
+    nodes = columns["nodes"].astype(float)
+    cores = columns["cores"]
+    if not np.isnan(cores).all():
+        each = [machine.resources_of(node).get("cores", 1) for node in range(machine.nodes)]
+        nodes = np.where(np.isnan(cores), nodes, nodes * cores / max(float(np.mean(each)), 1.0))
+    known = ~np.isnan(columns["start"])
+    values = (columns["submit"], columns["start"], columns["run"], nodes)
+    return Runs(columns["id"][known].astype(np.int64), *(each[known] for each in values))
+
+
+def _replayed(run: Run) -> Runs:
+    """The runs of a replay; of a job that ran several times the first."""
+    jobs = run.jobs.sort("starting_time").unique("job_id", keep="first", maintain_order=True)
+    names = ("submission_time", "starting_time", "execution_time", "requested_number_of_resources")
+    values = (jobs[name].to_numpy().astype(float) for name in names)
+    return Runs(jobs["job_id"].to_numpy().astype(np.int64), *values)
+
+
+def _groups(
+    run: Run, workload: Workload, ids: NDArray[np.int64], partitions: Sequence[str]
+) -> list[tuple[str, NDArray[np.bool_]]]:
+    """The classes of sizes and the partitions, each with its jobs."""
+    columns = workload.columns()
+    all_ids = columns["id"].astype(np.int64)
+    order = np.argsort(all_ids)
+    widths = columns["nodes"][order[np.searchsorted(all_ids, ids, sorter=order)]]
+    groups = []
+    for size in run.summary["wait_by_size"]:
+        low, high = size["low"], size["high"] or math.inf
+        name = f"{low} or more nodes" if size["high"] is None else f"{low}-{high} nodes"
+        if low == high:
+            name = "1 node" if low == 1 else f"{low} nodes"
+        groups.append((name, (widths >= low) & (widths <= high)))
+    of = np.array(partitions)
+    groups += [(f"partition {name}", of == name) for name in np.unique(of).tolist() if name]
+    return groups
+
+
+def _waits(recorded: Runs, replayed: Runs, groups: Sequence[tuple[str, NDArray[np.bool_]]]) -> list[Waits]:
+    every = (("all", np.ones(len(recorded.ids), bool)), *groups)
+    return [
+        Waits.of(what, recorded.wait[those], replayed.wait[those]) for what, those in every if those.any()
+    ]
+
+
+def _hours(recorded: Runs) -> NDArray[np.float64]:
+    """The hours from the first recorded start to the last recorded end."""
+    first = float(recorded.start.min())
+    hours = max(1, math.ceil((float((recorded.start + recorded.run).max()) - first) / HOUR))
+    return np.linspace(first, first + HOUR * hours, hours + 1)
+
+
+def _table(recorded: Runs, replayed: Runs, partitions: Sequence[str], why: Sequence[str]) -> polars.DataFrame:
+    import polars
+
+    return polars.DataFrame(
+        {
+            "job_id": recorded.ids,
+            "partition": partitions,
+            "nodes": recorded.nodes,
+            "submission_time": recorded.submit,
+            "recorded_start": recorded.start,
+            "replayed_start": replayed.start,
+            "recorded_wait": recorded.wait,
+            "replayed_wait": replayed.wait,
+            "reason": why,
+        }
+    )

@@ -1,0 +1,111 @@
+"""Measures of how close replayed starts are to recorded ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+PARTS = 10
+"""The least difference that means something is measured over so many equal parts of the jobs."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Runs:
+    """Runs of jobs by id, as arrays of one order. Seconds."""
+
+    ids: NDArray[np.int64]
+    submit: NDArray[np.float64]
+    start: NDArray[np.float64]
+    run: NDArray[np.float64]
+    nodes: NDArray[np.float64]
+    """Nodes that each holds; parts of nodes count as parts."""
+
+    @property
+    def wait(self) -> NDArray[np.float64]:
+        """Seconds from submission to start."""
+        return self.start - self.submit
+
+    def of(self, ids: NDArray[np.int64]) -> Runs:
+        """Those of the given ids, which are all there, in their order."""
+        order = np.argsort(self.ids)
+        at = order[np.searchsorted(self.ids, ids, sorter=order)]
+        return Runs(self.ids[at], self.submit[at], self.start[at], self.run[at], self.nodes[at])
+
+    def utilisation(self, edges: NDArray[np.float64], nodes: float) -> NDArray[np.float64]:
+        """The share of `nodes` that the runs hold between each edge and the next, in the mean."""
+        end = self.start + self.run
+        held = _node_seconds(self.start, self.nodes, edges) - _node_seconds(end, self.nodes, edges)
+        return np.diff(held) / (nodes * np.diff(edges))
+
+
+def _node_seconds(
+    since: NDArray[np.float64], nodes: NDArray[np.float64], until: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Node-seconds up to each time of `until`, if each of `nodes` is held from its time on for ever."""
+    order = np.argsort(since)
+    times, counts = since[order], nodes[order]
+    held = np.concatenate(([0.0], np.cumsum(counts)))
+    before = np.concatenate(([0.0], np.cumsum(counts * times)))
+    place = np.searchsorted(times, until)
+    return np.asarray(held[place] * until - before[place])
+
+
+def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """The correlation of the ranks, where equal values have the mean of their ranks; nan if all values of one are equal."""
+    x, y = _ranks(a), _ranks(b)
+    x, y = x - x.mean(), y - y.mean()
+    scale = math.sqrt(float(x @ x) * float(y @ y))
+    return float(x @ y) / scale if scale else math.nan
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return np.asarray((last - (count - 1) / 2)[place], float)
+
+
+def within(recorded: Runs, replayed: Runs, seconds: float) -> float:
+    """The share of starts that are at most so many seconds from the recorded ones; the runs are in one order."""
+    return float(np.mean(np.abs(recorded.start - replayed.start) <= seconds))
+
+
+@dataclasses.dataclass(frozen=True)
+class Waits:
+    """Recorded and replayed waits of some of the jobs. Pairs of seconds."""
+
+    what: str
+    """Which jobs."""
+    jobs: int
+    mean: tuple[float, float]
+    median: tuple[float, float]
+    p95: tuple[float, float]
+    rank: float | None
+    """Spearman's correlation of the waits; None if all waits of one are equal."""
+
+    @classmethod
+    def of(cls, what: str, recorded: NDArray[np.float64], replayed: NDArray[np.float64]) -> Waits:
+        """The measures of these waits, which are in one order."""
+        both = (recorded, replayed)
+        mean, median, p95 = (
+            (float(measure(both[0])), float(measure(both[1])))
+            for measure in (np.mean, np.median, lambda waits: np.quantile(waits, 0.95))
+        )
+        rank = spearman(recorded, replayed)
+        return cls(what, len(recorded), mean, median, p95, None if math.isnan(rank) else rank)
+
+
+def least_difference(recorded: NDArray[np.float64], replayed: NDArray[np.float64]) -> float:
+    """The mean of the differences of the mean waits over `PARTS` equal parts of the jobs, in order of submission.
+
+    It is never smaller than the difference of the mean waits of all jobs, and larger if errors of some weeks make up for
+    those of others.
+    """
+    parts = min(PARTS, len(recorded))
+    apart = [
+        len(one) * abs(one.mean() - other.mean())
+        for one, other in zip(np.array_split(recorded, parts), np.array_split(replayed, parts))
+    ]
+    return float(sum(apart)) / len(recorded)

@@ -1,0 +1,154 @@
+"""`topolane compare` says how far a replay is from the recorded starts, and `--baseline` prints all of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+SWF = "; MaxNodes: 4\n; MaxProcs: 4\n; Partition: 1 batch\n; Partition: 2 debug\n"
+
+
+def log(*jobs):
+    """An SWF log of (id, submit, wait, run, nodes, partition)."""
+    record = "{} {} {} {} {} -1 -1 {} {} -1 1 1 1 -1 -1 {} -1 -1\n"
+    return SWF + "".join(
+        record.format(id, submit, wait, run, nodes, nodes, run, partition)
+        for id, submit, wait, run, nodes, partition in jobs
+    )
+
+
+MACHINE = """
+name = "four"
+[[site]]
+name = "core"
+children = [2, 2]
+parents = [1, 1]
+"""
+
+# The machine has 4 nodes. Jobs 1 and 3 run as recorded. Job 2 was recorded to wait two hours and would have started at once.
+JOBS = ((1, 0, 0, 3600, 4, 1), (2, 3600, 7200, 3600, 2, 1), (3, 10_800, 0, 3600, 2, 2))
+
+
+@pytest.fixture
+def inputs(write):
+    write("four.toml", MACHINE)
+    write("log.swf", log(*JOBS))
+    return ("--machine", "four.toml", "--trace", "log.swf", "--scenarios", "none", "--jobs", 1)
+
+
+def test_every_comparison_says_how_far_it_is_from_the_truth(topolane, inputs):
+    """Mean waits of 0 where 40 min were recorded; one job in each of three parts, so they differ by 40 min in the mean."""
+    sentence = (
+        "Under today's rules (isolated, fcfs) this replay has mean waits of 0 s where 40 min were recorded; "
+        "differences between policies smaller than 40 min say nothing."
+    )
+    said = topolane("compare", *inputs, "--policies", "isolated", "--queue", "fcfs", "--out", "out")
+    assert said.count(sentence) == 1
+    assert "rank" not in said
+    assert sentence in (topolane.directory / "out/report.html").read_text().replace("&#39;", "'")
+    assert not (topolane.directory / "out/baseline.csv").exists()
+    (facts,) = [json.loads((topolane.directory / "out/summary.json").read_text())]
+    assert facts["baseline"] == {
+        "policy": "isolated",
+        "queue": "fcfs",
+        "jobs": 3,
+        "recorded_mean_wait": 2400.0,
+        "replayed_mean_wait": 0.0,
+        "rank_correlation": None,
+        "least_difference": 2400.0,
+    }
+
+
+def test_the_baseline_runs_without_a_speed_up_and_is_no_row_of_the_table(topolane, inputs):
+    runs = json.loads(topolane("compare", *inputs, "--policies", "isolated", "--scenarios", "20", "--json"))
+    assert [(run["policy"], run["scenario"]) for run in runs] == [("isolated", "20")]
+    assert runs[0]["baseline"]["policy"] == "isolated"
+
+
+def test_the_table_has_a_row_for_every_size_and_partition(topolane, inputs):
+    said = topolane("compare", *inputs, "--policies", "first-fit", "--baseline", "--out", "out")
+    rows = [line.split() for line in said.splitlines()]
+    assert ["all", "3", "0.67", "/", "0.00", "0.00", "/", "0.00", "1.80", "/", "0.00", "-"] in rows
+    assert [
+        "partition",
+        "batch",
+        "2",
+        "1.00",
+        "/",
+        "0.00",
+        "1.00",
+        "/",
+        "0.00",
+        "1.90",
+        "/",
+        "0.00",
+        "-",
+    ] in rows
+    assert [
+        "partition",
+        "debug",
+        "1",
+        "0.00",
+        "/",
+        "0.00",
+        "0.00",
+        "/",
+        "0.00",
+        "0.00",
+        "/",
+        "0.00",
+        "-",
+    ] in rows
+    assert "1 job started over an hour earlier than recorded: 1 unknown." in said
+    assert "0 jobs started over an hour later than recorded." in said
+    # Hours 2 and 4 differ by 50 points: job 2 ran in hour 4, with job 3, and runs in hour 2 now.
+    assert (
+        "Utilisation differs hour by hour by at most 50.0 points (day 1, 01:00), by 25.0 in the mean." in said
+    )
+    page = (topolane.directory / "out/report.html").read_text()
+    assert 'id="baseline"' in page
+    with (topolane.directory / "out/baseline.csv").open() as file:
+        found = {row["job_id"]: row for row in csv.DictReader(file)}
+    assert (found["2"]["recorded_wait"], found["2"]["replayed_wait"], found["2"]["reason"]) == (
+        "7200.0",
+        "0.0",
+        "unknown",
+    )
+    assert (found["1"]["partition"], found["1"]["reason"]) == ("batch", "")
+
+
+def test_json_has_the_baseline_with_the_runs(topolane, inputs):
+    facts = json.loads(topolane("compare", *inputs, "--policies", "first-fit", "--baseline", "--json"))
+    assert [run["policy"] for run in facts["runs"]] == ["first-fit"]
+    assert facts["baseline"]["earlier"] == {"unknown": 1}
+    assert facts["baseline"]["utilisation"]["largest_difference"] == pytest.approx(50)
+    assert facts["baseline"]["waits"][0]["mean"] == [2400.0, 0.0]
+
+
+def test_a_held_job_has_its_reason(topolane, write):
+    """Job 2 was eligible a minute after its submission; that is the likely reason why it started late."""
+    write("four.toml", MACHINE)
+    write(
+        "log.csv",
+        "id,submit,run,nodes,start,submitted\n1,0,60,1,0,0\n2,60,60,1,9000,0\n",
+    )
+    write("log-failures.csv", "node,from,until\nfour1,0,9000\n")
+    said = topolane(
+        *("compare", "--machine", "four.toml", "--trace", "log.csv", "--policies", "first-fit", "--baseline"),
+        *("--jobs", 1),
+    )
+    assert "1 job started over an hour earlier than recorded: 1 held." in said
+
+
+def test_without_recorded_starts_there_is_no_baseline(topolane, inputs, write):
+    write("plain.csv", "id,submit,run,nodes\n1,0,60,1\n")
+    others = ("compare", "--machine", "four.toml", "--policies", "first-fit", "--jobs", 1)
+    assert "were recorded" not in topolane(*others, "--trace", "plain.csv")
+    topolane.refused(*others, "--trace", "plain.csv", "--baseline", says="plain.csv records no starts")
+    topolane.refused(
+        *others, "--trace", "log.swf", "--queue", "recorded", "--baseline", says="other than recorded"
+    )
+    assert "were recorded" not in topolane(*others, "--trace", "log.swf", "--queue", "recorded")
+    topolane.refused("compare", "--workload", "cab-aug", "--baseline", says="cab-aug records no starts")
