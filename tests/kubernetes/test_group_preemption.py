@@ -61,6 +61,16 @@ def node_of(plane: ControlPlane, pod: str) -> str:
     return str(plane.get(f"/api/v1/namespaces/default/pods/{pod}")["spec"].get("nodeName", ""))
 
 
+def gone(plane: ControlPlane, group: str) -> None:
+    """Waits until the last pod of a group is gone. Another group may be placed before, on the nodes of the others."""
+    wait_for(f"group {group} is gone", lambda: not plane.pods(group))
+
+
+def says(plane: ControlPlane, group: str, said: str) -> None:
+    """Waits for an Event of a group: the scheduler writes it after it has acted."""
+    wait_for(f"an Event of {group} says {said!r}", lambda: said in plane.events(group))
+
+
 def test_a_group_takes_the_place_of_the_youngest_whole_group(empty: ControlPlane) -> None:
     """Ten pods of high priority on a full machine: the youngest group of 16 goes, all of it, and no other pod."""
     groups = fill(empty)
@@ -68,10 +78,10 @@ def test_a_group_takes_the_place_of_the_youngest_whole_group(empty: ControlPlane
     empty.submit(first, 10, priorityClassName="high")
     nodes = empty.placed(first, 10)
     assert len({int(node[1:]) // RACK for node in nodes}) == 1
-    assert not empty.pods(groups[-1])
+    gone(empty, groups[-1])
     assert all(len(empty.pods(group)) == 16 for group in groups[:-1])
-    assert f"Preempted by group default/{first}" in empty.events(groups[-1])
-    assert f"It takes the place of default/{groups[-1]}" in empty.events(first)
+    says(empty, groups[-1], f"Preempted by group default/{first}")
+    says(empty, first, f"It takes the place of default/{groups[-1]}")
 
 
 def test_lower_priority_goes_before_younger(empty: ControlPlane) -> None:
@@ -82,7 +92,7 @@ def test_lower_priority_goes_before_younger(empty: ControlPlane) -> None:
     first, second = name(), name()
     empty.submit(first, 12, priorityClassName="high")
     empty.placed(first, 12)
-    assert not empty.pods(low[0])
+    gone(empty, low[0])
     empty.submit(second, 12, priorityClassName="low")
     empty.waits_saying(second, "does not fit now")
     assert all(len(empty.pods(group)) == 16 for group in middle + high)
@@ -124,7 +134,7 @@ def test_budgets_are_kept_if_others_can_go(empty: ControlPlane) -> None:
         first = name()
         empty.submit(first, 10, priorityClassName="high")
         empty.placed(first, 10)
-        assert not empty.pods(groups[-2])
+        gone(empty, groups[-2])
         assert all(len(empty.pods(group)) == 16 for group in (*groups[:2], groups[-1]))
     finally:
         empty.delete(f"{BUDGETS}/all")
@@ -230,9 +240,9 @@ def test_podsets_preempt_together(empty: ControlPlane) -> None:
     }
     workers = {f"{first}-worker-{index}": str(index + 1) for index in range(9)}
     assert ranks == {f"{first}-launcher-0": "0"} | workers
-    assert not empty.pods(groups[-1])
+    gone(empty, groups[-1])
     assert all(len(empty.pods(group)) == 16 for group in groups[:-1])
-    assert f"It takes the place of default/{groups[-1]}" in empty.events(first)
+    says(empty, first, f"It takes the place of default/{groups[-1]}")
     later = name()
     join(empty, later, "launcher=1,worker=9", "launcher", 1, gpus=0, priorityClassName="patient")
     join(empty, later, "launcher=1,worker=9", "worker", 9, priorityClassName="patient")
@@ -246,8 +256,10 @@ def test_podsets_count_what_the_others_take(empty: ControlPlane) -> None:
     join(empty, first, "leader=1,worker=16", "leader", 1, priorityClassName="high")
     join(empty, first, "leader=1,worker=16", "worker", 16, priorityClassName="high")
     wait_for("all are placed", lambda: len(nodes := empty.nodes_of(first)) == 17 and all(nodes))
-    assert sorted(len(empty.pods(group)) for group in groups) == [0, 0, 16, 16]
-    assert f"It takes the place of default/{groups[-1]}, default/{groups[-2]}." in empty.events(first)
+    for group in groups[-2:]:
+        gone(empty, group)
+    assert all(len(empty.pods(group)) == 16 for group in groups[:2])
+    says(empty, first, f"It takes the place of default/{groups[-1]}, default/{groups[-2]}.")
 
 
 def test_pods_go_before_groups_that_are_younger(empty: ControlPlane) -> None:

@@ -89,8 +89,21 @@ class Scene:
                 before = guest_daemon(self.sites.folder / "windows") if name == "g1" else []
                 words = [*before, sys.executable, "-c", MAIN, "sites", *words, "--every", "0.5"]
                 words += ["--manager", f"unix:{self.sites.folder}/a.sock"]
-                self.daemons[name] = subprocess.Popen(words, stderr=subprocess.DEVNULL)
-        until(lambda: self.heard() > began, "the manager hears the daemons")
+                with (self.sites.folder / f"{name}.err").open("ab") as said:
+                    self.daemons[name] = subprocess.Popen(words, stderr=said)
+        try:
+            until(lambda: self.heard() > began, "the manager hears the daemons")
+        except AssertionError as error:
+            raise AssertionError(f"{error}: {self.silent(began)}") from None
+
+    def silent(self, since: float) -> list[tuple[str, int | None, str]]:
+        """The daemons that the manager has not heard since then: their exit codes, and the end of what they said."""
+        reports = {row["name"]: row["report"] for row in (*self.ask("/hosts"), *self.ask("/guests"))}
+        return [
+            (name, daemon.poll(), (self.sites.folder / f"{name}.err").read_text()[-500:])
+            for name, daemon in self.daemons.items()
+            if not reports[name] or reports[name]["time"] <= since
+        ]
 
     def commands(self) -> dict[str, list[str]]:
         told = {"g1": ["guest", "--name", "g1"]}

@@ -7,6 +7,7 @@ import csv
 import os
 import re
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -56,12 +57,16 @@ def test_import_gives_what_happened(accounted: Cluster, tmp_path: Path) -> None:
     until(lambda: "REQUEUED" in (row[1] for row in rows()), "accounting knows the first run")
 
     def runs_again() -> bool:
-        if accounted.job(again)["job_state"] == "PENDING":
+        job = accounted.job(again)
+        if job["job_state"] == "PENDING" and (job["eligible_time"] or 0) > time.time():
             with contextlib.suppress(AssertionError):  # it may start in between
                 accounted.run("scontrol", "update", f"jobid={again}", "starttime=now")
-        return accounted.job(again)["job_state"] == "RUNNING"
+        return bool(job["job_state"] == "RUNNING")
 
-    until(runs_again, "the requeued job runs again")
+    try:
+        until(runs_again, "the requeued job runs again")
+    except AssertionError as error:
+        raise AssertionError(f"{error}:\n{accounted.run('scontrol', 'show', 'job', again)}") from None
     accounted.run("scancel", again)
     accounted.run("scontrol", "update", f"nodename={accounted.facts['PREFIX']}4", "state=down", "reason=x")
 

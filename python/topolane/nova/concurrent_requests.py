@@ -51,7 +51,7 @@ class ConcurrentRequests:
         """Records the hosts that a request has given or plans to give, and those of its group's members."""
         now = time.monotonic()
         self._entries[request] = Entry(group, hosts, given, dedicated, now, tuple(planned), server)
-        for old in [key for key, entry in self._entries.items() if now - entry.since > SECONDS]:
+        for old in [key for key, entry in self._at_once() if now - entry.since > SECONDS]:
             del self._entries[old]
 
     def drop(self, request: object) -> None:
@@ -60,11 +60,11 @@ class ConcurrentRequests:
 
     def given(self) -> dict[object, int]:
         """How many hosts every request has given so far."""
-        return {key: len(entry.given) for key, entry in self._entries.items()}
+        return {key: len(entry.given) for key, entry in self._at_once()}
 
     def planning(self) -> dict[object, str]:
         """For every request that has yet to give hosts of its plan, a server of it."""
-        return {key: entry.server for key, entry in self._entries.items() if entry.planned}
+        return {key: entry.server for key, entry in self._at_once() if entry.planned}
 
     def others(
         self, request: object, before: dict[object, int], ended: Collection[object] = ()
@@ -73,10 +73,12 @@ class ConcurrentRequests:
 
         ended: requests that give no more.
         """
-        others = [
-            (key, entry) for key, entry in self._entries.items() if key is not request and key not in ended
-        ]
+        others = [(key, entry) for key, entry in self._at_once() if key is not request and key not in ended]
         return [since for key, entry in others if (since := since_then(entry, before.get(key, 0)))]
+
+    def _at_once(self) -> list[tuple[object, Entry]]:
+        """All entries of one moment: other threads may add some while they are read."""
+        return list(self._entries.items())
 
 
 def since_then(entry: Entry, before: int) -> Entry | None:

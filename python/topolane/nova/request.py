@@ -229,6 +229,9 @@ class Request:
             planned.remove(first)
         planned = planned[: max(0, self._asked - len(self._given) - len(likely))]
         given = [*self._given, *likely]
+        if first is not None:
+            # Before it counts as given: whoever opens a request in between must find it in flight.
+            self.expect(first)
         hosts = [*self._running, *given, *planned]
         group, server = self._group.uuid, self._server or ""
         CONCURRENT.note(self, group, hosts, given, self.isolates, planned, server)
