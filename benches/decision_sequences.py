@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 GIB = 1 << 30
 WIDEST_MOVED = 16
 """Moves of wider groups take too long to be asked for."""
+QUESTIONS = 100
+"""How often a policy is asked about room at most."""
 REQUESTS = ("whole", "shared", "group")
 """Whole nodes, some among eligible ones; cores and memory of nodes; members of a group whose slots we count."""
 
@@ -76,7 +78,7 @@ def placed(machine: _engine.Machine, policy: str, kind: str, seed: int, steps: i
             slots[node] -= 1
         state = holding(machine, {step: held[step]}, kind, state)
     if kind == "whole":
-        yield from repaired(machine, policy, held, seed)
+        yield from room_made(machine, policy, held, seed)
     if kind == "group":
         for nodes in (job[0] for job in held.values() if len(job[0]) <= WIDEST_MOVED):
             yield f"moves {bits(state.moves(nodes, slots, stacked=True))}"
@@ -109,17 +111,28 @@ def holding(
     return state
 
 
-def repaired(machine: _engine.Machine, policy: str, held: dict[int, Any], seed: int) -> Iterator[str]:
-    """Room made for requests by moving jobs, once every third of those held has ended; half may be moved."""
+def room_made(machine: _engine.Machine, policy: str, held: dict[int, Any], seed: int) -> Iterator[str]:
+    """Room made for requests by moving up to three jobs, once every third of those held has ended; half may be moved."""
     state = holding(machine, {job: held[job] for job in held if job % 3 == 1}, "whole")
-    running = [(job, held[job][0], held[job][2]) for job in held if job % 3 == 2]
+    movable = [job for job in held if job % 3 == 2]
+    running = [(job, held[job][0], held[job][2], float(len(held[job][0])), 0) for job in movable]
     for width in range(machine.nodes // 16, machine.nodes // 2, machine.nodes // 16):
-        repair = _engine.repair(state, policy, width, running, id=10**6, seed=seed)
-        if isinstance(repair, _engine.Refusal):
-            yield f"repair {width} None {repair.name}"
+        plan = _engine.make_room(
+            state,
+            policy,
+            width,
+            running,
+            movable=movable,
+            budgets=[3],
+            questions=QUESTIONS,
+            id=10**6,
+            seed=seed,
+        )
+        if isinstance(plan, _engine.NoRoom):
+            yield f"room {width} None {plan.impossible}"
             continue
-        moved = [(one.id, one.nodes, one.links) for one in repair.moved]
-        yield f"repair {width} {(moved, repair.decision.nodes, repair.decision.links)} None"
+        moved = [(one.id, one.nodes, one.links) for one in plan.moved]
+        yield f"room {width} {(moved, plan.decision.nodes, plan.decision.links)} {bits((plan.cost, plan.least))}"
 
 
 def scheduled(machine: _engine.Machine, policy: str, queue: str, seed: int, steps: int) -> Iterator[str]:

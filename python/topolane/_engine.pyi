@@ -41,7 +41,6 @@ __all__ = [
     "Profile",
     "Rank",
     "Refusal",
-    "Repair",
     "Request",
     "RoomPlan",
     "Routing",
@@ -77,7 +76,6 @@ __all__ = [
     "presets",
     "queues",
     "rank_k",
-    "repair",
     "routings",
     "simulate",
     "simulate_gangs",
@@ -1361,43 +1359,6 @@ class State:
         hops over pairs before, after). After no move is the group worse off than at the start.
         `slots`: the free slots of every node now; `fixed`: nodes of members that must stay.
         """
-
-@final
-class Repair:
-    """Where a request goes once some that run have been moved. Immutable."""
-
-    @property
-    def moved(self) -> list[Decision]:
-        """Where the moved go; none where there was room.
-
-        They are to be there at one time: what one leaves may be where another, or the request, goes.
-        """
-
-    @property
-    def decision(self) -> Decision:
-        """Where the request goes."""
-
-def repair(
-    state: State,
-    policy: str | Policy,
-    nodes: int,
-    running: Sequence[tuple[int, Sequence[int], Sequence[int]]],
-    *,
-    most: int = 3,
-    id: int = 0,
-    seed: int = 0,
-) -> Repair | Refusal:
-    """Room for a request of so many whole nodes by moving up to `most` of those that run.
-
-    The rule by which the scheduler moves jobs (`--defrag`): first one, then two and so on, those of fewest nodes
-    first; one as large as the request is never moved, and the policy places the request and all the moved. Not every
-    set is tried.
-
-    running: (identity, nodes, cables between switches that it owns) of each that may be moved, on whole nodes. The
-    state, which stays as it is, has all others.
-
-    Returns the refusal as things are where no set tried makes room. Raises InputError for nodes that are not on the machine or held twice, and an identity that stands twice.
-    """
 
 @final
 class RoomPlan:

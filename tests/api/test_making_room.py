@@ -65,6 +65,23 @@ def test_movable_jobs_move() -> None:
     assert sorted(plan.decision.nodes) == [0, 1, 2, 3]
 
 
+def test_a_move_makes_links_free() -> None:
+    """Job 7 crosses two leaves, of which one then has four nodes for no other isolated group. Moved onto one leaf, it leaves the
+    other. With a budget of no move there is no room."""
+    for budget in (1, 0):
+        plan = make_room(
+            full(), "isolated-hop-bytes", 4, [(7, [0, 1, 4], [], 3.0, 0)], movable=[7], budgets=[budget]
+        )
+        if budget == 0:
+            assert isinstance(plan, NoRoom) and plan.impossible
+            continue
+        assert isinstance(plan, RoomPlan) and (plan.cost, plan.least) == (3.0, 3.0)
+        (moved,), given = plan.moved, plan.decision
+        assert (moved.id, len(moved.nodes), len(given.nodes)) == (7, 3, 4)
+        assert all(len({node // 4 for node in one.nodes}) == 1 for one in (moved, given))
+        assert not set(moved.nodes) & set(given.nodes) and max(*moved.nodes, *given.nodes) < 8
+
+
 def test_jobs_may_share_nodes() -> None:
     """Jobs 1 and 2 share a node: it is free when both have left. Without `stacked`, no node is held twice."""
     running = [(1, [0], [], 1.0, None), (2, [0], [], 1.0, None), (3, [1], [], 3.0, None)]

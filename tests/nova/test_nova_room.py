@@ -61,7 +61,7 @@ def test_a_refused_group_is_admitted_once_the_plan_is_carried_out(
     running.schedule_by(ours(machine_file=str(file)))
     with pytest.raises(Refused, match="No valid host"):
         running.boot(4, running.group("refused"), hints=ISOLATED)
-    # A repair knows no CPUs, so groups that need identical hosts stay.
+    # The plan knows no CPUs, so groups that need identical hosts stay.
     (tmp_path / "nova.conf").write_text("[topolane]\ndefault_identical = cpu\n")
     room = ("plan", "--room-for", "4", "--flavor", "whole")
     nova(*room, "--nova-conf", str(tmp_path / "nova.conf"), code=1)

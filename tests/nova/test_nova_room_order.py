@@ -1,4 +1,4 @@
-"""The rules of a repair's plan on small clouds of any kind. A whole Nova is in test_nova_room.py."""
+"""The rules of a plan that makes room, on small clouds of any kind. A whole Nova is in test_nova_room.py."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topolane._engine import Machine
 from topolane.nova.cloud import Cloud, Server, ServerGroup
 from topolane.nova.hints import PlacementHint
 from topolane.nova.plan import Plan
-from topolane.nova.repair import find, wanted_group
+from topolane.nova.room_plan import find, wanted_group
 from topolane.nova.steps import order
 from topolane.nova.topology import Topology
 

@@ -349,6 +349,56 @@ proptest! {
     }
 }
 
+/// Dedicated jobs on 64 nodes that came and, where the flag is not set, went. To move one costs its nodes; one of `wanted` nodes or more
+/// stays.
+fn dedicated(occupancy: &mut Occupancy, jobs: &[(u32, bool)], wanted: u32) -> Vec<Job> {
+    let owned = rule("dedicated");
+    let (mut present, mut left) = (Vec::new(), Vec::new());
+    for (id, &(nodes, stays)) in (0..).zip(jobs) {
+        let request = Request::whole_nodes(id, nodes, 1.0);
+        let Ok(placement) = owned.place(&request, occupancy) else { continue };
+        let placement = Arc::new(placement);
+        occupancy.claim(&placement).unwrap();
+        let disruption = if nodes < wanted {
+            Disruption::Move(f64::from(nodes))
+        } else {
+            Disruption::Untouchable
+        };
+        let job = Job { request, placement, disruption, group: Some(0) };
+        if stays { present.push(job) } else { left.push(job) }
+    }
+    for job in &left {
+        occupancy.release(&job.placement);
+    }
+    present
+}
+
+proptest! {
+    /// A plan moves no more jobs than it may, none as large as the request, each onto as many nodes as it had. When all of them have
+    /// left their places, their new ones and the request's can all be claimed, links included. The search changes nothing.
+    #[test]
+    fn all_fit_after_the_moves(
+        jobs in prop::collection::vec((1u32..9, prop::bool::weighted(0.8)), 20..60),
+        wanted in 5u32..24,
+        most in 1u32..4,
+    ) {
+        let mut occupancy =
+            Occupancy::new(Arc::new(Fabric::build(&fat_tree(8, 4).unwrap()).unwrap()));
+        let jobs = dedicated(&mut occupancy, &jobs, wanted);
+        let policy = rule("dedicated");
+        let request = Request::whole_nodes(1_000, wanted, 1.0);
+        prop_assume!(policy.place(&request, &occupancy).is_err());
+        let effort = Effort { budgets: vec![most], states: 0, ..Effort::on(occupancy.fabric()) };
+        let before = seen(&occupancy);
+        let found = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort);
+        prop_assert_eq!(seen(&occupancy), before);
+        if let Ok(plan) = found {
+            prop_assert!(!plan.moved.is_empty() && plan.requeued.is_empty());
+            check(&plan, &*policy, &request, &occupancy, &jobs, &effort.budgets);
+        }
+    }
+}
+
 /// Jobs on the nodes of a machine, each with its nodes and its cost.
 fn running(occupancy: &mut Occupancy, jobs: &[(&[NodeIndex], f64)]) -> Vec<Job> {
     let fabric = Arc::clone(occupancy.fabric());
@@ -521,6 +571,40 @@ fn moved_jobs_need_nodes_elsewhere() {
     assert_eq!(ask(4, &jobs), Ok((vec![1], vec![(0, vec![6, 7])], 10.0)));
     jobs[1].disruption = Disruption::Move(9.0);
     assert_eq!(ask(4, &jobs), Err(NoRoom::Impossible));
+}
+
+/// Two pods of two leaves of two nodes. A job in each has a node on both leaves, one with the first uplink of each leaf, the
+/// other with the second: what is free has no uplink in common, and four nodes go nowhere. Moved next to the other,
+/// either job leaves its pod to them. Without moves there is no room.
+#[test]
+fn one_move_makes_links_free() {
+    let fabric = Arc::new(Fabric::build(&fat_tree(4, 2).unwrap()).unwrap());
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    let policy = rule("dedicated");
+    let mut jobs = Vec::new();
+    for (pod, slot) in [(0, 0), (1, 1)] {
+        let request = Request::whole_nodes(u64::from(pod), 2, 1.0);
+        let uplink = |leaf| fabric.cable(1, leaf, 0, slot, 0).unwrap();
+        let nodes = vec![4 * pod, 4 * pod + 2];
+        let placement = Placement::new(&fabric, nodes, Share::Whole).isolated(true);
+        let links = vec![uplink(2 * pod), uplink(2 * pod + 1)];
+        let placement = Arc::new(placement.with_links(links, 1.0));
+        occupancy.claim(&placement).unwrap();
+        jobs.push(Job { request, placement, disruption: Disruption::Move(2.0), group: Some(0) });
+    }
+    let request = Request::whole_nodes(9, 4, 1.0);
+    let mut ask = |most| {
+        let effort = Effort { budgets: vec![most], ..Effort::on(occupancy.fabric()) };
+        let plan = make_room(&*policy, &request, &mut occupancy, &present(&jobs), &effort)?;
+        check(&plan, &*policy, &request, &occupancy, &jobs, &effort.budgets);
+        Ok::<_, NoRoom>(plan)
+    };
+    assert_eq!(ask(0), Err(NoRoom::Impossible));
+    let plan = ask(1).unwrap();
+    let (moved, _) = plan.moved[0];
+    assert_eq!((plan.moved.len(), plan.cost, plan.least), (1, 2.0, 2.0));
+    let pods: Vec<u32> = plan.placement.nodes().iter().map(|&node| fabric.group(2, node)).collect();
+    assert!(pods.iter().all(|&pod| u64::from(pod) == moved), "{pods:?}");
 }
 
 /// Nothing is proposed where nothing helps: more nodes than there are, or what holds them may not be disturbed. A cost that is none counts as

@@ -20,7 +20,6 @@ mod other_network;
 mod patterns;
 mod policy;
 mod rank_k;
-mod repair;
 mod routing;
 mod run;
 mod scheduler;
@@ -74,7 +73,6 @@ mod _engine {
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};
     #[pymodule_export]
-    use crate::repair::{Repair, repair};
     #[pymodule_export]
     use crate::routing::{Routing, routings};
     #[pymodule_export]

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
 use topolane_placement::{
-    Disruption, Effort, NoRoom as Nothing, Present, Request, Share, make_room as search,
+    Disruption, Effort, NoRoom as Nothing, Occupancy, Placement, Policy, Present, Request, Share,
+    make_room as search,
 };
 
 use crate::decision::Decision;
 use crate::error::bad_input;
 use crate::policy::policy_from;
-use crate::repair::laid;
 use crate::state::{State, within_from};
 
 /// Jobs to be requeued or moved, and where the request goes then.
@@ -144,4 +144,40 @@ pub fn make_room(
             reason: reason.to_string(),
         }),
     })
+}
+
+/// Lets those that run hold a share of their nodes, and their cables.
+fn laid(
+    state: &State,
+    policy: &dyn Policy,
+    occupancy: &mut Occupancy,
+    running: impl IntoIterator<Item = (u64, Vec<u32>, Vec<u32>)>,
+    share: &Share,
+) -> PyResult<Vec<(Request, Arc<Placement>)>> {
+    let fabric = Arc::clone(occupancy.fabric());
+    let mut identities = BTreeSet::new();
+    let mut jobs = Vec::new();
+    for (id, nodes, links) in running {
+        if !identities.insert(id) {
+            return Err(bad_input(format!("two of those that run have the identity {id}")));
+        }
+        if nodes.is_empty() {
+            return Err(bad_input(format!("job {id} runs on no node")));
+        }
+        state.check(&nodes, &format!("job {id}: node"))?;
+        if let Some(link) = links.iter().find(|&&link| link >= fabric.links()) {
+            return Err(bad_input(format!("job {id}: there is no cable {link}")));
+        }
+        let whole = Request::whole_nodes(id, nodes.len() as u32, f64::INFINITY);
+        let request = Request { share: share.clone(), ..whole };
+        let placement =
+            Placement::new(&fabric, nodes, share.clone()).isolated(policy.traits().isolates);
+        let placement = Arc::new(placement.with_links(links, 1.0));
+        occupancy.adopt(&placement).map_err(|error| {
+            let name = fabric.node_name(error.node);
+            bad_input(format!("job {id}: node {name}, or a link above it, is held already"))
+        })?;
+        jobs.push((request, placement));
+    }
+    Ok(jobs)
 }

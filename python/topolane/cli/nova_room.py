@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from topolane.nova.cloud import Cloud
     from topolane.nova.plan import Plan
     from topolane.nova.plan_rules import Rules
-    from topolane.nova.repair import RepairPlan
+    from topolane.nova.room_plan import RoomPlan
 
 room_options = options(
     click.option(
@@ -54,9 +54,9 @@ def room_found(
     most: int | None,
     sharing: bool,
     rules: Rules,
-) -> RepairPlan:
-    """The repair that makes room. Raises InputError for an unknown flavor, zone or group."""
-    from topolane.nova import repair as repairs
+) -> RoomPlan:
+    """The plan that makes room. Raises InputError for an unknown flavor, zone or group."""
+    from topolane.nova import room_plan
     from topolane.nova.cloud import free_slots
 
     only = {cloud.group(name).id for name in groups}
@@ -66,11 +66,11 @@ def room_found(
     found = connection.compute.find_flavor(flavor, get_extra_specs=True)
     if found is None:
         raise InputError(f"there is no flavor {flavor!r}")
-    wanted = repairs.wanted_group(found.to_dict(), zone)
+    wanted = room_plan.wanted_group(found.to_dict(), zone)
     free = free_slots(connection, cloud, wanted)
-    # A repair moves whole groups and knows no CPUs.
+    # Whole groups are moved, and CPUs are not known.
     stay = {group.id for group in cloud.groups if rules.alike(group) != "none"}
-    return repairs.find(
+    return room_plan.find(
         cloud,
         wanted,
         servers,
@@ -83,28 +83,28 @@ def room_found(
     )
 
 
-def print_room(cloud: Cloud, repair: RepairPlan, servers: int, most_groups: int, as_json: bool) -> None:
+def print_room(cloud: Cloud, room: RoomPlan, servers: int, most_groups: int, as_json: bool) -> None:
     """The migrations, or why there are none."""
     if as_json:
-        plan = repair.plan
+        plan = room.plan
         made = dataclasses.asdict(plan) if plan is not None else {"migrations": [], "start": {}}
-        print_json({**made, "refusal": repair.refusal, "room": plan is not None, "hosts": repair.hosts})
+        print_json({**made, "refusal": room.refusal, "room": plan is not None, "hosts": room.hosts})
         return
-    if repair.refusal is None:
+    if room.refusal is None:
         click.echo(f"There is room for {plural(servers, 'server')}: nothing needs to be moved.")
         return
-    click.echo(f"Now, a group of {servers} is refused: {repair.refusal}.")
-    if repair.plan is not None:
-        print_migrations(cloud, repair.plan)
-        if forced := sum(move.forced for move in repair.plan.migrations):
+    click.echo(f"Now, a group of {servers} is refused: {room.refusal}.")
+    if room.plan is not None:
+        print_migrations(cloud, room.plan)
+        if forced := sum(move.forced for move in room.plan.migrations):
             click.echo(f"{forced} of them must bypass Nova's filters: groups share links while they move.")
-        where = cloud.topology.machine.hostlist([cloud.topology.node_of[host] for host in repair.hosts])
+        where = cloud.topology.machine.hostlist([cloud.topology.node_of[host] for host in room.hosts])
         click.echo(f"Then the group can be placed, for example on {where}.")
         return
-    looked = plural(repair.groups, "group")
+    looked = plural(room.groups, "group")
     click.echo(f"No room was found by moving at most {most_groups} of the {looked} that can be moved.")
-    if repair.unordered:
-        what = "One way" if repair.unordered == 1 else f"{repair.unordered} ways"
+    if room.unordered:
+        what = "One way" if room.unordered == 1 else f"{room.unordered} ways"
         click.echo(
             f"{what} to make it had no order in which every server finds an empty host and no links are shared on"
             " the way; see --share-on-the-way."

@@ -1,4 +1,4 @@
-"""An order for the migrations of a repair, in which Nova's filter allows every one of them."""
+"""An order for the migrations that make room, in which Nova's filter allows every one of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topolane.nova.group_placement import POLICIES, GroupPlacement
 from topolane.nova.plan import isolates
 
 LOOKS = 2000
-"""Limit of the search for an order of one repair, in migrations tried."""
+"""Limit of the search for one order, in migrations tried."""
 
 Where = dict[str, dict[str, str]]
 """The host of every server that has one, by group and server."""

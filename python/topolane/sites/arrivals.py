@@ -78,7 +78,7 @@ def _place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
 
 
 def make_room(problem: Problem, arrival: Arrival) -> Plan:
-    """Plans moves of programs so that all guests fit on one site, with the engine's repair. `room` is empty
+    """Plans moves of programs so that all guests fit on one site, with the site policy `make-room`. `room` is empty
     if none was found.
     """
     return make(problem, "make-room", _asked(problem, arrival))

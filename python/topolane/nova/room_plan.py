@@ -1,4 +1,4 @@
-"""Finds live migrations that make room for an isolated group that Nova refuses: the engine's repair, in an
+"""Finds live migrations that make room for an isolated group that Nova refuses: groups that the engine's `make_room` moves, in an
 order that Nova allows.
 """
 
@@ -6,12 +6,13 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from topolane._engine import Decision, Refusal, Repair, State, repair
+from topolane._engine import Decision, NoRoom, Refusal, State, make_room
+from topolane._engine import RoomPlan as Found
 from topolane.nova.cloud import Cloud, Server, ServerGroup, alike
 from topolane.nova.group_placement import POLICIES, GroupPlacement
 from topolane.nova.hints import PlacementHint
@@ -19,15 +20,15 @@ from topolane.nova.plan import Migration, Plan
 from topolane.nova.steps import Step, Where, moved, nodes_of, order, others_on
 
 TRIES = 16
-"""How many repairs to try. Each leaves out some groups of the earlier ones."""
+"""How often to ask the engine. Each time some groups of the earlier plans must stay."""
 
 Layout = tuple[dict[str, list[int]], list[int]]
 """The target nodes of the moved groups, and the nodes of the new group."""
 
 
 @dataclasses.dataclass(frozen=True)
-class RepairPlan:
-    """The result of a repair for one group."""
+class RoomPlan:
+    """What makes room for one group."""
 
     refusal: str | None
     """Why the group is refused now; None if it fits without moves."""
@@ -38,7 +39,7 @@ class RepairPlan:
     groups: int
     """How many groups could be moved."""
     unordered: int
-    """How many repairs were found without an order in which every migration is allowed."""
+    """How many ways to make room were found without an order in which every migration is allowed."""
 
 
 def wanted_group(flavor: dict[str, Any], zone: str | None) -> ServerGroup:
@@ -58,8 +59,8 @@ def find(
     only: Collection[str] = (),
     stay: Collection[str] = (),
     sharing: bool = False,
-) -> RepairPlan:
-    """Finds the repair with the fewest forced migrations, then the fewest migrations.
+) -> RoomPlan:
+    """Finds the plan with the fewest forced migrations, then the fewest migrations.
 
     wanted: a group of one server, which gives the flavor and the zone of all servers. free: the free slots of
     every node for it. most: the limit of migrations. only: ids of the groups that may be moved [default:
@@ -69,7 +70,7 @@ def find(
     movable = [group for group in _movable(cloud, wanted, where) if group.id in (only or {group.id})]
     movable = [group for group in movable if group.id not in stay]
     refusal = _refusal(cloud, where, servers, free)
-    proposed = RepairPlan(refusal, Plan([], {}) if refusal is None else None, [], len(movable), 0)
+    proposed = RoomPlan(refusal, Plan([], {}) if refusal is None else None, [], len(movable), 0)
     if refusal is None:
         return proposed
     left: collections.deque[frozenset[int]] = collections.deque([frozenset()])
@@ -81,11 +82,8 @@ def find(
         tried.add(without)
         those = {index: group for index, group in enumerate(movable) if index not in without}
         state = _state(cloud, wanted, where, free, list(those.values()))
-        running: list[tuple[int, list[int], list[int]]] = [
-            (index, nodes_of(cloud, where[group.id].values()), []) for index, group in those.items()
-        ]
-        found = repair(state, POLICIES["isolated"], servers, running, most=most_groups)
-        if isinstance(found, Refusal) or not found.moved:
+        found = _cheapest(cloud, where, state, servers, those, most_groups)
+        if isinstance(found, NoRoom) or not found.moved:
             continue
         left.extend(without | {moved.id} for moved in found.moved)
         groups = [movable[moved.id] for moved in found.moved]
@@ -102,6 +100,23 @@ def find(
     return proposed
 
 
+def _cheapest(
+    cloud: Cloud,
+    where: Where,
+    state: State,
+    servers: int,
+    movable: Mapping[int, ServerGroup],
+    most_groups: int,
+) -> Found | NoRoom:
+    """The engine's plan: it moves groups of the fewest servers, and only groups smaller than the new one."""
+    rows: list[tuple[int, list[int], list[int], float | None, int | None]] = []
+    for index, group in movable.items():
+        size = len(group.servers)
+        nodes = nodes_of(cloud, where[group.id].values())
+        rows.append((index, nodes, [], size if size < servers else None, 0))
+    return make_room(state, POLICIES["isolated"], servers, rows, movable=list(movable), budgets=[most_groups])
+
+
 def _layouts(
     cloud: Cloud,
     wanted: ServerGroup,
@@ -109,11 +124,11 @@ def _layouts(
     free: list[int],
     servers: int,
     groups: list[ServerGroup],
-    found: Repair,
+    found: Found,
 ) -> Iterator[Layout]:
-    """A repair as found, and variants with the new group in each part of the tree where a moved group is now.
+    """A plan of the engine, and variants with the new group in each part of the tree where a moved group is now.
 
-    The engine minimises the number of moved groups, and ignores how many of their servers may stay.
+    The engine counts all servers of the moved groups, and ignores how many of them may stay.
     """
     machine = cloud.topology.machine
     yield (
