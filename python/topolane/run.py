@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from topolane import _engine, outages
 from topolane.failures import Failure, failures_of
+from topolane.inference import CHOICES, infer
 from topolane.options import option
 from topolane.policy import Policy, resolve
 from topolane.traffic import measured_or_named
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import polars
 
     from topolane._engine import Machine, Routing, Table, Workload
+    from topolane.inference import Inferred
     from topolane.outages import Outage
 
 
@@ -134,6 +136,17 @@ class Settings:
     checkpoint: float = option(
         1.0,
         "Hours between two checkpoints of a job: a failure costs what the job has done since the last one.",
+    )
+    held: str | None = option(
+        None,
+        "recorded: a job counts as held while, by the recorded starts, it could have started and did not.",
+    )
+    capacity: str | None = option(
+        None,
+        "recorded: nodes that, by the recorded starts, were never used while jobs wanted more count as out of service.",
+    )
+    order: str | None = option(
+        None, "recorded: jobs queue in the order of their recorded starts [default: of submission]."
     )
     network: Network | None = None
     """Lets jobs slow each other down where they share links; by default they do not."""
@@ -256,8 +269,13 @@ def simulate(
             if given is None or isinstance(given, str)
             else given
         )
+    inferred = None if replays else _inferred(workload, machine, how)
+    if inferred is not None and inferred.out_of_service and failed:
+        raise _engine.InputError(
+            "--capacity recorded and failures both say which nodes are out: give --failures none, or no --capacity"
+        )
     outcome = _engine.simulate(
-        workload,
+        workload if inferred is None else inferred.workload,
         machine,
         rule,
         queue,
@@ -271,11 +289,14 @@ def simulate(
         network=how.network.on(machine, how.seed) if how.network else None,
         outages=[(outage.cables, outage.start, outage.end) for outage in failing],
         failures=[dataclasses.astuple(failure) for failure in failed],
+        out_of_service=[dataclasses.astuple(span) for span in inferred.out_of_service] if inferred else [],
         spares=how.spares,
         checkpoint=3600.0 * how.checkpoint,
         progress=progress,
     )
     summary = outcome.summary()
+    if inferred is not None:
+        summary["inferred"] = inferred.facts
     if limits := machine.limits(rule):
         summary["limits"] = limits
     if machine.networks:
@@ -289,6 +310,22 @@ def simulate(
         summary=summary,
         tables=outcome.tables(),
         network=how.network.model if how.network else None,
+    )
+
+
+def _inferred(workload: Workload, machine: Machine, how: Settings) -> Inferred | None:
+    """What is to be inferred from the recorded starts; None if nothing is."""
+    asked = {"held": how.held, "capacity": how.capacity, "order": how.order}
+    for name, source in asked.items():
+        if source not in (None, *CHOICES):
+            raise _engine.InputError(f"--{name} {source}: it can only be inferred as recorded")
+    if not any(asked.values()):
+        return None
+    return infer(
+        workload,
+        machine,
+        **{name: source is not None for name, source in asked.items()},
+        default_walltime=how.default_walltime,
     )
 
 

@@ -25,6 +25,7 @@ RUNNING = READING | {
     "networks",
     "moment",
     "baseline",
+    "inference",
 }
 """What `import topolane` offers."""
 

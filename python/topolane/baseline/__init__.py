@@ -11,6 +11,7 @@ import numpy as np
 from topolane.baseline.details import UNKNOWN, Details
 from topolane.baseline.measures import Runs, Waits, least_difference
 from topolane.baseline.reasons import counted, reasons
+from topolane.inference.log import held_nodes
 from topolane.units import HOUR, duration, moment, plural
 
 if TYPE_CHECKING:
@@ -162,11 +163,7 @@ def measured(
 def recorded_runs(workload: Workload, machine: Machine) -> Runs:
     """The runs that the workload records."""
     columns = workload.columns()
-    nodes = columns["nodes"].astype(float)
-    cores = columns["cores"]
-    if not np.isnan(cores).all():
-        each = [machine.resources_of(node).get("cores", 1) for node in range(machine.nodes)]
-        nodes = np.where(np.isnan(cores), nodes, nodes * cores / max(float(np.mean(each)), 1.0))
+    nodes = held_nodes(columns, machine)
     known = ~np.isnan(columns["start"])
     values = (columns["submit"], columns["start"], columns["run"], nodes)
     return Runs(columns["id"][known].astype(np.int64), *(each[known] for each in values))

@@ -159,6 +159,7 @@ def command(
         *tables.assumed_notes(runs),
         *tables.outage_notes(runs),
         *tables.failure_notes(runs),
+        *tables.inferred_notes(runs),
     ]:
         click.echo(note)
     if sentence:

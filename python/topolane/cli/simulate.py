@@ -60,6 +60,7 @@ def command(
         *tables.assumed_notes([run]),
         *tables.outage_notes([run]),
         *tables.failure_notes([run]),
+        *tables.inferred_notes([run]),
     ]:
         click.echo(note)
     tables.print_runs([run])

@@ -218,6 +218,20 @@ def outage_notes(runs: Sequence[Run]) -> list[str]:
     return notes
 
 
+def inferred_notes(runs: Sequence[Run]) -> list[str]:
+    """A line on what was inferred from the recorded starts; runs of one workload infer the same."""
+    inferred = next((run.summary["inferred"] for run in runs if "inferred" in run.summary), None)
+    if inferred is None:
+        return []
+    said = []
+    if "held_jobs" in inferred:
+        hours = inferred["held_seconds"] / common.HOUR
+        said.append(f"{plural(inferred['held_jobs'], 'job')} held, {hours:,.0f} hours in all")
+    if "node_seconds_out" in inferred:
+        said.append(f"{inferred['node_seconds_out'] / common.HOUR:,.0f} node hours out of service")
+    return [f"inferred from the recorded starts: {'; '.join(said) or 'the order of the queue'}"]
+
+
 def failure_notes(runs: Sequence[Run]) -> list[str]:
     """Notes on nodes that failed: a line for every run with failures or spare nodes."""
     notes = []

@@ -1,0 +1,76 @@
+"""What the recorded starts of a log say about holds, nodes out of service and priorities, which the log itself does not name."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from topolane._engine import InputError
+from topolane.failures import Failure
+from topolane.inference.holds import held_until
+from topolane.inference.log import Log
+from topolane.inference.service import Service
+
+if TYPE_CHECKING:
+    from topolane._engine import Machine, Workload
+
+CHOICES = ("recorded",)
+"""From what holds, capacity and order can be inferred."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Inferred:
+    """A workload with what its recorded starts say."""
+
+    workload: Workload
+    """With holds and priorities."""
+    out_of_service: list[Failure]
+    """Nodes that take no jobs, each for a time."""
+    facts: dict[str, Any]
+    """In a few figures, for the summary of a run."""
+
+
+def infer(
+    workload: Workload,
+    machine: Machine,
+    *,
+    held: bool,
+    capacity: bool,
+    order: bool,
+    default_walltime: float | None = None,
+) -> Inferred:
+    """What is asked for, inferred from the recorded starts. Raises InputError if there are none.
+
+    held: until when each job counts as held. capacity: nodes that count as out of service. order: priorities by recorded start.
+    """
+    columns = workload.columns()
+    known = ~np.isnan(columns["start"])
+    if not known.any():
+        raise InputError(
+            f"workload {workload.name} records no starts, from which --held, --capacity and --order could be inferred; "
+            "what changes widths or submissions (--nodes-x, --load, --squeeze) takes them away"
+        )
+    log = Log.of(columns, known, machine, default_walltime, by_start=order)
+    service = Service.of(log, machine.nodes) if capacity else Service.full(machine.nodes)
+    until = priority = None
+    facts: dict[str, Any] = {}
+    if held:
+        until = np.full(len(known), np.nan)
+        until[known] = held_until(log, service)
+        extra = until - columns["submit"]
+        facts |= {"held_jobs": int((extra > 0).sum()), "held_seconds": float(np.nansum(extra))}
+    if order:
+        starts = np.where(known, columns["start"], columns["submit"])
+        priority = -np.argsort(np.argsort(starts, kind="stable"), kind="stable").astype(float)
+    if capacity:
+        facts["node_seconds_out"] = service.node_seconds_out
+    return Inferred(
+        workload.arranged(
+            held_until=None if until is None else until.tolist(),
+            priority=None if priority is None else priority.tolist(),
+        ),
+        service.spans(),
+        facts,
+    )

@@ -1,0 +1,177 @@
+"""Until when jobs were held: as long as EASY would have started them on the recorded machine, and they did not start."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from topolane.inference.log import Log
+    from topolane.inference.service import Service
+
+SOON = 60.0
+"""A job that starts within so many seconds is not held: a scheduler takes that long to act."""
+
+
+def held_until(log: Log, service: Service) -> NDArray[np.float64]:
+    """For each job the moment after which it no longer counts as held; nan for one that never did.
+
+    At every submission, start and end in the log, EASY is asked what it would start on the machine as it was then. What it would
+    start and the log does not is held. If the log starts a job that would delay the head of the queue, the head is held.
+    """
+    moments = np.unique(np.concatenate((log.submit, log.start, log.end)))
+    machine = _Recorded(log)
+    last = np.full(len(log.submit), -1)
+    for place, (now, nodes) in enumerate(zip(moments.tolist(), service.at(moments).tolist())):
+        last[machine.held(now, nodes)] = place
+    until = np.full(len(last), np.nan)
+    was_held = last >= 0
+    until[was_held] = moments[np.minimum(last[was_held] + 1, len(moments) - 1)]
+    return np.asarray(np.minimum(until, log.start))
+
+
+class _Due:
+    """The jobs in order of one of their times, given out as time passes."""
+
+    def __init__(self, times: NDArray[np.float64]) -> None:
+        self._order: list[int] = np.argsort(times, kind="stable").tolist()
+        self._times = np.sort(times).tolist()
+        self._next = 0
+
+    def by(self, now: float) -> list[int]:
+        """Those whose time has come since the last call."""
+        first = self._next
+        self._next = bisect.bisect_right(self._times, now, first)
+        return self._order[first : self._next]
+
+
+class _Recorded:
+    """The machine and its queue as the log says, moved from one moment to the next."""
+
+    def __init__(self, log: Log) -> None:
+        self._submissions, self._starts, self._ends = map(_Due, (log.submit, log.start, log.end))
+        self._nodes: list[float] = log.nodes.tolist()
+        self._walltime: list[float] = log.walltime.tolist()
+        self._start: list[float] = log.start.tolist()
+        self._runs: list[bool] = (log.end > log.start).tolist()
+        self._rank: list[int] = log.rank.tolist()
+        self._waiting: list[tuple[int, int]] = []
+        """(rank, job) in order of the queue."""
+        self._expected: list[tuple[float, int]] = []
+        """(expected end, job) of the running jobs, in order."""
+        self._end_of: dict[int, float] = {}
+        self._busy = 0.0
+
+    def held(self, now: float, in_service: float) -> list[int]:
+        """Moves on to `now`; the jobs that are held then."""
+        for job in self._ends.by(now):
+            self._end(job)
+        for job in self._submissions.by(now):
+            bisect.insort(self._waiting, (self._rank[job], job))
+        starting = set(self._starts.by(now))
+        pass_ = _Pass(self, now, in_service - self._busy, starting)
+        found = pass_.held([job for _, job in self._waiting])
+        for job in starting:
+            del self._waiting[bisect.bisect_left(self._waiting, (self._rank[job], job))]
+        return found
+
+    def start(self, job: int, now: float) -> None:
+        """The job runs from now on."""
+        if self._runs[job]:
+            self._busy += self._nodes[job]
+            self._end_of[job] = now + self._walltime[job]
+            bisect.insort(self._expected, (self._end_of[job], job))
+
+    def _end(self, job: int) -> None:
+        if job in self._end_of:
+            del self._expected[bisect.bisect_left(self._expected, (self._end_of.pop(job), job))]
+            self._busy -= self._nodes[job]
+
+    def reservation(self, wanted: float, free: float, now: float) -> tuple[float, float]:
+        """When so many nodes are expected to be free, and how many more are free then."""
+        at = math.inf
+        for end, job in self._expected:
+            if end > at:
+                return max(at, now), free - wanted
+            free += self._nodes[job]
+            if free >= wanted:
+                at = end
+        return (max(at, now), free - wanted) if at < math.inf else (math.inf, 0.0)
+
+    def wants(self, job: int) -> float:
+        """Nodes of a job."""
+        return self._nodes[job]
+
+    def is_late(self, job: int, now: float, at: float) -> bool:
+        """Whether a job that starts now may run past a time."""
+        return now + self._walltime[job] > at
+
+    def starts_soon(self, job: int, now: float) -> bool:
+        """Whether the log starts it so soon that it is not held."""
+        return self._start[job] - now <= SOON
+
+
+class _Pass:
+    """One pass of EASY over the queue, in which only what the log starts is started."""
+
+    def __init__(self, machine: _Recorded, now: float, free: float, starting: Iterable[int]) -> None:
+        self._machine = machine
+        self._now = now
+        self._free = free
+        self._left = set(starting)
+        self._held: list[int] = []
+
+    def held(self, waiting: list[int]) -> list[int]:
+        """The jobs of the queue that are held, while those that the log starts start."""
+        queue = iter(waiting)
+        at, spare = math.inf, math.inf
+        for job in queue:
+            if self._has_turn(job):
+                continue
+            at, spare = self._machine.reservation(self._machine.wants(job), self._free, self._now)
+            if self._is_kept(at, spare):
+                break
+            self._held.append(job)
+        for job in queue:
+            if self._free <= 0 and not self._left:
+                break
+            late = self._machine.is_late(job, self._now, at)
+            if job in self._left or not late or self._machine.wants(job) <= spare:
+                before = self._free
+                self._has_turn(job)
+                spare -= before - self._free if late else 0.0
+        return self._held
+
+    def _has_turn(self, job: int) -> bool:
+        """Whether the job fits, or the log starts it. It takes its nodes if the log starts it now or soon, and is held otherwise."""
+        wanted = self._machine.wants(job)
+        if job in self._left:
+            self._left.discard(job)
+            self._machine.start(job, self._now)
+        elif wanted > self._free:
+            return False
+        elif not self._machine.starts_soon(job, self._now):
+            self._held.append(job)
+            return True
+        self._free -= wanted
+        return True
+
+    def _is_kept(self, at: float, spare: float) -> bool:
+        """Whether the jobs that the log starts now leave a reservation as it is."""
+        free = self._free
+        for job in sorted(self._left):
+            wanted = self._machine.wants(job)
+            if wanted > free:
+                continue
+            free -= wanted
+            if self._machine.is_late(job, self._now, at):
+                spare -= wanted
+                if spare < 0:
+                    return False
+        return True

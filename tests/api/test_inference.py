@@ -1,0 +1,135 @@
+"""What recorded starts say about holds, nodes out of service and order: small machines, worked out by hand."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import topolane
+from topolane import InputError
+from topolane.failures import Failure
+from topolane.inference.holds import held_until
+from topolane.inference.log import Log
+from topolane.inference.service import Service
+
+DAY = 86400.0
+
+
+def log(*jobs: tuple[float, float, float, float, float], by_start: bool = False) -> Log:
+    """Jobs of (submit, start, run, walltime, nodes) in the order of their submission."""
+    submit, start, run, walltime, nodes = np.array(jobs, float).T
+    order = np.argsort(start if by_start else submit, kind="stable")
+    return Log(submit, start, start + run, walltime, nodes, np.argsort(order, kind="stable"))
+
+
+def held(jobs: Log, nodes: int = 4) -> list[float | None]:
+    """Until when each was held; None for one that was not."""
+    return [None if math.isnan(time) else time for time in held_until(jobs, Service.full(nodes)).tolist()]
+
+
+def test_a_job_that_waits_for_nodes_is_not_held() -> None:
+    assert held(log((0, 0, 100, 100, 4), (10, 100, 10, 10, 1))) == [None, None]
+
+
+def test_a_job_is_held_as_long_as_its_nodes_are_free() -> None:
+    """Three of four nodes are free all the time, and nobody is ahead of it."""
+    assert held(log((0, 0, 1000, 1000, 1), (10, 500, 10, 10, 3))) == [None, 500]
+
+
+def test_a_hold_ends_before_the_wait_for_nodes_begins() -> None:
+    """Job 1 could have started until job 2 took its nodes at 200. At 300, the next moment of the log, it waits for job 2."""
+    jobs = log((0, 0, 1000, 1000, 1), (10, 600, 10, 10, 3), (200, 200, 400, 400, 2), (300, 300, 10, 10, 1))
+    assert held(jobs) == [None, 300, None, None]
+
+
+@pytest.mark.parametrize(("walltime", "expected"), [(500, None), (50, 100)])
+def test_a_job_that_would_have_delayed_the_head_is_not_held(walltime: float, expected: float | None) -> None:
+    """Job 1 waits for all nodes until 100. Job 2 fits next to job 0 only if it ends before."""
+    jobs = log((0, 0, 100, 100, 3), (10, 100, 100, 100, 4), (20, 200, 10, walltime, 1))
+    assert held(jobs) == [None, None, expected]
+
+
+def test_a_head_that_is_delayed_by_a_start_is_held() -> None:
+    """Job 2 starts at 20 and may run long past 100, when job 1 could have had all nodes. At 100 job 1 waits for job 2."""
+    jobs = log((0, 0, 100, 100, 3), (10, 520, 100, 100, 4), (20, 20, 500, 500, 1))
+    assert held(jobs) == [None, 100, None]
+
+
+def test_a_job_that_starts_within_a_minute_is_not_held() -> None:
+    assert held(log((0, 0, 100, 100, 4), (10, 160, 10, 10, 1))) == [None, None]
+    assert held(log((0, 0, 100, 100, 4), (10, 161, 10, 10, 1))) == [None, 161]
+
+
+def test_in_the_recorded_order_who_started_first_was_ahead() -> None:
+    """Job 1 came first, but job 2 got the nodes at 100. By submission job 1 was held; by start job 2 was ahead of it."""
+    jobs = ((0, 0, 100, 100, 4), (10, 200, 10, 10, 4), (20, 100, 100, 100, 4))
+    assert held(log(*jobs)) == [None, 200, None]
+    assert held(log(*jobs, by_start=True)) == [None, None, None]
+
+
+def test_a_job_without_a_run_time_holds_nothing() -> None:
+    assert held(log((0, 0, 0, 0, 4), (0, 0, 10, 10, 4), (0, 10, 10, 10, 4))) == [None, None, None]
+
+
+def test_nodes_that_were_not_used_while_jobs_wanted_more_are_out_of_service() -> None:
+    """On the first day 3 of 4 nodes are the most, and a job waits. On the second all of 1 that is wanted is used."""
+    service = Service.of(log((0, 0, DAY, DAY, 3), (10, DAY, 100, 100, 1)), 4)
+    assert service.nodes.tolist() == [3, 4]
+    assert service.spans() == [Failure(3, 0.0, DAY)]
+    assert service.node_seconds_out == DAY
+    assert service.at(np.array([-1.0, 0.0, DAY - 1, DAY, 9 * DAY])).tolist() == [4, 3, 3, 4, 4]
+
+
+def test_an_idle_machine_is_in_service() -> None:
+    service = Service.of(log((0, 0, 100, 100, 1), (3 * DAY, 3 * DAY, 100, 100, 1)), 4)
+    assert service.spans() == []
+
+
+FOUR = """
+name = "four"
+[[site]]
+name = "core"
+children = [2, 2]
+parents = [1, 1]
+"""
+LOG = "id,submit,run,walltime,nodes,start\n1,0,1000,1000,1,0\n2,10,10,10,3,500\n3,600,10,10,1,600\n"
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A machine of 4 nodes and a log of three jobs, the second of which was held until 500."""
+    (tmp_path / "log.csv").write_text(LOG)
+    (tmp_path / "four.toml").write_text(FOUR)
+    machine = topolane.machine(tmp_path / "four.toml")
+    return topolane.workload(tmp_path / "log.csv", machine.nodes), machine
+
+
+def starts(workload, machine, **settings):
+    jobs = topolane.simulate(workload, machine, policy="first-fit", queue="easy", **settings).jobs
+    return dict(zip(jobs["job_id"].to_list(), jobs["starting_time"].to_list()))
+
+
+def test_a_replay_holds_what_was_held(recorded) -> None:
+    workload, machine = recorded
+    assert starts(workload, machine)[2] == 10
+    assert starts(workload, machine, held="recorded") == {1: 0, 2: 500, 3: 600}
+    run = topolane.simulate(workload, machine, held="recorded")
+    assert run.summary["inferred"] == {"held_jobs": 1, "held_seconds": 490.0}
+    assert run.jobs.filter(run.jobs["job_id"] == 2)["waiting_time"].to_list() == [490]
+
+
+def test_what_cannot_be_inferred_is_refused(recorded, tmp_path) -> None:
+    workload, machine = recorded
+    (tmp_path / "plain.csv").write_text("id,submit,run,nodes\n1,0,10,1\n")
+    plain = topolane.workload(tmp_path / "plain.csv", machine.nodes)
+    with pytest.raises(InputError, match="plain records no starts"):
+        topolane.simulate(plain, machine, held="recorded")
+    with pytest.raises(InputError, match="--order accounting: it can only be inferred as recorded"):
+        topolane.simulate(workload, machine, order="accounting")
+
+
+def test_a_replay_of_recorded_starts_is_left_as_it_is(recorded) -> None:
+    workload, machine = recorded
+    run = topolane.simulate(workload, machine, queue="recorded", held="recorded", capacity="recorded")
+    assert "inferred" not in run.summary

@@ -1,0 +1,33 @@
+"""Made-up logs with a known truth: replays with inference come close to it (benches/inference.py)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
+
+import inference
+
+
+@pytest.fixture(scope="module")
+def truths(tmp_path_factory: pytest.TempPathFactory) -> list[inference.Truth]:
+    directory = tmp_path_factory.mktemp("logs")
+    return [inference.made_up(seed, 8000, directory) for seed in range(3)]
+
+
+def test_holds_and_capacity_that_a_log_does_not_name_are_found(truths: list[inference.Truth]) -> None:
+    """Mean wait within 5 %, rank correlation at least .9, and the change from first-fit to isolated within 10 % over the logs."""
+    found = {row.what: row for row in inference.compared(truths, inference.JUDGED)}
+    assert max(found["mean wait is off by"].values) < inference.MEAN
+    assert min(found["rank correlation of waits"].values) >= inference.RANK
+    assert found["change from first-fit to isolated is off by, in all"].median < inference.CHANGE
+
+
+def test_without_inference_the_same_logs_are_far_off(truths: list[inference.Truth]) -> None:
+    found = {row.what: row for row in inference.compared(truths, "as it is")}
+    assert min(found["mean wait is off by"].values) > 5 * inference.MEAN
+    assert max(found["rank correlation of waits"].values) < inference.RANK
+    assert found["change from first-fit to isolated is off by, in all"].median > inference.CHANGE
