@@ -115,7 +115,7 @@ def test_a_replay_holds_what_was_held(recorded) -> None:
     assert starts(workload, machine)[2] == 10
     assert starts(workload, machine, held="recorded") == {1: 0, 2: 500, 3: 600}
     run = topolane.simulate(workload, machine, held="recorded")
-    assert run.summary["inferred"] == {"held_jobs": 1, "held_seconds": 490.0}
+    assert run.summary["inferred"] == {"options": ["held"], "held_jobs": 1, "held_seconds": 490.0}
     assert run.jobs.filter(run.jobs["job_id"] == 2)["waiting_time"].to_list() == [490]
 
 

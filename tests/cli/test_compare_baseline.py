@@ -53,6 +53,7 @@ def test_every_comparison_says_how_far_it_is_from_the_truth(topolane, inputs):
     assert facts["baseline"] == {
         "policy": "isolated",
         "queue": "fcfs",
+        "inferred": [],
         "jobs": 3,
         "recorded_mean_wait": 2400.0,
         "replayed_mean_wait": 0.0,

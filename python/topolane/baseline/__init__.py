@@ -32,6 +32,8 @@ class Baseline:
 
     policy: str
     queue: str
+    inferred: Sequence[str]
+    """What the replay takes from the records: held, capacity, order."""
     waits: tuple[Waits, ...]
     """All jobs, then by size, then by partition."""
     least: float
@@ -50,8 +52,9 @@ class Baseline:
     def sentence(self) -> str:
         """How far the replay is from the truth."""
         recorded, replayed = self.waits[0].mean
+        taken = f", with {' and '.join(self.inferred)} from the records" if self.inferred else ""
         return (
-            f"Under today's rules ({self.policy}, {self.queue}) this replay has mean waits of {duration(replayed)} where "
+            f"Under today's rules ({self.policy}, {self.queue}{taken}) this replay has mean waits of {duration(replayed)} where "
             f"{duration(recorded)} were recorded; differences between policies smaller than {duration(self.least)} say nothing."
         )
 
@@ -67,6 +70,7 @@ class Baseline:
         return {
             "policy": self.policy,
             "queue": self.queue,
+            "inferred": list(self.inferred),
             "jobs": self.waits[0].jobs,
             "recorded_mean_wait": recorded,
             "replayed_mean_wait": replayed,
@@ -147,6 +151,7 @@ def measured(
     return Baseline(
         policy=run.label,
         queue=run.queue,
+        inferred=run.summary.get("inferred", {}).get("options", ()),
         waits=tuple(_waits(recorded, replayed, _groups(run, workload, recorded.ids, partitions))),
         least=least_difference(recorded.wait, replayed.wait),
         edges=edges,

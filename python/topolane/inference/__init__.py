@@ -55,7 +55,8 @@ def infer(
     log = Log.of(columns, known, machine, default_walltime, by_start=order)
     service = Service.of(log, machine.nodes) if capacity else Service.full(machine.nodes)
     until = priority = None
-    facts: dict[str, Any] = {}
+    asked = {"held": held, "capacity": capacity, "order": order}
+    facts: dict[str, Any] = {"options": [name for name, is_asked in asked.items() if is_asked]}
     if held:
         until = np.full(len(known), np.nan)
         until[known] = held_until(log, service)
