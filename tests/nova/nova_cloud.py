@@ -99,10 +99,11 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         memory: int,
         extra_specs: Mapping[str, str] | None = None,
         microversion: str = "latest",
+        disk: int = 0,
     ) -> None:
-        """One that takes a VCPU and memory in MB; made once."""
+        """One that takes a VCPU, memory in MB and a disk in GB; made once."""
         if name not in self._flavors:
-            self._create_flavor(name, name, memory, 1, 0, 0)
+            self._create_flavor(name, name, memory, 1, disk, 0)
             self._flavors.add(name)
         if extra_specs:
             self._post(f"/flavors/{name}/os-extra_specs", {"extra_specs": dict(extra_specs)}, microversion)
@@ -114,6 +115,24 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
             return api.api_post(path, body).body
         except OpenStackApiException as refused:
             raise Refused(f"{refused.response.status_code}: {refused}") from None
+
+    def devices(self, host: str, resource: str, count: int) -> None:
+        """Gives a host so many devices, under a provider of their own as PCI devices have."""
+        self.placement.put(f"/resource_classes/{resource}", {}, version="1.7")
+        parent = self._get_provider_uuid_by_host(host)
+        made = {"name": f"{host}_{resource}", "parent_provider_uuid": parent}
+        own = self.placement.post("/resource_providers", made, version="1.20").body["uuid"]
+        inventory = {"resource_provider_generation": 0, "inventories": {resource: {"total": count}}}
+        self.placement.put(f"/resource_providers/{own}/inventories", inventory, version="1.20")
+
+    def report(self, host: str, **resources: object) -> None:
+        """The hypervisor of this host reports these resources instead of its own from now on; none: its own again."""
+        manager = self.computes[host].manager
+        manager.driver.__dict__.pop("get_available_resource", None)
+        if resources:
+            usual = manager.driver.get_available_resource
+            manager.driver.get_available_resource = lambda node: usual(node) | resources
+        manager.update_available_resource(context.get_admin_context())
 
     def group(self, name: str, policy: str = "anti-affinity", rules: Mapping[str, int] | None = None) -> str:
         wanted = {"name": name, "policy": policy} | ({} if rules is None else {"rules": dict(rules)})
@@ -254,14 +273,7 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
     def have_cpu(self, hosts: Collection[str], cpu: Mapping[str, object] | None) -> None:
         """The computes of these hosts report such a CPU from now on; None for the driver's own."""
         for host in hosts:
-            manager = self.computes[host].manager
-            manager.driver.__dict__.pop("get_available_resource", None)
-            if cpu is not None:
-                usual, said = manager.driver.get_available_resource, {"cpu_info": json.dumps(cpu)}
-                manager.driver.get_available_resource = lambda node, usual=usual, said=said: (
-                    usual(node) | said
-                )
-            manager.update_available_resource(context.get_admin_context())
+            self.report(host, **({} if cpu is None else {"cpu_info": json.dumps(cpu)}))
 
     def wait_for_log(self, containing: str, more_than: int = 0) -> None:
         """Lets what runs in the background run until there are more lines than that with such words."""

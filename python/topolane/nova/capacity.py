@@ -31,12 +31,13 @@ class Demand(NamedTuple):
         )
 
 
-def capacity(host: Any, demand: Demand) -> int:
+def capacity(host: Any, demand: Demand, given: int = 0) -> int:
     """The number of servers that fit on a host by Nova's `HostState`, at most 2^20.
 
     Placement decides whether the first one fits. This tells how many fit one after the other, and whether a
     host that got servers of the same request has room left. A flavor that takes only custom resources (bare
-    metal) fits once on a host.
+    metal) fits once on a host. given: how many the request has there since Nova read the host: it takes their memory
+    and CPUs off, and their disk only from `free_disk_mb`.
     """
     fits = float(MOST)
     # The ratios are those of Placement; a host without them has 1.
@@ -49,7 +50,8 @@ def capacity(host: Any, demand: Demand) -> int:
         fits = min(fits, left // demand.vcpus)
     if demand.disk > 0:
         total = host.total_usable_disk_gb * 1024
-        left = total * ((host.disk_allocation_ratio or 1.0) - 1.0) + host.free_disk_mb
+        # As Placement counts. What the hypervisor finds free, which free_disk_mb is capped by, may be less.
+        left = total * (host.disk_allocation_ratio or 1.0) - host.disk_mb_used - given * demand.disk
         fits = min(fits, left // demand.disk)
     if not any(demand):
         return 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,14 +16,20 @@ from topolane.nova.topology import Topology
 class Hosts:
     """Caches what is known of hosts: Nova passes the same `HostState`s for every instance of a request."""
 
-    def __init__(self, topology: Topology, spec: Any, *, moves: bool) -> None:
+    def __init__(
+        self, topology: Topology, spec: Any, *, moves: bool, room: Mapping[str, int] | None = None
+    ) -> None:
+        """room: by the UUID of a compute node, how many servers of the request it takes before it has any; for a host
+        that is missing, Nova's `HostState` counts.
+        """
         self._node_of = topology.node_of
         # A moving server does not take room from itself: it may be resized on its host.
         at_hand = {spec.instance_uuid} if moves else set()
         self._members = set(spec.instance_group.members) - at_hand
         self._most = most_per_host(spec.instance_group)
         self._demand = Demand.of(spec)
-        self._given: set[str] = set()
+        self._room = room or {}
+        self._given: collections.Counter[str] = collections.Counter()
         # Node and slots by identity of the host, which is kept so that no other object gets its identity.
         self._known: dict[int, tuple[int, int, Any]] = {}
 
@@ -34,7 +42,7 @@ class Hosts:
 
     def give(self, name: str) -> None:
         """Updates the host of that name after a server of the request was placed on it."""
-        self._given.add(name)
+        self._given[name] += 1
         for key in [key for key, (_, _, host) in self._known.items() if host.host == name]:
             del self._known[key]
 
@@ -48,8 +56,13 @@ class Hosts:
         # Placement has room for one, or the host would not be in the list.
         fits = 0 if host.host in self._given else 1
         if self._most > fits:
-            fits = max(fits, capacity(host, self._demand))
+            fits = max(fits, self._capacity(host))
         if self._members.isdisjoint(host.instances):
             return min(fits, self._most)
         there = sum(uuid in self._members for uuid in host.instances)
         return max(0, min(fits, self._most - there))
+
+    def _capacity(self, host: Any) -> int:
+        room = self._room.get(getattr(host, "uuid", None) or "")
+        given = self._given[host.host]
+        return capacity(host, self._demand, given) if room is None else max(0, room - given)
