@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cloud_process import LEAVES, CloudProcess
-from placements import COMPACT, ISOLATED, SPREAD, STOCK, crossed, hops, leaves, ours, tree
+from cloud_process import HOSTS, LEAVES, CloudProcess
+from placements import COMPACT, ISOLATED, SPREAD, STOCK, crossed, hops, leaves, ours, tree, write
 
 TREE = tree(LEAVES, leaves_in_pod=2)
 
@@ -132,3 +132,13 @@ def test_what_ours_has_placed_needs_no_move(cloud: CloudProcess, nova: Any) -> N
     cloud.boot(2, cloud.group("apart"), hints=SPREAD)
     assert nova("plan")["migrations"] == []
     assert "group apart is to be spread" in nova("plan", "apart", code=2)
+
+
+def test_hosts_that_no_leaf_lists_are_named(cloud: CloudProcess, tmp_path: Path) -> None:
+    """Groups that come there are not placed by the tree. With all hosts on the tree nothing is said."""
+    file = tmp_path / "without-two.conf"
+    write(file, {host: TREE[host] for host in HOSTS[:-2]})
+    ended, _, errors = cloud.command("show", "--machine", str(file), directory=str(tmp_path))
+    assert (ended, errors.strip()) == (0, f"hosts that no leaf of the tree lists: {', '.join(HOSTS[-2:])}")
+    write(file, TREE)
+    assert cloud.command("show", "--machine", str(file), directory=str(tmp_path))[2] == ""

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from cloud_process import HOSTS, CloudProcess, Refused
-from placements import COMPACT, leaves, ours, tree, write
+from placements import COMPACT, ISOLATED, leaves, ours, tree, write
 
 TREE = tree([HOSTS[start : start + 4] for start in range(0, 72, 4)], leaves_in_pod=3)
 
@@ -87,3 +87,34 @@ def test_a_missing_weigher_is_warned_of_at_start(cloud: CloudProcess) -> None:
     assert cloud.log("Nova's own weighers are off")
     cloud.schedule_by(ours({"weight_classes": ["nova.scheduler.weights.all_weighers"]}))
     assert cloud.log("TopolaneWeigher is not in [filter_scheduler] weight_classes")
+
+
+def test_servers_of_one_request_are_a_group_without_a_server_group(cloud: CloudProcess) -> None:
+    """If they ask for a placement. Without, Nova scatters them over the leaves."""
+    cloud.flavor("packed", 8192, COMPACT)
+    assert len(leaves(TREE, cloud.boot(4, None, "packed").values())) == 1
+    assert len(leaves(TREE, cloud.boot(4, hints=COMPACT).values())) == 1
+    assert len(leaves(TREE, cloud.boot(4).values())) > 1
+
+
+def test_a_server_alone_that_asks_for_a_placement_is_left_to_nova_and_the_log_says_so(
+    cloud: CloudProcess,
+) -> None:
+    """So is one of several that moves: the others of its request are nothing to it any more."""
+    before = len(cloud.log("without a server group: Nova places it alone"))
+    assert len(cloud.boot(1, hints=COMPACT)) == 1
+    alone = len(cloud.log("without a server group: Nova places it alone"))
+    assert alone > before
+    moved = next(iter(cloud.boot(2, hints=COMPACT)))
+    assert len(cloud.log("without a server group: Nova places it alone")) == alone
+    cloud.migrate(moved)
+    assert len(cloud.log("without a server group: Nova places it alone")) > alone
+
+
+def test_isolated_servers_without_a_server_group_are_refused_with_the_reason(cloud: CloudProcess) -> None:
+    """Nobody would know later whose links they are. One server has no link to keep."""
+    before = len(cloud.log("isolated servers need a server group"))
+    with pytest.raises(Refused, match="No valid host"):
+        cloud.boot(2, hints=ISOLATED)
+    assert len(cloud.log("isolated servers need a server group")) > before
+    assert len(cloud.boot(1, hints=ISOLATED)) == 1

@@ -51,13 +51,18 @@ def show(
     os_cloud: str | None, machine: str | None, group: str | None, svg: str | None, as_json: bool
 ) -> None:
     """Show where the servers of GROUP run on the tree. Without GROUP, list all groups."""
-    _, cloud = _cloud(os_cloud, machine)
+    connection, cloud = _cloud(os_cloud, machine)
     from topolane.nova import overview as showing
+    from topolane.nova.cloud import off_tree
 
     one = cloud.group(group) if group is not None else None
     if svg is not None:
         write_text(svg, _drawn(cloud, one), "--svg")
     rows = [row for row in showing.rows(cloud) if one is None or row.id == one.id]
+    with _service_errors():
+        hosts = off_tree(connection, cloud)
+    if hosts:
+        click.echo(f"hosts that no leaf of the tree lists: {', '.join(hosts)}", err=True)
     if as_json:
         print_json([dataclasses.asdict(row) for row in rows])
         return

@@ -147,8 +147,7 @@ def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list
     if answer.status_code != 200:
         raise InputError(f"Placement does not say what is free: {answer.status_code} {answer.text[:200]}")
     host_of = {
-        hypervisor.id: (hypervisor.service_details or {}).get("host") or hypervisor.name
-        for hypervisor in connection.compute.hypervisors(details=True)
+        hypervisor.id: _host(hypervisor) for hypervisor in connection.compute.hypervisors(details=True)
     }
     zones = {server.zone for server in group.servers if server.zone is not None}
     slots = [0] * cloud.topology.machine.nodes
@@ -168,6 +167,17 @@ def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list
         for host, node in cloud.topology.node_of.items():
             slots[node] = max(0, min(slots[node], group.most_per_host - there[host]))
     return slots
+
+
+def off_tree(connection: Connection, cloud: Cloud) -> list[str]:
+    """The compute hosts that the topology lists neither by their name nor by their hypervisor's."""
+    hypervisors = list(connection.compute.hypervisors(details=True))
+    listed = cloud.topology.node_of
+    return sorted({_host(one) for one in hypervisors if _host(one) not in listed and one.name not in listed})
+
+
+def _host(hypervisor: Any) -> str:
+    return str((hypervisor.service_details or {}).get("host") or hypervisor.name)
 
 
 def alike(one: dict[str, Any], other: dict[str, Any]) -> bool:

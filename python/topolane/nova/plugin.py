@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import functools
 import threading
+import uuid
 from typing import Any
 
 import nova.conf
+from nova import objects
 from oslo_log import log as logging
 
 from topolane.nova import config, members
@@ -35,14 +37,18 @@ class Plugin:
     def request(self, spec: Any) -> Request | PlacementHint | None:
         """The state of a request; only its hint, with the problem, if the hint is invalid.
 
-        None if Nova decides alone: the request has no group or no hint, or there is no topology.
+        None if Nova decides alone: the request has no hint, or it is for one server without a group, or there is no
+        topology.
         """
-        if not _has_group(spec):
-            return None
         remembered = getattr(spec, "_topolane", None)
         if isinstance(remembered, Request):
             return remembered
-        hint = members.hint_of_spec(spec, self.options.default_placement)
+        grouped = _has_group(spec)
+        hint = members.hint_of_spec(spec, self.options.default_placement if grouped else "none")
+        if not grouped:
+            if hint.problem is None and hint.placement is None:
+                return None
+            hint = _without_group(spec, hint)
         if hint.problem is not None:
             return hint
         if hint.placement is None:
@@ -52,6 +58,11 @@ class Plugin:
             topology = self._topologies.now(context)
         if topology is None:
             return None
+        if not grouped:
+            # In this process alone. Nova adds the hosts that it gives, as for any group.
+            spec.instance_group = objects.InstanceGroup(
+                uuid=str(uuid.uuid4()), members=[], hosts=[], policy=None, policies=[]
+            )
         # Every call to the scheduler has its own spec, so what is stored on it ends with the call.
         spec._topolane = open_request(
             spec, hint, topology, self.options, self._others, self._measured, self._shared
@@ -61,6 +72,26 @@ class Plugin:
 
 def _has_group(spec: Any) -> bool:
     return "instance_group" in spec and spec.instance_group is not None and "members" in spec.instance_group
+
+
+def _without_group(spec: Any, hint: PlacementHint) -> PlacementHint:
+    """The hint of a request whose servers are in no server group. Several servers of one request are placed as a group."""
+    if hint.problem is not None:
+        return hint
+    several = "num_instances" in spec and spec.num_instances > 1
+    # A server that moves has the number of servers of the request that it once came with.
+    if not several or members.known_servers(spec._context.elevated(), [spec.instance_uuid]):
+        LOG.info(
+            "Server %s asks for topolane:placement=%s without a server group: Nova places it alone.",
+            spec.instance_uuid,
+            hint.placement,
+        )
+        return PlacementHint(None)
+    if hint.placement == "isolated":
+        return PlacementHint(
+            None, problem="isolated servers need a server group, whose links are kept as long as it exists"
+        )
+    return hint
 
 
 @functools.cache

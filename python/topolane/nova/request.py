@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import nova.conf
@@ -21,6 +21,7 @@ from topolane.nova.hints import PlacementHint
 from topolane.nova.hosts import Hosts
 from topolane.nova.identical import IdenticalHosts, reported
 from topolane.nova.measured_reader import MeasuredReader
+from topolane.nova.placement_room import servers_by_host
 from topolane.nova.shared_claims import RENEWED_SECONDS, TRIES, Claim, Given, SharedClaims
 from topolane.nova.topology import Topology
 from topolane.nova.traffic import Ranks
@@ -61,11 +62,13 @@ class Request:
         identical: IdenticalHosts | None = None,
         shared: SharedClaims | None = None,
         by_plan: bool = True,
+        room: Mapping[str, int] | None = None,
     ) -> None:
         """asked: how many servers this request is for. source: the host of a server that moves. running: the hosts
         of its group's other members. before: how many hosts each other request had given when the databases were
         read. ended: other requests that give no more. identical: which hosts are alike enough, if the group asks for
-        it. shared: the claims of other schedulers. by_plan: whether Nova takes the host that weighs most.
+        it. shared: the claims of other schedulers. by_plan: whether Nova takes the host that weighs most. room: how
+        many servers of the request fit on a host by Placement, by the UUID of its compute node.
         """
         self.placement = placement
         self.isolates = placement.policy == POLICIES["isolated"]
@@ -88,7 +91,7 @@ class Request:
         self._last_given: str | None = None
         # How many hosts of the group's list were processed: Nova appends the hosts that it gives.
         self._noticed = len(self._group.hosts)
-        self._hosts = Hosts(placement.topology, spec, moves=moves)
+        self._hosts = Hosts(placement.topology, spec, moves=moves, room=room)
         self._answer: tuple[object, HostCosts] | None = None
         # The nodes for this server and the later ones of the request, and whether they come before all others.
         self._plan: list[int] = []
@@ -362,9 +365,11 @@ def open_request(
     identical = None
     if alike != "none":
         identical = IdenticalHosts(alike, reported(context, [*hosts, *([source] if source else [])]))
+    several = awaiting > 1 and most_per_host(group) > 1
     return Request(
         placement,
         spec,
+        room=servers_by_host(context, spec) if several else None,
         moves=moves,
         asked=asked,
         source=source,
