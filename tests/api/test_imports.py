@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "python" / "topolane"
 
-READING = {"_engine", "texts", "parsing", "reading", "files", "locks", "units", "compiling"}
+READING = {"findings", "_engine", "texts", "parsing", "reading", "files", "locks", "units", "compiling"}
 """What reads and writes files, and what knows words for numbers."""
 RUNNING = READING | {
     "options",

@@ -97,6 +97,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
             "account": "physics",
             "qos": "normal",
             "priority": "1000",
+            "reason": "",
         }
     ]
     assert (imported.jobs, imported.zero) == (1, ZERO + 40)
@@ -436,6 +437,7 @@ def runs(draw):
                     draw(words),
                     draw(words),
                     str(draw(some.integers(0, 10**6))),
+                    draw(words),
                     False,
                 ),
             )
@@ -465,6 +467,7 @@ def as_row(run):
         "Account": run.account,
         "User": run.user,
         "Priority": run.priority,
+        "Reason": run.reason,
     }
 
 

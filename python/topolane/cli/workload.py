@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,16 @@ from typing import Any
 import click
 
 import topolane
-from topolane import _engine, files
+from topolane import _engine, files, findings
 from topolane._engine import InputError
 from topolane.cli import common, settings
-from topolane.slurm import accounting, accounting_workload
+from topolane.findings import Checked
+from topolane.slurm import accounting, accounting_check, accounting_jobs, accounting_workload
 
 
 @click.group("workload")
 def command() -> None:
-    """Show a workload, generate one, convert one, or import one from Slurm."""
+    """Show a workload, generate one, convert one, check a log, or import one from Slurm."""
 
 
 @command.command()
@@ -112,6 +114,33 @@ def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None
 def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> None:
     """Write the log FILE in another format, after applying the options that change it."""
     write(file, to, out, seed, options)
+
+
+@command.command()
+@click.argument("path")
+@common.json_option
+def check(path: str, as_json: bool) -> None:
+    """List what is wrong in PATH, a log or the directory of an import, with a count for each fault.
+
+    The exit code is 0 with faults too; it is 2 if PATH cannot be read.
+    """
+    checked = _checked(path)
+    if as_json:
+        common.print_json({"path": path} | dataclasses.asdict(checked))
+        return
+    click.echo(f"{path}: {checked.runs:,} runs that can be replayed")
+    for line in [*map(str, checked.findings), *checked.unknown]:
+        click.echo(line)
+    if not checked.findings:
+        click.echo("nothing wrong was found")
+
+
+def _checked(path: str) -> Checked:
+    if Path(path).is_dir():
+        return accounting_check.of_directory(path)
+    if Path(path).is_file() and accounting_jobs.is_printed_by_sacct(Path(path)):
+        return accounting_check.of_jobs(Path(path))
+    return findings.of_workload(topolane.workload(path))
 
 
 @command.command("import")

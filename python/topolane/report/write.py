@@ -97,7 +97,7 @@ def write(
                     0,
                     _section(
                         "baseline-figures",
-                        baseline_figure.TITLE,
+                        baseline_figure.SECTION,
                         plots,
                         figures,
                         baseline.sentence,

@@ -67,7 +67,23 @@ class Run(NamedTuple):
     account: str
     user: str
     priority: str
+    reason: str
+    """What kept it waiting last, in Slurm's words."""
     is_reserved: bool
+
+
+HELD = "held, or waiting for a dependency or a begin time at first: the wait begins at Eligible"
+NO_FAULTS = frozenset(
+    {
+        "steps of jobs",
+        "never started",
+        "still running",
+        "in another partition",
+        "of another cluster",
+        HELD,
+    }
+)
+"""What is counted though nothing is wrong with it."""
 
 
 @dataclasses.dataclass
@@ -83,6 +99,36 @@ class Jobs:
     cluster: str | None = None
 
 
+def clusters(path: Path) -> Counter[str]:
+    """The rows of each cluster in a file of `sacct`; empty if it does not name clusters, or its rows are not readable as such."""
+    found: Counter[str] = Counter()
+    header: list[str] = []
+    delimiter = "|"
+    for _, line in accounting.lines(path):
+        if not header:
+            delimiter = _delimiter(line)
+            header = line.lstrip("\ufeff").split(delimiter)
+            if "Cluster" not in header:
+                break
+        cells = line.split(delimiter)
+        if len(cells) == len(header) and cells != header:
+            found[cells[header.index("Cluster")]] += 1
+    return found
+
+
+def is_printed_by_sacct(path: Path) -> bool:
+    """Whether a file begins with the header line of `sacct --parsable2`, with the columns that an import needs."""
+    try:
+        _, line = next(accounting.lines(path), (0, ""))
+    except InputError:
+        return False
+    return set(NEEDED) <= set(line.lstrip("\ufeff").split(_delimiter(line)))
+
+
+def _delimiter(header: str) -> str:
+    return next((sign for sign in ";|\t" if sign in header), "|")
+
+
 def read(path: Path, cluster: str | None = None, partition: str | None = None) -> Jobs:
     """The runs in a file of `sacct`, of one cluster and perhaps one partition.
 
@@ -96,7 +142,7 @@ def read(path: Path, cluster: str | None = None, partition: str | None = None) -
     for number, line in accounting.lines(path):
         if not header:
             header = line
-            reader.delimiter = next((sign for sign in ";|\t" if sign in line), "|")
+            reader.delimiter = _delimiter(line)
             columns = {
                 name: place for place, name in enumerate(line.lstrip("\ufeff").split(reader.delimiter))
             }
@@ -229,9 +275,7 @@ class _Reader:
                 notes["started before they were eligible: the wait begins at submission"] += 1
             eligible = submit
         if eligible > submit:
-            notes[
-                "held, or waiting for a dependency or a begin time at first: the wait begins at Eligible"
-            ] += 1
+            notes[HELD] += 1
         if len(self.jobs.runs) >= MOST_JOBS:
             raise ValueError(f"more than {MOST_JOBS} runs: give a part of the time")
         hosts = at("NodeList")
@@ -256,6 +300,7 @@ class _Reader:
                 account=account,
                 user=user,
                 priority=sys.intern(at("Priority")),
+                reason=sys.intern(at("Reason")),
                 is_reserved=at("Reservation") != "",
             )
         )

@@ -17,7 +17,7 @@ from topolane.slurm.accounting_jobs import Jobs, Run
 
 RUN_ID = accounting_jobs.HIGHEST_ID
 """Run r of a job, counted from 0, has the id `job + r * RUN_ID`."""
-BESIDE = ("job", "submitted", "state", "partition", "user", "account", "qos", "priority")
+BESIDE = ("job", "submitted", "state", "partition", "user", "account", "qos", "priority", "reason")
 """Columns that no queue of today reads; the reader of CSV passes over them."""
 
 
@@ -71,7 +71,7 @@ def read(
     ]
     zero = min(run.eligible for run in jobs.runs)
     whole = _whole(there, jobs, shared, told)
-    told += _gone(there, jobs)
+    told += [f"{count:,} runs {what}" for what, count in gone(there, jobs).items()]
     failures = _failures(there["events.txt"], jobs, zero, told)
     _reservations(there["reservations.txt"], jobs, told)
     names = _Numbers(jobs.runs) if anonymize else None
@@ -146,24 +146,24 @@ def _is_whole(run: Run, whole: set[str] | bool) -> bool:
     return run.share is None or (whole if isinstance(whole, bool) else run.partition in whole)
 
 
-def _gone(there: dict[str, Path | None], jobs: Jobs) -> list[str]:
-    """Runs of accounts, users and QOS that Slurm no longer has."""
-    told = []
+def gone(there: dict[str, Path | None], jobs: Jobs) -> Counter[str]:
+    """How many runs are of accounts, users and QOS that Slurm no longer has."""
+    found: Counter[str] = Counter()
     if path := there["assoc.txt"]:
         rows = [row for _, row in accounting.table(path, ("Account", "User"), jobs.cluster)]
         accounts, pairs = {row["Account"] for row in rows}, {(row["Account"], row["User"]) for row in rows}
-        gone = sum(run.account not in accounts for run in jobs.runs if run.account)
-        left = sum((run.account, run.user) not in pairs for run in jobs.runs if run.account in accounts)
-        if gone:
-            told.append(f"{gone:,} runs are of accounts that are gone")
-        if left:
-            told.append(f"{left:,} runs are of users who are gone from their account")
+        found["are of accounts that are gone"] = sum(
+            run.account not in accounts for run in jobs.runs if run.account
+        )
+        found["are of users who are gone from their account"] = sum(
+            (run.account, run.user) not in pairs for run in jobs.runs if run.account in accounts
+        )
     if path := there["qos.txt"]:
         known = {row["Name"] for _, row in accounting.table(path, ("Name",), None)}
-        gone = sum(run.qos not in known for run in jobs.runs if run.qos)
-        if gone:
-            told.append(f"{gone:,} runs have a QOS that was deleted or renamed")
-    return told
+        found["have a QOS that was deleted or renamed"] = sum(
+            run.qos not in known for run in jobs.runs if run.qos
+        )
+    return +found
 
 
 def _times(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, int | None]:
@@ -278,7 +278,17 @@ def _csv(runs: list[Run], zero: int, whole: set[str] | bool, names: _Numbers | N
                     run.nodes,
                 ),
                 *(*taken, run.start - zero, run.hosts),
-                *(run.shown, run.submit - zero, run.state, partition, user, account, qos, run.priority),
+                *(
+                    run.shown,
+                    run.submit - zero,
+                    run.state,
+                    partition,
+                    user,
+                    account,
+                    qos,
+                    run.priority,
+                    run.reason,
+                ),
             )
         )
     return _table(("id", "submit", "run", "walltime", "nodes", *part, "start", "hosts", *BESIDE), rows)

@@ -13,7 +13,8 @@ from ..style import INK, series
 from .wait_cdf import curve
 
 NAME = "baseline"
-TITLE = "The replay next to the records"
+SECTION = "The replay next to the records"
+TITLE = "Utilisation and waits, recorded and replayed"
 WORDS = (
     "Above, the share of the nodes that jobs hold, {step} by {step}. Below, the share of the jobs that waited at most so "
     "long. The closer the two lines, the more a replay of this log says about the machine. The axis of the wait is "

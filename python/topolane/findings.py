@@ -1,0 +1,73 @@
+"""What is wrong in a log: one line with a count for each fault."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from topolane._engine import Workload
+
+NO_FAULTS = frozenset(
+    {
+        "never ran",
+        "never started",
+        "still running",
+        "step of a job",
+        "part of a job that has a line of its own",
+    }
+)
+"""What a reader leaves out though nothing is wrong with it."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """Something that is wrong."""
+
+    count: int
+    """Of runs or jobs."""
+    what: str
+    is_left_out: bool = False
+    """Whether these runs are left out of the workload."""
+    of: str = "runs"
+    cluster: str | None = None
+    """Only where a file has several."""
+
+    def __str__(self) -> str:
+        where = "" if self.cluster is None else f"{self.cluster}: "
+        if self.is_left_out:
+            return f"{where}left out: {self.count:,} {self.what}"
+        return f"{where}{self.count:,} {self.of} {self.what}"
+
+
+@dataclasses.dataclass(frozen=True)
+class Checked:
+    """What a look at a log found."""
+
+    runs: int
+    """Runs that can be replayed."""
+    findings: list[Finding]
+    unknown: list[str]
+    """Sentences on what cannot be told, because a file or a column is missing."""
+
+
+def of_workload(workload: Workload) -> Checked:
+    """What is wrong in a log that the engine has read."""
+    columns = workload.columns()
+    start, late = columns["start"], columns["run"] - columns["walltime"]
+    known = ~np.isnan(start)
+    counts = {
+        "start before their submission: the clock jumped": int((start < columns["submit"]).sum()),
+        "record no start, where others do": int((~known).sum()) if known.any() else 0,
+        "run over a minute past their walltime, at which a replay ends them": int((late > 60).sum()),
+    }
+    findings = [
+        Finding(count, reason, is_left_out=True)
+        for reason, count in sorted(workload.left_out.items())
+        if reason not in NO_FAULTS
+    ]
+    findings += [Finding(count, what, of="jobs") for what, count in counts.items() if count]
+    unknown = [] if known.any() else ["no job records a start: a replay cannot be put next to the records"]
+    return Checked(len(known), findings, unknown)

@@ -1,0 +1,61 @@
+"""What is wrong in the files that an import reads, counted and not changed."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from topolane._engine import InputError
+from topolane.findings import Checked, Finding
+from topolane.slurm import accounting, accounting_jobs, accounting_workload
+
+
+def of_directory(directory: str | os.PathLike[str]) -> Checked:
+    """What is wrong in a directory that `accounting.commands` filled, cluster by cluster.
+
+    Raises InputError if the jobs are missing, or if a file is not what its command prints.
+    """
+    there = {dump.file: accounting.found(directory, dump.file) for dump in accounting.DUMPS}
+    path = there[accounting.JOBS]
+    if path is None:
+        raise InputError(
+            f"{directory}: no {accounting.JOBS}; `topolane workload import --commands` prints how to write it"
+        )
+    checked = of_jobs(path, there)
+    lost = [
+        f"no {dump.file}: not known is {dump.lost}" for dump in accounting.DUMPS if there[dump.file] is None
+    ]
+    return Checked(checked.runs, checked.findings, checked.unknown + lost)
+
+
+def of_jobs(path: Path, there: dict[str, Path | None] | None = None) -> Checked:
+    """What is wrong in a file of `sacct`, with what other files of its directory say. Raises InputError if it is none."""
+    rows = accounting_jobs.clusters(path)
+    if len(rows) < 2:
+        return _of_cluster(path, there, None)
+    (first, _), *others = rows.most_common()
+    names = ", ".join(f"{name} {count:,}" for name, count in others)
+    count = sum(count for _, count in others)
+    several = Finding(
+        count, f"are of other clusters than {first} ({names}): import one with --cluster", of="rows"
+    )
+    each = [_of_cluster(path, there, name) for name in rows]
+    return Checked(
+        sum(checked.runs for checked in each),
+        [several, *(finding for checked in each for finding in checked.findings)],
+        list(dict.fromkeys(sentence for checked in each for sentence in checked.unknown)),
+    )
+
+
+def _of_cluster(path: Path, there: dict[str, Path | None] | None, cluster: str | None) -> Checked:
+    jobs = accounting_jobs.read(path, cluster)
+    counts = [
+        (Finding(count, what, is_left_out=True, cluster=cluster)) for what, count in jobs.left_out.items()
+    ]
+    counts += [Finding(count, what, cluster=cluster) for what, count in jobs.notes.items()]
+    if there is not None:
+        gone = accounting_workload.gone(there, jobs)
+        counts += [Finding(count, what, cluster=cluster) for what, count in gone.items()]
+    findings = [finding for finding in counts if finding.what not in accounting_jobs.NO_FAULTS]
+    findings.sort(key=lambda finding: (not finding.is_left_out, -finding.count, finding.what))
+    return Checked(len(jobs.runs), findings, jobs.without)
