@@ -137,7 +137,8 @@ def workload(source: Source, limit: int, seed: int, logs: Path) -> Workload:
 
 def rewritten(jobs: Workload, source: Source, seed: int) -> Workload:
     """The jobs with more columns, by way of a CSV file."""
-    fabric, columns = machine(source.machine), {key: col.tolist() for key, col in jobs.columns().items()}
+    fabric, own = machine(source.machine), jobs.columns()
+    columns = {key: own[key].tolist() for key in ("id", "submit", "run", "walltime", "nodes")}
     if source.rewritten == "recorded":
         run = _engine.simulate(jobs, fabric, "slurm-tree", "easy", seed=seed)
         rows = csv.DictReader(io.StringIO(run.tables()["jobs"].csv().decode()))

@@ -116,7 +116,7 @@ def test_a_run_that_cannot_be(toy, jobs, options, says):
 def test_the_columns_of_a_workload(jobs):
     columns = jobs.columns()
     kinds = {"id": numpy.uint64, "nodes": numpy.uint32}
-    assert list(columns) == ["id", "submit", "run", "walltime", "nodes"]
+    assert list(columns) == ["id", "submit", "run", "walltime", "nodes", "start", "cores"]
     for name, column in columns.items():
         assert (column.dtype, column.shape) == (kinds.get(name, numpy.float64), (60,))
     assert (len(jobs), jobs.name, jobs.span) == (60, "exp-2", 0)
