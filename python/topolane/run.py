@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from topolane import _engine, outages
 from topolane.failures import Failure, failures_of
-from topolane.inference import CHOICES, infer
 from topolane.options import option
 from topolane.policy import Policy, resolve
 from topolane.traffic import measured_or_named
@@ -21,6 +20,10 @@ if TYPE_CHECKING:
     from topolane._engine import Machine, Routing, Table, Workload
     from topolane.inference import Inferred
     from topolane.outages import Outage
+
+
+INFERRED_FROM = ("recorded",)
+"""From what holds, capacity and order can be inferred."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -317,10 +320,12 @@ def _inferred(workload: Workload, machine: Machine, how: Settings) -> Inferred |
     """What is to be inferred from the recorded starts; None if nothing is."""
     asked = {"held": how.held, "capacity": how.capacity, "order": how.order}
     for name, source in asked.items():
-        if source not in (None, *CHOICES):
+        if source not in (None, *INFERRED_FROM):
             raise _engine.InputError(f"--{name} {source}: it can only be inferred as recorded")
     if not any(asked.values()):
         return None
+    from topolane.inference import infer
+
     return infer(
         workload,
         machine,

@@ -37,7 +37,7 @@ COMMANDS = {
     "sites": "Watch MPI programs on several sites, and move guests so that those that communicate most are on one site.",
     "slurm": "Let Topolane choose the nodes of Slurm's jobs, inside slurmctld.",
     "traffic": "Summarise the traffic of a pattern or of a file.",
-    "workload": "Show a workload, generate one, convert one, or import one from Slurm.",
+    "workload": "Show a workload, generate one, convert one, check a log, or import one from Slurm.",
 }
 """The modules here that hold a `command`, with its first sentence: only the module of the command that runs is imported."""
 

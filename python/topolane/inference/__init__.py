@@ -16,9 +16,6 @@ from topolane.inference.service import Service
 if TYPE_CHECKING:
     from topolane._engine import Machine, Workload
 
-CHOICES = ("recorded",)
-"""From what holds, capacity and order can be inferred."""
-
 
 @dataclasses.dataclass(frozen=True)
 class Inferred:
