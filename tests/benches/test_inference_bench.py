@@ -6,10 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from topolane import Shape
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
 import inference
+
+TRACES = Path(__file__).resolve().parents[3] / "shared" / "traces"
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +34,19 @@ def test_without_inference_the_same_logs_are_far_off(truths: list[inference.Trut
     assert min(found["mean wait is off by"].values) > 5 * inference.MEAN
     assert max(found["rank correlation of waits"].values) < inference.RANK
     assert found["change from first-fit to isolated is off by, in all"].median > inference.CHANGE
+
+
+@pytest.mark.parametrize(
+    ("log", "machine", "limit"),
+    [("KTH-SP2-1996.swf.gz", "fat-tree(radix=8)", 5000), ("theta-2023.swf.gz", "fat-tree(radix=26)", None)],
+)
+def test_public_logs_are_met_with_inference(log: str, machine: str, limit: int | None) -> None:
+    """Mean wait within 5 % and rank correlation at least .9; without inference both are missed."""
+    if not (TRACES / log).is_file():
+        pytest.skip(f"needs {log} of the Parallel Workloads Archive or its like, next to the clone")
+    rows = inference.of_log(str(TRACES / log), machine, Shape(cores_per_node=1, limit=limit))
+    mean, rank = (row for row in rows if row.figure == inference.JUDGED)
+    assert (mean.verdict, rank.verdict) == ("met", "met")
+    mean, rank = (row for row in rows if row.figure == "as it is")
+    assert mean.median > inference.MEAN
+    assert rank.median < inference.RANK

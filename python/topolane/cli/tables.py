@@ -10,7 +10,7 @@ import click
 
 from topolane._engine import assumed_traffic, traffic_policies
 from topolane.cli import common
-from topolane.units import plural
+from topolane.units import duration, plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ def run_row(run: Run) -> list[str]:
 
 
 BASELINE_COLUMNS = (
-    "waits, recorded / replayed (h)",
+    "waits, recorded / replayed",
     "jobs",
     "mean",
     "median",
@@ -67,7 +67,7 @@ def print_baseline(baseline: Baseline) -> None:
     """Prints the waits of a replay next to the recorded ones, and what else differs."""
     rows = []
     for waits in baseline.waits:
-        pairs = (" / ".join(map(common.hours, pair)) for pair in (waits.mean, waits.median, waits.p95))
+        pairs = (" / ".join(map(duration, pair)) for pair in (waits.mean, waits.median, waits.p95))
         rank = "-" if waits.rank is None else f"{waits.rank:.2f}"
         rows.append([waits.what, f"{waits.jobs:,}", *pairs, rank])
     common.print_table(BASELINE_COLUMNS, rows)
