@@ -184,6 +184,7 @@ header: $(VENV)/.installed
 # Two wheels: topolane, and topolane-studies, which has the studies of papers.
 wheel: $(VENV)/.installed
 	$(BIN)/maturin build --release --locked --out dist
+	$(BIN)/python tools/nova_wheel.py "$$(ls -t dist/topolane-[0-9]*.whl | head -n 1)"
 	rm -rf python/build
 	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist ./python
 	rm -rf python/build

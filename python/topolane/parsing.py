@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
+import sys
 from pathlib import Path
 from typing import Any
 
 from topolane import texts
 from topolane._engine import InputError
+
+if sys.version_info >= (3, 11):  # noqa: UP036
+    import tomllib
+else:  # inside Nova's services (topolane-nova)
+    import tomli as tomllib
 
 LONGEST_SHOWN = 80
 """Letters of a value that an error shows."""
