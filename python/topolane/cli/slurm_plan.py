@@ -56,8 +56,9 @@ def plan(
     """
     from topolane.slurm import room_plan
     from topolane.slurm.inspection import inspect
+    from topolane.slurm.requeueing import Untouchable
 
-    kept = room_plan.Untouchable.of(untouchable, any_priority)
+    kept = Untouchable.of(untouchable, any_priority)
     if out is not None:
         files.check(out)
     look = inspect(settings_of(state, slurmrestd, token_file))

@@ -4,28 +4,23 @@
 2. The job is told to start in that reservation. From here on it can start nowhere else.
 3. The running jobs are requeued.
 4. The job starts, and the reservation is removed.
-
-Each step is in the journal before it is taken, and looks at Slurm before it changes anything. So after a crash `apply` goes on where it
-was, and no job is requeued twice for one plan: a run of a job is known by its start and by how often it had been requeued.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from pathlib import Path
 
-from topolane._engine import InputError
 from topolane.live.clients.scontrol import scontrol
-from topolane.live.room_files import BEGIN, DONE, Journal, NotAppliedError, alone, journal_of, sum_of
+from topolane.live.room_files import BEGIN, DONE, Journal, NotAppliedError, alone
 from topolane.slurm import room_plan
-from topolane.slurm.explain import tasks_named
-from topolane.slurm.inspection import Inspection, Settings, inspect, names_in
+from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.records import Job
-from topolane.slurm.room_plan import Requeued, RoomPlan
+from topolane.slurm.requeueing import REQUEUE, Applying, journal_of, task
+from topolane.slurm.room_plan import RoomPlan
 from topolane.units import plural
 
-RESERVE, JOIN, REQUEUE, FREE = "reserve", "join", "requeue", "free"
+RESERVE, JOIN, FREE = "reserve", "join", "free"
 STEPS = (BEGIN, RESERVE, JOIN, REQUEUE, FREE, DONE)
 SPARE_MINUTES = 60
 """The reservation is so much longer than the job's walltime: the job must end within it, and starts later than it begins."""
@@ -33,8 +28,6 @@ IDLE_MINUTES = 10
 """Slurm removes the reservation by itself once no job has used it for so long."""
 LAST_SECONDS = 2
 """The reservation ends so soon once it is not needed any more. Slurm forgets it within a minute."""
-PAUSE = 1.0
-"""Seconds between two looks at Slurm."""
 
 
 def apply(path: Path, settings: Settings, *, seconds: float, tell: Callable[[str], None]) -> None:
@@ -46,8 +39,7 @@ def apply(path: Path, settings: Settings, *, seconds: float, tell: Callable[[str
     """
     plan = room_plan.read(path)
     with alone(path, "topolane slurm apply"):
-        journal = Journal(journal_of(path), sum_of(path), STEPS)
-        _Applying(plan, journal, settings, seconds, tell).run()
+        _RoomApplying(plan, journal_of(path, STEPS), settings, seconds, tell).run()
 
 
 def reservation_of(plan: RoomPlan) -> str:
@@ -55,7 +47,7 @@ def reservation_of(plan: RoomPlan) -> str:
     return f"topolane_room_{plan.job}"
 
 
-class _Applying:
+class _RoomApplying(Applying):
     def __init__(
         self,
         plan: RoomPlan,
@@ -64,25 +56,17 @@ class _Applying:
         seconds: float,
         tell: Callable[[str], None],
     ) -> None:
-        self.plan, self.journal, self.settings, self.tell = plan, journal, settings, tell
-        self.end = time.monotonic() + seconds
-        self.name = reservation_of(plan)
+        super().__init__(journal, settings, seconds, tell)
+        self.plan, self.name = plan, reservation_of(plan)
 
-    def run(self) -> None:
-        if self.journal.has(DONE):
-            self.tell("The plan has been carried out already: nothing is changed.")
-            return
-        if self.journal.has(BEGIN):
-            self.tell(f"Going on with {self.journal.path}.")
-        else:
-            self._check()
-            self.journal.write(BEGIN)
+    def carry_out(self) -> None:
+        """All steps, up to `DONE`."""
         job = self._job()
         if job is not None and job.waits:
             self._reserve()
             self._join(job)
             for each in self.plan.requeued:
-                self._requeue(each)
+                self.requeue(each)
             job = self._wait_for_start()
         self._free()
         self.journal.write(DONE)
@@ -92,25 +76,16 @@ class _Applying:
             )
         self.tell(f"Job {job.number} runs on {job.nodes}.")
 
-    def _look(self) -> Inspection:
-        """Slurm now. Raises InputError if it does not answer."""
-        look = inspect(self.settings)
-        if look.snapshot is None:
-            raise InputError(
-                "; ".join(one.rstrip(".") for one in look.problems) or "slurmctld does not answer"
-            )
-        return look
-
-    def _check(self) -> None:
+    def check(self) -> None:
         """Raises NotAppliedError, with what has changed, if the plan is no longer true."""
-        look, plan = self._look(), self.plan
+        look, plan = self.look(), self.plan
         job = _found(look, plan)
         changed = []
         if job is None or not job.waits:
             changed.append(f"job {plan.job} does not wait any more" + (f": it is {job.state}" if job else ""))
         for each in plan.requeued:
-            one = _task(look, each.job)
-            if not _is_same_run(one, each):
+            one = task(look, each.job)
+            if not each.is_run_of(one):
                 changed.append(f"job {each.job} does not run on {each.nodes} any more")
             elif one is not None and not one.requeueable:
                 changed.append(f"job {each.job} may not be requeued any more")
@@ -126,10 +101,10 @@ class _Applying:
 
     def _job(self) -> Job | None:
         """The job that the plan is for, as Slurm knows it."""
-        return _found(self._look(), self.plan)
+        return _found(self.look(), self.plan)
 
     def _reserve(self) -> None:
-        look, plan = self._look(), self.plan
+        look, plan = self.look(), self.plan
         if look.snapshot is not None and self.name in look.snapshot.reservations:
             return
         self.journal.write(RESERVE)
@@ -151,26 +126,14 @@ class _Applying:
         self.journal.write(JOIN)
         scontrol("update", f"JobId={self.plan.job}", f"ReservationName={self.name}")
 
-    def _requeue(self, each: Requeued) -> None:
-        if not _is_same_run(_task(self._look(), each.job), each):
-            return  # requeued before a crash, or ended by itself
-        self.journal.write(REQUEUE, each.job)
-        try:
-            scontrol("requeue", each.job)
-        except InputError:
-            if _is_same_run(_task(self._look(), each.job), each):
-                raise
-            return  # it has just ended by itself
-        self.tell(f"Job {each.job} is requeued: {each.nodes} becomes free.")
-
     def _wait_for_start(self) -> Job | None:
         while True:
-            look = self._look()
+            look = self.look()
             job = _found(look, self.plan)
             if job is None or not job.waits:
                 return job
-            if time.monotonic() > self.end:
-                there = [each.job for each in self.plan.requeued if _is_same_run(_task(look, each.job), each)]
+            if self.is_late():
+                there = [each.job for each in self.plan.requeued if each.is_run_of(task(look, each.job))]
                 why = (
                     f"{plural(len(there), 'job')} must go first: {', '.join(there)}"
                     if there
@@ -179,11 +142,10 @@ class _Applying:
                 raise NotAppliedError(
                     f"job {self.plan.job} has not started yet ({why}): the reservation {self.name} stays; run `apply` again to go on"
                 )
-            time.sleep(PAUSE)
 
     def _free(self) -> None:
         """Removes the reservation. The job goes on."""
-        look = self._look()
+        look = self.look()
         kept = None if look.snapshot is None else look.snapshot.reservations.get(self.name)
         if kept is None or kept.end <= look.time + LAST_SECONDS:
             return
@@ -201,21 +163,7 @@ def _minutes(plan: RoomPlan) -> str:
     )
 
 
-def _task(look: Inspection, number: str) -> Job | None:
-    return next((job for job in tasks_named(look, number) if job.number == number), None)
-
-
 def _found(look: Inspection, plan: RoomPlan) -> Job | None:
     """The job that the plan is for. One with the same number that was submitted at another time is another one."""
-    job = _task(look, plan.job)
+    job = task(look, plan.job)
     return job if job is not None and job.submit == plan.submit else None
-
-
-def _is_same_run(job: Job | None, each: Requeued) -> bool:
-    """Whether a job runs since the plan was made, on the same nodes."""
-    return (
-        job is not None
-        and job.state == "RUNNING"
-        and (job.start, job.restarts) == (each.start, each.restarts)
-        and set(names_in(job.nodes)) == set(names_in(each.nodes))
-    )

@@ -7,12 +7,10 @@ changes Slurm.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from pathlib import Path
 
-from topolane import texts
 from topolane._engine import Decision, InputError, Machine, NoRoom, Refusal, State, linking_policies
 from topolane._engine import make_room as engine_room
 from topolane.live import room_files
@@ -23,35 +21,13 @@ from topolane.slurm.explain import tasks_named
 from topolane.slurm.inspection import Inspection, number_of
 from topolane.slurm.plugin_state import Refused
 from topolane.slurm.records import Job, Snapshot
+from topolane.slurm.requeueing import HOUR, Requeued, Untouchable, check_numbers, cost_of, snapshot_of
 from topolane.slurm.status import liveness, policy_of
 from topolane.units import plural
 
 FORMAT = "topolane-room-plan"
 VERSION = 1
-HOUR = 3600.0
-NUMBER = re.compile("[0-9]+(_[0-9]+)?")
-"""Of a job, or of a task of an array."""
-KINDS = {"partition": "NAME", "qos": "NAME", "account": "NAME"}
-"""What `--untouchable` may name, and how."""
 NO_LINKS = Allocation(frozenset(), ())
-
-
-@dataclasses.dataclass(frozen=True)
-class Requeued:
-    """A running job that must go. Times in seconds since 1970."""
-
-    job: str
-    """Its number, as Slurm prints it."""
-    name: str
-    user: str
-    nodes: str
-    """Hostlist."""
-    node_count: int
-    start: float
-    restarts: int
-    """How often it had been requeued before. With `start` it tells this run of the job from any other."""
-    node_hours: float
-    """What it has done since its start, which is lost."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,39 +54,6 @@ class RoomPlan:
     """When it was made, by Slurm's clock."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Untouchable:
-    """Which jobs the operator wants to stay."""
-
-    named: frozenset[tuple[str, str]] = frozenset()
-    """(kind, name): see `KINDS`."""
-    any_priority: bool = False
-    """Whether jobs of a higher priority than that of the waiting job may go too."""
-
-    @classmethod
-    def of(cls, words: Sequence[str], any_priority: bool = False) -> Untouchable:
-        """Of words such as `qos=urgent`. Raises InputError."""
-        return cls(room_files.named(words, KINDS), any_priority)
-
-    def why(self, job: Job, waiting: Job) -> str | None:
-        """Why a running job must stay, as what follows `a job`; None if it may go."""
-        own = {("partition", name) for name in job.partitions} | {("qos", job.qos), ("account", job.account)}
-        if job.state != "RUNNING":
-            return f"in state {job.state}"
-        if not job.requeueable:
-            return "that Slurm may not requeue"
-        if own & self.named:
-            return "named by --untouchable"
-        if not self.any_priority and job.priority > waiting.priority:
-            return "of higher priority"
-        return None
-
-
-def cost_of(job: Job, now: float, nodes: int) -> float:
-    """What requeueing a running job costs, node-seconds: its work since it started."""
-    return nodes * max(now - job.start, 0.0)
-
-
 def make_plan(look: Inspection, number: str, untouchable: Untouchable | None = None) -> RoomPlan:
     """The cheapest plan found for the waiting job of that number.
 
@@ -131,15 +74,7 @@ def make_plan(look: Inspection, number: str, untouchable: Untouchable | None = N
     )
     if isinstance(found, NoRoom):
         raise NoPlanError(f"there is no plan for job {job.number}: {found.reason}{present.stay}")
-    gone = []
-    for each in found.requeued:
-        one, held = look.jobs[each], look.holders[each]
-        cost = cost_of(one, look.time, len(held)) / HOUR
-        gone.append(
-            Requeued(
-                one.number, one.name, one.user, one.nodes, len(held), one.start, one.restarts, round(cost, 6)
-            )
-        )
+    gone = [Requeued.of(look.jobs[each], len(look.holders[each]), look.time) for each in found.requeued]
     return RoomPlan(
         job=job.number,
         user=job.user,
@@ -240,15 +175,14 @@ def still_places(look: Inspection, plan: RoomPlan, job: Job) -> str | None:
 
 def _readable(look: Inspection) -> tuple[Snapshot, Machine]:
     """Slurm and the machine. Raises InputError if they are not known or if the plugin does not decide."""
-    if look.snapshot is None:
-        raise InputError("; ".join(one.rstrip(".") for one in look.problems) or "slurmctld does not answer")
+    snapshot = snapshot_of(look)
     alive = liveness(look)
     if not alive.active:
         why = (alive.why or "nothing tells that it is").rstrip(".")
         raise InputError(f"the plugin topology/topolane is not active: {why}")
     if look.machine is None:
         raise InputError("; ".join(one.rstrip(".") for one in look.problems) or "the plugin names no machine")
-    return look.snapshot, look.machine
+    return snapshot, look.machine
 
 
 class _Present:
@@ -321,7 +255,5 @@ def read(path: Path) -> RoomPlan:
     given = room_files.read(path, FORMAT, VERSION, "topolane slurm plan")
     given["requeued"] = room_files.rows_of(given, "requeued", Requeued, source)
     plan: RoomPlan = room_files.made(RoomPlan, given, source)
-    for word in (plan.job, *(each.job for each in plan.requeued)):
-        if not NUMBER.fullmatch(word):
-            raise InputError(f"{source}: {texts.shown(word)} is no number of a job")
+    check_numbers((plan.job, *(each.job for each in plan.requeued)), source)
     return plan
