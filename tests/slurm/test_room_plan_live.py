@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -301,3 +302,99 @@ def test_a_plan_that_is_no_longer_true_is_refused(quiet: Room, tmp_path: Path) -
     quiet.cluster.run("scancel", wide, narrow)
     until(lambda: len(quiet.seen()) == 3, "the end of both")
     refused(f"job {wide} does not wait any more", f"job {third} does not run")
+
+
+def the_time(seconds: float) -> str:
+    """So many seconds from now, as --by takes it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + seconds))
+
+
+def reservation(site: Room, name: str) -> dict[str, Any]:
+    """A reservation as slurmctld knows it."""
+    (found,) = [each for each in site.cluster.rest("reservations")["reservations"] if each["name"] == name]
+    return dict(found)
+
+
+@pytest.fixture
+def drained(quiet: Room) -> Iterator[Room]:
+    """The same cluster. Afterwards the reservations for maintenance are deleted."""
+    yield quiet
+    quiet.cluster.run("scancel", "--user=root")
+    until(lambda: not quiet.cluster.run("squeue", "-h"), "an empty queue")
+    shown = quiet.cluster.run("scontrol", "show", "reservation")
+    for name in re.findall(r"ReservationName=(topolane_drain_\S+)", shown):
+        quiet.cluster.run("scontrol", "delete", f"ReservationName={name}")
+
+
+def test_nodes_are_emptied_before_maintenance(drained: Room, tmp_path: Path) -> None:
+    """Ten hours before it, a job without a limit is on the first leaf, one of an hour and one of a day on the second and third, one on the
+    fourth. The first three leaves are emptied: the first and the third job are requeued, the others run on. The
+    requeued jobs, which want their old nodes, do not start there any more; a job that ends before still does."""
+    endless, brief, day, other = drained.fill(
+        (*OLD, "--time=UNLIMITED"), (*OLD, "--time=60"), (*OLD, "--time=1-0"), (*OLD, "--time=1-0")
+    )
+    before, by = drained.seen(), the_time(10 * 3600)
+    words = ("plan", "--drain", "node[1-18]", "--by", by)
+    said = drained.command(*words).stdout
+    assert f"Job {brief} wrap of root, on node[7-12], ends by itself by " in said
+    plan = json.loads(drained.command(*words, "--json", "--out", tmp_path / "plan").stdout)
+    assert requeued(plan) == {endless, day} and [int(each["job"]) for each in plan["ending"]] == [brief]
+    done = sum(6 * (plan["time"] - drained.started(job)) for job in (endless, day))
+    assert plan["node_hours"] == pytest.approx(done / 3600, abs=1e-5)
+    assert drained.seen() == before
+    stayed = [drained.started(job) for job in (brief, other)]
+    said = drained.command("apply", tmp_path / "plan", "--timeout", 240).stdout
+    assert f"node[1-18]: what runs there ends in time: job {brief}.\n" in said
+    assert [restarts(drained, job) for job in (endless, brief, day, other)] == [1, 0, 1, 0]
+    assert [drained.started(job) for job in (brief, other)] == stayed
+    kept = reservation(drained, "topolane_drain_node1")
+    assert kept["node_list"] == "node[1-18]" and {"MAINT", "IGNORE_JOBS"} <= set(kept["flags"])
+    assert time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(kept["start_time"])) == by
+    short = drained.start("-p", "pbatch", "-w", "node[1-6]", "--time=60")
+    assert drained.nodes(short) == tree.expanded("node[1-6]")
+    until(lambda: "ReqNodeNotAvail" in drained.reason(endless), "the reason why a requeued job waits")
+    assert not drained.nodes(endless) and not drained.nodes(day)
+
+
+def test_nodes_are_emptied_at_once_and_killed_applies_go_on(drained: Room, tmp_path: Path) -> None:
+    """Without --by all jobs go, also those that share nodes. kill -9 comes before each change of Slurm and after it; in the end each was made once, and no
+    job is on the nodes, which are for maintenance."""
+    whole = drained.start("-w", "node[1-6]", *OLD)
+    shared = [drained.start("-p", "pshared", "-n", 1, "-w", "node7") for _ in range(2)]
+    other = drained.start("-w", "node[13-18]", *OLD)
+    drained.command("plan", "--drain", "node[1-7]", "--out", tmp_path / "plan")
+    dying = Dying(drained, tmp_path)
+    steps = ["create reservation ReservationName=topolane_drain_node1 "]
+    steps += [f"requeue {job}" for job in (whole, *shared)]
+    for number, step in enumerate(steps):
+        for dies in ("before", "after"):
+            done = dying.apply(tmp_path / "plan", dies)
+            assert done.returncode == -9, (step, dies, done.stdout, done.stderr)
+            made = dying.changed()
+            assert len(made) == number + (dies == "after"), (step, dies, made)
+        assert made[-1].startswith(step)
+    done = dying.apply(tmp_path / "plan", "no")
+    assert done.returncode == 0 and "node[1-7]: no job runs there.\n" in done.stdout, (
+        done.stdout,
+        done.stderr,
+    )
+    assert len(dying.changed()) == len(steps)
+    assert [restarts(drained, job) for job in (whole, *shared, other)] == [1, 1, 1, 0]
+    until(lambda: "maint" in drained.cluster.run("sinfo", "-h", "-n", "node[1-7]", "-o", "%T"), "maintenance")
+    assert not drained.cluster.run("squeue", "-h", "-t", "running", "-w", "node[1-7]").strip()
+
+
+def test_nodes_whose_jobs_must_stay_are_not_emptied(drained: Room, tmp_path: Path) -> None:
+    """A job with Requeue=0 must stay, so there is no plan, and nothing changes. A plan is no longer true once another job without a limit runs on the
+    nodes."""
+    job = drained.start("-w", "node[1-6]", *OLD, "--no-requeue")
+    said = drained.command("plan", "--drain", "node[1-7]", code=1).stderr
+    assert said.startswith("there is no plan that empties node[1-7] by ") and said.count("\n") == 1
+    assert f": job {job} that Slurm may not requeue must stay" in said
+    drained.command("plan", "--drain", "node7", "--by", the_time(3600), "--out", tmp_path / "plan")
+    new = drained.start("-p", "pbatch", "-w", "node7", "--time=UNLIMITED")
+    before = drained.seen()
+    said = drained.command("apply", tmp_path / "plan", code=1).stderr
+    assert said.startswith(f"the plan is no longer true: job {new} runs on node7 and does not end before ")
+    assert drained.seen() == before and not (tmp_path / "plan.journal").exists()
+    assert "No reservations" in drained.cluster.run("scontrol", "show", "reservation")

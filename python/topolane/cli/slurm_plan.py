@@ -1,28 +1,53 @@
-"""`topolane slurm plan` and `topolane slurm apply`: room for a waiting job by requeueing running ones."""
+"""`topolane slurm plan` and `topolane slurm apply`: room for a waiting job, or nodes without jobs, by requeueing running ones."""
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from topolane import files, texts
+from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json
 from topolane.cli.room_common import no_room_is_told, tell
 from topolane.cli.slurm_status import look_options, settings_of
 
 if TYPE_CHECKING:
+    from topolane.slurm.drain_plan import DrainPlan
+    from topolane.slurm.inspection import Inspection
+    from topolane.slurm.requeueing import Requeued, Untouchable
     from topolane.slurm.room_plan import RoomPlan
+
+
+def _moment(_: click.Context, __: click.Parameter, text: str | None) -> float | None:
+    """Seconds since 1970 of a time as people write it."""
+    if text is None:
+        return None
+    try:
+        return datetime.datetime.fromisoformat(text).timestamp()
+    except (ValueError, OverflowError):
+        raise click.BadParameter(f"{text} is no time such as 2026-11-27T18:00") from None
 
 
 @click.command()
 @click.option(
     "--room-for",
     metavar="JOBID",
-    required=True,
-    help="The waiting job: 12, or 12_3 for a task of an array.",
+    help="Make room for this waiting job: 12, or 12_3 for a task of an array.",
+)
+@click.option(
+    "--drain",
+    metavar="NODES",
+    help="Empty these nodes before maintenance: a host list such as node[1-6].",
+)
+@click.option(
+    "--by",
+    metavar="TIME",
+    callback=_moment,
+    help="With --drain: when the nodes are to be empty, such as 2026-11-27T18:00 [default: now].",
 )
 @click.option(
     "--untouchable",
@@ -33,13 +58,15 @@ if TYPE_CHECKING:
 @click.option(
     "--any-priority",
     is_flag=True,
-    help="Let jobs go too that have a higher priority than the waiting job.",
+    help="With --room-for: let jobs go too that have a higher priority than the waiting job.",
 )
 @click.option("--out", metavar="FILE", help="Also write the plan into this file.")
 @look_options
 @json_option
 def plan(
-    room_for: str,
+    room_for: str | None,
+    drain: str | None,
+    by: float | None,
     untouchable: tuple[str, ...],
     any_priority: bool,
     out: str | None,
@@ -48,28 +75,36 @@ def plan(
     token_file: str | None,
     as_json: bool,
 ) -> None:
-    """Plan which running jobs to requeue so that a waiting job starts, at the least cost.
+    """Plan which running jobs to requeue so that a waiting job starts, or so that nodes are empty, at the least cost.
 
-    Nothing is changed. The job's own policy is asked what it would do once some jobs are gone. A requeued job loses its work
-    since it started. Jobs stay that Slurm may not requeue (Requeue=0) or that have a higher priority. The exit code is 1 if there
-    is no plan.
+    Nothing is changed. With --room-for, the job's own policy is asked what it would do once some jobs are gone. With --drain, jobs
+    stay that end before the time of --by. A requeued job loses its work since it started. Jobs stay that Slurm may not requeue
+    (Requeue=0) or that have a higher priority. The exit code is 1 if there is no plan.
     """
-    from topolane.slurm import room_plan
     from topolane.slurm.inspection import inspect
     from topolane.slurm.requeueing import Untouchable
 
+    if (room_for is None) == (drain is None):
+        raise InputError("give one of --room-for and --drain")
+    if drain is None and by is not None:
+        raise InputError("--by needs --drain")
+    if drain is not None and any_priority:
+        raise InputError("--any-priority needs --room-for")
     kept = Untouchable.of(untouchable, any_priority)
     if out is not None:
         files.check(out)
     look = inspect(settings_of(state, slurmrestd, token_file))
     with no_room_is_told():
-        found = room_plan.make_plan(look, room_for, kept)
+        found, text, lines = (
+            _room(look, room_for, kept) if room_for is not None else _drain(look, drain or "", by, kept)
+        )
     if out is not None:
-        files.write(out, room_plan.text_of(found))
+        files.write(out, text)
     if as_json:
         print_json(dataclasses.asdict(found))
         return
-    for line in _lines(found, out):
+    written = "" if out is None else f": `topolane slurm apply {out}` carries the plan out"
+    for line in (*lines, f"Nothing is changed{written}."):
         click.echo(texts.printable(line))
 
 
@@ -81,7 +116,7 @@ def plan(
     default=600.0,
     show_default=True,
     metavar="SECONDS",
-    help="How long to wait until the job has started.",
+    help="How long to wait until the job has started, or until the requeued jobs have left.",
 )
 @click.option(
     "--state",
@@ -91,34 +126,75 @@ def plan(
 def apply(plan_file: Path, timeout: float, state: Path | None) -> None:
     """Carry out a plan of `topolane slurm plan --out`: requeue its jobs, and start the waiting job on the nodes of the plan.
 
-    If the plan is no longer true, nothing is changed. A reservation keeps the nodes for the waiting job until it has started.
-    Each step is first written to PLAN.journal. After a crash, run the command again: it goes on, and requeues no job twice. The
-    exit code is 1 if the plan is no longer true or the job has not started.
+    If the plan is no longer true, nothing is changed. A reservation keeps the nodes for the waiting job until it has started, or for
+    the maintenance until you delete it. Each step is first written to PLAN.journal. After a crash, run the command again: it goes
+    on, and requeues no job twice. The exit code is 1 if the plan is no longer true, the job has not started, or jobs are still there.
     """
-    from topolane.slurm import room_apply
+    from topolane.live.room_files import kind_of
+    from topolane.slurm import drain_apply, drain_plan, room_apply
     from topolane.slurm.inspection import Settings
 
+    carry_out = drain_apply.apply if kind_of(plan_file) == drain_plan.FORMAT else room_apply.apply
     with no_room_is_told():
-        room_apply.apply(plan_file, Settings(state), seconds=timeout, tell=tell)
+        carry_out(plan_file, Settings(state), seconds=timeout, tell=tell)
 
 
-def _lines(found: RoomPlan, out: str | None) -> list[str]:
+def _room(look: Inspection, job: str, kept: Untouchable) -> tuple[RoomPlan, str, list[str]]:
+    """A plan for a job, the content of its file, and what is printed."""
+    from topolane.slurm import room_plan
+
+    found = room_plan.make_plan(look, job, kept)
+    return found, room_plan.text_of(found), _room_lines(found)
+
+
+def _drain(
+    look: Inspection, hosts: str, by: float | None, kept: Untouchable
+) -> tuple[DrainPlan, str, list[str]]:
+    """The same for nodes."""
+    from topolane.slurm import drain_plan
+
+    found = drain_plan.make_plan(look, hosts, by, kept)
+    return found, drain_plan.text_of(found), _drain_lines(found)
+
+
+def _drain_lines(found: DrainPlan) -> list[str]:
     from topolane.units import clean, clock, plural
+
+    when = "now" if found.by <= found.time else f"by {clock(found.by, found.time)}"
+    lines = [f"{found.nodes} ({plural(found.node_count, 'node')}) can be empty {when}."]
+    lines += [_requeue_line(one, found.time) for one in found.requeued]
+    for one in found.ending:
+        lines.append(
+            f"Job {one.job} {clean(one.name)} of {clean(one.user)}, on {one.nodes}, ends by itself by "
+            f"{clock(one.end, found.time)}."
+        )
+    if found.requeued:
+        lines.append(f"That costs {found.node_hours:,.2f} node-hours in all; no plan costs less.")
+    else:
+        lines.append("No job must be requeued for that.")
+    return lines
+
+
+def _requeue_line(one: Requeued, now: float) -> str:
+    from topolane.units import clean, clock
+
+    return (
+        f"Requeue job {one.job} {clean(one.name)} of {clean(one.user)}, on {one.nodes} since "
+        f"{clock(one.start, now)}: {one.node_hours:,.2f} node-hours are lost."
+    )
+
+
+def _room_lines(found: RoomPlan) -> list[str]:
+    from topolane.units import plural
 
     lines = [
         f"Job {found.job} gets {plural(found.node_count, 'node')} under {found.policy}: {found.nodes}.",
     ]
     if not found.requeued:
         lines.append("No job must be requeued for that: the nodes are free, and so are the links.")
-    for one in found.requeued:
-        lines.append(
-            f"Requeue job {one.job} {clean(one.name)} of {clean(one.user)}, on {one.nodes} since "
-            f"{clock(one.start, found.time)}: {one.node_hours:,.2f} node-hours are lost."
-        )
+    lines += [_requeue_line(one, found.time) for one in found.requeued]
     if found.requeued:
         lines.append(f"That costs {found.node_hours:,.2f} node-hours in all; {_bound(found)}.")
-    written = "" if out is None else f": `topolane slurm apply {out}` carries the plan out"
-    lines.append(f"Nothing is changed{written}.")
     return lines
 
 

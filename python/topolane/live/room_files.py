@@ -70,6 +70,12 @@ def read(path: Path, kind: str, version: int, command: str) -> dict[str, Any]:
     return given
 
 
+def kind_of(path: Path) -> object:
+    """Which kind of plan is in a file; None if it is none. Raises InputError for a file that is no JSON."""
+    given = parsing.parse_json(texts.read_text(path, texts.SMALL), str(path))
+    return given.get("format") if isinstance(given, dict) else None
+
+
 def rows_of(given: Any, name: str, kind: type[Any], source: str) -> tuple[Any, ...]:
     """The list of dataclasses in a field. Raises InputError."""
     rows = given.get(name) if isinstance(given, dict) else None

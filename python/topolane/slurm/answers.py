@@ -125,6 +125,10 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         gres_held=gres.held(job.get("gres_detail") or (), job.get("tres_alloc_str") or "", fewest),
         requeueable=bool(job.get("requeue")) and bool(job.get("batch_flag")),
         restarts=_number(job.get("restart_cnt")) or 0,
+        # Without a limit Slurm writes a time a year after the start.
+        latest_end=None
+        if walltime is None or states == ["PENDING"]
+        else float(_number(job["end_time"]) or 0),
     )
 
 

@@ -25,6 +25,13 @@ class HostLists:
         except InputError:
             return None
 
+    def text(self, names: Iterable[str]) -> str:
+        """These nodes of Slurm as a host list."""
+        if self._all is None:
+            return ""
+        found = (self._all.node_named(name) for name in names)
+        return self._all.hostlist(sorted(node for node in found if node is not None))
+
 
 def could_use(job: Job, snapshot: Snapshot, lists: HostLists) -> tuple[set[str], list[str]]:
     """The nodes, idle or not, that a job may use, and the options that this leaves out."""

@@ -108,6 +108,8 @@ class Job:
     """Whether `scontrol requeue` may stop it and queue it again: a batch job with Requeue=1."""
     restarts: int = 0
     """How often it has been requeued."""
+    latest_end: float | None = None
+    """When its time limit ends it, if it holds nodes; None without a limit."""
 
     @property
     def holds_nodes(self) -> bool:

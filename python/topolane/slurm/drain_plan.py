@@ -1,0 +1,142 @@
+"""A plan that empties nodes of Slurm before maintenance: which running jobs to requeue, and which end by themselves before.
+
+All jobs on the nodes must be gone, so there is no choice between sets of jobs, and no plan costs less. Nothing here changes Slurm. The
+plugin is not needed.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection
+from pathlib import Path
+
+from topolane import texts
+from topolane._engine import InputError
+from topolane.live import room_files
+from topolane.live.room_files import NoPlanError
+from topolane.slurm.candidates import HostLists
+from topolane.slurm.inspection import Inspection, names_in
+from topolane.slurm.records import Job
+from topolane.slurm.requeueing import Requeued, Untouchable, check_numbers, snapshot_of
+from topolane.units import clock
+
+FORMAT = "topolane-drain-plan"
+VERSION = 1
+LISTED = 5
+"""Jobs that a sentence lists."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Ending:
+    """A running job that ends by itself in time."""
+
+    job: str
+    """Its number, as Slurm prints it."""
+    name: str
+    user: str
+    nodes: str
+    """Hostlist."""
+    end: float
+    """When it ends at the latest, seconds since 1970."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DrainPlan:
+    """What empties nodes. Times in seconds since 1970, costs in node-hours."""
+
+    nodes: str
+    """Hostlist of the nodes that are to be empty."""
+    node_count: int
+    by: float
+    """When they are to be empty."""
+    requeued: tuple[Requeued, ...]
+    ending: tuple[Ending, ...]
+    node_hours: float
+    """What the plan costs. No plan costs less."""
+    time: float
+    """When it was made, by Slurm's clock."""
+
+
+def make_plan(
+    look: Inspection, hosts: str, by: float | None = None, untouchable: Untouchable | None = None
+) -> DrainPlan:
+    """The plan that empties the nodes of a hostlist by a time, or at once.
+
+    Raises NoPlanError if a job must stay there, InputError for nodes that Slurm does not have and a time that is over.
+    """
+    snapshot = snapshot_of(look)
+    lists = HostLists(snapshot.nodes)
+    nodes = lists.read(hosts)
+    if not nodes:
+        unknown = sorted(set(names_in(hosts)) - set(snapshot.nodes))
+        why = f"Slurm has no node {unknown[0]}" if unknown else "it is no list of nodes"
+        raise InputError(f"--drain {texts.shown(hosts)}: {why}")
+    if by is not None and by < look.time:
+        raise InputError(f"--by: the time is over; it is {clock(look.time, by)} now")
+    by = look.time if by is None else by
+    stay, gone, ending = [], [], []
+    for job in jobs_on(look, nodes):
+        reason = (untouchable or Untouchable()).why(job)
+        if is_over_by(job, look.time, by):
+            end = look.time if job.latest_end is None else job.latest_end
+            ending.append(Ending(job.number, job.name, job.user, job.nodes, end))
+        elif reason is None:
+            gone.append(Requeued.of(job, len(lists.read(job.nodes) or ()), look.time))
+        else:
+            stay.append((job, reason))
+    text = lists.text(nodes)
+    if stay:
+        raise NoPlanError(
+            f"there is no plan that empties {text} by {clock(by, look.time)}: {_stay(stay, look)}"
+        )
+    return DrainPlan(
+        nodes=text,
+        node_count=len(nodes),
+        by=by,
+        requeued=tuple(gone),
+        ending=tuple(ending),
+        node_hours=round(sum(each.node_hours for each in gone), 6),
+        time=look.time,
+    )
+
+
+def jobs_on(look: Inspection, nodes: Collection[str]) -> list[Job]:
+    """The jobs that hold some of these nodes."""
+    snapshot = snapshot_of(look)
+    lists = HostLists(snapshot.nodes)
+    held = (job for _, job in sorted(snapshot.jobs.items()) if job.holds_nodes)
+    return [job for job in held if not (lists.read(job.nodes) or set()).isdisjoint(nodes)]
+
+
+def is_over_by(job: Job, now: float, by: float) -> bool:
+    """Whether a job that holds nodes ends by itself by a time. Not one that is suspended, or that runs in spite of its limit."""
+    if job.state == "COMPLETING":
+        return True
+    return job.state != "SUSPENDED" and job.latest_end is not None and now < job.latest_end <= by
+
+
+def _stay(stay: list[tuple[Job, str]], look: Inspection) -> str:
+    """Which jobs must stay, and until when."""
+    listed = ", ".join(f"job {job.number} {reason}" for job, reason in stay[:LISTED])
+    more = f" and {len(stay) - LISTED} more" if len(stay) > LISTED else ""
+    ends = [job.latest_end for job, _ in stay if job.latest_end is not None and job.state != "SUSPENDED"]
+    last = f"; they end by {clock(max(ends), look.time)} (--by)" if len(ends) == len(stay) else ""
+    return f"{listed}{more} must stay{last}"
+
+
+def text_of(plan: DrainPlan) -> str:
+    """The content of a file with the plan."""
+    return room_files.text_of(plan, FORMAT, VERSION)
+
+
+def read(path: Path) -> DrainPlan:
+    """The plan in a file. Raises InputError."""
+    source = str(path)
+    given = room_files.read(path, FORMAT, VERSION, "topolane slurm plan")
+    given["requeued"] = room_files.rows_of(given, "requeued", Requeued, source)
+    given["ending"] = room_files.rows_of(given, "ending", Ending, source)
+    plan: DrainPlan = room_files.made(DrainPlan, given, source)
+    check_numbers((*(each.job for each in plan.requeued), *(each.job for each in plan.ending)), source)
+    if not names_in(plan.nodes):
+        raise InputError(f"{source}: nodes is {texts.shown(plan.nodes)}, which is no list of nodes")
+    return plan

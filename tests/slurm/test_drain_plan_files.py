@@ -1,0 +1,225 @@
+"""Plans that empty nodes before maintenance, from records of Slurm made by hand. No Slurm runs here."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import random
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from room_records import FULL, NOW, TREE, Killed, Slurm, look_at, runs
+from topolane import InputError
+from topolane.live.room_files import NoPlanError, NotAppliedError, journal_of
+from topolane.slurm import drain_apply, drain_plan
+from topolane.slurm.drain_apply import apply
+from topolane.slurm.drain_plan import make_plan
+from topolane.slurm.inspection import Settings
+from topolane.slurm.records import Reservation
+from topolane.slurm.requeueing import Untouchable
+
+TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
+HOUR = 3600.0
+BY = NOW + 6 * HOUR
+
+
+def test_jobs_on_the_nodes_go_unless_they_end_before(tmp_path: Path) -> None:
+    """Job 1 is on other nodes. Job 2 ends before by its limit, job 3 after, and job 4 has none: these two are requeued. The cost is
+    their work since they started, on all of their nodes."""
+    one, two, three, four = FULL
+    two = dataclasses.replace(two, latest_end=BY)
+    three = dataclasses.replace(three, latest_end=BY + 1)
+    plan = make_plan(look_at(tmp_path, one, two, three, four), "node[8-19]", BY)
+    assert [each.job for each in plan.requeued] == ["3", "4"]
+    assert [(each.job, each.end) for each in plan.ending] == [("2", BY)]
+    assert (plan.nodes, plan.node_count, plan.node_hours) == ("node[8-19]", 12, 18.0)
+    at_once = make_plan(look_at(tmp_path, one, two, three, four), "node[8-19]")
+    assert ([each.job for each in at_once.requeued], at_once.by) == (["2", "3", "4"], NOW)
+
+
+def test_a_job_past_its_limit_or_suspended_does_not_end_by_itself(tmp_path: Path) -> None:
+    """Slurm lets a job run on past its limit (OverTimeLimit), and the clock of a suspended job stands still. A job that completes
+    leaves by itself."""
+    late = runs(1, "node1", 4, latest_end=NOW - 60)
+    assert [each.job for each in make_plan(look_at(tmp_path, late), "node1", BY).requeued] == ["1"]
+    suspended = runs(1, "node1", 4, state="SUSPENDED", latest_end=NOW + 60)
+    with pytest.raises(NoPlanError, match="job 1 in state SUSPENDED must stay$"):
+        make_plan(look_at(tmp_path, suspended), "node1", BY)
+    completes = runs(1, "node1", 4, state="COMPLETING")
+    assert [each.job for each in make_plan(look_at(tmp_path, completes), "node1").ending] == ["1"]
+
+
+@pytest.mark.parametrize(
+    ("change", "untouchable"),
+    [({"requeueable": False}, None), ({"qos": "urgent"}, Untouchable.of(["qos=urgent"]))],
+)
+def test_a_job_that_must_stay_prevents_the_plan(
+    tmp_path: Path, change: dict[str, Any], untouchable: Any
+) -> None:
+    """The sentence names it, and the time from which on a plan is possible. One that ends before is in nobody's way."""
+    stays = dataclasses.replace(FULL[3], latest_end=BY + 60, **change)
+    look = look_at(tmp_path, *FULL[:3], stays)
+    with pytest.raises(
+        NoPlanError, match=r"empties node\[19-24\] by .*: job 4 .* must stay; they end by .*--by"
+    ):
+        make_plan(look, "node[19-24]", BY, untouchable)
+    plan = make_plan(look, "node[19-24]", BY + 60, untouchable)
+    assert not plan.requeued and [each.job for each in plan.ending] == ["4"]
+
+
+def test_no_job_is_left_and_none_goes_in_vain(tmp_path: Path) -> None:
+    """Random jobs, some of which share nodes: without those that the plan requeues, every job on the nodes ends before. Each job of the plan
+    is on the nodes and would not."""
+    draw = random.Random(5)
+    for _ in range(200):
+        jobs = []
+        for number in range(1, 9):
+            held = TREE.hostlist(sorted(draw.sample(range(24), draw.randint(1, 6))))
+            end = draw.choice((None, NOW + draw.uniform(0, 12) * HOUR))
+            jobs.append(runs(number, held, draw.uniform(0, 5), latest_end=end, exclusive=draw.random() < 0.5))
+        nodes = set(draw.sample(range(24), draw.randint(1, 12)))
+        plan = make_plan(look_at(tmp_path, *jobs), TREE.hostlist(sorted(nodes)), BY)
+        must_go = {
+            job.number
+            for job in jobs
+            if nodes & set(TREE.nodes_named(job.nodes)) and (job.latest_end is None or job.latest_end > BY)
+        }
+        assert {each.job for each in plan.requeued} == must_go
+
+
+@pytest.mark.parametrize(
+    ("hosts", "by", "sentence"),
+    [
+        ("node[20-30]", None, r"--drain 'node\[20-30\]': Slurm has no node node25"),
+        ("node[", None, r"--drain 'node\[': it is no list of nodes"),
+        ("node1", NOW - 5, "--by: the time is over"),
+    ],
+)
+def test_bad_nodes_and_times(tmp_path: Path, hosts: str, by: float | None, sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        make_plan(look_at(tmp_path, *FULL), hosts, by)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["plan"], "give one of --room-for and --drain"),
+        (["plan", "--room-for", "3", "--drain", "node1"], "give one of --room-for and --drain"),
+        (["plan", "--room-for", "3", "--by", "2100-01-01"], "--by needs --drain"),
+        (["plan", "--drain", "node1", "--any-priority"], "--any-priority needs --room-for"),
+        (["plan", "--drain", "node1", "--by", "noon"], "noon is no time such as 2026-11-27T18:00"),
+    ],
+)
+def test_options_that_do_not_fit_are_told_in_a_sentence(words: list[str], sentence: str) -> None:
+    done = subprocess.run([*TOPOLANE, *words], capture_output=True, text=True)
+    assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
+    ends = dataclasses.replace(FULL[0], latest_end=BY)
+    plan = make_plan(look_at(tmp_path, ends, *FULL[1:]), "node[1-12]", BY)
+    file = tmp_path / "plan"
+    file.write_text(drain_plan.text_of(plan))
+    assert drain_plan.read(file) == plan
+    good = json.loads(file.read_text())
+    for change, sentence in (
+        ({"nodes": "node[1"}, "which is no list of nodes"),
+        ({"ending": [good["ending"][0] | {"job": "1; reboot"}]}, "is no number of a job"),
+        ({"by": "noon"}, "by is .noon., which is no float"),
+    ):
+        file.write_text(json.dumps(good | change))
+        with pytest.raises(InputError, match=sentence):
+            drain_plan.read(file)
+
+
+@pytest.fixture
+def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
+    """Four jobs on a leaf each, of which the first ends in time; the plan to empty three of the leaves is in the file `plan`."""
+    made = Slurm(tmp_path, dataclasses.replace(FULL[0], latest_end=BY), *FULL[1:])
+    made.replace_real_one(monkeypatch, drain_apply)
+    (tmp_path / "plan").write_text(drain_plan.text_of(make_plan(made.look(Settings()), "node[1-18]", BY)))
+    return made
+
+
+def carry_out(state: Path, seconds: float = 5) -> list[str]:
+    said: list[str] = []
+    apply(state / "plan", Settings(), seconds=seconds, tell=said.append)
+    return said
+
+
+def test_a_death_at_any_change_leaves_what_apply_goes_on_with(slurm: Slurm, tmp_path: Path) -> None:
+    """Before and after each of the three changes: afterwards each has been made once, in this order."""
+    changes = ["create reservation ReservationName=topolane_drain_node1 ", "requeue 2", "requeue 3"]
+    for number in range(len(changes)):
+        for after in (False, True):
+            slurm.dies = (number, after)
+            with pytest.raises(Killed):
+                carry_out(tmp_path)
+            slurm.dies = None
+    assert carry_out(tmp_path)[-2] == "node[1-18]: what runs there ends in time: job 1."
+    assert len(slurm.changes) == len(changes)
+    assert all(made.startswith(wanted) for made, wanted in zip(slurm.changes, changes)), slurm.changes
+    assert "Nodes=node[1-18] StartTime=2" in slurm.changes[0] and "Flags=MAINT," in slurm.changes[0]
+    assert carry_out(tmp_path) == ["The plan has been carried out already: nothing is changed."]
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "sentence"),
+    [
+        ("2", {"start": NOW - 5}, r"job 2 runs on node\[7-12\] and does not end before "),
+        ("4", {"nodes": "node[18-24]"}, r"job 4 runs on node\[18-24\] and does not end before "),
+        ("1", {"latest_end": BY + 60}, r"job 1 runs on node\[1-6\] and does not end before "),
+        ("3", {"requeueable": False}, "job 3 may not be requeued any more"),
+    ],
+)
+def test_a_plan_that_is_no_longer_true_changes_nothing(
+    slurm: Slurm, tmp_path: Path, number: str, change: dict[str, Any], sentence: str
+) -> None:
+    slurm.change(number, **change)
+    with pytest.raises(NotAppliedError, match=f"the plan is no longer true: {sentence}"):
+        carry_out(tmp_path)
+    assert not slurm.changes and not journal_of(tmp_path / "plan").exists()
+
+
+def test_a_job_that_has_ended_meanwhile_is_in_nobodys_way(slurm: Slurm, tmp_path: Path) -> None:
+    slurm.jobs = [job for job in slurm.jobs if job.number != "2"]
+    carry_out(tmp_path)
+    assert [change for change in slurm.changes if change.startswith("requeue")] == ["requeue 3"]
+
+
+def test_another_reservation_of_that_name_is_left_alone(slurm: Slurm, tmp_path: Path) -> None:
+    """One that keeps the nodes already, for instance of an earlier plan, is used."""
+    name = "topolane_drain_node1"
+    slurm.reserved[name] = Reservation(name, "node[1-6]", NOW, NOW + 9e9)
+    with pytest.raises(NotAppliedError, match="there is another reservation topolane_drain_node1 already"):
+        carry_out(tmp_path)
+    slurm.reserved[name] = Reservation(name, "node[1-24]", NOW, NOW + 9e9)
+    carry_out(tmp_path)
+    assert slurm.changes == ["requeue 2", "requeue 3"]
+
+
+def test_apply_waits_until_requeued_jobs_have_left(slurm: Slurm, tmp_path: Path) -> None:
+    """A job that still completes has not left. A second `apply` goes on."""
+    real, requeued = slurm.scontrol, []
+
+    def slow(*words: str) -> str:
+        if words[0] != "requeue":
+            return real(*words)
+        requeued.append(words[1])
+        slurm.change(words[1], state="COMPLETING")
+        return ""
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("topolane.slurm.requeueing.scontrol", slow)
+        with pytest.raises(NotAppliedError, match=r"node\[1-18\] still has jobs 2, 3: .*run `apply` again"):
+            carry_out(tmp_path, seconds=0.05)
+    for number in ("2", "3"):
+        slurm.change(number, state="PENDING", nodes="", allocated="")
+    assert (
+        carry_out(tmp_path)[-1]
+        == "After the maintenance: scontrol delete ReservationName=topolane_drain_node1"
+    )
+    assert requeued == ["2", "3"]
