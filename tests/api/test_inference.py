@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import topolane
-from topolane import InputError
+from topolane import InputError, Shape
 from topolane.failures import Failure
 from topolane.inference.holds import held_until
 from topolane.inference.log import Log
@@ -59,6 +59,18 @@ def test_a_head_that_is_delayed_by_a_start_is_held() -> None:
 def test_a_job_that_starts_within_a_minute_is_not_held() -> None:
     assert held(log((0, 0, 100, 100, 4), (10, 160, 10, 10, 1))) == [None, None]
     assert held(log((0, 0, 100, 100, 4), (10, 161, 10, 10, 1))) == [None, 161]
+
+
+def test_what_easy_did_itself_held_nothing() -> None:
+    """The pass is the engine's: in a log of what EASY started, with hundreds waiting, it finds no job that should have started."""
+    machine = topolane.machine("cab")
+    workload = topolane.workload("cab-sep", machine.nodes, shape=Shape(limit=1500))
+    columns = workload.columns()
+    jobs = topolane.simulate(workload, machine, policy="first-fit", queue="easy").jobs.sort("job_id")
+    assert jobs["job_id"].to_list() == columns["id"].tolist()
+    columns["start"] = jobs["starting_time"].to_numpy()
+    made = Log.of(columns, np.ones(len(jobs), bool), machine, None, by_start=False)
+    assert np.isnan(held_until(made, Service.full(machine.nodes))).all()
 
 
 def test_in_the_recorded_order_who_started_first_was_ahead() -> None:

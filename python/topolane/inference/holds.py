@@ -56,7 +56,7 @@ class _Recorded:
 
     def __init__(self, log: Log) -> None:
         self._submissions, self._starts, self._ends = map(_Due, (log.submit, log.start, log.end))
-        self._nodes: list[float] = log.nodes.tolist()
+        self.nodes: list[float] = log.nodes.tolist()
         self._walltime: list[float] = log.walltime.tolist()
         self._start: list[float] = log.start.tolist()
         self._runs: list[bool] = (log.end > log.start).tolist()
@@ -84,14 +84,14 @@ class _Recorded:
     def start(self, job: int, now: float) -> None:
         """The job runs from now on."""
         if self._runs[job]:
-            self._busy += self._nodes[job]
+            self._busy += self.nodes[job]
             self._end_of[job] = now + self._walltime[job]
             bisect.insort(self._expected, (self._end_of[job], job))
 
     def _end(self, job: int) -> None:
         if job in self._end_of:
             del self._expected[bisect.bisect_left(self._expected, (self._end_of.pop(job), job))]
-            self._busy -= self._nodes[job]
+            self._busy -= self.nodes[job]
 
     def reservation(self, wanted: float, free: float, now: float) -> tuple[float, float]:
         """When so many nodes are expected to be free, and how many more are free then."""
@@ -99,14 +99,10 @@ class _Recorded:
         for end, job in self._expected:
             if end > at:
                 return max(at, now), free - wanted
-            free += self._nodes[job]
+            free += self.nodes[job]
             if free >= wanted:
                 at = end
         return (max(at, now), free - wanted) if at < math.inf else (math.inf, 0.0)
-
-    def wants(self, job: int) -> float:
-        """Nodes of a job."""
-        return self._nodes[job]
 
     def is_late(self, job: int, now: float, at: float) -> bool:
         """Whether a job that starts now may run past a time."""
@@ -129,20 +125,23 @@ class _Pass:
 
     def held(self, waiting: list[int]) -> list[int]:
         """The jobs of the queue that are held, while those that the log starts start."""
-        queue = iter(waiting)
+        queue, nodes = iter(waiting), self._machine.nodes
         at, spare = math.inf, math.inf
         for job in queue:
             if self._has_turn(job):
                 continue
-            at, spare = self._machine.reservation(self._machine.wants(job), self._free, self._now)
+            at, spare = self._machine.reservation(self._machine.nodes[job], self._free, self._now)
             if self._is_kept(at, spare):
                 break
             self._held.append(job)
         for job in queue:
             if self._free <= 0 and not self._left:
                 break
+            # Most of a long queue does not fit.
+            if nodes[job] > self._free and job not in self._left:
+                continue
             late = self._machine.is_late(job, self._now, at)
-            if job in self._left or not late or self._machine.wants(job) <= spare:
+            if job in self._left or not late or self._machine.nodes[job] <= spare:
                 before = self._free
                 self._has_turn(job)
                 spare -= before - self._free if late else 0.0
@@ -150,7 +149,7 @@ class _Pass:
 
     def _has_turn(self, job: int) -> bool:
         """Whether the job fits, or the log starts it. It takes its nodes if the log starts it now or soon, and is held otherwise."""
-        wanted = self._machine.wants(job)
+        wanted = self._machine.nodes[job]
         if job in self._left:
             self._left.discard(job)
             self._machine.start(job, self._now)
@@ -166,7 +165,7 @@ class _Pass:
         """Whether the jobs that the log starts now leave a reservation as it is."""
         free = self._free
         for job in sorted(self._left):
-            wanted = self._machine.wants(job)
+            wanted = self._machine.nodes[job]
             if wanted > free:
                 continue
             free -= wanted
