@@ -26,11 +26,12 @@ def held_until(log: Log, service: Service) -> NDArray[np.float64]:
     start and the log does not is held. If the log starts a job that would delay the head of the queue, the head is held.
     """
     moments = np.unique(np.concatenate((log.submit, log.start, log.end)))
-    machine = _Recorded(log)
-    last = np.full(len(log.submit), -1)
+    queue = np.argsort(log.rank)
+    machine = _Recorded(log.in_order(queue))
+    last = np.full(len(queue), -1)
     for place, (now, nodes) in enumerate(zip(moments.tolist(), service.at(moments).tolist())):
-        last[machine.held(now, nodes)] = place
-    until = np.full(len(last), np.nan)
+        last[queue[machine.held(now, nodes)]] = place
+    until = np.full(len(queue), np.nan)
     was_held = last >= 0
     until[was_held] = moments[np.minimum(last[was_held] + 1, len(moments) - 1)]
     return np.asarray(np.minimum(until, log.start))
@@ -52,7 +53,7 @@ class _Due:
 
 
 class _Recorded:
-    """The machine and its queue as the log says, moved from one moment to the next."""
+    """The machine and its queue as the log says, moved from one moment to the next. Jobs are numbered in order of the queue."""
 
     def __init__(self, log: Log) -> None:
         self._submissions, self._starts, self._ends = map(_Due, (log.submit, log.start, log.end))
@@ -60,9 +61,9 @@ class _Recorded:
         self._walltime: list[float] = log.walltime.tolist()
         self._start: list[float] = log.start.tolist()
         self._runs: list[bool] = (log.end > log.start).tolist()
-        self._rank: list[int] = log.rank.tolist()
-        self._waiting: list[tuple[int, int]] = []
-        """(rank, job) in order of the queue."""
+        self._log = log
+        self._waiting = np.zeros(0, np.int64)
+        """Jobs in order of the queue."""
         self._expected: list[tuple[float, int]] = []
         """(expected end, job) of the running jobs, in order."""
         self._end_of: dict[int, float] = {}
@@ -72,13 +73,21 @@ class _Recorded:
         """Moves on to `now`; the jobs that are held then."""
         for job in self._ends.by(now):
             self._end(job)
-        for job in self._submissions.by(now):
-            bisect.insort(self._waiting, (self._rank[job], job))
-        starting = set(self._starts.by(now))
-        pass_ = _Pass(self, now, in_service - self._busy, starting)
-        found = pass_.held([job for _, job in self._waiting])
-        for job in starting:
-            del self._waiting[bisect.bisect_left(self._waiting, (self._rank[job], job))]
+        if submitted := sorted(self._submissions.by(now)):
+            self._waiting = np.insert(self._waiting, np.searchsorted(self._waiting, submitted), submitted)
+        starting = self._starts.by(now)
+        found = _Pass(self, now, in_service - self._busy, starting).held(self._waiting)
+        if starting:
+            self._waiting = np.delete(self._waiting, np.searchsorted(self._waiting, starting))
+        return found
+
+    def that_fit(
+        self, jobs: NDArray[np.int64], free: float, now: float, at: float, spare: float
+    ) -> list[int]:
+        """Those of the jobs that fit into what is free and keep a reservation, each for itself."""
+        wanted = self._log.nodes[jobs]
+        keeps = (now + self._log.walltime[jobs] <= at) | (wanted <= spare)
+        found: list[int] = jobs[(wanted <= free) & keeps].tolist()
         return found
 
     def start(self, job: int, now: float) -> None:
@@ -123,29 +132,27 @@ class _Pass:
         self._left = set(starting)
         self._held: list[int] = []
 
-    def held(self, waiting: list[int]) -> list[int]:
+    def held(self, waiting: NDArray[np.int64]) -> list[int]:
         """The jobs of the queue that are held, while those that the log starts start."""
-        queue, nodes = iter(waiting), self._machine.nodes
-        at, spare = math.inf, math.inf
-        for job in queue:
-            if self._has_turn(job):
+        for place, job in enumerate(waiting):
+            if self._has_turn(int(job)):
                 continue
             at, spare = self._machine.reservation(self._machine.nodes[job], self._free, self._now)
             if self._is_kept(at, spare):
+                self._backfill(waiting[place + 1 :], at, spare)
                 break
-            self._held.append(job)
-        for job in queue:
-            if self._free <= 0 and not self._left:
-                break
-            # Most of a long queue does not fit.
-            if nodes[job] > self._free and job not in self._left:
-                continue
+            self._held.append(int(job))
+        return self._held
+
+    def _backfill(self, behind: NDArray[np.int64], at: float, spare: float) -> None:
+        """Gives a turn to those behind the head that keep its reservation, or that the log starts."""
+        fit = self._machine.that_fit(behind, self._free, self._now, at, spare)
+        for job in sorted({*fit, *self._left}):
             late = self._machine.is_late(job, self._now, at)
             if job in self._left or not late or self._machine.nodes[job] <= spare:
                 before = self._free
                 self._has_turn(job)
                 spare -= before - self._free if late else 0.0
-        return self._held
 
     def _has_turn(self, job: int) -> bool:
         """Whether the job fits, or the log starts it. It takes its nodes if the log starts it now or soon, and is held otherwise."""

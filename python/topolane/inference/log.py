@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Log:
-    """Jobs in order of submission. Seconds."""
+    """Jobs in the order of their workload. Seconds."""
 
     submit: NDArray[np.float64]
     start: NDArray[np.float64]
@@ -46,6 +46,10 @@ class Log:
         order = np.argsort(start if by_start else submit, kind="stable")
         nodes = held_nodes(columns, machine)[known]
         return cls(submit, start, start + run, walltime, nodes, np.argsort(order, kind="stable"))
+
+    def in_order(self, order: NDArray[np.int64]) -> Log:
+        """The same jobs in another order."""
+        return Log(*(getattr(self, field.name)[order] for field in dataclasses.fields(self)))
 
 
 def held_nodes(columns: Mapping[str, NDArray[np.float64]], machine: Machine) -> NDArray[np.float64]:
