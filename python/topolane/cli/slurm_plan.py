@@ -77,9 +77,9 @@ def plan(
 ) -> None:
     """Plan which running jobs to requeue so that a waiting job starts, or so that nodes are empty, at the least cost.
 
-    Nothing is changed. With --room-for, the job's own policy is asked what it would do once some jobs are gone. With --drain, jobs
-    stay that end before the time of --by. A requeued job loses its work since it started. Jobs stay that Slurm may not requeue
-    (Requeue=0) or that have a higher priority. The exit code is 1 if there is no plan.
+    Nothing is changed. With --room-for, the job's own policy is asked what it would do once some jobs are gone, and jobs of a higher
+    priority stay. With --drain, jobs stay that end before the time of --by. A requeued job loses its work since it started. Jobs that
+    Slurm may not requeue (Requeue=0) always stay. The exit code is 1 if there is no plan.
     """
     from topolane.slurm.inspection import inspect
     from topolane.slurm.requeueing import Untouchable
