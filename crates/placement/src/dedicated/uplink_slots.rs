@@ -304,7 +304,10 @@ impl UplinkSlots {
             return;
         }
         let start = first + parent * cables;
-        let idle = self.idle.count_in(start..start + cables);
+        let idle = match cables {
+            1 => u32::from(self.is_idle(start)),
+            _ => self.idle.count_in(start..start + cables),
+        };
         let shift = parent * cables;
         let set = |free: u64| free & !(bits(cables) << shift) | bits(idle) << shift;
         if self.own.is_empty() {

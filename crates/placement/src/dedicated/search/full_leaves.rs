@@ -20,6 +20,9 @@ pub fn search(
     let mut best: Option<Plan> = None;
     let most_plans = if candidates.any { 1 } else { BOUNDS.full_leaves_plans };
     let mut plans = 0;
+    let planes = pods.first().map_or(0, |pod| pod.core.len());
+    let links_in = |plane: usize| pods.iter().map(|pod| pod.core[plane].count_ones()).sum();
+    let links: Vec<u32> = (0..planes).map(links_in).collect();
     for &set in sets {
         let members = Members::of(leaves, set);
         for slots in (1..=set.count_ones()).rev() {
@@ -27,7 +30,7 @@ pub fn search(
             if most == 0 || members.holding(most) < candidates.wanted / most {
                 continue;
             }
-            let Some(search) = FullLeaves::new(candidates, pods, widest(set, slots, pods)) else {
+            let Some(search) = FullLeaves::new(candidates, pods, widest(set, slots, &links)) else {
                 continue;
             };
             if let Some(plan) = search.run(budget) {
@@ -172,7 +175,7 @@ impl<'a> FullLeaves<'a> {
                 .fold(here, u32::min)
         };
         let mut planes: Vec<usize> = planes_of(leaf.slots & self.set).collect();
-        planes.sort_by_key(|&plane| (Reverse(slack(plane)), plane));
+        planes.sort_by_cached_key(|&plane| (Reverse(slack(plane)), plane));
         planes.truncate(self.candidates.need.remainder(self.rest) as usize);
         planes.into_iter().fold(0, |slots, plane| slots | 1 << plane)
     }
@@ -244,14 +247,13 @@ fn full_leaves(weights: &Weights, leaves: &[Leaf], set: u64, most: u32) -> Vec<u
     full.into_iter().map(|(_, at)| at).collect()
 }
 
-/// The `count` planes of a set with most free links to the core.
-fn widest(set: u64, count: u32, pods: &[Pod<'_>]) -> u64 {
+/// The `count` planes of a set with most free links to the core, of which each has so many.
+fn widest(set: u64, count: u32, links: &[u32]) -> u64 {
     if set.count_ones() <= count {
         return set;
     }
-    let free = |plane: usize| pods.iter().map(|pod| pod.core[plane].count_ones()).sum::<u32>();
     let mut planes: Vec<usize> = planes_of(set).collect();
-    planes.sort_by_key(|&plane| (Reverse(free(plane)), plane));
+    planes.sort_unstable_by_key(|&plane| (Reverse(links[plane]), plane));
     planes.truncate(count as usize);
     planes.into_iter().fold(0, |chosen, plane| chosen | 1 << plane)
 }

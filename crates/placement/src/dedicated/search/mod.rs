@@ -101,10 +101,10 @@ fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
         .chunk_by(|one, other| one.pod == other.pod)
         .map(|leaves| Pod { pod: leaves[0].pod, leaves, core: candidates.core(leaves[0].pod) })
         .collect();
-    let mut most = MostOfPods::new(candidates, &pods);
     // The first two strategies take every uplink slot of a leaf for a plane of its own, and the first counts links otherwise.
     let by_plane = candidates.parallel(leaves[0].leaf) == 1;
-    let fewest = if by_plane { Some(1) } else { most.fewest_slots() };
+    let mut most = (!by_plane).then(|| MostOfPods::new(candidates, &pods));
+    let fewest = most.as_ref().map_or(Some(1), MostOfPods::fewest_slots);
     let Some(fewest) = fewest else { return Found::NOTHING };
     let (sets, cut_short) = closed_sets(by_weight(leaves).into_iter(), fewest);
     let mut budget = BOUNDS.pod_choices;
@@ -120,7 +120,8 @@ fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     if candidates.tidy {
         return Found { plan: None, cut_short: cut_short || budget == 0 };
     }
-    let (plan, was_cut) = fallback_pods::search(candidates, &pods, &mut most, &sets);
+    let most = most.get_or_insert_with(|| MostOfPods::new(candidates, &pods));
+    let (plan, was_cut) = fallback_pods::search(candidates, &pods, most, &sets);
     Found { plan, cut_short: cut_short || was_cut }
 }
 

@@ -17,16 +17,24 @@ pub struct Share {
 
 /// The most core cables in a plane for each slot into it, up to `widest`, of a pod with so many slots into each plane and links
 /// out of it: 0 where it cannot own `slots` slots at all.
-pub fn width(planes: impl Iterator<Item = (u32, u32)> + Clone, slots: u32, widest: u32) -> u32 {
-    let into = |width: u32| {
-        let able = |(most, links)| if links >= most * width { most } else { links / width };
-        planes.clone().map(able).sum::<u32>()
-    };
-    let mut width = 0;
-    while width < widest && into(width + 1) >= slots {
-        width += 1;
+pub fn width(planes: impl Iterator<Item = (u32, u32)>, slots: u32, widest: u32) -> u32 {
+    let mut owned = [0u32; u64::BITS as usize + 1];
+    for width in planes.flat_map(|(most, links)| widths(most, links)) {
+        owned[width.min(widest) as usize] += 1;
     }
-    width
+    let mut left = slots;
+    for width in (1..=widest).rev() {
+        left = left.saturating_sub(owned[width as usize]);
+        if left == 0 {
+            return width;
+        }
+    }
+    0
+}
+
+/// The most core cables for each slot into a plane, if there are one, two, up to `most` of them.
+fn widths(most: u32, links: u32) -> impl Iterator<Item = u32> {
+    (1..=most.min(links)).map(move |slots| links / slots)
 }
 
 /// The width from which on more core cables hold no more of a pod's nodes.
@@ -103,6 +111,14 @@ impl MostOfPods {
         let parallel = candidates.parallel(pods[0].leaves[0].leaf);
         let idle = pods.iter().map(|pod| pod.leaves.iter().map(|leaf| leaf.idle).sum::<u32>());
         let idle = idle.max().unwrap_or(0);
+        // The most core cables for each slot, if a pod owns one slot, two, three and so on.
+        let of_pod = |pod: &Pod<'_>| {
+            let planes = pod.core.iter().map(|core| core.count_ones());
+            let mut widths: Vec<u32> = planes.flat_map(|links| widths(parallel, links)).collect();
+            widths.sort_unstable_by(|one, other| other.cmp(one));
+            widths
+        };
+        let of_pods: Vec<Vec<u32>> = pods.iter().map(of_pod).collect();
         most.members.clone_from(&most.leaves);
         for slots in 1..=largest {
             most.members.retain(|leaf| leaf.1.count_ones() >= slots);
@@ -110,10 +126,10 @@ impl MostOfPods {
                 continue;
             }
             let widest = widest(&need, idle, slots);
-            let of_pod = |pod: &Pod<'_>| {
-                width(pod.core.iter().map(|core| (parallel, core.count_ones())), slots, widest)
+            let of_pod = |widths: &Vec<u32>| {
+                widths.get(slots as usize - 1).map_or(0, |&width| width.min(widest))
             };
-            most.widths[slots as usize] = pods.iter().map(of_pod).collect();
+            most.widths[slots as usize] = of_pods.iter().map(of_pod).collect();
             most.may_hold[slots as usize] = most.pods_hold(slots);
         }
         most
@@ -170,5 +186,28 @@ impl MostOfPods {
             share.most += share.even;
         }
         hold(&self.need, slots, &self.shares, true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::width;
+
+    proptest! {
+        /// A pod can own its slots at a width if the slots into all planes that have links enough for that are as many.
+        #[test]
+        fn the_widest_at_which_enough_slots_have_their_links(
+            planes in proptest::collection::vec((0u32..4, 0u32..20), 0..8),
+            slots in 1u32..12,
+            widest in 1u32..20,
+        ) {
+            let into = |width: u32| {
+                planes.iter().map(|&(most, links)| most.min(links / width)).sum::<u32>()
+            };
+            let expected = (1..=widest).rev().find(|&width| into(width) >= slots).unwrap_or(0);
+            prop_assert_eq!(width(planes.iter().copied(), slots, widest), expected);
+        }
     }
 }
