@@ -50,7 +50,7 @@ pub use occupancy::{Occupancy, OccupancyError};
 pub use placement::{Placement, crossed_groups, groups_crossed};
 pub use policies::homes;
 pub use policy::{
-    Choice, DedicatesLinks, HeadRule, Policy, QueueRule, RoomHelps, SlotCosts, Traits,
+    Choice, DedicatesLinks, HeadRule, PlansFirst, Policy, QueueRule, RoomHelps, SlotCosts, Traits,
 };
 pub use quality::{Quality, least_aph};
 pub use rails::rails_of;

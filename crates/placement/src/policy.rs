@@ -219,6 +219,11 @@ pub trait QueueRule {
     /// starts those first that waste least.
     fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64;
 
+    /// The rule that tells what its choice wastes before it has nodes and links, if it can.
+    fn plans_first(&self) -> Option<&dyn PlansFirst> {
+        None
+    }
+
     /// The rule by which the head of a queue waits, if it is another one: see [`HeadRule`].
     fn for_head(&self) -> Option<HeadRule<'_>> {
         None
@@ -228,6 +233,22 @@ pub trait QueueRule {
     fn for_queue_length(&self, _waiting: usize) -> Option<&dyn Policy> {
         None
     }
+}
+
+/// A rule that tells what its choice wastes before it has nodes and links. A queue that seeks the least waste among many jobs asks for
+/// most of them in vain.
+pub trait PlansFirst {
+    /// What the answer of [`Policy::choose`] wastes ([`QueueRule::waste`]), and that answer if this is less than `below`.
+    ///
+    /// # Errors
+    /// The refusal that [`Policy::choose`] would give.
+    fn choose_below(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+        below: f64,
+    ) -> Result<(f64, Option<Choice>), Refusal>;
 }
 
 /// A rule of fewer shapes, which leave more to later jobs. Wherever it places a job, the rule that names it does so too.
@@ -275,8 +296,32 @@ impl dyn Policy + '_ {
     /// The policy's refusal, or that there are too few slots now or at all.
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
         let ask = |free: &FreeSlots<'_>| self.choose(request, free, occupancy);
-        let Choice { nodes, links, bandwidth_share, spare, gpus } =
-            in_regions(request, occupancy, ask)?;
+        in_regions(request, occupancy, ask).map(|choice| self.placed(request, choice, occupancy))
+    }
+
+    /// Tells what a placement of the request wastes ([`QueueRule::waste`]), and places it if that is less than `below`.
+    ///
+    /// # Errors
+    /// As [`place`](#method.place), however much it would waste.
+    pub fn place_below(
+        &self,
+        request: &Request,
+        occupancy: &Occupancy,
+        below: f64,
+    ) -> Result<(f64, Option<Placement>), Refusal> {
+        let Some(rule) = self.queue_rule().and_then(QueueRule::plans_first) else {
+            let placement = self.place(request, occupancy)?;
+            let waste = self.waste(request, &placement, occupancy);
+            return Ok((waste, (waste < below).then_some(placement)));
+        };
+        let ask = |free: &FreeSlots<'_>| rule.choose_below(request, free, occupancy, below);
+        let (waste, choice) = in_regions(request, occupancy, ask)?;
+        Ok((waste, choice.map(|choice| self.placed(request, choice, occupancy))))
+    }
+
+    /// The placement of what it chose.
+    fn placed(&self, request: &Request, choice: Choice, occupancy: &Occupancy) -> Placement {
+        let Choice { nodes, links, bandwidth_share, spare, gpus } = choice;
         let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
         let placement = placement
             .isolated(self.traits().isolates)
@@ -285,7 +330,7 @@ impl dyn Policy + '_ {
             .with_gpus(gpus);
         let placement = occupancy.name_gpus(placement);
         let traffic = occupancy.lay(request, &placement);
-        Ok(placement.with_traffic(traffic))
+        placement.with_traffic(traffic)
     }
 
     /// Why the request will never be placed, whoever leaves and whatever comes back into service; `None` if it may be.

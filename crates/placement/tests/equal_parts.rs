@@ -337,7 +337,13 @@ fn waste_is_what_is_left_behind() {
     let many = rule.for_queue_length(256);
     let waste = |nodes: u32, occupancy: &Occupancy| {
         let request = ask(1, nodes);
-        many.waste(&request, &many.place(&request, occupancy).unwrap(), occupancy)
+        let placement = many.place(&request, occupancy).unwrap();
+        let waste = many.waste(&request, &placement, occupancy);
+        // It is told without a placement if it is not below what is asked for.
+        assert_eq!(many.place_below(&request, occupancy, waste).unwrap(), (waste, None));
+        let found = many.place_below(&request, occupancy, f64::INFINITY).unwrap();
+        assert_eq!(found, (waste, Some(placement)));
+        waste
     };
     for (nodes, expected) in [(4, 0.0), (3, 4.02 / 3.0), (6, 4.04 / 6.0), (8, 0.0)] {
         let found = waste(nodes, &occupancy);

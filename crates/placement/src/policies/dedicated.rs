@@ -1,13 +1,13 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::dedicated::search::candidates::Candidates;
-use crate::dedicated::search::cost::{Weights, waste};
+use crate::dedicated::search::cost::{Weights, waste, waste_of_plan};
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::{Found, search};
 use crate::policies::DedicatedInLongQueue;
 use crate::{
-    Choice, DedicatesLinks, FreeSlots, HeadRule, Occupancy, Placement, Policy, QueueRule, Refusal,
-    Request, RoomHelps, Traits,
+    Choice, DedicatesLinks, FreeSlots, HeadRule, Occupancy, Placement, PlansFirst, Policy,
+    QueueRule, Refusal, Request, RoomHelps, Traits,
 };
 
 /// The length of a queue from which on [`DedicatedInLongQueue`] is the rule.
@@ -32,6 +32,32 @@ pub struct Dedicated {
     is_tidy: bool,
 }
 
+/// A plan, and the leaves that it was chosen from.
+pub(super) struct Planned<'a> {
+    pub(super) candidates: Candidates<'a>,
+    pub(super) plan: Plan,
+    pub(super) bandwidth_share: f64,
+}
+
+impl Planned<'_> {
+    pub(super) fn choice(&self, free: &FreeSlots<'_>) -> Choice {
+        let choice = self.plan.choice(&self.candidates, free);
+        Choice { bandwidth_share: self.bandwidth_share, ..choice }
+    }
+
+    /// What it wastes, and the choice if that is less than `below`.
+    pub(super) fn below(
+        &self,
+        request: &Request,
+        weights: &Weights,
+        free: &FreeSlots<'_>,
+        below: f64,
+    ) -> (f64, Option<Choice>) {
+        let waste = waste_of_plan(weights, &request.share, &self.plan, self.candidates.occupancy);
+        (waste, (waste < below).then(|| self.choice(free)))
+    }
+}
+
 impl Dedicated {
     /// The rule for queues: [`DedicatedInLongQueue`] for long ones.
     pub fn new() -> Self {
@@ -48,6 +74,27 @@ impl Dedicated {
         let long_queue = Some(Box::new(DedicatedInLongQueue::with_weights(weights)));
         let tidy = Some(Box::new(Dedicated { weights, is_tidy: true, ..Dedicated::default() }));
         Dedicated { weights, long_queue, tidy, ..Dedicated::default() }
+    }
+
+    /// The plan at full bandwidth or, if there is none, at the least that the request accepts.
+    pub(super) fn planned<'a>(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'a>,
+        occupancy: &'a Occupancy,
+    ) -> Option<Planned<'a>> {
+        let least = request.min_bandwidth.unwrap_or(1.0);
+        let ask = |bandwidth: f64| {
+            let candidates = Candidates::new(request, free, occupancy, self.weights, bandwidth);
+            let candidates = Candidates { tidy: self.is_tidy, ..candidates };
+            let plan = self.search(&candidates)?;
+            let plan = if bandwidth > least { plan.shrunk(&candidates, least) } else { plan };
+            let bandwidth_share = if plan.leaves.len() > 1 { least } else { 1.0 };
+            Some(Planned { candidates, plan, bandwidth_share })
+        };
+        // Full bandwidth gives regular shapes. The links beyond the least bandwidth that the job accepts are lent to it, and taken
+        // back when another job is placed on them.
+        ask(1.0).or_else(|| if least < 1.0 { ask(least) } else { None })
     }
 
     fn search(&self, candidates: &Candidates<'_>) -> Option<Plan> {
@@ -74,19 +121,8 @@ impl Policy for Dedicated {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
-        let least = request.min_bandwidth.unwrap_or(1.0);
-        let ask = |bandwidth: f64| {
-            let candidates = Candidates::new(request, free, occupancy, self.weights, bandwidth);
-            let candidates = Candidates { tidy: self.is_tidy, ..candidates };
-            let plan = self.search(&candidates)?;
-            let plan = if bandwidth > least { plan.shrunk(&candidates, least) } else { plan };
-            let bandwidth_share = if plan.leaves.len() > 1 { least } else { 1.0 };
-            Some(Choice { bandwidth_share, ..plan.choice(&candidates, free) })
-        };
-        // Full bandwidth gives regular shapes. The links beyond the least bandwidth that the job accepts are lent to it, and taken
-        // back when another job is placed on them.
-        let found = ask(1.0).or_else(|| if least < 1.0 { ask(least) } else { None });
-        found.ok_or_else(|| Refusal::would_share(request, free))
+        let found = self.planned(request, free, occupancy);
+        found.map(|planned| planned.choice(free)).ok_or_else(|| Refusal::would_share(request, free))
     }
 
     /// What finds a place at full bandwidth finds one at less.
@@ -138,6 +174,10 @@ impl QueueRule for Dedicated {
         waste(&self.weights, placement, occupancy)
     }
 
+    fn plans_first(&self) -> Option<&dyn PlansFirst> {
+        Some(self)
+    }
+
     fn for_queue_length(&self, waiting: usize) -> Option<&dyn Policy> {
         let long_queue = self.long_queue.as_deref().filter(|_| waiting >= LONG_QUEUE)?;
         Some(long_queue)
@@ -146,5 +186,21 @@ impl QueueRule for Dedicated {
     fn for_head(&self) -> Option<HeadRule<'_>> {
         let policy: &dyn Policy = self.tidy.as_deref()?;
         Some(HeadRule { policy, patience: PATIENCE })
+    }
+}
+
+impl PlansFirst for Dedicated {
+    fn choose_below(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+        below: f64,
+    ) -> Result<(f64, Option<Choice>), Refusal> {
+        let free = &free.unshared(request, occupancy);
+        let found = self.planned(request, free, occupancy);
+        found
+            .map(|planned| planned.below(request, &self.weights, free, below))
+            .ok_or_else(|| Refusal::would_share(request, free))
     }
 }

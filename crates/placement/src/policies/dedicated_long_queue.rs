@@ -2,9 +2,10 @@ use crate::dedicated::equal_parts::{Across, EqualParts};
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::cost::{Weights, waste};
 use crate::policies::Dedicated;
+use crate::policies::dedicated::Planned;
 use crate::{
-    Choice, DedicatesLinks, FreeSlots, Occupancy, Placement, Policy, QueueRule, Refusal, Request,
-    RoomHelps, Traits,
+    Choice, DedicatesLinks, FreeSlots, Occupancy, Placement, PlansFirst, Policy, QueueRule,
+    Refusal, Request, RoomHelps, Traits,
 };
 
 /// [`Dedicated`] for long queues: every job gets equal parts, as from [`Jigsaw`](crate::policies::Jigsaw).
@@ -20,6 +21,26 @@ impl DedicatedInLongQueue {
     /// The rule with other weights for the jobs that get any shape.
     pub fn with_weights(weights: Weights) -> Self {
         DedicatedInLongQueue { any_shape: Dedicated::of_any_length(weights) }
+    }
+
+    fn planned<'a>(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'a>,
+        occupancy: &'a Occupancy,
+    ) -> Option<Planned<'a>> {
+        if request.min_bandwidth.is_some_and(|least| least < 1.0) {
+            return self.any_shape.planned(request, free, occupancy);
+        }
+        let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
+        match EqualParts::new(&candidates).plan(Across::WholeLeaves) {
+            Some(plan) => Some(Planned { candidates, plan, bandwidth_share: 1.0 }),
+            // A job that has no equal parts at all would wait as long as the queue is long.
+            None if occupancy.idle_nodes() == occupancy.in_service().count() => {
+                self.any_shape.planned(request, free, occupancy)
+            }
+            None => None,
+        }
     }
 }
 
@@ -38,19 +59,9 @@ impl Policy for DedicatedInLongQueue {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        if request.min_bandwidth.is_some_and(|least| least < 1.0) {
-            return self.any_shape.choose(request, free, occupancy);
-        }
-        let own = &free.unshared(request, occupancy);
-        let candidates = Candidates::new(request, own, occupancy, Weights::default(), 1.0);
-        match EqualParts::new(&candidates).plan(Across::WholeLeaves) {
-            Some(plan) => Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&candidates, own) }),
-            // A job that has no equal parts at all would wait as long as the queue is long.
-            None if occupancy.idle_nodes() == occupancy.in_service().count() => {
-                self.any_shape.choose(request, free, occupancy)
-            }
-            None => Err(Refusal::would_share(request, own)),
-        }
+        let free = &free.unshared(request, occupancy);
+        let found = self.planned(request, free, occupancy);
+        found.map(|planned| planned.choice(free)).ok_or_else(|| Refusal::would_share(request, free))
     }
 
     fn room_helps(&self, request: &Request) -> RoomHelps {
@@ -75,5 +86,25 @@ impl DedicatesLinks for DedicatedInLongQueue {
 impl QueueRule for DedicatedInLongQueue {
     fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
         waste(&self.any_shape.weights, placement, occupancy)
+    }
+
+    fn plans_first(&self) -> Option<&dyn PlansFirst> {
+        Some(self)
+    }
+}
+
+impl PlansFirst for DedicatedInLongQueue {
+    fn choose_below(
+        &self,
+        request: &Request,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
+        below: f64,
+    ) -> Result<(f64, Option<Choice>), Refusal> {
+        let free = &free.unshared(request, occupancy);
+        let found = self.planned(request, free, occupancy);
+        found
+            .map(|planned| planned.below(request, &self.any_shape.weights, free, below))
+            .ok_or_else(|| Refusal::would_share(request, free))
     }
 }

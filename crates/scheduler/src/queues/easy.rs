@@ -214,14 +214,17 @@ struct Wasteful {
     placement: Arc<Placement>,
 }
 
+/// What a placement wastes, and the placement if it was wanted.
+type Found = (f64, Option<Arc<Placement>>);
+
 /// The jobs behind the head in one pass.
 struct Backfill<'a> {
     kept: &'a mut Kept,
     refused: &'a mut RefusedSizes,
     future: &'a mut Option<Future>,
     beside: &'a mut Option<BesideHead>,
-    /// By size, what the policy answers now to jobs that are like the head, and what that wastes.
-    places: BTreeMap<u32, (Arc<Placement>, f64)>,
+    /// By size, what the policy answers now to jobs that are like the head.
+    places: BTreeMap<u32, Found>,
 }
 
 impl Backfill<'_> {
@@ -251,24 +254,26 @@ impl Backfill<'_> {
         self.places.clear();
     }
 
-    /// Where the policy places a job now, and what that wastes. `size` is the job's if nothing else of it matters.
+    /// What a placement of a job wastes now, and where the policy places it if that is less than `below`. `size` is the job's if
+    /// nothing else of it matters.
     fn place(
         &mut self,
         index: usize,
         size: Option<u32>,
+        below: f64,
         view: &View<'_>,
-    ) -> Result<(Arc<Placement>, f64), Refusal> {
-        if let Some((placement, waste)) = size.and_then(|size| self.places.get(&size)) {
-            return Ok((Arc::clone(placement), *waste));
+    ) -> Result<Found, Refusal> {
+        let known = size.and_then(|size| self.places.get(&size));
+        if let Some(known) = known.filter(|known| known.1.is_some() || known.0 >= below) {
+            return Ok(known.clone());
         }
         let request = &view.waiting[index].request;
-        let placement = view.policy.place(request, view.occupancy)?;
-        let waste = view.policy.waste(request, &placement, view.occupancy);
-        let placement = Arc::new(placement);
+        let (waste, placement) = view.policy.place_below(request, view.occupancy, below)?;
+        let found = (waste, placement.map(Arc::new));
         if let Some(size) = size {
-            self.places.insert(size, (Arc::clone(&placement), waste));
+            self.places.insert(size, found.clone());
         }
-        Ok((placement, waste))
+        Ok(found)
     }
 
     /// Whether a job may run past the reservation: the head can still be placed then beside it.
@@ -388,7 +393,10 @@ impl Backfill<'_> {
             if view.has_started(index) {
                 continue;
             }
-            let started = match self.place(index, size.filter(|_| same_nodes), view) {
+            // One whose refusal is remembered by nothing would be found again and again: it is not compared.
+            let below = least.as_ref().filter(|_| late_size.is_some()).map(|least| least.waste);
+            let below = below.unwrap_or(f64::INFINITY);
+            let started = match self.place(index, size.filter(|_| same_nodes), below, view) {
                 Err(refusal) => {
                     self.refused.insert(sized, true);
                     let request = &view.waiting[index].request;
@@ -399,18 +407,16 @@ impl Backfill<'_> {
                     let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
                     blocked && self.make_room(view, index, in_time, attempts)
                 }
-                Ok((placement, waste)) => {
-                    // One whose refusal is remembered by nothing would be found again and again.
+                Ok((_, None)) => {
+                    compared.extend(size);
+                    continue;
+                }
+                Ok((waste, Some(placement))) => {
                     if waste > 0.0 && late_size.is_some() {
                         compared.extend(size);
-                        if least.as_ref().is_none_or(|least| waste < least.waste) {
-                            least = Some(Wasteful {
-                                index,
-                                class: late_class,
-                                in_time,
-                                waste,
-                                placement,
-                            });
+                        if waste < below {
+                            let class = late_class;
+                            least = Some(Wasteful { index, class, in_time, waste, placement });
                         }
                         continue;
                     }

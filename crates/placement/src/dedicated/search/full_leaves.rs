@@ -20,9 +20,9 @@ pub fn search(
     let mut best: Option<Plan> = None;
     let most_plans = if candidates.any { 1 } else { BOUNDS.full_leaves_plans };
     let mut plans = 0;
-    let planes = pods.first().map_or(0, |pod| pod.core.len());
+    let width = pods.first().map_or(0, |pod| pod.core.len());
     let links_in = |plane: usize| pods.iter().map(|pod| pod.core[plane].count_ones()).sum();
-    let links: Vec<u32> = (0..planes).map(links_in).collect();
+    let links: Vec<u32> = (0..width).map(links_in).collect();
     for &set in sets {
         let members = Members::of(leaves, set);
         for slots in (1..=set.count_ones()).rev() {
