@@ -115,6 +115,29 @@ def test_a_held_job_has_its_reason(topolane, write):
     assert "1 job started over an hour earlier than recorded: 1 held." in said
 
 
+def test_the_sentence_names_what_is_from_the_records(topolane, inputs):
+    """Job 2 was held for the two hours that it waited, so the replay is as recorded."""
+    said = topolane(
+        *("compare", *inputs, "--policies", "first-fit"),
+        *("--held", "recorded", "--capacity", "recorded", "--order", "recorded"),
+    )
+    assert "1 job held, 2 hours in all; 0 node hours out of service" in said
+    assert (
+        "Under today's rules (first-fit, easy, with holds, capacity and order from the records) this replay has mean waits of "
+        "40 min where 40 min were recorded; differences between policies smaller than 0 s say nothing."
+        in said
+    )
+
+
+def test_a_time_beyond_belief_does_not_fill_the_memory(topolane, write):
+    write("four.toml", MACHINE)
+    write("log.csv", "id,submit,run,nodes,start\n1,0,10,1,0\n2,0,10,1,90000000000\n")
+    topolane(
+        *("compare", "--machine", "four.toml", "--trace", "log.csv", "--policies", "first-fit", "--baseline"),
+        *("--jobs", 1, "--json"),
+    )
+
+
 def test_without_recorded_starts_there_is_no_baseline(topolane, inputs, write):
     write("plain.csv", "id,submit,run,nodes\n1,0,60,1\n")
     others = ("compare", "--machine", "four.toml", "--policies", "first-fit", "--jobs", 1)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from topolane.run import Run
     from topolane.sweep import Task
 
+MOST_HOURS = 20 * 8766
+"""Twenty years: a time beyond is a mistake of the log."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
@@ -52,7 +55,9 @@ class Baseline:
     def sentence(self) -> str:
         """How far the replay is from the truth."""
         recorded, replayed = self.waits[0].mean
-        taken = f", with {' and '.join(self.inferred)} from the records" if self.inferred else ""
+        names = ["holds" if name == "held" else name for name in self.inferred]
+        listed = " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+        taken = f", with {listed} from the records" if listed else ""
         return (
             f"Under today's rules ({self.policy}, {self.queue}{taken}) this replay has mean waits of {duration(replayed)} where "
             f"{duration(recorded)} were recorded; differences between policies smaller than {duration(self.least)} say nothing."
@@ -210,9 +215,10 @@ def _waits(recorded: Runs, replayed: Runs, groups: Sequence[tuple[str, NDArray[n
 
 
 def _hours(recorded: Runs) -> NDArray[np.float64]:
-    """The hours from the first recorded start to the last recorded end."""
+    """The hours from the first recorded start to the last recorded end, as many as a run may have."""
     first = float(recorded.start.min())
-    hours = max(1, math.ceil((float((recorded.start + recorded.run).max()) - first) / HOUR))
+    hours = math.ceil((float((recorded.start + recorded.run).max()) - first) / HOUR)
+    hours = min(max(hours, 1), MOST_HOURS)
     return np.linspace(first, first + HOUR * hours, hours + 1)
 
 
