@@ -1453,6 +1453,7 @@ def simulate(
     spares: int = 0,
     checkpoint: float = 3600.0,
     restart: float = 600.0,
+    queue_config: tuple[str, str] | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> Outcome:
     """Runs a workload on a machine under a policy and a queue.

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any
 
-from topolane import _engine, outages
+from topolane import _engine, outages, texts
 from topolane.failures import Failure, failures_of
 from topolane.options import option
 from topolane.policy import Policy, resolve
@@ -89,7 +89,12 @@ class Settings:
     )
     """In a program also an object. The policy `recorded` replays the log's node lists and start times."""
     queue: str = option(
-        "easy", "Queue discipline: fcfs, easy, conservative, or recorded (the log's start times)."
+        "easy", "Queue discipline: fcfs, easy, conservative, slurm, or recorded (the log's start times)."
+    )
+    queue_config: str | None = option(
+        None,
+        "Priorities, limits, partitions and so on of the queue slurm, as JSON [default: LOG-slurm.json next to the log, if it "
+        "is there].",
     )
     scenario: str = option("none", "Speed-up of isolated jobs: none, 5, 10, 20 (per cent), v1, v2.")
     """The cut in run time that isolation brings; it applies only under a policy that isolates."""
@@ -295,6 +300,7 @@ def simulate(
         out_of_service=[dataclasses.astuple(span) for span in inferred.out_of_service] if inferred else [],
         spares=how.spares,
         checkpoint=3600.0 * how.checkpoint,
+        queue_config=_queue_config(how.queue_config, queue),
         progress=progress,
     )
     summary = outcome.summary()
@@ -332,6 +338,13 @@ def _inferred(workload: Workload, machine: Machine, how: Settings) -> Inferred |
         **{name: source is not None for name, source in asked.items()},
         default_walltime=how.default_walltime,
     )
+
+
+def _queue_config(file: str | None, queue: str) -> tuple[str, str] | None:
+    """The name and the text of the configuration, for the queue that reads one."""
+    if file is None or queue != "slurm":
+        return None
+    return file, texts.decoded(texts.unzipped(texts.read_bytes(file), file), file)
 
 
 def _on_network(outcome: _engine.Outcome, machine: Machine, network: _engine.OtherNetwork) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import importlib
 import itertools
 import os
 import signal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from topolane import policy as policies
@@ -72,7 +73,17 @@ class Task(Settings):
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(jobs.left_out.items()))
             left_out = f" (left out: {reasons})" if reasons else ""
             raise InputError(f"{self.workload}: no job is left to run{left_out}")
-        return simulate(jobs, fabric, self, network=network, progress=progress)
+        return simulate(
+            jobs, fabric, self, network=network, queue_config=self._queue_config(), progress=progress
+        )
+
+    def _queue_config(self) -> str | None:
+        """The configuration of the queue slurm: the one that is named, or the one that an import wrote next to the log."""
+        if self.queue_config is not None or self.queue != "slurm":
+            return self.queue_config
+        name = Path(self.workload).name.removesuffix(".gz")
+        beside = Path(self.workload).with_name(f"{Path(name).stem}-slurm.json")
+        return str(beside) if beside.is_file() else None
 
 
 def tasks_for(

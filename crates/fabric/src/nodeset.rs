@@ -75,6 +75,13 @@ impl NodeSet {
         }
     }
 
+    /// Takes out the nodes that are in `other`.
+    pub fn subtract(&mut self, other: &NodeSet) {
+        for (word, taken) in self.words.iter_mut().zip(&other.words) {
+            *word &= !taken;
+        }
+    }
+
     /// Number of nodes in the set.
     pub fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()

@@ -2,6 +2,7 @@
 
 mod amounts;
 mod areas;
+mod attributes;
 mod decision;
 pub mod dedicated;
 mod demand;
@@ -35,6 +36,7 @@ pub mod policies;
 
 pub use amounts::{Amounts, GpuPart};
 pub use areas::{KeepOff, areas};
+pub use attributes::Attributes;
 pub use decision::Decision;
 pub use dedicated::{Lent, lend};
 pub use demand::{Demand, DemandKind, SeenRequests};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use topolane_fabric::{NodeIndex, NodeSet};
 
 use crate::amounts::Amounts;
+use crate::attributes::Attributes;
 use crate::network_load::JobTraffic;
 use crate::within::{Level, Within};
 
@@ -76,6 +77,8 @@ pub struct Request {
     pub traffic: Option<JobTraffic>,
     /// The nodes a log says it ran on.
     pub recorded: Option<Arc<[NodeIndex]>>,
+    /// Whose it is, for queues that ask.
+    pub attributes: Option<Arc<Attributes>>,
 }
 
 impl Request {

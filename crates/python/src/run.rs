@@ -7,7 +7,9 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use topolane_fabric::Fabric;
-use topolane_scheduler::Defrag;
+use topolane_scheduler::queues::Slurm;
+use topolane_scheduler::queues::slurm::SlurmConfig;
+use topolane_scheduler::{Defrag, Queue};
 use topolane_simulator::{
     Failure, Metrics, Options, Outage, Recovery, Scenario, Summary, simulate as run_events, tables,
 };
@@ -41,7 +43,7 @@ pub struct Outcome {
 /// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
 /// `progress`, if given, is called now and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, phi=None, moving=None, network=None, outages=vec![], segment=None, failures=vec![], out_of_service=vec![], spares=0, checkpoint=3600.0, restart=600.0, progress=None))]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, phi=None, moving=None, network=None, outages=vec![], segment=None, failures=vec![], out_of_service=vec![], spares=0, checkpoint=3600.0, restart=600.0, queue_config=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn simulate(
     py: Python<'_>,
@@ -64,12 +66,11 @@ pub fn simulate(
     spares: u32,
     checkpoint: f64,
     restart: f64,
+    queue_config: Option<(String, String)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
     let (policy, raised) = policy_from(policy, seed)?;
-    let discipline = topolane_scheduler::queue(queue).ok_or_else(|| {
-        bad_input(format!("unknown queue {queue:?}; there are {}", queue_names()))
-    })?;
+    let discipline = queue_from(queue, queue_config, &machine.get().fabric)?;
     if default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
         return Err(bad_input("the default walltime must be above 0 seconds"));
     }
@@ -141,6 +142,21 @@ pub fn simulate(
         outcome,
         metrics,
     })
+}
+
+/// The queue of that name, with its configuration (a file and its text) if it is one that reads it.
+fn queue_from(
+    name: &str,
+    config: Option<(String, String)>,
+    fabric: &Fabric,
+) -> PyResult<Box<dyn Queue>> {
+    if let Some((file, text)) = config.filter(|_| name == "slurm") {
+        let config = SlurmConfig::parse(&text);
+        let queue = config.and_then(|config| Slurm::new(config, fabric));
+        return Ok(Box::new(queue.map_err(|error| input_error(error.in_file(file)))?));
+    }
+    topolane_scheduler::queue(name)
+        .ok_or_else(|| bad_input(format!("unknown queue {name:?}; there are {}", queue_names())))
 }
 
 fn failures_from(failures: Vec<(u32, f64, f64)>, fabric: &Fabric) -> PyResult<Vec<Failure>> {

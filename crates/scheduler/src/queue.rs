@@ -2,7 +2,7 @@
 
 use topolane_placement::Refusal;
 
-use crate::queues::{Conservative, Easy, Fcfs, Recorded};
+use crate::queues::{Conservative, Easy, Fcfs, Recorded, Slurm};
 use crate::view::View;
 
 /// Decides which requests of the queue start now. What it keeps between passes is a cache of
@@ -13,6 +13,11 @@ pub trait Queue: Send + Sync {
 
     /// Starts what may start (through [`View::start`]) and says what it promises the rest.
     fn pass(&mut self, view: &mut View<'_>) -> Pass;
+
+    /// When it wants a pass after the one at `now`, though nothing happens; `None` for never.
+    fn next_pass(&self, _now: f64) -> Option<f64> {
+        None
+    }
 }
 
 /// What a pass found out beside what it started.
@@ -44,7 +49,7 @@ pub struct QueueInfo {
 }
 
 /// All disciplines.
-pub const QUEUES: [QueueInfo; 4] = [
+pub const QUEUES: [QueueInfo; 5] = [
     QueueInfo { name: "fcfs", summary: "in order; nothing overtakes", build: || Box::new(Fcfs) },
     QueueInfo {
         name: "easy",
@@ -55,6 +60,11 @@ pub const QUEUES: [QueueInfo; 4] = [
         name: "conservative",
         summary: "a reservation for every job; none is ever put later than first promised",
         build: || Box::new(Conservative::default()),
+    },
+    QueueInfo {
+        name: "slurm",
+        summary: "Slurm's main scheduler and backfill, with the priorities and limits of --queue-config",
+        build: || Box::new(Slurm::default()),
     },
     QueueInfo {
         name: "recorded",

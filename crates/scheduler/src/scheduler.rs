@@ -369,6 +369,11 @@ impl Scheduler {
         self.policy().explain(request, &self.occupancy, &jobs)
     }
 
+    /// When the queue wants a pass after the one at `now`, though nothing happens.
+    pub fn next_pass(&self, now: f64) -> Option<f64> {
+        self.queue.next_pass(now)
+    }
+
     /// The queue in order.
     pub fn waiting(&self) -> &[Waiting] {
         self.waiting.as_slices().0

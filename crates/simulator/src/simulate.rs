@@ -240,6 +240,8 @@ pub fn simulate<E: From<InputError>>(
         }
         run.pass(now)?;
         begin = if has_begins { run.scheduler.next_begin(now) } else { None };
+        let timed = if replay { None } else { run.scheduler.next_pass(now) };
+        begin = [begin, timed].into_iter().flatten().min_by(f64::total_cmp);
         let ended = run.outcome.jobs.len() - run.ends.len();
         progress((ended as f64 / workload.jobs.len() as f64).min(1.0))?;
     }
@@ -266,6 +268,7 @@ fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Reque
         min_bandwidth: options.min_bandwidth,
         segment: options.segment.or(job.segment),
         within: options.within,
+        attributes: job.attributes.clone(),
         ..Request::default()
     }
 }

@@ -179,7 +179,7 @@ def import_(
     """Write one workload from what Slurm knows of its jobs, in the files of DIRECTORY.
 
     `--commands` prints the commands that write these files. Nodes that were down are written to LOG-failures.csv, for
-    `--failures`. What was left out or changed is printed, a line for each reason.
+    `--failures`. What `--queue slurm` has to know is written to LOG-slurm.json, where it is found. What was left out or changed is printed, a line for each reason.
     """
     if as_commands:
         click.echo(accounting.commands(since), nl=False)
@@ -190,8 +190,11 @@ def import_(
     imported = accounting_workload.read(
         directory, cluster=cluster, partition=partition, shared=shared, anonymize=anonymize
     )
+    queue = Path(out).with_name(f"{Path(out).stem}-slurm.json")
     files.write(out, imported.csv)
     click.echo(f"{imported.jobs:,} jobs: {out}")
+    files.write(queue, imported.queue)
+    click.echo(f"configuration of the queue slurm: {queue}")
     if imported.failures is not None:
         files.write(beside, imported.failures)
         click.echo(f"nodes that were down: {beside}")

@@ -120,6 +120,15 @@ def time(text: str) -> int | None:
     return calendar.timegm(datetime.fromisoformat(text).timetuple())
 
 
+def times(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, int | None]:
+    """TimeStart and TimeEnd of a row. Raises InputError for what is no time."""
+    try:
+        start, end = (time(row[name]) for name in ("TimeStart", "TimeEnd"))
+    except ValueError as error:
+        raise InputError(f"{path}:{number}: {texts.shown(str(error))} is not a time") from error
+    return start, end
+
+
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file with their numbers, gzipped or not. Raises InputError if it cannot be read as text."""
     try:

@@ -7,6 +7,7 @@ import functools
 import re
 import sys
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,7 +70,24 @@ class Run(NamedTuple):
     priority: str
     reason: str
     """What kept it waiting last, in Slurm's words."""
-    is_reserved: bool
+    reservation: str
+    processors: int | None
+    """Processors that it asked for."""
+
+
+class NeverStarted(NamedTuple):
+    """A job that was eligible for a time and left the queue without a start. Times in seconds since 1970."""
+
+    job: int
+    eligible: int
+    until: int
+    nodes: int
+    walltime: int
+    partition: str
+    qos: str
+    account: str
+    user: str
+    processors: int | None
 
 
 HELD = "held, or waiting for a dependency or a begin time at first: the wait begins at Eligible"
@@ -91,6 +109,7 @@ class Jobs:
     """The runs of a file in its order, and counts of what was left out and of what was changed or is missing."""
 
     runs: list[Run] = dataclasses.field(default_factory=list)
+    never_started: list[NeverStarted] = dataclasses.field(default_factory=list)
     rows: int = 0
     left_out: Counter[str] = dataclasses.field(default_factory=Counter)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -245,6 +264,7 @@ class _Reader:
             self._is_civil = True
         if start is None or at("NNodes") == "0" or at("NodeList") == "None assigned":
             left_out["never started"] += 1
+            self._never_started(job, eligible, end, at)
             return
         walltime = _walltime(at("TimelimitRaw"))
         if submit is None:
@@ -301,7 +321,34 @@ class _Reader:
                 user=user,
                 priority=sys.intern(at("Priority")),
                 reason=sys.intern(at("Reason")),
-                is_reserved=at("Reservation") != "",
+                reservation=sys.intern(at("Reservation")),
+                processors=_requested(at("ReqTRES")),
+            )
+        )
+
+    def _never_started(
+        self, job: int, eligible: int | None, end: int | None, at: Callable[[str], str]
+    ) -> None:
+        """Keeps a job that was in the queue for a known time. What its row does not say is no error."""
+        limit, nodes = at("TimelimitRaw"), at("NNodes")
+        is_known = eligible is not None and end is not None and limit.isdecimal() and nodes.isdecimal()
+        if not is_known or eligible is None or end is None or end <= eligible or int(nodes) < 1:
+            return
+        partition, qos, account, user = (
+            sys.intern(at(name)) for name in ("Partition", "QOS", "Account", "User")
+        )
+        self.jobs.never_started.append(
+            NeverStarted(
+                job,
+                eligible,
+                end,
+                int(nodes),
+                60 * int(limit),
+                partition,
+                qos,
+                account,
+                user,
+                _requested(at("ReqTRES")),
             )
         )
 
@@ -370,6 +417,13 @@ def _length(what: str, text: str) -> int:
         raise ValueError(f"{what} {texts.shown(text)} is not a time like 1-02:03:04")
     days, hours, minutes, seconds = (int(part or 0) for part in parts.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _requested(tres: str) -> int | None:
+    """Processors of `cpu=16,mem=64G,node=2`; None if it names none."""
+    found = re.search(r"(?:^|,)cpu=(\d{1,12})(?:,|$)", tres, re.ASCII)
+    return int(found[1]) if found else None
 
 
 @functools.lru_cache(maxsize=1 << 16)

@@ -9,16 +9,23 @@ import os
 import re
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from topolane import files, texts
 from topolane._engine import InputError
-from topolane.slurm import accounting, accounting_jobs
+from topolane.slurm import accounting, accounting_config, accounting_jobs
 from topolane.slurm.accounting_jobs import Jobs, Run
 
 RUN_ID = accounting_jobs.HIGHEST_ID
 """Run r of a job, counted from 0, has the id `job + r * RUN_ID`."""
-BESIDE = ("job", "submitted", "state", "partition", "user", "account", "qos", "priority", "reason")
-"""Columns that no queue of today reads; the reader of CSV passes over them."""
+OWNERS = ("partition", "user", "account", "qos", "reservation", "requested_processors")
+"""Columns that the queue slurm reads."""
+BESIDE = ("job", "submitted", "state", "priority", "reason")
+"""Columns that no queue reads; the reader of CSV passes over them."""
+WITH_OWNERS = ("associations", "never_started")
+"""Lists of the configuration of the queue slurm that name users and accounts."""
+ROOT = "root"
+"""The account above all others."""
 
 
 @dataclasses.dataclass
@@ -29,6 +36,8 @@ class Imported:
     csv: str
     failures: str | None
     """Nodes that were down, as `--failures` reads them; None if nothing says so."""
+    queue: str
+    """The configuration of the queue slurm, as `--queue-config` reads it."""
     zero: int
     """Second 0 of the CSV, in seconds since 1970."""
     told: list[str]
@@ -74,11 +83,13 @@ def read(
     told += [f"{count:,} runs {what}" for what, count in gone(there, jobs).items()]
     failures = _failures(there["events.txt"], jobs, zero, told)
     _reservations(there["reservations.txt"], jobs, told)
-    names = _Numbers(jobs.runs) if anonymize else None
+    config = accounting_config.of(there, jobs, zero, told)
+    names = _Numbers(jobs.runs, config) if anonymize else None
     if names is not None:
+        names.rename(config)
         told.append("users and accounts are numbers; names of nodes are as they were")
     text = _csv(jobs.runs, zero, whole, names)
-    return Imported(len(jobs.runs), text, failures, zero, told)
+    return Imported(len(jobs.runs), text, failures, accounting_config.text_of(config), zero, told)
 
 
 def _left_out(jobs: Jobs) -> list[str]:
@@ -103,7 +114,7 @@ def _kinds(jobs: Jobs) -> list[str]:
     again = sum(count - 1 for count in runs.values())
     if again:
         told.append(f"{again:,} runs are further runs of requeued jobs: each is a job")
-    reserved = sum(run.is_reserved for run in jobs.runs)
+    reserved = sum(run.reservation != "" for run in jobs.runs)
     if reserved:
         told.append(f"{reserved:,} runs were in a reservation, which a replay does not know")
     return told
@@ -166,14 +177,6 @@ def gone(there: dict[str, Path | None], jobs: Jobs) -> Counter[str]:
     return +found
 
 
-def _times(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, int | None]:
-    try:
-        start, end = (accounting.time(row[name]) for name in ("TimeStart", "TimeEnd"))
-    except ValueError as error:
-        raise InputError(f"{path}:{number}: {texts.shown(str(error))} is not a time") from error
-    return start, end
-
-
 def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str | None:
     """Nodes that were down while the jobs were there, as CSV."""
     if path is None:
@@ -181,7 +184,7 @@ def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str 
     last = max(run.start + run.run for run in jobs.runs)
     rows, drained, odd = [], 0, 0
     for number, row in accounting.table(path, ("NodeName", "TimeStart", "TimeEnd", "State"), jobs.cluster):
-        start, end = _times(path, number, row)
+        start, end = accounting.times(path, number, row)
         if not row["NodeName"] or start is None or start >= last or (end is not None and end <= zero):
             continue  # of the whole cluster, or of another time
         if not row["State"].startswith("DOWN"):
@@ -208,7 +211,7 @@ def _reservations(path: Path | None, jobs: Jobs, told: list[str]) -> None:
     first, last = min(run.submit for run in jobs.runs), max(run.start + run.run for run in jobs.runs)
     count = 0
     for number, row in accounting.table(path, ("Name", "TimeStart", "TimeEnd"), jobs.cluster):
-        start, end = _times(path, number, row)
+        start, end = accounting.times(path, number, row)
         count += start is not None and start < last and (end is None or end > first)
     if count:
         told.append(
@@ -219,13 +222,29 @@ def _reservations(path: Path | None, jobs: Jobs, told: list[str]) -> None:
 class _Numbers:
     """Numbers for users and accounts, in the order in which the file names them."""
 
-    def __init__(self, runs: list[Run]) -> None:
+    def __init__(self, runs: list[Run], config: dict[str, Any]) -> None:
         self._users: dict[str, str] = {}
         self._accounts: dict[str, str] = {}
-        for run in runs:
-            for name, known in ((run.user, self._users), (run.account, self._accounts)):
-                if name:
-                    known.setdefault(name, str(len(known) + 1))
+        pairs = [(run.user, run.account) for run in runs]
+        pairs += [(row["user"], row["account"]) for key in WITH_OWNERS for row in config.get(key, [])]
+        for user, account in pairs:
+            if user:
+                self._users.setdefault(user, str(len(self._users) + 1))
+            if account and account != ROOT:
+                self._accounts.setdefault(account, str(len(self._accounts) + 1))
+        self._accounts[ROOT] = ROOT
+
+    def rename(self, config: dict[str, Any]) -> None:
+        """Puts the numbers into a configuration of the queue slurm."""
+        for key in WITH_OWNERS:
+            for row in config.get(key, []):
+                row["user"], row["account"] = self.user(row["user"]), self.account(row["account"])
+                for name in ("parent", "partition", "qos"):
+                    if name in row:
+                        row[name] = self.account(row[name]) if name == "parent" else self.other(row[name])
+        for key in ("partitions", "qos", "reservations"):
+            for row in config.get(key, []):
+                row["name"] = self.other(row["name"])
 
     def user(self, name: str) -> str:
         return self._users.get(name, "")
@@ -264,10 +283,16 @@ def _csv(runs: list[Run], zero: int, whole: set[str] | bool, names: _Numbers | N
         if run.share is not None and not _is_whole(run, whole):
             counts = dict(run.share.resources)
             taken = [run.share.cores, run.share.memory, *(counts.get(name, 0) for name in resources)]
-        user, account, qos, partition = run.user, run.account, run.qos, run.partition
+        user, account, qos, partition, reservation = (
+            run.user,
+            run.account,
+            run.qos,
+            run.partition,
+            run.reservation,
+        )
         if names is not None:
             user, account = names.user(user), names.account(account)
-            qos, partition = names.other(qos), names.other(partition)
+            qos, partition, reservation = (names.other(name) for name in (qos, partition, reservation))
         rows.append(
             (
                 *(
@@ -278,20 +303,12 @@ def _csv(runs: list[Run], zero: int, whole: set[str] | bool, names: _Numbers | N
                     run.nodes,
                 ),
                 *(*taken, run.start - zero, run.hosts),
-                *(
-                    run.shown,
-                    run.submit - zero,
-                    run.state,
-                    partition,
-                    user,
-                    account,
-                    qos,
-                    run.priority,
-                    run.reason,
-                ),
+                *(partition, user, account, qos, reservation),
+                "" if run.processors is None else run.processors,
+                *(run.shown, run.submit - zero, run.state, run.priority, run.reason),
             )
         )
-    return _table(("id", "submit", "run", "walltime", "nodes", *part, "start", "hosts", *BESIDE), rows)
+    return _table(("id", "submit", "run", "walltime", "nodes", *part, "start", "hosts", *OWNERS, *BESIDE), rows)
 
 
 def _table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:

@@ -2,8 +2,10 @@ mod conservative;
 mod easy;
 mod fcfs;
 mod recorded;
+pub mod slurm;
 
 pub use conservative::Conservative;
 pub use easy::Easy;
 pub use fcfs::Fcfs;
 pub use recorded::Recorded;
+pub use slurm::Slurm;

@@ -1,11 +1,13 @@
 //! Comma-separated workloads with a header line; the job tables of Batsim are read too.
 
+use std::collections::HashSet;
 use std::io::BufRead;
+use std::sync::Arc;
 
 use csv::StringRecord;
 use topolane_fabric::InputError;
 use topolane_fabric::resources::{CORES, MEMORY, Resources};
-use topolane_placement::{Amounts, Share};
+use topolane_placement::{Amounts, Attributes, Share};
 
 use super::gpus::{Asked, Types, gpus, share, types};
 use super::job::{Job, Recorded, Workload};
@@ -20,11 +22,12 @@ use super::rows::{find, need, rows};
 pub fn csv(input: impl BufRead) -> Result<Workload, InputError> {
     let begin = |header: &StringRecord| {
         let mut kept = Kept::default();
-        Ok((Columns::new(header, &mut kept.resources)?, kept))
+        let owners = Owners::new(header)?;
+        Ok((Columns::new(header, &mut kept.resources)?, owners, kept))
     };
-    let (_, kept) = rows(input, begin, |(columns, kept), row| {
+    let (_, _, kept) = rows(input, begin, |(columns, owners, kept), row| {
         let job = columns.job(row, &mut kept.resources)?;
-        kept.keep(job)
+        kept.keep(Job { attributes: owners.attributes(row)?, ..job })
     })?;
     Ok(kept.into_workload(1))
 }
@@ -144,6 +147,7 @@ impl Columns {
             share,
             gpu_types,
             segment: given(self.segment).map(|text| count("segment", text)).transpose()?,
+            attributes: None,
             recorded: start.map(|start| Recorded { start, hosts: hosts.to_string() }),
             ..Job::default()
         })
@@ -188,6 +192,64 @@ impl Columns {
         }
         resources.include_types(&mut counts);
         Ok((Share::Part(Amounts::of(&counts)), None))
+    }
+}
+
+/// Where the columns stand that say whose a job is, and the names seen so far: they recur in most rows.
+struct Owners {
+    columns: [Option<usize>; 5],
+    nice: Option<usize>,
+    processors: Option<usize>,
+    names: HashSet<Arc<str>>,
+}
+
+impl Owners {
+    fn new(header: &StringRecord) -> Result<Self, String> {
+        let find = |name: &str| find(header, &[name]);
+        Ok(Owners {
+            columns: [
+                find("partition")?,
+                find("user")?,
+                find("account")?,
+                find("qos")?,
+                find("reservation")?,
+            ],
+            nice: find("nice")?,
+            processors: find("requested_processors")?,
+            names: HashSet::new(),
+        })
+    }
+
+    /// Whose the job of a row is; `None` if no column says anything.
+    fn attributes(&mut self, row: &StringRecord) -> Result<Option<Arc<Attributes>>, String> {
+        let given = |column: Option<usize>| {
+            column.and_then(|column| row.get(column)).filter(|text| !text.is_empty())
+        };
+        let number = |what: &str, text: &str| {
+            text.parse::<i64>()
+                .map_err(|_| format!("{what} {} is not a whole number", shown(text.as_bytes())))
+        };
+        let nice = given(self.nice).map(|text| number("nice", text)).transpose()?;
+        let processors = given(self.processors)
+            .map(|text| count("requested_processors", text))
+            .transpose()?
+            .map(u64::from);
+        let columns = self.columns;
+        let [partition, user, account, qos, reservation] =
+            columns.map(|column| self.named(given(column).unwrap_or_default()));
+        let nice = nice.unwrap_or(0);
+        let found =
+            Attributes { partition, user, account, qos, reservation, nice, processors };
+        Ok((found != Attributes::default()).then(|| Arc::new(found)))
+    }
+
+    fn named(&mut self, name: &str) -> Arc<str> {
+        if let Some(known) = self.names.get(name) {
+            return Arc::clone(known);
+        }
+        let known: Arc<str> = Arc::from(name);
+        self.names.insert(Arc::clone(&known));
+        known
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use topolane_fabric::Fabric;
 use topolane_fabric::resources::Resources;
-use topolane_placement::{Refusal, Share};
+use topolane_placement::{Attributes, Refusal, Share};
 
 use crate::failures::FailureRate;
 
@@ -33,6 +33,8 @@ pub struct Job {
     pub held_until: Option<f64>,
     /// The highest comes first in the queue; jobs of the same come in order of submission.
     pub priority: f64,
+    /// Whose it is, where the log says.
+    pub attributes: Option<Arc<Attributes>>,
     /// What really happened to it, where the log says.
     pub recorded: Option<Recorded>,
 }

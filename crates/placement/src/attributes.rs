@@ -1,0 +1,22 @@
+//! Whose a job is, and under which rules of the centre it runs.
+
+use std::sync::Arc;
+
+/// What a queue may want to know of a job and no policy reads. Empty names are unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Attributes {
+    /// The partition it was submitted to.
+    pub partition: Arc<str>,
+    /// Who submitted it.
+    pub user: Arc<str>,
+    /// The account that pays for it.
+    pub account: Arc<str>,
+    /// Its quality of service.
+    pub qos: Arc<str>,
+    /// The reservation it runs in.
+    pub reservation: Arc<str>,
+    /// What its owner takes from its priority.
+    pub nice: i64,
+    /// Processors it asked for; `None` if that is not known.
+    pub processors: Option<u64>,
+}

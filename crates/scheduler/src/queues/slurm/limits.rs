@@ -1,0 +1,129 @@
+//! What jobs of one QOS, account or user may hold together.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use topolane_placement::Attributes;
+
+use super::config::{Association, Limits, SlurmConfig};
+
+/// Jobs that count together: of a QOS, of an account or of a user in one, by name.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+enum Together {
+    Qos(Arc<str>),
+    QosUser(Arc<str>, Arc<str>),
+    QosAccount(Arc<str>, Arc<str>),
+    Account(Arc<str>),
+    User(Arc<str>, Arc<str>),
+}
+
+/// Jobs and nodes, held or allowed.
+type Counts = (u64, u64);
+/// The most of each; `None` for no limit.
+type Most = (Option<u64>, Option<u64>);
+
+/// The limits, and what counts towards them now.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Held {
+    qos: HashMap<Arc<str>, Limits>,
+    associations: HashMap<(Arc<str>, Arc<str>), (Limits, Arc<str>)>,
+    counts: HashMap<Together, Counts>,
+}
+
+impl Held {
+    pub fn of(config: &SlurmConfig) -> Self {
+        let qos = config.qos.iter().map(|qos| (Arc::from(&*qos.name), qos.limits)).collect();
+        let key = |one: &Association| (Arc::from(&*one.account), Arc::from(&*one.user));
+        let associations = config
+            .associations
+            .iter()
+            .map(|one| (key(one), (one.limits, Arc::from(&*one.parent))))
+            .collect();
+        Held { qos, associations, counts: HashMap::new() }
+    }
+
+    /// Whether a job may start beside those that run.
+    pub fn admits(&self, whose: &Attributes, nodes: u32) -> bool {
+        let nodes = u64::from(nodes);
+        let too_wide = self.most_per_job(whose).is_some_and(|most| nodes > most);
+        !too_wide
+            && self.bounds(whose).into_iter().all(|(together, (most_jobs, most_nodes))| {
+                let (jobs, held) = self.counts.get(&together).copied().unwrap_or_default();
+                most_jobs.is_none_or(|most| jobs < most)
+                    && most_nodes.is_none_or(|most| held + nodes <= most)
+            })
+    }
+
+    /// A job starts.
+    pub fn add(&mut self, whose: &Attributes, nodes: u32) {
+        for (together, _) in self.bounds(whose) {
+            let counts = self.counts.entry(together).or_default();
+            *counts = (counts.0 + 1, counts.1 + u64::from(nodes));
+        }
+    }
+
+    /// A job that was added ends.
+    pub fn remove(&mut self, whose: &Attributes, nodes: u32) {
+        for (together, _) in self.bounds(whose) {
+            if let Some(counts) = self.counts.get_mut(&together) {
+                let left = (counts.0.saturating_sub(1), counts.1.saturating_sub(nodes.into()));
+                *counts = left;
+            }
+        }
+    }
+
+    /// The limits that the job counts towards.
+    fn bounds(&self, whose: &Attributes) -> Vec<(Together, Most)> {
+        let mut found = Vec::new();
+        let mut keep = |together, most: Most| {
+            if most != (None, None) {
+                found.push((together, most));
+            }
+        };
+        let (user, account) = (&whose.user, &whose.account);
+        if let Some(limits) = self.qos.get(&whose.qos) {
+            let qos = || Arc::clone(&whose.qos);
+            keep(Together::Qos(qos()), (limits.jobs, limits.nodes));
+            let of_user = (limits.jobs_per_user, limits.nodes_per_user);
+            keep(Together::QosUser(qos(), Arc::clone(user)), of_user);
+            let of_account = (limits.jobs_per_account, limits.nodes_per_account);
+            keep(Together::QosAccount(qos(), Arc::clone(account)), of_account);
+        }
+        let of_user = self.up(whose).find_map(|limits| limits.jobs_per_user);
+        let own = self.associations.get(&(Arc::clone(account), Arc::clone(user)));
+        let own = own.map(|(limits, _)| *limits).unwrap_or_default();
+        let least = [own.jobs, of_user].into_iter().flatten().min();
+        keep(Together::User(Arc::clone(account), Arc::clone(user)), (least, own.nodes));
+        for (name, limits) in self.accounts(account) {
+            keep(Together::Account(name), (limits.jobs, limits.nodes));
+        }
+        found
+    }
+
+    fn most_per_job(&self, whose: &Attributes) -> Option<u64> {
+        let of_qos = self.qos.get(&whose.qos).and_then(|limits| limits.nodes_per_job);
+        let of_association = self.up(whose).find_map(|limits| limits.nodes_per_job);
+        [of_qos, of_association].into_iter().flatten().min()
+    }
+
+    /// The limits of the job's user and then of its accounts, the nearest first.
+    fn up(&self, whose: &Attributes) -> impl Iterator<Item = Limits> + '_ {
+        let user = (Arc::clone(&whose.account), Arc::clone(&whose.user));
+        let user = self.associations.get(&user).map(|(limits, _)| *limits);
+        user.into_iter().chain(self.accounts(&whose.account).into_iter().map(|(_, limits)| limits))
+    }
+
+    /// An account and those above it.
+    fn accounts(&self, account: &Arc<str>) -> Vec<(Arc<str>, Limits)> {
+        let mut found: Vec<(Arc<str>, Limits)> = Vec::new();
+        let mut name = Arc::clone(account);
+        while let Some((limits, parent)) = self.associations.get(&(Arc::clone(&name), "".into())) {
+            if found.iter().any(|(known, _)| *known == name) {
+                break;
+            }
+            found.push((name, *limits));
+            name = if parent.is_empty() { "root".into() } else { Arc::clone(parent) };
+        }
+        found
+    }
+}

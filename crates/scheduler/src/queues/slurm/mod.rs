@@ -1,0 +1,524 @@
+//! Slurm's main scheduler and backfill, with its priorities, limits, partitions and reservations.
+
+mod backfill;
+mod config;
+mod limits;
+mod plan;
+mod priority;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, InputError, NodeSet};
+use topolane_placement::{Attributes, Refusal, Request};
+
+pub use config::{
+    Association, Limits, NeverStarted, Partition, Priority, Qos, Schedulers, SlurmConfig, Withheld,
+};
+
+use crate::queue::{Pass, Queue};
+use crate::view::View;
+use config::{by_name, nodes_of};
+use limits::Held;
+use priority::{Asks, Factors, FairTree};
+
+/// A partition's nodes and tier.
+#[derive(Debug, Clone)]
+struct Part {
+    /// `None`: all.
+    nodes: Option<NodeSet>,
+    tier: u32,
+}
+
+/// Nodes withheld for a time.
+#[derive(Debug, Clone)]
+struct Kept {
+    name: Arc<str>,
+    nodes: NodeSet,
+    from: f64,
+    until: f64,
+}
+
+impl Kept {
+    fn meets(&self, start: f64, end: f64) -> bool {
+        self.from < end && self.until > start
+    }
+}
+
+/// A job that waits in the records and never starts.
+#[derive(Debug, Clone)]
+struct Never {
+    request: Request,
+    submit: f64,
+    until: f64,
+}
+
+/// A job that runs, as far as usage goes.
+#[derive(Debug, Clone)]
+struct Ran {
+    whose: Arc<Attributes>,
+    nodes: NodeSet,
+    count: u32,
+    /// Up to when its usage has been counted.
+    counted: f64,
+}
+
+/// A job that waits.
+#[derive(Debug, Clone, Copy)]
+struct Standing {
+    /// Since when it is eligible.
+    since: f64,
+    priority: f64,
+}
+
+/// A job in its turn: in the queue, or of those that never start.
+#[derive(Debug, Clone)]
+struct Turn {
+    /// Its place in the queue; `None` for a job that never starts.
+    index: Option<usize>,
+    request: Request,
+    whose: Arc<Attributes>,
+    part: usize,
+    priority: f64,
+}
+
+/// When something is due.
+#[derive(Debug, Clone, Default)]
+struct Clock {
+    /// When the main scheduler runs because of an event; infinite if nothing happened.
+    main: f64,
+    /// When it last ran because of a submission or over the whole queue.
+    last_main: f64,
+    last_full: f64,
+    last_backfill: f64,
+    /// When usage and priorities are next computed.
+    period: f64,
+    /// When they last were.
+    last_period: f64,
+    has_begun: bool,
+}
+
+/// Slurm's two schedulers. Without a configuration they know one partition, and jobs go in order of submission.
+#[derive(Debug, Clone)]
+pub struct Slurm {
+    config: SlurmConfig,
+    parts: Vec<Part>,
+    part_of: HashMap<String, usize>,
+    reservations: Vec<Kept>,
+    out: Vec<Kept>,
+    never: Vec<Never>,
+    factors: Factors,
+    fair: FairTree,
+    held: Held,
+    waiting: HashMap<u64, Standing>,
+    running: HashMap<u64, Ran>,
+    /// Nodes whose jobs have just ended, and until when they are cleaned up.
+    completing: Vec<(f64, NodeSet)>,
+    clock: Clock,
+    /// Whether anything changed since the last pass of backfill.
+    is_changed: bool,
+    /// Whether all was tried on a machine where nothing runs, and only another event can help.
+    is_stuck: bool,
+    waits: bool,
+}
+
+impl Default for Slurm {
+    fn default() -> Self {
+        let config = SlurmConfig::default();
+        let held = Held::of(&config);
+        Slurm {
+            parts: vec![Part { nodes: None, tier: 0 }],
+            part_of: HashMap::new(),
+            reservations: Vec::new(),
+            out: Vec::new(),
+            never: Vec::new(),
+            factors: Factors::of(&config),
+            fair: FairTree::default(),
+            held,
+            waiting: HashMap::new(),
+            running: HashMap::new(),
+            completing: Vec::new(),
+            clock: Clock::default(),
+            is_changed: true,
+            is_stuck: false,
+            waits: false,
+            config,
+        }
+    }
+}
+
+impl Slurm {
+    /// The schedulers of a cluster, on a machine that has its nodes or some of them.
+    ///
+    /// # Errors
+    /// A hostlist that cannot be read, a partition without a node of the machine, a name that is there twice.
+    pub fn new(config: SlurmConfig, fabric: &Fabric) -> Result<Self, InputError> {
+        let mut parts = vec![Part { nodes: None, tier: 0 }];
+        let mut names = Vec::new();
+        for partition in &config.partitions {
+            let in_partition = |message: String| {
+                InputError::whole(format!("partition {}: {message}", partition.name))
+            };
+            let nodes = partition.nodes.as_deref().map(|text| nodes_of(text, fabric)).transpose();
+            let nodes = nodes.map_err(|error| in_partition(error.message))?;
+            if nodes.as_ref().is_some_and(|nodes| nodes.count() == 0) {
+                let message = format!("machine {} has none of its nodes", fabric.name());
+                return Err(in_partition(message));
+            }
+            names.push((partition.name.clone(), parts.len()));
+            parts.push(Part { nodes, tier: partition.tier });
+        }
+        by_name("QOS", config.qos.iter().map(|qos| (qos.name.clone(), ())))?;
+        let kept = |withheld: &[Withheld]| -> Result<Vec<Kept>, InputError> {
+            let kept = |one: &Withheld| {
+                Ok(Kept {
+                    name: Arc::from(&*one.name),
+                    nodes: nodes_of(&one.nodes, fabric)?,
+                    from: one.from,
+                    until: one.until.unwrap_or(f64::INFINITY),
+                })
+            };
+            withheld.iter().map(kept).collect()
+        };
+        let config =
+            SlurmConfig { nodes: if config.nodes > 0 { config.nodes } else { fabric.nodes() }, ..config };
+        Ok(Slurm {
+            parts,
+            part_of: by_name("partitions", names.into_iter())?,
+            reservations: kept(&config.reservations)?,
+            out: kept(&config.out_of_service)?,
+            never: config.never_started.iter().map(Never::of).collect(),
+            factors: Factors::of(&config),
+            fair: FairTree::of(&config.associations, config.priority.half_life)?,
+            held: Held::of(&config),
+            config,
+            ..Slurm::default()
+        })
+    }
+
+    /// The nodes of a partition that are in service and not kept out of it now.
+    fn usable(&self, view: &View<'_>) -> NodeSet {
+        let mut nodes = view.occupancy.in_service().clone();
+        for kept in self.out.iter().filter(|kept| kept.meets(view.now, view.now)) {
+            nodes.subtract(&kept.nodes);
+        }
+        nodes
+    }
+
+    /// Keeps of `nodes` those of a partition that reservations leave to a job from `start` to `end`, or those of its own
+    /// reservation; whether a reservation took any away. `None` if its reservation does not hold then.
+    fn keep_allowed(
+        &self,
+        nodes: &mut NodeSet,
+        turn: &Turn,
+        (start, end): (f64, f64),
+    ) -> Option<bool> {
+        if let Some(part) = &self.parts[turn.part].nodes {
+            nodes.intersect(part);
+        }
+        let own = &turn.whose.reservation;
+        let mut is_reduced = false;
+        let mut has_own = false;
+        for kept in &self.reservations {
+            if !own.is_empty() && kept.name == *own {
+                has_own |= kept.from <= start && end <= kept.until;
+                nodes.intersect(&kept.nodes);
+            } else if kept.meets(start, end) {
+                is_reduced |= nodes.intersects(&kept.nodes);
+                nodes.subtract(&kept.nodes);
+            }
+        }
+        let knows_own = self.reservations.iter().any(|kept| kept.name == *own);
+        (own.is_empty() || !knows_own || has_own).then_some(is_reduced)
+    }
+
+    /// The jobs in the order in which both schedulers look at them: those in reservations, then by tier, priority, submission.
+    fn turns(&self, view: &View<'_>) -> Vec<Turn> {
+        let mut turns = Vec::new();
+        let mut add = |index: Option<usize>, request: &Request| {
+            let Some(standing) = self.waiting.get(&request.id) else { return };
+            let whose = whose(request);
+            let part = self.part_of.get(&*whose.partition).copied().unwrap_or(0);
+            let request = request.clone();
+            turns.push(Turn { index, request, whose, part, priority: standing.priority });
+        };
+        for (index, waiting) in view.waiting.iter().enumerate() {
+            if view.is_visible(index) && !view.has_started(index) {
+                add(Some(index), &waiting.request);
+            }
+        }
+        let present = |never: &&Never| never.submit <= view.now && view.now < never.until;
+        for never in self.never.iter().filter(present) {
+            add(None, &never.request);
+        }
+        let key = |turn: &Turn| (!turn.whose.reservation.is_empty(), self.parts[turn.part].tier);
+        turns.sort_by(|a, b| {
+            let by_priority = b.priority.total_cmp(&a.priority);
+            let since = |turn: &Turn| self.waiting[&turn.request.id].since;
+            key(b).cmp(&key(a)).then(by_priority).then(since(a).total_cmp(&since(b)))
+        });
+        turns
+    }
+
+    /// Takes note of what happened since the last pass: ends, starts by others, arrivals.
+    fn follow(&mut self, view: &View<'_>) {
+        let now = view.now;
+        if !self.clock.has_begun {
+            let period = self.config.priority.period;
+            self.clock = Clock {
+                main: f64::INFINITY,
+                last_main: f64::NEG_INFINITY,
+                last_full: now,
+                last_backfill: now,
+                period: now + period,
+                last_period: now,
+                has_begun: true,
+            };
+        }
+        self.completing.retain(|(until, _)| *until > now);
+        self.compute_priorities(now);
+        let gone: Vec<u64> =
+            self.running.keys().copied().filter(|&id| view.running.get(id).is_none()).collect();
+        for id in gone {
+            let Some(ran) = self.running.remove(&id) else { continue };
+            self.held.remove(&ran.whose, ran.count);
+            self.charge(&ran, now);
+            self.completing.push((now + self.config.schedulers.epilog, ran.nodes));
+            self.wake(now + self.config.schedulers.epilog);
+        }
+        let others = view.running.jobs().iter().filter(|job| !self.running.contains_key(&job.id));
+        for job in others.cloned().collect::<Vec<_>>() {
+            self.note_start(&job.request, job.placement.nodes(), job.start);
+        }
+        if view.changed {
+            self.is_changed = true;
+            self.is_stuck = false;
+        }
+        for waiting in view.waiting {
+            let request = &waiting.request;
+            if !self.waiting.contains_key(&request.id) && request.begin <= now {
+                self.arrive(request, now);
+            }
+        }
+        for index in 0..self.never.len() {
+            let never = self.never[index].clone();
+            if never.submit <= now && !self.waiting.contains_key(&never.request.id) {
+                self.arrive(&never.request, never.submit);
+            }
+        }
+    }
+
+    /// The main scheduler runs at `time` at the latest.
+    fn wake(&mut self, time: f64) {
+        self.clock.main = self.clock.main.min(time);
+        self.is_changed = true;
+        self.is_stuck = false;
+    }
+
+    fn arrive(&mut self, request: &Request, since: f64) {
+        let priority = self.priority(request, 0.0);
+        self.waiting.insert(request.id, Standing { since, priority });
+        self.wake(since.max(self.clock.last_main + self.config.schedulers.submission_delay));
+    }
+
+    fn priority(&self, request: &Request, age: f64) -> f64 {
+        let whose = whose(request);
+        let asks = Asks { nodes: request.nodes, whose: &whose, age };
+        self.factors.priority(asks, self.fair.factor(&whose))
+    }
+
+    /// Computes usage and priorities as of all turns of the period up to now.
+    fn compute_priorities(&mut self, now: f64) {
+        if now < self.clock.period {
+            return;
+        }
+        while self.clock.period <= now {
+            let time = self.clock.period;
+            self.fair.decay(time - self.clock.last_period);
+            let mut running: Vec<u64> = self.running.keys().copied().collect();
+            running.sort_unstable();
+            for id in running {
+                let Some(mut ran) = self.running.remove(&id) else { continue };
+                self.charge(&ran, time);
+                ran.counted = ran.counted.max(time);
+                self.running.insert(id, ran);
+            }
+            self.clock.last_period = time;
+            self.clock.period = time + self.config.priority.period;
+        }
+        self.fair.rank();
+        self.is_changed = true;
+    }
+
+    /// Gives every waiting job the priority of the last computation.
+    fn set_priorities(&mut self, view: &View<'_>) {
+        let time = self.clock.last_period;
+        let never = std::mem::take(&mut self.never);
+        let waiting = view.waiting.iter().map(|waiting| &*waiting.request);
+        for request in waiting.chain(never.iter().map(|never| &never.request)) {
+            if let Some(&standing) = self.waiting.get(&request.id) {
+                let priority = self.priority(request, time - standing.since);
+                self.waiting.insert(request.id, Standing { priority, ..standing });
+            }
+        }
+        self.never = never;
+    }
+
+    /// Counts what a job used since its usage was last counted.
+    fn charge(&mut self, ran: &Ran, until: f64) {
+        let seconds = (until - ran.counted.max(self.clock.last_period)).max(0.0);
+        let factor = self.config.qos.iter().find(|qos| *qos.name == *ran.whose.qos);
+        let factor = factor.map_or(1.0, |qos| qos.usage_factor);
+        let processors = self.config.processors_per_node.max(1) as f64 * f64::from(ran.count);
+        self.fair.charge(&ran.whose, factor * processors, seconds);
+    }
+
+    fn note_start(&mut self, request: &Request, nodes: &[u32], start: f64) {
+        let whose = whose(request);
+        let count = nodes.len() as u32;
+        self.held.add(&whose, count);
+        self.waiting.remove(&request.id);
+        let capacity = nodes.iter().max().map_or(0, |last| last + 1);
+        let nodes = NodeSet::of(capacity, nodes.iter().copied());
+        self.running.insert(request.id, Ran { whose, nodes, count, counted: start });
+    }
+
+    /// Places a job on some of these nodes and starts it.
+    fn start(&mut self, view: &mut View<'_>, turn: &Turn, nodes: NodeSet) -> Result<(), Refusal> {
+        let request = limited(&turn.request, nodes);
+        let placement = view.policy.place(&request, view.occupancy)?;
+        let Some(index) = turn.index else { return Ok(()) };
+        let placement = Arc::new(placement);
+        if !view.start(index, Arc::clone(&placement)) {
+            let free = view.occupancy.idle_nodes();
+            return Err(Refusal::NotNow { wanted: request.nodes, free });
+        }
+        self.note_start(&turn.request, placement.nodes(), view.now);
+        Ok(())
+    }
+
+    /// The main scheduler: each job in order starts where it fits. A partition is closed with all its nodes by the first job
+    /// that does not.
+    fn run_main(&mut self, view: &mut View<'_>, is_full: bool) -> Option<(u64, Refusal)> {
+        let mut open = self.usable(view);
+        let mut is_closed = vec![false; self.parts.len()];
+        let mut first = None;
+        let depth = if is_full { usize::MAX } else { self.config.schedulers.depth };
+        for turn in self.turns(view).into_iter().take(depth) {
+            let request = &turn.request;
+            if is_closed[turn.part] || !self.held.admits(&turn.whose, request.nodes) {
+                continue;
+            }
+            let mut nodes = open.clone();
+            let span = (view.now, view.now + request.walltime);
+            let Some(_) = self.keep_allowed(&mut nodes, &turn, span) else { continue };
+            for (_, completing) in &self.completing {
+                nodes.subtract(completing);
+            }
+            if let Err(refusal) = self.start(view, &turn, nodes) {
+                first.get_or_insert((request.id, refusal));
+                if turn.whose.reservation.is_empty() {
+                    is_closed[turn.part] = true;
+                    match &self.parts[turn.part].nodes {
+                        Some(part) => open.subtract(part),
+                        None => open = NodeSet::empty(open.capacity()),
+                    }
+                }
+            }
+        }
+        first
+    }
+
+    /// The first time after `now` at which a reservation or a time out of service begins or ends.
+    fn next_change(&self, now: f64) -> Option<f64> {
+        let kept = self.reservations.iter().chain(&self.out);
+        let times = kept.flat_map(|kept| [kept.from, kept.until]);
+        times.filter(|&time| time > now && time.is_finite()).min_by(f64::total_cmp)
+    }
+}
+
+impl Queue for Slurm {
+    fn name(&self) -> &'static str {
+        "slurm"
+    }
+
+    fn pass(&mut self, view: &mut View<'_>) -> Pass {
+        let now = view.now;
+        let period = self.clock.period;
+        self.follow(view);
+        if self.clock.period > period {
+            self.set_priorities(view);
+        }
+        let before = view.running.jobs().len();
+        let mut pass = Pass::default();
+        let schedulers = &self.config.schedulers;
+        let (interval, between) = (schedulers.interval, schedulers.backfill_interval);
+        let is_full = now >= self.clock.last_full + interval;
+        if is_full || now >= self.clock.main {
+            self.clock.main = f64::INFINITY;
+            self.clock.last_main = now;
+            if is_full {
+                self.clock.last_full = now;
+            }
+            pass.refusal = self.run_main(view, is_full);
+        }
+        let backfills = self.is_changed && now >= self.clock.last_backfill + between;
+        if backfills {
+            self.clock.last_backfill = now;
+            self.is_changed = false;
+            self.run_backfill(view);
+        }
+        let has_started = view.running.jobs().len() > before;
+        self.is_changed |= has_started;
+        self.waits = view.waiting.len() > view.started.len();
+        self.is_stuck = view.running.jobs().is_empty() && backfills && self.clock.main.is_infinite();
+        pass
+    }
+
+    fn next_pass(&self, now: f64) -> Option<f64> {
+        if !self.waits {
+            return None;
+        }
+        let change = self.next_change(now);
+        if self.is_stuck {
+            return change;
+        }
+        let Schedulers { interval, backfill_interval, .. } = self.config.schedulers;
+        let backfill = self.clock.last_backfill + backfill_interval;
+        let backfill = if self.is_changed { backfill } else { backfill.max(self.clock.period) };
+        let due = [self.clock.main, self.clock.last_full + interval, backfill];
+        due.into_iter().chain(change).min_by(f64::total_cmp).map(|time| time.max(now))
+    }
+}
+
+impl Never {
+    fn of(one: &NeverStarted) -> Self {
+        let attributes = Attributes {
+            partition: Arc::from(&*one.partition),
+            user: Arc::from(&*one.user),
+            account: Arc::from(&*one.account),
+            qos: Arc::from(&*one.qos),
+            reservation: Arc::default(),
+            nice: one.nice,
+            processors: one.processors,
+        };
+        let request = Request {
+            attributes: Some(Arc::new(attributes)),
+            ..Request::whole_nodes(u64::MAX - one.id, one.nodes, one.walltime)
+        };
+        Never { request, submit: one.submit, until: one.until }
+    }
+}
+
+/// Whose a request is; of nobody if that is not known.
+fn whose(request: &Request) -> Arc<Attributes> {
+    request.attributes.clone().unwrap_or_default()
+}
+
+/// The request on these nodes only.
+fn limited(request: &Request, mut nodes: NodeSet) -> Request {
+    if let Some(eligible) = &request.eligible {
+        nodes.intersect(eligible);
+    }
+    Request { eligible: Some(Arc::new(nodes)), ..request.clone() }
+}

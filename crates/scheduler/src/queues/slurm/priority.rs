@@ -1,0 +1,233 @@
+//! The multifactor priority, and fair share by Slurm's fair tree.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use topolane_fabric::InputError;
+use topolane_placement::Attributes;
+
+use super::config::{Association, Priority, SlurmConfig};
+
+/// ln 2 as Slurm writes it.
+const HALF: f64 = 0.693;
+const ROOT: usize = 0;
+
+/// An account or a user.
+#[derive(Debug, Clone)]
+struct Member {
+    parent: usize,
+    children: Vec<usize>,
+    is_user: bool,
+    /// `None`: it has no shares of its own, and a user then goes before those who have.
+    shares: Option<f64>,
+    /// Processor-seconds, decayed.
+    usage: f64,
+    /// Shares over usage among its siblings.
+    level: f64,
+    factor: f64,
+}
+
+/// The tree of accounts and users with what they used.
+#[derive(Debug, Clone, Default)]
+pub(super) struct FairTree {
+    members: Vec<Member>,
+    of: HashMap<(Arc<str>, Arc<str>), usize>,
+    users: u32,
+    /// What is left of usage after a second.
+    decay: f64,
+}
+
+impl FairTree {
+    /// The tree of these associations, without usage.
+    ///
+    /// # Errors
+    /// An association that is there twice, or a parent that is not.
+    pub fn of(associations: &[Association], half_life: f64) -> Result<Self, InputError> {
+        let root = Member {
+            parent: ROOT,
+            children: Vec::new(),
+            is_user: false,
+            shares: Some(1.0),
+            usage: 0.0,
+            level: 0.0,
+            factor: 0.0,
+        };
+        let decay = if half_life > 0.0 { 1.0 - HALF / half_life } else { 1.0 };
+        let mut tree = FairTree { members: vec![root], of: HashMap::new(), users: 0, decay };
+        let key = |account: &str, user: &str| (Arc::from(account), Arc::from(user));
+        tree.of.insert(key("root", ""), ROOT);
+        let is_root = |one: &Association| one.account == "root" && one.user.is_empty();
+        for one in associations.iter().filter(|one| !is_root(one)) {
+            let place = tree.members.len();
+            if tree.of.insert(key(&one.account, &one.user), place).is_some() {
+                let message =
+                    format!("two associations of account {} and user {:?}", one.account, one.user);
+                return Err(InputError::whole(message));
+            }
+            tree.users += u32::from(!one.user.is_empty());
+            let (is_user, shares) = (!one.user.is_empty(), one.shares);
+            tree.members.push(Member { is_user, shares, ..tree.members[ROOT].clone() });
+        }
+        for one in associations.iter().filter(|one| !is_root(one)) {
+            let place = tree.of[&key(&one.account, &one.user)];
+            let above = match (one.user.is_empty(), one.parent.as_str()) {
+                (false, _) => one.account.as_str(),
+                (true, "") => "root",
+                (true, parent) => parent,
+            };
+            let Some(&parent) = tree.of.get(&key(above, "")).filter(|&&parent| parent != place)
+            else {
+                let message = format!("no association of account {above}, above {}", one.account);
+                return Err(InputError::whole(message));
+            };
+            tree.members[place].parent = parent;
+            tree.members[parent].children.push(place);
+        }
+        tree.rank();
+        Ok(tree)
+    }
+
+    fn place(&self, whose: &Attributes) -> Option<usize> {
+        self.of.get(&(Arc::clone(&whose.account), Arc::clone(&whose.user))).copied()
+    }
+
+    /// The user's factor, 0 to 1: the rank among all users.
+    pub fn factor(&self, whose: &Attributes) -> f64 {
+        self.place(whose).map_or(0.0, |place| self.members[place].factor)
+    }
+
+    /// Counts usage that began `seconds` ago and ends now, in the last of which it counts in full.
+    pub fn charge(&mut self, whose: &Attributes, processors: f64, seconds: f64) {
+        let usage = processors * seconds * self.decay.powf(seconds);
+        let mut at = self.place(whose);
+        for _ in 0..64 {
+            let Some(place) = at else { return };
+            self.members[place].usage += usage;
+            at = (place != ROOT).then(|| self.members[place].parent);
+        }
+    }
+
+    /// Lets all usage so far decay for so many seconds.
+    pub fn decay(&mut self, seconds: f64) {
+        let left = self.decay.powf(seconds);
+        for member in &mut self.members {
+            member.usage *= left;
+        }
+    }
+
+    /// Gives every user the factor of its rank: users by shares over usage in their account, accounts likewise among theirs.
+    pub fn rank(&mut self) {
+        let Some(root) = self.members.first() else { return };
+        let children = root.children.clone();
+        let mut ranks = (self.users, self.users);
+        self.rank_siblings(children, &mut ranks, false);
+    }
+
+    /// `ranks`: the rank that equals have, and the one of the next user without ties. `tied`: the parent equals its neighbour.
+    fn rank_siblings(&mut self, mut siblings: Vec<usize>, ranks: &mut (u32, u32), tied: bool) {
+        let all: f64 = siblings.iter().filter_map(|&place| self.members[place].shares).sum();
+        for &place in &siblings {
+            self.members[place].level = self.level(place, all);
+        }
+        siblings.sort_by(|&a, &b| {
+            let (a, b) = (&self.members[a], &self.members[b]);
+            b.level.total_cmp(&a.level).then(b.is_user.cmp(&a.is_user))
+        });
+        let mut before = None;
+        for place in siblings {
+            let member = &self.members[place];
+            let equal = before.map_or(tied, |level: f64| level.total_cmp(&member.level).is_eq());
+            before = Some(member.level);
+            if member.is_user {
+                if !equal {
+                    ranks.0 = ranks.1;
+                }
+                ranks.1 -= 1;
+                self.members[place].factor = f64::from(ranks.0) / f64::from(self.users);
+            } else {
+                let children = member.children.clone();
+                self.rank_siblings(children, ranks, equal);
+            }
+        }
+    }
+
+    fn level(&self, place: usize, all_shares: f64) -> f64 {
+        let member = &self.members[place];
+        let Some(shares) = member.shares else { return f64::INFINITY };
+        if shares <= 0.0 {
+            return 0.0;
+        }
+        let above = self.members[member.parent].usage;
+        let used = if above > 0.0 { member.usage / above } else { 0.0 };
+        shares / all_shares / used
+    }
+}
+
+/// What a job asks for, as far as its priority goes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asks<'a> {
+    pub nodes: u32,
+    pub whose: &'a Attributes,
+    /// Seconds for which it has been eligible.
+    pub age: f64,
+}
+
+/// What the factors are measured against.
+#[derive(Debug, Clone)]
+pub(super) struct Factors {
+    weights: Priority,
+    nodes: f64,
+    processors: f64,
+    /// By partition.
+    partitions: HashMap<Arc<str>, f64>,
+    /// By QOS.
+    qos: HashMap<Arc<str>, f64>,
+}
+
+impl Factors {
+    pub fn of(config: &SlurmConfig) -> Self {
+        Factors {
+            weights: config.priority.clone(),
+            nodes: f64::from(config.nodes),
+            processors: f64::from(config.nodes) * config.processors_per_node as f64,
+            partitions: over_the_highest(config.partitions.iter().map(|p| (&*p.name, p.factor))),
+            qos: over_the_highest(config.qos.iter().map(|q| (&*q.name, q.priority))),
+        }
+    }
+
+    /// The priority of a job whose user has this factor of fair share: a whole number, at least 1.
+    pub fn priority(&self, asks: Asks<'_>, fair_share: f64) -> f64 {
+        let weights = &self.weights;
+        let named = |factors: &HashMap<Arc<str>, f64>, name| factors.get(name).copied();
+        let sum = weights.weight_age * (asks.age / weights.max_age).clamp(0.0, 1.0)
+            + weights.weight_fair_share * fair_share
+            + weights.weight_job_size * self.size(asks)
+            + weights.weight_partition
+                * named(&self.partitions, &asks.whose.partition).unwrap_or(0.0)
+            + weights.weight_qos * named(&self.qos, &asks.whose.qos).unwrap_or(0.0)
+            - asks.whose.nice as f64;
+        sum.max(1.0).floor()
+    }
+
+    /// The mean of its parts of all nodes and of all processors.
+    fn size(&self, asks: Asks<'_>) -> f64 {
+        if self.nodes <= 0.0 {
+            return 0.0;
+        }
+        let part = |of: f64| if self.weights.favor_small { 1.0 - of } else { of };
+        let nodes = part(f64::from(asks.nodes) / self.nodes);
+        let processors = asks.whose.processors.filter(|&count| count > 0 && self.processors > 0.0);
+        let size = processors.map_or(nodes, |count| {
+            f64::midpoint(nodes, part(count as f64 / self.processors))
+        });
+        size.clamp(0.0, 1.0)
+    }
+}
+
+fn over_the_highest<'a>(
+    named: impl Iterator<Item = (&'a str, f64)> + Clone,
+) -> HashMap<Arc<str>, f64> {
+    let highest = named.clone().map(|(_, value)| value).fold(0.0, f64::max);
+    let part = |value: f64| if highest > 0.0 { value / highest } else { 0.0 };
+    named.map(|(name, value)| (Arc::from(name), part(value))).collect()
+}

@@ -1,0 +1,221 @@
+"""The configuration of the queue `slurm`, from what Slurm's configuration and accounting print."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from topolane import texts
+from topolane._engine import InputError
+from topolane.slurm import accounting
+from topolane.slurm.accounting_jobs import Jobs, NeverStarted
+
+WEIGHTS = {
+    "weight_age": "PriorityWeightAge",
+    "weight_fair_share": "PriorityWeightFairShare",
+    "weight_job_size": "PriorityWeightJobSize",
+    "weight_partition": "PriorityWeightPartition",
+    "weight_qos": "PriorityWeightQOS",
+}
+TIMES = {
+    "max_age": "PriorityMaxAge",
+    "half_life": "PriorityDecayHalfLife",
+    "period": "PriorityCalcPeriod",
+}
+SCHEDULERS = {
+    "interval": "sched_interval",
+    "submission_delay": "batch_sched_delay",
+    "depth": "default_queue_depth",
+    "backfill_interval": "bf_interval",
+    "backfill_resolution": "bf_resolution",
+    "backfill_depth": "bf_max_job_test",
+    "backfill_depth_user": "bf_max_job_user",
+    "backfill_depth_partition": "bf_max_job_part",
+}
+"""Keys of the file, and the words of SchedulerParameters that set them."""
+QOS_LIMITS = {
+    "jobs": "GrpJobs",
+    "nodes": "GrpTRES",
+    "jobs_per_user": "MaxJobsPU",
+    "nodes_per_user": "MaxTRESPU",
+    "jobs_per_account": "MaxJobsPA",
+    "nodes_per_account": "MaxTRESPA",
+    "nodes_per_job": "MaxTRES",
+}
+ASSOCIATION_LIMITS = {
+    "jobs": "GrpJobs",
+    "nodes": "GrpTRES",
+    "jobs_per_user": "MaxJobs",
+    "nodes_per_job": "MaxTRES",
+}
+"""Keys of the file, and the columns of sacctmgr. Of resources only nodes are read."""
+NOT_MODELLED = ("Licenses", "PreemptType", "PriorityWeightAssoc", "PriorityWeightTRES")
+"""Settings that change decisions and that the queue does not have."""
+
+
+def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) -> dict[str, Any]:
+    """The configuration as JSON has it. there: the files of the import; zero: second 0 of the workload, since 1970."""
+    config: dict[str, Any] = {"epoch": zero}
+    if path := there["config.txt"]:
+        _settings(accounting.config(path), path, config, told)
+    if path := there["partitions.txt"]:
+        _partitions(path, config)
+    if path := there["qos.txt"]:
+        config["qos"] = list(_qos(path))
+    if path := there["assoc.txt"]:
+        config["associations"] = list(_associations(path, jobs.cluster))
+    end = max(run.start + run.run for run in jobs.runs)
+    if path := there["reservations.txt"]:
+        config["reservations"] = list(_withheld(path, ("Name", "NodeName"), jobs.cluster, zero, end))
+    if path := there["events.txt"]:
+        config["out_of_service"] = list(_withheld(path, ("", "NodeName"), jobs.cluster, zero, end))
+    config["never_started"] = [_never_started(job, zero) for job in jobs.never_started if job.until > zero]
+    return config
+
+
+def text_of(config: dict[str, Any]) -> str:
+    """The file: a line for each partition, QOS, association and so on."""
+    lines = []
+    for key, value in config.items():
+        if isinstance(value, list) and value:
+            rows = ",\n".join(f"  {json.dumps(row)}" for row in value)
+            lines.append(f" {json.dumps(key)}: [\n{rows}\n ]")
+        else:
+            lines.append(f" {json.dumps(key)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], told: list[str]) -> None:
+    """Weights, times and the parameters of both schedulers."""
+    priority: dict[str, Any] = {}
+    if settings.get("PriorityType") == "priority/multifactor":
+        for key, name in WEIGHTS.items():
+            priority[key] = _number(settings.get(name, "0"), name, path)
+        for key, name in TIMES.items():
+            if name in settings:
+                priority[key] = _seconds(settings[name], name, path)
+        priority["favor_small"] = settings.get("PriorityFavorSmall", "").lower() in ("yes", "1")
+        config["priority"] = priority
+    words = dict(
+        word.partition("=")[::2] for word in settings.get("SchedulerParameters", "").split(",") if word
+    )
+    schedulers = {
+        key: _number(words[name], name, path) for key, name in SCHEDULERS.items() if words.get(name)
+    }
+    if words.get("bf_window"):
+        schedulers["backfill_window"] = 60 * _number(words["bf_window"], "bf_window", path)
+    config["schedulers"] = schedulers
+    for name in NOT_MODELLED:
+        if settings.get(name, "(null)") not in ("(null)", "0", "", "preempt/none"):
+            told.append(f"{name} is {texts.shown(settings[name])}, which the queue slurm does not know")
+
+
+def _partitions(path: Path, config: dict[str, Any]) -> None:
+    found, nodes, processors = [], 0, 0
+    for number, line in accounting.lines(path):
+        values = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        if "PartitionName" not in values:
+            continue
+        found.append(
+            {
+                "name": values["PartitionName"],
+                "nodes": values.get("Nodes", ""),
+                "tier": _number(values.get("PriorityTier", "1"), "PriorityTier", path, number),
+                "factor": _number(values.get("PriorityJobFactor", "1"), "PriorityJobFactor", path, number),
+            }
+        )
+        total = _number(values.get("TotalNodes", "0"), "TotalNodes", path, number)
+        if total > nodes:
+            nodes = total
+            processors = _number(values.get("TotalCPUs", "0"), "TotalCPUs", path, number)
+    config["processors_per_node"] = round(processors / nodes) if nodes else 0
+    config["partitions"] = [row for row in found if row["nodes"] not in ("", "(null)")]
+
+
+def _limits(row: dict[str, str], columns: dict[str, str], path: Path, number: int) -> dict[str, int]:
+    limits = {}
+    for key, column in columns.items():
+        value = row.get(column, "")
+        if "TRES" in column:
+            value = next((item[5:] for item in value.split(",") if item.startswith("node=")), "")
+        if value:
+            limits[key] = _number(value, column, path, number)
+    return limits
+
+
+def _qos(path: Path) -> Iterable[dict[str, Any]]:
+    for number, row in accounting.table(path, ("Name", "Priority"), None):
+        yield {
+            "name": row["Name"],
+            "priority": _number(row["Priority"] or "0", "Priority", path, number),
+            "usage_factor": float(row.get("UsageFactor") or 1),
+            "limits": _limits(row, QOS_LIMITS, path, number),
+        }
+
+
+def _associations(path: Path, cluster: str | None) -> Iterable[dict[str, Any]]:
+    seen = set()
+    for number, row in accounting.table(path, ("Account", "User", "Share"), cluster):
+        who = (row["Account"], row["User"])
+        if who in seen:
+            continue  # of one partition
+        seen.add(who)
+        shares = row["Share"]
+        yield {
+            "account": row["Account"],
+            "user": row["User"],
+            "parent": "" if row["User"] else row.get("ParentName", row.get("Par Name", "")),
+            "shares": None if shares in ("parent", "") else _number(shares, "Share", path, number),
+            "limits": _limits(row, ASSOCIATION_LIMITS, path, number),
+        }
+
+
+def _withheld(
+    path: Path, columns: tuple[str, str], cluster: str | None, zero: int, last: int
+) -> Iterable[dict[str, Any]]:
+    """Reservations, or times in which nodes were down or drained, between the first job and the last."""
+    name, nodes = columns
+    for number, row in accounting.table(path, (nodes, "TimeStart", "TimeEnd"), cluster):
+        start, end = accounting.times(path, number, row)
+        if not row[nodes] or start is None or start >= last or (end is not None and end <= max(zero, start)):
+            continue
+        yield {
+            "name": row[name] if name else "",
+            "nodes": row[nodes],
+            "from": start - zero,
+            "until": None if end is None else end - zero,
+        }
+
+
+def _never_started(job: NeverStarted, zero: int) -> dict[str, Any]:
+    return {
+        "id": job.job,
+        "submit": job.eligible - zero,
+        "until": job.until - zero,
+        "nodes": job.nodes,
+        "walltime": job.walltime,
+        "partition": job.partition,
+        "user": job.user,
+        "account": job.account,
+        "qos": job.qos,
+        "processors": job.processors,
+    }
+
+
+def _number(text: str, what: str, path: Path, number: int = 0) -> int:
+    if not re.fullmatch(r"\d{1,15}", text, re.ASCII):
+        where = f"{path}:{number}" if number else str(path)
+        raise InputError(f"{where}: {what} {texts.shown(text)} is not a whole number")
+    return int(text)
+
+
+def _seconds(text: str, what: str, path: Path) -> int:
+    """Of `7-00:00:00` or `00:05:00`."""
+    parts = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6}):(\d\d):(\d\d)", text, re.ASCII)
+    if parts is None:
+        raise InputError(f"{path}: {what} {texts.shown(text)} is not a time like 7-00:00:00")
+    days, hours, minutes, seconds = (int(part or 0) for part in parts.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
