@@ -96,6 +96,8 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
             "user": "alice",
             "account": "physics",
             "qos": "normal",
+            "reservation": "",
+            "requested_processors": "2",
             "priority": "1000",
             "reason": "",
         }
@@ -289,9 +291,9 @@ def test_reservations_are_counted(dump):
         reservations=f"Cluster|Name|TimeStart|TimeEnd\nhex|maint|{ZERO}|{ZERO + 60}\nhex|old|{ZERO - 60}|{ZERO - 9}\n",
     )
     imported = accounting_workload.read(directory)
-    assert told(imported, "1 runs were in a reservation, which a replay does not know")
+    assert told(imported, "1 runs were in a reservation, which only the queue slurm knows")
     assert told(
-        imported, "1 reservations kept nodes from other jobs: a replay gives these nodes to every job"
+        imported, "1 reservations kept nodes from other jobs: all queues but slurm give these nodes to every job"
     )
 
 

@@ -90,6 +90,9 @@ def text_of(config: dict[str, Any]) -> str:
 
 def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], told: list[str]) -> None:
     """Weights, times and the parameters of both schedulers."""
+    boot = settings.get("BOOT_TIME", "")
+    if boot.isdecimal() and len(boot) < 12:  # otherwise a time of unknown zone
+        config["begin"] = int(boot) - config["epoch"]
     priority: dict[str, Any] = {}
     if settings.get("PriorityType") == "priority/multifactor":
         for key, name in WEIGHTS.items():
@@ -147,10 +150,10 @@ def _limits(row: dict[str, str], columns: dict[str, str], path: Path, number: in
 
 
 def _qos(path: Path) -> Iterable[dict[str, Any]]:
-    for number, row in accounting.table(path, ("Name", "Priority"), None):
+    for number, row in accounting.table(path, ("Name",), None):
         yield {
             "name": row["Name"],
-            "priority": _number(row["Priority"] or "0", "Priority", path, number),
+            "priority": _number(row.get("Priority") or "0", "Priority", path, number),
             "usage_factor": float(row.get("UsageFactor") or 1),
             "limits": _limits(row, QOS_LIMITS, path, number),
         }
@@ -158,12 +161,12 @@ def _qos(path: Path) -> Iterable[dict[str, Any]]:
 
 def _associations(path: Path, cluster: str | None) -> Iterable[dict[str, Any]]:
     seen = set()
-    for number, row in accounting.table(path, ("Account", "User", "Share"), cluster):
+    for number, row in accounting.table(path, ("Account", "User"), cluster):
         who = (row["Account"], row["User"])
         if who in seen:
             continue  # of one partition
         seen.add(who)
-        shares = row["Share"]
+        shares = row.get("Share", "1")
         yield {
             "account": row["Account"],
             "user": row["User"],
@@ -178,9 +181,9 @@ def _withheld(
 ) -> Iterable[dict[str, Any]]:
     """Reservations, or times in which nodes were down or drained, between the first job and the last."""
     name, nodes = columns
-    for number, row in accounting.table(path, (nodes, "TimeStart", "TimeEnd"), cluster):
+    for number, row in accounting.table(path, ("TimeStart", "TimeEnd"), cluster):
         start, end = accounting.times(path, number, row)
-        if not row[nodes] or start is None or start >= last or (end is not None and end <= max(zero, start)):
+        if not row.get(nodes) or start is None or start >= last or (end is not None and end <= max(zero, start)):
             continue
         yield {
             "name": row[name] if name else "",

@@ -116,7 +116,7 @@ def _kinds(jobs: Jobs) -> list[str]:
         told.append(f"{again:,} runs are further runs of requeued jobs: each is a job")
     reserved = sum(run.reservation != "" for run in jobs.runs)
     if reserved:
-        told.append(f"{reserved:,} runs were in a reservation, which a replay does not know")
+        told.append(f"{reserved:,} runs were in a reservation, which only the queue slurm knows")
     return told
 
 
@@ -215,7 +215,7 @@ def _reservations(path: Path | None, jobs: Jobs, told: list[str]) -> None:
         count += start is not None and start < last and (end is None or end > first)
     if count:
         told.append(
-            f"{count:,} reservations kept nodes from other jobs: a replay gives these nodes to every job"
+            f"{count:,} reservations kept nodes from other jobs: all queues but slurm give these nodes to every job"
         )
 
 

@@ -218,6 +218,8 @@ pub struct NeverStarted {
 pub struct SlurmConfig {
     /// Seconds since 1970 of the workload's second 0: promises are rounded to times of the day.
     pub epoch: f64,
+    /// When the scheduler began, seconds since second 0. What it does from time to time, it does so many times after that.
+    pub begin: f64,
     /// Nodes of the cluster; 0 for those of the machine.
     pub nodes: u32,
     /// Processors of a node.

@@ -40,8 +40,9 @@ struct Kept {
 }
 
 impl Kept {
+    /// Whether they are withheld at any time from `start` on and before `end`, or at `start` if that is no later.
     fn meets(&self, start: f64, end: f64) -> bool {
-        self.from < end && self.until > start
+        (self.from < end || self.from <= start) && self.until > start
     }
 }
 
@@ -265,13 +266,14 @@ impl Slurm {
         let now = view.now;
         if !self.clock.has_begun {
             let period = self.config.priority.period;
+            let last_period = self.last(period, now);
             self.clock = Clock {
                 main: f64::INFINITY,
                 last_main: f64::NEG_INFINITY,
-                last_full: now,
-                last_backfill: now,
-                period: now + period,
-                last_period: now,
+                last_full: self.last(self.config.schedulers.interval, now),
+                last_backfill: self.last(self.config.schedulers.backfill_interval, now),
+                period: last_period + period,
+                last_period,
                 has_begun: true,
             };
         }
@@ -306,6 +308,12 @@ impl Slurm {
                 self.arrive(&never.request, never.submit);
             }
         }
+    }
+
+    /// When something was last due that is due every `seconds`.
+    fn last(&self, seconds: f64, now: f64) -> f64 {
+        let begin = self.config.begin;
+        ((now - begin) / seconds).floor() * seconds + begin
     }
 
     /// The main scheduler runs at `time` at the latest.
@@ -455,21 +463,22 @@ impl Queue for Slurm {
         let (interval, between) = (schedulers.interval, schedulers.backfill_interval);
         let is_full = now >= self.clock.last_full + interval;
         if is_full || now >= self.clock.main {
-            self.clock.main = f64::INFINITY;
+            let cleaned_up = self.completing.iter().map(|(until, _)| *until);
+            self.clock.main = cleaned_up.fold(f64::INFINITY, f64::min);
             self.clock.last_main = now;
             if is_full {
-                self.clock.last_full = now;
+                self.clock.last_full = self.last(interval, now);
             }
             pass.refusal = self.run_main(view, is_full);
         }
+        self.is_changed |= view.running.jobs().len() > before;
         let backfills = self.is_changed && now >= self.clock.last_backfill + between;
         if backfills {
-            self.clock.last_backfill = now;
-            self.is_changed = false;
+            self.clock.last_backfill = self.last(between, now);
+            let before = view.running.jobs().len();
             self.run_backfill(view);
+            self.is_changed = view.running.jobs().len() > before;
         }
-        let has_started = view.running.jobs().len() > before;
-        self.is_changed |= has_started;
         self.waits = view.waiting.len() > view.started.len();
         self.is_stuck = view.running.jobs().is_empty() && backfills && self.clock.main.is_infinite();
         pass

@@ -1,0 +1,244 @@
+//! The queue `slurm`: its two schedulers, their order, and what holds a job back. A machine of 24 nodes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use common::{Job, jobs, machine, no_core_twice, rule};
+use proptest::prelude::*;
+use topolane_placement::{Attributes, Request};
+use topolane_scheduler::Scheduler;
+use topolane_scheduler::queues::Slurm;
+use topolane_scheduler::queues::slurm::SlurmConfig;
+
+fn scheduler(config: &str) -> Scheduler {
+    let config = SlurmConfig::parse(config).unwrap();
+    let queue = Slurm::new(config, &machine()).unwrap();
+    Scheduler::new(machine(), rule("first-fit"), Box::new(queue))
+}
+
+/// A job of a partition, a user and a QOS; runs as long as it asked for.
+fn ask(id: u64, nodes: u32, walltime: f64, (part, user, qos): (&str, &str, &str)) -> Request {
+    let attributes = Attributes {
+        partition: part.into(),
+        user: user.into(),
+        account: "all".into(),
+        qos: qos.into(),
+        ..Attributes::default()
+    };
+    let attributes = Some(Arc::new(attributes));
+    Request { attributes, ..Request::whole_nodes(id, nodes, walltime) }
+}
+
+const NOBODY: (&str, &str, &str) = ("", "", "");
+
+/// Submits jobs at their times and lets time go on up to `until`. Answers when each started.
+fn started(
+    scheduler: &mut Scheduler,
+    jobs: &[(f64, Request)],
+    until: f64,
+) -> BTreeMap<u64, f64> {
+    let mut starts = BTreeMap::new();
+    let mut ends: Vec<(f64, u64)> = Vec::new();
+    let mut timed = None;
+    let mut next = 0;
+    loop {
+        let arrival = jobs.get(next).map(|job| job.0);
+        let end = ends.iter().map(|end| end.0).min_by(f64::total_cmp);
+        let due = [arrival, end, timed].into_iter().flatten().min_by(f64::total_cmp);
+        let Some(now) = due.filter(|&now| now <= until) else { return starts };
+        for (_, id) in ends.iter().filter(|end| end.0 <= now) {
+            scheduler.complete(*id);
+        }
+        ends.retain(|end| end.0 > now);
+        while let Some((_, request)) = jobs.get(next).filter(|job| job.0 <= now) {
+            scheduler.submit(request.clone(), 0.0).unwrap();
+            next += 1;
+        }
+        for start in scheduler.pass(now) {
+            starts.insert(start.request.id, now);
+            ends.push((now + start.request.walltime, start.request.id));
+        }
+        timed = scheduler.next_pass(now);
+        assert!(timed.is_none_or(|time| time > now), "a pass at {now} wants another one then");
+    }
+}
+
+/// The main scheduler runs at a submission, but again for one only 3 s after that, and a second after an end.
+#[test]
+fn the_main_scheduler_runs_after_events() {
+    let jobs = [
+        (0.0, ask(1, 24, 10.0, NOBODY)),
+        (1.0, ask(2, 1, 5.0, NOBODY)),
+        (20.0, ask(3, 1, 5.0, NOBODY)),
+        (21.0, ask(4, 1, 5.0, NOBODY)),
+    ];
+    let starts = started(&mut scheduler("{}"), &jobs, 100.0);
+    assert_eq!(starts, BTreeMap::from([(1, 0.0), (2, 11.0), (3, 20.0), (4, 23.0)]));
+}
+
+/// Jobs of a higher tier go first, then those of higher priority, then those submitted first.
+#[test]
+fn tier_goes_before_priority_and_priority_before_submission() {
+    let config = r#"{"priority": {"weight_qos": 1000},
+        "qos": [{"name": "low"}, {"name": "high", "priority": 5}],
+        "partitions": [{"name": "batch", "tier": 1}, {"name": "debug", "tier": 2}]}"#;
+    let jobs = [
+        (0.0, ask(1, 24, 10.0, ("batch", "u", "low"))),
+        (1.0, ask(2, 24, 10.0, ("batch", "u", "low"))),
+        (2.0, ask(3, 24, 10.0, ("batch", "u", "high"))),
+        (3.0, ask(4, 24, 10.0, ("debug", "u", "low"))),
+        (4.0, ask(5, 24, 10.0, ("batch", "u", "low"))),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 100.0);
+    let mut order: Vec<u64> = starts.keys().copied().collect();
+    order.sort_by(|a, b| starts[a].total_cmp(&starts[b]));
+    assert_eq!(order, [1, 4, 3, 2, 5]);
+}
+
+/// The first job of a partition that cannot start closes it, with all its nodes, to the main scheduler. Jobs of other
+/// partitions still start on nodes that the closed one does not have.
+#[test]
+fn the_first_job_that_cannot_start_closes_its_partition() {
+    let config = r#"{"schedulers": {"backfill_interval": 1000},
+        "partitions": [{"name": "left", "nodes": "n[1-16]"}, {"name": "right", "nodes": "n[9-24]"}]}"#;
+    let jobs = [
+        (0.0, ask(1, 4, 50.0, ("left", "u", ""))),
+        (0.0, ask(2, 16, 50.0, ("left", "u", ""))),
+        (0.0, ask(3, 1, 50.0, ("left", "u", ""))),
+        (0.0, ask(4, 8, 500.0, ("right", "u", ""))),
+        (0.0, ask(5, 1, 50.0, ("right", "u", ""))),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 100.0);
+    assert_eq!(starts[&1], 0.0);
+    assert_eq!(starts[&2], 51.0, "when job 1 has ended and its nodes are cleaned up");
+    assert_eq!(starts[&4], 0.0, "on nodes that partition left does not have");
+    assert!(!starts.contains_key(&3) && !starts.contains_key(&5));
+}
+
+/// A limit of a QOS holds a job, and only this job, until enough of it is left.
+#[test]
+fn a_limit_of_a_qos_holds_a_job() {
+    for limits in [r#""jobs_per_user": 1"#, r#""nodes_per_user": 5"#, r#""nodes": 5"#, r#""jobs": 1"#] {
+        let config = format!(r#"{{"qos": [{{"name": "few", "limits": {{{limits}}}}}]}}"#);
+        let jobs = [
+            (0.0, ask(1, 4, 50.0, ("", "u", "few"))),
+            (0.0, ask(2, 4, 50.0, ("", "u", "few"))),
+            (0.0, ask(3, 4, 50.0, ("", "u", "other"))),
+        ];
+        let starts = started(&mut scheduler(&config), &jobs, 100.0);
+        assert_eq!(starts, BTreeMap::from([(1, 0.0), (2, 51.0), (3, 0.0)]), "{limits}");
+    }
+}
+
+/// Limits of one user do not hold jobs of another; a limit of an account does, for all users in it.
+#[test]
+fn limits_count_those_they_are_for() {
+    let others = [
+        (0.0, ask(1, 4, 50.0, ("", "u", "few"))),
+        (0.0, ask(2, 4, 50.0, ("", "v", "few"))),
+    ];
+    let of_user = r#"{"qos": [{"name": "few", "limits": {"jobs_per_user": 1}}]}"#;
+    assert_eq!(started(&mut scheduler(of_user), &others, 10.0).len(), 2);
+    let of_account =
+        r#"{"associations": [{"account": "all", "shares": 1, "limits": {"nodes": 6}}]}"#;
+    assert_eq!(started(&mut scheduler(of_account), &others, 10.0).len(), 1);
+}
+
+/// Backfill starts a job that ends before the promise of every job ahead of it, and no other.
+#[test]
+fn backfill_delays_no_promise() {
+    let jobs = [
+        (0.0, ask(1, 20, 600.0, NOBODY)),
+        (1.0, ask(2, 24, 600.0, NOBODY)),
+        (2.0, ask(3, 4, 300.0, NOBODY)),
+        (3.0, ask(4, 4, 900.0, NOBODY)),
+    ];
+    let starts = started(&mut scheduler("{}"), &jobs, 3_000.0);
+    assert_eq!(starts[&3], 30.0, "in the first turn of backfill");
+    assert_eq!(starts[&2], 601.0, "a second after the end of job 1");
+    assert!(starts[&4] > 1_200.0, "after job 2, which it would delay");
+}
+
+/// A job that is not in a reservation does not run on its nodes while it holds; one that is runs nowhere else.
+#[test]
+fn a_reservation_keeps_its_nodes() {
+    let config = r#"{"reservations": [{"name": "course", "nodes": "n[1-20]", "from": 100, "until": 200}]}"#;
+    let course = {
+        let request = ask(3, 8, 50.0, NOBODY);
+        let attributes = Attributes { reservation: "course".into(), ..Attributes::default() };
+        Request { attributes: Some(Arc::new(attributes)), ..request }
+    };
+    let jobs = [
+        (0.0, ask(1, 8, 90.0, NOBODY)),
+        (1.0, ask(2, 8, 150.0, NOBODY)),
+        (2.0, course),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 400.0);
+    assert_eq!(starts[&1], 0.0, "it ends before the reservation begins");
+    assert!(starts[&2] >= 200.0, "it would run into the reservation");
+    assert!((100.0..200.0).contains(&starts[&3]));
+}
+
+/// Nodes out of service get no job until they are back.
+#[test]
+fn nodes_out_of_service_get_no_job() {
+    let config = r#"{"out_of_service": [{"nodes": "n[1-4]", "from": 0, "until": 70}]}"#;
+    let jobs = [(0.0, ask(1, 24, 10.0, NOBODY)), (1.0, ask(2, 20, 10.0, NOBODY))];
+    let starts = started(&mut scheduler(config), &jobs, 400.0);
+    assert!(starts[&1] >= 70.0 && starts[&2] < 70.0, "{starts:?}");
+}
+
+/// A job of the records that never started keeps its place in the order, but is never started itself.
+#[test]
+fn a_job_that_never_started_keeps_others_waiting() {
+    let config = r#"{"never_started":
+        [{"id": 9, "submit": 1, "until": 300, "nodes": 24, "walltime": 600}]}"#;
+    let jobs = [(0.0, ask(1, 20, 100.0, NOBODY)), (2.0, ask(2, 4, 400.0, NOBODY))];
+    let starts = started(&mut scheduler(config), &jobs, 900.0);
+    assert!(starts[&2] > 100.0, "before that, it would have delayed job 9: {starts:?}");
+}
+
+/// A wrong configuration is an error that names the line, the key or the value.
+#[test]
+fn a_wrong_configuration_is_an_error() {
+    let error = |text: &str| {
+        let parsed = SlurmConfig::parse(text);
+        parsed.and_then(|config| Slurm::new(config, &machine())).unwrap_err().to_string()
+    };
+    assert!(error("{\n\"colour\": 1}").contains("line 2"), "{}", error("{\n\"colour\": 1}"));
+    assert!(error(r#"{"schedulers": {"interval": 0}}"#).contains("interval 0 is not 1"));
+    assert!(error(r#"{"partitions": [{"name": "p", "nodes": "x1"}]}"#).contains("partition p"));
+    assert!(error(r#"{"qos": [{"name": "a"}, {"name": "a"}]}"#).contains("two QOS"));
+    let orphan = r#"{"associations": [{"account": "a", "user": "u", "shares": 1}]}"#;
+    assert!(error(orphan).contains("no association of account a"));
+}
+
+proptest! {
+    /// Whatever is submitted starts once, on nodes of its own, and the same again in a second run.
+    #[test]
+    fn every_job_starts_and_no_node_is_given_twice(jobs in jobs(30)) {
+        let once = run(&jobs);
+        prop_assert!(once.start.iter().all(Option::is_some));
+        no_core_twice(&jobs, &once);
+        prop_assert_eq!(&once, &run(&jobs));
+    }
+}
+
+fn run(jobs: &[Job]) -> common::Run {
+    let longest: Vec<Job> = jobs.iter().map(|job| Job { run: job.walltime, ..job.clone() }).collect();
+    let requests: Vec<(f64, Request)> = longest
+        .iter()
+        .enumerate()
+        .map(|(id, job)| (job.submit, job.request(id as u64)))
+        .collect();
+    let mut scheduler = scheduler("{}");
+    let starts = started(&mut scheduler, &requests, 1e6);
+    common::Run {
+        start: (0..jobs.len()).map(|id| starts.get(&(id as u64)).copied()).collect(),
+        nodes: vec![Vec::new(); jobs.len()],
+        reservations: Vec::new(),
+    }
+}
