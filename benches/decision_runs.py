@@ -19,7 +19,7 @@ from topolane import Machine, Shape, Workload, _engine, sources
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-QUEUES = ("fcfs", "easy", "conservative")
+QUEUES = ("fcfs", "easy", "conservative", "slurm")
 MACHINES = {"small": "fat-tree(radix=8)", "theta": "fat-tree(radix=28, pods=23)"}
 """Names for those that have a long one."""
 UNEVEN = """
@@ -86,11 +86,11 @@ SOURCES = {
     "kth": Source("KTH-SP2-1996.swf.gz", "small"),
     "theta": Source("theta-2023.swf.gz", "theta"),
 }
-Limits = tuple[int | None, int | None, int | None]
+Limits = tuple[int | None, ...]
 """Of jobs under each of the queues, in their order; None where there is no run."""
 QUICK: list[tuple[str, str, Limits]] = [
     *itertools.product(["cab-aug-small", "cab-sep-small", "cab-nov-small"], ["none"], [(300, 300, 100)]),
-    ("exp-16-small", "none", (150, 150, 60)),
+    ("exp-16-small", "none", (150, 150, 60, 60)),
     ("exp-16-small", "congestion", (None, 150, 60)),
     ("exp-4-uneven", "none", (None, 200, None)),
     ("exp-4-shared", "none", (None, 200, 60)),

@@ -126,6 +126,15 @@ def test_a_replay_of_recorded_starts_meets_every_target() -> None:
     assert [row.verdict for row in judged] == ["met"] * 4
 
 
+def test_the_queue_slurm_is_closer_to_a_real_slurm_than_easy() -> None:
+    """With the configuration that the import finds, waits come in the order of the records, and their mean is not far off."""
+    rows, _ = twin.compared(RECORDS.with_name("records-of-a-twin-45-minutes"), ["easy", "slurm"])
+    found = {(row.figure, row.what): row.median for row in rows}
+    rank = {queue: found[f"--queue {queue}", "rank correlation of waits"] for queue in ("easy", "slurm")}
+    assert rank["slurm"] > 0.78 > rank["easy"]
+    assert found["--queue slurm", "mean wait is off by"] < 30 < found["--queue easy", "mean wait is off by"]
+
+
 def test_the_records_are_of_the_plan() -> None:
     """What was submitted is what sacct has: users, QOS, partitions, nodes and time limits."""
     plan = json.loads((RECORDS / "plan.json").read_text())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 import string
 
@@ -293,7 +294,8 @@ def test_reservations_are_counted(dump):
     imported = accounting_workload.read(directory)
     assert told(imported, "1 runs were in a reservation, which only the queue slurm knows")
     assert told(
-        imported, "1 reservations kept nodes from other jobs: all queues but slurm give these nodes to every job"
+        imported,
+        "1 reservations kept nodes from other jobs: all queues but slurm give these nodes to every job",
     )
 
 
@@ -313,6 +315,52 @@ def test_anonymous_users_and_accounts_are_numbers(dump, tmp_path, topolane):
     for name in ("alice", "bob", "physics", "chem", "4711"):
         assert name not in text
         assert name not in printed
+
+
+def test_the_configuration_of_the_queue_slurm_is_written(dump, tmp_path, topolane):
+    """Weights, parameters, partitions, QOS, shares, reservations, nodes out of service and jobs that never started."""
+    dump(
+        table(
+            {"ReqTRES": "cpu=3,node=2"}, at(5, JobIDRaw=11, Start="Unknown", End=ZERO + 50, State="CANCELLED")
+        ),
+        config="SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityWeightAge = 7\n"
+        "PriorityMaxAge = 1-00:00:10\nSchedulerParameters = bf_interval=20,bf_window=10\nLicenses = x:1\n"
+        f"BOOT_TIME = {ZERO - 9}\n",
+        partitions="PartitionName=batch Nodes=n[1-4] PriorityTier=3 PriorityJobFactor=2 TotalNodes=4 TotalCPUs=8\n",
+        qos="Name|Priority|GrpTRES|MaxJobsPU\nnormal|5|cpu=9,node=2|3\n",
+        assoc="Cluster|Account|User|Share|MaxJobs\nhex|root||1|\nhex|physics||8|\nhex|physics|alice|parent|4\n",
+        reservations=f"Cluster|Name|TimeStart|TimeEnd|NodeName\nhex|r|{ZERO + 1}|{ZERO + 2}|n1\n",
+        events=f"Cluster|NodeName|TimeStart|TimeEnd|State\nhex|n2|{ZERO + 1}|Unknown|DRAIN\n",
+    )
+    printed = topolane("workload", "import", tmp_path, "--out", "log.csv")
+    assert "Licenses is 'x:1', which the queue slurm does not know" in printed
+    config = json.loads((tmp_path / "log-slurm.json").read_text())
+    assert (config["epoch"], config["begin"], config["processors_per_node"]) == (ZERO, -9, 2)
+    assert (config["priority"]["weight_age"], config["priority"]["max_age"]) == (7, 86_410)
+    assert config["schedulers"] == {"backfill_interval": 20, "backfill_window": 600}
+    assert config["partitions"] == [{"name": "batch", "nodes": "n[1-4]", "tier": 3, "factor": 2}]
+    assert config["qos"] == [
+        {"name": "normal", "priority": 5, "usage_factor": 1.0, "limits": {"nodes": 2, "jobs_per_user": 3}}
+    ]
+    assert [row["shares"] for row in config["associations"]] == [1, 8, None]
+    assert config["reservations"] == [{"name": "r", "nodes": "n1", "from": 1, "until": 2}]
+    assert config["out_of_service"] == [{"name": "", "nodes": "n2", "from": 1, "until": None}]
+    assert [(job["id"], job["submit"], job["until"]) for job in config["never_started"]] == [(11, 5, 50)]
+    run = (
+        "simulate",
+        "--machine",
+        "fat-tree(radix=4)",
+        "--trace",
+        "log.csv",
+        "--no-report",
+        "--queue",
+        "slurm",
+    )
+    topolane.refused(
+        *run, says="log-slurm.json: partition batch: machine fat-tree(radix=4, pods=4) has none of its nodes"
+    )
+    (tmp_path / "other.json").write_text("{\n")
+    topolane.refused(*run, "--queue-config", "other.json", says="other.json:2: EOF while parsing an object")
 
 
 def test_one_cluster_and_one_partition_are_chosen(dump, tmp_path, topolane):
@@ -440,7 +488,8 @@ def runs(draw):
                     draw(words),
                     str(draw(some.integers(0, 10**6))),
                     draw(words),
-                    False,
+                    draw(words),
+                    draw(some.none() | some.integers(1, 10**6)),
                 ),
             )
         )
@@ -470,6 +519,8 @@ def as_row(run):
         "User": run.user,
         "Priority": run.priority,
         "Reason": run.reason,
+        "Reservation": run.reservation,
+        "ReqTRES": "" if run.processors is None else f"billing=7,cpu={run.processors},node=1",
     }
 
 

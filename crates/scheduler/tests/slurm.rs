@@ -35,11 +35,7 @@ fn ask(id: u64, nodes: u32, walltime: f64, (part, user, qos): (&str, &str, &str)
 const NOBODY: (&str, &str, &str) = ("", "", "");
 
 /// Submits jobs at their times and lets time go on up to `until`. Answers when each started.
-fn started(
-    scheduler: &mut Scheduler,
-    jobs: &[(f64, Request)],
-    until: f64,
-) -> BTreeMap<u64, f64> {
+fn started(scheduler: &mut Scheduler, jobs: &[(f64, Request)], until: f64) -> BTreeMap<u64, f64> {
     let mut starts = BTreeMap::new();
     let mut ends: Vec<(f64, u64)> = Vec::new();
     let mut timed = None;
@@ -66,7 +62,7 @@ fn started(
     }
 }
 
-/// The main scheduler runs at a submission, but again for one only 3 s after that, and a second after an end.
+/// The main scheduler runs at a submission, but again for one only 3 s after that, and two seconds after an end.
 #[test]
 fn the_main_scheduler_runs_after_events() {
     let jobs = [
@@ -76,7 +72,7 @@ fn the_main_scheduler_runs_after_events() {
         (21.0, ask(4, 1, 5.0, NOBODY)),
     ];
     let starts = started(&mut scheduler("{}"), &jobs, 100.0);
-    assert_eq!(starts, BTreeMap::from([(1, 0.0), (2, 11.0), (3, 20.0), (4, 23.0)]));
+    assert_eq!(starts, BTreeMap::from([(1, 0.0), (2, 12.0), (3, 20.0), (4, 23.0)]));
 }
 
 /// Jobs of a higher tier go first, then those of higher priority, then those submitted first.
@@ -113,7 +109,7 @@ fn the_first_job_that_cannot_start_closes_its_partition() {
     ];
     let starts = started(&mut scheduler(config), &jobs, 100.0);
     assert_eq!(starts[&1], 0.0);
-    assert_eq!(starts[&2], 51.0, "when job 1 has ended and its nodes are cleaned up");
+    assert_eq!(starts[&2], 52.0, "when job 1 has ended and its nodes are cleaned up");
     assert_eq!(starts[&4], 0.0, "on nodes that partition left does not have");
     assert!(!starts.contains_key(&3) && !starts.contains_key(&5));
 }
@@ -121,7 +117,9 @@ fn the_first_job_that_cannot_start_closes_its_partition() {
 /// A limit of a QOS holds a job, and only this job, until enough of it is left.
 #[test]
 fn a_limit_of_a_qos_holds_a_job() {
-    for limits in [r#""jobs_per_user": 1"#, r#""nodes_per_user": 5"#, r#""nodes": 5"#, r#""jobs": 1"#] {
+    for limits in
+        [r#""jobs_per_user": 1"#, r#""nodes_per_user": 5"#, r#""nodes": 5"#, r#""jobs": 1"#]
+    {
         let config = format!(r#"{{"qos": [{{"name": "few", "limits": {{{limits}}}}}]}}"#);
         let jobs = [
             (0.0, ask(1, 4, 50.0, ("", "u", "few"))),
@@ -129,17 +127,15 @@ fn a_limit_of_a_qos_holds_a_job() {
             (0.0, ask(3, 4, 50.0, ("", "u", "other"))),
         ];
         let starts = started(&mut scheduler(&config), &jobs, 100.0);
-        assert_eq!(starts, BTreeMap::from([(1, 0.0), (2, 51.0), (3, 0.0)]), "{limits}");
+        assert_eq!(starts, BTreeMap::from([(1, 0.0), (2, 52.0), (3, 0.0)]), "{limits}");
     }
 }
 
 /// Limits of one user do not hold jobs of another; a limit of an account does, for all users in it.
 #[test]
 fn limits_count_those_they_are_for() {
-    let others = [
-        (0.0, ask(1, 4, 50.0, ("", "u", "few"))),
-        (0.0, ask(2, 4, 50.0, ("", "v", "few"))),
-    ];
+    let others =
+        [(0.0, ask(1, 4, 50.0, ("", "u", "few"))), (0.0, ask(2, 4, 50.0, ("", "v", "few")))];
     let of_user = r#"{"qos": [{"name": "few", "limits": {"jobs_per_user": 1}}]}"#;
     assert_eq!(started(&mut scheduler(of_user), &others, 10.0).len(), 2);
     let of_account =
@@ -158,24 +154,21 @@ fn backfill_delays_no_promise() {
     ];
     let starts = started(&mut scheduler("{}"), &jobs, 3_000.0);
     assert_eq!(starts[&3], 30.0, "in the first turn of backfill");
-    assert_eq!(starts[&2], 601.0, "a second after the end of job 1");
+    assert_eq!(starts[&2], 602.0, "two seconds after the end of job 1");
     assert!(starts[&4] > 1_200.0, "after job 2, which it would delay");
 }
 
 /// A job that is not in a reservation does not run on its nodes while it holds; one that is runs nowhere else.
 #[test]
 fn a_reservation_keeps_its_nodes() {
-    let config = r#"{"reservations": [{"name": "course", "nodes": "n[1-20]", "from": 100, "until": 200}]}"#;
+    let config =
+        r#"{"reservations": [{"name": "course", "nodes": "n[1-20]", "from": 100, "until": 200}]}"#;
     let course = {
         let request = ask(3, 8, 50.0, NOBODY);
         let attributes = Attributes { reservation: "course".into(), ..Attributes::default() };
         Request { attributes: Some(Arc::new(attributes)), ..request }
     };
-    let jobs = [
-        (0.0, ask(1, 8, 90.0, NOBODY)),
-        (1.0, ask(2, 8, 150.0, NOBODY)),
-        (2.0, course),
-    ];
+    let jobs = [(0.0, ask(1, 8, 90.0, NOBODY)), (1.0, ask(2, 8, 150.0, NOBODY)), (2.0, course)];
     let starts = started(&mut scheduler(config), &jobs, 400.0);
     assert_eq!(starts[&1], 0.0, "it ends before the reservation begins");
     assert!(starts[&2] >= 200.0, "it would run into the reservation");
@@ -228,12 +221,10 @@ proptest! {
 }
 
 fn run(jobs: &[Job]) -> common::Run {
-    let longest: Vec<Job> = jobs.iter().map(|job| Job { run: job.walltime, ..job.clone() }).collect();
-    let requests: Vec<(f64, Request)> = longest
-        .iter()
-        .enumerate()
-        .map(|(id, job)| (job.submit, job.request(id as u64)))
-        .collect();
+    let longest: Vec<Job> =
+        jobs.iter().map(|job| Job { run: job.walltime, ..job.clone() }).collect();
+    let requests: Vec<(f64, Request)> =
+        longest.iter().enumerate().map(|(id, job)| (job.submit, job.request(id as u64))).collect();
     let mut scheduler = scheduler("{}");
     let starts = started(&mut scheduler, &requests, 1e6);
     common::Run {

@@ -183,7 +183,12 @@ def _withheld(
     name, nodes = columns
     for number, row in accounting.table(path, ("TimeStart", "TimeEnd"), cluster):
         start, end = accounting.times(path, number, row)
-        if not row.get(nodes) or start is None or start >= last or (end is not None and end <= max(zero, start)):
+        if (
+            not row.get(nodes)
+            or start is None
+            or start >= last
+            or (end is not None and end <= max(zero, start))
+        ):
             continue
         yield {
             "name": row[name] if name else "",

@@ -308,7 +308,9 @@ def _csv(runs: list[Run], zero: int, whole: set[str] | bool, names: _Numbers | N
                 *(run.shown, run.submit - zero, run.state, run.priority, run.reason),
             )
         )
-    return _table(("id", "submit", "run", "walltime", "nodes", *part, "start", "hosts", *OWNERS, *BESIDE), rows)
+    return _table(
+        ("id", "submit", "run", "walltime", "nodes", *part, "start", "hosts", *OWNERS, *BESIDE), rows
+    )
 
 
 def _table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:

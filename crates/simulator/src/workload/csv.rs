@@ -238,8 +238,7 @@ impl Owners {
         let [partition, user, account, qos, reservation] =
             columns.map(|column| self.named(given(column).unwrap_or_default()));
         let nice = nice.unwrap_or(0);
-        let found =
-            Attributes { partition, user, account, qos, reservation, nice, processors };
+        let found = Attributes { partition, user, account, qos, reservation, nice, processors };
         Ok((found != Attributes::default()).then(|| Arc::new(found)))
     }
 

@@ -86,7 +86,8 @@ impl Slurm {
             if is_reduced {
                 let ends = self.reservations.iter().map(|kept| kept.until);
                 let end = ends.filter(|&end| end > from).min_by(f64::total_cmp);
-                later = [later, end.map(|end| end + 1.0)].into_iter().flatten().min_by(f64::total_cmp);
+                later =
+                    [later, end.map(|end| end + 1.0)].into_iter().flatten().min_by(f64::total_cmp);
             }
             let found = self.will_run(view, &turn.request, &nodes, (from, later));
             let Some((start, placement)) = found else {
@@ -143,9 +144,7 @@ impl Slurm {
         let end_of = |job: &RunningJob| {
             if job.expected_end <= view.now { overdue } else { job.expected_end }
         };
-        let holds_some = |job: &&RunningJob| {
-            job.placement.held().any(|node| nodes.contains(node))
-        };
+        let holds_some = |job: &&RunningJob| job.placement.held().any(|node| nodes.contains(node));
         let ends = |job: &&RunningJob| job.expected_end.is_finite();
         let jobs = view.running.jobs().iter();
         let running: Vec<&RunningJob> = jobs.filter(ends).filter(holds_some).collect();

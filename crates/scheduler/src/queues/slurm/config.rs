@@ -76,7 +76,7 @@ impl Default for Schedulers {
         Schedulers {
             interval: 60.0,
             submission_delay: 3.0,
-            epilog: 1.0,
+            epilog: 2.0,
             depth: 100,
             backfill_interval: 30.0,
             backfill_resolution: 60.0,

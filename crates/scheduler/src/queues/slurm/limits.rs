@@ -22,11 +22,16 @@ type Counts = (u64, u64);
 /// The most of each; `None` for no limit.
 type Most = (Option<u64>, Option<u64>);
 
+/// An account and a user; no user for the account itself.
+type Owner = (Arc<str>, Arc<str>);
+/// Its limits, and the account above it.
+type OfOwner = (Limits, Arc<str>);
+
 /// The limits, and what counts towards them now.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Held {
     qos: HashMap<Arc<str>, Limits>,
-    associations: HashMap<(Arc<str>, Arc<str>), (Limits, Arc<str>)>,
+    associations: HashMap<Owner, OfOwner>,
     counts: HashMap<Together, Counts>,
 }
 

@@ -181,8 +181,10 @@ impl Slurm {
             };
             withheld.iter().map(kept).collect()
         };
-        let config =
-            SlurmConfig { nodes: if config.nodes > 0 { config.nodes } else { fabric.nodes() }, ..config };
+        let config = SlurmConfig {
+            nodes: if config.nodes > 0 { config.nodes } else { fabric.nodes() },
+            ..config
+        };
         Ok(Slurm {
             parts,
             part_of: by_name("partitions", names.into_iter())?,
@@ -480,7 +482,8 @@ impl Queue for Slurm {
             self.is_changed = view.running.jobs().len() > before;
         }
         self.waits = view.waiting.len() > view.started.len();
-        self.is_stuck = view.running.jobs().is_empty() && backfills && self.clock.main.is_infinite();
+        self.is_stuck =
+            view.running.jobs().is_empty() && backfills && self.clock.main.is_infinite();
         pass
     }
 

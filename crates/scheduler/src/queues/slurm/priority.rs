@@ -217,9 +217,8 @@ impl Factors {
         let part = |of: f64| if self.weights.favor_small { 1.0 - of } else { of };
         let nodes = part(f64::from(asks.nodes) / self.nodes);
         let processors = asks.whose.processors.filter(|&count| count > 0 && self.processors > 0.0);
-        let size = processors.map_or(nodes, |count| {
-            f64::midpoint(nodes, part(count as f64 / self.processors))
-        });
+        let size = processors
+            .map_or(nodes, |count| f64::midpoint(nodes, part(count as f64 / self.processors)));
         size.clamp(0.0, 1.0)
     }
 }
@@ -230,4 +229,133 @@ fn over_the_highest<'a>(
     let highest = named.clone().map(|(_, value)| value).fold(0.0, f64::max);
     let part = |value: f64| if highest > 0.0 { value / highest } else { 0.0 };
     named.map(|(name, value)| (Arc::from(name), part(value))).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::float_cmp)]
+mod tests {
+    use std::collections::HashMap;
+    use std::io::Read;
+    use std::path::Path;
+
+    use flate2::read::GzDecoder;
+
+    use super::*;
+
+    const BEGIN: f64 = 1_795_737_005.0;
+    const CONFIG: &str = r#"{"nodes": 72, "processors_per_node": 16,
+        "priority": {"weight_age": 2000, "weight_fair_share": 10000, "weight_job_size": 1000, "weight_partition": 1000,
+            "weight_qos": 4000, "max_age": 900, "half_life": 1200, "period": 60},
+        "partitions": [{"name": "pbatch", "factor": 1}, {"name": "pdebug", "factor": 10}],
+        "qos": [{"name": "normal"}, {"name": "short", "priority": 100}, {"name": "large", "priority": 40}],
+        "associations": [{"account": "root", "user": "root", "shares": 1},
+            {"account": "biology", "shares": 30}, {"account": "biology", "user": "mail", "shares": 10},
+            {"account": "biology", "user": "news", "shares": 10}, {"account": "biology", "user": "uucp", "shares": 10},
+            {"account": "physics", "shares": 50}, {"account": "physics", "user": "games", "shares": 10},
+            {"account": "physics", "user": "lp", "shares": 10}, {"account": "physics", "user": "man", "shares": 10},
+            {"account": "teaching", "shares": 20}, {"account": "teaching", "user": "backup", "shares": 10},
+            {"account": "teaching", "user": "proxy", "shares": 10}]}"#;
+
+    fn recorded(file: &str) -> String {
+        let records = "../../tests/slurm/records-of-a-twin-45-minutes";
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(records).join(file);
+        let mut text = String::new();
+        let zipped = std::fs::File::open(path).unwrap();
+        GzDecoder::new(zipped).read_to_string(&mut text).unwrap();
+        text
+    }
+
+    fn whose(account: &str, user: &str) -> Attributes {
+        Attributes { account: account.into(), user: user.into(), ..Attributes::default() }
+    }
+
+    /// Start, end, processors and owner of every run of the records.
+    fn runs() -> Vec<(f64, f64, f64, Attributes)> {
+        let text = recorded("jobs.txt.gz");
+        let rows = text.lines().skip(1).map(|line| line.split(';').collect::<Vec<_>>());
+        rows.filter_map(|row| {
+            let (start, end) = (row[5].parse().ok()?, row[6].parse().ok()?);
+            let nodes: f64 = row[11].parse().ok()?;
+            Some((start, end, 16.0 * nodes, whose(row[17], row[18])))
+        })
+        .collect()
+    }
+
+    /// Usage of the recorded runs, computed each minute, gives the fair share and the size that sprio printed for every job
+    /// that waited.
+    #[test]
+    fn fair_share_and_size_are_what_sprio_printed() {
+        let config = SlurmConfig::parse(CONFIG).unwrap();
+        let mut tree = FairTree::of(&config.associations, 1200.0).unwrap();
+        let factors = Factors::of(&config);
+        let runs = runs();
+        let nodes: HashMap<String, u32> = recorded("jobs.txt.gz")
+            .lines()
+            .skip(1)
+            .map(|line| line.split(';').collect::<Vec<_>>())
+            .map(|row| (row[0].to_owned(), row[11].parse().unwrap()))
+            .collect();
+        let mut last = BEGIN;
+        let mut seen = 0;
+        let mut sampled = 0.0;
+        for line in recorded("sprio.txt.gz").lines() {
+            if let Some(time) = line.strip_prefix("# ") {
+                sampled = time.parse::<f64>().unwrap();
+                while last + 60.0 <= sampled {
+                    let next = last + 60.0;
+                    let used = |until: f64, start: f64| until - start.max(last);
+                    for (start, end, processors, owner) in &runs {
+                        if *end > last && *end <= next {
+                            tree.charge(owner, *processors, used(*end, *start));
+                        }
+                    }
+                    tree.decay(60.0);
+                    for (start, end, processors, owner) in &runs {
+                        if *start < next && *end > next {
+                            tree.charge(owner, *processors, used(next, *start));
+                        }
+                    }
+                    tree.rank();
+                    last = next;
+                }
+                continue;
+            }
+            let cells: Vec<&str> = line.split_whitespace().collect();
+            let Some(&asked) = nodes.get(cells[0]) else { continue };
+            let printed: f64 = cells[8].parse().unwrap();
+            let factor = 10_000.0 * tree.factor(&whose(cells[3], cells[2]));
+            assert!((factor - printed).abs() <= 1.0, "{sampled}: {line}: {factor}");
+            // Slurm counts the processors asked for, and all of the nodes once backfill has looked at the job.
+            let printed: f64 = cells[9].parse().unwrap();
+            let sizes = [1, 16].map(|each| {
+                let processors = Some(u64::from(asked) * each);
+                let owner = Attributes { processors, ..Attributes::default() };
+                1_000.0 * factors.size(Asks { nodes: asked, whose: &owner, age: 0.0 })
+            });
+            assert!(sizes.iter().any(|size| (size - printed).abs() <= 1.0), "{line}: {sizes:?}");
+            seen += 1;
+        }
+        assert!(seen > 4_000, "{seen} samples");
+    }
+
+    /// The parts are added and cut off, as in the first lines that sprio printed.
+    #[test]
+    fn the_parts_of_a_priority_are_added() {
+        let factors = Factors::of(&SlurmConfig::parse(CONFIG).unwrap());
+        let priority = |nodes: u32, age, (partition, qos): (&str, &str), nice, fair_share| {
+            let whose = Attributes {
+                partition: partition.into(),
+                qos: qos.into(),
+                nice,
+                processors: Some(nodes.into()),
+                ..Attributes::default()
+            };
+            factors.priority(Asks { nodes, whose: &whose, age }, fair_share)
+        };
+        assert_eq!(priority(1, 0.0, ("pbatch", "normal"), 0, 1.0), 10_107.0);
+        assert_eq!(priority(16, 0.0, ("pbatch", "large"), 0, 1.0), 11_818.0);
+        assert_eq!(priority(1, 0.0, ("pdebug", "normal"), 0, 3.0 / 9.0), 4_340.0);
+        assert_eq!(priority(1, 450.0, ("pbatch", "short"), 1000, 0.0), 4_107.0);
+        assert_eq!(priority(1, 0.0, ("", ""), 5000, 0.0), 1.0, "at least 1");
+    }
 }
