@@ -38,6 +38,8 @@ def asked(job: Job) -> dict[str, Any]:
     facts = dataclasses.asdict(job)
     for fact in ("id", "number", "record", "array", "submit", "start", "expected_start"):
         facts.pop(fact)
+    end = facts.pop("latest_end")
+    facts["lasts_at_most"] = None if end is None else round(end - job.start)
     return facts | {"begin": job.begin > job.submit + 3600, "priority": job.priority > 0}
 
 
