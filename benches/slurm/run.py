@@ -18,12 +18,13 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "slurm")]
 
 import block
 import cab
+import room
 import scale
 import slurm_sites
 import soak
 from topolane import InputError
 
-BENCHES = {"block": block, "scale": scale, "soak": soak, "cab": cab}
+BENCHES = {"block": block, "scale": scale, "soak": soak, "cab": cab, "room": room}
 
 
 def main(words: list[str]) -> int:
