@@ -135,11 +135,6 @@ def workload(source: Source, limit: int, seed: int, logs: Path) -> Workload:
     return rewritten(jobs, source, seed) if source.rewritten else jobs
 
 
-def given(value: object) -> object:
-    """The value of a column, empty where the job has none."""
-    return "" if isinstance(value, float) and math.isnan(value) else value
-
-
 def rewritten(jobs: Workload, source: Source, seed: int) -> Workload:
     """The jobs with more columns, by way of a CSV file."""
     fabric, own = machine(source.machine), jobs.columns()
@@ -154,8 +149,7 @@ def rewritten(jobs: Workload, source: Source, seed: int) -> Workload:
     else:
         columns["cores"] = [1 + 7 * job % 16 for job in columns["id"]]
         columns["memory"] = [5 * job % 8 << 30 for job in columns["id"]]
-    # The engine gives NaN for what a job does not have.
-    columns = {key: [given(value) for value in values] for key, values in columns.items()}
+    columns["walltime"] = ["" if math.isnan(time) else time for time in columns["walltime"]]
     with tempfile.NamedTemporaryFile("w", suffix=".csv", newline="") as file:
         table = csv.writer(file)
         table.writerow(columns)
