@@ -218,6 +218,7 @@ def test_a_real_run_in_json(one_small_load, capsys):
     assert [row["rule"] for row in found["rows"]] == [rule.label for rule in jigsaw.RULES]
     rows = {row["rule"]: row for row in found["rows"]}
     assert rows["first-fit"]["ratios"]["makespan"] == [1.0, 1.0, 1.0]
+    assert rows["first-fit"]["mean_wait"] > 0.0, "in seconds"
     assert rows["isolated"]["ratios"]["utilization_while_waiting"][0] < 1.0
     assert all(
         row["mean_bandwidth_share"] == 1.0 for label, row in rows.items() if label not in (HALF, HALF_MOVES)

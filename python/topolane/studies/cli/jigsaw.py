@@ -108,7 +108,7 @@ COUPLED = ("mean_wait", "makespan")
 
 
 def rows_of(results: Results, load: Load) -> list[dict[str, object]]:
-    """A load under every rule. Ratios are mean, low and high, None where nothing was run. The break-even is None where it is beyond the search or
+    """A load under every rule. Waits are in seconds. Ratios are mean, low and high, None where nothing was run. The break-even is None where it is beyond the search or
     was not sought."""
     from topolane.studies.jigsaw import interval, mean_of
 
@@ -121,6 +121,8 @@ def rows_of(results: Results, load: Load) -> list[dict[str, object]]:
                 "load": load.name,
                 "rule": rule.label,
                 "utilization_while_waiting": mean_of(own, "utilization_while_waiting"),
+                "mean_wait": mean_of(own, "mean_wait"),
+                "mean_wait_by_work": mean_of(own, "mean_wait_by_work"),
                 "ratios": {key: interval(results.ratios(load.name, rule.label, key)) for key in RATIOS},
                 "mean_bandwidth_share": mean_of(own, "mean_bandwidth_share"),
                 "moves_per_job": mean_of(own, "moves_per_job"),
