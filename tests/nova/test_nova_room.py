@@ -113,6 +113,30 @@ def test_what_there_is_room_for_needs_no_move(
     running.boot(4, running.group("new"), hints=ISOLATED)
 
 
+def test_the_plan_that_gains_most_per_migration_lets_a_larger_group_start(
+    running: CloudProcess, file: Path, nova: Any, tmp_path: Path
+) -> None:
+    """Three servers cross both leaves of a pod and the other pod is full, so an isolated group has at most the three free hosts of one
+    leaf. One migration brings the servers onto a leaf, and all five free hosts of the pod may be one group. Then nothing is left to gain,
+    and nothing is written."""
+    running.boot(1, host=HOSTS[8])
+    boot(running, "full", HOSTS[9:12], ISOLATED)
+    boot(running, "scattered", [HOSTS[0], HOSTS[1], HOSTS[4]], ISOLATED)
+    words = ("plan", "--defragment", "--flavor", "whole", "--out", "plan.json")
+    made = json.loads(nova(*words, "--json"))
+    assert (made["largest_now"], made["gains"]) == (
+        3,
+        [{"servers": 5, "migrations": 1, "per_migration": 2.0}],
+    )
+    said = nova(*words)
+    assert "group of 3 servers finds room" in said and "servers gained per migration" in said
+    nova("apply", "plan.json")
+    (tmp_path / "plan.json").unlink()
+    assert "No plan was found" in nova(*words, code=1) and not (tmp_path / "plan.json").exists()
+    running.schedule_by(ours(machine_file=str(file)))
+    assert len(running.boot(5, running.group("admitted"), hints=ISOLATED)) == 5
+
+
 def test_what_no_move_helps_is_said_and_nothing_is_written(
     running: CloudProcess, nova: Any, tmp_path: Path
 ) -> None:
@@ -166,6 +190,12 @@ def test_a_plan_that_has_changed_under_way_ends(running: CloudProcess, nova: Any
             ("--room-for", "4", "--flavor", "whole", "--least-gain", "3"),
             "--least-gain cannot be combined with --room-for",
         ),
+        (
+            ("--room-for", "4", "--defragment", "--flavor", "whole"),
+            "--room-for cannot be combined with --defragment",
+        ),
+        (("--defragment",), "--defragment needs the flavor of the servers: give --flavor"),
+        (("--zone", "nova"), "--zone needs --room-for or --defragment"),
         (("--room-for", "4", "--flavor", "whole", "nobody"), "there are 0 server groups 'nobody'"),
         (("--room-for", "0", "--flavor", "whole"), "0 is not in the range"),
     ],

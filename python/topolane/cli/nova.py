@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import signal
 import threading
 from collections.abc import Iterator
@@ -11,11 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from topolane._engine import InputError
 from topolane.cli.common import json_option, options, print_json, print_table, progress_bar, write_text
-from topolane.cli.nova_room import print_migrations, print_room, room_found, room_options
+from topolane.cli.nova_room import (
+    asked,
+    check_room_options,
+    defragmented,
+    print_defragmented,
+    print_migrations,
+    print_room,
+    room_options,
+)
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
@@ -132,6 +140,7 @@ def plan(
     nova_conf: str | None,
     out: str | None,
     room_for: int | None,
+    defragment: bool,
     flavor: str | None,
     zone: str | None,
     most_groups: int,
@@ -146,32 +155,30 @@ def plan(
     With --room-for: propose migrations that make room for an isolated group of N servers, one on each host, which
     Nova refuses now. Only whole groups with the placement compact or isolated are moved, and only if their servers
     have a similar flavor; if groups are named, only these. The exit code is 1 if no migrations make room.
+
+    With --defragment: the same for every size of group that is refused now. The plans are compared by how many servers larger a group may
+    be, for each migration, and the best is proposed.
     """
-    if room_for is None:
-        for name in ("flavor", "zone", "most_groups", "share_on_the_way"):
-            if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-                raise InputError(f"--{name.replace('_', '-')} needs --room-for")
-    elif flavor is None:
-        raise InputError("--room-for needs the flavor of the servers: give --flavor")
-    elif context.get_parameter_source("least_gain") is not ParameterSource.DEFAULT:
-        raise InputError(
-            "--least-gain cannot be combined with --room-for, whose migrations need not save hops"
-        )
+    check_room_options(context)
     from topolane.nova import plan_rules
 
     options = plan_rules.read_options(nova_conf) if nova_conf is not None else None
     known = options if options is not None else plan_rules.WITHOUT_FILE
     connection, cloud = _cloud(os_cloud, machine or known.machine_file, known.default_placement)
     rules = plan_rules.Rules(connection, cloud, options)
-    if room_for is not None and flavor is not None:
+    if flavor is not None:
         with _service_errors():
-            found = room_found(
-                connection, cloud, groups, room_for, flavor, zone, most_groups, most, share_on_the_way, rules
-            )
-        if out is not None and found.plan is not None:
-            found.plan.write(Path(out))
-        print_room(cloud, found, room_for, most_groups, as_json)
-        if found.plan is None:
+            wish = asked(connection, cloud, groups, flavor, zone, most_groups, most, share_on_the_way, rules)
+        if room_for is not None:
+            room = wish.room_for(room_for)
+            best, show = room.plan, functools.partial(print_room, cloud, room, room_for, most_groups)
+        else:
+            found = defragmented(cloud, wish)
+            best, show = found.best, functools.partial(print_defragmented, cloud, found)
+        if out is not None and best is not None:
+            best.write(Path(out))
+        show(as_json)
+        if best is None:
             raise SystemExit(1)
         return
     from topolane.nova import plan as planning

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ def find(
     every node for it. most: the limit of migrations. only: ids of the groups that may be moved [default:
     all]. stay: ids of groups that may not. sharing: whether groups may share links while they move, which Nova's filter does not allow.
     """
-    where = {group.id: {s.id: s.host for s in group.servers if s.host} for group in cloud.groups}
+    where = hosts_of(cloud)
     movable = [group for group in _movable(cloud, wanted, where) if group.id in (only or {group.id})]
     movable = [group for group in movable if group.id not in stay]
     refusal = _refusal(cloud, where, servers, free)
@@ -198,8 +198,12 @@ def _best(
         steps = order(cloud, where, goes)
         if steps is None and sharing:
             steps = order(cloud, where, goes, sharing=True)
-        if steps is not None and _makes_room(cloud, wanted, where, free, servers, steps):
-            found.append((_plan(cloud, where, steps), [_host(cloud, node) for node in sorted(home)]))
+        if steps is None:
+            continue
+        plan = _plan(cloud, where, steps)
+        then, left = after(cloud, wanted, where, free, plan.migrations)
+        if _refusal(cloud, then, servers, left) is None:
+            found.append((plan, [_host(cloud, node) for node in sorted(home)]))
     return min(found, key=lambda one: _price(one[0]), default=None)
 
 
@@ -270,16 +274,34 @@ def _refusal(cloud: Cloud, where: Where, servers: int, free: list[int]) -> str |
     return placing.costs(np.minimum(free, 1).astype(np.uint32)).refusal
 
 
-def _makes_room(
-    cloud: Cloud, wanted: ServerGroup, where: Where, free: list[int], servers: int, steps: list[Step]
-) -> bool:
-    """Whether the filter admits the group after the migrations."""
-    then, left = moved(where, steps), list(free)
-    for step in steps:
-        left[cloud.topology.node_of[step.target]] = 0
-        if _may_be_on(cloud, wanted, step.source):
-            left[cloud.topology.node_of[step.source]] = 1
-    return _refusal(cloud, then, servers, left) is None
+def hosts_of(cloud: Cloud) -> Where:
+    """Where the servers are now."""
+    return {group.id: {s.id: s.host for s in group.servers if s.host} for group in cloud.groups}
+
+
+def largest(cloud: Cloud, where: Where, free: list[int]) -> int:
+    """Servers of the largest isolated group that the filter admits. A smaller one can have a part of its hosts."""
+    fits, beyond = 0, sum(slots > 0 for slots in free) + 1
+    while beyond - fits > 1:
+        servers = (fits + beyond) // 2
+        if _refusal(cloud, where, servers, free) is None:
+            fits = servers
+        else:
+            beyond = servers
+    return fits
+
+
+def after(
+    cloud: Cloud, wanted: ServerGroup, where: Where, free: list[int], moves: Iterable[Migration]
+) -> tuple[Where, list[int]]:
+    """Where the servers are after the migrations, and the slots that are free for the wanted group then."""
+    then, left = {name: dict(hosts) for name, hosts in where.items()}, list(free)
+    for move in moves:
+        then[move.group][move.server] = move.target
+        left[cloud.topology.node_of[move.target]] = 0
+        if _may_be_on(cloud, wanted, move.source):
+            left[cloud.topology.node_of[move.source]] = 1
+    return then, left
 
 
 def _plan(cloud: Cloud, where: Where, steps: list[Step]) -> Plan:

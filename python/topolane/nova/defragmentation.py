@@ -1,0 +1,69 @@
+"""Finds live migrations after which larger isolated groups find room: plans of `room_plan`, compared by servers gained per migration."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from topolane.nova import room_plan
+from topolane.nova.cloud import Cloud, ServerGroup
+from topolane.nova.plan import Plan
+from topolane.nova.room_plan import RoomPlan
+
+
+@dataclasses.dataclass(frozen=True)
+class Gain:
+    """What a plan is worth."""
+
+    servers: int
+    """Servers of the largest isolated group that fits after the plan."""
+    migrations: int
+    per_migration: float
+    """How many servers more that is than now, for each migration."""
+    room: RoomPlan
+
+
+@dataclasses.dataclass(frozen=True)
+class Defragmentation:
+    """The plans for a cloud."""
+
+    now: int
+    """Servers of the largest isolated group that fits without migrations."""
+    gains: list[Gain]
+    """The plans that were found, those that gain most per migration first, and of equal ones the larger group."""
+
+    @property
+    def best(self) -> Plan | None:
+        """The plan that gains most per migration."""
+        return self.gains[0].room.plan if self.gains else None
+
+
+def find(
+    cloud: Cloud,
+    wanted: ServerGroup,
+    free: list[int],
+    room_for: Callable[[int], RoomPlan],
+    done: Callable[[float], None] = lambda part: None,
+) -> Defragmentation:
+    """Makes room for one size of group after another, from the first that is refused now.
+
+    wanted, free: as for `room_plan.find`, which room_for calls for a group of so many servers. done: called with the part of the sizes that
+    has been looked at. After a size without a plan the next is a sixteenth larger, so that a large cloud does not take a search for every
+    size.
+    """
+    where = room_plan.hosts_of(cloud)
+    now = room_plan.largest(cloud, where, free)
+    most = sum(slots > 0 for slots in free)
+    gains: list[Gain] = []
+    servers = now + 1
+    while servers <= most:
+        done((servers - now - 1) / (most - now))
+        room = room_for(servers)
+        if room.plan is None:
+            servers += max(1, servers // 16)
+            continue
+        migrations = room.plan.migrations
+        fits = room_plan.largest(cloud, *room_plan.after(cloud, wanted, where, free, migrations))
+        gains.append(Gain(fits, len(migrations), (fits - now) / len(migrations), room))
+        servers = fits + 1
+    return Defragmentation(now, sorted(gains, key=lambda gain: (-gain.per_migration, -gain.servers)))
