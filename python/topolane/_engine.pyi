@@ -1595,6 +1595,8 @@ class GangMeans:
     """cpuset or affinity"""
     ranking: str
     """group, threads or nothing"""
+    stops_threads: bool
+    """Whether single threads can be moved into groups of the agent's own and stopped there."""
     real_time: bool
     missing: list[str]
     """What is missing and what is done instead: a sentence each."""
@@ -1620,10 +1622,13 @@ class GangAgent:
         *,
         processes: Sequence[int] | None = None,
         tids: Sequence[int] | None = None,
+        groups: Sequence[tuple[Path, bool]] | None = None,
         threads: int = 1,
         weight: float = 1.0,
     ) -> int:
-        """Takes processes, with all that descend from them, or single threads. Returns the job's number."""
+        """Takes processes, with all that descend from them, single threads, or all that is in control groups: their
+        directories, and whether each was made for the agent. Returns the job's number.
+        """
 
     def met(self, id: int, interval: float, skew: float) -> None:
         """Takes note of how a job's threads meet: seconds from one barrier to the next, and between the first

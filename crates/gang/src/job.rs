@@ -12,6 +12,8 @@ pub struct Job {
     pub threads: usize,
     /// Its share of the time against the other jobs', more than 0.
     pub weight: f64,
+    /// Whether it can run behind other jobs, as a filler.
+    pub fills: bool,
     /// What was measured of it so far.
     pub seen: Observation,
 }

@@ -9,7 +9,7 @@ use topolane_gang::{Matrix, Observer};
 const CORES: usize = 8;
 
 fn job(id: JobId, threads: usize) -> Job {
-    Job { id, threads, weight: 1.0, seen: Observation::default() }
+    Job { id, threads, weight: 1.0, fills: true, seen: Observation::default() }
 }
 
 fn blocked(job: Job, share: f64) -> Job {
@@ -24,10 +24,12 @@ fn weighing(job: Job, weight: f64) -> Job {
 fn any_job() -> impl Strategy<Value = Job> {
     let barriers = (1e-4..3.0, 0.0..0.1).prop_map(|(interval, skew)| Barriers { interval, skew });
     let seen = (proptest::option::of(0.0..=1.0), proptest::option::of(barriers));
-    (1..=CORES + 2, 0.1..10.0, seen).prop_map(|(threads, weight, (blocked, barriers))| Job {
+    let jobs = (1..=CORES + 2, 0.1..10.0, any::<bool>(), seen);
+    jobs.prop_map(|(threads, weight, fills, (blocked, barriers))| Job {
         id: 0,
         threads,
         weight,
+        fills,
         seen: Observation { blocked, barriers },
     })
 }
@@ -98,6 +100,16 @@ proptest! {
                     prop_assert!(first_somewhere(&round, job.id), "{policy}");
                     prop_assert!(round.delay(job.id) <= delay.max(shortest) + 1e-9, "{policy}");
                 }
+            }
+        }
+    }
+
+    /// A job that cannot run behind others is no filler.
+    #[test]
+    fn only_jobs_that_can_fill_are_fillers(history in histories()) {
+        for (jobs, round) in history.iter().zip(rounds("adaptive", &history, &Limits::default())) {
+            for id in round.slices.iter().flat_map(|slice| &slice.fillers) {
+                prop_assert!(jobs.iter().any(|job| job.id == *id && job.fills));
             }
         }
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
 
 use pyo3::prelude::*;
-use topolane_gang::linux::{Agent, Driver, Means, Members, Stopping};
+use topolane_gang::linux::{Agent, Driver, Means, Members, OwnGroup, Stopping};
 use topolane_gang::{Barriers, JobId};
 
 use crate::error::bad_input;
@@ -45,14 +45,17 @@ impl GangAgent {
         Ok(GangAgent { agent: RwLock::new(Some(agent.map_err(bad_input)?)) })
     }
 
-    /// Takes processes, with all that descend from them, or single threads. Returns the job's number.
-    #[pyo3(signature = (name, *, processes=None, tids=None, threads=1, weight=1.0))]
+    /// Takes processes, with all that descend from them, single threads, or all that is in control groups: their
+    /// directories, and whether each was made for the agent. Returns the job's number.
+    #[pyo3(signature = (name, *, processes=None, tids=None, groups=None, threads=1, weight=1.0))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn add(
         &self,
         py: Python<'_>,
         name: &str,
         processes: Option<Vec<i32>>,
         tids: Option<Vec<i32>>,
+        groups: Option<Vec<(PathBuf, bool)>>,
         threads: usize,
         weight: f64,
     ) -> PyResult<JobId> {
@@ -64,10 +67,17 @@ impl GangAgent {
             let why = format!("job {name}: weight must be a number above 0, not {weight}");
             return Err(bad_input(why));
         }
-        let who = match (processes, tids) {
-            (Some(processes), None) => Members::Processes(processes),
-            (None, Some(tids)) => Members::Threads(tids),
-            _ => return Err(bad_input(format!("job {name}: give either processes or threads"))),
+        let who = match (processes, tids, groups) {
+            (Some(processes), None, None) => Members::Processes(processes),
+            (None, Some(tids), None) => Members::Threads(tids),
+            (None, None, Some(groups)) => {
+                let own = |(directory, made)| OwnGroup { directory, made };
+                Members::Groups(groups.into_iter().map(own).collect())
+            }
+            _ => {
+                let why = format!("job {name}: give one of processes, threads and groups");
+                return Err(bad_input(why));
+            }
         };
         let taken = self.with(py, |agent| agent.add(name, &who, threads, weight));
         taken.map_err(|why| bad_input(format!("job {name}: {why}")))

@@ -77,6 +77,8 @@ pub struct GangMeans {
     pinning: &'static str,
     /// group, threads or nothing
     ranking: &'static str,
+    /// Whether single threads can be moved into groups of the agent's own and stopped there.
+    stops_threads: bool,
     /// Whether it has real-time priority.
     real_time: bool,
     /// What is missing and what is done instead: a sentence each.
@@ -147,6 +149,7 @@ pub fn means(agent: &Agent) -> GangMeans {
             Ranking::Threads => "threads",
             Ranking::Nothing => "nothing",
         },
+        stops_threads: hierarchies.freezer.is_some(),
         real_time: agent.real_time(),
         missing,
         groups: hierarchies.all.iter().map(|one| one.own.clone()).collect(),

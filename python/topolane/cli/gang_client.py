@@ -30,20 +30,23 @@ if TYPE_CHECKING:
     metavar="JOB[.STEP]",
     help="Add the part of a Slurm job, or of one of its steps, that runs on this node.",
 )
+@click.option("--cgroup", metavar="PATH", help="Add all that is in this control group, which it stays in.")
+@click.option("--unit", metavar="NAME", help="Add a unit of systemd: a service, scope or slice.")
+@click.option("--container", metavar="ID", help="Add a container by its ID or the beginning of it.")
 @gang_common.threads_option
 @gang_common.watch_option
 @gang_common.weight_option
 @gang_common.name_option
 @gang_common.socket_option
 @click.pass_context
-def add(
-    ctx: click.Context, /, pids: tuple[int, ...], guest: str | None, slurm_step: str | None, **options: Any
-) -> None:
+def add(ctx: click.Context, /, pids: tuple[int, ...], **options: Any) -> None:
     """Add a job to the running agent: a COMMAND to start, or processes that run already."""
     from topolane.gang import control
 
-    if [bool(pids), guest is not None, slurm_step is not None, bool(ctx.obj)].count(True) != 1:
-        raise InputError("give one of: a command after --, --pid, --guest, --slurm-step")
+    named = {kind: options[kind] for kind in ADOPTED if options[kind] is not None}
+    if len(named) + bool(pids) + bool(ctx.obj) != 1:
+        kinds = ", ".join(f"--{kind.replace('_', '-')}" for kind in ADOPTED)
+        raise InputError(f"give one of: a command after --, --pid, {kinds}")
     request: dict[str, Any] = {"do": "add", "weight": options["weight"]}
     files: tuple[int, ...] = ()
     if ctx.obj:
@@ -56,24 +59,37 @@ def add(
         }
         files = (sys.stdout.fileno(), sys.stderr.fileno())
     else:
-        request |= _adopted(pids, guest, slurm_step)
+        request |= _adopted(*named.popitem()) if named else {"name": f"process-{pids[0]}", "pids": pids}
     request |= {key: options[key] for key in ("name", "threads") if options[key]}
     click.echo(control.ask(gang_common.socket_of(options["socket"]), request, files))
 
 
-def _adopted(pids: tuple[int, ...], guest: str | None, slurm_step: str | None) -> dict[str, Any]:
-    """The request to adopt running processes."""
-    if guest is not None:
+ADOPTED = ("guest", "slurm_step", "cgroup", "unit", "container")
+"""The options that name something which runs already, in addition to --pid."""
+
+
+def _adopted(kind: str, named: str) -> dict[str, Any]:
+    """The request to adopt something that runs."""
+    if kind == "guest":
         from topolane.gang import guests
 
-        found = guests.guest(guest)
+        found = guests.guest(named)
         return {"name": f"guest-{os.path.basename(found.name)}", "tids": found.threads}
-    if slurm_step is not None:
+    if kind == "slurm_step":
         from topolane.gang import slurm_steps
 
-        step = slurm_steps.step(slurm_step)
-        return {"name": f"slurm-{step.name}", "pids": step.processes, "threads": step.threads}
-    return {"name": f"process-{pids[0]}", "pids": pids}
+        step = slurm_steps.step(named)
+        members = {"groups": list(map(str, step.groups))} if step.groups else {"pids": step.processes}
+        return {"name": f"slurm-{step.name}", "threads": step.threads, **members}
+    from topolane.gang import control_groups
+
+    find = {
+        "cgroup": control_groups.group,
+        "unit": control_groups.unit,
+        "container": control_groups.container,
+    }
+    group = find[kind](named)
+    return {"name": named if kind == "unit" else group.name[:24], "groups": [str(group)]}
 
 
 @click.command("list")

@@ -17,7 +17,8 @@ from typing import IO, Any, Self
 
 from topolane._engine import GangAgent, GangHeld, GangMeans, GangRound, GangSwitch, InputError
 from topolane._engine import GangLimits as Limits
-from topolane.gang import agent_files, process_start, watchdog
+from topolane.gang import agent_files, control_groups, process_start, watchdog
+from topolane.gang.control_groups import OwnGroup
 from topolane.gang.job import POLL, Job
 from topolane.gang.meetings import Meetings
 
@@ -70,6 +71,7 @@ class Agent:
             )
             undo.callback(self._engine.close)
             self.means: GangMeans = self._engine.means()
+            self._stops_threads = self.means.stops_threads and switch_by != "freeze"
             self._record = agent_files.AgentRecord(
                 self._mark,
                 {
@@ -146,6 +148,13 @@ class Agent:
         count: how many threads compute [default: as many as were named]. Raises InputError if one does not
         exist, is this process, or may not be stopped.
         """
+        if threads and not self._stops_threads:
+            groups = control_groups.of_threads(threads, self._mark)
+            try:
+                return self.adopt_groups(name, groups, count=count or len(threads), weight=weight)
+            except BaseException:
+                control_groups.remove(groups)
+                raise
         for own in pids or ():
             if own in (os.getpid(), self._watchdog.pid) or own in process_start.ancestors(os.getpid()):
                 raise InputError(f"job {name}: process {own} is the agent itself, or started it")
@@ -159,13 +168,40 @@ class Agent:
             weight=weight,
         )
 
+    def adopt_groups(
+        self, name: str, groups: Sequence[OwnGroup], *, count: int | None = None, weight: float = 1.0
+    ) -> Job:
+        """Adopts all that is in these control groups, which freezes them in place: nothing is moved out.
+
+        count: how many threads compute [default: the number of cores of the agent]. Raises InputError if one
+        cannot be frozen, is frozen already, or has this process.
+        """
+        return self._add(
+            name,
+            None,
+            groups=list(groups),
+            threads=count if count is not None else len(self.cores),
+            weight=weight,
+        )
+
     def _add(self, name: str, pid: int | None, process: Any = None, **job: Any) -> Job:
         with self._lock:
             if self._closing.is_set():
                 raise InputError("the agent has ended")
+            groups: list[OwnGroup] = job.pop("groups", [])
+            for group in groups:
+                if group.directory in {held.directory for held in self._groups()}:
+                    raise InputError(f"job {name}: {group.directory} belongs to another job of the agent")
             # First on record, then stopped.
-            self._record.write([*self._held(), *(job.get("processes") or [])])
-            made = Job(self, name, self._engine.add(name, **job), pid, process)
+            self._record.write([*self._held(), *(job.get("processes") or [])], [*self._groups(), *groups])
+            own = [(group.directory, group.made) for group in groups] or None
+            try:
+                id = self._engine.add(name, groups=own, **job)
+            except BaseException:
+                # What was not taken may be frozen by others, and is not ours to thaw.
+                self._record.write(self._held(), self._groups())
+                raise
+            made = Job(self, name, id, pid, process, groups)
             self._jobs[made.id] = made
         return made
 
@@ -180,6 +216,9 @@ class Agent:
 
     def _held(self) -> list[int]:
         return [job.pid for job in self._jobs.values() if job.pid is not None]
+
+    def _groups(self) -> list[OwnGroup]:
+        return [group for job in self._jobs.values() for group in job.groups]
 
     def jobs(self) -> list[GangHeld]:
         """All jobs that were not released, with the time that each has had."""
@@ -198,8 +237,8 @@ class Agent:
         return self._engine.switches(most)
 
     def end(self, job: Job, grace: float = GRACE) -> int | None:
-        """Ends a job: SIGTERM, and SIGKILL after `grace` seconds. A job that was adopted as threads is
-        released instead.
+        """Ends a job: SIGTERM, and SIGKILL after `grace` seconds. A job that was adopted as threads or control
+        groups is released instead.
 
         Returns what `Job.wait` returns.
         """
@@ -235,7 +274,7 @@ class Agent:
         self._engine.forget(job.id)
         with self._lock:
             self._jobs.pop(job.id, None)
-            self._record.write(self._held())
+            self._record.write(self._held(), self._groups())
 
     def close(self) -> None:
         """Ends the agent and the jobs that it started, and releases adopted jobs."""

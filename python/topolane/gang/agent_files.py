@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from topolane import files, locks
 from topolane._engine import InputError
-from topolane.gang import watchdog
+from topolane.gang import control_groups, watchdog
+from topolane.gang.control_groups import OwnGroup
 
 PROGRAM = "topolane-gang"
 
@@ -26,13 +28,23 @@ class AgentRecord:
     def __init__(self, mark: str, known: dict[str, Any]) -> None:
         """known: the constant part, see `watchdog.thaw`."""
         self.path = directory() / f"agent-{mark}.json"
+        self._allowed: dict[OwnGroup, dict[int, list[int]]] = {}
         self._known = known | {"mark": mark, "agent": os.getpid(), "began": watchdog.started(os.getpid())}
-        self.write([])
+        self.write([], [])
 
-    def write(self, processes: list[int]) -> None:
-        """Writes the processes that the agent holds now."""
-        held = [(one, began) for one in processes if (began := watchdog.started(one)) is not None]
-        files.write(self.path, json.dumps(self._known | {"processes": held}), "record", mode=0o600)
+    def write(self, processes: Sequence[int], groups: Sequence[OwnGroup]) -> None:
+        """Writes the processes, and the groups of the jobs' own, that the agent holds now."""
+        listed = [(one, began) for one in processes if (began := watchdog.started(one)) is not None]
+        for group in groups:
+            # What they may use is noted before the agent keeps them to its cores.
+            self._allowed.setdefault(group, control_groups.allowed(group))
+        held = {
+            "processes": listed,
+            "held": [str(group.directory) for group in groups],
+            "made": [str(group.directory) for group in groups if group.made],
+            "allowed": {thread: cores for group in groups for thread, cores in self._allowed[group].items()},
+        }
+        files.write(self.path, json.dumps(self._known | held), "record", mode=0o600)
 
     def remove(self) -> None:
         """Removes the file: the agent holds no process any more."""
@@ -51,6 +63,8 @@ def release_abandoned() -> int:
             continue
         found += 1
         watchdog.thaw(state)
+        watchdog.unpin(state)
+        control_groups.remove([OwnGroup(Path(made), made=True) for made in state.get("made", [])])
         groups = [Path(own) for own in state.get("groups", [])]
         for own in groups:
             _remove(own)

@@ -8,11 +8,13 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from topolane._engine import InputError
 from topolane.gang import control
 from topolane.gang.agent import Agent, Job
+from topolane.gang.control_groups import OwnGroup
 from topolane.gang.status import agent_status
 from topolane.parsing import parse_json
 
@@ -79,6 +81,9 @@ class Daemon:
         if "tids" in request:
             tids = [int(tid) for tid in request["tids"]]
             return self._agent.adopt(name, threads=tids, count=threads, weight=weight)
+        if "groups" in request:
+            groups = [OwnGroup(Path(group)) for group in request["groups"]]
+            return self._agent.adopt_groups(name, groups, count=threads, weight=weight)
         if "pids" in request:
             pids = [int(pid) for pid in request["pids"]]
             return self._agent.adopt(name, pids, count=threads or len(self._agent.cores), weight=weight)

@@ -7,7 +7,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from topolane.gang.agent import Agent
+    from topolane.gang.control_groups import OwnGroup
 
 POLL = 0.02
 """Seconds between two checks."""
@@ -16,9 +19,17 @@ POLL = 0.02
 class Job:
     """A job of an agent."""
 
-    def __init__(self, agent: Agent, name: str, id: int, pid: int | None, process: Any = None) -> None:
-        self.name, self.id, self.pid = name, id, pid
-        """pid: of its first process; None for threads."""
+    def __init__(
+        self,
+        agent: Agent,
+        name: str,
+        id: int,
+        pid: int | None,
+        process: Any = None,
+        groups: Sequence[OwnGroup] = (),
+    ) -> None:
+        self.name, self.id, self.pid, self.groups = name, id, pid, tuple(groups)
+        """pid: of its first process; None for threads and groups. groups: those in which it was adopted."""
         self._agent, self._process = agent, process
 
     @property

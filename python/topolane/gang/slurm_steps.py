@@ -7,12 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from topolane._engine import InputError
+from topolane.gang import control_groups
 from topolane.live.clients.scontrol import scontrol
 
 BATCH = "batch"
 """Slurm's name for the step of the job's script."""
 NOT_HERE = ("There are no steps for job", "does not exist on node")
 """What scontrol prints if slurmd knows no such step."""
+
+TASK = re.compile(r"^0::(/.*/job_[0-9]+/step_[^/]+/user/task_[^/\n]+)", re.MULTILINE)
+"""The group of version 2 that Slurm keeps a task in (src/plugins/cgroup/v2/cgroup_v2.c)."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,8 @@ class Step:
     """The processes that descend from no other process of the step; ascending."""
     threads: int
     """The sum of the cores of its tasks on this node."""
+    groups: tuple[Path, ...] = ()
+    """The groups of its tasks, if Slurm keeps each in one of version 2."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ def step(named: str) -> Step:
     members = [each for each in _members(job, named) if wanted in (None, each.step)]
     if not members:
         raise InputError(f"Slurm step {named} has no process on this node")
-    return Step(named, _roots(members), _threads(members))
+    return Step(named, _roots(members), _threads(members), _groups(members))
 
 
 def _members(job: str, named: str) -> list[Member]:
@@ -74,6 +80,24 @@ def _roots(members: list[Member]) -> tuple[int, ...]:
     """The processes without an ancestor in the step. Their descendants may end before the adoption."""
     everybody = {each.process for each in members}
     return tuple(sorted(each for each in everybody if _parent(each) not in everybody | {None}))
+
+
+def _groups(members: list[Member]) -> tuple[Path, ...]:
+    """The groups of its tasks; none if a process is in no such group.
+
+    Slurm suspends a step by the group above them (`user`), so that neither thaws what the other has frozen.
+    """
+    groups = set()
+    for each in members:
+        try:
+            listed = Path(f"/proc/{each.process}/cgroup").read_text()
+        except OSError:
+            continue  # it has ended
+        found = TASK.search(listed)
+        if found is None:
+            return ()
+        groups.add(control_groups.group(found[1]))
+    return tuple(sorted(groups))
 
 
 def _parent(process: int) -> int | None:

@@ -36,6 +36,7 @@ def main(path: str) -> None:
             continue
         thaw(read(path))
         if ready:
+            unpin(read(path))
             return
         # Once for each silence.
         select.select([0], [], [])
@@ -51,8 +52,13 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 def thaw(state: dict[str, Any]) -> None:
-    """Resumes all processes of the agent: its control groups, and processes that it stopped by signals."""
+    """Resumes all processes of the agent: its control groups, groups of the jobs' own, and processes that it
+    stopped by signals.
+    """
     processes = {one for one, began in state.get("processes", []) if started(one) == began}
+    for group in map(Path, state.get("held", [])):
+        write(group / "cgroup.freeze", "0")
+        write(group / "freezer.state", "THAWED")
     groups = [group for own in state.get("groups", []) for group in job_groups(Path(own))]
     for group in groups:
         write(group / "cgroup.freeze", "0")
@@ -65,6 +71,26 @@ def thaw(state: dict[str, Any]) -> None:
     if state.get("ranking") == "threads":
         for process in descendants(processes):
             restore_priority(process)
+
+
+def unpin(state: dict[str, Any]) -> None:
+    """Gives all threads in groups of the jobs' own the affinity that they had, or that of their process."""
+    allowed = {int(one): cores for one, cores in state.get("allowed", {}).items()}
+    for held in map(Path, state.get("held", [])):
+        for group in (held, *(Path(at) for at, _, _ in os.walk(held))):
+            for thread in members(group / "cgroup.threads") | members(group / "tasks"):
+                if cores := allowed.get(thread) or allowed.get(process_of(thread)):
+                    with contextlib.suppress(OSError):
+                        os.sched_setaffinity(thread, cores)
+
+
+def process_of(thread: int) -> int:
+    """The process of a thread; 0 if it has ended."""
+    with contextlib.suppress(OSError):
+        for line in Path(f"/proc/{thread}/status").read_text().splitlines():
+            if line.startswith("Tgid:"):
+                return int(line.split()[1])
+    return 0
 
 
 def job_groups(own: Path) -> list[Path]:

@@ -185,7 +185,13 @@ impl<'a> Driver<'a> {
         let job = |&id: &usize| {
             let task = &self.setup.jobs[self.order[id]];
             let id = id as JobId;
-            Job { id, threads: task.threads, weight: task.weight, seen: self.observer.seen(id) }
+            Job {
+                id,
+                threads: task.threads,
+                weight: task.weight,
+                fills: true,
+                seen: self.observer.seen(id),
+            }
         };
         let jobs: Vec<Job> = self.present.iter().map(job).collect();
         self.stamp();

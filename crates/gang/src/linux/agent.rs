@@ -56,7 +56,7 @@ impl Agent {
         let timer = Timer::new().map_err(failed)?;
         let (orders, inbox) = channel();
         let (released, garbage) = channel::<ControlledJob>();
-        let driver = Driver::new(policy, limits, cores, means.ranking, released);
+        let driver = Driver::new(policy, limits, cores, released);
         let (tell, told) = channel();
         let its_bell = Arc::clone(&bell);
         let thread = thread::Builder::new().name("gang-agent".into()).spawn(move || {
@@ -139,7 +139,7 @@ impl Agent {
         let signal = Signal::from_named_raw(number).ok_or_else(unknown)?;
         self.ask(move |driver| {
             let held = driver.jobs.get_mut(&id).and_then(|entry| entry.held.as_mut());
-            let Some(held) = held.filter(|held| held.threads_only().is_none()) else {
+            let Some(held) = held.filter(|held| held.is_processes()) else {
                 return Ok(());
             };
             held.sweep().and_then(|()| held.signal(signal)).map_err(|error| error.to_string())

@@ -1,11 +1,12 @@
 //! A job that the agent controls: stopping it, letting it run, keeping it to cores, ranking it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::PathBuf;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
-use rustix::thread::{CpuSet, sched_setaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use super::files;
 use super::group::Group;
@@ -20,6 +21,17 @@ pub enum Members {
     Processes(Vec<Number>),
     /// Single threads of a process that is otherwise left alone.
     Threads(Vec<Number>),
+    /// All that is in control groups which exist already. Nothing is moved out of them.
+    Groups(Vec<OwnGroup>),
+}
+
+/// A control group that a job stands in before the agent takes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OwnGroup {
+    /// Its directory.
+    pub directory: PathBuf,
+    /// It was made for the agent. When the job is let go, its threads go back to the group above, and it is removed.
+    pub made: bool,
 }
 
 /// A job that the agent controls.
@@ -32,7 +44,10 @@ pub struct ControlledJob {
     pub(super) leader: Option<Number>,
     /// Processes outside it, as seen last, with what tells them from later ones of the same number.
     pub(super) others: BTreeMap<Number, u64>,
-    pub(super) threads_only: Option<Vec<Number>>,
+    /// It is all processes that descend from the first ones, and not single threads or groups.
+    pub(super) of_processes: bool,
+    /// Where its threads could run before they were kept to cores by affinity.
+    pub(super) affinity: BTreeMap<Number, CpuSet>,
     /// It is not let run.
     pub stopped: bool,
     /// It is ranked behind others.
@@ -48,6 +63,11 @@ impl ControlledJob {
         self.switch("1", "FROZEN", Signal::STOP)
     }
 
+    /// Lets it run as it did before it was taken.
+    pub fn release(&mut self) -> io::Result<()> {
+        self.rank(false).and(self.unpin()).and(self.start())
+    }
+
     /// Lets it run.
     pub fn start(&mut self) -> io::Result<()> {
         self.stopped = false;
@@ -55,13 +75,13 @@ impl ControlledJob {
     }
 
     fn switch(&self, freeze: &str, freezer: &str, signal: Signal) -> io::Result<()> {
-        match (self.stopping, &self.group) {
-            (Stopping::Freeze, Some(Group { freeze: Some(file), .. })) => files::set(file, freeze),
-            (Stopping::Freezer, Some(Group { freezer: Some(file), .. })) => {
-                files::set(file, freezer)
-            }
-            _ => self.signal(signal),
-        }
+        let (files, value) = match (self.stopping, &self.group) {
+            (Stopping::Freeze, Some(group)) => (&group.freeze, freeze),
+            (Stopping::Freezer, Some(group)) => (&group.freezer, freezer),
+            _ => return self.signal(signal),
+        };
+        // One that fails must not keep the others from being let run.
+        files.iter().map(|file| files::set(file, value)).fold(Ok(()), io::Result::and)
     }
 
     /// Sends a signal to all that belonged to it when it was last swept.
@@ -75,7 +95,7 @@ impl ControlledJob {
 
     /// Finds out who belongs to it now, and stops by signals whoever came while the others were being stopped.
     pub fn sweep(&mut self) -> io::Result<()> {
-        if self.threads_only.is_some() {
+        if !self.of_processes {
             return Ok(());
         }
         loop {
@@ -98,11 +118,14 @@ impl ControlledJob {
     /// The living processes that belong to it.
     pub fn processes(&self) -> io::Result<Vec<Number>> {
         if let Some(group) = &self.group {
-            return Ok(group
-                .processes()?
-                .into_iter()
-                .filter(|&one| processes::lives(one))
-                .collect());
+            let members = if self.of_processes {
+                group.processes()?
+            } else {
+                let threads = group.threads()?.into_iter();
+                let of: BTreeSet<Number> = threads.filter_map(processes::process_of).collect();
+                of.into_iter().collect()
+            };
+            return Ok(members.into_iter().filter(|&one| processes::lives(one)).collect());
         }
         let same = |(&one, &began): (&Number, &u64)| {
             processes::stat(one).is_some_and(|stat| stat.began == began).then_some(one)
@@ -130,8 +153,33 @@ impl ControlledJob {
         for &core in cores {
             set.set(core);
         }
-        let mut threads = self.threads()?.into_iter().filter_map(pid);
+        let threads = self.threads()?;
+        if self.affinity.is_empty() {
+            let allowed = |&one: &Number| Some((one, sched_getaffinity(pid(one)).ok()?));
+            self.affinity = threads.iter().filter_map(allowed).collect();
+        }
+        let mut threads = threads.into_iter().filter_map(pid);
         threads.try_for_each(|thread| unless_gone(sched_setaffinity(Some(thread), &set)))
+    }
+
+    /// Gives its threads the affinity that they had; those that began meanwhile have that of their process.
+    fn unpin(&mut self) -> io::Result<()> {
+        let before = std::mem::take(&mut self.affinity);
+        if before.is_empty() {
+            return Ok(());
+        }
+        self.threads()?.into_iter().try_for_each(|thread| {
+            let process = || before.get(&processes::process_of(thread)?);
+            let Some(set) = before.get(&thread).or_else(process).or(before.values().next()) else {
+                return Ok(());
+            };
+            unless_gone(sched_setaffinity(pid(thread), set))
+        })
+    }
+
+    /// Whether it can be ranked behind others.
+    pub fn ranks(&self) -> bool {
+        self.ranking != Ranking::Nothing
     }
 
     /// Ranks it behind others, or as usual again.
@@ -151,9 +199,9 @@ impl ControlledJob {
         }
     }
 
-    /// Its single threads, where it is some.
-    pub fn threads_only(&self) -> Option<&[Number]> {
-        self.threads_only.as_deref()
+    /// Whether it is processes with their descendants: others are not ended by the agent.
+    pub fn is_processes(&self) -> bool {
+        self.of_processes
     }
 
     /// The group it is in, if any.

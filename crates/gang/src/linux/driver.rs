@@ -6,7 +6,6 @@ use std::sync::mpsc::Sender;
 use super::clock::{Nanos, nanos, now, seconds};
 use super::controlled_job::ControlledJob;
 use super::entry::{Entry, State};
-use super::means::Ranking;
 use super::switches::{Switch, Switches};
 use crate::job::{Job, JobId};
 use crate::limits::Limits;
@@ -21,7 +20,6 @@ pub struct Driver {
     pub limits: Limits,
     /// CPU numbers, by the policy's number of a core.
     pub cores: Vec<usize>,
-    ranking: Ranking,
     /// All jobs, those that ended too until they are forgotten.
     pub jobs: BTreeMap<JobId, Entry>,
     /// The slices now.
@@ -48,14 +46,12 @@ impl Driver {
         policy: Box<dyn GangPolicy>,
         limits: Limits,
         cores: Vec<usize>,
-        ranking: Ranking,
         released: Sender<ControlledJob>,
     ) -> Self {
         Driver {
             policy,
             limits,
             cores,
-            ranking,
             jobs: BTreeMap::new(),
             round: Round::default(),
             switches: Switches::default(),
@@ -95,7 +91,7 @@ impl Driver {
         if entry.state == State::Scheduled {
             entry.state = State::Released;
         }
-        entry.with("it cannot be let run", |held| held.rank(false).and(held.start()));
+        entry.with("it cannot be let run", ControlledJob::release);
         self.observer.forget(id);
         self.changed(true);
     }
@@ -106,7 +102,9 @@ impl Driver {
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.end_sample(now());
         entry.state = State::Ended;
-        if let Some(held) = entry.held.take() {
+        if let Some(mut held) = entry.held.take() {
+            // A group of its own may be used again.
+            let _ = held.release();
             let _ = self.released.send(held);
         }
         self.observer.forget(id);
@@ -149,6 +147,7 @@ impl Driver {
             id: entry.id,
             threads: entry.threads,
             weight: entry.weight,
+            fills: entry.held.as_ref().is_some_and(ControlledJob::ranks),
             seen: self.observer.seen(entry.id),
         };
         let jobs: Vec<Job> = scheduled.map(seen).collect();
@@ -156,9 +155,6 @@ impl Driver {
             self.limits.switch = cost;
         }
         self.round = self.policy.round(&jobs, self.cores.len(), &self.limits);
-        if self.ranking == Ranking::Nothing {
-            self.round.slices.iter_mut().for_each(|slice| slice.fillers.clear());
-        }
         self.next = 0;
     }
 

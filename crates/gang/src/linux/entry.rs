@@ -94,10 +94,7 @@ impl Entry {
     /// Opens something that tells when its processes end; `false` where none lives.
     pub fn watch(&mut self) -> bool {
         let Some(held) = &self.held else { return false };
-        let living = match held.threads_only() {
-            Some(threads) => threads.iter().filter_map(|&one| processes::process_of(one)).collect(),
-            None => held.processes().unwrap_or_default(),
-        };
+        let living = held.processes().unwrap_or_default();
         let open = |one| pidfd_open(Pid::from_raw(one)?, PidfdFlags::empty()).ok();
         self.watched =
             living.into_iter().filter(|&one| processes::lives(one)).filter_map(open).collect();

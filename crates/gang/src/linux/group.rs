@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
+use super::controlled_job::OwnGroup;
 use super::files;
 use super::hierarchy::{Hierarchies, inherit, share};
 use super::processes::{self, Number};
@@ -15,12 +16,12 @@ use super::processes::{self, Number};
 #[derive(Debug)]
 pub struct Group {
     places: Places,
-    processes: PathBuf,
-    threads: PathBuf,
+    /// Directories whose members, with those of all below, are the job.
+    held: Vec<PathBuf>,
     /// `cgroup.freeze`.
-    pub freeze: Option<File>,
+    pub freeze: Vec<File>,
     /// `freezer.state`.
-    pub freezer: Option<File>,
+    pub freezer: Vec<File>,
     /// `cpuset.cpus`.
     pub cpus: Option<File>,
     /// `cpu.idle`.
@@ -57,18 +58,14 @@ impl Group {
             places.pairs.push((directory, hierarchy.home(member)));
         }
         let Some((first, _)) = places.pairs.first() else { return Ok(None) };
-        let v2 = first.join("cgroup.threads").exists();
-        let (processes, threads) =
-            (first.join("cgroup.procs"), first.join(if v2 { "cgroup.threads" } else { "tasks" }));
         let open = |at: Option<usize>, file: &str| {
             let Some(hierarchy) = of(at) else { return Ok(None) };
             files::to_write(&hierarchy.own.join(name).join(file)).map(Some)
         };
         let group = Group {
-            processes,
-            threads,
-            freeze: open(hierarchies.unified, "cgroup.freeze")?,
-            freezer: open(hierarchies.freezer, "freezer.state")?,
+            held: vec![first.clone()],
+            freeze: open(hierarchies.unified, "cgroup.freeze")?.into_iter().collect(),
+            freezer: open(hierarchies.freezer, "freezer.state")?.into_iter().collect(),
             cpus: open(hierarchies.cpuset, "cpuset.cpus")?,
             idle: open(hierarchies.cpu, "cpu.idle")?,
             places,
@@ -85,6 +82,42 @@ impl Group {
         Ok(Some(group))
     }
 
+    /// Takes groups that exist already, all of one version. `Err` is a sentence.
+    pub fn adopt(groups: &[OwnGroup]) -> Result<Self, String> {
+        let v2 = groups.iter().any(|group| group.directory.join("cgroup.freeze").exists());
+        let (switch, frozen) = if v2 {
+            ("cgroup.freeze", "cgroup.freeze")
+        } else {
+            ("freezer.state", "freezer.self_freezing")
+        };
+        let open = |group: &OwnGroup| -> Result<File, String> {
+            let named = group.directory.display();
+            let failed = |error: io::Error| match error.kind() {
+                io::ErrorKind::NotFound => format!("{named} is no control group that freezes"),
+                io::ErrorKind::PermissionDenied => format!("{named}: no permission to freeze it"),
+                _ => format!("{named}: {error}"),
+            };
+            let state = fs::read_to_string(group.directory.join(frozen)).map_err(failed)?;
+            if state.trim() != "0" {
+                return Err(format!("{named} is frozen already, not by this agent"));
+            }
+            files::to_write(&group.directory.join(switch)).map_err(failed)
+        };
+        let files = groups.iter().map(open).collect::<Result<Vec<File>, String>>()?;
+        let (freeze, freezer) = if v2 { (files, Vec::new()) } else { (Vec::new(), files) };
+        let made = groups.iter().filter(|group| group.made);
+        let above = |group: &OwnGroup| group.directory.parent().map(Path::to_path_buf);
+        let pairs = made.filter_map(|group| Some((group.directory.clone(), above(group)?)));
+        Ok(Group {
+            places: Places { pairs: pairs.collect(), of_threads: true },
+            held: groups.iter().map(|group| group.directory.clone()).collect(),
+            freeze,
+            freezer,
+            cpus: None,
+            idle: None,
+        })
+    }
+
     /// Moves a process, or a single thread, here.
     pub fn take(&self, member: Number) -> io::Result<()> {
         let Places { pairs, of_threads } = &self.places;
@@ -93,17 +126,40 @@ impl Group {
 
     /// The processes in it.
     pub fn processes(&self) -> io::Result<Vec<Number>> {
-        members(&self.processes)
+        self.members(|_| "cgroup.procs")
     }
 
     /// The threads in it.
     pub fn threads(&self) -> io::Result<Vec<Number>> {
-        members(&self.threads)
+        self.members(thread_list)
     }
 
-    /// Its directories.
-    pub fn directories(&self) -> impl Iterator<Item = &PathBuf> {
-        self.places.pairs.iter().map(|(here, _)| here)
+    fn members(&self, list: impl Fn(&Path) -> &'static str) -> io::Result<Vec<Number>> {
+        let mut found = Vec::new();
+        for held in &self.held {
+            found.extend(members(&held.join(list(held)))?);
+            below(held, &mut |group| {
+                // It may have been removed meanwhile.
+                found.extend(members(&group.join(list(group))).unwrap_or_default());
+            });
+        }
+        Ok(found)
+    }
+}
+
+/// The file that lists the threads of a group.
+fn thread_list(group: &Path) -> &'static str {
+    if group.join("cgroup.threads").exists() { "cgroup.threads" } else { "tasks" }
+}
+
+/// Does something with every group below one.
+fn below(group: &Path, each: &mut impl FnMut(&Path)) {
+    let Ok(entries) = fs::read_dir(group) else { return };
+    for entry in entries.flatten() {
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            each(&entry.path());
+            below(&entry.path(), each);
+        }
     }
 }
 
@@ -121,7 +177,7 @@ fn slurms(group: &Path) -> bool {
 }
 
 fn move_to(directory: &Path, member: Number, thread: bool) -> io::Result<()> {
-    let file = if thread { "tasks" } else { "cgroup.procs" };
+    let file = if thread { thread_list(directory) } else { "cgroup.procs" };
     fs::write(directory.join(file), member.to_string())
 }
 
@@ -129,7 +185,7 @@ impl Drop for Places {
     fn drop(&mut self) {
         for (here, home) in &self.pairs {
             for _ in 0..TRIES {
-                let listed = if self.of_threads { "tasks" } else { "cgroup.procs" };
+                let listed = if self.of_threads { thread_list(here) } else { "cgroup.procs" };
                 let members = fs::read_to_string(here.join(listed)).unwrap_or_default();
                 let above = here.ancestors().nth(2).unwrap_or(here);
                 for member in processes::read(&members) {

@@ -24,7 +24,7 @@ mod usage;
 
 pub use agent::{Agent, Refused};
 pub use clock::seconds;
-pub use controlled_job::Members;
+pub use controlled_job::{Members, OwnGroup};
 pub use driver::Driver;
 pub use entry::{Entry, State};
 pub use means::{Means, Ranking, Stopping};

@@ -6,16 +6,19 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{getpgid, test_kill_process};
 
-use super::controlled_job::{ControlledJob, Members, gone, pid};
+use super::controlled_job::{ControlledJob, Members, OwnGroup, gone, pid};
 use super::group::Group;
-use super::means::{Means, Stopping};
+use super::means::{Means, Ranking, Stopping};
 use super::processes::{self, Number};
 
 impl ControlledJob {
     /// Takes a job, stopped. `Err` is a sentence.
     pub fn take(means: &Means, name: &str, who: &Members, threads: usize) -> Result<Self, String> {
-        let (Members::Processes(listed) | Members::Threads(listed)) = who;
-        let of_threads = matches!(who, Members::Threads(_));
+        let (listed, of_threads) = match who {
+            Members::Processes(listed) => (listed, false),
+            Members::Threads(listed) => (listed, true),
+            Members::Groups(groups) => return Self::adopt(groups),
+        };
         let first = *listed.first().ok_or("a job needs at least one process or thread")?;
         for &number in listed {
             check(number, of_threads)?;
@@ -24,8 +27,8 @@ impl ControlledJob {
         let group = Group::make(&means.hierarchies, name, first, of_threads, threads);
         let group = group.map_err(failed)?;
         let has = |way: &Stopping| match (way, &group) {
-            (Stopping::Freeze, Some(group)) => group.freeze.is_some(),
-            (Stopping::Freezer, Some(group)) => group.freezer.is_some(),
+            (Stopping::Freeze, Some(group)) => !group.freeze.is_empty(),
+            (Stopping::Freezer, Some(group)) => !group.freezer.is_empty(),
             (Stopping::Signals, _) => !of_threads,
             (_, None) => false,
         };
@@ -42,7 +45,8 @@ impl ControlledJob {
             ranking: means.ranking,
             leader: leads.then_some(first),
             others: BTreeMap::new(),
-            threads_only: of_threads.then(|| listed.clone()),
+            of_processes: !of_threads,
+            affinity: BTreeMap::new(),
             stopped: false,
             behind: false,
             cores: Vec::new(),
@@ -57,23 +61,55 @@ impl ControlledJob {
         }
     }
 
+    /// Takes a job that stands in groups of its own, stopped. It keeps them, with their weights and cores.
+    fn adopt(groups: &[OwnGroup]) -> Result<Self, String> {
+        let first = groups.first().ok_or("a job needs at least one control group")?;
+        let named = first.directory.display();
+        let group = Group::adopt(groups)?;
+        let stopping = if group.freeze.is_empty() { Stopping::Freezer } else { Stopping::Freeze };
+        let mut held = ControlledJob {
+            group: Some(group),
+            stopping,
+            // To set `cpu.idle` and take it back loses the weight of a group.
+            ranking: Ranking::Nothing,
+            leader: None,
+            others: BTreeMap::new(),
+            of_processes: false,
+            affinity: BTreeMap::new(),
+            stopped: false,
+            behind: false,
+            cores: Vec::new(),
+        };
+        let ours = |one: Number| Number::try_from(std::process::id()) == Ok(one);
+        let members = held.processes().map_err(|error| format!("{named}: {error}"))?;
+        if members.is_empty() {
+            return Err(format!("{named} has no process"));
+        }
+        if let Some(&own) = members.iter().find(|&&one| one == 1 || ours(one)) {
+            let what = if ours(own) { "the agent" } else { "init" };
+            return Err(format!("{named} has process {own}, which is {what}"));
+        }
+        if let Err(error) = held.stop() {
+            let _ = held.start();
+            return Err(format!("{named} cannot be frozen: {error}"));
+        }
+        Ok(held)
+    }
+
     /// Stops it and moves all that belongs to it into its groups, until nothing is left outside.
     fn gather(&mut self, listed: &[Number]) -> io::Result<()> {
         let remember = |one: Number| processes::stat(one).map(|stat| (one, stat.began));
-        if self.threads_only.is_none() {
+        if self.of_processes {
             self.others =
                 processes::tree(listed.iter().copied()).into_iter().filter_map(remember).collect();
         }
         self.stop()?;
         let Some(group) = &self.group else { return self.sweep() };
         loop {
-            let there = match self.threads_only {
-                Some(_) => group.threads()?,
-                None => group.processes()?,
-            };
-            let belong: Vec<Number> = match &self.threads_only {
-                Some(threads) => threads.clone(),
-                None => processes::tree(listed.iter().copied()).into_iter().collect(),
+            let (there, belong): (Vec<Number>, Vec<Number>) = if self.of_processes {
+                (group.processes()?, processes::tree(listed.iter().copied()).into_iter().collect())
+            } else {
+                (group.threads()?, listed.to_vec())
             };
             let mut moved = false;
             for member in belong.into_iter().filter(|member| !there.contains(member)) {

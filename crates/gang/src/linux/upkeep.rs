@@ -72,8 +72,7 @@ impl Driver {
             if let Some(mut held) = entry.held.take() {
                 lost = true;
                 // What can still be undone is.
-                let _ = held.start();
-                let _ = held.rank(false);
+                let _ = held.release();
                 let _ = self.released.send(held);
             }
         }
@@ -100,8 +99,7 @@ impl Driver {
     pub fn release_all(&mut self) {
         for entry in self.jobs.values_mut() {
             if let Some(mut held) = entry.held.take() {
-                let _ = held.start();
-                let _ = held.rank(false);
+                let _ = held.release();
                 let _ = self.released.send(held);
             }
         }

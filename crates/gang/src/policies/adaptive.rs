@@ -115,7 +115,8 @@ impl Adaptive {
         first: &[JobId],
         idle: &mut [f64],
     ) -> Vec<JobId> {
-        let mut waiting: Vec<&Job> = jobs.iter().filter(|job| !first.contains(&job.id)).collect();
+        let waits = |job: &&Job| job.fills && !first.contains(&job.id);
+        let mut waiting: Vec<&Job> = jobs.iter().filter(waits).collect();
         let mut fillers = Vec::new();
         loop {
             let gain = |job: &Job| gain(job, &columns[&job.id], idle);
