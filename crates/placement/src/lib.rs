@@ -18,6 +18,7 @@ mod near;
 mod network_load;
 mod occupancy;
 mod placement;
+mod planned;
 mod policy;
 mod quality;
 mod rails;
@@ -50,6 +51,7 @@ pub use near::place_near;
 pub use network_load::{JobTraffic, LaidTraffic, NetworkLoad};
 pub use occupancy::{Occupancy, OccupancyError};
 pub use placement::{Placement, crossed_groups, groups_crossed};
+pub use planned::{LinkPlan, Planned};
 pub use policies::homes;
 pub use policy::{
     Choice, DedicatesLinks, HeadRule, PlansFirst, Policy, QueueRule, RoomHelps, SlotCosts, Traits,

@@ -1,5 +1,7 @@
 //! What a policy is, and how it is asked.
 
+use std::sync::Arc;
+
 use topolane_fabric::{CableId, Fabric, NodeIndex};
 
 use crate::dedicated::{Limit, limit_for, limits};
@@ -9,6 +11,7 @@ use crate::gpus::GpuSet;
 use crate::homes::Homes;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
+use crate::planned::{LinkPlan, Place, Planned, planned};
 use crate::refusal::Refusal;
 use crate::request::{Request, Share};
 
@@ -219,7 +222,7 @@ pub trait QueueRule {
     /// starts those first that waste least.
     fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64;
 
-    /// The rule that tells what its choice wastes before it has nodes and links, if it can.
+    /// The rule that plans before it chooses nodes and links, if it does.
     fn plans_first(&self) -> Option<&dyn PlansFirst> {
         None
     }
@@ -235,20 +238,19 @@ pub trait QueueRule {
     }
 }
 
-/// A rule that tells what its choice wastes before it has nodes and links. A queue that seeks the least waste among many jobs asks for
-/// most of them in vain.
+/// A rule that plans before it chooses nodes and links. A queue that seeks the least waste among many jobs asks for most of them in
+/// vain, and a plan costs less.
 pub trait PlansFirst {
-    /// What the answer of [`Policy::choose`] wastes ([`QueueRule::waste`]), and that answer if this is less than `below`.
-    ///
-    /// # Errors
-    /// The refusal that [`Policy::choose`] would give.
-    fn choose_below(
+    /// The plan of what [`Policy::choose`] would answer; `None` if it would refuse the request for its links.
+    fn plan(
         &self,
         request: &Request,
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-        below: f64,
-    ) -> Result<(f64, Option<Choice>), Refusal>;
+    ) -> Option<LinkPlan>;
+
+    /// What a placement by this plan wastes ([`QueueRule::waste`]).
+    fn waste_of_plan(&self, request: &Request, plan: &LinkPlan, occupancy: &Occupancy) -> f64;
 }
 
 /// A rule of fewer shapes, which leave more to later jobs. Wherever it places a job, the rule that names it does so too.
@@ -299,24 +301,38 @@ impl dyn Policy + '_ {
         in_regions(request, occupancy, ask).map(|choice| self.placed(request, choice, occupancy))
     }
 
-    /// Tells what a placement of the request wastes ([`QueueRule::waste`]), and places it if that is less than `below`.
+    /// Tells where [`place`](#method.place) would place a request and what that wastes ([`QueueRule::waste`]).
     ///
     /// # Errors
-    /// As [`place`](#method.place), however much it would waste.
-    pub fn place_below(
-        &self,
-        request: &Request,
-        occupancy: &Occupancy,
-        below: f64,
-    ) -> Result<(f64, Option<Placement>), Refusal> {
-        let Some(rule) = self.queue_rule().and_then(QueueRule::plans_first) else {
+    /// As `place`.
+    pub fn plan(&self, request: &Request, occupancy: &Occupancy) -> Result<Planned, Refusal> {
+        let rule = self.queue_rule().and_then(QueueRule::plans_first);
+        let Some(rule) = rule.filter(|_| occupancy.is_joined()) else {
             let placement = self.place(request, occupancy)?;
             let waste = self.waste(request, &placement, occupancy);
-            return Ok((waste, (waste < below).then_some(placement)));
+            return Ok(Planned { waste, place: Place::Chosen(Arc::new(placement)) });
         };
-        let ask = |free: &FreeSlots<'_>| rule.choose_below(request, free, occupancy, below);
-        let (waste, choice) = in_regions(request, occupancy, ask)?;
-        Ok((waste, choice.map(|choice| self.placed(request, choice, occupancy))))
+        let plan = in_regions(request, occupancy, |free| planned(rule, request, free, occupancy))?;
+        let waste = rule.waste_of_plan(request, &plan, occupancy);
+        Ok(Planned { waste, place: Place::Planned(plan) })
+    }
+
+    /// The placement of a request, or of one that differs in identity and times only, by its plan. The state is the one that it was
+    /// planned in.
+    pub fn carry_out(
+        &self,
+        planned: &Planned,
+        request: &Request,
+        occupancy: &Occupancy,
+    ) -> Arc<Placement> {
+        match &planned.place {
+            Place::Chosen(placement) => Arc::clone(placement),
+            Place::Planned(plan) => {
+                let free = occupancy.free_slots(request);
+                let choice = plan.choice(&free.unshared(request, occupancy), occupancy);
+                Arc::new(self.placed(request, choice, occupancy))
+            }
+        }
     }
 
     /// The placement of what it chose.

@@ -339,10 +339,10 @@ fn waste_is_what_is_left_behind() {
         let request = ask(1, nodes);
         let placement = many.place(&request, occupancy).unwrap();
         let waste = many.waste(&request, &placement, occupancy);
-        // It is told without a placement if it is not below what is asked for.
-        assert_eq!(many.place_below(&request, occupancy, waste).unwrap(), (waste, None));
-        let found = many.place_below(&request, occupancy, f64::INFINITY).unwrap();
-        assert_eq!(found, (waste, Some(placement)));
+        // The plan of it tells the same, and leads there.
+        let planned = many.plan(&request, occupancy).unwrap();
+        assert_eq!(planned.waste(), waste);
+        assert_eq!(*many.carry_out(&planned, &request, occupancy), placement);
         waste
     };
     for (nodes, expected) in [(4, 0.0), (3, 4.02 / 3.0), (6, 4.04 / 6.0), (8, 0.0)] {

@@ -4,10 +4,11 @@ use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::cost::{Weights, waste, waste_of_plan};
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::{Found, search};
+use crate::planned::chosen;
 use crate::policies::DedicatedInLongQueue;
 use crate::{
-    Choice, DedicatesLinks, FreeSlots, HeadRule, Occupancy, Placement, PlansFirst, Policy,
-    QueueRule, Refusal, Request, RoomHelps, Traits,
+    Choice, DedicatesLinks, FreeSlots, HeadRule, LinkPlan, Occupancy, Placement, PlansFirst,
+    Policy, QueueRule, Refusal, Request, RoomHelps, Traits,
 };
 
 /// The length of a queue from which on [`DedicatedInLongQueue`] is the rule.
@@ -22,7 +23,7 @@ const PATIENCE: f64 = 0.5;
 /// The default is this rule for queues of any length; [`Dedicated::new`] gives equal parts in long queues.
 #[derive(Debug, Default)]
 pub struct Dedicated {
-    pub(super) weights: Weights,
+    weights: Weights,
     searches: AtomicU64,
     cut_short: AtomicU64,
     long_queue: Option<Box<DedicatedInLongQueue>>,
@@ -30,32 +31,6 @@ pub struct Dedicated {
     tidy: Option<Box<Dedicated>>,
     /// Whether this is that rule.
     is_tidy: bool,
-}
-
-/// A plan, and the leaves that it was chosen from.
-pub(super) struct Planned<'a> {
-    pub(super) candidates: Candidates<'a>,
-    pub(super) plan: Plan,
-    pub(super) bandwidth_share: f64,
-}
-
-impl Planned<'_> {
-    pub(super) fn choice(&self, free: &FreeSlots<'_>) -> Choice {
-        let choice = self.plan.choice(&self.candidates, free);
-        Choice { bandwidth_share: self.bandwidth_share, ..choice }
-    }
-
-    /// What it wastes, and the choice if that is less than `below`.
-    pub(super) fn below(
-        &self,
-        request: &Request,
-        weights: &Weights,
-        free: &FreeSlots<'_>,
-        below: f64,
-    ) -> (f64, Option<Choice>) {
-        let waste = waste_of_plan(weights, &request.share, &self.plan, self.candidates.occupancy);
-        (waste, (waste < below).then(|| self.choice(free)))
-    }
 }
 
 impl Dedicated {
@@ -74,27 +49,6 @@ impl Dedicated {
         let long_queue = Some(Box::new(DedicatedInLongQueue::with_weights(weights)));
         let tidy = Some(Box::new(Dedicated { weights, is_tidy: true, ..Dedicated::default() }));
         Dedicated { weights, long_queue, tidy, ..Dedicated::default() }
-    }
-
-    /// The plan at full bandwidth or, if there is none, at the least that the request accepts.
-    pub(super) fn planned<'a>(
-        &self,
-        request: &Request,
-        free: &FreeSlots<'a>,
-        occupancy: &'a Occupancy,
-    ) -> Option<Planned<'a>> {
-        let least = request.min_bandwidth.unwrap_or(1.0);
-        let ask = |bandwidth: f64| {
-            let candidates = Candidates::new(request, free, occupancy, self.weights, bandwidth);
-            let candidates = Candidates { tidy: self.is_tidy, ..candidates };
-            let plan = self.search(&candidates)?;
-            let plan = if bandwidth > least { plan.shrunk(&candidates, least) } else { plan };
-            let bandwidth_share = if plan.leaves.len() > 1 { least } else { 1.0 };
-            Some(Planned { candidates, plan, bandwidth_share })
-        };
-        // Full bandwidth gives regular shapes. The links beyond the least bandwidth that the job accepts are lent to it, and taken
-        // back when another job is placed on them.
-        ask(1.0).or_else(|| if least < 1.0 { ask(least) } else { None })
     }
 
     fn search(&self, candidates: &Candidates<'_>) -> Option<Plan> {
@@ -120,9 +74,7 @@ impl Policy for Dedicated {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        let free = &free.unshared(request, occupancy);
-        let found = self.planned(request, free, occupancy);
-        found.map(|planned| planned.choice(free)).ok_or_else(|| Refusal::would_share(request, free))
+        chosen(self, request, free, occupancy)
     }
 
     /// What finds a place at full bandwidth finds one at less.
@@ -190,17 +142,28 @@ impl QueueRule for Dedicated {
 }
 
 impl PlansFirst for Dedicated {
-    fn choose_below(
+    /// At full bandwidth or, if there is no place, at the least that the request accepts.
+    fn plan(
         &self,
         request: &Request,
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-        below: f64,
-    ) -> Result<(f64, Option<Choice>), Refusal> {
-        let free = &free.unshared(request, occupancy);
-        let found = self.planned(request, free, occupancy);
-        found
-            .map(|planned| planned.below(request, &self.weights, free, below))
-            .ok_or_else(|| Refusal::would_share(request, free))
+    ) -> Option<LinkPlan> {
+        let least = request.min_bandwidth.unwrap_or(1.0);
+        let ask = |bandwidth: f64| {
+            let candidates = Candidates::new(request, free, occupancy, self.weights, bandwidth);
+            let candidates = Candidates { tidy: self.is_tidy, ..candidates };
+            let plan = self.search(&candidates)?;
+            let plan = if bandwidth > least { plan.shrunk(&candidates, least) } else { plan };
+            let bandwidth_share = if plan.leaves.len() > 1 { least } else { 1.0 };
+            Some(LinkPlan { plan, bandwidth_share })
+        };
+        // Full bandwidth gives regular shapes. The links beyond the least bandwidth that the job accepts are lent to it, and taken
+        // back when another job is placed on them.
+        ask(1.0).or_else(|| if least < 1.0 { ask(least) } else { None })
+    }
+
+    fn waste_of_plan(&self, request: &Request, plan: &LinkPlan, occupancy: &Occupancy) -> f64 {
+        waste_of_plan(&self.weights, &request.share, &plan.plan, occupancy)
     }
 }

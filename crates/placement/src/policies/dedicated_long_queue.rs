@@ -1,11 +1,11 @@
 use crate::dedicated::equal_parts::{Across, EqualParts};
 use crate::dedicated::search::candidates::Candidates;
-use crate::dedicated::search::cost::{Weights, waste};
+use crate::dedicated::search::cost::Weights;
+use crate::planned::chosen;
 use crate::policies::Dedicated;
-use crate::policies::dedicated::Planned;
 use crate::{
-    Choice, DedicatesLinks, FreeSlots, Occupancy, Placement, PlansFirst, Policy, QueueRule,
-    Refusal, Request, RoomHelps, Traits,
+    Choice, DedicatesLinks, FreeSlots, LinkPlan, Occupancy, Placement, PlansFirst, Policy,
+    QueueRule, Refusal, Request, RoomHelps, Traits,
 };
 
 /// [`Dedicated`] for long queues: every job gets equal parts, as from [`Jigsaw`](crate::policies::Jigsaw).
@@ -21,26 +21,6 @@ impl DedicatedInLongQueue {
     /// The rule with other weights for the jobs that get any shape.
     pub fn with_weights(weights: Weights) -> Self {
         DedicatedInLongQueue { any_shape: Dedicated::of_any_length(weights) }
-    }
-
-    fn planned<'a>(
-        &self,
-        request: &Request,
-        free: &FreeSlots<'a>,
-        occupancy: &'a Occupancy,
-    ) -> Option<Planned<'a>> {
-        if request.min_bandwidth.is_some_and(|least| least < 1.0) {
-            return self.any_shape.planned(request, free, occupancy);
-        }
-        let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
-        match EqualParts::new(&candidates).plan(Across::WholeLeaves) {
-            Some(plan) => Some(Planned { candidates, plan, bandwidth_share: 1.0 }),
-            // A job that has no equal parts at all would wait as long as the queue is long.
-            None if occupancy.idle_nodes() == occupancy.in_service().count() => {
-                self.any_shape.planned(request, free, occupancy)
-            }
-            None => None,
-        }
     }
 }
 
@@ -59,9 +39,7 @@ impl Policy for DedicatedInLongQueue {
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
-        let free = &free.unshared(request, occupancy);
-        let found = self.planned(request, free, occupancy);
-        found.map(|planned| planned.choice(free)).ok_or_else(|| Refusal::would_share(request, free))
+        chosen(self, request, free, occupancy)
     }
 
     fn room_helps(&self, request: &Request) -> RoomHelps {
@@ -84,8 +62,8 @@ impl DedicatesLinks for DedicatedInLongQueue {
 }
 
 impl QueueRule for DedicatedInLongQueue {
-    fn waste(&self, _: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
-        waste(&self.any_shape.weights, placement, occupancy)
+    fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
+        self.any_shape.waste(request, placement, occupancy)
     }
 
     fn plans_first(&self) -> Option<&dyn PlansFirst> {
@@ -94,17 +72,27 @@ impl QueueRule for DedicatedInLongQueue {
 }
 
 impl PlansFirst for DedicatedInLongQueue {
-    fn choose_below(
+    fn plan(
         &self,
         request: &Request,
         free: &FreeSlots<'_>,
         occupancy: &Occupancy,
-        below: f64,
-    ) -> Result<(f64, Option<Choice>), Refusal> {
-        let free = &free.unshared(request, occupancy);
-        let found = self.planned(request, free, occupancy);
-        found
-            .map(|planned| planned.below(request, &self.any_shape.weights, free, below))
-            .ok_or_else(|| Refusal::would_share(request, free))
+    ) -> Option<LinkPlan> {
+        if request.min_bandwidth.is_some_and(|least| least < 1.0) {
+            return self.any_shape.plan(request, free, occupancy);
+        }
+        let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
+        match EqualParts::new(&candidates).plan(Across::WholeLeaves) {
+            Some(plan) => Some(LinkPlan { plan, bandwidth_share: 1.0 }),
+            // A job that has no equal parts at all would wait as long as the queue is long.
+            None if occupancy.idle_nodes() == occupancy.in_service().count() => {
+                self.any_shape.plan(request, free, occupancy)
+            }
+            None => None,
+        }
+    }
+
+    fn waste_of_plan(&self, request: &Request, plan: &LinkPlan, occupancy: &Occupancy) -> f64 {
+        self.any_shape.waste_of_plan(request, plan, occupancy)
     }
 }

@@ -36,9 +36,8 @@ impl Policy for Jigsaw {
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
         let first = First::of(request, free, occupancy, self.across());
-        let First { candidates, plan, .. } =
-            first.ok_or_else(|| Refusal::would_share(request, free))?;
-        Ok(Choice { bandwidth_share: 1.0, ..plan.choice(&candidates, free) })
+        let First { plan, .. } = first.ok_or_else(|| Refusal::would_share(request, free))?;
+        Ok(plan.choice(occupancy, free))
     }
 
     fn has_place(

@@ -27,10 +27,10 @@ impl Policy for Laas {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
-        let First { candidates, plan, is_over_pods } =
+        let First { plan, is_over_pods } =
             First::of(request, free, occupancy, Across::WholeLeavesOnly)
                 .ok_or_else(|| Refusal::would_share(request, free))?;
-        let choice = plan.choice(&candidates, free);
+        let choice = plan.choice(occupancy, free);
         let spare = if is_over_pods { unused(&plan, &choice.nodes, free) } else { Vec::new() };
         Ok(Choice { bandwidth_share: 1.0, spare, ..choice })
     }

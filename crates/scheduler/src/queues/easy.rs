@@ -1,14 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::sync::Arc;
 
-use topolane_placement::{HeadRule, Placement, Policy, Refusal, Request, RoomHelps};
+use topolane_placement::{HeadRule, Placement, Planned, Policy, Refusal, Request, RoomHelps};
 
 use crate::beside_head::BesideHead;
 use crate::future::{Future, first_where};
 use crate::kinds::NO_CLASS;
 use crate::promise::Promise;
 use crate::queue::{Pass, Queue, Reservation};
-use crate::view::View;
+use crate::view::{View, Waiting};
 
 /// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001) over any policy.
 ///
@@ -210,12 +211,8 @@ struct Wasteful {
     index: usize,
     class: u32,
     in_time: bool,
-    waste: f64,
-    placement: Arc<Placement>,
+    planned: Rc<Planned>,
 }
-
-/// What a placement wastes, and the placement if it was wanted.
-type Found = (f64, Option<Arc<Placement>>);
 
 /// The jobs behind the head in one pass.
 struct Backfill<'a> {
@@ -224,7 +221,7 @@ struct Backfill<'a> {
     future: &'a mut Option<Future>,
     beside: &'a mut Option<BesideHead>,
     /// By size, what the policy answers now to jobs that are like the head.
-    places: BTreeMap<u32, Found>,
+    places: BTreeMap<u32, Rc<Planned>>,
 }
 
 impl Backfill<'_> {
@@ -234,11 +231,11 @@ impl Backfill<'_> {
         let running = view.running.jobs().len();
         let mut attempts = ATTEMPTS;
         while let Some(found) = self.start_those_that_fit(view, first, &mut attempts) {
-            let Wasteful { index, class, in_time, placement, .. } = found;
-            if !in_time && !self.spares(&placement, view) {
+            let Wasteful { index, class, in_time, planned } = found;
+            let Some(placement) = self.harmless(index, &planned, in_time, view) else {
                 self.refused.insert(class, false);
                 continue;
-            }
+            };
             if !view.start(index, placement) {
                 break;
             }
@@ -254,26 +251,48 @@ impl Backfill<'_> {
         self.places.clear();
     }
 
-    /// What a placement of a job wastes now, and where the policy places it if that is less than `below`. `size` is the job's if
-    /// nothing else of it matters.
-    fn place(
+    /// Where the policy places a job now, and what that wastes. `size` is the job's if nothing else of it matters.
+    fn plan(
         &mut self,
         index: usize,
         size: Option<u32>,
-        below: f64,
         view: &View<'_>,
-    ) -> Result<Found, Refusal> {
-        let known = size.and_then(|size| self.places.get(&size));
-        if let Some(known) = known.filter(|known| known.1.is_some() || known.0 >= below) {
-            return Ok(known.clone());
+    ) -> Result<Rc<Planned>, Refusal> {
+        if let Some(known) = size.and_then(|size| self.places.get(&size)) {
+            return Ok(Rc::clone(known));
         }
         let request = &view.waiting[index].request;
-        let (waste, placement) = view.policy.place_below(request, view.occupancy, below)?;
-        let found = (waste, placement.map(Arc::new));
+        let planned = Rc::new(view.policy.plan(request, view.occupancy)?);
         if let Some(size) = size {
-            self.places.insert(size, found.clone());
+            self.places.insert(size, Rc::clone(&planned));
         }
-        Ok(found)
+        Ok(planned)
+    }
+
+    /// The placement of a job, unless it delays the head.
+    fn harmless(
+        &mut self,
+        index: usize,
+        planned: &Planned,
+        in_time: bool,
+        view: &View<'_>,
+    ) -> Option<Arc<Placement>> {
+        if !in_time && self.leaves_too_few(&view.waiting[index], view) {
+            return None;
+        }
+        let request = &view.waiting[index].request;
+        let placement = view.policy.carry_out(planned, request, view.occupancy);
+        (in_time || self.spares(&placement, view)).then_some(placement)
+    }
+
+    /// Whether a job that runs past the reservation leaves too few nodes for the head then, wherever it is.
+    fn leaves_too_few(&mut self, job: &Waiting, view: &View<'_>) -> bool {
+        let Kept { request: head, shadow, .. } = &*self.kept;
+        if shadow.spare.is_some() || !job.whole || !head.is_plain() {
+            return false;
+        }
+        let then = shadow.then(view, self.future);
+        then.occupancy().idle_nodes() < head.nodes.saturating_add(job.nodes)
     }
 
     /// Whether a job may run past the reservation: the head can still be placed then beside it.
@@ -393,10 +412,7 @@ impl Backfill<'_> {
             if view.has_started(index) {
                 continue;
             }
-            // One whose refusal is remembered by nothing would be found again and again: it is not compared.
-            let below = least.as_ref().filter(|_| late_size.is_some()).map(|least| least.waste);
-            let below = below.unwrap_or(f64::INFINITY);
-            let started = match self.place(index, size.filter(|_| same_nodes), below, view) {
+            let started = match self.plan(index, size.filter(|_| same_nodes), view) {
                 Err(refusal) => {
                     self.refused.insert(sized, true);
                     let request = &view.waiting[index].request;
@@ -407,24 +423,20 @@ impl Backfill<'_> {
                     let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
                     blocked && self.make_room(view, index, in_time, attempts)
                 }
-                Ok((_, None)) => {
+                // One whose refusal is remembered by nothing would be found again and again: it is not compared.
+                Ok(planned) if planned.waste() > 0.0 && late_size.is_some() => {
                     compared.extend(size);
+                    if least.as_ref().is_none_or(|least| planned.waste() < least.planned.waste()) {
+                        least = Some(Wasteful { index, class: late_class, in_time, planned });
+                    }
                     continue;
                 }
-                Ok((waste, Some(placement))) => {
-                    if waste > 0.0 && late_size.is_some() {
-                        compared.extend(size);
-                        if waste < below {
-                            let class = late_class;
-                            least = Some(Wasteful { index, class, in_time, waste, placement });
-                        }
-                        continue;
-                    }
-                    let harmless = in_time || self.spares(&placement, view);
-                    if !harmless {
+                Ok(planned) => {
+                    let placement = self.harmless(index, &planned, in_time, view);
+                    if placement.is_none() {
                         self.refused.insert(late_class, false);
                     }
-                    harmless && view.start(index, placement)
+                    placement.is_some_and(|placement| view.start(index, placement))
                 }
             };
             if started {

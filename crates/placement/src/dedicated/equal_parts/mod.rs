@@ -30,27 +30,25 @@ pub enum Across {
     AnyLeaves,
 }
 
-/// The first partition for a request, and the leaves that it was chosen from.
-pub struct First<'a> {
-    pub candidates: Candidates<'a>,
+/// The first partition for a request.
+pub struct First {
     pub plan: Plan,
     /// Whether it is over several pods.
     pub is_over_pods: bool,
 }
 
-impl<'a> First<'a> {
+impl First {
     /// The same as [`EqualParts::plan`], with a look at no more leaves than could hold the job.
     pub fn of(
         request: &Request,
-        free: &FreeSlots<'a>,
-        occupancy: &'a Occupancy,
+        free: &FreeSlots<'_>,
+        occupancy: &Occupancy,
         across: Across,
     ) -> Option<Self> {
         let (fabric, wanted) = (free.fabric(), request.nodes);
         if let Some(leaf) = free.groups_with(1, wanted).next() {
-            let candidates = among(request, free, occupancy, std::iter::empty());
             let plan = Plan { leaves: vec![(leaf, wanted, 0)], ..Plan::default() };
-            return Some(First { candidates, plan, is_over_pods: false });
+            return Some(First { plan, is_over_pods: false });
         }
         if fabric.depth() < 2 {
             return None;
@@ -58,7 +56,7 @@ impl<'a> First<'a> {
         let holding = free.groups_with(2, wanted).flat_map(|pod| fabric.children(2, pod));
         let candidates = among(request, free, occupancy, holding);
         if let Some(plan) = EqualParts::new(&candidates).one_pod() {
-            return Some(First { candidates, plan, is_over_pods: false });
+            return Some(First { plan, is_over_pods: false });
         }
         if fabric.depth() < 3 || !has_whole_leaves(request, free, occupancy, across) {
             return None;
@@ -66,7 +64,7 @@ impl<'a> First<'a> {
         let all = 0..fabric.groups(1);
         let candidates = among(request, free, occupancy, all);
         let plan = several_pods(&EqualParts::new(&candidates), across)?;
-        Some(First { candidates, plan, is_over_pods: true })
+        Some(First { plan, is_over_pods: true })
     }
 }
 

@@ -4,7 +4,7 @@ use topolane_fabric::GroupIndex;
 
 use crate::dedicated::search::candidates::{Candidates, Leaf};
 use crate::dedicated::search::slot_sets::lowest;
-use crate::{Choice, FreeSlots};
+use crate::{Choice, FreeSlots, Occupancy};
 
 /// Nodes and slots of each leaf, slots to the core of each plane of each pod.
 #[derive(Debug, Clone, Default)]
@@ -71,14 +71,14 @@ impl Plan {
     }
 
     /// The nodes and cables.
-    pub fn choice(&self, candidates: &Candidates<'_>, free: &FreeSlots<'_>) -> Choice {
+    pub fn choice(&self, occupancy: &Occupancy, free: &FreeSlots<'_>) -> Choice {
         let mut choice = Choice::nodes(Vec::new());
         for &(leaf, nodes, slots) in &self.leaves {
             free.take(1, leaf, nodes, &mut choice.nodes);
-            candidates.occupancy.cables_of((1, leaf, 0), slots, &mut choice.links);
+            occupancy.cables_of((1, leaf, 0), slots, &mut choice.links);
         }
         for &(pod, plane, slots) in &self.core {
-            candidates.occupancy.cables_of((2, pod, plane), slots, &mut choice.links);
+            occupancy.cables_of((2, pod, plane), slots, &mut choice.links);
         }
         choice.nodes.sort_unstable();
         choice
