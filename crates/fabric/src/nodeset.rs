@@ -68,6 +68,38 @@ impl NodeSet {
         self.words[(node / 64) as usize] &= !(1 << (node % 64));
     }
 
+    /// Which of the 64 nodes from `first` on are in the set, `first` in the lowest bit.
+    #[inline]
+    pub fn bits_from(&self, first: u32) -> u64 {
+        let (index, shift) = ((first / 64) as usize, first % 64);
+        let word = |index: usize| self.words.get(index).copied().unwrap_or(0);
+        let low = word(index) >> shift;
+        if shift == 0 { low } else { low | word(index + 1) << (64 - shift) }
+    }
+
+    /// Adds those of the 64 nodes from `first` on whose bits are set; all are below the capacity.
+    #[inline]
+    pub fn insert_bits(&mut self, first: u32, bits: u64) {
+        self.change_bits(first, bits, |word, bits| *word |= bits);
+    }
+
+    /// Takes out those of the 64 nodes from `first` on whose bits are set.
+    #[inline]
+    pub fn remove_bits(&mut self, first: u32, bits: u64) {
+        self.change_bits(first, bits, |word, bits| *word &= !bits);
+    }
+
+    #[inline]
+    fn change_bits(&mut self, first: u32, bits: u64, change: impl Fn(&mut u64, u64)) {
+        let (index, shift) = ((first / 64) as usize, first % 64);
+        let high = if shift == 0 { 0 } else { bits >> (64 - shift) };
+        for (index, bits) in [(index, bits << shift), (index + 1, high)] {
+            if let Some(word) = self.words.get_mut(index).filter(|_| bits != 0) {
+                change(word, bits);
+            }
+        }
+    }
+
     /// Keeps only the nodes that are also in `other`.
     pub fn intersect(&mut self, other: &NodeSet) {
         for (index, word) in self.words.iter_mut().enumerate() {
@@ -144,6 +176,25 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
+        /// What is done to 64 nodes together is what is done to each of them.
+        #[test]
+        fn bits_are_nodes(
+            nodes in prop::collection::vec(0u32..300, 0..80),
+            first in 0u32..230,
+            bits in any::<u64>(),
+        ) {
+            let set = NodeSet::of(300, nodes);
+            let chosen = || (0..64).filter(|bit| bits >> bit & 1 == 1).map(|bit| first + bit);
+            let (mut together, mut each) = (set.clone(), set.clone());
+            together.insert_bits(first, bits);
+            chosen().for_each(|node| each.insert(node));
+            prop_assert_eq!(&together, &each);
+            let (mut together, mut each) = (set.clone(), set);
+            together.remove_bits(first, bits);
+            chosen().for_each(|node| each.remove(node));
+            prop_assert_eq!(&together, &each);
+        }
+
         /// A node set answers as the ordered set of its members does.
         #[test]
         fn behaves_as_an_ordered_set(
@@ -164,6 +215,8 @@ mod tests {
             let inside: Vec<u32> = model.iter().copied().filter(|n| (start..end).contains(n)).collect();
             prop_assert_eq!(set.count_in(start..end) as usize, inside.len());
             prop_assert_eq!(set.iter_in(start..end).collect::<Vec<_>>(), inside);
+            let bits = (0..64).filter(|bit| model.contains(&(start + bit)));
+            prop_assert_eq!(set.bits_from(start), bits.fold(0, |bits, bit| bits | 1 << bit));
             let other = NodeSet::of(capacity, [start]);
             prop_assert_eq!(set.intersects(&other), start < capacity && model.contains(&start));
             prop_assert_eq!(NodeSet::full(capacity).count(), capacity);

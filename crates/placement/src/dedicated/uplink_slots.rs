@@ -40,8 +40,8 @@ struct Plan {
     /// Switches of the groups of a level that stand before each group, by level from 1.
     first_switch: Vec<Vec<u32>>,
     switches: Vec<Switch>,
-    /// The switch of each cable that is not a node's, and its place there.
-    of_cable: Vec<Option<(u32, u32)>>,
+    /// The switch of each cable that is not a node's.
+    of_cable: Vec<Option<u32>>,
     /// Cables that the machine lacks.
     missing: NodeSet,
 }
@@ -132,9 +132,13 @@ impl Plan {
             let parents = ports / cabling.cables.max(1);
             self.switches.push(Switch { first, parents, cables: cabling.cables, has_slots, rails });
             for port in 0..ports {
-                self.of_cable[(first + port) as usize] = Some((number, port));
+                self.of_cable[(first + port) as usize] = Some(number);
             }
         }
+    }
+
+    fn switch_of(&self, cable: CableId) -> Option<u32> {
+        self.of_cable.get(cable as usize).copied().flatten()
     }
 }
 
@@ -157,9 +161,7 @@ impl UplinkSlots {
             plan,
         };
         for switch in 0..switches as u32 {
-            for parent in 0..slots.plan.switches[switch as usize].parents {
-                slots.count(switch, parent);
-            }
+            slots.count(switch, !0);
         }
         slots
     }
@@ -172,8 +174,8 @@ impl UplinkSlots {
     }
 
     pub fn is_free(&self, cable: CableId) -> bool {
-        let place = self.plan.of_cable.get(cable as usize).copied().flatten();
-        place.is_some_and(|(switch, _)| self.strangers[switch as usize] == 0 && self.is_idle(cable))
+        let switch = self.plan.switch_of(cable);
+        switch.is_some_and(|switch| self.strangers[switch as usize] == 0 && self.is_idle(cable))
     }
 
     /// The cables of `slots` of a switch in every rail, of which all are free.
@@ -192,6 +194,15 @@ impl UplinkSlots {
     fn cables_of_one(&self, switch: u32, slots: u64, cables: &mut Vec<CableId>) {
         let Switch { first, cables: parallel, .. } = self.plan.switches[switch as usize];
         let mut left = slots;
+        if parallel == 1 {
+            // Every slot is a cable.
+            left &= self.idle.bits_from(first);
+            while left != 0 {
+                cables.push(first + left.trailing_zeros());
+                left &= left - 1;
+            }
+            return;
+        }
         while left != 0 {
             let parent = left.trailing_zeros() / parallel;
             let of_parent = bits(parallel) << (parent * parallel);
@@ -203,38 +214,45 @@ impl UplinkSlots {
     }
 
     pub fn take(&mut self, cables: &[CableId]) {
-        self.change(cables, |slots, cable| {
-            slots.taken_count += u32::from(!slots.taken.contains(cable));
-            slots.taken.insert(cable);
-            slots.idle.remove(cable);
+        self.change(cables, |slots, first, ports| {
+            slots.taken_count += (ports & !slots.taken.bits_from(first)).count_ones();
+            slots.taken.insert_bits(first, ports);
+            slots.idle.remove_bits(first, ports);
         });
     }
 
     pub fn give_back(&mut self, cables: &[CableId]) {
-        self.change(cables, |slots, cable| {
-            slots.taken_count -= u32::from(slots.taken.contains(cable));
-            slots.taken.remove(cable);
-            if slots.is_there(cable) {
-                slots.idle.insert(cable);
-            }
+        self.change(cables, |slots, first, ports| {
+            slots.taken_count -= (ports & slots.taken.bits_from(first)).count_ones();
+            slots.taken.remove_bits(first, ports);
+            let gone = slots.failed.bits_from(first) | slots.plan.missing.bits_from(first);
+            slots.idle.insert_bits(first, ports & !gone);
         });
     }
 
-    /// Changes cables, then counts the slots anew: once for those to one parent that stand together.
-    fn change(&mut self, cables: &[CableId], change: impl Fn(&mut Self, CableId)) {
-        let mut changed = None;
-        for &cable in cables {
-            let place = self.plan.of_cable.get(cable as usize).copied().flatten();
-            let Some((switch, port)) = place else { continue };
-            let parent = port / self.plan.switches[switch as usize].cables;
-            if let Some((switch, parent)) = changed.filter(|&other| other != (switch, parent)) {
-                self.count(switch, parent);
+    /// Changes cables, then counts the slots anew: at once for those of one switch that stand together, up to 64 ports of it from
+    /// the first one on.
+    fn change(&mut self, cables: &[CableId], change: impl Fn(&mut Self, CableId, u64)) {
+        let mut left = cables;
+        while let Some(&cable) = left.first() {
+            let Some(number) = self.plan.switch_of(cable) else {
+                left = &left[1..];
+                continue;
+            };
+            let Switch { first, parents, cables: parallel, .. } =
+                self.plan.switches[number as usize];
+            let end = first + parents * parallel;
+            let first = cable - (cable - first) % MOST_UPLINKS;
+            let end = end.min(first + MOST_UPLINKS);
+            let together = left.iter().take_while(|&cable| (first..end).contains(cable));
+            let (mut ports, mut count) = (0u64, 0);
+            for &cable in together {
+                ports |= 1 << (cable - first);
+                count += 1;
             }
-            changed = Some((switch, parent));
-            change(self, cable);
-        }
-        if let Some((switch, parent)) = changed {
-            self.count(switch, parent);
+            change(self, first, ports);
+            self.count(number, ports);
+            left = &left[count..];
         }
     }
 
@@ -249,8 +267,8 @@ impl UplinkSlots {
         } else {
             self.idle.remove(cable);
         }
-        if let Some(Some((switch, port))) = self.plan.of_cable.get(cable as usize).copied() {
-            self.count(switch, port / self.plan.switches[switch as usize].cables);
+        if let Some(switch) = self.plan.switch_of(cable) {
+            self.count(switch, !0);
         }
     }
 
@@ -297,19 +315,26 @@ impl UplinkSlots {
         self.idle.contains(cable)
     }
 
-    /// Sets the slots of a switch to one of its parents anew.
-    fn count(&mut self, switch: u32, parent: u32) {
-        let Switch { first, cables, has_slots, rails, .. } = self.plan.switches[switch as usize];
+    /// Sets the slots of a switch anew to the parents that some of its ports lead to.
+    fn count(&mut self, switch: u32, ports: u64) {
+        let Switch { first, parents, cables, has_slots, rails } =
+            self.plan.switches[switch as usize];
         if !has_slots {
             return;
         }
-        let start = first + parent * cables;
-        let idle = match cables {
-            1 => u32::from(self.is_idle(start)),
-            _ => self.idle.count_in(start..start + cables),
+        let idle = self.idle.bits_from(first);
+        let (counted, free) = match cables {
+            1 => (ports & bits(parents), idle),
+            _ => (0..parents).fold((0, 0), |(counted, free), parent| {
+                let of_parent = bits(cables) << (parent * cables);
+                if ports & of_parent == 0 {
+                    return (counted, free);
+                }
+                let count = (idle & of_parent).count_ones();
+                (counted | of_parent, free | bits(count) << (parent * cables))
+            }),
         };
-        let shift = parent * cables;
-        let set = |free: u64| free & !(bits(cables) << shift) | bits(idle) << shift;
+        let set = |slots: u64| slots & !counted | free & counted;
         if self.own.is_empty() {
             let free = &mut self.free[switch as usize];
             *free = set(*free);
