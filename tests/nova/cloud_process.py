@@ -33,11 +33,13 @@ def missing() -> list[str]:
 class CloudProcess:
     """Calls the methods of a `nova_cloud.Cloud` there."""
 
-    def __init__(self, hosts: Sequence[str], log: Path) -> None:
+    def __init__(self, hosts: Sequence[str], log: Path, cells: int = 1) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, other = context.Pipe()
         self._log = log
-        self._process = context.Process(target=_serve, args=(other, tuple(hosts), str(log)), daemon=True)
+        self._process = context.Process(
+            target=_serve, args=(other, tuple(hosts), str(log), cells), daemon=True
+        )
         self._process.start()
         other.close()
         self._answer()
@@ -69,14 +71,14 @@ class CloudProcess:
         self._process.kill()
 
 
-def _serve(pipe: Connection, hosts: Sequence[str], log: str) -> None:
+def _serve(pipe: Connection, hosts: Sequence[str], log: str, cells: int) -> None:
     """In the other process: calls until the pipe is closed."""
     os.dup2(os.open(log, os.O_WRONLY | os.O_CREAT), 1)
     os.dup2(1, 2)
     import nova.tests.functional  # patches what must be patched before all other imports  # noqa: F401
     from nova_cloud import Cloud
 
-    cloud = Cloud(hosts)
+    cloud = Cloud(hosts, cells)
     cloud.start()
     pipe.send((None, None))
     while True:

@@ -10,6 +10,7 @@ import copy
 import importlib.metadata
 import json
 import logging
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -50,18 +51,21 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
 
     compute_driver = "fake.MediumFakeDriver"
 
-    def __init__(self, hosts: Sequence[str]) -> None:
+    def __init__(self, hosts: Sequence[str], cells: int = 1) -> None:
+        """The hosts are in as many cells, each of which has an equal share of them in their order."""
         super().__init__("start")
+        self.NUMBER_OF_CELLS = cells
         self._hosts = hosts
         self._urls: dict[str, str] = {}
+        self._held: dict[str, threading.Event] = {}
         self._scheduled: Settings = {}
         self._flavors: set[str] = set()
 
     def start(self) -> None:
         self.setUp()
         logging.getLogger().setLevel(logging.INFO)  # Nova's tests would format every debug line
-        for host in self._hosts:
-            self._start_compute(host)
+        for index, host in enumerate(self._hosts):
+            self._start_compute(host, f"cell{1 + index * self.NUMBER_OF_CELLS // len(self._hosts)}")
         for name, memory in FLAVORS.items():
             self.flavor(name, memory)
 
@@ -232,11 +236,55 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
 
     def resize(self, server: str, flavor: str) -> str:
         """To another flavor, where the scheduler says."""
-        self.api.post_server_action(server, {"resize": {"flavorRef": flavor}})
-        until(lambda: self.api.get_server(server)["status"] == "VERIFY_RESIZE", "the server resized")
-        self.api.post_server_action(server, {"confirmResize": None})
-        until(lambda: self.api.get_server(server)["status"] == "ACTIVE", "the resize confirmed")
+        self.act(server, "resize", {"flavorRef": flavor})
+        self.act(server, "confirmResize")
         return self.hosts([server])[server]
+
+    def act(
+        self, server: str, action: str, body: Mapping[str, object] | None = None
+    ) -> tuple[str, str | None]:
+        """What the server is and on which host, after an action of the API has ended, well or not."""
+        self._post(f"/servers/{server}/action", {action: body}, "latest")
+        return self.settled(server)
+
+    def settled(self, server: str) -> tuple[str, str | None]:
+        """What the server is and on which host, once Nova does not work on it."""
+        until(lambda: self._task(server) is None, f"{server} settled")
+        found = self.api.get_server(server)
+        return str(found["status"]), found["OS-EXT-SRV-ATTR:host"]
+
+    def _task(self, server: str) -> object:
+        return self.api.get_server(server)["OS-EXT-STS:task_state"]
+
+    def begin_migration(self, server: str) -> str:
+        """Begins a live migration which its source holds until `end_migration`: the target."""
+        driver = self.computes[self.hosts([server])[server]].manager.driver
+        self._held[server] = held = threading.Event()
+        move = driver.live_migration
+
+        def wait(*arguments: Any, **named: Any) -> None:
+            driver.__dict__.pop("live_migration")
+            until(held.is_set, f"the migration of {server} may end")
+            move(*arguments, **named)
+
+        driver.live_migration = wait
+        self._post(
+            f"/servers/{server}/action",
+            {"os-migrateLive": {"host": None, "block_migration": "auto"}},
+            "latest",
+        )
+        until(lambda: self._running(server) is not None, f"the migration of {server} runs")
+        return str(self._running(server))
+
+    def _running(self, server: str) -> str | None:
+        """Where a migration of the server goes that its source carries out."""
+        found = [one for one in self.api.get_migrations() if one["instance_uuid"] == server]
+        return next((one["dest_compute"] for one in found if one["status"] == "running"), None)
+
+    def end_migration(self, server: str) -> str:
+        """Lets a live migration end: where the server is."""
+        self._held.pop(server).set()
+        return str(self.settled(server)[1])
 
     def break_down(self, host: str) -> None:
         """A host that is down, and known to be."""
@@ -260,6 +308,19 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
     def _force_down(self, host: str, down: bool) -> None:
         service = self.api.get_services(host=host, binary="nova-compute")[0]["id"]
         self.api.put_service_force_down(service, down)
+
+    def disable(self, host: str, disabled: bool = True) -> None:
+        """Takes the host out of service, or back."""
+        service = self.api.get_services(host=host, binary="nova-compute")[0]["id"]
+        self.api.put_service(service, {"status": "disabled" if disabled else "enabled"})
+
+    def dissolve(self, group: str) -> None:
+        """Deletes a server group; its servers stay."""
+        self.api.delete_server_group(group)
+
+    def image(self, number: int) -> str:
+        """The id of one of two images."""
+        return str((self.glance.image1, self.glance.image2)[number]["id"])
 
     def clear(self) -> None:
         """No server and no group is left."""

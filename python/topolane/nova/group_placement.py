@@ -25,8 +25,13 @@ class HostCosts:
     """By node; infinite if the server must not use it."""
     refusal: str | None = None
     """A sentence, if no node is allowed."""
-    shares: bool = False
-    """Whether it was refused because it would share links."""
+    kind: str = "not-now"
+    """The kind of a refusal: the engine's name of it."""
+
+    @property
+    def shares(self) -> bool:
+        """Whether it was refused because it would share links."""
+        return self.costs is None and self.kind == "would-share-links"
 
 
 @dataclasses.dataclass
@@ -45,6 +50,8 @@ class GroupPlacement:
     """The group's traffic, if it names a profile."""
     beyond: int = 0
     """How many members are on hosts outside the machine."""
+    shelved: int = 0
+    """Other members that are shelved. The server goes where they will fit too, if there is such a place."""
     others: Sequence[tuple[list[int], bool, bool]] = ()
     """For every other group: its nodes, whether its links are dedicated, and whether some members are outside
     the machine.
@@ -97,13 +104,20 @@ class GroupPlacement:
 
     def costs(self, slots: NDArray[np.uint32]) -> HostCosts:
         """The cost of placing the current server on each node; `slots` are the free slots by node."""
+        if self.shelved:
+            together = self._costs(slots, self.awaiting + self.shelved)
+            if together.costs is not None:
+                return together
+        return self._costs(slots, self.awaiting)
+
+    def _costs(self, slots: NDArray[np.uint32], awaiting: int) -> HostCosts:
         free = int(slots.sum()) if self.stacked else int(np.count_nonzero(slots))
         if free == 0:
             return HostCosts(None, "no host that is on the topology has room")
         # If not all fit, the request will fail, or hosts outside the topology take the rest.
-        wanted = min(self.awaiting, free)
-        if wanted < self.awaiting and self.policy == POLICIES["isolated"]:
-            return HostCosts(None, f"{self.awaiting} servers do not fit: {free} slots are free")
+        wanted = min(awaiting, free)
+        if wanted < awaiting and self.policy == POLICIES["isolated"]:
+            return HostCosts(None, f"{awaiting} servers do not fit: {free} slots are free")
         members = [*self.members, *self._members_there]
         costs = self._state.costs(
             self.policy,
@@ -114,14 +128,14 @@ class GroupPlacement:
             beyond=self.beyond,
         )
         if isinstance(costs, Refusal):
-            return HostCosts(None, costs.why, shares=costs.name == "would-share-links")
+            return HostCosts(None, costs.why, kind=costs.name)
         if self.ranks is not None and self.policy != POLICIES["spread"]:
             costs = self.ranks.sharpen(self._state, self.policy, wanted, members, slots, self.stacked, costs)
         return HostCosts(costs)
 
     def price(self, slots: NDArray[np.uint32]) -> float:
         """What the policy pays to place all awaited servers on these slots; infinite if it cannot."""
-        placed = self._place(slots)
+        placed = self._place(slots, self.awaiting)
         if placed is None:
             return float("inf")
         return -placed.hop_bytes if self.policy == POLICIES["spread"] else placed.hop_bytes
@@ -129,7 +143,9 @@ class GroupPlacement:
     def plan(self, slots: NDArray[np.uint32]) -> list[int] | None:
         """Nodes for all awaited servers, once per server; None if the policy has none for them."""
         # What the engine places knows nothing of members outside the machine.
-        placed = self._place(slots) if self.beyond == 0 else None
+        if self.beyond > 0:
+            return None
+        placed = self._place(slots, self.awaiting + self.shelved) or self._place(slots, self.awaiting)
         return None if placed is None else list(placed.nodes)
 
     @property
@@ -142,13 +158,13 @@ class GroupPlacement:
         )
         return self.policy == "hop-bytes-exact" and dedicated
 
-    def _place(self, slots: NDArray[np.uint32]) -> Decision | None:
+    def _place(self, slots: NDArray[np.uint32], awaiting: int) -> Decision | None:
         free = int(slots.sum()) if self.stacked else int(np.count_nonzero(slots))
         if free == 0:
             return None
         placed = self._state.place(
             self.policy,
-            min(self.awaiting, free),
+            min(awaiting, free),
             members=[*self.members, *self._members_there],
             slots=slots.tolist(),
             stacked=self.stacked,

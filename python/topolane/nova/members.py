@@ -8,8 +8,10 @@ import time
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
+import sqlalchemy as sa
 from nova import context as nova_context
 from nova import exception, objects
+from nova.compute.vm_states import SHELVED_OFFLOADED
 from nova.db.main import api as db
 from nova.db.main import models
 from oslo_log import log as logging
@@ -22,6 +24,10 @@ UNKNOWN_SECONDS = 120.0
 """Seconds for which a server that was given a host, and that no cell knows yet, counts as on its way there."""
 BUSY_SECONDS = 3600.0
 """The same for a server that a cell knows and that Nova is building, unshelving or migrating."""
+OVER = ("confirmed", "reverted", "error", "failed", "completed", "cancelled", "done")
+"""The status of migrations that have ended, as in Nova's `migration_get_in_progress_by_host_and_node`."""
+AWAITS_CONFIRMATION = "finished"
+"""The status of a resize or cold migration that may still be reverted."""
 
 
 class Member(NamedTuple):
@@ -35,6 +41,9 @@ class Member(NamedTuple):
     """Its index in its request."""
     busy: bool
     """Whether Nova is working on it."""
+    elsewhere: tuple[str, ...] = ()
+    """The other hosts of a migration that is not over: where it may go, or come back to."""
+    shelved: bool = False
 
     def age(self) -> tuple[bool, str, int]:
         """Sort key of ranks: by creation, then by index in the request."""
@@ -100,22 +109,61 @@ def known_servers(context: Any, uuids: Collection[str]) -> dict[str, Member]:
         return _rows(cell_context, uuids)
 
     found: dict[str, Member] = {}
+    migrating: dict[str, list[_Migration]] = {}
     for result in nova_context.scatter_gather_all_cells(context, in_cell).values():
         if nova_context.is_cell_failure_sentinel(result):
             LOG.warning("A cell does not answer: the members it runs are not counted.")
             continue
-        for uuid, host, created, launch_index, task, deleted in result:
+        rows, migrations = result
+        for uuid, host, created, launch_index, state, task, deleted in rows:
             here, busy = (None, False) if deleted else (host or None, task is not None)
-            found[uuid] = Member(uuid, here, created, launch_index or 0, busy)
+            shelved = not deleted and state == SHELVED_OFFLOADED
+            found[uuid] = Member(uuid, here, created, launch_index or 0, busy, shelved=shelved)
+        for uuid, *migration in migrations:
+            migrating.setdefault(uuid, []).append(_Migration(*migration))
+    for uuid, migrations in migrating.items():
+        if uuid in found:
+            found[uuid] = found[uuid]._replace(elsewhere=_elsewhere(found[uuid], migrations))
     return found
 
 
+class _Migration(NamedTuple):
+    source: str | None
+    target: str | None
+    status: str
+
+
+def _elsewhere(member: Member, migrations: list[_Migration]) -> tuple[str, ...]:
+    """The hosts of its migrations, but not its own. A migration that was left unfinished by a fault does not count."""
+    if member.host is None:
+        return ()
+    known = [one for one in migrations if member.busy or one.status == AWAITS_CONFIRMATION]
+    hosts = [host for one in known for host in (one.source, one.target) if host not in (None, member.host)]
+    return tuple(dict.fromkeys(host for host in hosts if host is not None))
+
+
 @db.pick_context_manager_reader  # type: ignore[untyped-decorator]
-def _rows(context: Any, uuids: Collection[str]) -> list[Any]:
-    """Reads six columns only: Nova's own objects take most of a second for thousands of members."""
-    one = models.Instance
-    columns = (one.uuid, one.host, one.created_at, one.launch_index, one.task_state, one.deleted)
-    return list(context.session.query(*columns).filter(one.uuid.in_(list(uuids))))
+def _rows(context: Any, uuids: Collection[str]) -> tuple[list[Any], list[Any]]:
+    """The servers, and their migrations that are not over.
+
+    Reads a few columns only: Nova's own objects take most of a second for thousands of members. Of a server that is
+    moved between two cells, the cell that hides it is ignored.
+    """
+    one, move = models.Instance, models.Migration
+    columns = (
+        one.uuid,
+        one.host,
+        one.created_at,
+        one.launch_index,
+        one.vm_state,
+        one.task_state,
+        one.deleted,
+    )
+    servers = context.session.query(*columns).filter(one.uuid.in_(list(uuids)), one.hidden == sa.false())
+    moves = context.session.query(
+        move.instance_uuid, move.source_compute, move.dest_compute, move.status
+    ).filter(move.instance_uuid.in_(list(uuids)), move.deleted == 0, move.status.not_in(OVER))
+    return list(servers), list(moves)
 
 
 def ended(context: Any, servers: Collection[str]) -> set[str]:
@@ -125,8 +173,9 @@ def ended(context: Any, servers: Collection[str]) -> set[str]:
 
 
 def hosts_of(server: str, member: Member | None) -> list[str]:
-    """The host of a server in its cell, and the host that it is on its way to, as far as they exist."""
-    hosts = [member.host if member is not None else None, IN_FLIGHT.host(server, member)]
+    """All hosts that a server may use, as far as they exist. The last is the one that it is on its way to."""
+    elsewhere = member.elsewhere if member is not None else ()
+    hosts = [*elsewhere, member.host if member is not None else None, IN_FLIGHT.host(server, member)]
     return [host for host in hosts if host is not None]
 
 

@@ -331,6 +331,7 @@ def open_request(
     at_hand = spec.instance_uuid
     # A server that a cell knows is being moved; num_instances then dates from its creation.
     moves = at_hand in known
+    unshelved = moves and known[at_hand].shelved
     running = [member for member in known.values() if member.host is not None and member.uuid != at_hand]
     # Of two hosts, the one that the server is on its way to.
     where = [servers.hosts_of(uuid, known.get(uuid))[-1:] for uuid in group.members if uuid != at_hand]
@@ -358,6 +359,9 @@ def open_request(
         awaiting=awaiting,
         ranks=_ranks(spec, hint, topology, running, known.get(at_hand), options, measured),
         beyond=len(hosts) - len(nodes),
+        shelved=sum(member.shelved for member in known.values() if member.uuid != at_hand)
+        if unshelved
+        else 0,
         others=crossing,
     )
     source = known[at_hand].host if moves else None
