@@ -1,0 +1,85 @@
+"""Puts the manual pages and the shell completion of all commands into a wheel of topolane.
+
+    python tools/command_files.py dist/topolane-0.1.0-cp310-abi3-manylinux_2_34_x86_64.whl
+
+needs click-man and wheel. pip installs the files below its prefix: share/man/man1 and so on. SOURCE_DATE_EPOCH is the date of the pages.
+"""
+
+import importlib.metadata
+import inspect
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+
+import click
+from click.shell_completion import get_completion_class
+from click_man.core import generate_man_page
+from topolane.cli import cli
+
+WHEEL = (sys.executable, "-m", "wheel")
+COMPLETION = {
+    "bash": "share/bash-completion/completions/topolane",
+    "zsh": "share/zsh/site-functions/_topolane",
+    "fish": "share/fish/vendor_completions.d/topolane.fish",
+}
+
+BLOCK = re.compile(r"\x08\n(.*?)(?=\n\.(?:PP|SH))", re.DOTALL)
+"""What Click leaves in the lines of its help."""
+MACRO = re.compile(r"^(?=')", re.MULTILINE)
+"""Where roff takes text for a macro."""
+
+
+def contexts(
+    command: click.Command, name: str, parent: click.Context | None = None
+) -> Iterator[click.Context]:
+    """A command and all below it."""
+    context = click.Context(command, info_name=name, parent=parent, **command.context_settings)
+    yield context
+    if isinstance(command, click.Group):
+        for below in command.list_commands(context):
+            found = command.get_command(context, below)
+            if found is not None and not found.hidden:
+                yield from contexts(found, below, context)
+
+
+def manual(context: click.Context, version: str) -> str:
+    """A command as a page of section 1. What it and those below it do is said in their whole first paragraphs."""
+    for command in (context.command, *getattr(context.command, "commands", {}).values()):
+        first = inspect.cleandoc(command.help or "").split("\n\n")[0]
+        command.short_help = " ".join(first.split())
+    page = BLOCK.sub(r".nf\n\1\n.fi", generate_man_page(context, version=version))
+    return MACRO.sub(r"\\&", page)
+
+
+def write(prefix: pathlib.Path) -> None:
+    """Writes all files below the prefix."""
+    version = importlib.metadata.version("topolane")
+    pages = prefix / "share/man/man1"
+    pages.mkdir(parents=True)
+    for context in contexts(cli, "topolane"):
+        (pages / f"{context.command_path.replace(' ', '-')}.1").write_text(manual(context, version))
+    for shell, file in COMPLETION.items():
+        completion = get_completion_class(shell)
+        assert completion is not None, shell
+        path = prefix / file
+        path.parent.mkdir(parents=True)
+        path.write_text(completion(cli, {}, "topolane", "_TOPOLANE_COMPLETE").source())
+
+
+def main() -> None:
+    """Unpacks the wheel, adds the files and packs it again."""
+    whole = pathlib.Path(sys.argv[1])
+    with tempfile.TemporaryDirectory() as made:
+        subprocess.run([*WHEEL, "unpack", "--dest", made, whole], check=True, stdout=subprocess.DEVNULL)
+        (unpacked,) = pathlib.Path(made).iterdir()
+        write(unpacked / f"{unpacked.name}.data" / "data")
+        subprocess.run(
+            [*WHEEL, "pack", "--dest-dir", whole.parent, unpacked], check=True, stdout=subprocess.DEVNULL
+        )
+
+
+if __name__ == "__main__":
+    main()
