@@ -18,11 +18,14 @@ from typing import Any
 import nova.conf
 import nova_http
 import nova_specs
+import sqlalchemy as sa
 from cloud_process import Refused
 from nova import context
+from nova.db.api import api as api_db
 from nova.tests.functional import integrated_helpers
 from nova.tests.functional.api.client import OpenStackApiException
 from topolane.nova import config, plugin
+from topolane.nova.refusal_table import REFUSALS
 
 CONF = nova.conf.CONF
 FLAVORS = {"whole": 8192, "quarter": 2048}
@@ -339,6 +342,18 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
     def wait_for_log(self, containing: str, more_than: int = 0) -> None:
         """Lets what runs in the background run until there are more lines than that with such words."""
         until(lambda: len(self.log(containing)) > more_than, f"{containing!r} in the log")
+
+    def refusals(self) -> dict[str, int]:
+        """What schedulers have written of refusals, by reason."""
+        engine = api_db.get_engine()
+        if not sa.inspect(engine).has_table(REFUSALS.name):
+            return {}
+        with engine.connect() as connection:
+            return {row.kind: row.requests for row in connection.execute(sa.select(REFUSALS))}
+
+    def wait_for_refusals(self, count: int) -> None:
+        """Lets what runs in the background run until so many are written."""
+        until(lambda: sum(self.refusals().values()) >= count, f"{count} refusals written")
 
     def log(self, containing: str) -> list[str]:
         """All lines so far with such words."""

@@ -300,6 +300,44 @@ def _cloud(
     return connection, found
 
 
+@command.command()
+@cloud_options
+@click.option(
+    "--nova-conf",
+    metavar="FILE",
+    help="The nova.conf of nova-scheduler. Its API database has the refusals, and its group [topolane] says what groups "
+    "get that ask for nothing.",
+)
+@click.option(
+    "--listen",
+    metavar="ADDRESS",
+    help="Serve the metrics at HOST:PORT of a loopback address, such as 127.0.0.1:9754, or at unix:PATH.",
+)
+@click.option("--once", is_flag=True, help="Print the metrics once, for node_exporter's textfile collector.")
+def metrics(
+    os_cloud: str | None, machine: str | None, nova_conf: str | None, listen: str | None, once: bool
+) -> None:
+    """Give Prometheus the groups that share links, their hops, and what was refused (docs/guides/nova.md)."""
+    if once == (listen is not None):
+        raise InputError("give one of --listen and --once")
+    try:
+        from topolane.live.metrics import checked, serve
+        from topolane.nova.metrics import Source, registry, text
+    except ImportError as error:
+        raise InputError(
+            f"this command needs the extra nova (pip install 'topolane[nova]'): {error}"
+        ) from error
+    if listen is not None:
+        checked(listen)
+    source = Source(os_cloud, machine, nova_conf)
+    if listen is None:
+        click.echo(text(source), nl=False)
+        return
+    serve(listen, registry(source))
+    click.echo(f"topolane: metrics of Nova at {listen}", err=True)
+    threading.Event().wait()
+
+
 @contextlib.contextmanager
 def _service_errors() -> Iterator[None]:
     """Turns the error of a service into one sentence."""

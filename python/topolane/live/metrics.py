@@ -9,11 +9,15 @@ import re
 import socket
 import stat
 import threading
+import time
+from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 from prometheus_client import CollectorRegistry, make_wsgi_app
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 from topolane._engine import InputError
 
@@ -70,6 +74,33 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def handle_error(self, *_: object) -> None:
         """Logs nothing about a broken connection."""
+
+
+class _Kept(Collector):
+    """Collects metrics from a look at a system, taken when a reader asks. It answers every reader for some seconds."""
+
+    def __init__(self, look: Callable[[], Iterable[Metric]], seconds: float) -> None:
+        self._look, self._seconds, self._lock = look, seconds, threading.Lock()
+        self._last: list[Metric] = []
+        self._taken: float | None = None
+
+    def collect(self) -> Iterable[Metric]:
+        with self._lock:
+            if self._taken is None or time.monotonic() - self._taken > self._seconds:
+                self._last = list(self._look())
+                self._taken = time.monotonic()
+            return self._last
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: a registry would look at the system otherwise."""
+        return []
+
+
+def registry_of(look: Callable[[], Iterable[Metric]], seconds: float) -> CollectorRegistry:
+    """A registry with the metrics of a look at a system, at most so many seconds old."""
+    made = CollectorRegistry()
+    made.register(_Kept(look, seconds))
+    return made
 
 
 def checked(address: str, option: str = "--listen") -> None:

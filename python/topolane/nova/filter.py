@@ -12,6 +12,7 @@ from oslo_log import log as logging
 
 from topolane.nova.hints import PlacementHint
 from topolane.nova.plugin import plugin
+from topolane.nova.request import Request
 
 LOG = logging.getLogger(__name__)
 
@@ -47,12 +48,12 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             return hosts
         if isinstance(request, PlacementHint):
             LOG.error("Server %s is placed nowhere: %s", spec.instance_uuid, request.problem)
+            plugin().refusals.add("invalid-hint")
             return []
         asked = request.ask(hosts)
         costs = asked.answer.costs
         if asked.problem is not None:
-            level = logging.DEBUG if request.for_alternates else logging.WARNING
-            LOG.log(level, "Server %s finds no identical host: %s", spec.instance_uuid, asked.problem)
+            _refuse(request, spec, "no-identical-host", "finds no identical host: %s", asked.problem)
             return []
         if costs is not None:
             may = np.isfinite(np.where(asked.nodes >= 0, costs[asked.nodes], np.inf))
@@ -63,8 +64,8 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
                 may = asked.nodes == asked.only
         elif request.isolates or (asked.answer.shares and not request.moves):
             what = "of its own" if request.isolates else "that are not dedicated to another group"
-            level = logging.DEBUG if request.for_alternates else logging.WARNING
-            LOG.log(level, "Server %s finds no links %s: %s", spec.instance_uuid, what, asked.answer.refusal)
+            words = f"finds no links {what}: %s"
+            _refuse(request, spec, asked.answer.kind, words, asked.answer.refusal)
             return []
         else:
             level = logging.DEBUG if request.for_alternates else logging.INFO
@@ -74,3 +75,11 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             # A host that the topology does not know crosses no link that is known to be dedicated.
             may |= asked.nodes < 0
         return [host for host, passes in zip(hosts, (may & (asked.slots > 0)).tolist()) if passes]
+
+
+def _refuse(request: Request, spec: Any, kind: str, words: str, why: str | None) -> None:
+    """Logs and counts a refusal. If only alternates are missing, the server has a host."""
+    level = logging.DEBUG if request.for_alternates else logging.WARNING
+    LOG.log(level, f"Server %s {words}", spec.instance_uuid, why)
+    if not request.for_alternates:
+        plugin().refusals.add(kind)

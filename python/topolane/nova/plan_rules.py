@@ -29,6 +29,18 @@ READ_SECONDS = 60.0
 
 def read_options(file: str) -> Any:
     """The options of group [topolane] of a nova.conf. Raises InputError if the file cannot be read."""
+    return _read(file).topolane
+
+
+def read_api_database(file: str) -> str:
+    """The URL of the API database in a nova.conf. Raises InputError if the file has none."""
+    found = _read(file).api_database.connection
+    if not found:
+        raise InputError(f"{file}: [api_database] connection is not set")
+    return str(found)
+
+
+def _read(file: str) -> Any:
     try:
         from oslo_config import cfg
 
@@ -37,6 +49,7 @@ def read_options(file: str) -> Any:
         raise InputError(f"--nova-conf needs oslo.config (pip install oslo.config): {error}") from error
     conf = cfg.ConfigOpts()
     config.register(conf)
+    conf.register_opt(cfg.StrOpt("connection", secret=True), group="api_database")
     try:
         Path(file).read_text(encoding="utf-8")
         conf([], project="nova", default_config_files=[file], default_config_dirs=[])
@@ -46,7 +59,7 @@ def read_options(file: str) -> Any:
         raise InputError(f"{file}: {getattr(error, 'strerror', None) or error}") from error
     except (cfg.Error, ValueError) as error:
         raise InputError(f"{file}: {' '.join(str(error).split())}") from error
-    return conf.topolane
+    return conf
 
 
 class Rules:

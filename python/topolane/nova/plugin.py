@@ -14,6 +14,7 @@ from oslo_log import log as logging
 from topolane.nova import config, members
 from topolane.nova.hints import PlacementHint
 from topolane.nova.measured_reader import MeasuredReader
+from topolane.nova.refusals import RefusalCounts
 from topolane.nova.request import Request, open_request
 from topolane.nova.shared_claims import SharedClaims
 from topolane.nova.topologies import Topologies
@@ -32,6 +33,7 @@ class Plugin:
         self._measured = MeasuredReader(self.options)
         self._measured.start()
         self._shared = SharedClaims(self.options.share_claims)
+        self.refusals = RefusalCounts()
         self._lock = threading.Lock()
 
     def request(self, spec: Any) -> Request | PlacementHint | None:

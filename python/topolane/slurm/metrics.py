@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import threading
-import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
-from prometheus_client.registry import Collector
 
 from topolane._engine import InputError
+from topolane.live.metrics import registry_of
 from topolane.slurm.inspection import Inspection
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_state import ENDS, KINDS, Counters
@@ -25,32 +23,9 @@ KEPT = 5.0
 """Seconds for which a look at Slurm answers every reader: a look costs slurmctld a list of all its jobs."""
 
 
-class Look(Collector):
-    """Collects the metrics from a look at Slurm and the plugin's files, taken when a reader asks."""
-
-    def __init__(self, inspect: Callable[[], Inspection]) -> None:
-        self._inspect, self._lock = inspect, threading.Lock()
-        self._last: list[Metric] = []
-        self._taken: float | None = None
-
-    def collect(self) -> Iterable[Metric]:
-        """The metrics, at most `KEPT` seconds old."""
-        with self._lock:
-            if self._taken is None or time.monotonic() - self._taken > KEPT:
-                self._last = list(metrics(self._inspect()))
-                self._taken = time.monotonic()
-            return self._last
-
-    def describe(self) -> Iterable[Metric]:
-        """Nothing: a registry would ask Slurm otherwise."""
-        return []
-
-
 def registry(inspect: Callable[[], Inspection]) -> CollectorRegistry:
     """A registry with these metrics."""
-    made = CollectorRegistry()
-    made.register(Look(inspect))
-    return made
+    return registry_of(lambda: metrics(inspect()), KEPT)
 
 
 def text(inspect: Callable[[], Inspection]) -> str:

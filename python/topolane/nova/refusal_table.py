@@ -1,0 +1,42 @@
+"""The table of refusals, which nova-scheduler writes and `topolane nova metrics` reads. It needs SQLAlchemy alone."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+
+from topolane._engine import InputError
+
+KINDS = (
+    "invalid-hint",
+    "not-now",
+    "never",
+    "would-share-links",
+    "cannot-isolate",
+    "no-identical-host",
+)
+"""Reasons of refusals: those of the engine, a hint that is not understood, and too few hosts with the same CPU."""
+
+REFUSALS = sa.Table(
+    "topolane_refusals",
+    sa.MetaData(),
+    sa.Column("kind", sa.String(40), primary_key=True),
+    sa.Column("requests", sa.BigInteger, nullable=False),
+)
+
+
+def read(connection: str, file: str) -> dict[str, int]:
+    """How many requests were refused, by reason. Without the table, nobody was refused yet.
+
+    connection: the URL of the API database in that nova.conf. Raises InputError if it cannot be read.
+    """
+    counts = dict.fromkeys(KINDS, 0)
+    try:
+        engine = sa.create_engine(connection)
+        if sa.inspect(engine).has_table(REFUSALS.name):
+            with engine.connect() as reading:
+                counts |= {row.kind: row.requests for row in reading.execute(sa.select(REFUSALS))}
+        engine.dispose()
+    except (sa.exc.SQLAlchemyError, ImportError, ValueError) as error:
+        why = str(error).partition("\n")[0]
+        raise InputError(f"{file}: [api_database] connection cannot be read: {why}") from None
+    return counts
