@@ -23,11 +23,22 @@ pub struct Observer {
     jobs: BTreeMap<JobId, Memory>,
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+/// Shares of the time that a job was given. A driver may count the time that a thread was ready in the sample after the
+/// one in which it was. So the shares are averaged, and only then compared: too much in one sample makes up for too
+/// little in another.
+#[derive(Debug, Clone, Copy)]
 struct Memory {
-    seen: Observation,
-    /// Seconds of its own slices that the average stands for.
-    seconds: f64,
+    ran: f64,
+    ready: f64,
+    barriers: Option<Barriers>,
+}
+
+impl Default for Memory {
+    /// A job begins as one that never blocks: while it starts, one thread reads files and the others do not exist, which
+    /// says nothing of how it computes.
+    fn default() -> Self {
+        Memory { ran: 1.0, ready: 0.0, barriers: None }
+    }
 }
 
 /// Seconds of a job's own slices after which the past counts for 1/e: several steps of a job whose phases take tenths
@@ -42,31 +53,26 @@ impl Observer {
 
     /// What a job of so many threads did; nothing is learnt from a job that was not let run.
     pub fn tell(&mut self, job: JobId, threads: usize, used: Used) {
-        let Memory { seen, seconds } = self.jobs.entry(job).or_default();
-        let had = used.given - used.ready;
-        if had > 0.0 {
-            let now = (1.0 - used.ran / had).clamp(0.0, 1.0);
-            let new = used.given / threads as f64;
-            *seconds += new;
-            let weight = share(new) / share(*seconds);
-            seen.blocked = Some(seen.blocked.map_or(now, |then| then + weight * (now - then)));
+        let memory = self.jobs.entry(job).or_default();
+        if used.given > 0.0 {
+            let weight = 1.0 - (-used.given / threads as f64 / MEMORY).exp();
+            memory.ran += weight * (used.ran / used.given - memory.ran);
+            memory.ready += weight * (used.ready / used.given - memory.ready);
         }
-        seen.barriers = used.barriers.or(seen.barriers);
+        memory.barriers = used.barriers.or(memory.barriers);
     }
 
     /// What is known of a job.
     pub fn seen(&self, job: JobId) -> Observation {
-        self.jobs.get(&job).map(|memory| memory.seen).unwrap_or_default()
+        let Some(memory) = self.jobs.get(&job) else { return Observation::default() };
+        // What it neither ran nor was ready is at most all, and not less than nothing.
+        let had = (1.0 - memory.ready).max(memory.ran);
+        let blocked = if had > 0.0 { 1.0 - memory.ran / had } else { 0.0 };
+        Observation { blocked: Some(blocked), barriers: memory.barriers }
     }
 
     /// Forgets a job that ended.
     pub fn forget(&mut self, job: JobId) {
         self.jobs.remove(&job);
     }
-}
-
-/// How much the last `seconds` count in an average over an endless past. Divided by what a job's whole past counts, so
-/// that a first sample of a millisecond is not taken for all that came before it.
-fn share(seconds: f64) -> f64 {
-    1.0 - (-seconds / MEMORY).exp()
 }

@@ -285,32 +285,47 @@ fn fillers_take_turns() {
     assert_eq!([filler(), filler(), filler()], [[1], [2], [1]]);
 }
 
-/// What was blocked is the part not run of the time that was not spent ready; old times fade; a job that was not let run teaches nothing.
+/// What was blocked is the part not run of the time that was not spent ready; old times fade; a job that was not let run
+/// teaches nothing.
 #[test]
 fn the_observer_forgets_slowly() {
     let mut observer = Observer::new();
-    observer.tell(0, 1, Used { given: 2.0, ran: 1.0, ready: 0.5, barriers: None });
-    assert_eq!(observer.seen(0).blocked, Some(1.0 - 1.0 / 1.5));
-    observer.tell(0, 1, Used::default());
-    assert_eq!(observer.seen(0).blocked, Some(1.0 - 1.0 / 1.5));
-    observer.tell(0, 1, Used { given: 1.0, ran: 0.0, ready: 0.0, barriers: None });
-    let blocked = observer.seen(0).blocked.unwrap();
+    let mut tell = |job, threads, given, ran, ready| {
+        observer.tell(job, threads, Used { given, ran, ready, barriers: None });
+        observer.seen(job).blocked
+    };
+    let long = tell(0, 1, 20.0, 10.0, 5.0);
+    assert!((long.unwrap() - (1.0 - 1.0 / 1.5)).abs() < 1e-6, "{long:?}");
+    assert_eq!(tell(0, 1, 0.0, 0.0, 0.0), long);
+    let blocked = tell(0, 1, 1.0, 0.0, 0.0).unwrap();
     assert!(blocked > 0.7 && blocked < 0.8, "{blocked}");
     // 10 ms in which 64 threads were blocked are 10 ms, not 0.64 s.
-    observer.tell(1, 64, Used { given: 64.0, ran: 64.0, ready: 0.0, barriers: None });
-    observer.tell(1, 64, Used { given: 0.64, ran: 0.0, ready: 0.0, barriers: None });
-    assert!(observer.seen(1).blocked.unwrap() < 0.02);
+    assert_eq!(tell(1, 64, 64.0, 64.0, 0.0), Some(0.0));
+    assert!(tell(1, 64, 0.64, 0.0, 0.0).unwrap() < 0.02);
     observer.forget(0);
     assert_eq!(observer.seen(0), Observation::default());
 }
 
-/// A job's first sample counts for its length, not for all the time before it: after a millisecond blocked and a
-/// tenth of a second busy, it was busy.
+/// Time that was counted as ready one sample too late makes no job look blocked.
 #[test]
-fn a_short_beginning_is_soon_forgotten() {
+fn late_counts_make_up_for_early_ones() {
     let mut observer = Observer::new();
-    observer.tell(0, 4, Used { given: 0.004, ran: 0.0, ready: 0.0, barriers: None });
-    assert_eq!(observer.seen(0).blocked, Some(1.0));
-    observer.tell(0, 4, Used { given: 0.4, ran: 0.4, ready: 0.0, barriers: None });
-    assert!(observer.seen(0).blocked.unwrap() < 0.011);
+    for sample in 0..2000 {
+        let ready = if sample % 2 == 0 { 0.0 } else { 0.01 };
+        observer.tell(0, 1, Used { given: 0.01, ran: 0.005, ready, barriers: None });
+    }
+    assert!(observer.seen(0).blocked.unwrap() < 0.02);
+}
+
+/// A job begins as one that never blocks: after a tenth of a second blocked it is a gang still, after half a second not.
+#[test]
+fn a_short_beginning_makes_no_job_loose() {
+    let mut observer = Observer::new();
+    let mut policy = gang_policy("adaptive").unwrap();
+    let mut is_gang = |seconds: f64| {
+        observer.tell(0, 4, Used { given: 4.0 * seconds, ..Used::default() });
+        let jobs = [Job { seen: observer.seen(0), ..job(0, 4) }, job(1, 8)];
+        policy.round(&jobs, CORES, &Limits::default()).gangs.contains(&0)
+    };
+    assert_eq!([0.1, 0.4].map(&mut is_gang), [true, false]);
 }
