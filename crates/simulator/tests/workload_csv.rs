@@ -1,7 +1,9 @@
 //! Comma-separated workloads: read by column name, written so that they read back exactly.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
-use topolane_placement::Share;
+use topolane_placement::{Attributes, Share};
 use topolane_simulator::workload::{Job, Recorded, Workload, csv, to_csv};
 
 fn read(text: &str) -> Result<Vec<Job>, String> {
@@ -67,6 +69,24 @@ fn an_error_names_the_line_and_the_value() {
     assert_eq!(error.unwrap_err().message, "not UTF-8 text");
 }
 
+fn any_owner() -> impl Strategy<Value = Option<Arc<Attributes>>> {
+    let name = || prop_oneof![Just(""), Just("u1"), Just("a,b"), Just("the \"big\" one")];
+    let names = (name(), name(), name(), name(), name());
+    let owner = (names, -100..100_i64, prop::option::of(1..=10_000_u64));
+    owner.prop_map(|((partition, user, account, qos, reservation), nice, processors)| {
+        let found = Attributes {
+            partition: partition.into(),
+            user: user.into(),
+            account: account.into(),
+            qos: qos.into(),
+            reservation: reservation.into(),
+            nice,
+            processors,
+        };
+        (found != Attributes::default()).then(|| Arc::new(found))
+    })
+}
+
 fn any_job() -> impl Strategy<Value = Job> {
     let share = prop_oneof![
         Just(Share::Whole),
@@ -82,8 +102,9 @@ fn any_job() -> impl Strategy<Value = Job> {
         1..=10_000_u32,
         share,
         prop::option::of(recorded),
+        any_owner(),
     )
-        .prop_map(|(submit, run, walltime, nodes, share, recorded)| Job {
+        .prop_map(|(submit, run, walltime, nodes, share, recorded, attributes)| Job {
             id: 0,
             submit,
             run,
@@ -91,6 +112,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             nodes,
             share,
             recorded,
+            attributes,
             ..Job::default()
         })
 }
@@ -108,13 +130,17 @@ proptest! {
     }
 }
 
-/// A log whose hosts begin like a formula cannot bring that into a file for spreadsheets.
+/// A log whose hosts or users begin like a formula cannot bring that into a file for spreadsheets.
 #[test]
-fn hosts_that_a_spreadsheet_would_compute_are_not_written() {
+fn words_that_a_spreadsheet_would_compute_are_not_written() {
     for sign in ["=", "+", "-", "@"] {
         let log = format!("id,submit,run,nodes,start,hosts\n7,0,1,1,0,{sign}1+cmd\n");
         let jobs = read(&log).expect("a log");
         let error = to_csv(&Workload { jobs, ..Workload::default() }).expect_err("refused");
         assert!(error.to_string().contains("job 7 ran on"), "{error}");
+        let log = format!("id,submit,run,nodes,user\n7,0,1,1,{sign}1+cmd\n");
+        let jobs = read(&log).expect("a log");
+        let error = to_csv(&Workload { jobs, ..Workload::default() }).expect_err("refused");
+        assert!(error.to_string().contains("job 7 has the user"), "{error}");
     }
 }

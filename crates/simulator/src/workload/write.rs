@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use topolane_fabric::InputError;
 use topolane_fabric::resources::MEMORY;
-use topolane_placement::Share;
+use topolane_placement::{Attributes, Share};
 
 use super::gpus::said;
 use super::job::{Job, Workload};
@@ -71,7 +71,7 @@ fn wait(job: &Job, submit: f64) -> f64 {
 /// Columns nobody has a value for are left away.
 ///
 /// # Errors
-/// A job that ran on hosts which a spreadsheet would compute: it is read back as it is, so nothing can
+/// A job that ran on hosts, or whose owner has a name, which a spreadsheet would compute: it is read back as it is, so nothing can
 /// be put in front of it.
 pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
     let shares = workload.jobs.iter().any(|job| !job.share.is_whole());
@@ -88,6 +88,13 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
     let segments = workload.jobs.iter().any(|job| job.segment.is_some());
     text.push_str(if typed { ",gpu_type" } else { "" });
     text.push_str(if segments { ",segment" } else { "" });
+    let owners: Vec<&(&str, Owner)> = OWNERS
+        .iter()
+        .filter(|(_, owner)| workload.jobs.iter().any(|job| !owned(job, *owner).is_empty()))
+        .collect();
+    for (name, _) in &owners {
+        let _ = write!(text, ",{name}");
+    }
     text.push_str(if recorded { ",start,hosts\n" } else { "\n" });
     for job in &workload.jobs {
         let walltime = job.walltime.map(|walltime| walltime.to_string()).unwrap_or_default();
@@ -129,11 +136,41 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
             let segment = job.segment.map(|segment| segment.to_string()).unwrap_or_default();
             let _ = write!(more, ",{segment}");
         }
+        for (name, owner) in &owners {
+            let value = owned(job, *owner);
+            if *name != "nice" && value.starts_with(FORMULA) {
+                let message = format!(
+                    "job {} has the {name} {:?}, which a spreadsheet would take for a formula",
+                    job.id,
+                    value.chars().take(60).collect::<String>()
+                );
+                return Err(InputError::whole(message));
+            }
+            let _ = write!(more, ",{}", quoted(&value));
+        }
         let Job { id, submit, run, nodes, .. } = job;
         let row = format_args!("{id},{submit},{run},{walltime},{nodes}{share}{more}{history}");
         line(&mut text, row);
     }
     Ok(text)
+}
+
+/// What a column of [`OWNERS`] says of a job; empty where it is not known.
+type Owner = fn(&Attributes) -> String;
+
+/// The columns that say whose a job is.
+const OWNERS: [(&str, Owner); 7] = [
+    ("partition", |of| of.partition.to_string()),
+    ("user", |of| of.user.to_string()),
+    ("account", |of| of.account.to_string()),
+    ("qos", |of| of.qos.to_string()),
+    ("reservation", |of| of.reservation.to_string()),
+    ("nice", |of| if of.nice == 0 { String::new() } else { of.nice.to_string() }),
+    ("requested_processors", |of| of.processors.map(|count| count.to_string()).unwrap_or_default()),
+];
+
+fn owned(job: &Job, owner: Owner) -> String {
+    job.attributes.as_deref().map(owner).unwrap_or_default()
 }
 
 /// The types of GPU that will do, or the one that a part of a GPU is of; types of whole GPUs have columns of their own.
