@@ -6,6 +6,7 @@
 mod beside_head;
 mod defrag;
 mod future;
+mod kept_plan;
 mod kinds;
 mod profile;
 mod promise;
@@ -14,6 +15,7 @@ mod queue;
 pub mod queues;
 mod running;
 mod scheduler;
+mod timeline;
 mod view;
 
 pub use defrag::{Defrag, Moved};

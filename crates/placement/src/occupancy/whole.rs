@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use topolane_fabric::{Fabric, NodeIndex};
+use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
 use super::{Occupancy, OccupancyError, WHOLE};
 use crate::placement::Placement;
@@ -23,13 +23,33 @@ impl Occupancy {
                 runs(&fabric, placement).take(index).for_each(|taken| self.give_back_run(taken));
                 return Err(OccupancyError { node: refused.unwrap_or(run.start) });
             }
-            self.held[run.start as usize..run.end as usize].fill(WHOLE | 1);
-            self.whole += length;
-            self.count_held(run.clone(), true);
-            self.mark_busy(run.clone());
-            self.note_changes(run);
+            self.take_run(run);
         }
         Ok(())
+    }
+
+    /// Takes idle nodes.
+    fn take_run(&mut self, run: Range<NodeIndex>) {
+        self.held[run.start as usize..run.end as usize].fill(WHOLE | 1);
+        self.whole += run.len() as u32;
+        self.count_held(run.clone(), true);
+        self.mark_busy(run.clone());
+        self.note_changes(run);
+    }
+
+    /// Holds idle nodes of one leaf whole, or gives them back, for no placement: in a state that stands for a span of time.
+    pub fn set_held(&mut self, nodes: Range<NodeIndex>, are_held: bool) {
+        if are_held { self.take_run(nodes) } else { self.give_back_run(nodes) }
+    }
+
+    /// Counts an isolated placement that crosses a group, or one less: in a state that stands for a span of time.
+    pub fn set_crossed(&mut self, level: usize, group: GroupIndex, is_crossed: bool) {
+        let fabric = Arc::clone(&self.fabric);
+        for crossing in [&mut self.crossing, &mut self.isolated_crossing] {
+            let count = &mut crossing[level][group as usize];
+            *count = if is_crossed { *count + 1 } else { count.saturating_sub(1) };
+        }
+        self.slots.change_strangers(&fabric, level, group, is_crossed);
     }
 
     /// Gives back the nodes of a placement of whole nodes.

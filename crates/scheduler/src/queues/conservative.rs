@@ -3,6 +3,8 @@ use std::sync::Arc;
 
 use topolane_placement::{Occupancy, Placement, Request, RoomHelps};
 
+use super::reservation::{Promise, SHORTEST, lasts, whole_nodes};
+use crate::kept_plan::KeptPlan;
 use crate::profile::Profile;
 use crate::queue::{Pass, Queue, Reservation};
 use crate::running::RunningJob;
@@ -16,18 +18,9 @@ use crate::view::View;
 /// it is kept if the policy still finds a place where all the nodes that it once named are free.
 #[derive(Debug, Default)]
 pub struct Conservative {
+    /// Empty while a plan is kept, which has them then.
     promises: HashMap<u64, Promise>,
-}
-
-/// A reservation lasts at least this long, seconds, so that one for no time at all is kept too.
-const SHORTEST: f64 = 1.0;
-
-#[derive(Debug, Clone)]
-struct Promise {
-    start: f64,
-    end: f64,
-    whole_nodes: i64,
-    placement: Option<Arc<Placement>>,
+    plan: Option<KeptPlan>,
 }
 
 impl Queue for Conservative {
@@ -36,7 +29,22 @@ impl Queue for Conservative {
     }
 
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
-        let mut plan = Plan::of(view, std::mem::take(&mut self.promises));
+        let promises = std::mem::take(&mut self.promises);
+        match KeptPlan::of(self.plan.take(), promises, view) {
+            Ok(mut plan) => {
+                let pass = plan.pass(view);
+                self.plan = Some(plan);
+                pass
+            }
+            Err(promises) => self.pass_anew(promises, view),
+        }
+    }
+}
+
+impl Conservative {
+    /// A pass that makes the plan anew.
+    fn pass_anew(&mut self, promises: HashMap<u64, Promise>, view: &mut View<'_>) -> Pass {
+        let mut plan = Plan::of(view, promises);
         let mut pass = Pass::default();
         for index in 0..view.waiting.len() {
             if !view.is_visible(index) {
@@ -64,21 +72,6 @@ impl Queue for Conservative {
         self.promises = plan.promises;
         pass
     }
-}
-
-impl Promise {
-    fn new(request: &Request, start: f64, placement: Option<Arc<Placement>>) -> Self {
-        let end = start + lasts(request);
-        Promise { start, end, whole_nodes: whole_nodes(request), placement }
-    }
-}
-
-fn lasts(request: &Request) -> f64 {
-    request.walltime.max(SHORTEST)
-}
-
-fn whole_nodes(request: &Request) -> i64 {
-    if request.share.is_whole() { i64::from(request.nodes) } else { 0 }
 }
 
 fn start(index: usize, placement: Option<Arc<Placement>>, view: &mut View<'_>) -> bool {
@@ -308,9 +301,11 @@ mod tests {
     use topolane_fabric::{Fabric, pgft};
     use topolane_placement::{Occupancy, Placement, Request, Share, policy};
 
-    use super::{Plan, Promise, Slid};
+    use super::{Conservative, Plan, Promise, Slid};
     use crate::profile::Profile;
+    use crate::queue::{Pass, Queue};
     use crate::running::{Running, RunningJob};
+    use crate::scheduler::Scheduler;
     use crate::view::View;
 
     const NODES: u32 = 24;
@@ -319,6 +314,81 @@ mod tests {
     fn nodes_from(fabric: &Fabric, first: u32, count: u32) -> Arc<Placement> {
         let nodes = (first..first + count).map(|node| node % NODES).collect();
         Arc::new(Placement::new(fabric, nodes, Share::Whole).isolated(true))
+    }
+
+    /// Conservative backfilling that keeps no plan from pass to pass.
+    #[derive(Default)]
+    struct Anew(Conservative);
+
+    impl Queue for Anew {
+        fn name(&self) -> &'static str {
+            "conservative"
+        }
+
+        fn pass(&mut self, view: &mut View<'_>) -> Pass {
+            let promises = std::mem::take(&mut self.0.promises);
+            self.0.pass_anew(promises, view)
+        }
+    }
+
+    /// When a job comes, how many nodes it asks for, its walltime and how long it runs.
+    type Job = (u32, u32, u32, u32);
+
+    /// What each job got, and when. One is cancelled, and a node goes out of service for a while.
+    fn decisions(queue: Box<dyn Queue>, jobs: &[Job], cancelled: u64) -> Vec<(u32, Placement)> {
+        let fabric = Fabric::build(&pgft("n", &[4, 3, 2], &[1, 2, 2], &[1, 1, 1])).unwrap();
+        let rule = policy("isolated", 0).unwrap().into();
+        let mut scheduler = Scheduler::new(Arc::new(fabric), rule, queue);
+        let mut ends: Vec<(u32, u64)> = Vec::new();
+        let mut found = Vec::new();
+        let mut next = 0;
+        loop {
+            let comes = jobs.get(next).map(|job| job.0);
+            let Some(now) = ends.iter().map(|end| end.0).chain(comes).min() else { return found };
+            for &(_, id) in ends.iter().filter(|end| end.0 == now) {
+                assert!(scheduler.complete(id));
+            }
+            ends.retain(|end| end.0 > now);
+            while let Some(&(_, nodes, walltime, _)) = jobs.get(next).filter(|job| job.0 == now) {
+                let request = Request::whole_nodes(next as u64, nodes, walltime.into());
+                scheduler.submit(request, f64::from(next as u32 % 7 / 6)).unwrap();
+                next += 1;
+            }
+            match next {
+                12 => _ = scheduler.cancel(cancelled),
+                16 => scheduler.set_in_service(3, false),
+                22 => scheduler.set_in_service(3, true),
+                _ => (),
+            }
+            for decision in scheduler.pass(now.into()) {
+                let (_, _, walltime, runs) = jobs[decision.request.id as usize];
+                ends.push((now + runs.min(walltime), decision.request.id));
+                found.push((now, (*decision.placement).clone()));
+            }
+        }
+    }
+
+    fn jobs() -> impl Strategy<Value = Vec<Job>> {
+        let job = (0u32..4, 1u32..16, 1u32..40, 0u32..40);
+        prop::collection::vec(job, 1..60).prop_map(|jobs| {
+            let mut now = 0;
+            let jobs = jobs.into_iter().map(|(later, nodes, walltime, runs)| {
+                now += later;
+                (now, nodes, walltime, runs)
+            });
+            jobs.collect()
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+
+        /// A plan that is kept from pass to pass starts the same jobs on the same nodes as one that is made anew at every pass.
+        #[test]
+        fn a_kept_plan_decides_as_a_new_one(jobs in jobs(), cancelled in 0u64..12) {
+            let kept = decisions(Box::new(Conservative::default()), &jobs, cancelled);
+            prop_assert_eq!(kept, decisions(Box::new(Anew::default()), &jobs, cancelled));
+        }
     }
 
     proptest! {

@@ -2,6 +2,7 @@ mod conservative;
 mod easy;
 mod fcfs;
 mod recorded;
+pub(crate) mod reservation;
 pub mod slurm;
 
 pub use conservative::Conservative;
