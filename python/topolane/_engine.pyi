@@ -104,11 +104,13 @@ class Machine:
         *,
         topology: str | None = None,
         sub_domains: bool = False,
+        hosts: str | None = None,
     ) -> Machine:
         """The machine that `text` describes.
 
         format: the name of one of `machine_formats`, or None to guess from the file's name `source` and the text. topology:
-        which one of a text that holds several. sub_domains: take accelerator sub-domains as the domains.
+        which one of a text that holds several. sub_domains: take accelerator sub-domains as the domains. hosts: a hostlist of the
+        devices that are nodes, for formats that record cables alone.
         """
 
     @property

@@ -19,6 +19,7 @@ def machine(
     topology: str | None = None,
     join: str | Path | None = None,
     sub_domains: bool = False,
+    hosts: str | None = None,
 ) -> Machine:
     """The machine known by that name, or the one a file describes.
 
@@ -28,11 +29,12 @@ def machine(
     join: another file on the same nodes. Domains, block sizes and the inside of nodes come from it, or the nodes that only it
     names. If only that file knows cables, the two change places.
     sub_domains: take accelerator sub-domains as the domains.
+    hosts: a hostlist of the devices that are nodes, for a file that records cables alone.
 
     Other networks that the file names are in `Machine.networks`. What was assumed or left out is in `Machine.notes`. Raises
     InputError for an unknown name and for a file that does not parse or is not a tree.
     """
-    whole = _whole_machine(source, format, topology, sub_domains=sub_domains)
+    whole = _whole_machine(source, format, topology, sub_domains=sub_domains, hosts=hosts)
     if join is not None:
         whole = _joined(whole, source, join, sub_domains=sub_domains)
     if nodes is None:
@@ -52,15 +54,24 @@ def _joined(first: Machine, source: str | Path, join: str | Path, *, sub_domains
 
 
 def _whole_machine(
-    source: str | Path, format: str | None, topology: str | None, *, sub_domains: bool
+    source: str | Path,
+    format: str | None,
+    topology: str | None,
+    *,
+    sub_domains: bool,
+    hosts: str | None = None,
 ) -> Machine:
     preset = Machine.preset(str(source))
     if preset is not None:
         if topology is not None:
             raise InputError(f"--topology {texts.shown(topology)}: machine {source} has one topology")
+        if hosts is not None:
+            raise InputError(
+                f"--hosts {texts.shown(hosts)}: machine {source} says itself which its nodes are"
+            )
         return preset
     try:
-        machine = _in_file(source, format, topology, sub_domains=sub_domains)
+        machine = _in_file(source, format, topology, sub_domains=sub_domains, hosts=hosts)
     except texts.NoFileError:
         names = ", ".join(name for name, _ in _engine.presets())
         raise InputError(
@@ -70,14 +81,19 @@ def _whole_machine(
 
 
 def _in_file(
-    source: str | Path, format: str | None = None, topology: str | None = None, *, sub_domains: bool = False
+    source: str | Path,
+    format: str | None = None,
+    topology: str | None = None,
+    *,
+    sub_domains: bool = False,
+    hosts: str | None = None,
 ) -> Machine:
     """The machine in a file, without other networks."""
     content = texts.read_bytes(source)
     text = texts.decoded(texts.unzipped(content, str(source)), str(source))
     if not text.strip():
         raise InputError(f"{source}: the file is empty")
-    return Machine.parse(text, str(source), format, topology=topology, sub_domains=sub_domains)
+    return Machine.parse(text, str(source), format, topology=topology, sub_domains=sub_domains, hosts=hosts)
 
 
 @dataclasses.dataclass(frozen=True)

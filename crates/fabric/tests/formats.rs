@@ -12,7 +12,8 @@ fn get(
     text: &str,
     topology: Option<&str>,
 ) -> Result<(Fabric, Vec<String>), InputError> {
-    let options = Options { topology: topology.map(str::to_owned), sub_domains: false };
+    let options =
+        Options { topology: topology.map(str::to_owned), sub_domains: false, hosts: None };
     let Read { description, notes, .. } = read(text, format, &options)?;
     Ok((Fabric::build(&description)?, notes))
 }

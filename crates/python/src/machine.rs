@@ -69,13 +69,14 @@ impl Machine {
     /// The machine that `text` describes; `format` is the name of one of `machine_formats`, or None to guess from the file's
     /// name and its text. Of several topologies in one text, `topology` is read.
     #[staticmethod]
-    #[pyo3(signature = (text, source, format=None, *, topology=None, sub_domains=false))]
+    #[pyo3(signature = (text, source, format=None, *, topology=None, sub_domains=false, hosts=None))]
     fn parse(
         text: &str,
         source: &str,
         format: Option<&str>,
         topology: Option<String>,
         sub_domains: bool,
+        hosts: Option<String>,
     ) -> PyResult<Machine> {
         let format = match format {
             Some(name) => read::Format::named(name)
@@ -83,7 +84,7 @@ impl Machine {
             None => read::Format::guess(source, text)
                 .ok_or_else(|| bad_input(read::no_format(source)))?,
         };
-        let options = read::Options { topology, sub_domains };
+        let options = read::Options { topology, sub_domains, hosts };
         let in_file = |error: topolane_fabric::InputError| input_error(error.in_file(source));
         let read::Read { mut description, notes, networks: entries } =
             read::read(text, format, &options).map_err(in_file)?;

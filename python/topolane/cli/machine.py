@@ -27,6 +27,11 @@ reading_options = common.options(
         is_flag=True,
         help="Take accelerator sub-domains, such as the racks of a domain of several, as the domains.",
     ),
+    click.option(
+        "--hosts",
+        metavar="HOSTLIST",
+        help="The devices that are nodes, such as 'node[1-72]', for cables of NetBox or LLDP. All others are switches.",
+    ),
 )
 
 

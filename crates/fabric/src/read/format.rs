@@ -1,8 +1,8 @@
 //! The formats of machines: one row for each.
 
 use super::{
-    Options, Read, ibnetdiscover, kubernetes, lingjun, machine_toml, openb, slurm_conf, slurm_yaml,
-    topograph,
+    Options, Read, ibnetdiscover, kubernetes, lingjun, lldp, machine_toml, netbox, openb,
+    slurm_conf, slurm_yaml, topograph,
 };
 use crate::description::Description;
 use crate::error::{InputError, shown};
@@ -26,6 +26,10 @@ pub enum Format {
     Lingjun,
     /// The table of nodes in Alibaba's openb data set.
     Openb,
+    /// The cables of `NetBox`: CSV, or JSON of its REST API.
+    Netbox,
+    /// `lldpctl -f json` of several devices.
+    Lldp,
 }
 
 /// What is known of a format.
@@ -133,6 +137,26 @@ pub const FORMATS: &[FormatRow] = &[
         topologies: false,
         read: |text, _| openb(text),
     },
+    FormatRow {
+        format: Format::Netbox,
+        name: "netbox",
+        title: "the cables of NetBox",
+        endings: &[],
+        marks: netbox::is_netbox,
+        cables: true,
+        topologies: false,
+        read: netbox::netbox,
+    },
+    FormatRow {
+        format: Format::Lldp,
+        name: "lldp",
+        title: "neighbours that LLDP tells",
+        endings: &[],
+        marks: |line| line.contains("\"lldp\""),
+        cables: true,
+        topologies: false,
+        read: lldp,
+    },
 ];
 
 /// A header of a table, or a key and `=`.
@@ -199,6 +223,9 @@ pub fn read(text: &str, format: Format, options: &Options) -> Result<Read, Input
             shown(name),
             row.title
         ))),
+        _ if options.hosts.is_some() && ![Format::Netbox, Format::Lldp].contains(&format) => Err(
+            InputError::whole(format!("--hosts: {} says itself which its nodes are", row.title)),
+        ),
         _ => (row.read)(text, options),
     }
 }

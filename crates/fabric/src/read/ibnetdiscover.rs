@@ -59,7 +59,11 @@ struct Laid {
 
 /// Reads what [`ibnetdiscover`] reads, and keeps the ports.
 pub(super) fn discover(text: &str) -> Result<Discovery, InputError> {
-    let subnet = Subnet::parse(text)?;
+    discovered(Subnet::parse(text)?)
+}
+
+/// The machine of a subnet.
+pub(super) fn discovered(subnet: Subnet) -> Result<Discovery, InputError> {
     let levels = Levels::of(&subnet)?;
     let orders = Orders::of(&subnet, &levels);
     let mut roots = levels.roots.clone();

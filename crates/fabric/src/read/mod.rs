@@ -6,6 +6,7 @@ mod assemble;
 mod blocks;
 mod branches;
 mod bundles;
+mod cable_list;
 mod format;
 mod ibnetdiscover;
 mod kubernetes;
@@ -14,8 +15,10 @@ mod levels;
 mod lfts;
 mod lids;
 mod lingjun;
+mod lldp;
 mod machine_toml;
 mod natural;
+mod netbox;
 mod networks;
 mod openb;
 mod paths;
@@ -37,7 +40,9 @@ pub(crate) use labels::{DOMAIN, TIER};
 pub(crate) use lfts::{LidEntry, entries as lft_entries};
 pub use lfts::{Source, lfts};
 pub use lingjun::lingjun;
+pub use lldp::lldp;
 pub use machine_toml::machine_toml;
+pub use netbox::netbox;
 pub use networks::NetworkEntry;
 pub use openb::openb;
 pub use ports::{Ports, Receiver, SwitchPorts, To, ports};
@@ -79,4 +84,6 @@ pub struct Options {
     pub topology: Option<String>,
     /// Take accelerator sub-domains as the domains.
     pub sub_domains: bool,
+    /// A hostlist of the devices that are nodes, for formats that record cables alone.
+    pub hosts: Option<String>,
 }

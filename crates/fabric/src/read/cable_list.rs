@@ -1,0 +1,180 @@
+//! A machine of a list of cables between named ports, such as `NetBox` and LLDP record them.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::ibnetdiscover::discovered;
+use super::natural::natural_order;
+use super::subnet::{Cable, End, Subnet, Vertex};
+use super::{Options, Read};
+use crate::error::{InputError, is_printable, shown};
+use crate::hostlist::{LONGEST_NAME, MOST_NAMES, expand};
+use crate::node_kind::NodeKind;
+
+/// A port of a device.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) struct Port {
+    pub device: String,
+    pub name: String,
+}
+
+impl Port {
+    /// A port whose names are checked.
+    pub(super) fn of(device: &str, name: &str, line: usize) -> Result<Port, InputError> {
+        for (what, text) in [("a device", device), ("a port", name)] {
+            if text.is_empty() || text.len() > LONGEST_NAME || !text.chars().all(is_printable) {
+                let message = format!("{} is not the name of {what}", shown(text));
+                return Err(InputError::at(line, message));
+            }
+        }
+        Ok(Port { device: device.to_owned(), name: name.to_owned() })
+    }
+}
+
+/// A cable and the line that names it.
+pub(super) struct ListedCable {
+    pub ends: [Port; 2],
+    pub line: usize,
+}
+
+/// The machine of these cables. The nodes are those of `options.hosts`; all other devices are switches.
+///
+/// # Errors
+/// No hosts are named; a port with two cables or a cable from a device to itself, with its line; a cabling that is not a
+/// parallel-port fat tree.
+pub(super) fn machine_of(
+    cables: &[ListedCable],
+    mut notes: Vec<String>,
+    options: &Options,
+) -> Result<Read, InputError> {
+    let Some(hosts) = &options.hosts else {
+        let message = "cables do not say which devices are nodes: name the nodes with --hosts";
+        return Err(InputError::whole(message));
+    };
+    let hosts =
+        expand(hosts).map_err(|error| InputError::whole(format!("--hosts: {}", error.message)))?;
+    if cables.is_empty() {
+        return Err(InputError::whole("there is no cable"));
+    }
+    check(cables)?;
+    let mut lines: HashMap<&str, usize> = HashMap::new();
+    let mut devices: Vec<&str> = Vec::new();
+    for cable in cables {
+        for end in &cable.ends {
+            if lines.insert(&end.device, cable.line).is_none() {
+                devices.push(&end.device);
+            }
+        }
+    }
+    if devices.len() > MOST_NAMES {
+        return Err(InputError::whole(format!("more than {MOST_NAMES} devices")));
+    }
+    let (there, absent): (Vec<&str>, Vec<&str>) =
+        hosts.iter().map(String::as_str).partition(|host| lines.contains_key(host));
+    if let Some(first) = absent.first() {
+        let unit = if absent.len() == 1 { "node" } else { "nodes" };
+        let message =
+            format!("{} {unit} of --hosts, such as {}, have no cable", absent.len(), shown(first));
+        notes.push(message);
+    }
+    let subnet = subnet_of(cables, &there, &devices, &lines);
+    notes.push("the file says nothing of bandwidths: 4 GB/s of each cable is assumed".to_owned());
+    Ok(Read::with_notes(discovered(subnet)?.description, notes))
+}
+
+fn check(cables: &[ListedCable]) -> Result<(), InputError> {
+    let mut taken: HashMap<&Port, usize> = HashMap::new();
+    for cable in cables {
+        let [one, other] = &cable.ends;
+        if one.device == other.device {
+            let message = format!("a cable leads from {} to itself", shown(&one.device));
+            return Err(InputError::at(cable.line, message));
+        }
+        for end in &cable.ends {
+            if let Some(line) = taken.insert(end, cable.line) {
+                let (port, device) = (shown(&end.name), shown(&end.device));
+                let message = format!("port {port} of {device} has a cable on line {line} already");
+                return Err(InputError::at(cable.line, message));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn subnet_of(
+    cables: &[ListedCable],
+    hosts: &[&str],
+    devices: &[&str],
+    lines: &HashMap<&str, usize>,
+) -> Subnet {
+    let mut hosts = hosts.to_vec();
+    hosts.sort_by(|a, b| natural_order(a, b));
+    let mut place: HashMap<&str, usize> = HashMap::new();
+    let mut subnet = Subnet::default();
+    for (name, is_host) in
+        hosts.iter().map(|host| (*host, true)).chain(devices.iter().map(|device| (*device, false)))
+    {
+        let next = subnet.vertices.len();
+        if *place.entry(name).or_insert(next) == next {
+            let line = lines.get(name).copied().unwrap_or_default();
+            subnet.vertices.push(Vertex { name: name.to_owned(), is_host, line });
+        }
+    }
+    let numbers = Numbers::of(cables, &place, hosts.len());
+    for cable in cables {
+        let ends = [0, 1].map(|side| {
+            let port: &Port = &cable.ends[side];
+            let vertex = place[port.device.as_str()];
+            End { vertex, port: numbers.of_port(vertex, &port.name) }
+        });
+        subnet.cables.push(Cable { ends, bandwidth: NodeKind::default().nic_bandwidth });
+    }
+    subnet
+}
+
+/// Numbers of ports. A port counts by the rank of its name among the names of all switches, or of all hosts with several
+/// cables. So it has the same number on every device, also where devices lack some ports.
+struct Numbers<'a> {
+    hosts: usize,
+    on_switches: HashMap<&'a str, u32>,
+    on_hosts: HashMap<&'a str, u32>,
+    cables: Vec<u32>,
+}
+
+impl<'a> Numbers<'a> {
+    fn of(cables: &'a [ListedCable], place: &HashMap<&str, usize>, hosts: usize) -> Numbers<'a> {
+        let ends = || cables.iter().flat_map(|cable| &cable.ends);
+        let vertex = |port: &Port| place[port.device.as_str()];
+        let mut count = vec![0; place.len()];
+        ends().for_each(|port| count[vertex(port)] += 1);
+        let ranked = |of: &dyn Fn(&Port) -> bool| {
+            let mut names: Vec<&str> =
+                ends().filter(|port| of(port)).map(|port| port.name.as_str()).collect();
+            names.sort_by(|a, b| natural_order(a, b));
+            names.dedup();
+            names.into_iter().zip(0..).collect::<HashMap<&str, u32>>()
+        };
+        Numbers {
+            hosts,
+            on_switches: ranked(&|port| vertex(port) >= hosts),
+            on_hosts: ranked(&|port| vertex(port) < hosts && count[vertex(port)] > 1),
+            cables: count,
+        }
+    }
+
+    fn of_port(&self, vertex: usize, name: &str) -> u32 {
+        let names = if vertex >= self.hosts { &self.on_switches } else { &self.on_hosts };
+        if vertex < self.hosts && self.cables[vertex] == 1 {
+            return 0;
+        }
+        names.get(name).copied().unwrap_or_default()
+    }
+}
+
+/// A sentence about cables that were left out, by the reason.
+pub(super) fn left_out(reasons: &BTreeMap<&'static str, usize>) -> Vec<String> {
+    let sentence = |(why, count): (&&str, &usize)| {
+        let cables = if *count == 1 { "cable" } else { "cables" };
+        format!("{count} {cables} left out: {why}")
+    };
+    reasons.iter().map(sentence).collect()
+}

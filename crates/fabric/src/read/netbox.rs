@@ -1,0 +1,192 @@
+//! The cables of `NetBox`: the table that its web interface exports, the one that it imports, and what its REST API answers.
+
+use std::collections::BTreeMap;
+
+use super::cable_list::{ListedCable, Port, left_out, machine_of};
+use super::yaml::{Value, documents};
+use super::{Options, Read};
+use crate::error::{InputError, shown};
+
+/// The columns of each side: device, port, type of the port; and of the cable: type, status.
+const EXPORTED: Columns = Columns {
+    sides: [["Device A", "Termination A", ""], ["Device B", "Termination B", ""]],
+    cable: ["Type", "Status"],
+};
+const IMPORTED: Columns = Columns {
+    sides: [
+        ["side_a_device", "side_a_name", "side_a_type"],
+        ["side_b_device", "side_b_name", "side_b_type"],
+    ],
+    cable: ["type", "status"],
+};
+const INTERFACE: &str = "dcim.interface";
+
+struct Columns {
+    sides: [[&'static str; 3]; 2],
+    cable: [&'static str; 2],
+}
+
+/// Whether a line shows that a text holds cables of `NetBox`.
+pub(super) fn is_netbox(line: &str) -> bool {
+    let has = |columns: &Columns| {
+        columns.sides.iter().all(|[device, port, _]| line.contains(device) && line.contains(port))
+    };
+    line.contains("\"a_terminations\"") || has(&EXPORTED) || has(&IMPORTED)
+}
+
+/// Reads cables. Those that are no cables of interfaces, or are not connected, are left out and counted.
+///
+/// # Errors
+/// With its line: a table without a column that is needed, a row of another number of fields, an end without a device or with
+/// several, one page of several; and what [`machine_of`] refuses.
+pub fn netbox(text: &str, options: &Options) -> Result<Read, InputError> {
+    let mut list = List::default();
+    if text.trim_start().starts_with(['[', '{']) {
+        for document in &documents(text, &[])? {
+            list.add_answer(document)?;
+        }
+    } else {
+        list.add_table(text)?;
+    }
+    machine_of(&list.cables, left_out(&list.left_out), options)
+}
+
+#[derive(Default)]
+struct List {
+    cables: Vec<ListedCable>,
+    left_out: BTreeMap<&'static str, usize>,
+}
+
+impl List {
+    fn leave_out(&mut self, why: &'static str) {
+        *self.left_out.entry(why).or_default() += 1;
+    }
+
+    /// Whether a cable of such a type and status is one of the network; if not, it is counted.
+    fn is_connected(&mut self, kind: &str, status: &str) -> bool {
+        if kind.eq_ignore_ascii_case("power") {
+            self.leave_out("it carries power");
+        } else if !status.is_empty() && !status.eq_ignore_ascii_case("connected") {
+            self.leave_out("it is not connected");
+        } else {
+            return true;
+        }
+        false
+    }
+
+    fn add_table(&mut self, text: &str) -> Result<(), InputError> {
+        let mut lines = text.lines().zip(1..).filter(|(line, _)| !line.trim().is_empty());
+        let Some((header, line)) = lines.next() else {
+            return Err(InputError::whole("there is no cable"));
+        };
+        let header = fields(header.trim_start_matches('\u{feff}'), line)?;
+        let of = |name: &str| header.iter().position(|column| column == name);
+        let columns = if of(IMPORTED.sides[0][0]).is_some() { IMPORTED } else { EXPORTED };
+        let needed = |name: &'static str| {
+            of(name)
+                .ok_or_else(|| InputError::at(line, format!("there is no column {}", shown(name))))
+        };
+        let mut sides = Vec::new();
+        for [device, port, kind] in columns.sides {
+            sides.push((needed(device)?, needed(port)?, of(kind)));
+        }
+        let [kind, status] = columns.cable.map(of);
+        for (row, line) in lines {
+            let row = fields(row, line)?;
+            if row.len() != header.len() {
+                let message =
+                    format!("{} fields, not the {} of the header", row.len(), header.len());
+                return Err(InputError::at(line, message));
+            }
+            let value = |column: Option<usize>| column.map_or("", |column| row[column].as_str());
+            if !self.is_connected(value(kind), value(status)) {
+                continue;
+            }
+            if sides.iter().any(|&(_, _, kind)| !["", INTERFACE].contains(&value(kind))) {
+                self.leave_out("an end is no interface");
+                continue;
+            }
+            let end = |(device, port, _): (usize, usize, Option<usize>)| {
+                Port::of(&row[device], &row[port], line)
+            };
+            self.cables.push(ListedCable { ends: [end(sides[0])?, end(sides[1])?], line });
+        }
+        Ok(())
+    }
+
+    fn add_answer(&mut self, answer: &Value) -> Result<(), InputError> {
+        let cables = answer.get("results").unwrap_or(answer);
+        if let Some(next) = answer.get("next") {
+            let message = "the answer is one page of several: ask NetBox with ?limit=0";
+            return Err(next.refuse(message.to_owned()));
+        }
+        for cable in cables.list("results")? {
+            let kind = choice(cable, "type")?;
+            let status = choice(cable, "status")?;
+            if !self.is_connected(kind, status) {
+                continue;
+            }
+            let ends = [end(cable, "a_terminations")?, end(cable, "b_terminations")?];
+            match ends {
+                [Some(one), Some(other)] => {
+                    self.cables.push(ListedCable { ends: [one, other], line: cable.line });
+                }
+                _ => self.leave_out("an end is no interface"),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A value of a cable that is a text, or a map that holds it under `value`.
+fn choice<'a>(cable: &'a Value, key: &str) -> Result<&'a str, InputError> {
+    match cable.get(key) {
+        Some(found) => found.get("value").unwrap_or(found).text(key),
+        None => Ok(""),
+    }
+}
+
+/// The interface at an end of a cable; `None` if it is something else.
+fn end(cable: &Value, key: &str) -> Result<Option<Port>, InputError> {
+    let needed =
+        |value: &Value, what: &str| value.refuse(format!("{key} of a cable says no {what}"));
+    let ends = cable.get(key).ok_or_else(|| needed(cable, "interface"))?.list(key)?;
+    let [end] = ends else {
+        let message = format!("{key} of a cable has {} entries, not 1", ends.len());
+        return Err(cable.refuse(message));
+    };
+    if choice(end, "object_type")? != INTERFACE {
+        return Ok(None);
+    }
+    let port = end.get("object").ok_or_else(|| needed(end, "object"))?;
+    let device = port.get("device").ok_or_else(|| needed(port, "device"))?;
+    let name = |value: &Value, what: &str| {
+        value.get("name").ok_or_else(|| needed(value, what))?.text("name").map(str::to_owned)
+    };
+    Port::of(&name(device, "name of a device")?, &name(port, "name of an interface")?, port.line)
+        .map(Some)
+}
+
+/// The fields of a line of CSV. A field may stand in quotes; two quotes in it are one.
+fn fields(row: &str, line: usize) -> Result<Vec<String>, InputError> {
+    let mut fields = vec![String::new()];
+    let mut quoted = false;
+    let mut letters = row.trim_end().chars().peekable();
+    while let Some(letter) = letters.next() {
+        let field = fields.len() - 1;
+        match letter {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                fields[field].push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => fields.push(String::new()),
+            _ => fields[field].push(letter),
+        }
+    }
+    if quoted {
+        let message = format!("a quote is not closed: {}", shown(row.trim_end()));
+        return Err(InputError::at(line, message));
+    }
+    Ok(fields.into_iter().map(|field| field.trim().to_owned()).collect())
+}
