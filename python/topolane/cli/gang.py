@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from topolane.cli import gang_client, gang_run
+from topolane.cli import gang_client, gang_run, gang_try
 
 
 @click.group("gang")
@@ -12,5 +12,12 @@ def command() -> None:
     """Run jobs as gangs on the cores of this machine: all threads of a job in the same time slice."""
 
 
-for other in (gang_run.run, gang_client.add, gang_client.list_, gang_client.stop, gang_client.top):
+for other in (
+    gang_run.run,
+    gang_client.add,
+    gang_client.list_,
+    gang_client.stop,
+    gang_client.top,
+    gang_try.try_,
+):
     command.add_command(other)

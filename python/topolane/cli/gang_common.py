@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from typing import Any
+import signal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from topolane.cli import common
+
+if TYPE_CHECKING:
+    from topolane.gang.agent import Limits
 
 
 class WithCommand(click.Command):
@@ -34,6 +40,26 @@ def core_list(ctx: click.Context, param: click.Parameter, text: str | None) -> t
     return tuple(cores)
 
 
+policy_option = click.option(
+    "--policy",
+    default="adaptive",
+    show_default=True,
+    metavar="NAME",
+    help="Policy that shares out the time: batch, free, gang or adaptive (docs/guides/gangs.md).",
+)
+cores_option = click.option(
+    "--cores",
+    metavar="LIST",
+    callback=core_list,
+    help="CPU numbers to use, such as 0-3,8 [default: all that this process may use].",
+)
+slice_option = click.option(
+    "--slice",
+    "slice_",
+    type=common.Number(0.001, 3600),
+    metavar="SECONDS",
+    help="Length of a slice [default: chosen from the cost of a switch and how often the jobs synchronize].",
+)
 socket_option = click.option(
     "--socket", metavar="PATH", help="The agent's socket [default: in the user's runtime directory]."
 )
@@ -55,6 +81,26 @@ watch_option = click.option(
     help="The command starts an MPI program (mpiexec, srun): count how often its ranks synchronize.",
 )
 name_option = click.option("--name", help="Name of the job [default: the name of its command].")
+
+
+def limits(**given: float | None) -> Limits:
+    """The limits of slices that a user gave; the usual ones for what is None."""
+    from topolane.gang.agent import Limits
+
+    chosen = {key: value for key, value in given.items() if value is not None}
+    if (length := chosen.get("slice")) is not None:
+        chosen["shortest"] = min(0.01, length)
+    return Limits(**chosen)
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """SIGTERM ends what is done here as Ctrl-C does, so that no job is left."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def socket_of(given: str | None) -> str:

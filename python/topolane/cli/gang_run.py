@@ -24,26 +24,9 @@ _LOOK = 0.05
 
 @click.command(cls=gang_common.WithCommand, options_metavar="[OPTIONS] [FILE]")
 @click.argument("file", required=False, metavar="[-- COMMAND...]")
-@click.option(
-    "--policy",
-    default="adaptive",
-    show_default=True,
-    metavar="NAME",
-    help="Policy that shares out the time: batch, free, gang or adaptive (docs/guides/gangs.md).",
-)
-@click.option(
-    "--cores",
-    metavar="LIST",
-    callback=gang_common.core_list,
-    help="CPU numbers to use, such as 0-3,8 [default: all that this process may use].",
-)
-@click.option(
-    "--slice",
-    "slice_",
-    type=common.Number(0.001, 3600),
-    metavar="SECONDS",
-    help="Length of a slice [default: chosen from the cost of a switch and how often the jobs synchronize].",
-)
+@gang_common.policy_option
+@gang_common.cores_option
+@gang_common.slice_option
 @click.option(
     "--delay",
     type=common.Number(0.001, 3600),
@@ -77,7 +60,7 @@ def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
     if file is not None and ctx.obj:
         raise InputError("give a FILE or a command after --, not both")
     asked = jobs_file.read(file) if file is not None else []
-    limits = _limits(options)
+    limits = gang_common.limits(slice=options["slice_"], delay=options["delay"])
     path = gang_common.socket_of(options["socket"])
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(path))
@@ -94,16 +77,6 @@ def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
         jobs = [_started(agent, one) for one in asked]
         codes = _until_ended(daemon, agent, jobs)
     sys.exit(codes[0] if ctx.obj else int(any(codes)))
-
-
-def _limits(options: dict[str, Any]) -> Any:
-    from topolane.gang.agent import Limits
-
-    given = {"slice": options["slice_"], "delay": options["delay"]}
-    chosen = {key: value for key, value in given.items() if value is not None}
-    if (length := options["slice_"]) is not None:
-        chosen["shortest"] = min(0.01, length)
-    return Limits(**chosen)
 
 
 def _started(agent: Agent, one: JobSpec) -> Job:
