@@ -35,12 +35,12 @@ impl Need {
 
     /// Uplink slots for so many nodes on a leaf.
     pub fn slots(&self, nodes: u32) -> u32 {
-        (f64::from(self.flows(nodes)) * self.per_flow - SLACK).ceil() as u32
+        whole(f64::from(self.flows(nodes)) * self.per_flow - SLACK)
     }
 
     /// Uplink slots for leaves that hold so many nodes together, as a remainder.
     pub fn remainder(&self, nodes: u32) -> u32 {
-        (f64::from(nodes) * self.per_flow - SLACK).ceil() as u32
+        whole(f64::from(nodes) * self.per_flow - SLACK)
     }
 
     /// The most nodes that so many slots are enough for, where they are at most half of the job.
@@ -57,7 +57,7 @@ impl Need {
         if self.per_flow == 0.0 {
             return 0;
         }
-        (f64::from(leaves) * self.per_flow_of_pod / self.per_flow - SLACK).ceil() as u32
+        whole(f64::from(leaves) * self.per_flow_of_pod / self.per_flow - SLACK)
     }
 
     /// The most leaves for which so many links in a plane are enough.
@@ -70,13 +70,12 @@ impl Need {
 
     /// Links to the core in every one of `slots` planes for so many nodes in a pod.
     pub fn core(&self, nodes: u32, slots: u32) -> u32 {
-        (f64::from(self.flows(nodes)) * self.per_flow_of_pod / f64::from(slots) - SLACK).ceil()
-            as u32
+        whole(f64::from(self.flows(nodes)) * self.per_flow_of_pod / f64::from(slots) - SLACK)
     }
 
     /// Uplink slots of every one of `slots` planes that the flows out of so many nodes take.
     pub fn spread(&self, nodes: u32, slots: u32) -> u32 {
-        (f64::from(nodes) * self.per_flow / f64::from(slots) - SLACK).ceil() as u32
+        whole(f64::from(nodes) * self.per_flow / f64::from(slots) - SLACK)
     }
 
     /// The share of bandwidth that so many nodes in a pod have with so many links in each of `slots` planes.
@@ -93,4 +92,10 @@ impl Need {
             (f64::from(core * slots) / self.per_flow_of_pod + SLACK) as u32
         }
     }
+}
+
+/// The least whole number from 0 on that is no less; `f64::ceil` is a call where the processor is not known to round.
+fn whole(number: f64) -> u32 {
+    let below = number as u32;
+    below.saturating_add(u32::from(f64::from(below) < number))
 }

@@ -17,8 +17,9 @@ pub fn search(
     budget: &mut Budget,
 ) -> Option<Plan> {
     let mut best: Option<Plan> = None;
+    let mut members = Members::default();
     for &set in sets {
-        let members = Members::of(leaves, set);
+        members.look_at(leaves, set);
         for slots in (1..=set.count_ones()).rev() {
             if members.nodes(candidates.need.nodes(slots)) < candidates.wanted {
                 break;

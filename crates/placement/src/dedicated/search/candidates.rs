@@ -57,11 +57,11 @@ impl<'a> Candidates<'a> {
     ) -> Self {
         let fabric = free.fabric();
         let counts = free.counts_of(1);
-        let leaves = leaves.filter_map(|leaf| {
+        let mut able = Vec::with_capacity(leaves.size_hint().1.unwrap_or(0));
+        able.extend(leaves.filter_map(|leaf| {
             let idle = counts[leaf as usize];
             (idle > 0).then(|| Candidates::leaf(fabric, occupancy, leaf, idle))
-        });
-        let leaves = leaves.collect();
+        }));
         let need = Need::new(fabric, request.nodes, bandwidth_share);
         Candidates {
             fabric,
@@ -71,7 +71,7 @@ impl<'a> Candidates<'a> {
             weights,
             any: false,
             tidy: false,
-            leaves,
+            leaves: able,
         }
     }
 

@@ -23,8 +23,9 @@ pub fn search(
     let width = pods.first().map_or(0, |pod| pod.core.len());
     let links_in = |plane: usize| pods.iter().map(|pod| pod.core[plane].count_ones()).sum();
     let links: Vec<u32> = (0..width).map(links_in).collect();
+    let mut members = Members::default();
     for &set in sets {
-        let members = Members::of(leaves, set);
+        members.look_at(leaves, set);
         for slots in (1..=set.count_ones()).rev() {
             let most = candidates.need.nodes(slots);
             if most == 0 || members.holding(most) < candidates.wanted / most {

@@ -2,29 +2,50 @@
 
 use std::cmp::Reverse;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::dedicated::search::BOUNDS;
 use crate::dedicated::search::candidates::Leaf;
 
-/// The free nodes of the leaves that have a set of slots.
-pub struct Members(Vec<u32>);
+/// The leaves that have a set of slots, by their free nodes.
+#[derive(Default)]
+pub struct Members {
+    /// How many have at least so many free nodes.
+    holding: Vec<u32>,
+    /// Nodes of all of them, of each at most so many.
+    nodes: Vec<u32>,
+}
 
 impl Members {
-    /// Of those of `leaves` that have all of `set`.
-    pub fn of(leaves: &[Leaf], set: u64) -> Self {
-        let members = leaves.iter().filter(|leaf| leaf.slots & set == set);
-        Members(members.map(|leaf| leaf.idle).collect())
+    /// Looks at those of `leaves` that have all of `set`.
+    pub fn look_at(&mut self, leaves: &[Leaf], set: u64) {
+        self.holding.clear();
+        for leaf in leaves.iter().filter(|leaf| leaf.slots & set == set) {
+            let idle = leaf.idle as usize;
+            if idle >= self.holding.len() {
+                self.holding.resize(idle + 1, 0);
+            }
+            self.holding[idle] += 1;
+        }
+        for idle in (1..self.holding.len()).rev() {
+            self.holding[idle - 1] += self.holding[idle];
+        }
+        self.nodes.clear();
+        self.nodes.extend(self.holding.iter().skip(1).scan(0, |nodes, holding| {
+            *nodes += holding;
+            Some(*nodes)
+        }));
     }
 
     /// Nodes of all of them, of each at most so many.
     pub fn nodes(&self, most: u32) -> u32 {
-        self.0.iter().map(|&idle| idle.min(most)).sum()
+        let most = self.nodes.len().min(most as usize);
+        if most == 0 { 0 } else { self.nodes[most - 1] }
     }
 
     /// How many have at least so many.
     pub fn holding(&self, nodes: u32) -> u32 {
-        self.0.iter().filter(|&&idle| idle >= nodes).count() as u32
+        self.holding.get(nodes as usize).copied().unwrap_or(0)
     }
 }
 
@@ -32,7 +53,7 @@ impl Members {
 /// [`BOUNDS`] allows.
 pub fn closed_sets(slots: impl Iterator<Item = u64>, fewest: u32) -> (Vec<u64>, bool) {
     let mut sets: Vec<u64> = Vec::with_capacity(32);
-    let mut known = FxHashSet::default();
+    let mut known = FxHashSet::with_capacity_and_hasher(32, FxBuildHasher);
     for own in slots {
         if own.count_ones() < fewest.max(1) || !known.insert(own) {
             continue;
