@@ -156,7 +156,7 @@ impl PlansFirst for Dedicated {
             let plan = self.search(&candidates)?;
             let plan = if bandwidth > least { plan.shrunk(&candidates, least) } else { plan };
             let bandwidth_share = if plan.leaves.len() > 1 { least } else { 1.0 };
-            Some(LinkPlan { plan, bandwidth_share })
+            Some(LinkPlan::new(plan, bandwidth_share))
         };
         // Full bandwidth gives regular shapes. The links beyond the least bandwidth that the job accepts are lent to it, and taken
         // back when another job is placed on them.
@@ -164,6 +164,6 @@ impl PlansFirst for Dedicated {
     }
 
     fn waste_of_plan(&self, request: &Request, plan: &LinkPlan, occupancy: &Occupancy) -> f64 {
-        waste_of_plan(&self.weights, &request.share, &plan.plan, occupancy)
+        waste_of_plan(&self.weights, &request.share, plan, occupancy)
     }
 }

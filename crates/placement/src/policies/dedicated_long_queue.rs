@@ -83,7 +83,7 @@ impl PlansFirst for DedicatedInLongQueue {
         }
         let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
         match EqualParts::new(&candidates).plan(Across::WholeLeaves) {
-            Some(plan) => Some(LinkPlan { plan, bandwidth_share: 1.0 }),
+            Some(plan) => Some(LinkPlan::new(plan, 1.0)),
             // A job that has no equal parts at all would wait as long as the queue is long.
             None if occupancy.idle_nodes() == occupancy.in_service().count() => {
                 self.any_shape.plan(request, free, occupancy)

@@ -3,8 +3,7 @@
 use topolane_fabric::GroupIndex;
 
 use crate::dedicated::search::candidates::{Candidates, Leaf};
-use crate::dedicated::search::plan::Plan;
-use crate::{Occupancy, Placement, Share};
+use crate::{LinkPlan, Occupancy, Placement, Share};
 
 /// The weights of the cost, in nodes.
 #[derive(Debug, Clone, Copy)]
@@ -66,10 +65,14 @@ pub fn waste(weights: &Weights, placement: &Placement, occupancy: &Occupancy) ->
 }
 
 /// The same of a plan.
-pub fn waste_of_plan(weights: &Weights, share: &Share, plan: &Plan, occupancy: &Occupancy) -> f64 {
-    let mut leaves = plan.leaves.clone();
-    leaves.sort_unstable_by_key(|leaf| leaf.0);
-    let leaves = leaves.into_iter().map(|(leaf, nodes, slots)| (leaf, nodes, slots.count_ones()));
+pub fn waste_of_plan(
+    weights: &Weights,
+    share: &Share,
+    plan: &LinkPlan,
+    occupancy: &Occupancy,
+) -> f64 {
+    let leaves = plan.leaves().iter();
+    let leaves = leaves.map(|&(leaf, nodes, slots)| (leaf, nodes, slots.count_ones()));
     waste_on(weights, share, leaves, occupancy)
 }
 

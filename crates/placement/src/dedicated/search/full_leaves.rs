@@ -59,6 +59,8 @@ struct FullLeaves<'a> {
     rest: u32,
     /// Leaves of that kind of each pod, by its place: those that cost least first.
     full: Vec<(usize, Vec<usize>)>,
+    /// How many there are from each place on.
+    left: Vec<u32>,
 }
 
 /// Leaves taken of a pod, by its place.
@@ -81,8 +83,12 @@ impl<'a> FullLeaves<'a> {
         let mut full: Vec<(usize, Vec<usize>)> =
             full.filter(|(_, leaves)| !leaves.is_empty()).collect();
         full.sort_by_key(|(at, leaves)| (Reverse(leaves.len()), *at));
+        let mut left = vec![0; full.len() + 1];
+        for (at, (_, leaves)) in full.iter().enumerate().rev() {
+            left[at] = left[at + 1] + leaves.len() as u32;
+        }
         let (leaves, rest) = (candidates.wanted / most, candidates.wanted % most);
-        Some(FullLeaves { candidates, pods, set, most, leaves, rest, full })
+        Some(FullLeaves { candidates, pods, set, most, leaves, rest, full, left })
     }
 
     fn run(&self, budget: &mut Budget) -> Option<Plan> {
@@ -100,8 +106,7 @@ impl<'a> FullLeaves<'a> {
         if wanted == 0 {
             return self.with_rest(chosen, budget);
         }
-        let left: usize = self.full[at..].iter().map(|(_, leaves)| leaves.len()).sum();
-        if left < wanted as usize || *budget == 0 {
+        if self.left[at] < wanted || *budget == 0 {
             return None;
         }
         let (pod, leaves) = &self.full[at];
@@ -210,31 +215,37 @@ impl<'a> FullLeaves<'a> {
 
     /// Links to the core by the leaves that own each plane; `None` where there are too few.
     fn own_core(&self, parts: &[(usize, u32, u64)], plan: &mut Plan) -> Option<()> {
+        // The planes that the remainder owns, and the others.
+        let rest = parts.iter().fold(0, |planes, part| planes | part.2);
+        let needed = [false, true].map(|of_rest| self.links_of_parts(parts, of_rest));
         for plane in planes_of(self.set) {
-            let leaves = |part: &(usize, u32, u64)| part.1 + (part.2 >> plane & 1) as u32;
-            let all: u32 = parts.iter().map(leaves).sum();
-            let need = |part: &(usize, u32, u64)| {
-                let flows = leaves(part).min(all - leaves(part));
-                self.candidates.need.links(flows)
-            };
-            let able = parts.iter().filter(|part| need(part) > 0);
-            let Some(smallest) = able.clone().min_by_key(|part| need(part)) else { continue };
-            let most = able.clone().map(need).max()?;
+            let needed = &needed[(rest >> plane & 1) as usize];
+            let able = || parts.iter().zip(needed).filter(|&(_, &need)| need > 0);
+            let Some((smallest, &least)) = able().min_by_key(|&(_, need)| need) else { continue };
+            let most = able().map(|(_, &need)| need).max()?;
             let core = |part: &(usize, u32, u64)| self.pods[part.0].core[plane];
-            let others = able.clone().filter(|part| part.0 != smallest.0);
-            let common = others.clone().map(core).fold(!0, |one, other| one & other);
-            let own = lowest(common & core(smallest), need(smallest));
+            let others = || able().filter(|(part, _)| part.0 != smallest.0);
+            let common = others().fold(!0, |common, (part, _)| common & core(part));
+            let own = lowest(common & core(smallest), least);
             let links = own | lowest(common & !own, most - own.count_ones().min(most));
-            if own.count_ones() < need(smallest) || links.count_ones() < most {
+            if own.count_ones() < least || links.count_ones() < most {
                 return None;
             }
             plan.core.push((self.pods[smallest.0].pod, plane as u32, own));
-            for part in others {
+            for (part, need) in others() {
                 plan.core.push((self.pods[part.0].pod, plane as u32, links));
-                plan.cost += self.candidates.weights.core_link * f64::from(most - need(part));
+                plan.cost += self.candidates.weights.core_link * f64::from(most - need);
             }
         }
         Some(())
+    }
+
+    /// Links to the core that every part needs in a plane, which the remainder owns or does not.
+    fn links_of_parts(&self, parts: &[(usize, u32, u64)], of_rest: bool) -> Vec<u32> {
+        let leaves = |part: &(usize, u32, u64)| part.1 + u32::from(of_rest && part.2 != 0);
+        let all: u32 = parts.iter().map(leaves).sum();
+        let flows = parts.iter().map(|part| leaves(part).min(all - leaves(part)));
+        flows.map(|flows| self.candidates.need.links(flows)).collect()
     }
 }
 
