@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use crate::dedicated::search::candidates::{Candidates, Leaf};
 use crate::dedicated::search::fill::fill;
 use crate::dedicated::search::plan::Plan;
-use crate::dedicated::search::slot_sets::{Members, lowest, planes_of, rarest};
+use crate::dedicated::search::slot_sets::{Members, lowest, nodes_on, planes_of, rarest};
 use crate::dedicated::search::{Budget, Pod};
 
 /// The best placement of this shape.
@@ -19,6 +19,10 @@ pub fn search(
     let mut best: Option<Plan> = None;
     let mut members = Members::default();
     for &set in sets {
+        let most = candidates.need.nodes(set.count_ones());
+        if nodes_on(leaves, set, most) < candidates.wanted {
+            continue;
+        }
         members.look_at(leaves, set);
         for slots in (1..=set.count_ones()).rev() {
             if members.nodes(candidates.need.nodes(slots)) < candidates.wanted {

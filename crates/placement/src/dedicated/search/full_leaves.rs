@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use crate::dedicated::search::candidates::{Candidates, Leaf};
 use crate::dedicated::search::cost::Weights;
 use crate::dedicated::search::plan::Plan;
-use crate::dedicated::search::slot_sets::{Members, lowest, planes_of};
+use crate::dedicated::search::slot_sets::{Members, lowest, nodes_on, planes_of};
 use crate::dedicated::search::{BOUNDS, Budget, Pod};
 
 /// The best of the first placements of this shape.
@@ -25,6 +25,10 @@ pub fn search(
     let links: Vec<u32> = (0..width).map(links_in).collect();
     let mut members = Members::default();
     for &set in sets {
+        let most = candidates.need.nodes(set.count_ones());
+        if nodes_on(leaves, set, most).saturating_add(most) <= candidates.wanted {
+            continue;
+        }
         members.look_at(leaves, set);
         for slots in (1..=set.count_ones()).rev() {
             let most = candidates.need.nodes(slots);
@@ -188,6 +192,7 @@ impl<'a> FullLeaves<'a> {
 
     fn lay_out(&self, chosen: &[Part], rest: Option<(usize, usize)>) -> Option<Plan> {
         let mut plan = Plan::default();
+        plan.leaves.reserve(self.leaves as usize + 1);
         let mut parts: Vec<(usize, u32, u64)> =
             chosen.iter().map(|&(pod, count)| (pod, count, 0)).collect();
         if let Some((pod, at)) = rest {
@@ -217,36 +222,57 @@ impl<'a> FullLeaves<'a> {
     fn own_core(&self, parts: &[(usize, u32, u64)], plan: &mut Plan) -> Option<()> {
         // The planes that the remainder owns, and the others.
         let rest = parts.iter().fold(0, |planes, part| planes | part.2);
-        let needed = [false, true].map(|of_rest| self.links_of_parts(parts, of_rest));
+        let needed = [false, true].map(|of_rest| self.needed(parts, of_rest));
+        plan.core.reserve(parts.len() * self.set.count_ones() as usize);
         for plane in planes_of(self.set) {
-            let needed = &needed[(rest >> plane & 1) as usize];
-            let able = || parts.iter().zip(needed).filter(|&(_, &need)| need > 0);
-            let Some((smallest, &least)) = able().min_by_key(|&(_, need)| need) else { continue };
-            let most = able().map(|(_, &need)| need).max()?;
-            let core = |part: &(usize, u32, u64)| self.pods[part.0].core[plane];
-            let others = || able().filter(|(part, _)| part.0 != smallest.0);
-            let common = others().fold(!0, |common, (part, _)| common & core(part));
-            let own = lowest(common & core(smallest), least);
-            let links = own | lowest(common & !own, most - own.count_ones().min(most));
-            if own.count_ones() < least || links.count_ones() < most {
+            let Some(needed) = &needed[(rest >> plane & 1) as usize] else { continue };
+            let Needed { links, smallest, least, most, common } = needed;
+            let (most, common) = (*most, common[plane]);
+            let core = self.pods[parts[*smallest].0].core[plane];
+            let own = lowest(common & core, *least);
+            let whole = own | lowest(common & !own, most - own.count_ones().min(most));
+            if own.count_ones() < *least || whole.count_ones() < most {
                 return None;
             }
-            plan.core.push((self.pods[smallest.0].pod, plane as u32, own));
-            for (part, need) in others() {
-                plan.core.push((self.pods[part.0].pod, plane as u32, links));
+            plan.core.push((self.pods[parts[*smallest].0].pod, plane as u32, own));
+            for &(at, need) in links {
+                plan.core.push((self.pods[parts[at].0].pod, plane as u32, whole));
                 plan.cost += self.candidates.weights.core_link * f64::from(most - need);
             }
         }
         Some(())
     }
 
-    /// Links to the core that every part needs in a plane, which the remainder owns or does not.
-    fn links_of_parts(&self, parts: &[(usize, u32, u64)], of_rest: bool) -> Vec<u32> {
+    /// What the parts need in a plane that the remainder owns, or does not; `None` for no links.
+    fn needed(&self, parts: &[(usize, u32, u64)], of_rest: bool) -> Option<Needed> {
         let leaves = |part: &(usize, u32, u64)| part.1 + u32::from(of_rest && part.2 != 0);
         let all: u32 = parts.iter().map(leaves).sum();
-        let flows = parts.iter().map(|part| leaves(part).min(all - leaves(part)));
-        flows.map(|flows| self.candidates.need.links(flows)).collect()
+        let need = |part| self.candidates.need.links(leaves(part).min(all - leaves(part)));
+        let links = parts.iter().map(need).enumerate().filter(|&(_, need)| need > 0);
+        let mut links: Vec<(usize, u32)> = links.collect();
+        let most = links.iter().map(|&(_, need)| need).max()?;
+        let (place, _) = links.iter().enumerate().min_by_key(|(_, (_, need))| *need)?;
+        let (smallest, least) = links.remove(place);
+        let mut common = vec![!0; self.pods[0].core.len()];
+        for &(at, _) in &links {
+            for (common, core) in common.iter_mut().zip(&self.pods[parts[at].0].core) {
+                *common &= core;
+            }
+        }
+        Some(Needed { links, smallest, least, most, common })
     }
+}
+
+/// Links to the core that parts need in a plane.
+struct Needed {
+    /// Of every part but the smallest that needs any, by its place.
+    links: Vec<(usize, u32)>,
+    /// The part that needs fewest.
+    smallest: usize,
+    least: u32,
+    most: u32,
+    /// What the others have in common, by plane.
+    common: Vec<u64>,
 }
 
 fn full_leaves(weights: &Weights, leaves: &[Leaf], set: u64, most: u32) -> Vec<usize> {

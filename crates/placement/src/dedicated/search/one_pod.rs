@@ -3,13 +3,17 @@
 use crate::dedicated::search::candidates::{Candidates, Leaf};
 use crate::dedicated::search::fill::{Taken, fill};
 use crate::dedicated::search::plan::Plan;
-use crate::dedicated::search::slot_sets::{Members, rarest};
+use crate::dedicated::search::slot_sets::{Members, nodes_on, rarest};
 
 /// Condition (1), with the last leaf as remainder (2): the leaves own one set, or its rarest slots.
 pub fn one_set(candidates: &Candidates<'_>, leaves: &[Leaf], sets: &[u64]) -> Option<Plan> {
     let mut best: Found = None;
     let mut members = Members::default();
     for &set in sets {
+        let most = candidates.need.nodes(set.count_ones());
+        if nodes_on(leaves, set, most) < candidates.wanted {
+            continue;
+        }
         members.look_at(leaves, set);
         for slots in 1..=set.count_ones() {
             if members.nodes(candidates.need.nodes(slots)) < candidates.wanted {
@@ -33,12 +37,10 @@ pub fn majority_or_remainder(
 ) -> Option<Plan> {
     let (need, wanted) = (&candidates.need, candidates.wanted);
     let mut best: Found = None;
-    let mut members = Members::default();
     for &set in sets {
         best = cheaper(best, with_majority(candidates, leaves, set));
         // A main part on fewer slots has a closed set of its own.
-        members.look_at(leaves, set);
-        let main = members.nodes(need.nodes(set.count_ones()));
+        let main = nodes_on(leaves, set, need.nodes(set.count_ones()));
         let enough = |part: u64| main + need.nodes(part.count_ones()) >= wanted;
         let parts = sets.iter().filter(|&&part| part & set == part && part != set);
         for &part in parts.filter(|&&part| enough(part)) {

@@ -49,6 +49,11 @@ impl Members {
     }
 }
 
+/// Nodes of the leaves that have all of a set of slots, of each at most so many.
+pub fn nodes_on(leaves: &[Leaf], set: u64, most: u32) -> u32 {
+    leaves.iter().filter(|leaf| leaf.slots & set == set).map(|leaf| leaf.idle.min(most)).sum()
+}
+
 /// All intersections of the given sets of slots that have at least `fewest` slots, none empty, and whether there are more than
 /// [`BOUNDS`] allows.
 pub fn closed_sets(slots: impl Iterator<Item = u64>, fewest: u32) -> (Vec<u64>, bool) {
