@@ -70,7 +70,8 @@ impl Queue for Easy {
             return Pass::default();
         };
         let places = BTreeMap::new();
-        Backfill { kept, refused, future, beside, places }.run(view, first_untried);
+        let mut backfill = Backfill { kept, refused, future, beside, places, left_then: None };
+        backfill.run(view, first_untried);
         let reservation = Some(Reservation { id: kept.head, at: kept.shadow.at });
         let refusal = Some((kept.head, kept.refusal.clone()));
         if let Some(promise) = &mut self.promise {
@@ -222,6 +223,8 @@ struct Backfill<'a> {
     beside: &'a mut Option<BesideHead>,
     /// By size, what the policy answers now to jobs that are like the head.
     places: BTreeMap<u32, Rc<Planned>>,
+    /// Nodes that the head leaves idle at its reservation; `None` until they are asked for.
+    left_then: Option<u32>,
 }
 
 impl Backfill<'_> {
@@ -249,6 +252,7 @@ impl Backfill<'_> {
     fn state_changed(&mut self) {
         self.refused.forget();
         self.places.clear();
+        self.left_then = None;
     }
 
     /// Where the policy places a job now, and what that wastes. `size` is the job's if nothing else of it matters.
@@ -291,8 +295,26 @@ impl Backfill<'_> {
         if shadow.spare.is_some() || !job.whole || !head.is_plain() {
             return false;
         }
-        let then = shadow.then(view, self.future);
-        then.occupancy().idle_nodes() < head.nodes.saturating_add(job.nodes)
+        let left = *self.left_then.get_or_insert_with(|| {
+            let then = shadow.then(view, self.future);
+            then.occupancy().idle_nodes().saturating_sub(head.nodes)
+        });
+        left < job.nodes
+    }
+
+    /// Whether one of these jobs, given by index and size as [`Backfill::plan`] takes them, can be placed and wastes something.
+    fn any_wastes(&mut self, jobs: &[(usize, Option<u32>)], view: &View<'_>) -> bool {
+        let mut wastes = |&(index, size)| {
+            self.plan(index, size, view).is_ok_and(|planned| planned.waste() > 0.0)
+        };
+        jobs.iter().any(&mut wastes)
+    }
+
+    fn remember_refusal(&mut self, request: &Request, class: u32, view: &View<'_>) {
+        self.refused.insert(class, true);
+        if view.defrag.is_none() && view.policy.room_helps(request) == RoomHelps::Always {
+            self.refused.insert_until_room(class);
+        }
     }
 
     /// Whether a job may run past the reservation: the head can still be placed then beside it.
@@ -364,11 +386,16 @@ impl Backfill<'_> {
         let mut least: Option<Wasteful> = None;
         // Sizes of which one job was compared already: others of that size would waste as much.
         let mut compared: BTreeSet<u32> = BTreeSet::new();
+        // Jobs passed over because they leave too few nodes for the head: what they waste is asked for only if it matters.
+        let mut too_large: Vec<(usize, Option<u32>)> = Vec::new();
         let mut next = first;
         while next < view.waiting.len() {
             let index = next;
-            if index >= COMPARED && least.is_some() {
-                break;
+            if index >= COMPARED {
+                if least.is_some() {
+                    break;
+                }
+                too_large.clear();
             }
             // What is known to be refused is passed over without a look at the request: most of a long queue is.
             let class = view.classes[index];
@@ -412,14 +439,16 @@ impl Backfill<'_> {
             if view.has_started(index) {
                 continue;
             }
-            let started = match self.plan(index, size.filter(|_| same_nodes), view) {
+            let alone = size.filter(|_| same_nodes);
+            let counts = late_size.is_some() && view.defrag.is_none();
+            if !in_time && counts && self.leaves_too_few(job, view) {
+                too_large.push((index, alone));
+                continue;
+            }
+            let mut any_compared = least.is_some();
+            let started = match self.plan(index, alone, view) {
                 Err(refusal) => {
-                    self.refused.insert(sized, true);
-                    let request = &view.waiting[index].request;
-                    if view.defrag.is_none() && view.policy.room_helps(request) == RoomHelps::Always
-                    {
-                        self.refused.insert_until_room(sized);
-                    }
+                    self.remember_refusal(&view.waiting[index].request, sized, view);
                     let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
                     blocked && self.make_room(view, index, in_time, attempts)
                 }
@@ -436,13 +465,18 @@ impl Backfill<'_> {
                     if placement.is_none() {
                         self.refused.insert(late_class, false);
                     }
-                    placement.is_some_and(|placement| view.start(index, placement))
+                    placement.is_some_and(|placement| {
+                        any_compared = any_compared || self.any_wastes(&too_large, view);
+                        view.start(index, placement)
+                    })
                 }
             };
             if started {
                 idle = view.occupancy.idle_nodes();
                 self.state_changed();
-                if least.take().is_some() {
+                too_large.clear();
+                least = None;
+                if any_compared {
                     // What was found before is as it was no longer.
                     compared.clear();
                     next = first;
