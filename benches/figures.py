@@ -31,6 +31,12 @@ LIGHT_LOAD = 0.5
 LIGHT_RATE = 100_000.0
 LIGHT_MEMORY = 200e6
 CAB_NODES = 1_296
+WIDE_JOBS = 5_000
+WIDE_SEED = 24
+WIDE_LOAD = 0.9
+WIDE_MACHINE = "fat-tree(radix=36)"
+WIDE_NODES = 36**3 // 4
+WIDE_LIMIT = 5.0
 EVALUATION_LIMITS = {"congestion": 0.3, "max-min": 5.0}
 COUPLED_LIMIT = 10.0
 ATLAS = ("--cores-per-node", "8")
@@ -168,6 +174,41 @@ def light(setting: Setting) -> list[Row]:
     ]
 
 
+def write_wide(path: Path) -> None:
+    """Writes an SWF log of wide jobs on a tree of radix 36.
+
+    Sizes are even over 256-4,096, run times over 60-36,000 s, walltimes one to three times the run times, distances exponential
+    at the mean that gives the load.
+    """
+    draw = random.Random(WIDE_SEED)
+    distance = (256 + 4_096) / 2 * (60 + 36_000) / 2 / (WIDE_LOAD * WIDE_NODES)
+    now = 0.0
+    with path.open("w") as log:
+        log.write(f"; Version: 2.2\n; MaxNodes: {WIDE_NODES}\n; MaxProcs: {WIDE_NODES}\n")
+        for index in range(1, WIDE_JOBS + 1):
+            now += draw.expovariate(1 / distance)
+            nodes, run = draw.randint(256, 4_096), draw.randint(60, 36_000)
+            walltime = int(run * draw.uniform(1, 3))
+            log.write(f"{index} {int(now)} -1 {run} {nodes} -1 -1 {nodes} {walltime} -1 1{' -1' * 7}\n")
+
+
+def dedicated(setting: Setting) -> list[Row]:
+    """Jobs on links of their own: a month, and wide jobs on a large tree."""
+    log = setting.scratch / "wide.swf"
+    write_wide(log)
+    wide = ("--trace", log, "--machine", WIDE_MACHINE, "--cores-per-node", "1")
+    cases: dict[str, tuple[float, tuple[str | Path, ...]]] = {
+        "cab-aug": (AUGUST_LIMIT, ("--workload", "cab-aug")),
+        f"{WIDE_JOBS:,} wide jobs at load {WIDE_LOAD}, radix 36": (WIDE_LIMIT, wide),
+    }
+    rows = []
+    for what, (limit, log_of) in cases.items():
+        runs = setting.simulations(*log_of, "--policy", "dedicated")
+        values = tuple(run.net for run in runs)
+        rows.append(Row("dedicated", f"{what}, easy, dedicated", "s CPU", values, limit))
+    return rows
+
+
 def decision(setting: Setting) -> list[Row]:
     """Single decisions of `isolated` on 10,648 nodes, 95 % of them taken."""
     cargo = shutil.which("cargo")
@@ -239,6 +280,7 @@ FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "august": lambda setting: month(setting, "august", "cab-aug", AUGUST_LIMIT),
     "september": lambda setting: month(setting, "september", "cab-sep", SEPTEMBER_LIMIT),
     "light": light,
+    "dedicated": dedicated,
     "decision": decision,
     "contention": contention,
     "atlas": atlas,
