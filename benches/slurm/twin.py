@@ -35,8 +35,8 @@ from topolane import InputError
 from topolane._engine import queues
 from twin_command import topolane
 
-POLICY = "slurm-tree"
-"""The policy that gives the nodes that Slurm's topology/tree gives (docs/reference/slurm-as-stock.md)."""
+POLICY = "slurm-cons-tres"
+"""The policy that gives the nodes that topology/tree gives under select/cons_tres."""
 KNOWN = ("easy", "slurm")
 """Queues under which the records are replayed, as far as the engine has them."""
 

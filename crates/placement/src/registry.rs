@@ -3,7 +3,8 @@
 use crate::policies::{
     BestFit, Bunch, Dedicated, DedicatedSegments, FirstFit, Gradient, HopBytes, HopBytesExact,
     Isolated, IsolatedSegments, Jigsaw, KueueProfile, KueueTas, Laas, LeastSlowdown,
-    QuietNeighborhoods, Random, Recorded, Scattered, Segments, SlurmBlock, SlurmTree, Spread,
+    QuietNeighborhoods, Random, Recorded, Scattered, Segments, SlurmBlock, SlurmConsTres,
+    SlurmTree, Spread,
 };
 use crate::policy::Policy;
 
@@ -55,6 +56,12 @@ pub const POLICIES: &[PolicyInfo] = &[
         summary: "Slurm's topology/tree: the lowest switch that holds the job, best fit on leaves",
         gives: Gives::Nodes,
         build: |_| Box::new(SlurmTree),
+    },
+    PolicyInfo {
+        name: "slurm-cons-tres",
+        summary: "Slurm's topology/tree with select/cons_tres: the leaves of a switch that holds the job, then the nearest ones",
+        gives: Gives::Nodes,
+        build: |_| Box::new(SlurmConsTres),
     },
     PolicyInfo {
         name: "slurm-block",

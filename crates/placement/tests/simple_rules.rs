@@ -72,6 +72,18 @@ fn slurm_finishes_on_the_tightest_leaf() {
     assert_eq!(placed("slurm-tree", 8, &occupancy), [0, 1, 2, 3, 7, 9, 10, 11]);
 }
 
+/// With select/cons_tres the largest leaf is first here too, but then those under its pod: a real slurmctld gave these nodes.
+#[test]
+fn cons_tres_stays_near_the_leaves_taken() {
+    let fabric = tree(&[6, 3, 4]);
+    let free = [0, 4, 12, 13, 14, 15, 16, 60, 63, 65];
+    let held: Vec<u32> = (0..72).filter(|node| !free.contains(node)).collect();
+    let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+    occupancy.claim(&whole(&fabric, &held)).unwrap();
+    assert_eq!(placed("slurm-cons-tres", 8, &occupancy), [0, 4, 12, 13, 14, 15, 16, 60]);
+    assert_eq!(placed("slurm-tree", 8, &occupancy), [12, 13, 14, 15, 16, 60, 63, 65]);
+}
+
 /// Two trees that a WAN joins: a job that one tree holds stays in it, a wider one takes both.
 #[test]
 fn slurm_spans_joined_sites_only_when_it_must() {

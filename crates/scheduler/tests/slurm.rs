@@ -62,7 +62,7 @@ fn started(scheduler: &mut Scheduler, jobs: &[(f64, Request)], until: f64) -> BT
     }
 }
 
-/// The main scheduler runs at a submission, but again for one only 3 s after that, and two seconds after an end.
+/// The main scheduler runs in the second after a submission or an end, but again for one only 3 s after its last run.
 #[test]
 fn the_main_scheduler_runs_after_events() {
     let jobs = [
@@ -72,7 +72,16 @@ fn the_main_scheduler_runs_after_events() {
         (21.0, ask(4, 1, 5.0, NOBODY)),
     ];
     let starts = started(&mut scheduler("{}"), &jobs, 100.0);
-    assert_eq!(starts, BTreeMap::from([(1, 0.0), (2, 12.0), (3, 20.0), (4, 23.0)]));
+    assert_eq!(starts, BTreeMap::from([(1, 1.0), (2, 12.0), (3, 21.0), (4, 24.0)]));
+}
+
+/// An epilogue keeps the nodes of a job that has ended; the main scheduler runs when it is over.
+#[test]
+fn an_epilogue_keeps_the_nodes() {
+    let config = r#"{"schedulers": {"epilog": 7, "backfill_interval": 1000}}"#;
+    let jobs = [(0.0, ask(1, 24, 10.0, NOBODY)), (1.0, ask(2, 24, 10.0, NOBODY))];
+    let starts = started(&mut scheduler(config), &jobs, 50.0);
+    assert_eq!(starts, BTreeMap::from([(1, 1.0), (2, 18.0)]));
 }
 
 /// Jobs of a higher tier go first, then those of higher priority, then those submitted first.
@@ -108,9 +117,9 @@ fn the_first_job_that_cannot_start_closes_its_partition() {
         (0.0, ask(5, 1, 50.0, ("right", "u", ""))),
     ];
     let starts = started(&mut scheduler(config), &jobs, 100.0);
-    assert_eq!(starts[&1], 0.0);
-    assert_eq!(starts[&2], 52.0, "when job 1 has ended and its nodes are cleaned up");
-    assert_eq!(starts[&4], 0.0, "on nodes that partition left does not have");
+    assert_eq!(starts[&1], 1.0);
+    assert_eq!(starts[&2], 52.0, "when job 1 has ended");
+    assert_eq!(starts[&4], 1.0, "on nodes that partition left does not have");
     assert!(!starts.contains_key(&3) && !starts.contains_key(&5));
 }
 
@@ -127,7 +136,7 @@ fn a_limit_of_a_qos_holds_a_job() {
             (0.0, ask(3, 4, 50.0, ("", "u", "other"))),
         ];
         let starts = started(&mut scheduler(&config), &jobs, 100.0);
-        assert_eq!(starts, BTreeMap::from([(1, 0.0), (2, 52.0), (3, 0.0)]), "{limits}");
+        assert_eq!(starts, BTreeMap::from([(1, 1.0), (2, 52.0), (3, 1.0)]), "{limits}");
     }
 }
 
@@ -154,7 +163,7 @@ fn backfill_delays_no_promise() {
     ];
     let starts = started(&mut scheduler("{}"), &jobs, 3_000.0);
     assert_eq!(starts[&3], 30.0, "in the first turn of backfill");
-    assert_eq!(starts[&2], 602.0, "two seconds after the end of job 1");
+    assert_eq!(starts[&2], 603.0, "job 1 ends at 601, and the main scheduler ran at 600");
     assert!(starts[&4] > 1_200.0, "after job 2, which it would delay");
 }
 
@@ -170,7 +179,7 @@ fn a_reservation_keeps_its_nodes() {
     };
     let jobs = [(0.0, ask(1, 8, 90.0, NOBODY)), (1.0, ask(2, 8, 150.0, NOBODY)), (2.0, course)];
     let starts = started(&mut scheduler(config), &jobs, 400.0);
-    assert_eq!(starts[&1], 0.0, "it ends before the reservation begins");
+    assert_eq!(starts[&1], 1.0, "it ends before the reservation begins");
     assert!(starts[&2] >= 200.0, "it would run into the reservation");
     assert!((100.0..200.0).contains(&starts[&3]));
 }

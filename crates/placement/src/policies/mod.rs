@@ -16,6 +16,7 @@ mod recorded;
 mod scattered;
 mod segments;
 mod slurm_block;
+mod slurm_cons_tres;
 mod slurm_tree;
 mod spread;
 
@@ -37,5 +38,6 @@ pub use recorded::Recorded;
 pub use scattered::Scattered;
 pub use segments::{DedicatedSegments, IsolatedSegments, Segments};
 pub use slurm_block::SlurmBlock;
+pub use slurm_cons_tres::SlurmConsTres;
 pub use slurm_tree::SlurmTree;
 pub use spread::Spread;

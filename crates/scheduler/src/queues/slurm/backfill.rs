@@ -6,6 +6,7 @@ use std::sync::Arc;
 use topolane_fabric::NodeSet;
 use topolane_placement::{Occupancy, Placement, Request};
 
+use super::config::Schedulers;
 use super::plan::Plan;
 use super::{Slurm, Turn, limited};
 use crate::running::RunningJob;
@@ -16,8 +17,41 @@ const TOGETHER: f64 = 30.0;
 
 /// What can be done for a job.
 enum Found {
-    Now(NodeSet),
+    Now(Placement),
     Later(NodeSet, f64),
+}
+
+/// When and where a job could start.
+struct Chance {
+    start: f64,
+    placement: Placement,
+    /// Whether the nodes are free now. Slurm takes those of jobs that are over their time for free, and then fails to start it.
+    is_free: bool,
+}
+
+/// How many jobs backfill has looked at.
+#[derive(Default)]
+struct Seen {
+    tried: usize,
+    of_user: HashMap<Arc<str>, usize>,
+    of_part: HashMap<usize, usize>,
+}
+
+impl Seen {
+    /// Counts a job, unless its user or its partition has too many.
+    fn counts(&mut self, turn: &Turn, schedulers: &Schedulers) -> bool {
+        let of_part = self.of_part.entry(turn.part).or_insert(0);
+        let of_user = self.of_user.entry(Arc::clone(&turn.whose.user)).or_insert(0);
+        let is_over = |seen: usize, most: usize| most > 0 && seen >= most;
+        if is_over(*of_part, schedulers.backfill_depth_partition)
+            || is_over(*of_user, schedulers.backfill_depth_user)
+        {
+            return false;
+        }
+        *of_part += 1;
+        *of_user += 1;
+        true
+    }
 }
 
 impl Slurm {
@@ -25,30 +59,37 @@ impl Slurm {
     pub(super) fn run_backfill(&mut self, view: &mut View<'_>) {
         let mut plan = self.empty_plan(view);
         let schedulers = self.config.schedulers.clone();
-        let (mut of_user, mut of_part) = (HashMap::new(), HashMap::new());
-        for turn in self.turns(view).into_iter().take(schedulers.backfill_depth) {
-            let seen = of_part.entry(turn.part).or_insert(0);
-            *seen += 1;
-            let too_many_of_part = is_over(*seen, schedulers.backfill_depth_partition);
-            let seen = of_user.entry(Arc::clone(&turn.whose.user)).or_insert(0);
-            *seen += 1;
-            let too_many_of_user = is_over(*seen, schedulers.backfill_depth_user);
-            if too_many_of_part
-                || too_many_of_user
-                || !self.held.admits(&turn.whose, turn.request.nodes)
-            {
+        let mut seen = Seen::default();
+        for turn in self.turns(view) {
+            if seen.tried >= schedulers.backfill_depth {
+                break;
+            }
+            if !self.held.admits(&turn.whose, 0) || !seen.counts(&turn, &schedulers) {
                 continue;
             }
-            match self.find(view, &plan, &turn) {
-                Some(Found::Now(nodes)) => {
-                    // The policy has just placed it on some of these nodes.
-                    let _ = self.start(view, &turn, nodes);
+            seen.tried += 1;
+            let Some(found) = self.find(view, &plan, &turn) else { continue };
+            if let Some(standing) = self.waiting.get_mut(&turn.request.id) {
+                standing.is_tested = true;
+            }
+            match found {
+                Found::Now(placement) => {
+                    if !self.held.admits(&turn.whose, turn.request.nodes) {
+                        continue;
+                    }
+                    let nodes = NodeSet::of(view.occupancy.idle().capacity(), placement.held());
+                    if self.start_on(view, &turn, placement) && turn.request.share.is_whole() {
+                        let (start, end) = self.slot(view.now, turn.request.walltime);
+                        plan.promise(&nodes, start, end, schedulers.backfill_resolution);
+                    }
                 }
-                Some(Found::Later(nodes, start)) => {
+                Found::Later(nodes, start) => {
+                    if !self.held.admits_on(&turn.whose, &nodes) {
+                        continue;
+                    }
                     let (start, end) = self.slot(start, turn.request.walltime);
-                    plan.promise(&nodes, start, end);
+                    plan.promise(&nodes, start, end, schedulers.backfill_resolution);
                 }
-                None => {}
             }
         }
     }
@@ -68,8 +109,14 @@ impl Slurm {
     /// From when to when a job that starts then is promised nodes.
     fn slot(&self, start: f64, walltime: f64) -> (f64, f64) {
         let step = self.config.schedulers.backfill_resolution;
-        let begin = self.down(start);
-        (begin, self.down(start + walltime + step - 1.0).max(begin + step))
+        (self.down(start), self.down(start + walltime + step - 1.0))
+    }
+
+    /// When the first reservation ends that has not ended by `start`, rounded up, and then a second later.
+    fn after_reservation(&self, start: f64) -> Option<f64> {
+        let ends = self.reservations.iter().map(|kept| kept.until);
+        let end = ends.filter(|&end| end >= start && end.is_finite()).min_by(f64::total_cmp)?;
+        Some(self.down(end + self.config.schedulers.backfill_resolution - 1.0) + 1.0)
     }
 
     /// When and where a job can start without delaying a promise, as Slurm looks for it: from now on, and then again from each
@@ -77,36 +124,41 @@ impl Slurm {
     fn find(&self, view: &View<'_>, plan: &Plan, turn: &Turn) -> Option<Found> {
         let (now, walltime) = (view.now, turn.request.walltime);
         let step = self.config.schedulers.backfill_resolution;
-        let last = now + self.config.schedulers.backfill_window;
+        let window = self.config.schedulers.backfill_window;
+        let last = self.down(now + window);
         let mut from = now;
         while from <= last {
             let mut nodes = self.usable(view);
             let is_reduced = self.keep_allowed(&mut nodes, turn, (from, from + walltime))?;
             let mut later = plan.keep_free(&mut nodes, from, from + walltime);
             if is_reduced {
-                let ends = self.reservations.iter().map(|kept| kept.until);
-                let end = ends.filter(|&end| end > from).min_by(f64::total_cmp);
-                later =
-                    [later, end.map(|end| end + 1.0)].into_iter().flatten().min_by(f64::total_cmp);
+                let end = self.after_reservation(from).filter(|&end| end < last);
+                later = [later, end].into_iter().flatten().min_by(f64::total_cmp);
             }
-            let found = self.will_run(view, &turn.request, &nodes, (from, later));
-            let Some((start, placement)) = found else {
+            let Some(chance) = self.will_run(view, &turn.request, &nodes, (from, later)) else {
                 from = later?;
                 continue;
             };
-            let chosen = NodeSet::of(nodes.capacity(), placement.held());
-            let completes = self.completing.iter().any(|(_, left)| left.intersects(&chosen));
-            let start = if start <= now && completes { now + 1.0 } else { start };
+            let start = chance.start.max(from);
+            if chance.is_free {
+                return Some(Found::Now(chance.placement));
+            }
+            let chosen = NodeSet::of(nodes.capacity(), chance.placement.held());
             if start <= now {
-                return Some(Found::Now(nodes));
+                later = None;
             }
             let (begin, end) = self.slot(start, walltime);
-            if !plan.is_free(&chosen, begin, end) {
+            let is_overlapping = !plan.is_free(&chosen, begin, end);
+            if is_overlapping && chance.start > now {
                 from = if start > from { start } else { start + step };
             } else if let Some(later) = later.filter(|&later| start > later) {
                 from = later;
+            } else if start > now + window {
+                return None;
+            } else if is_overlapping {
+                from = if start > from { start } else { start + step };
             } else {
-                return (start <= last).then_some(Found::Later(chosen, start));
+                return Some(Found::Later(chosen, start));
             }
         }
         None
@@ -120,72 +172,77 @@ impl Slurm {
         request: &Request,
         nodes: &NodeSet,
         (from, until): (f64, Option<f64>),
-    ) -> Option<(f64, Placement)> {
+    ) -> Option<Chance> {
         if nodes.count() < request.nodes {
             return None;
         }
-        let request = limited(request, nodes.clone());
-        let fits = |occupancy: &Occupancy| {
+        let on = |nodes: NodeSet, occupancy: &Occupancy| {
             let mut free = occupancy.idle().clone();
-            free.intersect(nodes);
+            free.intersect(&nodes);
             if request.share.is_whole() && free.count() < request.nodes {
                 return None;
             }
-            view.policy.place(&request, occupancy).ok()
+            view.policy.place(&limited(request, nodes), occupancy).ok()
         };
-        if from <= view.now
-            && let Some(placement) = fits(view.occupancy)
-        {
-            return Some((view.now, placement));
+        let fits = |occupancy: &Occupancy| on(nodes.clone(), occupancy);
+        let now = view.now;
+        let at = |start: f64, placement: Placement| Chance { start, placement, is_free: false };
+        if from <= now {
+            let mut cleaned_up = nodes.clone();
+            self.completing.iter().for_each(|(_, left)| cleaned_up.subtract(left));
+            if let Some(placement) = on(cleaned_up, view.occupancy) {
+                return Some(Chance { start: now, placement, is_free: true });
+            }
+            if let Some(placement) = fits(view.occupancy) {
+                return Some(at(now + 1.0, placement));
+            }
         }
         let mut state = view.occupancy.clone();
-        // One that is over its time ends at any moment.
-        let overdue = view.now + 1.0;
-        let end_of = |job: &RunningJob| {
-            if job.expected_end <= view.now { overdue } else { job.expected_end }
-        };
-        let holds_some = |job: &&RunningJob| job.placement.held().any(|node| nodes.contains(node));
-        let ends = |job: &&RunningJob| job.expected_end.is_finite();
-        let jobs = view.running.jobs().iter();
-        let running: Vec<&RunningJob> = jobs.filter(ends).filter(holds_some).collect();
-        let mut next = 0;
-        if from > view.now {
-            while let Some(job) = running.get(next).filter(|job| end_of(job) <= from) {
-                state.release(&job.placement);
-                next += 1;
-            }
-            if let Some(placement) = fits(&state) {
-                return Some((from, placement));
-            }
+        let holds_some = |job: &RunningJob| job.placement.held().any(|node| nodes.contains(node));
+        let running = view.running.jobs();
+        let mut next = running.partition_point(|job| job.expected_end < from);
+        let mut is_changed = from > now;
+        for job in running[..next].iter().filter(|job| holds_some(job)) {
+            state.release(&job.placement);
+            is_changed = true;
+        }
+        if is_changed && let Some(placement) = fits(&state) {
+            return Some(at(now, placement));
         }
         let limit = until.unwrap_or(f64::INFINITY);
-        let first = running.get(next).map(|job| end_of(job))?;
-        let epoch = self.config.epoch;
-        let base = ((first + epoch) / TOGETHER).floor() * TOGETHER + TOGETHER - epoch;
+        let ends = |job: &&RunningJob| job.expected_end.is_finite() && job.expected_end <= limit;
+        let mut base = None;
         let mut together = TOGETHER;
         loop {
             let mut last = None;
-            while let Some(job) = running.get(next).filter(|job| end_of(job) <= limit) {
-                if last.is_some() && end_of(job) > base + together {
+            while let Some(job) = running.get(next).filter(ends) {
+                next += 1;
+                if !holds_some(job) {
+                    continue;
+                }
+                let base = *base.get_or_insert_with(|| self.after_window(job.expected_end));
+                state.release(&job.placement);
+                last = Some(job.expected_end);
+                if running.get(next).is_some_and(|next| next.expected_end > base + together) {
                     break;
                 }
-                state.release(&job.placement);
-                last = Some(end_of(job));
-                next += 1;
             }
             let end = last?;
             if let Some(placement) = fits(&state) {
-                return Some((end, placement));
+                // One that is over its time ends at any moment.
+                return Some(at(if end <= now { now + 1.0 } else { end }, placement));
             }
-            let upcoming = end_of(running.get(next)?);
+            let upcoming = running.get(next)?.expected_end;
             together *= 2.0;
-            while upcoming > base + together {
+            while upcoming > base? + together && upcoming.is_finite() {
                 together *= 2.0;
             }
         }
     }
-}
 
-fn is_over(count: usize, most: usize) -> bool {
-    most > 0 && count > most
+    /// The next time after an end at which Slurm lets a group of ends begin.
+    fn after_window(&self, end: f64) -> f64 {
+        let epoch = self.config.epoch;
+        ((end + epoch) / TOGETHER).floor() * TOGETHER + TOGETHER - epoch
+    }
 }

@@ -53,8 +53,8 @@ pub struct Schedulers {
     pub interval: f64,
     /// Between a pass of the main scheduler and the next one because of a submission.
     pub submission_delay: f64,
-    /// From the end of a job until its nodes can be given again.
-    pub epilog: f64,
+    /// How long the epilogue runs on a job's nodes, which are free only then; none if there is no epilogue.
+    pub epilog: Option<f64>,
     /// Jobs that the main scheduler looks at after an event.
     pub depth: usize,
     /// Between two passes of backfill.
@@ -76,7 +76,7 @@ impl Default for Schedulers {
         Schedulers {
             interval: 60.0,
             submission_delay: 3.0,
-            epilog: 2.0,
+            epilog: None,
             depth: 100,
             backfill_interval: 30.0,
             backfill_resolution: 60.0,
@@ -264,7 +264,7 @@ impl SlurmConfig {
         }
         for (what, value) in [
             ("schedulers.submission_delay", config.schedulers.submission_delay),
-            ("schedulers.epilog", config.schedulers.epilog),
+            ("schedulers.epilog", config.schedulers.epilog.unwrap_or(0.0)),
             ("schedulers.backfill_window", config.schedulers.backfill_window),
             ("priority.half_life", config.priority.half_life),
         ] {

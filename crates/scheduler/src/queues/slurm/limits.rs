@@ -1,8 +1,10 @@
 //! What jobs of one QOS, account or user may hold together.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
+use topolane_fabric::NodeSet;
 use topolane_placement::Attributes;
 
 use super::config::{Association, Limits, SlurmConfig};
@@ -17,8 +19,14 @@ enum Together {
     User(Arc<str>, Arc<str>),
 }
 
-/// Jobs and nodes, held or allowed.
-type Counts = (u64, u64);
+/// What jobs that count together hold.
+#[derive(Debug, Clone, Default)]
+struct Holding {
+    jobs: u64,
+    /// How many of the jobs are on each node.
+    nodes: HashMap<u32, u32>,
+}
+
 /// The most of each; `None` for no limit.
 type Most = (Option<u64>, Option<u64>);
 
@@ -32,7 +40,7 @@ type OfOwner = (Limits, Arc<str>);
 pub(super) struct Held {
     qos: HashMap<Arc<str>, Limits>,
     associations: HashMap<Owner, OfOwner>,
-    counts: HashMap<Together, Counts>,
+    holdings: HashMap<Together, Holding>,
 }
 
 impl Held {
@@ -44,35 +52,56 @@ impl Held {
             .iter()
             .map(|one| (key(one), (one.limits, Arc::from(&*one.parent))))
             .collect();
-        Held { qos, associations, counts: HashMap::new() }
+        Held { qos, associations, holdings: HashMap::new() }
     }
 
-    /// Whether a job may start beside those that run.
+    /// Whether a job may start beside those that run, on nodes that none of them is on.
     pub fn admits(&self, whose: &Attributes, nodes: u32) -> bool {
-        let nodes = u64::from(nodes);
-        let too_wide = self.most_per_job(whose).is_some_and(|most| nodes > most);
+        self.admits_new(whose, nodes, |_| u64::from(nodes))
+    }
+
+    /// The same on these nodes. One that counts already counts once.
+    pub fn admits_on(&self, whose: &Attributes, nodes: &NodeSet) -> bool {
+        self.admits_new(whose, nodes.count(), |holding| {
+            nodes.iter().filter(|node| !holding.nodes.contains_key(node)).count() as u64
+        })
+    }
+
+    fn admits_new(&self, whose: &Attributes, nodes: u32, new: impl Fn(&Holding) -> u64) -> bool {
+        let too_wide = self.most_per_job(whose).is_some_and(|most| u64::from(nodes) > most);
+        let none = Holding::default();
         !too_wide
             && self.bounds(whose).into_iter().all(|(together, (most_jobs, most_nodes))| {
-                let (jobs, held) = self.counts.get(&together).copied().unwrap_or_default();
-                most_jobs.is_none_or(|most| jobs < most)
-                    && most_nodes.is_none_or(|most| held + nodes <= most)
+                let holding = self.holdings.get(&together).unwrap_or(&none);
+                most_jobs.is_none_or(|most| holding.jobs < most)
+                    && most_nodes
+                        .is_none_or(|most| holding.nodes.len() as u64 + new(holding) <= most)
             })
     }
 
     /// A job starts.
-    pub fn add(&mut self, whose: &Attributes, nodes: u32) {
-        for (together, _) in self.bounds(whose) {
-            let counts = self.counts.entry(together).or_default();
-            *counts = (counts.0 + 1, counts.1 + u64::from(nodes));
+    pub fn add(&mut self, whose: &Attributes, nodes: &NodeSet) {
+        for (together, (_, most_nodes)) in self.bounds(whose) {
+            let holding = self.holdings.entry(together).or_default();
+            holding.jobs += 1;
+            for node in nodes.iter().filter(|_| most_nodes.is_some()) {
+                *holding.nodes.entry(node).or_default() += 1;
+            }
         }
     }
 
     /// A job that was added ends.
-    pub fn remove(&mut self, whose: &Attributes, nodes: u32) {
+    pub fn remove(&mut self, whose: &Attributes, nodes: &NodeSet) {
         for (together, _) in self.bounds(whose) {
-            if let Some(counts) = self.counts.get_mut(&together) {
-                let left = (counts.0.saturating_sub(1), counts.1.saturating_sub(nodes.into()));
-                *counts = left;
+            let Some(holding) = self.holdings.get_mut(&together) else { continue };
+            holding.jobs = holding.jobs.saturating_sub(1);
+            for node in nodes.iter() {
+                if let Entry::Occupied(mut on) = holding.nodes.entry(node) {
+                    *on.get_mut() -= 1;
+                    if *on.get() == 0 {
+                        on.remove();
+                    }
+                }
             }
         }
     }

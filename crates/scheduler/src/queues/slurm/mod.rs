@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, InputError, NodeSet};
-use topolane_placement::{Attributes, Refusal, Request};
+use topolane_placement::{Attributes, Placement, Refusal, Request};
 
 pub use config::{
     Association, Limits, NeverStarted, Partition, Priority, Qos, Schedulers, SlurmConfig, Withheld,
@@ -69,7 +69,11 @@ struct Ran {
 struct Standing {
     /// Since when it is eligible.
     since: f64,
+    /// From when on the schedulers see it.
+    seen: f64,
     priority: f64,
+    /// Whether backfill has found nodes for it. From then on all processors of its nodes count in its priority.
+    is_tested: bool,
 }
 
 /// A job in its turn: in the queue, or of those that never start.
@@ -83,14 +87,17 @@ struct Turn {
     priority: f64,
 }
 
-/// When something is due.
+/// When something is due. Infinite: never, unless something happens.
 #[derive(Debug, Clone, Default)]
 struct Clock {
-    /// When the main scheduler runs because of an event; infinite if nothing happened.
+    /// When the main scheduler runs because a job came or ended.
     main: f64,
-    /// When it last ran because of a submission or over the whole queue.
+    /// When it runs because an epilogue ends.
+    epilog: f64,
+    /// When it last ran for any other reason.
     last_main: f64,
     last_full: f64,
+    backfill: f64,
     last_backfill: f64,
     /// When usage and priorities are next computed.
     period: f64,
@@ -116,8 +123,6 @@ pub struct Slurm {
     /// Nodes whose jobs have just ended, and until when they are cleaned up.
     completing: Vec<(f64, NodeSet)>,
     clock: Clock,
-    /// Whether anything changed since the last pass of backfill.
-    is_changed: bool,
     /// Whether all was tried on a machine where nothing runs, and only another event can help.
     is_stuck: bool,
     waits: bool,
@@ -140,7 +145,6 @@ impl Default for Slurm {
             running: HashMap::new(),
             completing: Vec::new(),
             clock: Clock::default(),
-            is_changed: true,
             is_stuck: false,
             waits: false,
             config,
@@ -224,7 +228,7 @@ impl Slurm {
         let mut has_own = false;
         for kept in &self.reservations {
             if !own.is_empty() && kept.name == *own {
-                has_own |= kept.from <= start && end <= kept.until;
+                has_own |= kept.from <= start && start <= kept.until;
                 nodes.intersect(&kept.nodes);
             } else if kept.meets(start, end) {
                 is_reduced |= nodes.intersects(&kept.nodes);
@@ -240,6 +244,9 @@ impl Slurm {
         let mut turns = Vec::new();
         let mut add = |index: Option<usize>, request: &Request| {
             let Some(standing) = self.waiting.get(&request.id) else { return };
+            if standing.seen > view.now {
+                return;
+            }
             let whose = whose(request);
             let part = self.part_of.get(&*whose.partition).copied().unwrap_or(0);
             let request = request.clone();
@@ -263,53 +270,77 @@ impl Slurm {
         turns
     }
 
+    /// Sets the clock at the first pass.
+    fn begin(&mut self, now: f64) {
+        if self.clock.has_begun {
+            return;
+        }
+        let period = self.config.priority.period;
+        let last_period = self.last(period, now);
+        self.clock = Clock {
+            main: f64::INFINITY,
+            epilog: f64::INFINITY,
+            last_main: f64::NEG_INFINITY,
+            last_full: self.last(self.config.schedulers.interval, now),
+            backfill: f64::INFINITY,
+            last_backfill: self.last(self.config.schedulers.backfill_interval, now),
+            period: last_period + period,
+            last_period,
+            has_begun: true,
+        };
+    }
+
     /// Takes note of what happened since the last pass: ends, starts by others, arrivals.
     fn follow(&mut self, view: &View<'_>) {
         let now = view.now;
-        if !self.clock.has_begun {
-            let period = self.config.priority.period;
-            let last_period = self.last(period, now);
-            self.clock = Clock {
-                main: f64::INFINITY,
-                last_main: f64::NEG_INFINITY,
-                last_full: self.last(self.config.schedulers.interval, now),
-                last_backfill: self.last(self.config.schedulers.backfill_interval, now),
-                period: last_period + period,
-                last_period,
-                has_begun: true,
-            };
-        }
-        self.completing.retain(|(until, _)| *until > now);
-        self.compute_priorities(now);
-        let gone: Vec<u64> =
-            self.running.keys().copied().filter(|&id| view.running.get(id).is_none()).collect();
-        for id in gone {
+        for id in self.gone(view) {
             let Some(ran) = self.running.remove(&id) else { continue };
-            self.held.remove(&ran.whose, ran.count);
+            self.held.remove(&ran.whose, &ran.nodes);
             self.charge(&ran, now);
-            self.completing.push((now + self.config.schedulers.epilog, ran.nodes));
-            self.wake(now + self.config.schedulers.epilog);
+            self.clean_up(ran.nodes, now);
         }
         let others = view.running.jobs().iter().filter(|job| !self.running.contains_key(&job.id));
         for job in others.cloned().collect::<Vec<_>>() {
             self.note_start(&job.request, job.placement.nodes(), job.start);
         }
         if view.changed {
-            self.is_changed = true;
-            self.is_stuck = false;
+            self.note_change(now);
         }
-        for waiting in view.waiting {
-            let request = &waiting.request;
-            if !self.waiting.contains_key(&request.id) && request.begin <= now {
-                self.arrive(request, now);
+        for (index, waiting) in view.waiting.iter().enumerate() {
+            if view.is_visible(index) && !view.has_started(index) {
+                self.arrive(&waiting.request, now);
             }
         }
         for index in 0..self.never.len() {
             let never = self.never[index].clone();
-            if never.submit <= now && !self.waiting.contains_key(&never.request.id) {
+            if never.submit <= now {
                 self.arrive(&never.request, never.submit);
             }
         }
+    }
+
+    /// The jobs that have ended since the last pass.
+    fn gone(&self, view: &View<'_>) -> Vec<u64> {
+        let ran = self.running.keys().copied();
+        ran.filter(|&id| view.running.get(id).is_none()).collect()
+    }
+
+    /// A job leaves its nodes. Without an epilogue they are free at once, and the main scheduler runs as after a submission.
+    fn clean_up(&mut self, nodes: NodeSet, now: f64) {
+        let until = match self.config.schedulers.epilog {
+            Some(seconds) => {
+                self.clock.epilog = self.clock.epilog.min(now + seconds);
+                now + seconds
+            }
+            None => {
+                self.wake(now);
+                self.next_second(now)
+            }
+        };
+        if until > now {
+            self.completing.push((until, nodes));
+        }
+        self.note_change(now);
     }
 
     /// When something was last due that is due every `seconds`.
@@ -318,31 +349,62 @@ impl Slurm {
         ((now - begin) / seconds).floor() * seconds + begin
     }
 
-    /// The main scheduler runs at `time` at the latest.
+    /// Slurm's main loop looks once a second, and so after a second in which something happened.
+    fn next_second(&self, time: f64) -> f64 {
+        (time + self.config.epoch).floor() + 1.0 - self.config.epoch
+    }
+
+    /// The main scheduler runs because something happened at `time`.
     fn wake(&mut self, time: f64) {
-        self.clock.main = self.clock.main.min(time);
-        self.is_changed = true;
+        let earliest = self.clock.last_main + self.config.schedulers.submission_delay;
+        let due = self.next_second(time).max(earliest);
+        self.clock.main = self.clock.main.min(due);
+        self.note_change(time);
+    }
+
+    /// Backfill has something to look at, in its next turn.
+    fn note_change(&mut self, now: f64) {
+        let between = self.config.schedulers.backfill_interval;
+        let seen = self.next_second(now).max(self.clock.last_backfill + between);
+        let turn = self.last(between, seen);
+        let due = if turn < seen { turn + between } else { turn };
+        self.clock.backfill = self.clock.backfill.min(due);
         self.is_stuck = false;
     }
 
+    /// A job is eligible from `since` on, if it is not known yet. The schedulers see it in the next second, or at once if it was
+    /// one of them that found it eligible.
     fn arrive(&mut self, request: &Request, since: f64) {
-        let priority = self.priority(request, 0.0);
-        self.waiting.insert(request.id, Standing { since, priority });
-        self.wake(since.max(self.clock.last_main + self.config.schedulers.submission_delay));
+        if self.waiting.contains_key(&request.id) {
+            return;
+        }
+        let seen = if request.begin > 0.0 { since } else { self.next_second(since) };
+        let standing = Standing { since, seen, priority: 0.0, is_tested: false };
+        let priority = self.priority(request, standing, since);
+        self.waiting.insert(request.id, Standing { priority, ..standing });
+        self.wake(since);
     }
 
-    fn priority(&self, request: &Request, age: f64) -> f64 {
+    /// The priority of a waiting job at a time.
+    fn priority(&self, request: &Request, standing: Standing, time: f64) -> f64 {
         let whose = whose(request);
-        let asks = Asks { nodes: request.nodes, whose: &whose, age };
+        let of_nodes = u64::from(request.nodes) * self.config.processors_per_node;
+        let processors = whose.processors.map(|asked| asked.max(of_nodes));
+        let asks = Asks {
+            nodes: request.nodes,
+            processors: if standing.is_tested { processors } else { whose.processors },
+            whose: &whose,
+            age: time - standing.since,
+        };
         self.factors.priority(asks, self.fair.factor(&whose))
     }
 
-    /// Computes usage and priorities as of all turns of the period up to now.
-    fn compute_priorities(&mut self, now: f64) {
-        if now < self.clock.period {
+    /// Computes usage and priorities as of all turns of the period up to `until`.
+    fn compute_priorities(&mut self, view: &View<'_>, until: f64) {
+        if until < self.clock.period {
             return;
         }
-        while self.clock.period <= now {
+        while self.clock.period <= until {
             let time = self.clock.period;
             self.fair.decay(time - self.clock.last_period);
             let mut running: Vec<u64> = self.running.keys().copied().collect();
@@ -357,7 +419,8 @@ impl Slurm {
             self.clock.period = time + self.config.priority.period;
         }
         self.fair.rank();
-        self.is_changed = true;
+        self.set_priorities(view);
+        self.note_change(until);
     }
 
     /// Gives every waiting job the priority of the last computation.
@@ -367,7 +430,7 @@ impl Slurm {
         let waiting = view.waiting.iter().map(|waiting| &*waiting.request);
         for request in waiting.chain(never.iter().map(|never| &never.request)) {
             if let Some(&standing) = self.waiting.get(&request.id) {
-                let priority = self.priority(request, time - standing.since);
+                let priority = self.priority(request, standing, time);
                 self.waiting.insert(request.id, Standing { priority, ..standing });
             }
         }
@@ -386,10 +449,10 @@ impl Slurm {
     fn note_start(&mut self, request: &Request, nodes: &[u32], start: f64) {
         let whose = whose(request);
         let count = nodes.len() as u32;
-        self.held.add(&whose, count);
         self.waiting.remove(&request.id);
         let capacity = nodes.iter().max().map_or(0, |last| last + 1);
         let nodes = NodeSet::of(capacity, nodes.iter().copied());
+        self.held.add(&whose, &nodes);
         self.running.insert(request.id, Ran { whose, nodes, count, counted: start });
     }
 
@@ -397,42 +460,63 @@ impl Slurm {
     fn start(&mut self, view: &mut View<'_>, turn: &Turn, nodes: NodeSet) -> Result<(), Refusal> {
         let request = limited(&turn.request, nodes);
         let placement = view.policy.place(&request, view.occupancy)?;
-        let Some(index) = turn.index else { return Ok(()) };
+        let free = view.occupancy.idle_nodes();
+        if self.start_on(view, turn, placement) {
+            return Ok(());
+        }
+        Err(Refusal::NotNow { wanted: request.nodes, free })
+    }
+
+    /// Starts a job that the policy has just placed; false if it cannot. One that never starts is left alone.
+    fn start_on(&mut self, view: &mut View<'_>, turn: &Turn, placement: Placement) -> bool {
+        let Some(index) = turn.index else { return true };
         let placement = Arc::new(placement);
         if !view.start(index, Arc::clone(&placement)) {
-            let free = view.occupancy.idle_nodes();
-            return Err(Refusal::NotNow { wanted: request.nodes, free });
+            return false;
         }
         self.note_start(&turn.request, placement.nodes(), view.now);
-        Ok(())
+        true
     }
 
     /// The main scheduler: each job in order starts where it fits. A partition is closed with all its nodes by the first job
-    /// that does not.
+    /// that does not, and a reservation likewise.
     fn run_main(&mut self, view: &mut View<'_>, is_full: bool) -> Option<(u64, Refusal)> {
         let mut open = self.usable(view);
+        let mut leaving: Vec<NodeSet> =
+            self.completing.iter().map(|(_, nodes)| nodes.clone()).collect();
+        leaving.extend(self.gone(view).iter().map(|id| self.running[id].nodes.clone()));
         let mut is_closed = vec![false; self.parts.len()];
+        let mut closed_reservations: Vec<Arc<str>> = Vec::new();
         let mut first = None;
         let depth = if is_full { usize::MAX } else { self.config.schedulers.depth };
         for turn in self.turns(view).into_iter().take(depth) {
             let request = &turn.request;
-            if is_closed[turn.part] || !self.held.admits(&turn.whose, request.nodes) {
+            let own = &turn.whose.reservation;
+            let is_reserved = !own.is_empty();
+            if is_closed[turn.part] && !is_reserved || closed_reservations.contains(own) {
                 continue;
             }
             let mut nodes = open.clone();
             let span = (view.now, view.now + request.walltime);
-            let Some(_) = self.keep_allowed(&mut nodes, &turn, span) else { continue };
-            for (_, completing) in &self.completing {
-                nodes.subtract(completing);
+            let Some(is_reduced) = self.keep_allowed(&mut nodes, &turn, span) else { continue };
+            if !self.held.admits(&turn.whose, request.nodes)
+                || is_reduced && nodes.count() < request.nodes
+            {
+                continue;
+            }
+            for left in &leaving {
+                nodes.subtract(left);
             }
             if let Err(refusal) = self.start(view, &turn, nodes) {
                 first.get_or_insert((request.id, refusal));
-                if turn.whose.reservation.is_empty() {
-                    is_closed[turn.part] = true;
-                    match &self.parts[turn.part].nodes {
-                        Some(part) => open.subtract(part),
-                        None => open = NodeSet::empty(open.capacity()),
-                    }
+                if is_reserved {
+                    closed_reservations.push(Arc::clone(own));
+                    continue;
+                }
+                is_closed[turn.part] = true;
+                match &self.parts[turn.part].nodes {
+                    Some(part) => open.subtract(part),
+                    None => open = NodeSet::empty(open.capacity()),
                 }
             }
         }
@@ -445,6 +529,34 @@ impl Slurm {
         let times = kept.flat_map(|kept| [kept.from, kept.until]);
         times.filter(|&time| time > now && time.is_finite()).min_by(f64::total_cmp)
     }
+
+    /// The main scheduler as Slurm's main loop calls it. It knows what happened before this second, and jobs that it finds
+    /// eligible now.
+    fn run_if_due(&mut self, view: &mut View<'_>) -> Option<(u64, Refusal)> {
+        let now = view.now;
+        let is_full = now >= self.clock.last_full + self.config.schedulers.interval;
+        if !is_full && now < self.clock.main {
+            return None;
+        }
+        for waiting in view.waiting {
+            if waiting.begin > 0.0 && waiting.begin <= now {
+                self.arrive(&waiting.request, now);
+            }
+        }
+        // With nothing to do it has run in time, though nobody asked.
+        let is_idle = self.waiting.is_empty();
+        self.clock.last_main = if is_idle { self.clock.main.min(now) } else { now };
+        self.clock.main = f64::INFINITY;
+        if is_full {
+            self.clock.last_full = self.last(self.config.schedulers.interval, now);
+        }
+        if is_idle {
+            return None;
+        }
+        let refusal = self.run_main(view, is_full);
+        self.note_change(now);
+        refusal
+    }
 }
 
 impl Queue for Slurm {
@@ -454,37 +566,33 @@ impl Queue for Slurm {
 
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
         let now = view.now;
-        let period = self.clock.period;
+        self.begin(now);
+        self.completing.retain(|(until, _)| *until > now);
+        self.compute_priorities(view, now.next_down());
+        let mut refusal = self.run_if_due(view);
+        self.compute_priorities(view, now);
         self.follow(view);
-        if self.clock.period > period {
-            self.set_priorities(view);
-        }
-        let before = view.running.jobs().len();
-        let mut pass = Pass::default();
-        let schedulers = &self.config.schedulers;
-        let (interval, between) = (schedulers.interval, schedulers.backfill_interval);
-        let is_full = now >= self.clock.last_full + interval;
-        if is_full || now >= self.clock.main {
+        if now >= self.clock.epilog {
             let cleaned_up = self.completing.iter().map(|(until, _)| *until);
-            self.clock.main = cleaned_up.fold(f64::INFINITY, f64::min);
-            self.clock.last_main = now;
-            if is_full {
-                self.clock.last_full = self.last(interval, now);
-            }
-            pass.refusal = self.run_main(view, is_full);
+            self.clock.epilog = cleaned_up.fold(f64::INFINITY, f64::min);
+            refusal = self.run_main(view, false);
         }
-        self.is_changed |= view.running.jobs().len() > before;
-        let backfills = self.is_changed && now >= self.clock.last_backfill + between;
+        let backfills = now >= self.clock.backfill;
         if backfills {
-            self.clock.last_backfill = self.last(between, now);
+            self.clock.last_backfill = now;
+            self.clock.backfill = f64::INFINITY;
             let before = view.running.jobs().len();
             self.run_backfill(view);
-            self.is_changed = view.running.jobs().len() > before;
+            if view.running.jobs().len() > before {
+                self.note_change(now);
+            }
         }
         self.waits = view.waiting.len() > view.started.len();
-        self.is_stuck =
-            view.running.jobs().is_empty() && backfills && self.clock.main.is_infinite();
-        pass
+        self.is_stuck = view.running.jobs().is_empty()
+            && backfills
+            && self.clock.main.is_infinite()
+            && self.clock.epilog.is_infinite();
+        Pass { refusal, ..Pass::default() }
     }
 
     fn next_pass(&self, now: f64) -> Option<f64> {
@@ -495,10 +603,9 @@ impl Queue for Slurm {
         if self.is_stuck {
             return change;
         }
-        let Schedulers { interval, backfill_interval, .. } = self.config.schedulers;
-        let backfill = self.clock.last_backfill + backfill_interval;
-        let backfill = if self.is_changed { backfill } else { backfill.max(self.clock.period) };
-        let due = [self.clock.main, self.clock.last_full + interval, backfill];
+        let Clock { main, epilog, backfill, last_full, period, .. } = self.clock;
+        let full = last_full + self.config.schedulers.interval;
+        let due = [main, epilog, backfill, full, period];
         due.into_iter().chain(change).min_by(f64::total_cmp).map(|time| time.max(now))
     }
 }

@@ -58,22 +58,40 @@ impl Plan {
             .all(|slot| nodes.iter().all(|node| slot.free.contains(node)))
     }
 
-    /// Promises these nodes from `start` to `end`.
-    pub fn promise(&mut self, nodes: &NodeSet, start: f64, end: f64) {
-        self.cut(start);
-        self.cut(end);
-        for slot in self.slots.iter_mut().filter(|slot| slot.begin >= start && slot.end <= end) {
-            slot.free.subtract(nodes);
+    /// Promises these nodes from `start` to `end`, for `step` at least. As in Slurm, a promise that begins or ends with a slot
+    /// leaves an empty slot there, and no more than two equal neighbours become one.
+    pub fn promise(&mut self, nodes: &NodeSet, start: f64, end: f64, step: f64) {
+        let start = start.max(self.slots[0].begin);
+        let end = end.max(start + step);
+        let Some(before) = self.slots.iter().position(|slot| slot.end >= start) else { return };
+        if self.slots[before].end > start {
+            self.cut(before, start);
+        }
+        let mut index = before + 1;
+        while index < self.slots.len() {
+            if self.slots[index].end > end {
+                self.cut(index, end);
+            }
+            self.slots[index].free.subtract(nodes);
+            if self.slots[index].end == end {
+                break;
+            }
+            index += 1;
+        }
+        let touched = before.saturating_sub(1)..(index + 1).min(self.slots.len() - 1);
+        for index in touched {
+            if self.slots[index].free == self.slots[index + 1].free {
+                self.slots[index].end = self.slots[index + 1].end;
+                self.slots.remove(index + 1);
+                break;
+            }
         }
     }
 
-    /// Lets a slot begin at a time inside the window.
-    fn cut(&mut self, time: f64) {
-        let inside = |slot: &Slot| slot.begin < time && time < slot.end;
-        if let Some(index) = self.slots.iter().position(inside) {
-            let rest = Slot { begin: time, ..self.slots[index].clone() };
-            self.slots[index].end = time;
-            self.slots.insert(index + 1, rest);
-        }
+    /// Ends a slot at a time in it and lets another one begin there.
+    fn cut(&mut self, index: usize, time: f64) {
+        let rest = Slot { begin: time, ..self.slots[index].clone() };
+        self.slots[index].end = time;
+        self.slots.insert(index + 1, rest);
     }
 }

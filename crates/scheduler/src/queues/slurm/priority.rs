@@ -167,6 +167,8 @@ impl FairTree {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asks<'a> {
     pub nodes: u32,
+    /// `None` if they are not known.
+    pub processors: Option<u64>,
     pub whose: &'a Attributes,
     /// Seconds for which it has been eligible.
     pub age: f64,
@@ -216,7 +218,7 @@ impl Factors {
         }
         let part = |of: f64| if self.weights.favor_small { 1.0 - of } else { of };
         let nodes = part(f64::from(asks.nodes) / self.nodes);
-        let processors = asks.whose.processors.filter(|&count| count > 0 && self.processors > 0.0);
+        let processors = asks.processors.filter(|&count| count > 0 && self.processors > 0.0);
         let size = processors
             .map_or(nodes, |count| f64::midpoint(nodes, part(count as f64 / self.processors)));
         size.clamp(0.0, 1.0)
@@ -329,8 +331,8 @@ mod tests {
             let printed: f64 = cells[9].parse().unwrap();
             let sizes = [1, 16].map(|each| {
                 let processors = Some(u64::from(asked) * each);
-                let owner = Attributes { processors, ..Attributes::default() };
-                1_000.0 * factors.size(Asks { nodes: asked, whose: &owner, age: 0.0 })
+                let whose = &Attributes::default();
+                1_000.0 * factors.size(Asks { nodes: asked, processors, whose, age: 0.0 })
             });
             assert!(sizes.iter().any(|size| (size - printed).abs() <= 1.0), "{line}: {sizes:?}");
             seen += 1;
@@ -347,10 +349,10 @@ mod tests {
                 partition: partition.into(),
                 qos: qos.into(),
                 nice,
-                processors: Some(nodes.into()),
                 ..Attributes::default()
             };
-            factors.priority(Asks { nodes, whose: &whose, age }, fair_share)
+            let processors = Some(nodes.into());
+            factors.priority(Asks { nodes, processors, whose: &whose, age }, fair_share)
         };
         assert_eq!(priority(1, 0.0, ("pbatch", "normal"), 0, 1.0), 10_107.0);
         assert_eq!(priority(16, 0.0, ("pbatch", "large"), 0, 1.0), 11_818.0);
