@@ -52,6 +52,13 @@ struct News {
     openings: Openings,
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    first: f64,
+    last: f64,
+    longest: f64,
+}
+
 /// The most nodes of a run of leaves that are free together for each of [`SPANS`] at a time that meets some news, on leaves that no
 /// job crosses; as far as it was asked.
 type Rooms = Vec<(Range<u32>, [Option<u32>; SPANS.len()])>;
@@ -92,7 +99,9 @@ pub(crate) struct KeptPlan {
     shown_groups: Vec<Vec<bool>>,
     homes: Vec<Arc<Homes>>,
     news: Vec<News>,
-    /// For each of the news.
+    /// For each of the news the first and the last moment of what is open around it, and for how long any of it is: all that most
+    /// jobs need to know of it.
+    reaches: Vec<Reach>,
     rooms: Vec<Rooms>,
     /// News before those, and all there were when the last pass over all jobs began.
     forgotten: u64,
@@ -239,6 +248,7 @@ impl KeptPlan {
             span,
             homes: Vec::new(),
             news: Vec::new(),
+            reaches: Vec::new(),
             rooms: Vec::new(),
             forgotten: 0,
             before_last: 0,
@@ -282,6 +292,7 @@ impl KeptPlan {
         let old = (self.before_last - self.forgotten) as usize;
         self.rooms.resize_with(self.news.len(), Rooms::default);
         self.rooms.drain(..old);
+        self.reaches.drain(..old);
         self.news.drain(..old);
         self.forgotten = self.before_last;
         self.before_last = self.forgotten + self.news.len() as u64;
@@ -380,14 +391,20 @@ impl KeptPlan {
         for &(leaf, bits) in &parts.leaves {
             let nodes = self.nodes[leaf as usize];
             let openings = self.leaves[leaf as usize].openings(bits, nodes, (from, until), now);
-            self.news.push(News { leaves: leaf..leaf + 1, from, until, has_gone, openings });
+            self.add(News { leaves: leaf..leaf + 1, from, until, has_gone, openings });
         }
         for &(level, group) in &parts.groups {
             let range = self.fabric.node_range(level, group);
             let leaves = self.fabric.group(1, range.start)..self.fabric.group(1, range.end - 1) + 1;
             let openings = self.groups[level][group as usize].openings(1, 1, (from, until), now);
-            self.news.push(News { leaves, from, until, has_gone, openings });
+            self.add(News { leaves, from, until, has_gone, openings });
         }
+    }
+
+    fn add(&mut self, news: News) {
+        let Openings { first, last, longest, .. } = news.openings;
+        self.reaches.push(Reach { first, last, longest });
+        self.news.push(news);
     }
 
     /// One pass over the queue.
@@ -507,7 +524,12 @@ impl KeptPlan {
         let own = promise.placement.as_ref().and_then(|placement| placement.held().next());
         let own = own.map_or(0, |node| self.fabric.group(1, node));
         let seen = entry.seen.unwrap_or(0).max(self.forgotten) - self.forgotten;
-        for (news, rooms) in self.news.iter().zip(rooms).skip(seen as usize) {
+        let all = (0..).zip(&self.reaches).skip(seen as usize);
+        for (index, &Reach { first, last, longest }) in all {
+            if first > start || longest < lasts && last < start {
+                continue;
+            }
+            let (news, rooms): (&News, &mut Rooms) = (&self.news[index], &mut rooms[index]);
             let open = &news.openings;
             chooses_anew |= open.longest >= lasts
                 && news.from < end
