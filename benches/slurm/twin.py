@@ -63,6 +63,12 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
         default=[name for name in KNOWN if name in known],
         help="queues of the replay [easy, and slurm where the engine has it]",
     )
+    parser.add_argument(
+        "--again",
+        type=Path,
+        metavar="DIR",
+        help="records of a second run of the plan, measured as a replay is",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     options = parser.parse_args(words)
     if options.slurmds < 24:
@@ -94,6 +100,18 @@ def run(options: argparse.Namespace) -> None:
     twin_run.record(plan, options.out)
 
 
+def again(records: Path, other: Path) -> list[Row]:
+    """How close a second run of a plan comes to the first. Raises BenchError, OSError and ValueError."""
+    nodes, interval = _facts(records / twin_run.FACTS)
+    runs = []
+    with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
+        log = Path(scratch) / "log.csv"
+        for directory in (records, other):
+            topolane("workload", "import", directory, "--out", log)
+            runs.append(twin_table.imported(log))
+    return twin_table.closeness(*runs, nodes, interval).rows("Slurm again", interval, "a second run")
+
+
 def compared(records: Path, names: Sequence[str]) -> tuple[list[Row], dict[str, Any]]:
     """Imports records and replays them under each queue. Raises BenchError, OSError and ValueError."""
     nodes, interval = _facts(records / twin_run.FACTS)
@@ -110,7 +128,7 @@ def compared(records: Path, names: Sequence[str]) -> tuple[list[Row], dict[str, 
                 *("--queue", queue, "--no-report", "--out", out),
             )
             found = twin_table.closeness(recorded, twin_table.replayed(out / "jobs.csv"), nodes, interval)
-            rows += found.rows(queue, interval)
+            rows += found.rows(f"--queue {queue}", interval)
             parts[queue] = found.utilisation
     return rows, {"utilisation": parts}
 
@@ -133,6 +151,8 @@ def main(words: Sequence[str]) -> int:
         if options.out:
             run(options)
         rows, more = compared(options.out or options.records, options.queues)
+        if options.again:
+            rows += again(options.out or options.records, options.again)
         code = finish(options, rows, more)
         for queue, parts in more["utilisation"].items():
             said = ", ".join(f"{recorded:.1f}/{replayed:.1f}" for recorded, replayed in parts)

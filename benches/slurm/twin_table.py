@@ -46,12 +46,11 @@ class Closeness:
         """The largest difference in points."""
         return max(abs(a - b) for a, b in self.utilisation)
 
-    def rows(self, queue: str, interval: float) -> list[Row]:
+    def rows(self, figure: str, interval: float, what: str = "replayed") -> list[Row]:
         """The figures with their targets."""
-        figure = f"--queue {queue}"
         return [
             Row(figure, f"mean wait, recorded ({self.jobs:,} runs)", "s", (self.recorded,)),
-            Row(figure, "mean wait, replayed", "s", (self.replayed,)),
+            Row(figure, f"mean wait, {what}", "s", (self.replayed,)),
             Row(figure, "mean wait is off by", "%", (self.mean_off,), MEAN),
             Row(figure, "rank correlation of waits", "", (self.rank,), RANK, more_is_better=True),
             Row(

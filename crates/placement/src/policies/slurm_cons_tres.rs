@@ -4,7 +4,7 @@ use topolane_fabric::Fabric;
 
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
-/// The rule of Slurm's topology/tree with select/cons_tres: leaf by leaf, one that holds all that is left or the lowest switch
+/// The rule of Slurm's topology/tree with `select/cons_tres`: leaf by leaf, one that holds all that is left or the lowest switch
 /// of which does, and then those near the leaves taken so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SlurmConsTres;
