@@ -22,6 +22,9 @@ use config::{by_name, nodes_of};
 use limits::Held;
 use priority::{Asks, Factors, FairTree};
 
+/// The main scheduler runs this long before priorities are computed at the same time, seconds.
+const A_MOMENT: f64 = 0.001;
+
 /// A partition's nodes and tier.
 #[derive(Debug, Clone)]
 struct Part {
@@ -327,15 +330,12 @@ impl Slurm {
 
     /// A job leaves its nodes. Without an epilogue they are free at once, and the main scheduler runs as after a submission.
     fn clean_up(&mut self, nodes: NodeSet, now: f64) {
-        let until = match self.config.schedulers.epilog {
-            Some(seconds) => {
-                self.clock.epilog = self.clock.epilog.min(now + seconds);
-                now + seconds
-            }
-            None => {
-                self.wake(now);
-                self.next_second(now)
-            }
+        let until = if let Some(seconds) = self.config.schedulers.epilog {
+            self.clock.epilog = self.clock.epilog.min(now + seconds);
+            now + seconds
+        } else {
+            self.wake(now);
+            self.next_second(now)
         };
         if until > now {
             self.completing.push((until, nodes));
@@ -568,7 +568,7 @@ impl Queue for Slurm {
         let now = view.now;
         self.begin(now);
         self.completing.retain(|(until, _)| *until > now);
-        self.compute_priorities(view, now.next_down());
+        self.compute_priorities(view, now - A_MOMENT);
         let mut refusal = self.run_if_due(view);
         self.compute_priorities(view, now);
         self.follow(view);

@@ -73,7 +73,7 @@ impl Plan {
                 self.cut(index, end);
             }
             self.slots[index].free.subtract(nodes);
-            if self.slots[index].end == end {
+            if self.slots[index].end >= end {
                 break;
             }
             index += 1;
