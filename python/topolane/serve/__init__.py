@@ -1,0 +1,1 @@
+"""`topolane serve`: one live page over a running system or a replayed log."""

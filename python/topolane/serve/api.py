@@ -1,0 +1,213 @@
+"""The HTTP interface of the page. It only reads: no request changes anything but the cookie of a viewer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import FastAPI, HTTPException, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from fastapi.staticfiles import StaticFiles
+from pydantic import BaseModel, Field
+from starlette.types import Receive, Scope, Send
+
+from topolane._engine import InputError
+from topolane.serve.feed import State, event, packed
+from topolane.serve.gate import COOKIE, LOGIN, WHO, Access, Gate, Rate
+from topolane.serve.live import Busy, Live
+from topolane.serve.outlook import KNOWN, Question
+from topolane.serve.snapshot import picture
+from topolane.web.requests import same
+
+PAGE = Path(__file__).parent / "static"
+KEEP_ALIVE = 15.0
+"""Seconds after which a viewer to whom nothing was sent gets a comment, so that a lost connection is noticed."""
+VIEWERS = 200
+"""Viewers at a time."""
+LONGEST_HOURS = 24.0 * 366
+MOST_NODES = 1_000_000
+
+At = Annotated[float | None, Query(allow_inf_nan=False)]
+
+
+class Asked(BaseModel):
+    """A job that might be submitted."""
+
+    nodes: int = Field(ge=1, le=MOST_NODES)
+    hours: float = Field(gt=0, le=LONGEST_HOURS, allow_inf_nan=False)
+    policy: str = Field(max_length=100)
+    at: float | None = Field(default=None, allow_inf_nan=False)
+
+
+class Login(BaseModel):
+    """The token of a viewer."""
+
+    token: str = Field(max_length=1024)
+
+
+def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
+    """The application, behind its `Gate`."""
+    app = FastAPI(title="Topolane", docs_url=None, redoc_url=None, openapi_url=None)
+    machine = packed(picture(live.source.machine) | _facts(live))
+    looks, questions, logins = Rate(40, 10), Rate(10, 1), Rate(5, 0.5)
+    watching: set[Events] = set()
+
+    @app.get("/")
+    async def page() -> Response:
+        return Response((PAGE / "index.html").read_bytes(), media_type="text/html; charset=utf-8")
+
+    @app.post(LOGIN)
+    async def login(request: Request, shown: Login) -> Response:
+        _counted(logins, "all")
+        if not same(shown.token, access.token):
+            raise HTTPException(401, "the token is wrong")
+        answer = Response(status_code=204)
+        secure = bool(access.public_names)
+        answer.set_cookie(COOKIE, access.cookie, httponly=True, samesite="strict", secure=secure)
+        return answer
+
+    @app.get("/api/machine")
+    async def whole_machine() -> Response:
+        return _gzipped(machine)
+
+    @app.get("/api/snapshot")
+    async def snapshot(request: Request, at: At = None) -> Response:
+        if at is None:
+            return _gzipped(live.feed.packed())
+        _counted(looks, request.scope[WHO])
+        found = await _answered(live.past(at))
+        return _gzipped(await asyncio.to_thread(lambda: packed(State(found, 0).whole())))
+
+    @app.get("/api/events")
+    async def events() -> Response:
+        if len(watching) >= viewers:
+            raise HTTPException(503, f"{viewers} viewers watch already: try again later")
+        return Events(live, watching)
+
+    @app.get("/api/series")
+    async def series() -> Response:
+        found = live.source.series() or live.history.series()
+        lines = [vars(line) for line in found.lines]
+        return _gzipped(packed({"times": found.times, "lines": lines, "span": live.span()}))
+
+    @app.get("/api/outlook")
+    async def outlook(request: Request, at: At = None) -> Response:
+        if at is not None:
+            _counted(looks, request.scope[WHO])
+        return _gzipped(await _answered(live.outlook(at)))
+
+    @app.get("/api/why")
+    async def why(request: Request, job: Annotated[int, Query(ge=0, lt=2**64)], at: At = None) -> Response:
+        _counted(looks, request.scope[WHO])
+        return JSONResponse({"sentences": await _answered(live.why(job, at))})
+
+    @app.post("/api/ask")
+    async def ask(request: Request, asked: Asked) -> Response:
+        _counted(questions, request.scope[WHO])
+        if asked.policy not in KNOWN and asked.policy != live.source.policy:
+            raise HTTPException(422, "this policy is not known here")
+        question = Question(asked.nodes, asked.hours * 3600.0, asked.policy)
+        return JSONResponse(await _answered(live.ask(question, asked.at)))
+
+    app.add_exception_handler(RequestValidationError, _not_understood)
+    app.mount("/static", StaticFiles(directory=PAGE, check_dir=False), name="static")
+    app.add_middleware(Gate, access=access)
+    return app
+
+
+def _not_understood(_: Request, error: Exception) -> Response:
+    """What is wrong with a request, without repeating it: what it holds may be no JSON."""
+    assert isinstance(error, RequestValidationError)
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
+    return JSONResponse({"detail": f"{place}: {first['msg']}"}, 422)
+
+
+def _facts(live: Live) -> dict[str, Any]:
+    source = live.source
+    return {
+        "title": source.title,
+        "notes": list(source.notes),
+        "epoch": source.epoch,
+        "policy": source.policy,
+        "queue": source.queue,
+        "policies": sorted(KNOWN | {source.policy}),
+        "interval": source.interval,
+    }
+
+
+def _counted(rate: Rate, account: str) -> None:
+    if wait := rate.take(account):
+        raise HTTPException(
+            429, "too many questions: wait a moment", {"Retry-After": str(max(1, round(wait)))}
+        )
+
+
+async def _answered(asked: Any) -> Any:
+    try:
+        return await asked
+    except KeyError as error:
+        raise HTTPException(404, "there is no such job or time") from error
+    except Busy as error:
+        raise HTTPException(
+            503, "the engine is busy with other questions: try again", {"Retry-After": "2"}
+        ) from error
+    except InputError as error:
+        raise HTTPException(422, str(error)) from error
+
+
+def _gzipped(body: bytes) -> Response:
+    headers = {"Content-Encoding": "gzip", "Cache-Control": "no-store"}
+    return Response(body, media_type="application/json", headers=headers)
+
+
+class Events(Response):
+    """The changes of the feed to one viewer, until it goes."""
+
+    def __init__(self, live: Live, watching: set[Events]) -> None:
+        super().__init__(media_type="text/event-stream")
+        self._live, self._watching = live, watching
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._watching.add(self)
+        waits = (self._stream(send), _left(receive), self._live.ended.wait())
+        tasks = [asyncio.ensure_future(one) for one in waits]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._watching.discard(self)
+            for task in tasks:
+                task.cancel()
+                with contextlib.suppress(asyncio.CancelledError, OSError):
+                    await task
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _stream(self, send: Send) -> None:
+        feed = self._live.feed
+        headers = [
+            (b"content-type", b"text/event-stream"),
+            (b"cache-control", b"no-store"),
+            (b"x-accel-buffering", b"no"),
+        ]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        version = feed.state.version if feed.state else 0
+        text = event("hello", {"version": version})
+        while True:
+            await send({"type": "http.response.body", "body": text, "more_body": True})
+            try:
+                state = await asyncio.wait_for(feed.after(version), KEEP_ALIVE)
+            except TimeoutError:
+                text = b": \n\n"
+                continue
+            # Who missed a change reads the whole snapshot again.
+            missed = state.version != version + 1
+            text = event("resync", {"version": state.version}) if missed else state.change
+            version = state.version
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass

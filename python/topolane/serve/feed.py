@@ -1,0 +1,111 @@
+"""What changes from one snapshot to the next, made once and sent to every viewer."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+from typing import Any
+
+from topolane.serve.snapshot import Snapshot, ranges, running_row, waiting_row
+
+
+class State:
+    """A snapshot as the page reads it."""
+
+    def __init__(self, snapshot: Snapshot, version: int) -> None:
+        self.snapshot, self.version = snapshot, version
+        self.running = {job.id: running_row(job) for job in snapshot.running}
+        self.waiting = {job.id: waiting_row(job) for job in snapshot.waiting}
+        self.out = ranges(snapshot.out)
+        self.change = b""
+        """What to change in the version before it, as an event."""
+
+    def whole(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "version": self.version,
+            "time": self.snapshot.time,
+            "running": list(self.running.values()),
+            "waiting": list(self.waiting.values()),
+            "out": self.out,
+            "problems": list(self.snapshot.problems),
+        }
+
+    def since(self, before: State) -> dict[str, Any]:
+        """What to change in an earlier state to get this one.
+
+        A row that has changed is among those that came. The queue is what was there, without those that went, with those that
+        came at its end, unless `order` says otherwise.
+        """
+        came = [row for id, row in self.waiting.items() if before.waiting.get(id) != row]
+        went = [id for id in before.waiting if id not in self.waiting]
+        there = [id for id in before.waiting if id in self.waiting]
+        there += [row[0] for row in came if row[0] not in before.waiting]
+        found = {
+            "version": self.version,
+            "time": self.snapshot.time,
+            "started": [row for id, row in self.running.items() if before.running.get(id) != row],
+            "ended": [id for id in before.running if id not in self.running],
+            "queued": came,
+            "left": went,
+        }
+        if there != list(self.waiting):
+            found["order"] = list(self.waiting)
+        if self.out != before.out:
+            found["out"] = self.out
+        if self.snapshot.problems != before.snapshot.problems:
+            found["problems"] = list(self.snapshot.problems)
+        return found
+
+
+class Feed:
+    """The newest state. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self.state: State | None = None
+        self._packed: tuple[int, bytes] | None = None
+        self._changed = asyncio.Condition()
+
+    async def publish(self, snapshot: Snapshot) -> None:
+        """Takes over a newer snapshot."""
+        state = await asyncio.to_thread(_next, self.state, snapshot)
+        async with self._changed:
+            self.state = state
+            self._changed.notify_all()
+
+    async def after(self, version: int) -> State:
+        """The newest state as soon as it is another version."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self.state is not None and self.state.version != version)
+            assert self.state is not None
+            return self.state
+
+    def packed(self) -> bytes:
+        """The newest state, as gzipped JSON."""
+        assert self.state is not None
+        if self._packed is None or self._packed[0] != self.state.version:
+            self._packed = self.state.version, packed(self.state.whole())
+        return self._packed[1]
+
+
+def _next(before: State | None, snapshot: Snapshot) -> State:
+    state = State(snapshot, 1 if before is None else before.version + 1)
+    if before is not None:
+        state.change = event("change", state.since(before))
+    return state
+
+
+def packed(value: Any) -> bytes:
+    """A value as gzipped JSON."""
+    return gzip.compress(written(value), 5)
+
+
+def written(value: Any) -> bytes:
+    """A value as JSON. Raises ValueError for a number that JSON does not have."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).encode()
+
+
+def event(name: str, value: Any) -> bytes:
+    """A server-sent event."""
+    return b"event: " + name.encode() + b"\ndata: " + written(value) + b"\n\n"

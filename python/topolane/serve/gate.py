@@ -1,0 +1,150 @@
+"""Checks a request before its body is read: the name it asks for, the page it comes from, who asks, how often, and its size."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from topolane.web.requests import Refused, bearer, body_of, is_own, replay, same
+
+COOKIE = "topolane"
+LOGIN = "/login"
+MOST_BODY = 4096
+"""Bytes of a body."""
+MOST_NAME = 256
+"""Letters of a user's name in the header of a proxy."""
+LOCAL = ("localhost", "127.0.0.1", "::1")
+WHO = "topolane.who"
+"""Key of an ASGI scope: by whose account requests are counted."""
+MOST_ACCOUNTS = 1024
+
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Of every answer."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Access:
+    """Who may look."""
+
+    token: str | None = None
+    """Viewers show it; None if none is needed."""
+    auth_header: str | None = None
+    """The header in which a proxy names the user that it has let in; None without a proxy."""
+    public_names: tuple[str, ...] = ()
+    """Names under which a proxy shows the page."""
+    any_name: bool = False
+    """Whether the page answers to every name: it listens beyond this machine, with a token."""
+    key: bytes = dataclasses.field(default_factory=lambda: secrets.token_bytes(32))
+
+    @property
+    def cookie(self) -> str:
+        """What a browser shows instead of the token. It ends with this process."""
+        return hmac.new(self.key, (self.token or "").encode(), hashlib.sha256).hexdigest()
+
+
+class Rate:
+    """Lets so many requests of an account pass at once, and then so many a second."""
+
+    def __init__(self, most: float, per_second: float) -> None:
+        self._most, self._per_second = most, per_second
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, account: str) -> float:
+        """Takes one request; 0, or how many seconds to wait before the next try."""
+        now = time.monotonic()
+        left, since = self._left.pop(account, (self._most, now))
+        left = min(left + (now - since) * self._per_second, self._most)
+        self._left[account] = (left - 1 if left >= 1 else left, now)
+        while len(self._left) > MOST_ACCOUNTS:
+            self._left.popitem(last=False)
+        return 0.0 if left >= 1 else (1 - left) / self._per_second
+
+
+class Gate:
+    """An ASGI middleware that refuses requests by their head, and gives every answer its headers."""
+
+    def __init__(self, app: ASGIApp, *, access: Access) -> None:
+        self._app, self._access = app, access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        headers = Headers(scope=scope)
+        send = _with_headers(send)
+        try:
+            self._check_page(headers)
+            scope[WHO] = self._who(headers, scope)
+            body = await body_of(headers, receive, MOST_BODY)
+        except Refused as refused:
+            await JSONResponse({"detail": str(refused)}, refused.status, refused.headers)(
+                scope, receive, send
+            )
+            return
+        if body is not None:
+            await self._app(scope, replay(body, receive), send)
+
+    def _check_page(self, headers: Headers) -> None:
+        """Refuses other names than this page's, and requests that pages of others make."""
+        host = headers.get("host", "")
+        name = host.lower().rpartition(":")[0] if not host.endswith("]") and ":" in host else host.lower()
+        names = (*LOCAL, *self._access.public_names)
+        if not self._access.any_name and name.strip("[]") not in names:
+            raise Refused(
+                421, "this page has another name: start topolane serve with --public-name for this one"
+            )
+        origin = headers.get("origin")
+        public = any(is_own(origin or "", known) for known in self._access.public_names)
+        if origin is not None and not public and not is_own(origin, host):
+            raise Refused(403, "a page of another origin may not ask")
+        if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
+            raise Refused(403, "a page of another site may not ask")
+
+    def _who(self, headers: Headers, scope: Scope) -> str:
+        """By whose account the request is counted. Raises Refused for one who may not look."""
+        access, path = self._access, scope["path"]
+        client = scope.get("client")
+        address = str(client[0]) if client else "local"
+        if access.token is not None and path.startswith("/api/") and not self._shows_token(headers):
+            raise Refused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
+        if access.auth_header is None:
+            return address
+        user = headers.get(access.auth_header, "").strip()
+        if not user or len(user) > MOST_NAME or not user.isprintable():
+            raise Refused(401, f"the proxy has not said who asks (header {access.auth_header})")
+        return user
+
+    def _shows_token(self, headers: Headers) -> bool:
+        if same(bearer(headers), self._access.token):
+            return True
+        try:
+            shown = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+        except CookieError:
+            return False
+        return shown is not None and same(shown.value, self._access.cookie)
+
+
+def _with_headers(send: Send) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            added: list[Any] = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+            message = {**message, "headers": [*message.get("headers", []), *added]}
+        await send(message)
+
+    return sent

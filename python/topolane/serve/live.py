@@ -1,0 +1,158 @@
+"""Looks at a source again and again, keeps what it saw, and answers from it."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from topolane._engine import InputError
+from topolane.serve import outlook
+from topolane.serve.feed import Feed, packed
+from topolane.serve.history import History
+from topolane.serve.outlook import Question
+from topolane.serve.snapshot import Snapshot, Source
+
+T = TypeVar("T")
+
+AT_ONCE = 2
+"""Questions that the engine works on at a time."""
+QUEUED = 16
+"""Questions that may wait for their turn; more are refused."""
+OUTLOOK_SECONDS = 5.0
+"""For so long an outlook of the present serves all viewers."""
+KEPT = 8
+"""Moments of the past whose snapshots and outlooks are kept ready."""
+
+
+class Busy(Exception):
+    """Too many questions wait."""
+
+
+class Live:
+    """A source, its history and its viewers' feed. Belongs to one event loop."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.feed = Feed()
+        self.ended = asyncio.Event()
+        """Set when viewers are to be let go."""
+        self.history = History(source.machine.nodes, source.title)
+        self._lock = threading.Lock()
+        self._working = asyncio.Semaphore(AT_ONCE)
+        self._asking = 0
+        self._outlook: tuple[float, bytes] | None = None
+        self._outlook_lock = asyncio.Lock()
+        self._past: OrderedDict[tuple[str, float], Any] = OrderedDict()
+
+    async def run(self, stopping: asyncio.Event) -> None:
+        """Looks until `stopping` is set."""
+        while not stopping.is_set():
+            began = time.monotonic()
+            await self.look()
+            rest = self.source.interval - (time.monotonic() - began)
+            try:
+                await asyncio.wait_for(stopping.wait(), max(rest, 0.05))
+            except TimeoutError:
+                continue
+
+    async def look(self) -> None:
+        """Looks once. What cannot be read is a problem of the last snapshot."""
+        try:
+            snapshot = await asyncio.to_thread(self.source.now)
+        except InputError as error:
+            if self.feed.state is None:
+                raise
+            snapshot = dataclasses.replace(self.feed.state.snapshot, problems=(str(error),))
+        if self.source.span() is None:
+            await asyncio.to_thread(self._keep, snapshot)
+        await self.feed.publish(snapshot)
+
+    def _keep(self, snapshot: Snapshot) -> None:
+        with self._lock:
+            self.history.add(snapshot)
+
+    def span(self) -> tuple[float, float] | None:
+        """The times that can be looked at."""
+        return self.source.span() or self.history.span()
+
+    async def past(self, at: float) -> Snapshot:
+        """The snapshot at a time. Raises KeyError if there is none."""
+        found = self._past.get(("snapshot", at)) or await self._work(lambda: self._read(at))
+        self._remember(("snapshot", at), found)
+        if found is None:
+            raise KeyError(at)
+        kept: Snapshot = found
+        return kept
+
+    def _read(self, at: float) -> Snapshot | None:
+        if self.source.span() is not None:
+            return self.source.at(at)
+        with self._lock:
+            return self.history.at(at)
+
+    def _remember(self, key: tuple[str, float], value: Any) -> None:
+        self._past[key] = value
+        self._past.move_to_end(key)
+        while len(self._past) > 2 * KEPT:
+            self._past.popitem(last=False)
+
+    async def moment(self, at: float | None) -> Snapshot:
+        """The snapshot at a time; the newest without one."""
+        if at is not None:
+            return await self.past(at)
+        assert self.feed.state is not None
+        return self.feed.state.snapshot
+
+    async def outlook(self, at: float | None) -> bytes:
+        """The coming hours, reasons and free slots, as gzipped JSON."""
+        if at is not None:
+            found = self._past.get(("outlook", at))
+            if found is None:
+                found = await self._looked_ahead(await self.past(at))
+                self._remember(("outlook", at), found)
+            return bytes(found)
+        async with self._outlook_lock:
+            if self._outlook is None or time.monotonic() - self._outlook[0] > OUTLOOK_SECONDS:
+                snapshot = await self.moment(None)
+                self._outlook = time.monotonic(), await self._looked_ahead(snapshot)
+            return self._outlook[1]
+
+    async def _looked_ahead(self, snapshot: Snapshot) -> bytes:
+        source = self.source
+        return await self._work(
+            lambda: packed(outlook.outlook(source.machine, snapshot, source.policy, source.queue))
+        )
+
+    async def why(self, id: int, at: float | None) -> list[str]:
+        """Why a job waits, in sentences. Raises KeyError if it does not wait."""
+        snapshot, source = await self.moment(at), self.source
+        job = next((one for one in snapshot.waiting if one.id == id), None)
+        if job is None:
+            raise KeyError(id)
+        if at is None and (said := source.explain(snapshot, job)) is not None:
+            return said
+        if job.why:
+            return [f"{job.why[:1].upper()}{job.why[1:]}."]
+        return await self._work(
+            lambda: outlook.why(source.machine, snapshot, source.policy, source.queue, job)
+        )
+
+    async def ask(self, question: Question, at: float | None) -> dict[str, Any]:
+        """When and where a job would start."""
+        snapshot, source = await self.moment(at), self.source
+        return await self._work(lambda: outlook.ask(source.machine, snapshot, source.queue, question))
+
+    async def _work(self, work: Callable[[], T]) -> T:
+        if self._asking >= QUEUED:
+            raise Busy
+        self._asking += 1
+        try:
+            async with self._working:
+                return await asyncio.to_thread(work)
+        finally:
+            self._asking -= 1

@@ -1,0 +1,338 @@
+"""What the engine says of a snapshot: who starts when, why a job waits, what would make room. Nothing here decides."""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from topolane._engine import (
+    Decision,
+    InputError,
+    Machine,
+    NoRoom,
+    Refusal,
+    Scheduler,
+    State,
+    make_room,
+    policies,
+)
+from topolane.live.links import in_the_way, jobs_named
+from topolane.policy import resolve
+from topolane.serve.snapshot import Running, Snapshot, Waiting, ranges
+from topolane.units import duration, plural
+
+HORIZON = 24 * 3600.0
+"""Seconds that a forecast looks ahead."""
+ASKED_HORIZON = 30 * 24 * 3600.0
+"""Seconds for which the start of a job in question is sought."""
+BUDGET = 2.0
+"""Seconds of work after which a forecast ends where it is."""
+DEPTH = 2000
+"""Waiting jobs that a forecast looks at, from the head of the queue."""
+REASONS = 200
+"""Waiting jobs, from the head of the queue, whose reasons stand in the list."""
+LISTED = 12
+"""Jobs that are named one by one."""
+ROOM_QUESTIONS = 2000
+"""How often the policy is asked, at most, for what would make room."""
+KNOWN = frozenset(name for name, _ in policies())
+
+SHORT = {
+    "not-now": "too few nodes free",
+    "never": "never fits",
+    "would-share-links": "would share links",
+    "cannot-isolate": "never has links of its own",
+    "lacks": "asks for what the machine lacks",
+}
+"""Kinds of refusals in a few words."""
+BEHIND = "behind others"
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """A waiting job's start in a forecast."""
+
+    id: int
+    nodes: Sequence[int]
+    start: float
+    end: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Forecast:
+    """Who starts when, if every job uses its whole walltime and no other job comes."""
+
+    starts: list[Start]
+    until: float
+    """The forecast ends there."""
+    whole: bool
+    """Whether that is as far as was asked for; else a bound was reached."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """A job that might be submitted. walltime in seconds."""
+
+    nodes: int
+    walltime: float
+    policy: str
+
+
+class Copy:
+    """A scheduler that is told of a snapshot: a copy, which may be changed at will."""
+
+    def __init__(self, machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> None:
+        self.time = snapshot.time
+        self.scheduler = Scheduler(machine, resolve(policy), queue)
+        self.refused: dict[int, Refusal] = {}
+        """Waiting jobs that can never be placed."""
+        self._ends: list[tuple[float, int]] = []
+        self._walltimes: dict[int, float] = {}
+        for job in snapshot.running:
+            self._adopt(job)
+        for node in snapshot.out:
+            self.scheduler.set_in_service(node, False)
+        ready = [job for job in snapshot.waiting if not job.held]
+        self.left_out = len(ready) - DEPTH
+        for order, one in enumerate(ready[:DEPTH]):
+            self.submit(one.id, one.nodes, one.walltime, order, one.share)
+
+    def _adopt(self, job: Running) -> None:
+        walltime = float("inf") if job.end is None else max(job.end - job.start, 0.0)
+        share = None if job.share is None else dict(job.share)
+        for own in (job.links, ()):
+            try:
+                self.scheduler.adopt(
+                    *(job.id, job.nodes, job.start, walltime),
+                    share=share,
+                    links=own,
+                    bandwidth_share=job.bandwidth_share if own else 1.0,
+                )
+            except InputError:
+                continue
+            if job.end is not None:
+                heapq.heappush(self._ends, (max(job.end, self.time), job.id))
+            return
+
+    def submit(
+        self, id: int, nodes: int, walltime: float | None, order: int, share: Any = None
+    ) -> Refusal | None:
+        """Queues a job behind those of a lower `order`; the refusal if it can never be placed."""
+        length = float("inf") if walltime is None else walltime
+        refusal = self.scheduler.submit(
+            id, nodes, length, order=order, share=None if share is None else dict(share)
+        )
+        if refusal is not None:
+            self.refused[id] = refusal
+        else:
+            self._walltimes[id] = length
+        return refusal
+
+    def starts(self) -> list[Start]:
+        """What starts now."""
+        found = []
+        for one in self.scheduler.start(self.time):
+            end = self.time + self._walltimes[one.id]
+            if end < float("inf"):
+                heapq.heappush(self._ends, (end, one.id))
+            found.append(Start(one.id, _nodes(one), self.time, end))
+        return found
+
+    def next_end(self) -> bool:
+        """Goes to the next end of a job; False if none has one."""
+        if not self._ends:
+            return False
+        self.time = max(self.time, self._ends[0][0])
+        while self._ends and self._ends[0][0] <= self.time:
+            self.scheduler.complete(heapq.heappop(self._ends)[1])
+        return True
+
+    def run(self, until: float, budget: float, wanted: int | None = None) -> Forecast:
+        """Lets time pass until `until`, until the budget of seconds is used up, or until `wanted` starts."""
+        found: list[Start] = []
+        deadline = time.monotonic() + budget
+        while True:
+            found += self.starts()
+            if (wanted is not None and any(one.id == wanted for one in found)) or not self.scheduler.waiting:
+                return Forecast(found, self.time, True)
+            if time.monotonic() > deadline:
+                return Forecast(found, self.time, False)
+            if not self.next_end() or self.time > until:
+                return Forecast(found, min(self.time, until), True)
+
+
+def _nodes(decision: Decision) -> list[int]:
+    return sorted({*decision.nodes, *decision.spare})
+
+
+def outlook(machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> dict[str, Any]:
+    """The coming hours, the reasons of the first in the queue and the free slots, as the page reads them."""
+    present = Copy(machine, snapshot, policy, queue)
+    reasons = {
+        job.id: short_reason(present, job)
+        for job in [job for job in snapshot.waiting if not job.why][:REASONS]
+        if not job.held
+    }
+    found = present.run(snapshot.time + HORIZON, BUDGET)
+    room = state_of(machine, snapshot).room()
+    return {
+        "time": snapshot.time,
+        "until": found.until,
+        "whole": found.whole,
+        "left_out": max(present.left_out, 0),
+        "starts": [[one.id, ranges(one.nodes), one.start, _finite(one.end)] for one in found.starts],
+        "reasons": reasons,
+        "room": {name: room[name] for name in ("unit", "levels", "fits", "free", "total", "idle_nodes")},
+    }
+
+
+def _finite(end: float) -> float | None:
+    return end if end < float("inf") else None
+
+
+def short_reason(present: Copy, job: Waiting) -> str:
+    """Why a job waits, in a few words."""
+    refusal = present.refused.get(job.id)
+    if refusal is None:
+        try:
+            refusal = present.scheduler.explain(job.id)
+        except KeyError:
+            return ""
+    return BEHIND if refusal is None else SHORT.get(refusal.name, refusal.name)
+
+
+def state_of(machine: Machine, snapshot: Snapshot) -> State:
+    """Who holds what."""
+    state = State(machine)
+    for job in snapshot.running:
+        share = None if job.share is None else dict(job.share)
+        for own in (job.links, ()):
+            try:
+                state.hold(job.nodes, share, own, job.bandwidth_share if own else 1.0, id=job.id)
+            except InputError:
+                continue
+            break
+    state.take_out(snapshot.out)
+    return state
+
+
+def names_of(snapshot: Snapshot) -> dict[int, str]:
+    """The jobs as their system prints them."""
+    names = {job.id: job.name for job in snapshot.running}
+    return names | {job.id: job.name for job in snapshot.waiting}
+
+
+def why(machine: Machine, snapshot: Snapshot, policy: str, queue: str, job: Waiting) -> list[str]:
+    """Why a job of a snapshot waits, in sentences: the engine's."""
+    if job.held:
+        return [f"{job.why[:1].upper()}{job.why[1:]}."] if job.why else ["It is held."]
+    names = names_of(snapshot)
+    present = Copy(machine, snapshot, policy, queue)
+    place = next(index for index, one in enumerate(snapshot.waiting) if one.id == job.id)
+    refusal = present.refused.get(job.id)
+    if refusal is None and job.id in present.scheduler.waiting:
+        refusal = present.scheduler.explain(job.id)
+    said = _refused(refusal, job.nodes, names) if refusal is not None else []
+    if refusal is None or refusal.name not in ("never", "lacks", "cannot-isolate"):
+        said += _in_the_queue(present, snapshot, job, place, refusal is None)
+    return said
+
+
+def _refused(refusal: Refusal, nodes: int, names: dict[int, str]) -> list[str]:
+    text = refusal.why
+    return [f"{text[:1].upper()}{text[1:]}.", *in_the_way(refusal, nodes, names)]
+
+
+def _in_the_queue(present: Copy, snapshot: Snapshot, job: Waiting, place: int, fits: bool) -> list[str]:
+    said = []
+    if fits and place >= DEPTH:
+        return [f"{plural(place, 'job')} wait before it: the forecast looks at the first {DEPTH:,} only."]
+    if fits and place:
+        said.append(
+            f"There is room for it now, but {plural(place, 'job')} {'is' if place == 1 else 'are'} before it in the queue."
+        )
+    elif place:
+        said.append(f"{plural(place, 'job')} {'is' if place == 1 else 'are'} before it in the queue.")
+    else:
+        said.append("It is the first in the queue.")
+    found = present.run(snapshot.time + HORIZON, BUDGET, wanted=job.id)
+    start = next((one for one in found.starts if one.id == job.id), None)
+    if start is None:
+        said.append(f"It does not start within {duration(found.until - snapshot.time)} of the forecast.")
+    elif start.start <= snapshot.time:
+        said.append("It starts when the queue is next looked at.")
+    else:
+        said.append(
+            f"If every job uses its whole walltime and none comes before it, it starts in {duration(start.start - snapshot.time)}."
+        )
+    return said
+
+
+def ask(machine: Machine, snapshot: Snapshot, queue: str, question: Question) -> dict[str, Any]:
+    """When and where a job would start if it was submitted now, why not now, and what would make room.
+
+    The answer is the engine's on a copy of the snapshot, at the end of the queue. Raises InputError for a policy that there
+    is not.
+    """
+    names = names_of(snapshot)
+    id = 1 + max(names, default=0)
+    present = Copy(machine, snapshot, question.policy, queue)
+    refusal = present.submit(id, question.nodes, question.walltime, len(snapshot.waiting) + 1)
+    answer: dict[str, Any] = {"start": None, "nodes": [], "hosts": "", "why": [], "room": None, "whole": True}
+    if refusal is not None:
+        return answer | {"never": True, "why": _refused(refusal, question.nodes, names)}
+    refusal = present.scheduler.explain(id)
+    found = present.run(snapshot.time + ASKED_HORIZON, BUDGET, wanted=id)
+    start = next((one for one in found.starts if one.id == id), None)
+    answer |= {"never": False, "whole": found.whole, "until": found.until}
+    if start is not None:
+        answer |= {"start": start.start, "nodes": ranges(start.nodes), "hosts": machine.hostlist(start.nodes)}
+    if start is None or start.start > snapshot.time:
+        answer["why"] = (
+            _refused(refusal, question.nodes, names)
+            if refusal is not None
+            else [
+                f"There is room for it now, but {plural(len(snapshot.waiting), 'job')} would be before it in the queue."
+            ]
+        )
+        answer["room"] = _room(machine, snapshot, question, id, names)
+    if present.left_out > 0:
+        answer["why"].append(
+            f"{plural(present.left_out, 'waiting job')} at the end of the queue are left out."
+        )
+    return answer
+
+
+def _room(
+    machine: Machine, snapshot: Snapshot, question: Question, id: int, names: dict[int, str]
+) -> dict[str, Any]:
+    """The cheapest jobs to be requeued so that the policy places the job now; a sentence, and the jobs."""
+    whole = [job for job in snapshot.running if job.share is None]
+    rest = dataclasses.replace(
+        snapshot, running=tuple(job for job in snapshot.running if job.share is not None), waiting=()
+    )
+    rows = [
+        (
+            *(job.id, job.nodes, job.links),
+            *((snapshot.time - job.start) * len(job.nodes) if job.requeueable else None, None),
+        )
+        for job in whole
+    ]
+    found = make_room(
+        state_of(machine, rest), question.policy, question.nodes, rows, id=id, questions=ROOM_QUESTIONS
+    )
+    if isinstance(found, NoRoom):
+        return {"sentence": f"{found.reason[:1].upper()}{found.reason[1:].rstrip('.')}.", "jobs": []}
+    gone = found.requeued
+    if not gone:
+        return {"sentence": "There is room already: only the order of the queue is in the way.", "jobs": []}
+    named = [names[job] for job in gone[:LISTED]]
+    more = f" and {len(gone) - LISTED} more" if len(gone) > LISTED else ""
+    return {
+        "sentence": f"It would start now without {jobs_named(named)}{more}, which have used "
+        f"{found.cost / 3600:,.1f} node-hours; no choice costs less than {found.least / 3600:,.1f}.",
+        "jobs": gone,
+    }

@@ -1,0 +1,95 @@
+"""Runs the page until a signal ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+from collections.abc import Callable
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from topolane.mpi.address import Address, bound_to
+from topolane.mpi.listener import Slots, raise_descriptor_limit
+from topolane.serve.api import create
+from topolane.serve.gate import Access
+from topolane.serve.live import Live
+from topolane.serve.snapshot import Source
+from topolane.web.bounded import LOG, Protocol, Seldom, Server
+
+PER_VIEWER = 3
+"""Connections for each viewer: its events, and what it asks meanwhile."""
+UNREAD_MILLISECONDS = 30_000
+"""A connection ends if its viewer reads nothing for so long."""
+
+
+class _Protocol(Protocol):
+    """HTTP whose connections end if what was sent is not taken."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        connection = transport.get_extra_info("socket")
+        if connection is not None and connection.family != socket.AF_UNIX:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
+        super().connection_made(transport)
+
+
+def serve(
+    source: Source, address: Address, access: Access, *, viewers: int, ready: Callable[[str], None]
+) -> None:
+    """Serves the page until SIGTERM or SIGINT. ready: is told the address. Raises InputError if it cannot start."""
+    raise_descriptor_limit()
+    bound = bound_to(address)
+    asyncio.run(_serve(source, bound, address, access, viewers, ready))
+
+
+async def _serve(
+    source: Source,
+    bound: socket.socket,
+    address: Address,
+    access: Access,
+    viewers: int,
+    ready: Callable[[str], None],
+) -> None:
+    stopping = asyncio.Event()
+    for ending in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(ending, stopping.set)
+    live = Live(source)
+    await live.look()
+    LOG.addFilter(Seldom())
+    server = Server(_settings(create(live, access, viewers=viewers)), Slots(PER_VIEWER * viewers))
+    serving = asyncio.create_task(server.serve(sockets=[bound]))
+    ready(_url(bound, address))
+    try:
+        await live.run(stopping)
+    finally:
+        live.ended.set()
+        server.should_exit = True
+        await serving
+        if address.path is not None:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(address.path)
+
+
+def _settings(app: ASGIApp) -> uvicorn.Config:
+    settings = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        lifespan="off",
+        http=_Protocol,
+        ws="none",
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+    settings.load()
+    return settings
+
+
+def _url(bound: socket.socket, address: Address) -> str:
+    if address.path is not None:
+        return f"unix:{address.path}"
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

@@ -1,0 +1,124 @@
+"""A running Slurm as a source: what `topolane slurm status` and `explain` read, looked at again and again."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Mapping
+
+from topolane import sources
+from topolane._engine import InputError, Machine
+from topolane.serve.snapshot import Running, Series, Snapshot, Waiting
+from topolane.slurm.explain import explain
+from topolane.slurm.fabric import slurm_tree, with_resources_of
+from topolane.slurm.inspection import OURS, Inspection, Settings, inspect, number_of, on_machine
+from topolane.slurm.records import Job, Node
+from topolane.slurm.shadow import share_of
+from topolane.slurm.status import policy_of
+from topolane.slurm.wait_reasons import wait_reason
+
+STOCK = "slurm-tree"
+"""The policy of a question if the plugin places no jobs."""
+
+
+class Slurm:
+    """A running Slurm.
+
+    machine: a name or a file; None for the plugin's file, or else Slurm's own tree. policy: None for the one that the plugin
+    gives most jobs. Raises InputError if Slurm or the machine cannot be read.
+    """
+
+    queue = "easy"
+    epoch = 0.0
+
+    def __init__(self, settings: Settings, machine: str | None, policy: str | None, interval: float) -> None:
+        look = inspect(settings)
+        if look.snapshot is None:
+            raise InputError(look.problems[0] if look.problems else "slurmctld does not answer")
+        self._settings, self.interval = settings, interval
+        self._is_plugins = machine is None and look.machine is not None
+        bare = _machine(look, machine)
+        self.machine = with_resources_of(bare, look.snapshot.nodes, bare.name)
+        self.policy = policy or _commonest(look)
+        self.title = f"Slurm, {look.configuration.get('ClusterName') or self.machine.name}"
+        note = (
+            f"Slurm decides when jobs start. Forecasts are the engine's, with policy {self.policy} and the queue easy in Slurm's "
+            "order of priority."
+        )
+        self.notes = (*bare.notes, note)
+        self._look: Inspection | None = None
+
+    def now(self) -> Snapshot:
+        """Slurm now; its last state, with a problem, if it does not answer."""
+        look = inspect(self._settings)
+        look = dataclasses.replace(look, machine=self.machine, owned=look.owned if self._is_plugins else {})
+        if look.snapshot is None:
+            last = () if self._look is None else _jobs(self._look)
+            time = look.time if self._look is None else self._look.time
+            return Snapshot(time, *(last or ((), ())), problems=look.problems)
+        self._look = look
+        running, waiting = _jobs(look)
+        held = {node for job in running for node in job.nodes}
+        return Snapshot(look.time, running, waiting, tuple(sorted(look.closed - held)), look.problems)
+
+    def at(self, time: float) -> None:
+        """Slurm remembers nothing; the history does."""
+
+    def span(self) -> None:
+        """Slurm remembers nothing."""
+
+    def explain(self, snapshot: Snapshot, job: Waiting) -> list[str] | None:
+        """Why a job waits, as `topolane slurm explain` says it."""
+        if self._look is None or self._look.time != snapshot.time:
+            return None
+        return list(explain(self._look, job.name).sentences)
+
+    def series(self) -> Series | None:
+        """Only the history has figures."""
+        return None
+
+
+def _machine(look: Inspection, machine: str | None) -> Machine:
+    if machine is not None:
+        return sources.machine(machine)
+    return look.machine if look.machine is not None else slurm_tree()
+
+
+def _commonest(look: Inspection) -> str:
+    policies = Counter(policy_of(look, job) for job in look.jobs.values())
+    named = [(count, name) for name, count in policies.items() if name not in (None, "stock")]
+    return str(max(named)[1]) if named else STOCK
+
+
+def _jobs(look: Inspection) -> tuple[tuple[Running, ...], tuple[Waiting, ...]]:
+    assert look.snapshot is not None and look.machine is not None
+    jobs = list(look.snapshot.jobs.values())
+    running = [_running(look, look.machine, job, look.snapshot.nodes) for job in jobs if job.holds_nodes]
+    queue = sorted((job for job in jobs if job.waits), key=lambda job: (-job.priority, job.submit, job.id))
+    return tuple(job for job in running if job.nodes), tuple(_waiting(look, job) for job in queue)
+
+
+def _running(look: Inspection, machine: Machine, job: Job, nodes: Mapping[str, Node]) -> Running:
+    held = on_machine(job.nodes, machine)
+    own = look.allocations.get(number_of(job))
+    cpus = [nodes[name].cpus for node in held if (name := machine.node_name(node)) in nodes]
+    return Running(
+        *(job.id, job.number, job.name, job.user, tuple(held), job.start),
+        end=None if job.walltime is None else job.start + job.walltime,
+        links=tuple(sorted(own.links)) if own else (),
+        bandwidth_share=own.bandwidth_share if own else 1.0,
+        share=share_of(job, cpus),
+        requeueable=job.requeueable,
+    )
+
+
+def _waiting(look: Inspection, job: Job) -> Waiting:
+    cores = math.ceil(job.processes * job.cpus_per_process / max(job.fewest_nodes, 1))
+    return Waiting(
+        *(job.id, job.number, job.name, job.user, job.fewest_nodes, job.submit, job.walltime),
+        why=wait_reason(look, job).words,
+        expected_start=job.expected_start if job.expected_start > look.time else None,
+        share=None if job.exclusive or not cores else {"cores": float(cores)},
+        held=job.is_held or bool(job.dependency) or job.reason not in OURS,
+    )

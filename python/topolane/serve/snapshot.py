@@ -1,0 +1,174 @@
+"""A machine with its jobs at one moment: what every source gives, and all that the page shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+from topolane._engine import Machine
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Running:
+    """A job on its nodes. Times in seconds."""
+
+    id: int
+    name: str
+    """As its system prints it: 12, or 12_3 for a task."""
+    title: str
+    user: str
+    nodes: tuple[int, ...]
+    start: float
+    end: float | None
+    """When its walltime ends it; None without one."""
+    links: tuple[int, ...] = ()
+    """Cables between switches that it owns."""
+    bandwidth_share: float = 1.0
+    share: Mapping[str, float] | None = None
+    """What it takes of each node; None for whole nodes."""
+    requeueable: bool = True
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job that waits. Times in seconds."""
+
+    id: int
+    name: str
+    title: str
+    user: str
+    nodes: int
+    submit: float
+    walltime: float | None
+    why: str = ""
+    """Its system's reason in a few words; empty if the system gives none."""
+    expected_start: float | None = None
+    """As its system expects it."""
+    share: Mapping[str, float] | None = None
+    held: bool = False
+    """Whether it waits for something other than nodes, so that no forecast has it."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A machine at one moment. Times in seconds, Unix time or since second 0 of a log."""
+
+    time: float
+    running: tuple[Running, ...]
+    waiting: tuple[Waiting, ...]
+    """In order of the queue."""
+    out: tuple[int, ...] = ()
+    """Nodes that take no new jobs."""
+    problems: tuple[str, ...] = ()
+    """What could not be read, a sentence each."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    """Figures over time, of one policy. Lists of one length."""
+
+    name: str
+    utilisation: list[float]
+    """Busy nodes by all nodes, 0 to 1."""
+    waiting: list[float]
+    """How many jobs wait."""
+    wait: list[float | None]
+    """Mean wait of the jobs that started since the last point, seconds; None if none did."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """Lines over the same times."""
+
+    times: list[float]
+    lines: list[Line]
+
+
+class Source(Protocol):
+    """Where snapshots come from. The methods are called from one thread at a time."""
+
+    machine: Machine
+    policy: str
+    """The policy that a question is asked with by default."""
+    queue: str
+    """The queue that forecasts assume."""
+    title: str
+    """What the page shows, in a few words."""
+    notes: tuple[str, ...]
+    """What a viewer must know to read the page, a sentence each."""
+    epoch: float
+    """Unix time of second 0."""
+    interval: float
+    """Seconds between two looks."""
+
+    def now(self) -> Snapshot:
+        """The present."""
+
+    def at(self, time: float) -> Snapshot | None:
+        """The past at a time; None if the source remembers nothing, so that only the history has it."""
+
+    def span(self) -> tuple[float, float] | None:
+        """The times that `at` knows; None if the source remembers nothing."""
+
+    def explain(self, snapshot: Snapshot, job: Waiting) -> list[str] | None:
+        """Why a job of the newest snapshot waits, in sentences; None if only the engine knows."""
+
+    def series(self) -> Series | None:
+        """Figures over time; None if only the history has them."""
+
+
+def ranges(numbers: Iterable[int]) -> list[int]:
+    """Ascending numbers as half-open ranges, one after the other: 0, 1, 2, 7 is [0, 3, 7, 8]."""
+    found: list[int] = []
+    for number in sorted(numbers):
+        if found and found[-1] == number:
+            found[-1] = number + 1
+        else:
+            found += (number, number + 1)
+    return found
+
+
+def running_row(job: Running) -> list[Any]:
+    """A running job as the page reads it."""
+    return [
+        *(job.id, job.name, job.title, job.user, ranges(job.nodes), job.start, job.end),
+        *(ranges(job.links), job.bandwidth_share),
+    ]
+
+
+def waiting_row(job: Waiting) -> list[Any]:
+    """A waiting job as the page reads it."""
+    return [
+        *(job.id, job.name, job.title, job.user, job.nodes, job.submit, job.walltime),
+        *(job.why, job.expected_start),
+    ]
+
+
+def picture(machine: Machine) -> dict[str, Any]:
+    """The machine as the page reads it: its groups by level from the leaves up, its nodes, the links of each group."""
+    levels = [machine.groups(level) for level in range(1, machine.depth + 1)]
+    return {
+        "name": machine.name,
+        "nodes": [machine.node_name(node) for node in range(machine.nodes)],
+        "levels": [[[start, end, name] for start, end, name in groups] for groups in levels],
+        "uplinks": _uplinks(machine, levels),
+        "rails": [rails for rails, _ in machine.rails()],
+    }
+
+
+def _uplinks(machine: Machine, levels: Sequence[Sequence[tuple[int, int, str]]]) -> list[list[int]]:
+    """(level from 1, group, first link, end) of every group with links to switches above it."""
+    known: dict[str, tuple[int, int]] = {}
+    for level, groups in enumerate(levels, 1):
+        for index, (_, _, name) in enumerate(groups):
+            known.setdefault(name, (level, index))
+    found, link = [], 0
+    for group, same in itertools.groupby(row[1] for row in machine.link_names()):
+        count = sum(1 for _ in same)
+        if group in known:
+            level, index = known[group]
+            found.append([level, index, link, link + count])
+        link += count
+    return found

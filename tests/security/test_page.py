@@ -1,0 +1,252 @@
+"""What others can do to the page of `topolane serve`. Each test attacks one that runs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+httpx = pytest.importorskip("httpx", reason="the extra sites is not installed")
+
+sys.path.append(str(Path(__file__).parents[1] / "serve"))
+from served import MAIN, SMALL, served
+from topolane.serve.api import PAGE
+
+if not (PAGE / "index.html").is_file():
+    pytest.skip("the page is not built: make page", allow_module_level=True)
+
+TOKEN = "viewers-" + "v" * 16
+ASKED = {"nodes": 4, "hours": 1, "policy": "first-fit"}
+API = ("/api/machine", "/api/snapshot", "/api/events", "/api/series", "/api/outlook", "/api/why?job=1")
+
+
+@pytest.fixture(scope="module")
+def page() -> Iterator[str]:
+    """A page without a token."""
+    with served(*SMALL, "--viewers", "3") as address:
+        yield address
+
+
+@pytest.fixture(scope="module")
+def locked(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A page with a token, behind a proxy that has a public name."""
+    file = tmp_path_factory.mktemp("page") / "token"
+    file.write_text(TOKEN + "\n")
+    with served(*SMALL, "--token-file", str(file), "--public-name", "hpc.example.org") as address:
+        yield address
+
+
+def refused(*words: str) -> str:
+    """What `topolane serve` says when it does not start with these options."""
+    found = subprocess.run(
+        [sys.executable, "-c", MAIN, "serve", *words], capture_output=True, text=True, timeout=120
+    )
+    assert found.returncode == 2 and found.stdout == "" and found.stderr.count("\n") == 1
+    return found.stderr
+
+
+def test_without_the_token_nothing_is_shown(locked: str) -> None:
+    """No path of the API answers without the token, or with a wrong one, as a header or as a cookie."""
+    for shown in ({}, {"Authorization": "Bearer " + "w" * 24}, {"Cookie": "topolane=" + "0" * 64}):
+        for path in API:
+            assert httpx.get(locked + path, headers=shown).status_code == 401
+        assert httpx.post(f"{locked}/api/ask", json=ASKED, headers=shown).status_code == 401
+    answer = httpx.get(f"{locked}/api/snapshot", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert answer.status_code == 200
+
+
+def test_a_browser_shows_the_token_once(locked: str) -> None:
+    """The token buys a cookie that scripts and other sites cannot use; a wrong token buys none."""
+    assert httpx.post(f"{locked}/login", json={"token": "w" * 24}).status_code == 401
+    answer = httpx.post(f"{locked}/login", json={"token": TOKEN})
+    assert answer.status_code == 204
+    cookie = answer.headers["set-cookie"]
+    assert TOKEN not in cookie
+    assert all(word in cookie.lower() for word in ("httponly", "samesite=strict", "secure"))
+    value = cookie.partition(";")[0]
+    assert httpx.get(f"{locked}/api/snapshot", headers={"Cookie": value}).status_code == 200
+
+
+def test_tries_of_the_token_are_few() -> None:
+    """Who guesses tokens is stopped after a few tries."""
+    with served(*SMALL) as other:
+        answers = [
+            httpx.post(f"{other}/login", json={"token": f"{guess:024}"}).status_code for guess in range(12)
+        ]
+    assert answers[0] == 401 and answers[-1] == 429
+
+
+def test_behind_a_proxy_every_request_names_its_user() -> None:
+    """With --auth-header, a request without the header, or with one that is no name, is refused; even for the page itself."""
+    with served(*SMALL, "--auth-header", "X-Remote-User") as other:
+        for headers in ({}, {"X-Remote-User": ""}, {"X-Remote-User": "u" * 1000}):
+            for path in ("/", *API):
+                assert httpx.get(other + path, headers=headers).status_code == 401
+        assert httpx.get(f"{other}/api/machine", headers={"X-Remote-User": "ada"}).status_code == 200
+
+
+def test_questions_are_counted_by_user() -> None:
+    """A user behind the proxy who asks too often is refused; others are not."""
+    with served(*SMALL, "--auth-header", "X-Remote-User") as other:
+        with httpx.Client(headers={"X-Remote-User": "eve"}, timeout=60) as eve:
+            codes = [eve.post(f"{other}/api/ask", json=ASKED | {"nodes": 0}).status_code for _ in range(3)]
+            assert codes == [422] * 3  # what is not understood is not counted
+            codes = [eve.post(f"{other}/api/ask", json=ASKED).status_code for _ in range(40)]
+        assert codes[0] == 200 and 429 in codes
+        assert (
+            httpx.post(
+                f"{other}/api/ask", json=ASKED, headers={"X-Remote-User": "ada"}, timeout=60
+            ).status_code
+            == 200
+        )
+
+
+def test_pages_of_others_are_refused(page: str, locked: str) -> None:
+    """A request that a page of another origin makes, by its Origin or by what the browser says of its site, is refused."""
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:1"):
+        assert httpx.get(f"{page}/api/snapshot", headers={"Origin": origin}).status_code == 403
+        assert httpx.post(f"{page}/api/ask", json=ASKED, headers={"Origin": origin}).status_code == 403
+    cross = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
+    assert httpx.get(f"{page}/api/snapshot", headers=cross).status_code == 403
+    assert httpx.get(f"{page}/api/snapshot", headers={"Origin": page}).status_code == 200
+    public = {"Origin": "https://hpc.example.org", "Authorization": f"Bearer {TOKEN}"}
+    assert httpx.get(f"{locked}/api/snapshot", headers=public).status_code == 200
+
+
+def test_other_names_of_this_machine_are_refused(page: str, locked: str) -> None:
+    """A name that somebody else points at this machine (DNS rebinding) gets no answer; a public name gets one."""
+    for name in ("evil.example", "evil.example:80", "localhost.evil.example", ""):
+        assert httpx.get(f"{page}/", headers={"Host": name}).status_code in (400, 421)
+        assert httpx.get(f"{page}/api/snapshot", headers={"Host": name}).status_code in (400, 421)
+    port = page.rpartition(":")[2]
+    for name in (f"localhost:{port}", f"127.0.0.1:{port}", f"[::1]:{port}"):
+        assert httpx.get(f"{page}/", headers={"Host": name}).status_code == 200
+    assert httpx.get(f"{locked}/", headers={"Host": "hpc.example.org"}).status_code == 200
+    assert httpx.get(f"{page}/", headers={"Host": "hpc.example.org"}).status_code == 421
+
+
+def test_the_page_loads_nothing_from_elsewhere_and_stands_in_no_frame(page: str) -> None:
+    """Every answer forbids scripts, styles and connections of other hosts, frames, and reading by other sites."""
+    for path in ("/", "/static/app.js", "/api/snapshot", "/api/why?job=0"):
+        headers = httpx.get(page + path).headers
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy and "*" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
+def test_bodies_are_bounded(page: str) -> None:
+    """A body of more than 4 KiB is refused, also if it comes in chunks without a length."""
+    long = json.dumps(ASKED | {"policy": "x" * 8192})
+    assert httpx.post(f"{page}/api/ask", content=long).status_code == 413
+    assert (
+        httpx.post(
+            f"{page}/api/ask", content=(long[at : at + 500].encode() for at in range(0, 8000, 500))
+        ).status_code
+        == 413
+    )
+
+
+def test_what_makes_no_sense_is_refused(page: str) -> None:
+    """Numbers out of range, not-a-number, other types and JSON that is broken or deeply nested get 422."""
+    wrong = (
+        ASKED | {"nodes": 0}, ASKED | {"nodes": 10**9}, ASKED | {"nodes": "many"}, ASKED | {"hours": -1},
+        ASKED | {"hours": 1e300}, ASKED | {"policy": 3}, {"nodes": 3}, [], "text",
+    )  # fmt: skip
+    for body in wrong:
+        assert httpx.post(f"{page}/api/ask", json=body).status_code == 422
+    for text in ('{"nodes": NaN, "hours": 1, "policy": "x"}', "{", "[" * 3000, "\xff"):
+        sent = httpx.post(
+            f"{page}/api/ask", content=text.encode("latin-1"), headers={"Content-Type": "application/json"}
+        )
+        assert sent.status_code in (400, 422)
+    assert httpx.get(f"{page}/api/why", params={"job": -1}).status_code == 422
+    assert httpx.get(f"{page}/api/why", params={"job": 2**64}).status_code == 422
+
+
+def test_a_viewer_names_no_code(page: str, tmp_path: Path) -> None:
+    """A policy in Python (`module:Class`) is the operator's choice: a viewer that names one is refused, and nothing is
+    imported."""
+    for policy in ("os:system", "antigravity:Policy", "nothing"):
+        answer = httpx.post(f"{page}/api/ask", json=ASKED | {"policy": policy})
+        assert answer.status_code == 422 and "not known" in answer.json()["detail"]
+
+
+def test_the_page_only_reads(page: str) -> None:
+    """No path takes another method than GET and HEAD, but for the form and the login; no file outside the page is read."""
+    for path in ("/", *API[:-1], "/static/app.js"):
+        for method in ("PUT", "DELETE", "PATCH", "POST"):
+            assert httpx.request(method, page + path).status_code == 405
+    for path in (
+        "/static/../api.py",
+        "/static/%2e%2e/api.py",
+        "/static//etc/passwd",
+        "/docs",
+        "/openapi.json",
+    ):
+        assert httpx.get(page + path).status_code == 404
+
+
+def test_viewers_are_bounded_and_make_room_when_they_leave(page: str) -> None:
+    """With --viewers 3 a fourth is told that there is no place; when one leaves, there is one."""
+    watching = []
+    with contextlib.ExitStack() as held:
+        for _ in range(3):
+            answer = held.enter_context(httpx.stream("GET", f"{page}/api/events", timeout=60))
+            assert answer.status_code == 200
+            watching.append(answer.iter_lines())
+            assert next(watching[-1]) == "event: hello"
+        with httpx.stream("GET", f"{page}/api/events", timeout=60) as fourth:
+            assert fourth.status_code == 503
+    deadline = time.monotonic() + 60
+    while True:
+        with httpx.stream("GET", f"{page}/api/events", timeout=60) as again:
+            if again.status_code == 200:
+                return
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_half_sent_requests_keep_no_one_out(page: str) -> None:
+    """Whoever opens 200 connections and sends half a request occupies fixed places, of which new viewers take the oldest."""
+    host, _, port = page.removeprefix("http://").rpartition(":")
+    with contextlib.ExitStack() as held:
+        for _ in range(200):
+            one = held.enter_context(socket.create_connection((host, int(port)), 10))
+            with contextlib.suppress(OSError):
+                one.sendall(b"GET / HT")
+        assert httpx.get(f"{page}/api/machine", timeout=60).status_code == 200
+
+
+def test_others_reach_it_only_with_a_token(tmp_path: Path) -> None:
+    """Listening beyond this machine without --token-file is refused, and so is a token that can be guessed."""
+    assert "give --token-file" in refused("--listen", "0.0.0.0:0")
+    assert "give --token-file" in refused("--listen", "0.0.0.0:0", "--auth-header", "X-Remote-User")
+    short = tmp_path / "token"
+    short.write_text("short\n")
+    assert "16 printable letters" in refused("--token-file", str(short))
+
+
+def test_a_unix_socket_is_its_owners(tmp_path: Path) -> None:
+    """With --listen unix:PATH only the owner can open the socket, and it is gone after the end."""
+    path = tmp_path / "page.sock"
+    command = [sys.executable, "-c", MAIN, "serve", "--listen", f"unix:{path}", *SMALL]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout.readline().startswith("unix:")
+            assert path.stat().st_mode & 0o777 == 0o600
+            with httpx.Client(transport=httpx.HTTPTransport(uds=str(path))) as client:
+                assert client.get("http://localhost/api/machine").status_code == 200
+        finally:
+            process.terminate()
+            process.wait(60)
+    assert not path.exists()

@@ -1,0 +1,171 @@
+"""The page in a real browser: what a viewer sees, clicks and types."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="needs the Python package selenium")
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+PIXELS = """
+const canvas = document.getElementById(arguments[0]);
+const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+const seen = new Set();
+for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 200) seen.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);
+return seen.size;
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A headless Chromium with a fresh profile that keeps its console."""
+    for program, package in (("chromium", "chromium"), ("chromedriver", "chromium-driver")):
+        if shutil.which(program) is None:
+            pytest.skip(f"needs {program}: install the Debian package {package}")
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+def load(browser: Any, page: str, width: int = 1440, dark: bool = False) -> None:
+    """Opens the page and waits until it shows the machine and the queue."""
+    browser.get_log("browser")
+    scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(page)
+    until(lambda: rows(browser) and browser.execute_script(PIXELS, "machine") > 5)
+
+
+def until(true: Callable[[], Any]) -> Any:
+    """What `true` returns once it is true."""
+    deadline = time.monotonic() + 60
+    while not (found := true()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return found
+
+
+def rows(browser: Any) -> list[Any]:
+    return browser.find_elements(By.CSS_SELECTOR, "[role=option]")
+
+
+def text(browser: Any, id: str) -> str:
+    found = browser.find_elements(By.ID, id)
+    return found[0].text if found else ""
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1440, False), (1440, True), (390, False), (390, True)])
+def test_the_page_shows_the_machine_and_says_nothing_on_the_console(
+    browser: Any, page: str, width: int, dark: bool
+) -> None:
+    """Wide and narrow, light and dark: machine, coming hours and figures are drawn, nothing is wider than the screen, and the
+    console is empty."""
+    load(browser, page, width, dark)
+    until(lambda: browser.execute_script(PIXELS, "gantt") > 5)
+    until(lambda: len(browser.find_elements(By.CSS_SELECTOR, "figure canvas")) == 3)
+    until(lambda: browser.find_elements(By.CSS_SELECTOR, "tbody td"))
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    paper = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") is not dark
+    assert browser.get_log("browser") == []
+
+
+def test_why_a_job_waits_is_one_click_away(browser: Any, page: str) -> None:
+    """A click on the first job of the queue shows the engine's sentences for it."""
+    load(browser, page)
+    rows(browser)[0].click()
+    said = until(lambda: "first in the queue" in text(browser, "why") and text(browser, "why"))
+    assert "wanted" in said
+    assert browser.get_log("browser") == []
+
+
+def test_a_click_on_a_node_selects_its_job(browser: Any, page: str) -> None:
+    """A click on the machine shows the job that holds the node: its nodes, and until when."""
+    load(browser, page)
+    canvas = browser.find_element(By.ID, "machine")
+    for x in range(20, 200, 12):
+        webdriver.ActionChains(browser).move_to_element_with_offset(
+            canvas, x - canvas.size["width"] // 2, 48 - canvas.size["height"] // 2
+        ).click().perform()
+        if browser.find_elements(By.CLASS_NAME, "details"):
+            break
+    assert "Runs since" in browser.find_element(By.CLASS_NAME, "details").text
+
+
+def test_the_form_answers(browser: Any, page: str) -> None:
+    """Nodes, hours and a policy: the page says when and where the job would start, why not now, and what would make room."""
+    load(browser, page)
+    nodes = browser.find_element(By.NAME, "nodes")
+    nodes.clear()
+    nodes.send_keys("200" + Keys.ENTER)
+    said = until(lambda: "would start in" in text(browser, "answer") and text(browser, "answer"))
+    assert "200 nodes" in said and "Why not now" in said and "without job" in said
+    assert browser.get_log("browser") == []
+
+
+def test_time_can_be_dragged_back(browser: Any, page: str) -> None:
+    """The slider shows an earlier moment with its own jobs; the button shows the present again."""
+    load(browser, page)
+    slider = until(lambda: browser.find_elements(By.ID, "slider"))[0]
+    before, figures = text(browser, "time"), browser.find_element(By.CLASS_NAME, "figures").text
+    webdriver.ActionChains(browser).drag_and_drop_by_offset(slider, -slider.size["width"] // 4, 0).perform()
+    until(lambda: browser.find_element(By.CLASS_NAME, "figures").text != figures)
+    assert text(browser, "time") != before
+    assert browser.find_element(By.ID, "now").text == "Back to now"
+    browser.find_element(By.ID, "now").click()
+    until(lambda: browser.find_element(By.CLASS_NAME, "figures").text == figures)
+    assert text(browser, "time") == before
+    assert browser.get_log("browser") == []
+
+
+def test_all_of_it_works_by_keyboard(browser: Any, page: str) -> None:
+    """Without a mouse: Tab reaches queue, form, machine and slider; arrow keys go from job to job and say why it waits."""
+    load(browser, page)
+    until(lambda: browser.find_elements(By.ID, "slider"))
+    reached = set()
+    for _ in range(20):
+        webdriver.ActionChains(browser).send_keys(Keys.TAB).perform()
+        active = browser.switch_to.active_element
+        name = active.get_attribute("aria-label") or active.get_attribute("name") or active.text
+        reached.add("machine" if name.startswith("The machine") else name)
+    assert {"Time", "machine", "queue", "nodes", "hours", "policy", "When would it start?"} <= reached
+    queue = browser.find_element(By.CSS_SELECTOR, "[role=listbox]")
+    queue.send_keys(Keys.ARROW_DOWN)
+    first = browser.find_element(By.CSS_SELECTOR, "[aria-selected=true][role=option]").text
+    until(lambda: "wanted" in text(browser, "why"))
+    queue.send_keys(Keys.ARROW_DOWN)
+    assert browser.find_element(By.CSS_SELECTOR, "[aria-selected=true][role=option]").text != first
+    browser.find_element(By.ID, "machine").send_keys(Keys.ARROW_RIGHT)
+    until(lambda: "Runs since" in browser.find_element(By.CLASS_NAME, "details").text)
+
+
+def test_the_token_is_asked_for(browser: Any, tmp_path: Any) -> None:
+    """A page with a token shows a form for it and nothing else; with the token it shows the machine."""
+    from served import SMALL, served
+
+    token = "viewers-" + "v" * 16
+    (tmp_path / "token").write_text(token)
+    with served(*SMALL, "--token-file", str(tmp_path / "token")) as locked:
+        browser.get(locked)
+        field = until(lambda: browser.find_elements(By.NAME, "token"))[0]
+        assert not browser.find_elements(By.ID, "machine")
+        field.send_keys("w" * 24 + Keys.ENTER)
+        until(lambda: "the token is wrong" in browser.find_element(By.ID, "page").text)
+        field.clear()
+        field.send_keys(token + Keys.ENTER)
+        until(lambda: rows(browser))
+        browser.get("about:blank")

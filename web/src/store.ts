@@ -1,0 +1,197 @@
+// What the page shows and how it changes. Views read it and are told of changes.
+
+import { type Answer, type Machine, Moment, type Outlook, type Series } from "./model";
+import * as server from "./server";
+
+const OUTLOOK_EVERY = 10_000;
+const SERIES_EVERY = 30_000;
+const STILL = 150;
+
+export class Store {
+  machine: Machine | null = null;
+  /** The present, always followed. */
+  live: Moment | null = null;
+  /** The time that is looked at; null for the present. */
+  at: number | null = null;
+  past: Moment | null = null;
+  outlook: Outlook | null = null;
+  series: Series | null = null;
+  selected: number | null = null;
+  why: { job: number; sentences: string[] | null; error?: string } | null = null;
+  answer: Answer | null = null;
+  there = true;
+  needsToken = false;
+  error: string | null = null;
+  private views = new Set<() => void>();
+  private scheduled = false;
+  /** When the first change came that the next picture shows. */
+  private arrived: number | null = null;
+  private dragging: ReturnType<typeof setTimeout> | undefined;
+  private reading = false;
+
+  /** What is shown: the past if it is looked at. */
+  get moment(): Moment | null {
+    return this.at === null ? this.live : this.past;
+  }
+
+  watch(view: () => void): () => void {
+    this.views.add(view);
+    return () => this.views.delete(view);
+  }
+
+  /** Tells the views once, before the next picture. */
+  changed(): void {
+    if (this.scheduled) return;
+    this.scheduled = true;
+    requestAnimationFrame(() => {
+      this.scheduled = false;
+      for (const view of this.views) view();
+      if (this.arrived !== null) this.measure(this.arrived);
+      this.arrived = null;
+    });
+  }
+
+  async start(): Promise<void> {
+    try {
+      const [machine, first] = await Promise.all([server.machine(), server.snapshot(null)]);
+      this.machine = machine;
+      this.live = new Moment(first);
+      this.needsToken = false;
+    } catch (error) {
+      this.needsToken = error instanceof server.Refused && error.status === 401;
+      this.error = String((error as Error).message);
+      this.changed();
+      return;
+    }
+    this.error = null;
+    this.changed();
+    server.follow(
+      (change) => this.follow(change),
+      () => void this.resync(),
+      (there) => {
+        this.there = there;
+        this.changed();
+      },
+    );
+    void this.lookAhead();
+    void this.readSeries();
+    setInterval(() => this.at === null && void this.lookAhead(), OUTLOOK_EVERY);
+    setInterval(() => void this.readSeries(), SERIES_EVERY);
+  }
+
+  /** For benches/serve.py: from the arrival of a change to the end of the picture that shows it. */
+  private measure(from: number): void {
+    setTimeout(() => performance.measure("topolane-update", { start: from, end: performance.now() }));
+  }
+
+  private follow(change: Parameters<Moment["apply"]>[0]): void {
+    this.arrived ??= performance.now();
+    if (!this.live?.apply(change)) {
+      void this.resync();
+      return;
+    }
+    if (this.at === null) this.changed();
+    else this.arrived = null;
+  }
+
+  private async resync(): Promise<void> {
+    if (this.reading) return;
+    this.reading = true;
+    try {
+      this.live = new Moment(await server.snapshot(null));
+      this.changed();
+    } catch {
+      // The stream says that the server is gone, and begins again with a `hello`.
+    } finally {
+      this.reading = false;
+    }
+  }
+
+  private async lookAhead(): Promise<void> {
+    const at = this.at;
+    const found = await server.outlook(at).catch(() => null);
+    if (found && at === this.at) {
+      this.outlook = found;
+      this.changed();
+    }
+  }
+
+  private async readSeries(): Promise<void> {
+    const found = await server.series().catch(() => null);
+    if (found) {
+      this.series = found;
+      this.changed();
+    }
+  }
+
+  /** Looks at a time; null for the present. While a slider is dragged only its last place is asked for. */
+  look(at: number | null): void {
+    clearTimeout(this.dragging);
+    this.answer = null;
+    this.at = at;
+    if (at === null) {
+      this.past = null;
+      this.outlook = null;
+      void this.lookAhead();
+      this.again();
+      this.changed();
+      return;
+    }
+    this.past ??= this.live;
+    this.dragging = setTimeout(() => void this.readPast(at), STILL);
+    this.changed();
+  }
+
+  private async readPast(at: number): Promise<void> {
+    try {
+      const found = new Moment(await server.snapshot(at));
+      if (this.at !== at) return;
+      this.past = found;
+      this.outlook = null;
+      this.error = null;
+      this.again();
+      void this.lookAhead();
+    } catch (error) {
+      this.error = (error as Error).message;
+    }
+    this.changed();
+  }
+
+  select(id: number | null): void {
+    this.selected = id;
+    this.why = null;
+    this.again();
+    this.changed();
+  }
+
+  /** Asks once more why the selected job waits. */
+  private again(): void {
+    const job = this.moment?.job(this.selected);
+    if (job?.kind !== "waiting") return;
+    this.why = { job: job.id, sentences: null };
+    server.why(job.id, this.at).then(
+      ({ sentences }) => this.explained(job.id, sentences),
+      (error: Error) => this.explained(job.id, null, error.message),
+    );
+  }
+
+  private explained(job: number, sentences: string[] | null, error?: string): void {
+    if (this.selected !== job) return;
+    this.why = error === undefined ? { job, sentences } : { job, sentences, error };
+    this.changed();
+  }
+
+  async ask(nodes: number, hours: number, policy: string): Promise<string | null> {
+    this.answer = null;
+    try {
+      this.answer = await server.ask(nodes, hours, policy, this.at);
+      return null;
+    } catch (error) {
+      return (error as Error).message;
+    } finally {
+      this.changed();
+    }
+  }
+}
+
+export const store = new Store();
