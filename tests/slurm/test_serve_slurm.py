@@ -62,6 +62,7 @@ def test_the_page_follows_slurm(cluster: Cluster, page: str) -> None:
     row = next(row for row in found["waiting"] if row[1] == str(second))
     sentences = httpx.get(f"{page}/api/why", params={"job": row[0]}, timeout=60).json()["sentences"]
     assert sentences and any("nodes" in sentence for sentence in sentences)
+    assert found["problems"] == []
     before = shown(page)["time"]
 
     answer = httpx.post(

@@ -12,7 +12,7 @@ from topolane._engine import InputError, Machine
 from topolane.serve.snapshot import Running, Series, Snapshot, Waiting
 from topolane.slurm.explain import explain
 from topolane.slurm.fabric import slurm_tree, with_resources_of
-from topolane.slurm.inspection import OURS, Inspection, Settings, inspect, number_of, on_machine
+from topolane.slurm.inspection import OURS, TYPE, Inspection, Settings, inspect, number_of, on_machine
 from topolane.slurm.records import Job, Node
 from topolane.slurm.shadow import share_of
 from topolane.slurm.status import policy_of
@@ -60,7 +60,9 @@ class Slurm:
         self._look = look
         running, waiting = _jobs(look)
         held = {node for job in running for node in job.nodes}
-        return Snapshot(look.time, running, waiting, tuple(sorted(look.closed - held)), look.problems)
+        # Without the plugin nothing is wrong with a state that it has not written.
+        problems = look.problems if look.topology in (None, TYPE) else ()
+        return Snapshot(look.time, running, waiting, tuple(sorted(look.closed - held)), problems)
 
     def at(self, time: float) -> None:
         """Slurm remembers nothing; the history does."""
