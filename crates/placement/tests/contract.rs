@@ -39,6 +39,24 @@ fn room_of_a_region(request: &Request, occupancy: &Occupancy) -> u32 {
     (0..fabric.nodes()).map(region).max().unwrap_or(0)
 }
 
+/// A plan that is carried out is what `place` answers, and wastes as much; what has no plan has no place, for the same reason.
+fn plan_is_the_placement(
+    policy: &dyn Policy,
+    request: &Request,
+    occupancy: &Occupancy,
+    answer: &Result<Placement, Refusal>,
+) {
+    match (policy.plan(request, occupancy), answer) {
+        (Ok(planned), Ok(placement)) => {
+            assert_eq!(*policy.carry_out(&planned, request, occupancy), *placement);
+            let waste = policy.waste(request, placement, occupancy);
+            let off = (planned.waste() - waste).abs();
+            assert!(off < 1e-9, "{}: {} planned, {waste} wasted", policy.name(), planned.waste());
+        }
+        (planned, answer) => assert_eq!(planned.err(), answer.clone().err(), "{}", policy.name()),
+    }
+}
+
 fn contract_of(policy: &dyn Policy, request: &Request, occupancy: &Occupancy) {
     let answer = policy.place(request, occupancy);
     assert_eq!(policy.can_place(request, occupancy).err(), answer.as_ref().err().cloned());
@@ -46,6 +64,7 @@ fn contract_of(policy: &dyn Policy, request: &Request, occupancy: &Occupancy) {
     if let Ok(placement) = &answer {
         keeps_the_contract(request, placement, occupancy);
     }
+    plan_is_the_placement(policy, request, occupancy, &answer);
     let enough = room_of_a_region(request, occupancy) >= request.nodes;
     assert!(enough || answer.is_err());
     if policy.counts_only(request) {
@@ -111,7 +130,7 @@ proptest! {
     }
 
     /// Every policy answers with exactly the slots asked for, each of them free and eligible,
-    /// inside joined sites; `can_place` agrees with `place`; the same request in the same state gets
+    /// inside joined sites; `can_place` and `plan` agree with `place`; the same request in the same state gets
     /// the same answer; policies that only count place iff one joined region has room enough.
     #[test]
     fn every_policy_keeps_the_contract(
@@ -129,7 +148,9 @@ proptest! {
                     request.recorded = Some((0..fabric.nodes()).rev().take(request.nodes as usize).collect());
                     request.nodes = request.nodes.min(fabric.nodes());
                 }
-                contract_of(&*(info.build)(3), &request, &occupancy);
+                let policy = (info.build)(3);
+                contract_of(&*policy, &request, &occupancy);
+                contract_of(policy.for_queue_length(1000), &request, &occupancy);
             }
         }
     }
