@@ -25,6 +25,7 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "random": ("random", {}),
     "scattered": ("scattered", {}),
     "slurm-tree": ("slurm-tree", {}),
+    "slurm-cons-tres": ("slurm-cons-tres", {}),
     "kueue-tas": ("kueue-tas", {}),
     "kueue-tas-best-fit": ("kueue-tas-best-fit", {}),
     "kueue-tas-least-free": ("kueue-tas-least-free", {}),
