@@ -202,11 +202,9 @@ header: $(VENV)/.installed
 	HEADER=write cargo test --package topolane-capi --test header --locked --quiet
 
 # Three wheels: topolane, with manual pages and shell completion; topolane-nova; and topolane-studies, which has the studies of papers.
-CLICK_MAN := click-man==0.6.0 wheel==0.48.0
-wheel: build page
+wheel: build page $(VENV)/.test-installed
 	$(BIN)/maturin build --release --locked --out dist
 	$(BIN)/python tools/nova_wheel.py "$$(ls -t dist/topolane-[0-9]*.whl | head -n 1)"
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps $(CLICK_MAN)
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python tools/command_files.py \
 	  "$$(ls -t dist/topolane-[0-9]*.whl | head -n 1)"
 	rm -rf python/build

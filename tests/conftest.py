@@ -17,7 +17,11 @@ ALONE = (
     "tests/gang/test_gang_agent.py",
     "tests/gang/test_gang_commands.py",
     "tests/gang/test_gang_faults.py",
+    "tests/gang/test_gang_groups.py",
     "tests/gang/test_gang_meetings.py",
+    "tests/gang/test_gang_shares.py",
+    "tests/gang/test_gang_try.py",
+    "tests/gang/test_gang_v2_only.py",
     "tests/gang/test_gang_workloads.py",
     "tests/gang/test_guests.py",
     "tests/gang/test_paper_gang.py",
@@ -50,7 +54,7 @@ COMPONENTS = (
 UNITS = (
     *(
         f"tests/nova/test_nova_{topic}.py"
-        for topic in ("aggregates", "apply", "in_flight", "room_order", "underway")
+        for topic in ("aggregates", "apply", "defragmentation", "in_flight", "room_order", "underway")
     ),
     *(f"tests/security/test_{topic}.py" for topic in ("nesting", "python_readers")),
     *(
