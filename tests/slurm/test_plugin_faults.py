@@ -187,11 +187,15 @@ def test_rules_change_under_load(quiet: Site) -> None:
     quiet.wait_idle()
     first = quiet.start("-p", "pbatch", "-N", 8)
     quiet.configure(RULES.replace("pbatch,pshared Policy=isolated", "pbatch Policy=stock"))
-    assert [line[1] for line in quiet.told("running") if line[0] == str(first)] == ["stock"]
+
+    def told() -> dict[int, str]:
+        """The policy of each running job. The plugin writes its file after Slurm has asked it, which may take a while."""
+        return {int(line[0]): line[1] for line in quiet.told("running")}
+
+    until(lambda: told().get(first) == "stock", "the job goes by the new rule")
     second = quiet.start("-p", "powned", "-w", "node[13-20]")
     quiet.configure()
-    told = {int(line[0]): line[1] for line in quiet.told("running")}
-    assert told == {first: "isolated", second: "dedicated"}
+    until(lambda: told() == {first: "isolated", second: "dedicated"}, "both go by the rules of before")
 
 
 def test_a_wrong_topolane_conf_and_back(quiet: Site) -> None:
