@@ -72,7 +72,7 @@ fn slurm_finishes_on_the_tightest_leaf() {
     assert_eq!(placed("slurm-tree", 8, &occupancy), [0, 1, 2, 3, 7, 9, 10, 11]);
 }
 
-/// With select/cons_tres the largest leaf is first here too, but then those under its pod: a real slurmctld gave these nodes.
+/// With `select/cons_tres` the largest leaf is first here too, but then those under its pod: a real slurmctld gave these nodes.
 #[test]
 fn cons_tres_stays_near_the_leaves_taken() {
     let fabric = tree(&[6, 3, 4]);
