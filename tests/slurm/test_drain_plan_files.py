@@ -91,14 +91,15 @@ def test_no_job_is_left_and_none_goes_in_vain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("hosts", "by", "sentence"),
+    ("hosts", "after_now", "sentence"),
     [
         ("node[20-30]", None, r"--drain 'node\[20-30\]': Slurm has no node node25"),
         ("node[", None, r"--drain 'node\[': it is no list of nodes"),
-        ("node1", NOW - 5, "--by: the time is over"),
+        ("node1", -5.0, "--by: the time is over"),
     ],
 )
-def test_bad_nodes_and_times(tmp_path: Path, hosts: str, by: float | None, sentence: str) -> None:
+def test_bad_nodes_and_times(tmp_path: Path, hosts: str, after_now: float | None, sentence: str) -> None:
+    by = None if after_now is None else NOW + after_now
     with pytest.raises(InputError, match=sentence):
         make_plan(look_at(tmp_path, *FULL), hosts, by)
 
