@@ -43,7 +43,7 @@ MAY_IMPORT = {
     "gang": RUNNING | {"live", "mpi"},
     "report": RUNNING | {"live", "calibrate", "mpi"},
     # It shows what drivers read and decides nothing.
-    "serve": RUNNING | {"live", "mpi", "web", "slurm"},
+    "serve": RUNNING | {"live", "mpi", "web", "slurm", "kubernetes"},
     "writing": RUNNING | {"report"},
     "cli": RUNNING
     | {

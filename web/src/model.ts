@@ -7,7 +7,13 @@ export interface Machine {
   nodes: string[];
   levels: [start: number, end: number, name: string][][];
   uplinks: [level: number, group: number, first: number, end: number][];
+  /** By level from the leaves: how many rails have switches of their own there. */
   rails: number[];
+  /** NVLink domains. */
+  domains: [name: string, nodes: Ranges][];
+  /** The most GPUs of a node; 0 if there are none. */
+  gpus: number;
+  partitions: string[];
   title: string;
   notes: string[];
   epoch: number;
@@ -74,9 +80,19 @@ export interface Outlook {
   until: number;
   whole: boolean;
   left_out: number;
+  /** Running jobs that the forecast does not know. */
+  lost: number;
   starts: [id: number, nodes: Ranges, start: number, end: number | null][];
   reasons: Record<string, string>;
   room: { unit: string; levels: string[]; fits: { size: number; jobs: number[] }[]; free: number; total: number };
+}
+
+export interface Question {
+  nodes: number;
+  hours: number;
+  policy: string;
+  gpus?: number;
+  partition?: string;
 }
 
 export interface Answer {

@@ -127,7 +127,15 @@ export function Form({ machine, moment }: { machine: Machine; moment: Moment }) 
     event.preventDefault();
     const given = new FormData(event.target as HTMLFormElement);
     setAsking(true);
-    setSaid(await store.ask(Number(given.get("nodes")), Number(given.get("hours")), String(given.get("policy"))));
+    setSaid(
+      await store.ask({
+        nodes: Number(given.get("nodes")),
+        hours: Number(given.get("hours")),
+        policy: String(given.get("policy")),
+        ...(given.get("gpus") && { gpus: Number(given.get("gpus")) }),
+        ...(given.get("partition") && { partition: String(given.get("partition")) }),
+      }),
+    );
     setAsking(false);
   };
   return (
@@ -139,6 +147,22 @@ export function Form({ machine, moment }: { machine: Machine; moment: Moment }) 
         <label>
           Hours <input name="hours" type="number" min="0.01" max="8784" step="any" value="4" required />
         </label>
+        {machine.gpus > 0 && (
+          <label>
+            GPUs of each <input name="gpus" type="number" min="1" max={machine.gpus} step="1" placeholder="whole nodes" />
+          </label>
+        )}
+        {machine.partitions.length > 0 && (
+          <label>
+            Partition{" "}
+            <select name="partition">
+              <option value="">any</option>
+              {machine.partitions.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
+        )}
         <label>
           Policy{" "}
           <select name="policy">

@@ -1,6 +1,6 @@
 // Asks the server.
 
-import type { Answer, Change, Machine, Outlook, Series, Snapshot } from "./model";
+import type { Answer, Change, Machine, Outlook, Question, Series, Snapshot } from "./model";
 
 export class Refused extends Error {
   constructor(
@@ -34,8 +34,8 @@ export const outlook = (time: number | null) => asked<Outlook>(`api/outlook?${at
 export const series = () => asked<Series>("api/series");
 export const why = (job: number, time: number | null) =>
   asked<{ sentences: string[] }>(`api/why?job=${job}&${at(time)}`);
-export const ask = (nodes: number, hours: number, policy: string, time: number | null) =>
-  asked<Answer>("api/ask", posted(time === null ? { nodes, hours, policy } : { nodes, hours, policy, at: time }));
+export const ask = (question: Question, time: number | null) =>
+  asked<Answer>("api/ask", posted(time === null ? question : { ...question, at: time }));
 export const login = (token: string) => asked<void>("login", posted({ token }));
 
 const AGAIN = 3000;

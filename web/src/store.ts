@@ -1,6 +1,6 @@
 // What the page shows and how it changes. Views read it and are told of changes.
 
-import { type Answer, type Machine, Moment, type Outlook, type Series } from "./model";
+import { type Answer, type Machine, Moment, type Outlook, type Question, type Series } from "./model";
 import * as server from "./server";
 
 const OUTLOOK_EVERY = 10_000;
@@ -181,10 +181,10 @@ export class Store {
     this.changed();
   }
 
-  async ask(nodes: number, hours: number, policy: string): Promise<string | null> {
+  async ask(question: Question): Promise<string | null> {
     this.answer = null;
     try {
-      this.answer = await server.ask(nodes, hours, policy, this.at);
+      this.answer = await server.ask(question, this.at);
       return null;
     } catch (error) {
       return (error as Error).message;

@@ -24,8 +24,7 @@ cluster_options = options(
     click.option("--context", metavar="NAME", help="A context of the kubeconfig [default: its current one]."),
 )
 
-machine_options = options(
-    click.option("--machine", metavar="FILE", help="Machine: a name or a file, in place of labels of nodes."),
+labels_options = options(
     click.option(
         "--labels",
         metavar="KEY,KEY,...",
@@ -36,6 +35,11 @@ machine_options = options(
         metavar="NAMESPACE/NAME",
         help="The ConfigMap with the scheduler's configuration [default: topolane/topolane-scheduler if it is there].",
     ),
+)
+
+machine_options = options(
+    click.option("--machine", metavar="FILE", help="Machine: a name or a file, in place of labels of nodes."),
+    labels_options,
 )
 
 

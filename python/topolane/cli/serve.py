@@ -1,7 +1,8 @@
-"""`topolane serve`: one live page over a replayed log or a running Slurm."""
+"""`topolane serve`: one live page over a replayed log, a running Slurm or Kubernetes."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import re
 from pathlib import Path
@@ -13,11 +14,13 @@ from click.core import ParameterSource
 from topolane import texts
 from topolane._engine import InputError
 from topolane.cli import common, settings
+from topolane.cli.k8s_common import cluster_options, connected, keys, labels_options
 from topolane.run import Settings
 from topolane.sources import Shape
 from topolane.sweep import Task, compare
 
 if TYPE_CHECKING:
+    from topolane.kubernetes.client import Cluster
     from topolane.mpi.address import Address
     from topolane.serve.gate import Access
     from topolane.serve.snapshot import Source
@@ -32,17 +35,19 @@ ONLY_LOG = (
     *(field.name for field in dataclasses.fields(Shape) if "help" in field.metadata),
 )
 """Options of a replayed log."""
-ONLY_SLURM = ("state", "slurmrestd", "slurm_token_file", "interval")
+ONLY_SLURM = ("state", "slurmrestd", "slurm_token_file")
+ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
 
 
 @click.command("serve")
 @click.option("--slurm", is_flag=True, help="Show the Slurm of this machine, or of --slurmrestd.")
+@click.option("--kubernetes", is_flag=True, help="Show the Kubernetes cluster of --kubeconfig.")
 @common.machine_options
 @settings.workload_options
 @click.option(
     "--policy",
     help="Policy of the replay, and of questions by default [default: dedicated; with --slurm: the one that the plugin gives most "
-    "jobs, else slurm-tree].",
+    "jobs, else slurm-tree; with --kubernetes: that of topolane-scheduler].",
 )
 @settings.options_of(Settings, only=("queue", "seed", "default_walltime", "min_bandwidth"))
 @click.option(
@@ -81,8 +86,10 @@ ONLY_SLURM = ("state", "slurmrestd", "slurm_token_file", "interval")
     type=common.Number(1, 3600),
     default=10.0,
     show_default=True,
-    help="With --slurm: seconds between two looks.",
+    help="With --slurm or --kubernetes: seconds between two looks.",
 )
+@cluster_options
+@labels_options
 @click.option(
     "--listen",
     default="127.0.0.1:9755",
@@ -110,6 +117,7 @@ ONLY_SLURM = ("state", "slurmrestd", "slurm_token_file", "interval")
 )
 def command(
     slurm: bool,
+    kubernetes: bool,
     listen: str,
     token_file: str | None,
     auth_header: str | None,
@@ -117,7 +125,7 @@ def command(
     viewers: int,
     **others: Any,
 ) -> None:
-    """Show a replayed log or a running Slurm on a live page: the machine, the queue, the coming hours.
+    """Show a replayed log, a running Slurm or Kubernetes on a live page: the machine, the queue, the coming hours.
 
     The page only reads. It listens on this machine only, unless --listen says otherwise.
     """
@@ -136,9 +144,30 @@ def command(
         raise InputError(f"{PAGE}: the page is not built: run `make page` in a clone of Topolane")
     address = Address.parse(listen)
     access = _access(address, token_file, auth_header, public_names)
-    _refuse(ONLY_LOG if slurm else ONLY_SLURM, "a replayed log" if slurm else "--slurm")
-    source = _slurm(others) if slurm else _log(others)
-    serve(source, address, access, viewers=viewers, ready=lambda url: click.echo(f"{url}  ({source.title})"))
+    if slurm and kubernetes:
+        raise InputError("--slurm and --kubernetes: give one of them")
+    _refuse_what_is_of_others(slurm, kubernetes)
+    with contextlib.ExitStack() as held:
+        if kubernetes:
+            source = _kubernetes(
+                others, held.enter_context(connected(others["kubeconfig"], others["context"]))
+            )
+        else:
+            source = _slurm(others) if slurm else _log(others)
+        serve(
+            source, address, access, viewers=viewers, ready=lambda url: click.echo(f"{url}  ({source.title})")
+        )
+
+
+def _refuse_what_is_of_others(slurm: bool, kubernetes: bool) -> None:
+    if slurm or kubernetes:
+        _refuse(ONLY_LOG, "a replayed log")
+    else:
+        _refuse(("interval",), "--slurm and --kubernetes")
+    if not slurm:
+        _refuse(ONLY_SLURM, "--slurm")
+    if not kubernetes:
+        _refuse(ONLY_KUBERNETES, "--kubernetes")
 
 
 def _access(
@@ -174,9 +203,22 @@ def _slurm(given: dict[str, Any]) -> Source:
     from topolane.serve.slurm import Slurm
     from topolane.slurm.inspection import Settings as Where
 
-    named = click.get_current_context().get_parameter_source("machine") is ParameterSource.COMMANDLINE
     where = Where(given["state"], given["slurmrestd"], given["slurm_token_file"])
-    return Slurm(where, given["machine"] if named else None, given["policy"], given["interval"])
+    return Slurm(where, _named_machine(given), given["policy"], given["interval"])
+
+
+def _kubernetes(given: dict[str, Any], cluster: Cluster) -> Source:
+    from topolane.kubernetes.inspection import Where
+    from topolane.serve.kubernetes import Kubernetes
+
+    where = Where(given["config"], _named_machine(given), keys(given["labels"]))
+    return Kubernetes(cluster, where, given["policy"], given["interval"])
+
+
+def _named_machine(given: dict[str, Any]) -> str | None:
+    """The machine if the user names one: a live system has its own."""
+    named = click.get_current_context().get_parameter_source("machine") is ParameterSource.COMMANDLINE
+    return given["machine"] if named else None
 
 
 def _log(given: dict[str, Any]) -> Source:

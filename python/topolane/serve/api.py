@@ -29,6 +29,8 @@ VIEWERS = 200
 """Viewers at a time."""
 LONGEST_HOURS = 24.0 * 366
 MOST_NODES = 1_000_000
+MOST_GPUS = 1024
+"""Of a node."""
 
 At = Annotated[float | None, Query(allow_inf_nan=False)]
 
@@ -39,6 +41,8 @@ class Asked(BaseModel):
     nodes: int = Field(ge=1, le=MOST_NODES)
     hours: float = Field(gt=0, le=LONGEST_HOURS, allow_inf_nan=False)
     policy: str = Field(max_length=100)
+    gpus: int | None = Field(default=None, ge=1, le=MOST_GPUS)
+    partition: str | None = Field(default=None, max_length=100)
     at: float | None = Field(default=None, allow_inf_nan=False)
 
 
@@ -51,7 +55,8 @@ class Login(BaseModel):
 def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
     """The application, behind its `Gate`."""
     app = FastAPI(title="Topolane", docs_url=None, redoc_url=None, openapi_url=None)
-    machine = packed(picture(live.source.machine) | _facts(live))
+    facts = picture(live.source.machine) | _facts(live)
+    machine = packed(facts)
     looks, questions, logins = Rate(40, 10), Rate(10, 1), Rate(5, 0.5)
     watching: set[Events] = set()
 
@@ -109,7 +114,12 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
         _counted(questions, request.scope[WHO])
         if asked.policy not in KNOWN and asked.policy != live.source.policy:
             raise HTTPException(422, "this policy is not known here")
-        question = Question(asked.nodes, asked.hours * 3600.0, asked.policy)
+        if asked.partition is not None and asked.partition not in live.source.partitions:
+            raise HTTPException(422, "there is no such partition")
+        if asked.gpus is not None and asked.gpus > facts["gpus"]:
+            raise HTTPException(422, f"no node has more than {facts['gpus']} GPUs")
+        eligible = None if asked.partition is None else live.source.partitions[asked.partition]
+        question = Question(asked.nodes, asked.hours * 3600.0, asked.policy, asked.gpus, eligible)
         return JSONResponse(await _answered(live.ask(question, asked.at)))
 
     app.add_exception_handler(RequestValidationError, _not_understood)
@@ -136,6 +146,7 @@ def _facts(live: Live) -> dict[str, Any]:
         "queue": source.queue,
         "policies": sorted(KNOWN | {source.policy}),
         "interval": source.interval,
+        "partitions": sorted(source.partitions),
     }
 
 

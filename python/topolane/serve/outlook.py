@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from topolane._engine import (
@@ -79,6 +79,19 @@ class Question:
     nodes: int
     walltime: float
     policy: str
+    gpus: int | None = None
+    """GPUs of each node; None for whole nodes."""
+    eligible: tuple[int, ...] | None = None
+    """The nodes that it may use; None for all."""
+
+    def share(self, machine: Machine) -> dict[str, int] | None:
+        """What it takes of each node: with its GPUs their part of the cores and of the memory of the best node; None for whole nodes."""
+        if self.gpus is None:
+            return None
+        best = max(map(machine.resources_of, range(machine.nodes)), key=lambda has: has.get("gpu", 0))
+        part = self.gpus / max(best.get("gpu", 0), 1)
+        found = {name: int(amount * part) for name, amount in best.items() if name in ("cores", "memory")}
+        return {name: amount for name, amount in found.items() if amount} | {"gpu": self.gpus}
 
 
 class Copy:
@@ -89,6 +102,8 @@ class Copy:
         self.scheduler = Scheduler(machine, resolve(policy), queue)
         self.refused: dict[int, Refusal] = {}
         """Waiting jobs that can never be placed."""
+        self.lost = 0
+        """Running jobs that the engine cannot hold: the snapshot gives them what their nodes do not have, or another job holds it."""
         self._ends: list[tuple[float, int]] = []
         self._walltimes: dict[int, float] = {}
         for job in snapshot.running:
@@ -98,7 +113,7 @@ class Copy:
         ready = [job for job in snapshot.waiting if not job.held]
         self.left_out = len(ready) - DEPTH
         for order, one in enumerate(ready[:DEPTH]):
-            self.submit(one.id, one.nodes, one.walltime, order, one.share)
+            self.submit(one.id, one.nodes, one.walltime, order, one.share, one.eligible)
 
     def _adopt(self, job: Running) -> None:
         walltime = float("inf") if job.end is None else max(job.end - job.start, 0.0)
@@ -116,14 +131,24 @@ class Copy:
             if job.end is not None:
                 heapq.heappush(self._ends, (max(job.end, self.time), job.id))
             return
+        self.lost += 1
 
     def submit(
-        self, id: int, nodes: int, walltime: float | None, order: int, share: Any = None
+        self,
+        id: int,
+        nodes: int,
+        walltime: float | None,
+        order: int,
+        share: Mapping[str, float] | None = None,
+        eligible: Sequence[int] | None = None,
     ) -> Refusal | None:
         """Queues a job behind those of a lower `order`; the refusal if it can never be placed."""
         length = float("inf") if walltime is None else walltime
         refusal = self.scheduler.submit(
-            id, nodes, length, order=order, share=None if share is None else dict(share)
+            *(id, nodes, length),
+            order=order,
+            share=None if share is None else dict(share),
+            eligible=eligible,
         )
         if refusal is not None:
             self.refused[id] = refusal
@@ -183,6 +208,7 @@ def outlook(machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> di
         "until": found.until,
         "whole": found.whole,
         "left_out": max(present.left_out, 0),
+        "lost": present.lost,
         "starts": [[one.id, ranges(one.nodes), one.start, _finite(one.end)] for one in found.starts],
         "reasons": reasons,
         "room": {name: room[name] for name in ("unit", "levels", "fits", "free", "total", "idle_nodes")},
@@ -280,7 +306,11 @@ def ask(machine: Machine, snapshot: Snapshot, queue: str, question: Question) ->
     names = names_of(snapshot)
     id = 1 + max(names, default=0)
     present = Copy(machine, snapshot, question.policy, queue)
-    refusal = present.submit(id, question.nodes, question.walltime, len(snapshot.waiting) + 1)
+    refusal = present.submit(
+        *(id, question.nodes, question.walltime, len(snapshot.waiting) + 1),
+        question.share(machine),
+        question.eligible,
+    )
     answer: dict[str, Any] = {"start": None, "nodes": [], "hosts": "", "why": [], "room": None, "whole": True}
     if refusal is not None:
         return answer | {"never": True, "why": _refused(refusal, question.nodes, names)}
@@ -309,7 +339,10 @@ def ask(machine: Machine, snapshot: Snapshot, queue: str, question: Question) ->
 def _room(
     machine: Machine, snapshot: Snapshot, question: Question, id: int, names: dict[int, str]
 ) -> dict[str, Any]:
-    """The cheapest jobs to be requeued so that the policy places the job now; a sentence, and the jobs."""
+    """The cheapest jobs to be requeued so that the policy places the job now; a sentence, and the jobs.
+
+    The planner knows whole nodes, so of a job that takes a part of its nodes it says what frees whole ones.
+    """
     whole = [job for job in snapshot.running if job.share is None]
     rest = dataclasses.replace(
         snapshot, running=tuple(job for job in snapshot.running if job.share is not None), waiting=()
@@ -322,7 +355,13 @@ def _room(
         for job in whole
     ]
     found = make_room(
-        state_of(machine, rest), question.policy, question.nodes, rows, id=id, questions=ROOM_QUESTIONS
+        state_of(machine, rest),
+        question.policy,
+        question.nodes,
+        rows,
+        id=id,
+        questions=ROOM_QUESTIONS,
+        eligible=question.eligible,
     )
     if isinstance(found, NoRoom):
         return {"sentence": f"{found.reason[:1].upper()}{found.reason[1:].rstrip('.')}.", "jobs": []}

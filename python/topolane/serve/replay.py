@@ -39,6 +39,7 @@ class Replay:
 
         self.machine, self.policy = task.fabric(), runs[0].policy
         self.queue = task.queue if task.queue in FORECAST_QUEUES else "easy"
+        self.partitions: dict[str, tuple[int, ...]] = {}
         self.title = f"{runs[0].workload} on {self.machine.name}, {self.policy}, {runs[0].queue}"
         self.notes = _notes(task, self.queue)
         self.epoch = task.jobs().epoch

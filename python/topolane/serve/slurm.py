@@ -41,6 +41,7 @@ class Slurm:
         bare = _machine(look, machine)
         self.machine = with_resources_of(bare, look.snapshot.nodes, bare.name)
         self.policy = policy or _commonest(look)
+        self.partitions = _partitions(look, self.machine)
         self.title = f"Slurm, {look.configuration.get('ClusterName') or self.machine.name}"
         note = (
             f"Slurm decides when jobs start. Forecasts are the engine's, with policy {self.policy} and the queue easy in Slurm's "
@@ -87,6 +88,12 @@ def _machine(look: Inspection, machine: str | None) -> Machine:
     return look.machine if look.machine is not None else slurm_tree()
 
 
+def _partitions(look: Inspection, machine: Machine) -> dict[str, tuple[int, ...]]:
+    """The nodes of each partition that the machine has."""
+    assert look.snapshot is not None
+    return {part.name: tuple(on_machine(part.nodes, machine)) for part in look.snapshot.partitions.values()}
+
+
 def _commonest(look: Inspection) -> str:
     policies = Counter(policy_of(look, job) for job in look.jobs.values())
     named = [(count, name) for name, count in policies.items() if name not in (None, "stock")]
@@ -98,7 +105,17 @@ def _jobs(look: Inspection) -> tuple[tuple[Running, ...], tuple[Waiting, ...]]:
     jobs = list(look.snapshot.jobs.values())
     running = [_running(look, look.machine, job, look.snapshot.nodes) for job in jobs if job.holds_nodes]
     queue = sorted((job for job in jobs if job.waits), key=lambda job: (-job.priority, job.submit, job.id))
-    return tuple(job for job in running if job.nodes), tuple(_waiting(look, job) for job in queue)
+    partitions = _partitions(look, look.machine)
+    waiting = (_waiting(look, job, _eligible(job, partitions, look.machine.nodes)) for job in queue)
+    return tuple(job for job in running if job.nodes), tuple(waiting)
+
+
+def _eligible(job: Job, partitions: Mapping[str, tuple[int, ...]], nodes: int) -> tuple[int, ...] | None:
+    """The nodes of a job's partitions; None if these are all nodes."""
+    found = [partitions.get(name, ()) for name in job.partitions]
+    if len(found) != 1:
+        found = [tuple(sorted(set().union(*found)))]
+    return None if len(found[0]) == nodes else found[0]
 
 
 def _running(look: Inspection, machine: Machine, job: Job, nodes: Mapping[str, Node]) -> Running:
@@ -115,12 +132,13 @@ def _running(look: Inspection, machine: Machine, job: Job, nodes: Mapping[str, N
     )
 
 
-def _waiting(look: Inspection, job: Job) -> Waiting:
+def _waiting(look: Inspection, job: Job, eligible: tuple[int, ...] | None) -> Waiting:
     cores = math.ceil(job.processes * job.cpus_per_process / max(job.fewest_nodes, 1))
     return Waiting(
         *(job.id, job.number, job.name, job.user, job.fewest_nodes, job.submit, job.walltime),
         why=wait_reason(look, job).words,
         expected_start=job.expected_start if job.expected_start > look.time else None,
-        share=None if job.exclusive or not cores else {"cores": float(cores)},
+        share=None if job.exclusive or not cores else {"cores": cores},
         held=job.is_held or bool(job.dependency) or job.reason not in OURS,
+        eligible=eligible,
     )

@@ -49,6 +49,8 @@ class Waiting:
     share: Mapping[str, float] | None = None
     held: bool = False
     """Whether it waits for something other than nodes, so that no forecast has it."""
+    eligible: tuple[int, ...] | None = None
+    """The nodes that it may use; None for all."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -94,6 +96,8 @@ class Source(Protocol):
     """The policy that a question is asked with by default."""
     queue: str
     """The queue that forecasts assume."""
+    partitions: dict[str, tuple[int, ...]]
+    """Nodes that a job may be restricted to, by name; empty if the system has no such parts."""
     title: str
     """What the page shows, in a few words."""
     notes: tuple[str, ...]
@@ -147,14 +151,17 @@ def waiting_row(job: Waiting) -> list[Any]:
 
 
 def picture(machine: Machine) -> dict[str, Any]:
-    """The machine as the page reads it: its groups by level from the leaves up, its nodes, the links of each group."""
+    """The machine as the page reads it: its groups by level from the leaves up, its nodes, the links of each group,
+    its NVLink domains, the most GPUs of a node, and the number of rails at each level from the leaves."""
     levels = [machine.groups(level) for level in range(1, machine.depth + 1)]
     return {
         "name": machine.name,
         "nodes": [machine.node_name(node) for node in range(machine.nodes)],
         "levels": [[[start, end, name] for start, end, name in groups] for groups in levels],
         "uplinks": _uplinks(machine, levels),
-        "rails": [rails for rails, _ in machine.rails()],
+        "rails": machine.rails_by_level(),
+        "domains": [[name, ranges(nodes)] for name, nodes, _ in machine.domains()],
+        "gpus": max((machine.resources_of(node).get("gpu", 0) for node in range(machine.nodes)), default=0),
     }
 
 

@@ -1,0 +1,129 @@
+"""The page of `topolane serve --kubernetes` over a real control plane: it shows what `topolane k8s` says, as it changes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from control_plane import SMALL, ControlPlane, container, missing, name, wait_for
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+httpx = pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
+pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
+sys.path.append(str(Path(__file__).parents[1] / "serve"))
+from in_browser import browser, load, row_of, text, until
+from served import served
+from topolane.serve.api import PAGE
+
+__all__ = ["browser"]
+
+
+@pytest.fixture
+def page(in_chassis: ControlPlane) -> Iterator[str]:
+    """A page over the cluster, which looks every second."""
+    if not (PAGE / "index.html").is_file():
+        pytest.skip("the page is not built: make page")
+    where = ("--kubeconfig", str(in_chassis.kubeconfig), "--labels", ",".join(SMALL))
+    with served("--kubernetes", *where, "--interval", "1") as address:
+        yield address
+
+
+def shown(page: str, **at: float) -> Any:
+    return httpx.get(f"{page}/api/snapshot", params=at, timeout=60).json()
+
+
+def held(page: str, found: Any) -> dict[str, set[str]]:
+    """The names of the nodes of each running job."""
+    names = httpx.get(f"{page}/api/machine").json()["nodes"]
+    return {
+        row[1]: {names[node] for low, high in zip(row[4][::2], row[4][1::2]) for node in range(low, high)}
+        for row in found["running"]
+    }
+
+
+def test_the_page_follows_the_groups_of_a_cluster(in_chassis: ControlPlane, page: str, browser: Any) -> None:
+    """Groups that run stand on their nodes. One click on a group that waits says what `topolane k8s explain` says: links, and whose
+    groups are in the way. When these are deleted it starts on the page too, and the past still shows it waiting."""
+    first, second, third = name(), name(), name()
+    in_chassis.submit(first, 9)
+    nodes = in_chassis.placed(first, 9)
+    in_chassis.submit(second, 17)
+    in_chassis.placed(second, 17)
+    in_chassis.submit(third, 20)
+    in_chassis.waits_saying(third, "would share links")
+    wait_for(
+        "the page shows all three",
+        lambda: any("would share links" in row[7] for row in shown(page)["waiting"]),
+    )
+    found = shown(page)
+    assert held(page, found)[f"default/{first}"] == set(nodes)
+    assert {row[1] for row in found["running"]} == {f"default/{first}", f"default/{second}"}
+    assert [(row[1], row[4]) for row in found["waiting"]] == [(f"default/{third}", 20)]
+    assert found["problems"] == []
+
+    load(browser, page)
+    row_of(browser, f"default/{third}").click()
+    said = until(lambda: "would share links" in text(browser, "why") and text(browser, "why"))
+    assert f"default/{first}" in said or f"default/{second}" in said
+    answer = httpx.post(
+        f"{page}/api/ask", json={"nodes": 60, "hours": 1, "policy": "isolated"}, timeout=60
+    ).json()
+    assert answer["start"] is None and answer["why"] and not answer["never"]
+
+    in_chassis.remove(first)
+    in_chassis.remove(second)
+    placed = in_chassis.placed(third, 20)
+    wait_for("the page shows that it runs", lambda: f"default/{third}" in held(page, shown(page)))
+    assert held(page, shown(page))[f"default/{third}"] == set(placed)
+    past = shown(page, at=found["time"])
+    assert [row[1] for row in past["waiting"]] == [f"default/{third}"]
+    assert f"default/{first}" in held(page, past)
+    until(lambda: "Runs since" in browser.find_element("class name", "details").text)
+    assert browser.get_log("browser") == []
+
+
+def test_pods_that_share_a_node_and_jobs_with_a_limit(in_chassis: ControlPlane, page: str) -> None:
+    """Pods that take a part of a node leave the rest of it free. A Job with a deadline ends by it. A pod that asks for another node
+    than there is waits, and the question for GPUs of a node is answered."""
+    few, never = name(), name()
+    in_chassis.submit(few, 1, gpus=2)
+    in_chassis.placed(few, 1)
+    in_chassis.submit(never, 1, nodeSelector={"topo/block": "none"})
+    job = {
+        "metadata": {"name": "limited"},
+        "spec": {
+            "activeDeadlineSeconds": 7200,
+            "template": {"spec": {"restartPolicy": "Never", "containers": [container(8)]}},
+        },
+    }
+    in_chassis.post("/apis/batch/v1/namespaces/default/jobs", job)
+    wait_for("the page shows the Job", lambda: "default/limited" in held(page, shown(page)))
+    found = shown(page)
+    limited = next(row for row in found["running"] if row[1] == "default/limited")
+    assert limited[6] == limited[5] + 7200
+    wait_for("the pod that waits", lambda: f"default/{never}" in [row[1] for row in shown(page)["waiting"]])
+    room = httpx.get(f"{page}/api/outlook", timeout=60).json()["room"]
+    assert (room["unit"], room["total"], room["free"]) == ("gpus", 64 * 8, 64 * 8 - 2 - 8)
+    assert httpx.get(f"{page}/api/outlook", timeout=60).json()["starts"] == []
+    question = {"nodes": 64, "hours": 1, "policy": "first-fit", "gpus": 4}
+    answer = httpx.post(f"{page}/api/ask", json=question, timeout=60).json()
+    assert answer["start"] == pytest.approx(limited[6]) and answer["hosts"]
+    question = {"nodes": 63, "hours": 1, "policy": "first-fit", "gpus": 4}
+    answer = httpx.post(f"{page}/api/ask", json=question, timeout=60).json()
+    assert answer["start"] is not None and answer["room"] is None
+    assert httpx.post(f"{page}/api/ask", json={**question, "gpus": 9}).status_code == 422
+    assert httpx.post(f"{page}/api/ask", json={**question, "partition": "p"}).status_code == 422
+
+
+def test_a_cordoned_node_takes_no_jobs(in_chassis: ControlPlane, page: str) -> None:
+    """A cordoned node is crossed out until it is opened again."""
+    in_chassis.patch("/api/v1/nodes/n07", {"spec": {"unschedulable": True}})
+    place = httpx.get(f"{page}/api/machine").json()["nodes"].index("n07")
+    wait_for("the page crosses it out", lambda: shown(page)["out"] == [place, place + 1])
+    in_chassis.patch("/api/v1/nodes/n07", {"spec": {"unschedulable": None}})
+    wait_for("the page shows it in service", lambda: shown(page)["out"] == [])
