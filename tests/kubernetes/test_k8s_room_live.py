@@ -233,7 +233,9 @@ def test_the_cheapest_groups_are_named_and_nothing_changes(quiet: ControlPlane, 
     text = k8s(quiet, "plan", "--room-for", f"default/{first}", "--out", tmp_path / "plan").stdout
     written = json.loads((tmp_path / "plan").read_text())
     assert f"Group default/{first} gets 21 nodes under first-fit: n[" in text
-    assert all(f"group default/{group}" in text for group in evicted(written)) and "Nothing is changed" in text
+    assert (
+        all(f"group default/{group}" in text for group in evicted(written)) and "Nothing is changed" in text
+    )
     assert sorted((pod["metadata"]["uid"], pod["spec"].get("nodeName")) for pod in quiet.pods()) == before
     assert not kept(quiet)
 
