@@ -106,6 +106,62 @@ def test_an_isolated_group_leaves_the_links_of_others(cloud: CloudProcess, nova:
     assert all(row["shares"] == [] for row in nova("show"))
 
 
+def test_hosts_of_a_migration_that_is_not_over_count_as_for_the_scheduler(
+    cloud: CloudProcess, nova: Any, tmp_path: Path
+) -> None:
+    """A server left leaf 2 and may come back. Until that is confirmed, its group shares the links of leaf 2 with
+    another one, and no group of 40 may have them. The host that a live migration goes to counts too."""
+    group = cloud.group("moved")
+    (first,) = cloud.boot(1, group, hints=ISOLATED, host=HOSTS[0])
+    (second,) = cloud.boot(1, group, hints=ISOLATED, host=HOSTS[18])
+    room = ("plan", "--room-for", "40", "--flavor", "whole")
+    assert cloud.act(second, "migrate", {"host": HOSTS[1]}) == ("VERIFY_RESIZE", HOSTS[1])
+    nova(*room, code=1)
+    other = cloud.group("other")
+    servers = [
+        server
+        for host in (HOSTS[19], HOSTS[36])
+        for server in cloud.boot(1, other, hints=ISOLATED, host=host)
+    ]
+    assert {row["name"]: row["shares"] for row in nova("show")} == {"moved": ["leaf2"], "other": ["leaf2"]}
+    sharing = 'topolane_nova_groups_sharing_links{placement="isolated"}'
+    ended, output, errors = cloud.command("metrics", "--once", directory=str(tmp_path))
+    assert (ended, errors) == (0, "") and f"{sharing} 2.0" in output
+    said = f"kept until a migration is over: {HOSTS[18]} ("
+    assert said in cloud.command("show", "moved", directory=str(tmp_path))[1]
+    cloud.act(second, "confirmResize")
+    assert all(row["shares"] == [] for row in nova("show"))
+    cloud.delete(servers)
+    assert nova(*room)["migrations"] == []
+    target = cloud.begin_migration(first)
+    try:
+        said = f"kept until a migration is over: {target} ("
+        assert said in cloud.command("show", "moved", directory=str(tmp_path))[1]
+    finally:
+        cloud.end_migration(first)
+    assert "kept until" not in cloud.command("show", "moved", directory=str(tmp_path))[1]
+
+
+def test_a_plan_keeps_off_the_links_of_a_migration_that_is_not_over(
+    cloud: CloudProcess, nova: Any, tmp_path: Path
+) -> None:
+    """Three servers in three pods would have fewer hops on both leaves of another pod, or on one of them. The plan
+    leaves them where they are as long as an isolated group may come back to that one."""
+    pods = {"A": "1", "B": "1", "C": "2", "D": "3", "E": "4"}
+    hosts = dict(zip(HOSTS, "AAABBBCDE", strict=False))
+    write(tmp_path / "small.conf", {host: (leaf, f"pod{pods[leaf]}") for host, leaf in hosts.items()})
+    group, other = cloud.group("moved"), cloud.group("other")
+    cloud.boot(1, group, hints=ISOLATED, host=HOSTS[0])
+    (second,) = cloud.boot(1, group, hints=ISOLATED, host=HOSTS[3])
+    for host in HOSTS[6:9]:
+        cloud.boot(1, other, hints=ISOLATED, host=host)
+    assert cloud.act(second, "migrate", {"host": HOSTS[1]}) == ("VERIFY_RESIZE", HOSTS[1])
+    plan = ("plan", "--machine", "small.conf")
+    assert nova(*plan)["migrations"] == []
+    cloud.act(second, "confirmResize")
+    assert {move["target"] for move in nova(*plan)["migrations"]} == set(HOSTS[3:6])
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

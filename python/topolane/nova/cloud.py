@@ -13,6 +13,7 @@ from topolane import sources
 from topolane._engine import InputError
 from topolane.nova.hints import PlacementHint, hint_of
 from topolane.nova.topology import Aggregate, Topology, from_aggregates
+from topolane.nova.unfinished import AWAITS_CONFIRMATION, MigrationRecord, other_hosts
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
@@ -42,6 +43,13 @@ class Server:
     created: str = ""
     launch_index: int = 0
     """Its index in its request."""
+    elsewhere: tuple[str, ...] = ()
+    """The other hosts of a migration that is not over: where it may go, or come back to."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """All hosts whose links it keeps."""
+        return (*self.elsewhere, self.host) if self.host is not None else ()
 
     @property
     def movable(self) -> bool:
@@ -113,13 +121,15 @@ def read(connection: Connection, machine: str | None, default_placement: str = "
         topology, problems = _topology(aggregates, machine)
         servers = {server.id: server for server in connection.compute.servers(all_projects=True)}
         groups = _server_groups(connection)
+        members = [servers[id] for group in groups for id in group.member_ids or () if id in servers]
+        migrations = _unfinished(connection, members)
         services = list(connection.compute.services(binary="nova-compute"))
     except (auth.ClientException, exceptions.SDKException) as error:
         raise InputError(f"the cloud does not answer: {_first_line(error)}") from error
     return Cloud(
         topology=topology,
         problems=problems,
-        groups=[_group(group, servers, default_placement) for group in groups],
+        groups=[_group(group, servers, migrations, default_placement) for group in groups],
         zones={s.host: s.availability_zone for s in services},
         closed=frozenset(s.host for s in services if s.status != "enabled" or s.state != "up"),
     )
@@ -230,8 +240,23 @@ def cpus(connection: Connection) -> dict[str, str]:
         marker = f"?marker={page[-1]['id']}"
 
 
-def _group(group: Any, servers: dict[str, Any], default_placement: str) -> ServerGroup:
-    members = [_server(servers[member]) for member in group.member_ids or () if member in servers]
+def _unfinished(connection: Connection, members: Iterable[Any]) -> dict[str, list[MigrationRecord]]:
+    """Migrations of these servers that may not be over, by server."""
+    ask = connection.compute.migrations
+    found = list(ask(status=AWAITS_CONFIRMATION))
+    for server in members:
+        if server.task_state is not None:
+            found += ask(server_id=server.id)
+    by_server: collections.defaultdict[str, list[MigrationRecord]] = collections.defaultdict(list)
+    for one in found:
+        by_server[one.server_id].append(MigrationRecord(one.source_compute, one.dest_compute, one.status))
+    return by_server
+
+
+def _group(
+    group: Any, servers: dict[str, Any], migrations: dict[str, list[MigrationRecord]], default_placement: str
+) -> ServerGroup:
+    members = [_server(servers[id], migrations.get(id, [])) for id in group.member_ids or () if id in servers]
     policy = group.policy or next(iter(group.policies or ()), None)
     most = int((group.rules or {}).get("max_server_per_host", 1)) if policy == "anti-affinity" else None
     found_hints = [
@@ -243,11 +268,12 @@ def _group(group: Any, servers: dict[str, Any], default_placement: str) -> Serve
     return ServerGroup(group.id, group.name, group.project_id or "", most, members, hint)
 
 
-def _server(server: Any) -> Server:
+def _server(server: Any, migrations: list[MigrationRecord]) -> Server:
     flavor = server.flavor
     flavor = flavor.to_dict() if hasattr(flavor, "to_dict") else dict(flavor or {})
     if not (server.image and server.image.id):
         flavor["disk"] = 0  # its root is a volume
+    busy = server.task_state is not None
     return Server(
         id=server.id,
         name=server.name,
@@ -256,13 +282,14 @@ def _server(server: Any) -> Server:
         flavor=flavor,
         hints=server.scheduler_hints or {},
         zone=server.pinned_availability_zone,
-        busy=server.task_state is not None,
+        busy=busy,
         hostname=server.hostname or "",
         addresses=frozenset(
             str(one["addr"]) for ports in (server.addresses or {}).values() for one in ports if "addr" in one
         ),
         created=server.created_at or "",
         launch_index=server.launch_index or 0,
+        elsewhere=other_hosts(server.compute_host, busy, migrations),
     )
 
 

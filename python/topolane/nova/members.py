@@ -17,6 +17,7 @@ from nova.db.main import models
 from oslo_log import log as logging
 
 from topolane.nova.hints import PlacementHint, hint_of
+from topolane.nova.unfinished import OVER, MigrationRecord, other_hosts
 
 LOG = logging.getLogger(__name__)
 
@@ -24,10 +25,6 @@ UNKNOWN_SECONDS = 120.0
 """Seconds for which a server that was given a host, and that no cell knows yet, counts as on its way there."""
 BUSY_SECONDS = 3600.0
 """The same for a server that a cell knows and that Nova is building, unshelving or migrating."""
-OVER = ("confirmed", "reverted", "error", "failed", "completed", "cancelled", "done")
-"""The status of migrations that have ended, as in Nova's `migration_get_in_progress_by_host_and_node`."""
-AWAITS_CONFIRMATION = "finished"
-"""The status of a resize or cold migration that may still be reverted."""
 
 
 class Member(NamedTuple):
@@ -109,7 +106,7 @@ def known_servers(context: Any, uuids: Collection[str]) -> dict[str, Member]:
         return _rows(cell_context, uuids)
 
     found: dict[str, Member] = {}
-    migrating: dict[str, list[_Migration]] = {}
+    migrating: dict[str, list[MigrationRecord]] = {}
     for result in nova_context.scatter_gather_all_cells(context, in_cell).values():
         if nova_context.is_cell_failure_sentinel(result):
             LOG.warning("A cell does not answer: the members it runs are not counted.")
@@ -120,26 +117,12 @@ def known_servers(context: Any, uuids: Collection[str]) -> dict[str, Member]:
             shelved = not deleted and state == SHELVED_OFFLOADED
             found[uuid] = Member(uuid, here, created, launch_index or 0, busy, shelved=shelved)
         for uuid, *migration in migrations:
-            migrating.setdefault(uuid, []).append(_Migration(*migration))
+            migrating.setdefault(uuid, []).append(MigrationRecord(*migration))
     for uuid, migrations in migrating.items():
         if uuid in found:
-            found[uuid] = found[uuid]._replace(elsewhere=_elsewhere(found[uuid], migrations))
+            member = found[uuid]
+            found[uuid] = member._replace(elsewhere=other_hosts(member.host, member.busy, migrations))
     return found
-
-
-class _Migration(NamedTuple):
-    source: str | None
-    target: str | None
-    status: str
-
-
-def _elsewhere(member: Member, migrations: list[_Migration]) -> tuple[str, ...]:
-    """The hosts of its migrations, but not its own. A migration that was left unfinished by a fault does not count."""
-    if member.host is None:
-        return ()
-    known = [one for one in migrations if member.busy or one.status == AWAITS_CONFIRMATION]
-    hosts = [host for one in known for host in (one.source, one.target) if host not in (None, member.host)]
-    return tuple(dict.fromkeys(host for host in hosts if host is not None))
 
 
 @db.pick_context_manager_reader  # type: ignore[untyped-decorator]

@@ -7,7 +7,7 @@ import dataclasses
 
 from topolane._engine import Decision, LinkUse, Machine, State
 from topolane.nova.cloud import Cloud, ServerGroup
-from topolane.nova.plan import hops, isolates, nodes
+from topolane.nova.plan import hops, isolates, linked_nodes, nodes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,7 +34,7 @@ class GroupRow:
 
 def rows(cloud: Cloud) -> list[GroupRow]:
     """All groups, those furthest above their minimum of hops first."""
-    groups = [(index, nodes(cloud, group), ()) for index, group in enumerate(cloud.groups)]
+    groups = [(index, linked_nodes(cloud, group), ()) for index, group in enumerate(cloud.groups)]
     links = LinkUse(cloud.topology.machine, groups)
     apart = [isolates(group.hint) for group in cloud.groups]
     shares = [
@@ -102,4 +102,9 @@ def tree(cloud: Cloud, group: ServerGroup) -> str:
         names = [f"{name} ({where})" for has, name, where in sorted(astray) if has is on_a_host]
         if names:
             lines.append(f"{what}: {', '.join(names)}")
+    kept = sorted((server.name, host) for server in group.servers for host in server.elsewhere)
+    if kept:
+        lines.append(
+            f"kept until a migration is over: {', '.join(f'{host} ({name})' for name, host in kept)}"
+        )
     return "\n".join(lines)

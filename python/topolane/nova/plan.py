@@ -90,6 +90,11 @@ def nodes(cloud: Cloud, group: ServerGroup) -> list[int]:
     return [node for node in found if node is not None]
 
 
+def linked_nodes(cloud: Cloud, group: ServerGroup) -> list[int]:
+    """The nodes whose links the group uses: those of its members, and those kept for migrations that are not over."""
+    return [*nodes(cloud, group), *_kept(cloud, group)[0]]
+
+
 def hops(cloud: Cloud, group: ServerGroup) -> float:
     """Hops summed over the pairs of a group's members."""
     return cloud.topology.machine.quality(sorted(nodes(cloud, group)))[1]
@@ -182,21 +187,30 @@ def _moves(
     ]
 
 
+def _kept(cloud: Cloud, group: ServerGroup) -> tuple[list[int], bool]:
+    """The nodes that the group keeps for migrations that are not over, and whether one is outside the machine."""
+    hosts = [host for server in group.servers for host in server.elsewhere]
+    on_machine = [node for host in hosts if (node := cloud.topology.node_of.get(host)) is not None]
+    return on_machine, len(on_machine) < len(hosts)
+
+
 def _others(
     cloud: Cloud, group: ServerGroup, where: dict[str, dict[str, int]]
 ) -> Iterator[tuple[list[int], bool, bool]]:
     """The nodes of every other group, whether its links are dedicated, and whether it is also outside the machine."""
     for other in cloud.groups:
         own = where[other.id]
-        if other.id != group.id and own:
-            beyond = any(server.host and server.id not in own for server in other.servers)
-            yield list(own.values()), isolates(other.hint), beyond
+        kept, kept_beyond = _kept(cloud, other)
+        if other.id != group.id and (own or kept):
+            beyond = kept_beyond or any(server.host and server.id not in own for server in other.servers)
+            yield [*own.values(), *kept], isolates(other.hint), beyond
 
 
 def _shares_links(cloud: Cloud, group: ServerGroup, where: dict[str, dict[str, int]]) -> bool:
     """Whether the group and another one use links that are dedicated to one of them: to leave these comes first."""
     others = list(_others(cloud, group, where))
-    every = [list(where[group.id].values()), *(nodes for nodes, _, _ in others)]
+    own = [*where[group.id].values(), *_kept(cloud, group)[0]]
+    every = [own, *(nodes for nodes, _, _ in others)]
     apart = [isolates(group.hint), *(dedicated for _, dedicated, _ in others)]
     met = LinkUse(cloud.topology.machine, [(index, nodes, ()) for index, nodes in enumerate(every)])
     return any(apart[one] for _, meets in met.meetings(0) if meets for one in (0, *meets))

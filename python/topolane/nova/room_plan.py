@@ -220,7 +220,9 @@ def _movable(cloud: Cloud, wanted: ServerGroup, where: Where) -> list[ServerGrou
     """
     (model,) = wanted.servers
     zones = {model.zone} if model.zone is not None else set(cloud.zones.values())
-    on = collections.Counter(host for hosts in where.values() for host in hosts.values())
+    on = collections.Counter(
+        host for group in cloud.groups for server in group.servers for host in server.hosts
+    )
 
     def may(group: ServerGroup) -> bool:
         pinned = {server.zone for server in group.servers if server.zone is not None}

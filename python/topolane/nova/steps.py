@@ -147,10 +147,12 @@ def _allowed(cloud: Cloud, now: Where, step: Step) -> bool:
 
 def others_on(cloud: Cloud, where: Where, but: Collection[str]) -> Iterator[tuple[list[int], bool, bool]]:
     """The other groups as the filter sees them: those on two or more hosts, with their nodes, whether their
-    links are dedicated, and whether some members are outside the machine.
+    links are dedicated, and whether some members are outside the machine. Hosts of migrations that are not over
+    count.
     """
     for group in cloud.groups:
-        hosts = list(where[group.id].values())
+        kept = [host for server in group.servers for host in server.elsewhere]
+        hosts = [*where[group.id].values(), *kept]
         nodes = nodes_of(cloud, hosts)
         if group.id not in but and len(set(hosts)) > 1 and nodes:
             yield nodes, isolates(group.hint), len(nodes) < len(hosts)

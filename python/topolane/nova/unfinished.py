@@ -1,0 +1,33 @@
+"""Migrations that are not over: the hosts that a server keeps in addition to its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+OVER = ("confirmed", "reverted", "error", "failed", "completed", "cancelled", "done")
+"""The status of migrations that have ended, as in Nova's `migration_get_in_progress_by_host_and_node`."""
+AWAITS_CONFIRMATION = "finished"
+"""The status of a resize or cold migration that may still be reverted."""
+
+
+class MigrationRecord(NamedTuple):
+    """A migration of a server, as Nova records it."""
+
+    source: str | None
+    target: str | None
+    status: str
+
+
+def other_hosts(host: str | None, busy: bool, migrations: Iterable[MigrationRecord]) -> tuple[str, ...]:
+    """The hosts of a server's migrations that are not over, without its own `host`: where it may go, or come back to.
+
+    A migration that a fault has left unfinished does not count: Nova is not `busy` with its server.
+    """
+    if host is None:
+        return ()
+    known = [
+        one for one in migrations if one.status == AWAITS_CONFIRMATION or (busy and one.status not in OVER)
+    ]
+    hosts = (other for one in known for other in (one.source, one.target))
+    return tuple(dict.fromkeys(other for other in hosts if other is not None and other != host))
