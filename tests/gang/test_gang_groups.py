@@ -125,6 +125,42 @@ def test_a_group_is_thawed_when_its_agent_is_killed(mount: Path, with_watchdog: 
             release_abandoned()
 
 
+def started(made: Path) -> subprocess.Popen[bytes]:
+    """A process that computes in a group."""
+    process = own_groups.start(made, ["sh", "-c", "while :; do :; done"])
+    soon("it computes", lambda: computes(process.pid))
+    return process
+
+
+@pytest.mark.parametrize("mount", KINDS, indirect=True)
+def test_a_job_is_lost_whose_group_is_removed_though_it_is_alone(mount: Path) -> None:
+    """Rule: a job that is never switched, since it is alone, is lost once its group is removed. Its processes run on."""
+    made = mount / f"own-{ME}.scope"
+    made.mkdir()
+    process = started(made)
+    with Agent("gang", CORES) as agent:
+        job = agent.adopt_groups("own", [OwnGroup(made)])
+        (mount / "cgroup.procs").write_text(str(process.pid))
+        made.rmdir()
+        soon("it is lost", lambda: job.state() == "lost")
+        assert computes(process.pid)
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.parametrize("mount", KINDS, indirect=True)
+def test_a_unit_that_starts_again_in_the_same_group_is_adopted_again(mount: Path) -> None:
+    """Rule: a job that has ended holds no group."""
+    with Agent("gang", CORES) as agent, own_groups.group(mount, f"own-{ME}.scope") as made:
+        for _ in range(2):
+            process = started(made)
+            job = agent.adopt_groups("own", [OwnGroup(made)])
+            process.kill()
+            process.wait()
+            job.wait(60)
+            assert job.state() == "ended"
+
+
 @pytest.mark.parametrize("mount", KINDS, indirect=True)
 def test_units_and_containers_are_found_by_name(mount: Path) -> None:
     """Rule: a unit is the group of its name, a container the group whose name has its ID; what has no process, or
@@ -185,8 +221,9 @@ def test_a_group_is_added_by_command_and_let_go_by_stop(mount: Path, tmp_path: P
             assert jobs(at)["own"]["threads"] == 1
             assert gang("stop", "own", *at).returncode == 0
             assert goes_on(busy)
-        done = gang("add", "--container", "web", *at)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        for words in (["--container", "web"], ["--unit", f"own-{ME}", "--watch"]):
+            done = gang("add", *words, *at)
+            assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert jobs(at) == {}
 
 

@@ -47,6 +47,10 @@ def add(ctx: click.Context, /, pids: tuple[int, ...], **options: Any) -> None:
     if len(named) + bool(pids) + bool(ctx.obj) != 1:
         kinds = ", ".join(f"--{kind.replace('_', '-')}" for kind in ADOPTED)
         raise InputError(f"give one of: a command after --, --pid, {kinds}")
+    if options["watch"] and not ctx.obj:
+        raise InputError(
+            "--watch is for a command after --: it cannot be turned on in a program that runs already"
+        )
     request: dict[str, Any] = {"do": "add", "weight": options["weight"]}
     files: tuple[int, ...] = ()
     if ctx.obj:

@@ -189,8 +189,9 @@ class Agent:
             if self._closing.is_set():
                 raise InputError("the agent has ended")
             groups: list[OwnGroup] = job.pop("groups", [])
+            taken = self._taken() if groups else set()
             for group in groups:
-                if group.directory in {held.directory for held in self._groups()}:
+                if group.directory in taken:
                     raise InputError(f"job {name}: {group.directory} belongs to another job of the agent")
             # First on record, then stopped.
             self._record.write([*self._held(), *(job.get("processes") or [])], [*self._groups(), *groups])
@@ -219,6 +220,11 @@ class Agent:
 
     def _groups(self) -> list[OwnGroup]:
         return [group for job in self._jobs.values() for group in job.groups]
+
+    def _taken(self) -> set[Path]:
+        """The groups of jobs that are not over: a unit that has ended may start again in the same group."""
+        over = {job.id for job in self.jobs() if job.state in ("ended", "lost")}
+        return {group.directory for job in self._jobs.values() if job.id not in over for group in job.groups}
 
     def jobs(self) -> list[GangHeld]:
         """All jobs that were not released, with the time that each has had."""

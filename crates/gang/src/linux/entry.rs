@@ -176,7 +176,8 @@ fn over(process: &OwnedFd) -> bool {
     poll(&mut asked, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-fn describe(error: &io::Error) -> String {
+/// What an error with a control group means.
+pub(super) fn describe(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENODEV | libc::ENOENT) => "its control group was removed".into(),
         Some(libc::EPERM | libc::EACCES) => "no permission".into(),

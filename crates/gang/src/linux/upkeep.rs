@@ -3,7 +3,7 @@
 use super::clock::{Nanos, now};
 use super::controlled_job::ControlledJob;
 use super::driver::Driver;
-use super::entry::{Entry, State};
+use super::entry::{Entry, State, describe};
 use super::means::Stopping;
 use crate::round::Slice;
 
@@ -43,12 +43,8 @@ impl Driver {
         let left =
             |entry: &&mut Entry| entry.state == State::Scheduled && !entry.watched.is_empty();
         for entry in self.jobs.values_mut().filter(left) {
-            let empty = entry.held.as_ref().is_some_and(|held| {
-                held.group().is_some() && held.threads().is_ok_and(|threads| threads.is_empty())
-            });
-            if empty && entry.lives() {
-                entry.state =
-                    State::Lost("its processes were moved out of its control group".into());
+            if let Some(why) = entry.held.as_ref().and_then(left_alone).filter(|_| entry.lives()) {
+                entry.state = State::Lost(why);
             }
         }
         self.let_go();
@@ -103,5 +99,17 @@ impl Driver {
                 let _ = self.released.send(held);
             }
         }
+    }
+}
+
+/// Why a job is no longer in its control group; `None` if it is, or has none.
+fn left_alone(held: &ControlledJob) -> Option<String> {
+    held.group()?;
+    match held.threads() {
+        Ok(threads) if threads.is_empty() => {
+            Some("its processes were moved out of its control group".into())
+        }
+        Ok(_) => None,
+        Err(error) => Some(describe(&error)),
     }
 }
