@@ -1,4 +1,5 @@
-"""What test_gang_v2_only.py runs in its machine. It imports little, since that machine is emulated."""
+"""What test_gang_v2_only.py runs in its machine: one of the functions. It imports little, since that machine is
+emulated."""
 
 from __future__ import annotations
 
@@ -9,8 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from topolane.gang.agent import Agent, Limits
-from topolane.gang.control_groups import OwnGroup, unit
+import containers
+from topolane._engine import InputError
+from topolane.gang import control_groups
+from topolane.gang.agent import Agent, Job, Limits
+from topolane.gang.control_groups import OwnGroup
 
 SPIN = [sys.executable, "-I", "-S", "-c", "while True: pass"]
 THREADS = """
@@ -18,7 +22,14 @@ import hashlib, threading
 for _ in range(2):
     threading.Thread(target=hashlib.pbkdf2_hmac, args=("sha256", b"", b"", 2**31 - 1)).start()
 """
-GROUP = Path("/sys/fs/cgroup/own.service")
+GROUP = Path("/sys/fs/cgroup/system.slice/own.service")
+UNIT = f"""[Unit]
+DefaultDependencies=no
+
+[Service]
+ExecStart={sys.executable} -I /run/threads.py
+TimeoutStopSec=2
+"""
 
 
 def soon(what: str, true: Callable[[], object]) -> None:
@@ -41,16 +52,22 @@ def computes(thread: int) -> bool:
     return False
 
 
-def start(command: list[str]) -> int:
-    """A process in the group."""
-    process = subprocess.Popen(command)
-    (GROUP / "cgroup.procs").write_text(str(process.pid))
-    tasks = f"/proc/{process.pid}/task"
+def systemctl(*words: str) -> str:
+    """What systemd answers."""
+    done = subprocess.run(["systemctl", *words], capture_output=True, text=True)
+    assert done.returncode == 0, f"systemctl {' '.join(words)}: {done.stderr}"
+    return done.stdout.strip()
+
+
+def threads() -> list[int]:
+    """The two threads of the unit that compute, once they do."""
+    process = int(systemctl("show", "--property=MainPID", "--value", "own"))
+    tasks = f"/proc/{process}/task"
     soon(
         "its threads compute",
         lambda: len(os.listdir(tasks)) == 3 and computes(max(map(int, os.listdir(tasks)))),
     )
-    return process.pid
+    return sorted(map(int, os.listdir(tasks)))[1:]
 
 
 def busy() -> Agent:
@@ -61,23 +78,51 @@ def busy() -> Agent:
     return agent
 
 
-def main() -> None:
-    """Each of these is one rule."""
+def adopted(agent: Agent, group: Path) -> Job:
+    """The job of a group."""
+    return agent.adopt_groups("own", [OwnGroup(group)])
+
+
+def is_refused(agent: Agent, group: Path) -> bool:
+    """Whether the agent leaves a group that others have frozen alone."""
+    try:
+        adopted(agent, group)
+    except InputError as error:
+        return "is frozen already, not by this agent" in str(error)
+    return False
+
+
+def only_version_2() -> None:
+    """Says which means the machine has."""
     kinds = {line.split()[2] for line in Path("/proc/mounts").read_text().splitlines()}
     assert "cgroup2" in kinds and "cgroup" not in kinds, kinds
-    GROUP.mkdir()
+
+
+def units() -> None:
+    """Each of these is one rule."""
+    Path("/run/threads.py").write_text(THREADS)
+    Path("/run/units/own.service").write_text(UNIT)
+    systemctl("daemon-reload")
+    systemctl("start", "own")
+    assert control_groups.unit("own") == GROUP
+    first, second = threads()
     with busy() as agent:
         print("the agent has", agent.means.stopping, agent.means.pinning, agent.means.ranking, flush=True)
-        process = start([sys.executable, "-I", "-c", THREADS])
-        first, second = sorted(map(int, os.listdir(f"/proc/{process}/task")))[1:]
         job = agent.adopt("threads", threads=[first], count=2)
         soon("a thread is stopped", lambda: not computes(first))
         soon("its sibling runs on", lambda: computes(second))
         agent.let_go(job)
         soon("the thread runs again", lambda: computes(first))
         soon("its group is removed", lambda: not list(GROUP.glob("topolane-*")))
-        agent.adopt_groups("unit", [OwnGroup(unit("own"))])
+        job = adopted(agent, GROUP)
         soon("all of the unit is stopped", lambda: not computes(first) and not computes(second))
+        assert systemctl("is-active", "own") == "active"
+        assert Path(f"/proc/{first}/cgroup").read_text() == "0::/system.slice/own.service\n"
+        systemctl("restart", "own")
+        soon("the job ends with its unit", lambda: job.state() == "ended")
+        first, second = threads()
+        adopted(agent, GROUP)
+        soon("the restarted unit is stopped", lambda: not computes(first) and not computes(second))
     soon("the unit runs when the agent has ended", lambda: computes(first) and computes(second))
     if os.fork() == 0:
         agent = busy()
@@ -85,8 +130,35 @@ def main() -> None:
         os.kill(os.getpid(), 9)
     os.wait()
     soon("a thread runs when the agent was killed", lambda: computes(second))
-    print("all is well")
+    systemctl("stop", "own")
+    assert not GROUP.exists()
+
+
+def container(runtime: str) -> None:
+    """Each of these is one rule."""
+    with containers.container(runtime, Path("/run/container")) as runs:
+        process = int(str(runs.shown()["pid"]))
+        group = control_groups.container(runs.id[:12])
+        print("the container is", group, flush=True)
+        where = Path(f"/proc/{process}/cgroup").read_text()
+        with busy() as agent:
+            runs.call("pause", runs.id)
+            assert is_refused(agent, group)
+            runs.call("resume", runs.id)
+            soon("it computes", lambda: computes(process))
+            job = adopted(agent, group)
+            soon("the container is stopped", lambda: not computes(process))
+            assert Path(f"/proc/{process}/cgroup").read_text() == where
+            agent.let_go(job)
+            soon("it runs when it is let go", lambda: computes(process))
+            assert runs.shown()["status"] == "running"
+            job = adopted(agent, group)
+            soon("it is stopped again", lambda: not computes(process))
+            runs.call("kill", runs.id, "KILL")
+            soon("the job ends with its container", lambda: job.state() == "ended")
 
 
 if __name__ == "__main__":
-    main()
+    only_version_2()
+    globals()[sys.argv[1]](*sys.argv[2:])
+    print("all is well")

@@ -1,5 +1,5 @@
 """A small machine with control groups version 2 alone: QEMU boots Debian's kernel on this machine's files, which it
-cannot change."""
+cannot change. Its init is systemd, with no units but those that are given."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import guest_image
 
 VIRTIOFSD = Path("/usr/lib/qemu/virtiofsd")
 """As Debian's qemu-system-common has it."""
+SYSTEMD = Path("/lib/systemd/systemd")
 MODULES = (
     "virtio_ring",
     "virtio",
@@ -31,21 +32,33 @@ mount -t virtiofs -o ro files /files
 mount -t tmpfs run /files/run
 mount -t proc proc /files/proc
 mount -t sysfs sys /files/sys
-mount -t cgroup2 groups /files/sys/fs/cgroup
 mount -t devtmpfs dev /files/dev
 ip link set lo up
-mkdir /files/run/tmp
-chroot /files /usr/bin/env -i HOME=/run TMPDIR=/run/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin /bin/sh -c '{command}'
-echo "{ended} $?"
-poweroff -f
+mkdir /files/run/tmp /files/run/units
+cp /checks.service /files/run/units
+chmod 644 /files/run/units/checks.service
+export SYSTEMD_UNIT_PATH=/run/units
+exec switch_root /files {systemd} --unit=checks.service --log-target=console
 """
 ENDED = "the command ended with"
+UNIT = """[Unit]
+DefaultDependencies=no
+
+[Service]
+Type=oneshot
+Environment=HOME=/run TMPDIR=/run/tmp PATH=/usr/sbin:/usr/bin:/sbin:/bin
+ExecStart=/bin/sh -c '{command}; echo "{ended} $$?"; systemctl poweroff -ff'
+StandardOutput=tty
+StandardError=tty
+TTYPath=/dev/console
+"""
 
 
 def missing() -> str | None:
     """What such a machine lacks here, in words."""
-    if not VIRTIOFSD.exists():
-        return f"{VIRTIOFSD} is not installed"
+    for program in (VIRTIOFSD, SYSTEMD):
+        if not program.exists():
+            return f"{program} is not installed"
     found = guest_image.missing("busybox")
     if (
         found is None
@@ -57,13 +70,16 @@ def missing() -> str | None:
 
 
 def run(folder: Path, command: str, seconds: float) -> tuple[int | None, str]:
-    """Boots, runs a shell command as root, and shuts down. Returns its exit code, None without one, and what it
-    printed."""
+    """Boots, runs a shell command as root in a unit of systemd, and shuts down. Returns its exit code, None without
+    one, and what it printed."""
     modules = {name: guest_image.module(name) for name in MODULES}
     busybox = Path(shutil.which("busybox") or "busybox")
-    init = INIT.format(modules=" ".join(modules), command=command, ended=ENDED).encode()
+    init = INIT.format(modules=" ".join(modules), systemd=SYSTEMD).encode()
+    unit = UNIT.format(command=command, ended=ENDED).encode()
     files = {f"lib/{name}.ko": file for name, file in modules.items()}
-    image = guest_image.pack(folder / "initramfs", {"init": init, "bin/busybox": busybox, **files})
+    image = guest_image.pack(
+        folder / "initramfs", {"init": init, "checks.service": unit, "bin/busybox": busybox, **files}
+    )
     socket = folder / "files.sock"
     shared = ["-o", "source=/", "-o", "sandbox=chroot", "-o", "cache=always"]
     with (folder / "files.log").open("w") as log:
