@@ -78,7 +78,7 @@ $(VENV)/.components: $(VENV)/.installed
 	  $(PIP) -r requirements/libvirt.txt || \
 	    echo "libvirt-python could not be built, its tests will be skipped"; \
 	  (cd $(VENV)/bin && apt-get download -qq -o APT::Sandbox::User=root prometheus && dpkg-deb --fsys-tarfile prometheus_*.deb | \
-	    tar -xO ./usr/bin/promtool > promtool && chmod +x promtool; rm -f prometheus_*.deb); \
+	    tar -x --strip-components=3 ./usr/bin/prometheus ./usr/bin/promtool; rm -f prometheus_*.deb); \
 	  tools/guest_kernel.sh $(VENV)/guest-kernel || echo "no kernel for guests: their tests will be skipped"; \
 	fi
 	@touch $@
@@ -154,7 +154,7 @@ UV := uv==0.13.9
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check $(UV)
-	$(BIN)/python tools/requirements.py dask kubernetes lint nova nova-test serve sites slurm studies test | \
+	$(BIN)/python tools/requirements.py dask gang kubernetes lint nova nova-test serve sites slurm studies tables test | \
 	  $(LOCK) - --output-file requirements/test.txt
 	$(BIN)/python tools/requirements.py | $(LOCK) - -c requirements/test.txt --output-file requirements/base.txt
 	$(BIN)/python tools/requirements.py libvirt | \

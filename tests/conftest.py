@@ -19,6 +19,7 @@ ALONE = (
     "tests/gang/test_gang_faults.py",
     "tests/gang/test_gang_groups.py",
     "tests/gang/test_gang_meetings.py",
+    "tests/gang/test_gang_metrics.py",
     "tests/gang/test_gang_shares.py",
     "tests/gang/test_gang_try.py",
     "tests/gang/test_gang_v2_only.py",
@@ -97,14 +98,25 @@ hypothesis.settings.register_profile("explore", max_examples=300, print_blob=Tru
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
+def _of_prometheus(program: str) -> str:
+    """A program of Prometheus. `make test` puts it beside the interpreter."""
+    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+    found = shutil.which(program, path=places)
+    if found is None:
+        pytest.skip(f"{program} is missing: it is in the Debian package prometheus")
+    return found
+
+
 @pytest.fixture(scope="session")
 def promtool() -> str:
-    """Prometheus's own check of metrics and rules. `make test` puts it beside the interpreter."""
-    places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-    found = shutil.which("promtool", path=places)
-    if found is None:
-        pytest.skip("promtool is missing: it is in the Debian package prometheus")
-    return found
+    """Prometheus's own check of metrics and rules."""
+    return _of_prometheus("promtool")
+
+
+@pytest.fixture(scope="session")
+def prometheus() -> str:
+    """Prometheus itself."""
+    return _of_prometheus("prometheus")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,10 +1,8 @@
-"""The metrics of topolane-scheduler, and the alert rules and the dashboard on them."""
+"""The metrics of topolane-scheduler."""
 
 from __future__ import annotations
 
 import json
-import re
-import subprocess
 import time
 import urllib.error
 import urllib.request
@@ -13,119 +11,8 @@ from pathlib import Path
 import pytest
 from control_plane import LABELS, SMALL, TOKEN, ControlPlane, container, free_port, missing, name, wait_for
 
-EXAMPLES = Path(__file__).parents[2] / "examples" / "kubernetes"
-RULES, DASHBOARD = EXAMPLES / "topolane-alerts.yml", EXAMPLES / "topolane-dashboard.json"
-NAME = re.compile(r"topolane_kubernetes_\w+")
-SOURCE = Path(__file__).parents[2] / "native" / "kubernetes" / "plugin" / "metrics.go"
-
-FIRES = {
-    "TopolaneSchedulerMetricsMissing": {},
-    "TopolaneSchedulerFalls": {'failures_total{entry="PreFilter"}': "0+1x60"},
-    "TopolaneSchedulerStockDecides": {
-        'calls_total{end="placed"}': "0+90x60",
-        'calls_total{end="stock_slow"}': "0+10x60",
-    },
-    "TopolaneSchedulerGroupStarves": {
-        'refused_wait_seconds{kind="would-share-links"}': "90000x120",
-        'nodes{state="idle"}': "4x120",
-    },
-    "TopolaneSchedulerGroupNeverFits": {'refused_groups{kind="never"}': "2x60"},
-    "TopolaneSchedulerCallsSlow": {
-        'call_seconds_bucket{le="0.1"}': "0+90x60",
-        'call_seconds_bucket{le="0.5"}': "0+100x60",
-        'call_seconds_bucket{le="+Inf"}': "0+100x60",
-        "call_limit_seconds": "0.2x60",
-    },
-}
-"""Series for which each rule fires, in promtool's notation."""
-WELL = {
-    "call_limit_seconds": "0.2x120",
-    'failures_total{entry="PreFilter"}': "3x120",
-    'calls_total{end="placed"}': "0+90x120",
-    'calls_total{end="refused"}': "0+900x120",
-    'calls_total{end="stock_failed"}': "2x120",
-    'refused_wait_seconds{kind="would-share-links"}': "600x120",
-    'refused_wait_seconds{kind="not-now"}': "900000x120",
-    'refused_groups{kind="never"}': "0x120",
-    'nodes{state="idle"}': "4x120",
-    'call_seconds_bucket{le="0.1"}': "0+100x120",
-    'call_seconds_bucket{le="+Inf"}': "0+100x120",
-}
-
-
-def expressions() -> list[str]:
-    return [
-        target["expr"] for panel in json.loads(DASHBOARD.read_text())["panels"] for target in panel["targets"]
-    ]
-
-
-def check(promtool: str, *words: object, given: str = "") -> None:
-    done = subprocess.run([promtool, *map(str, words)], input=given, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def series(values: dict[str, str]) -> list[dict[str, str]]:
-    rows = []
-    for key, numbers in values.items():
-        base, _, labels = key.partition("{")
-        inside = ",".join(filter(None, ['instance="a"', labels.rstrip("}")]))
-        first = numbers if "+" in numbers else numbers.replace("x", "+0x")
-        rows.append({"series": f"topolane_kubernetes_{base}{{{inside}}}", "values": first})
-    return rows
-
-
-def test_rules_and_panels_use_metrics_that_are_served() -> None:
-    """Every metric named in the alert rules and in the dashboard is one of the plugin; no panel stands on another."""
-    served = {
-        f"topolane_kubernetes_{word}" for word in re.findall(r'(?:Name: |gauge\()"(\w+)"', SOURCE.read_text())
-    }
-    used = {
-        one.removesuffix("_bucket")
-        for text in (RULES.read_text(), *expressions())
-        for one in NAME.findall(text)
-    }
-    assert len(used) > 10 and used <= served, used - served
-    taken: set[tuple[int, int]] = set()
-    for panel in json.loads(DASHBOARD.read_text())["panels"]:
-        at = panel["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
-        assert not cells & taken and at["x"] + at["w"] <= 24
-        taken |= cells
-
-
-def test_prometheus_takes_the_rules_and_the_queries(promtool: str, tmp_path: Path) -> None:
-    replaced = (("$__rate_interval", "5m"), ("$__range", "1h"), ("$instance", ".*"))
-    rules = []
-    for number, query in enumerate(expressions()):
-        for word, value in replaced:
-            query = query.replace(word, value)
-        rules.append({"record": f"panel:{number}", "expr": query})
-    file = tmp_path / "panels.yml"
-    file.write_text(json.dumps({"groups": [{"name": "panels", "rules": rules}]}))
-    check(promtool, "check", "rules", RULES)
-    check(promtool, "check", "rules", file)
-
-
-@pytest.mark.parametrize("alert", [*FIRES, None])
-def test_a_scheduler_rule_fires_for_its_fault_alone(promtool: str, tmp_path: Path, alert: str | None) -> None:
-    """Each rule fires for series that show its fault; none fires for a scheduler that works."""
-    yaml = pytest.importorskip("yaml", reason="PyYAML is missing")
-    (group,) = yaml.safe_load(RULES.read_text())["groups"]
-    assert {rule["alert"] for rule in group["rules"]} == FIRES.keys()
-    given = WELL if alert is None else FIRES[alert]
-    asked = [
-        {
-            "expr": f'count(ALERTS{{alertname="{one}",alertstate="firing"}})',
-            "eval_time": "110m" if one == "TopolaneSchedulerGroupStarves" else "50m",
-            "exp_samples": [{"labels": "{}", "value": 1}] if one == alert else [],
-        }
-        for one in FIRES
-        if alert is None or one == alert
-    ]
-    file = tmp_path / "test.yml"
-    tests = [{"interval": "1m", "input_series": series(given), "promql_expr_test": asked}]
-    file.write_text(json.dumps({"rule_files": [str(RULES)], "evaluation_interval": "1m", "tests": tests}))
-    check(promtool, "test", "rules", file)
+pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
+from prometheus_server import check_complete, check_quiet, check_scraped, scraping
 
 
 class Metrics:
@@ -240,16 +127,32 @@ def test_preempted_groups_are_counted_by_what_was_taken(in_chassis: ControlPlane
 
 
 @pytest.mark.skipif(missing() is not None, reason=str(missing()))
-def test_prometheus_takes_what_the_scheduler_serves(promtool: str, empty: ControlPlane) -> None:
-    """promtool reads all of /metrics that is ours; a request without a token is refused."""
+def test_prometheus_scrapes_the_scheduler(prometheus: str, empty: ControlPlane, tmp_path: Path) -> None:
+    """Prometheus reads all metrics of the page with a token, and evaluates all rules and panels. A request without a token is
+    refused."""
     empty.kill("topolane-scheduler")
     port = free_port()
     empty.start_scheduler("measured", port=port, topologyLabels=LABELS)
+    scrape = {
+        "scheme": "https",
+        "authorization": {"credentials": TOKEN},
+        "tls_config": {"insecure_skip_verify": True},
+    }
+    metrics = Metrics(empty, port)
     try:
-        text = wait_for("/metrics", Metrics(empty, port).text)
-        ours = [line for line in text.splitlines() if "topolane_kubernetes_" in line]
-        # "non-histogram and non-summary metrics should not have ..._count" and the like are of names alone.
-        check(promtool, "check", "metrics", given="\n".join(ours) + "\n")
+        wait_for("/metrics", metrics.text)
+        group = name()
+        empty.submit(group, 4)
+        empty.placed(group, 4)
+        with scraping(prometheus, tmp_path, "kubernetes", f"127.0.0.1:{port}", **scrape) as server:
+            check_scraped(server, "kubernetes", metrics.text())
+            wait_for(
+                "a scrape after the start",
+                lambda: server.values('topolane_kubernetes_groups{state="running"}') == [1],
+            )
+            check_quiet(server)
+        check_complete("kubernetes", metrics.text(), without_samples=("failures_total",))
+        empty.remove(group)
         request = urllib.request.Request(f"https://127.0.0.1:{port}/metrics")
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(request, context=empty.tls, timeout=30)

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 from cloud_process import HOSTS, LEAVES, CloudProcess, Refused
+from metrics_page import exported
 from placements import COMPACT, ISOLATED, STOCK, hops, ours, tree
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_server import check_complete
 
 TREE = tree(LEAVES, leaves_in_pod=2)
 
@@ -31,7 +33,7 @@ def values(text: str) -> dict[tuple[str, str], float]:
 
 
 def test_groups_hops_and_hosts_are_those_of_the_cloud(cloud: CloudProcess, tmp_path: Path) -> None:
-    """Two isolated groups cross the same two leaves; a compact group lies on one leaf."""
+    """Two isolated groups cross the same two leaves; a compact group lies on one leaf. A disabled host is out of service."""
     for name, hosts in (("one", (HOSTS[0], HOSTS[18])), ("two", (HOSTS[1], HOSTS[19]))):
         group = cloud.group(name)
         for host in hosts:
@@ -52,7 +54,9 @@ def test_groups_hops_and_hosts_are_those_of_the_cloud(cloud: CloudProcess, tmp_p
     assert found["hops_above_least", "isolated"] == 2 * hops(TREE, (HOSTS[0], HOSTS[18]))
     assert found["groups", "compact"] == 1 and found["hops_above_least", "compact"] == 0
     assert found["groups_sharing_links", "compact"] == 0
-    assert (found["hosts", "in_service"], found["hosts", "out_of_service"]) == (71, 1)
+    assert [found["nodes", state] for state in ("idle", "busy", "out_of_service")] == [65, 6, 1]
+    assert found["nodes_off_tree", ""] == 0
+    assert list(exported("nova", output))[:2] == ["topolane_nova_up", "topolane_nova_problems"]
     assert not any(name.startswith("refusals") for name, _ in found), "without a nova.conf they are not known"
 
 
@@ -100,7 +104,9 @@ def test_a_database_of_refusals_is_read_with_the_nova_conf(cloud: CloudProcess, 
     conf = tmp_path / "nova.conf"
     conf.write_text(f"[api_database]\nconnection = sqlite:///{tmp_path}/api.sqlite\n")
     words = ("metrics", "--once", "--nova-conf", "nova.conf")
-    found = values(cloud.command(*words, directory=str(tmp_path))[1])
+    text = cloud.command(*words, directory=str(tmp_path))[1]
+    check_complete("nova", text)
+    found = values(text)
     assert found["refusals_known", ""] == 1
     assert {kind: found["refusals_total", kind] for kind in KINDS} == dict.fromkeys(KINDS, 0) | {
         "cannot-isolate": 7

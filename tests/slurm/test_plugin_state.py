@@ -280,58 +280,26 @@ def test_idle_nodes_are_told_by_pod_and_leaf() -> None:
     assert where(machine, []) == ""
 
 
-NAME = re.compile(r"\btopolane_slurm_[a-z0-9_]+")
-
-
-def exported(text: str) -> set[str]:
-    """The names of samples in a text of metrics."""
-    return {re.split(r"[{ ]", line)[0] for line in text.splitlines() if line and line[0] != "#"}
-
-
-def all_names(state: Path) -> set[str]:
+def test_the_metrics_are_those_of_the_page(state: Path) -> None:
+    """What a look at the plugin's files exports has the name, the type and the labels that the reference page says."""
     pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
-    from topolane.slurm.metrics import text
+    from metrics_page import exported
+    from prometheus_client import generate_latest
+    from topolane.slurm.metrics import registry
 
-    found = exported(text(lambda: look_at(state)))
-    # Without jobs these have no samples, only their types.
-    return found | set(re.findall(r"# TYPE (\S+)", text(lambda: look_at(state))))
-
-
-def expressions() -> list[str]:
-    """The queries of the dashboard."""
-    board = json.loads((EXAMPLES / "topolane-dashboard.json").read_text())
-    found = [target["expr"] for panel in board["panels"] for target in panel["targets"]]
-    assert len(found) > 10
-    return found
-
-
-def test_rules_and_panels_use_metrics_that_exist(state: Path) -> None:
-    """Every metric named in the alert rules and in the dashboard is exported, and no panel stands on another."""
-    names = all_names(state)
-    rules = (EXAMPLES / "topolane-alerts.yml").read_text()
-    used = {name for text in (rules, *expressions()) for name in NAME.findall(text)}
-    assert len(used) > 12 and used <= names, used - names
-    ends = set(re.findall(r"stock_[a-z]+", rules)) - {"stock_"}
-    assert ends <= set(plugin_state.ENDS)
-    kinds = {kind for words in re.findall(r'kind=~"([^"]+)"', rules) for kind in words.split("|")}
-    assert kinds and kinds <= set(plugin_state.KINDS)
-    taken: set[tuple[int, int]] = set()
-    for panel in json.loads((EXAMPLES / "topolane-dashboard.json").read_text())["panels"]:
-        at = panel["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
-        assert not cells & taken and at["x"] + at["w"] <= 24
-        taken |= cells
+    found = exported("slurm", generate_latest(registry(lambda: look_at(state))).decode())
+    assert len(found) > 12 and list(found)[:2] == ["topolane_slurm_up", "topolane_slurm_problems"]
 
 
 def test_the_metrics_count_the_links_that_no_job_may_own(state: Path) -> None:
     """Failed and reserved links; none of them before the plugin has been told of any."""
     pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
-    from topolane.slurm.metrics import text
+    from prometheus_client import generate_latest
+    from topolane.slurm.metrics import registry
 
     def counted() -> dict[str, float]:
-        found = re.findall(
-            r'^topolane_slurm_links_out\{kind="(\w+)"\} (.*)$', text(lambda: look_at(state)), re.MULTILINE
-        )
+        text = generate_latest(registry(lambda: look_at(state))).decode()
+        found = re.findall(r'^topolane_slurm_links_out\{kind="(\w+)"\} (.*)$', text, re.MULTILINE)
         return {kind: float(count) for kind, count in found}
 
     assert counted() == {"failed": 0, "reserved": 0}
@@ -340,117 +308,3 @@ def test_the_metrics_count_the_links_that_no_job_may_own(state: Path) -> None:
     out = links_out.LinksOut(frozenset({24, 25, 26}), frozenset({26}))
     links_out.write(state, out, look.state.links.machine_sum)
     assert counted() == {"failed": 3, "reserved": 1}
-
-
-def test_each_rule_has_a_sentence_and_a_place_in_the_guide() -> None:
-    yaml = pytest.importorskip("yaml", reason="PyYAML is missing")
-    (group,) = yaml.safe_load((EXAMPLES / "topolane-alerts.yml").read_text())["groups"]
-    guide = (EXAMPLES.parents[1] / "docs" / "guides" / "slurm-operations.md").read_text()
-    for rule in group["rules"]:
-        assert rule["annotations"]["summary"].endswith(".") and rule["labels"]["severity"]
-        assert f"`{rule['alert']}`" in guide, rule["alert"]
-
-
-def test_prometheus_takes_metrics_and_rules(promtool: str, state: Path, tmp_path: Path) -> None:
-    """promtool reads the metrics, the rules, and the queries of the dashboard as rules."""
-    pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
-    from topolane.slurm.metrics import text
-
-    lines = [f'      - record: "panel:{number}"' for number in range(len(expressions()))]
-    queries = [one.replace("$__rate_interval", "5m").replace("$instance", ".*") for one in expressions()]
-    file = tmp_path / "panels.yml"
-    body = "\n".join(f"{line}\n        expr: {json.dumps(query)}" for line, query in zip(lines, queries))
-    file.write_text(f"groups:\n  - name: panels\n    rules:\n{body}\n")
-    for words, given in (
-        (("check", "rules", EXAMPLES / "topolane-alerts.yml"), ""),
-        (("check", "rules", file), ""),
-        (("check", "metrics"), text(lambda: look_at(state))),
-    ):
-        done = subprocess.run([promtool, *map(str, words)], input=given, capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout + done.stderr
-
-
-FIRES = {
-    "TopolaneSlurmctldDown": {"up": "0x60"},
-    "TopolanePluginNotActive": {"up": "1x60", "active": "0x60"},
-    "TopolaneStateUnreadable": {"problems": "2x60", 'jobs{state="waiting"}': "7x60"},
-    "TopolaneStateStale": {"up": "1x60", "active": "1x60", "stale": "1x60"},
-    "TopolaneStockDecides": {
-        'calls_total{end="placed"}': "0+90x60",
-        'calls_total{end="stock_slow"}': "0+10x60",
-    },
-    "TopolaneUnknownNodes": {'calls_total{end="stock_unknown"}': "0+1x60"},
-    "TopolaneLinksUnwritten": {"links_unwritten_total": "0+1x60"},
-    "TopolaneIsolatedJobsShareLinks": {"isolated_jobs_sharing": "2x60"},
-    "TopolaneJobStarves": {
-        'refused_wait_seconds{kind="no-area"}': "90000x120",
-        'nodes{state="idle"}': "4x120",
-    },
-    "TopolaneCallsSlow": {
-        'call_seconds_bucket{le="0.001"}': "0+90x60",
-        'call_seconds_bucket{le="0.016"}': "0+100x60",
-        'call_seconds_bucket{le="+Inf"}': "0+100x60",
-        "call_limit_seconds": "0.002x60",
-    },
-    "TopolaneMetricsMissing": {},
-}
-"""Series for which each rule fires, in promtool's notation."""
-WELL = {
-    "up": "1x120",
-    "active": "1x120",
-    "stale": "0x120",
-    "problems": "0x120",
-    'jobs{state="waiting"}': "7x120",
-    'calls_total{end="placed"}': "0+90x120",
-    'calls_total{end="stock"}': "0+90x120",
-    'calls_total{end="stock_slow"}': "0x120",
-    'calls_total{end="stock_unknown"}': "5x120",
-    "links_unwritten_total": "3x120",
-    "isolated_jobs_sharing": "0x120",
-    'refused_wait_seconds{kind="no-area"}': "600x120",
-    'refused_wait_seconds{kind="not-now"}': "900000x120",
-    'nodes{state="idle"}': "4x120",
-    'call_seconds_bucket{le="0.001"}': "0+100x120",
-    'call_seconds_bucket{le="+Inf"}': "0+100x120",
-    "call_limit_seconds": "0.002x120",
-}
-
-
-def series(values: dict[str, str]) -> list[dict[str, str]]:
-    rows = []
-    for name, numbers in values.items():
-        base, _, labels = name.partition("{")
-        inside = ",".join(filter(None, ['instance="a"', labels.rstrip("}")]))
-        first = numbers if "+" in numbers else numbers.replace("x", "+0x")
-        rows.append({"series": f"topolane_slurm_{base}{{{inside}}}", "values": first})
-    return rows
-
-
-@pytest.mark.parametrize("alert", [*FIRES, None])
-def test_a_rule_fires_for_its_fault_alone(promtool: str, tmp_path: Path, alert: str | None) -> None:
-    """Each rule fires for series that show its fault; none fires for a plugin that works."""
-    yaml = pytest.importorskip("yaml", reason="PyYAML is missing")
-    rules = EXAMPLES / "topolane-alerts.yml"
-    (group,) = yaml.safe_load(rules.read_text())["groups"]
-    assert {rule["alert"] for rule in group["rules"]} == FIRES.keys()
-    given = (
-        WELL
-        if alert is None
-        else FIRES[alert]
-        if alert == "TopolaneMetricsMissing"
-        else {"up": "1x120"} | FIRES[alert]
-    )
-    asked = [
-        {
-            "expr": f'count(ALERTS{{alertname="{name}",alertstate="firing"}})',
-            "eval_time": "110m" if name == "TopolaneJobStarves" else "50m",
-            "exp_samples": [{"labels": "{}", "value": 1}] if name == alert else [],
-        }
-        for name in FIRES
-        if alert is None or name == alert
-    ]
-    file = tmp_path / "test.yml"
-    tests = [{"interval": "1m", "input_series": series(given), "promql_expr_test": asked}]
-    file.write_text(json.dumps({"rule_files": [str(rules)], "evaluation_interval": "1m", "tests": tests}))
-    done = subprocess.run([promtool, "test", "rules", file], capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr

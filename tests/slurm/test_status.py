@@ -23,7 +23,9 @@ from live_cluster import Cluster, Inside, until
 from plugin_site import plugin_cluster
 
 pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
+from metrics_page import exported
 from prometheus_client.parser import text_string_to_metric_families
+from prometheus_server import check_quiet, check_scraped, scraping
 
 HERE = Path(__file__).parent
 SUITE = "trixie"
@@ -262,7 +264,7 @@ def check_metrics(site: Site, found: dict[str, Any]) -> None:
     assert once["up", ""] == once["active", ""] == 1 and once["stale", ""] == once["problems", ""] == 0
     assert once["jobs", "isolated running"] == 2 and once["jobs", "isolated waiting"] == len(waiting) == 5
     assert once["refused_jobs", "would-share-links"] >= 1 and once["refused_jobs", "no-area"] == 1
-    assert once["nodes", "busy"] == found["nodes"]["busy"] and once["isolated_jobs_sharing", ""] == 0
+    assert once["nodes", "busy"] == found["nodes"]["busy"] and once["isolated_jobs_sharing_links", ""] == 0
     assert once["calls_total", "refused"] >= found["calls"]["ends"]["refused"]
     assert once["call_seconds_bucket", "+Inf"] == once["call_seconds_count", ""] > 0
     with socket.create_server(("127.0.0.1", 0)) as probe:
@@ -271,6 +273,7 @@ def check_metrics(site: Site, found: dict[str, Any]) -> None:
     for address in (f"127.0.0.1:{port}", f"unix:{path}"):
         with serving(site, address):
             text = scraped(port) if address[0] == "1" else scraped_at(path)
+            exported("slurm", text)
             assert samples(text)["nodes", "busy"] == found["nodes"]["busy"]
             if address[0] == "1":
                 taken = site.command("metrics", "--listen", address)
@@ -307,6 +310,18 @@ def scraped_at(path: Path) -> str:
         one.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         answer = b"".join(iter(lambda: one.recv(65536), b""))
     return answer.partition(b"\r\n\r\n")[2].decode()
+
+
+def test_prometheus_scrapes_the_plugin(prometheus: str, quiet: Site, tmp_path: Path) -> None:
+    """Prometheus reads all metrics, and evaluates all rules and panels; no alert is about to fire while jobs run and wait."""
+    quiet.start("-p", "pbatch", "-N8", "-t30")
+    quiet.cluster.submit("-p", "pbatch", f"-N{NODES}", "-t30", script="sleep 900")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    address = f"127.0.0.1:{port}"
+    with serving(quiet, address), scraping(prometheus, tmp_path, "slurm", address) as server:
+        check_scraped(server, "slurm", scraped(port))
+        check_quiet(server)
 
 
 def test_own_links_are_those_of_the_file(quiet: Site) -> None:

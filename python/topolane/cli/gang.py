@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from topolane.cli import gang_client, gang_run, gang_try
+from topolane.cli import gang_client, gang_metrics, gang_run, gang_try
 
 
 @click.group("gang")
@@ -18,6 +18,7 @@ for other in (
     gang_client.list_,
     gang_client.stop,
     gang_client.top,
+    gang_metrics.metrics,
     gang_try.try_,
 ):
     command.add_command(other)

@@ -15,6 +15,7 @@ import click
 
 from topolane._engine import InputError
 from topolane.cli.common import json_option, options, print_json, print_table, progress_bar, write_text
+from topolane.cli.metrics import give, metrics_options
 from topolane.cli.nova_room import (
     asked,
     check_room_options,
@@ -27,6 +28,7 @@ from topolane.cli.nova_room import (
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
+    from prometheus_client import CollectorRegistry
 
     from topolane.nova.cloud import Cloud, ServerGroup
     from topolane.nova.plan import Plan
@@ -308,34 +310,20 @@ def _cloud(
     help="The nova.conf of nova-scheduler. Its API database has the refusals, and its group [topolane] says what groups "
     "get that ask for nothing.",
 )
-@click.option(
-    "--listen",
-    metavar="ADDRESS",
-    help="Serve the metrics at HOST:PORT of a loopback address, such as 127.0.0.1:9754, or at unix:PATH.",
-)
-@click.option("--once", is_flag=True, help="Print the metrics once, for node_exporter's textfile collector.")
+@metrics_options(9754)
 def metrics(
     os_cloud: str | None, machine: str | None, nova_conf: str | None, listen: str | None, once: bool
 ) -> None:
-    """Give Prometheus the groups that share links, their hops, and what was refused (docs/guides/nova.md)."""
-    if once == (listen is not None):
-        raise InputError("give one of --listen and --once")
-    try:
-        from topolane.live.metrics import checked, serve
-        from topolane.nova.metrics import Source, registry, text
-    except ImportError as error:
-        raise InputError(
-            f"this command needs the extra nova (pip install 'topolane[nova]'): {error}"
-        ) from error
-    if listen is not None:
-        checked(listen)
-    source = Source(os_cloud, machine, nova_conf)
-    if listen is None:
-        click.echo(text(source), nl=False)
-        return
-    serve(listen, registry(source))
-    click.echo(f"topolane: metrics of Nova at {listen}", err=True)
-    threading.Event().wait()
+    """Give Prometheus the groups that share links, their hops, and what was refused (docs/reference/metrics.md)."""
+
+    def registry() -> CollectorRegistry:
+        import openstack  # noqa: F401
+
+        from topolane.nova.metrics import Source, registry
+
+        return registry(Source(os_cloud, machine, nova_conf))
+
+    give("Nova", "nova", listen, once, registry)
 
 
 @contextlib.contextmanager

@@ -2,47 +2,35 @@
 
 from __future__ import annotations
 
-import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from topolane._engine import InputError
+from topolane.cli.metrics import give, metrics_options
 from topolane.cli.slurm_status import look_options, settings_of
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
 
 
 @click.command()
 @look_options
-@click.option(
-    "--listen",
-    metavar="ADDRESS",
-    help="Serve the metrics at HOST:PORT of a loopback address, such as 127.0.0.1:9753, or at unix:PATH.",
-)
-@click.option("--once", is_flag=True, help="Print the metrics once, for node_exporter's textfile collector.")
+@metrics_options(9753)
 def metrics(
     state: Path | None, slurmrestd: str | None, token_file: str | None, listen: str | None, once: bool
 ) -> None:
-    """Give Prometheus the plugin's counters, its jobs and its links (docs/guides/slurm-operations.md).
+    """Give Prometheus the plugin's counters, its jobs and its links (docs/reference/metrics.md).
 
     Run it as root or as the user of slurmctld, who may read the plugin's state.
     """
-    if once == (listen is not None):
-        raise InputError("give one of --listen and --once")
-    try:
-        from topolane.live.metrics import checked, serve
-        from topolane.slurm.metrics import registry, text
-    except ImportError as error:
-        raise InputError(
-            f"this command needs the extra slurm (in a clone: .venv/bin/pip install -e '.[slurm]'): {error}"
-        ) from error
-    from topolane.slurm.inspection import inspect
 
-    settings = settings_of(state, slurmrestd, token_file)
-    if listen is None:
-        click.echo(text(lambda: inspect(settings)), nl=False)
-        return
-    checked(listen)
-    inspect(settings)  # An address or a token file that cannot be used ends the command here.
-    serve(listen, registry(lambda: inspect(settings)))
-    click.echo(f"topolane: metrics of slurmctld at {listen}", err=True)
-    threading.Event().wait()
+    def registry() -> CollectorRegistry:
+        from topolane.slurm.inspection import inspect
+        from topolane.slurm.metrics import registry
+
+        settings = settings_of(state, slurmrestd, token_file)
+        inspect(settings)  # An address or a token file that cannot be used ends the command here.
+        return registry(lambda: inspect(settings))
+
+    give("slurmctld", "slurm", listen, once, registry)

@@ -82,6 +82,8 @@ class Cloud:
     """The availability zone of every host."""
     closed: frozenset[str]
     """Hosts that are down or disabled."""
+    occupied: frozenset[str] = frozenset()
+    """Hosts with servers, of groups or not."""
 
     def group(self, name: str) -> ServerGroup:
         """The group of that id or name. Raises InputError if there is none, or if there are several."""
@@ -132,6 +134,7 @@ def read(connection: Connection, machine: str | None, default_placement: str = "
         groups=[_group(group, servers, migrations, default_placement) for group in groups],
         zones={s.host: s.availability_zone for s in services},
         closed=frozenset(s.host for s in services if s.status != "enabled" or s.state != "up"),
+        occupied=frozenset(s.compute_host for s in servers.values() if s.compute_host),
     )
 
 

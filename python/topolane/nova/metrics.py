@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from topolane._engine import InputError
+from topolane.live.families import Families
 from topolane.live.metrics import registry_of
 from topolane.nova import cloud, overview, plan_rules
 
-PREFIX = "topolane_nova_"
+OURS = Families("nova")
+ANSWERS = "Nova answers, and has a topology"
 KEPT = 30.0
 """Seconds for which a look at Nova answers every reader: a look lists all servers of the cloud."""
 
@@ -49,41 +50,35 @@ def registry(source: Source) -> CollectorRegistry:
     return registry_of(lambda: metrics(source), KEPT)
 
 
-def text(source: Source) -> str:
-    """The metrics in Prometheus's text format, as node_exporter's textfile collector reads it."""
-    return generate_latest(registry(source)).decode()
-
-
 def metrics(source: Source) -> Iterator[Metric]:
     """What a look at the cloud and the database gives. What is not known is left out."""
     try:
-        found, hosts = source.groups()
+        found, off_tree = source.groups()
     except InputError:
-        yield _gauge("up", "Whether Nova answers, and has a topology", 0)
+        yield from OURS.head(ANSWERS, False, None)
     else:
-        yield _gauge("up", "Whether Nova answers, and has a topology", 1)
-        yield _gauge(
-            "problems", "What is wrong with the topology: 'topolane nova show' says it", len(found.problems)
-        )
-        yield _of_hosts(found, hosts)
+        yield from OURS.head(ANSWERS, True, len(found.problems))
+        yield _of_nodes(found)
+        yield OURS.gauge("nodes_off_tree", "Compute hosts that no leaf lists", len(off_tree))
         yield from _of_groups(found)
+    known = "Whether the API database says what was refused"
     try:
         refused = source.refusals()
     except InputError:
-        yield _gauge("refusals_known", "Whether the API database says what was refused", 0)
+        yield OURS.gauge("refusals_known", known, False)
         return
     if refused is not None:
-        yield _gauge("refusals_known", "Whether the API database says what was refused", 1)
-        yield _of_refusals(refused)
+        yield OURS.gauge("refusals_known", known, True)
+        words = "Requests that Topolane's filter has refused, by kind"
+        yield OURS.counters("refusals", words, "kind", dict(sorted(refused.items())))
 
 
-def _of_hosts(found: cloud.Cloud, off_tree: list[str]) -> Metric:
-    made = GaugeMetricFamily(PREFIX + "hosts", "Compute hosts by state", labels=["state"])
-    closed = sum(host in found.closed for host in found.topology.node_of)
-    made.add_metric(["in_service"], found.topology.machine.nodes - closed)
-    made.add_metric(["out_of_service"], closed)
-    made.add_metric(["off_tree"], len(off_tree))
-    return made
+def _of_nodes(found: cloud.Cloud) -> Metric:
+    hosts = set(found.topology.node_of)
+    closed = len(hosts & found.closed)
+    busy = len(hosts & found.occupied - found.closed)
+    states = {"idle": found.topology.machine.nodes - closed - busy, "busy": busy, "out_of_service": closed}
+    return OURS.gauges("nodes", "Compute hosts of the topology by state", "state", states)
 
 
 def _of_groups(found: cloud.Cloud) -> Iterator[Metric]:
@@ -107,20 +102,5 @@ def _of_groups(found: cloud.Cloud) -> Iterator[Metric]:
             lambda row: row.hops - row.least,
         ),
     ):
-        made = GaugeMetricFamily(PREFIX + name, words, labels=["placement"])
-        for placement in placements:
-            made.add_metric([placement], sum(value(row) for row in rows if row.placement == placement))
-        yield made
-
-
-def _of_refusals(refused: dict[str, int]) -> Metric:
-    made = CounterMetricFamily(
-        PREFIX + "refusals", "Requests that Topolane's filter has refused, by kind", labels=["kind"]
-    )
-    for kind, count in sorted(refused.items()):
-        made.add_metric([kind], count)
-    return made
-
-
-def _gauge(name: str, words: str, value: float) -> Metric:
-    return GaugeMetricFamily(PREFIX + name, words, value=value)
+        counted = {one: sum(value(row) for row in rows if row.placement == one) for one in placements}
+        yield OURS.gauges(name, words, "placement", counted)

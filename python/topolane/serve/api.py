@@ -11,13 +11,16 @@ from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.staticfiles import StaticFiles
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
 from topolane._engine import InputError
+from topolane.live.metrics import registry_of
 from topolane.serve.feed import State, event, packed
-from topolane.serve.gate import COOKIE, LOGIN, WHO, Access, Gate, Rate
+from topolane.serve.gate import COOKIE, LOGIN, METRICS, WHO, Access, Gate, Rate
 from topolane.serve.live import Busy, Live
+from topolane.serve.metrics import metrics
 from topolane.serve.outlook import KNOWN, Question
 from topolane.serve.snapshot import picture
 from topolane.web.requests import same
@@ -25,6 +28,8 @@ from topolane.web.requests import same
 PAGE = Path(__file__).parent / "static"
 KEEP_ALIVE = 15.0
 """Seconds after which a viewer to whom nothing was sent gets a comment, so that a lost connection is noticed."""
+METRICS_KEPT = 1.0
+"""Seconds for which the figures answer every reader."""
 VIEWERS = 200
 """Viewers at a time."""
 LONGEST_HOURS = 24.0 * 366
@@ -57,6 +62,7 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
     app = FastAPI(title="Topolane", docs_url=None, redoc_url=None, openapi_url=None)
     facts = picture(live.source.machine) | _facts(live)
     machine = packed(facts)
+    measured = registry_of(lambda: metrics(live, len(watching), viewers), METRICS_KEPT)
     looks, questions, logins = Rate(40, 10), Rate(10, 1), Rate(5, 0.5)
     watching: set[Events] = set()
 
@@ -121,6 +127,11 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
         eligible = None if asked.partition is None else live.source.partitions[asked.partition]
         question = Question(asked.nodes, asked.hours * 3600.0, asked.policy, asked.gpus, eligible)
         return JSONResponse(await _answered(live.ask(question, asked.at)))
+
+    @app.get(METRICS)
+    async def exposition() -> Response:
+        text = await asyncio.to_thread(generate_latest, measured)
+        return Response(text, media_type=CONTENT_TYPE_LATEST)
 
     app.add_exception_handler(RequestValidationError, _not_understood)
     app.mount("/static", StaticFiles(directory=PAGE, check_dir=False), name="static")

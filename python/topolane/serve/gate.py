@@ -19,6 +19,7 @@ from topolane.web.requests import Refused, bearer, body_of, is_own, replay, same
 
 COOKIE = "topolane"
 LOGIN = "/login"
+METRICS = "/metrics"
 MOST_BODY = 4096
 """Bytes of a body."""
 MOST_NAME = 256
@@ -121,7 +122,8 @@ class Gate:
         access, path = self._access, scope["path"]
         client = scope.get("client")
         address = str(client[0]) if client else "local"
-        if access.token is not None and path.startswith("/api/") and not self._shows_token(headers):
+        is_data = path.startswith("/api/") or path == METRICS
+        if access.token is not None and is_data and not self._shows_token(headers):
             raise Refused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
         if access.auth_header is None:
             return address

@@ -41,6 +41,8 @@ class Live:
         self.feed = Feed()
         self.ended = asyncio.Event()
         """Set when viewers are to be let go."""
+        self.answered = time.monotonic()
+        """When the source last answered."""
         self.history = History(source.machine.nodes, source.title)
         self._lock = threading.Lock()
         self._working = asyncio.Semaphore(AT_ONCE)
@@ -67,7 +69,10 @@ class Live:
         except InputError as error:
             if self.feed.state is None:
                 raise
-            snapshot = dataclasses.replace(self.feed.state.snapshot, problems=(str(error),))
+            last = self.feed.state.snapshot
+            snapshot = dataclasses.replace(last, problems=(str(error),), is_old=True)
+        if not snapshot.is_old:
+            self.answered = time.monotonic()
         if self.source.span() is None:
             await asyncio.to_thread(self._keep, snapshot)
         await self.feed.publish(snapshot)

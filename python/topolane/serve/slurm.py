@@ -57,7 +57,7 @@ class Slurm:
         if look.snapshot is None:
             last = () if self._look is None else _jobs(self._look)
             time = look.time if self._look is None else self._look.time
-            return Snapshot(time, *(last or ((), ())), problems=look.problems)
+            return Snapshot(time, *(last or ((), ())), problems=look.problems, is_old=True)
         self._look = look
         running, waiting = _jobs(look)
         held = {node for job in running for node in job.nodes}

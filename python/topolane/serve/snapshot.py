@@ -65,6 +65,8 @@ class Snapshot:
     """Nodes that take no new jobs."""
     problems: tuple[str, ...] = ()
     """What could not be read, a sentence each."""
+    is_old: bool = False
+    """Whether the source did not answer, so that the jobs are those of its last answer."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from topolane._engine import InputError
+from topolane.live.families import Families
 from topolane.live.metrics import registry_of
 from topolane.slurm.inspection import Inspection
 from topolane.slurm.links_out import LinksOut
@@ -18,7 +19,7 @@ from topolane.slurm.room import room_of
 from topolane.slurm.status import NodeCounts, Sharing, liveness, nodes, policy_of, sharing
 from topolane.slurm.wait_reasons import wait_reason
 
-PREFIX = "topolane_slurm_"
+OURS = Families("slurm")
 KEPT = 5.0
 """Seconds for which a look at Slurm answers every reader: a look costs slurmctld a list of all its jobs."""
 
@@ -28,21 +29,13 @@ def registry(inspect: Callable[[], Inspection]) -> CollectorRegistry:
     return registry_of(lambda: metrics(inspect()), KEPT)
 
 
-def text(inspect: Callable[[], Inspection]) -> str:
-    """The metrics in Prometheus's text format, as node_exporter's textfile collector reads it."""
-    return generate_latest(registry(inspect)).decode()
-
-
 def metrics(look: Inspection) -> Iterator[Metric]:
     """What a look at Slurm and the plugin gives. What is not known is left out."""
     found = liveness(look)
-    yield _gauge("up", "Whether slurmctld answers", float(look.snapshot is not None))
+    yield from OURS.head("slurmctld answers", look.snapshot is not None, len(look.problems))
     if found.active is not None:
-        yield _gauge(
-            "active", "Whether the plugin decides (1), or stock Slurm alone (0)", float(found.active)
-        )
-    yield _gauge("stale", "Whether the plugin writes no state though jobs wait for nodes", float(found.stale))
-    yield _gauge("problems", "Files and commands that could not be read", float(len(look.problems)))
+        yield OURS.gauge("active", "Whether the plugin decides (1), or stock Slurm alone (0)", found.active)
+    yield OURS.gauge("stale", "Whether the plugin writes no state though jobs wait for nodes", found.stale)
     counters = look.state.counters if look.state else None
     if counters is not None:
         yield from _of_calls(look, counters)
@@ -60,32 +53,34 @@ def metrics(look: Inspection) -> Iterator[Metric]:
 def _of_calls(look: Inspection, counters: Counters) -> Iterator[Metric]:
     """The plugin's counters begin anew with slurmctld: `started` tells Prometheus so."""
     if counters.started is not None:
-        yield _gauge("start_time_seconds", "When slurmctld loaded the plugin, Unix time", counters.started)
+        yield OURS.gauge(
+            "start_time_seconds", "When slurmctld loaded the plugin, Unix time", counters.started
+        )
     if counters.written is not None:
-        yield _gauge(
+        yield OURS.gauge(
             "state_age_seconds", "Since the plugin wrote its state", max(look.time - counters.written, 0.0)
         )
-    ends = CounterMetricFamily(
-        PREFIX + "calls",
+    yield OURS.counters(
+        "calls",
         "Calls of the plugin by how they ended (stock...: stock Slurm decided)",
-        labels=["end"],
+        "end",
+        {end: counters[end] for end in ENDS},
+        started=counters.started,
     )
-    for end in ENDS:
-        ends.add_metric([end], counters[end], created=counters.started)
-    yield ends
-    unwritten = CounterMetricFamily(
-        PREFIX + "links_unwritten", "Times the file of owned links could not be written"
+    yield OURS.counter(
+        "links_unwritten",
+        "Times the file of owned links could not be written",
+        counters["links_unwritten"],
+        started=counters.started,
     )
-    unwritten.add_metric([], counters["links_unwritten"], created=counters.started)
-    yield unwritten
     yield _times(counters)
-    yield _gauge(
+    yield OURS.gauge(
         "longest_call_seconds",
         "The longest call since slurmctld started",
         counters["longest_nanoseconds"] / 1e9,
     )
     if look.conf is not None:
-        yield _gauge(
+        yield OURS.gauge(
             "call_limit_seconds", "Time that the engine may take in a call (CallTime)", look.conf.call_time
         )
 
@@ -98,7 +93,7 @@ def _times(counters: Counters) -> Metric:
         buckets.append((str(limit / 1e9), float(seen)))
     total = sum(count for _, count in counters.under)
     made = HistogramMetricFamily(
-        PREFIX + "call_seconds", "The plugin's own time in a call, without stock Slurm's"
+        OURS.prefix + "call_seconds", "The plugin's own time in a call, without stock Slurm's"
     )
     made.add_metric([], [*buckets, ("+Inf", float(total))], counters["nanoseconds"] / 1e9)
     return made
@@ -117,33 +112,25 @@ def _of_jobs(look: Inspection) -> Iterator[Metric]:
             if (one := wait_reason(look, job).refused) is not None:
                 refused[one.kind] += 1
                 waited[one.kind] = max(waited[one.kind], look.time - max(job.submit, job.begin))
-    by_state = GaugeMetricFamily(PREFIX + "jobs", "Jobs by state and policy", labels=["state", "policy"])
+    by_state = GaugeMetricFamily(OURS.prefix + "jobs", "Jobs by state and policy", labels=["state", "policy"])
     for (state, policy), count in sorted(counted.items()):
         by_state.add_metric([state, policy], count)
     yield by_state
-    by_kind = GaugeMetricFamily(
-        PREFIX + "refused_jobs",
-        "Waiting jobs that the plugin refused last, by kind of refusal",
-        labels=["kind"],
+    kinds = {kind: float(refused[kind]) for kind in KINDS}
+    yield OURS.gauges(
+        "refused_jobs", "Waiting jobs that the plugin refused last, by kind of refusal", "kind", kinds
     )
-    longest = GaugeMetricFamily(
-        PREFIX + "refused_wait_seconds",
+    yield OURS.gauges(
+        "refused_wait_seconds",
         "The longest wait among the refused jobs, by kind of refusal",
-        labels=["kind"],
+        "kind",
+        waited,
     )
-    for kind in KINDS:
-        by_kind.add_metric([kind], refused[kind])
-        longest.add_metric([kind], waited[kind])
-    yield by_kind
-    yield longest
 
 
 def _of_nodes(counted: NodeCounts) -> Metric:
-    made = GaugeMetricFamily(PREFIX + "nodes", "Nodes of the machine file by state", labels=["state"])
-    made.add_metric(["idle"], counted.idle)
-    made.add_metric(["busy"], counted.busy)
-    made.add_metric(["out_of_service"], counted.out_of_service)
-    return made
+    states = {"idle": counted.idle, "busy": counted.busy, "out_of_service": counted.out_of_service}
+    return OURS.gauges("nodes", "Nodes of the machine file by state", "state", states)
 
 
 def _of_room(look: Inspection) -> Iterator[Metric]:
@@ -155,7 +142,7 @@ def _of_room(look: Inspection) -> Iterator[Metric]:
     except InputError:
         return
     fits = GaugeMetricFamily(
-        PREFIX + "room_jobs",
+        OURS.prefix + "room_jobs",
         f"How many more jobs of a size ({room['unit']}) fit inside one group of a level, each alone with the rest",
         labels=["size", "level"],
     )
@@ -165,36 +152,30 @@ def _of_room(look: Inspection) -> Iterator[Metric]:
     yield fits
     if room["stranded"] is None:
         return
-    yield _gauge("gpus", "GPUs of the machine", room["total"])
-    yield _gauge("gpus_free", "GPUs that no job holds, on nodes that take jobs", room["free"])
-    stranded = GaugeMetricFamily(
-        PREFIX + "gpus_stranded", "Free GPUs that no job can use, by what is missing", labels=["reason"]
+    yield OURS.gauge("gpus", "GPUs of the machine", room["total"])
+    yield OURS.gauge("gpus_free", "GPUs that no job holds, on nodes that take jobs", room["free"])
+    yield OURS.gauges(
+        "gpus_stranded",
+        "Free GPUs that no job can use, by what is missing",
+        "reason",
+        room["stranded"],
     )
-    for reason, gpus in room["stranded"].items():
-        stranded.add_metric([reason], gpus)
-    yield stranded
 
 
 def _of_links(links: Sharing) -> Iterator[Metric]:
-    yield _gauge("links_owned", "Links between switches that one job has for itself", float(links.owned))
-    yield _gauge("links_shared", "Links that may carry the traffic of two jobs", float(links.shared))
-    yield _gauge(
-        "isolated_jobs_sharing",
+    yield OURS.gauge("links_owned", "Links between switches that one job has for itself", links.owned)
+    yield OURS.gauge("links_shared", "Links that may carry the traffic of two jobs", links.shared)
+    yield OURS.gauge(
+        "isolated_jobs_sharing_links",
         "Isolated jobs that may meet another job on a link: 0 unless something is wrong",
-        float(len(links.isolated_sharing)),
+        len(links.isolated_sharing),
     )
 
 
 def _of_links_out(out: LinksOut) -> Metric:
-    made = GaugeMetricFamily(
-        PREFIX + "links_out",
+    return OURS.gauges(
+        "links_out",
         "Links that no new job may own: those that have failed, and those reserved for services",
-        labels=["kind"],
+        "kind",
+        {"failed": len(out.failed), "reserved": len(out.reserved)},
     )
-    made.add_metric(["failed"], len(out.failed))
-    made.add_metric(["reserved"], len(out.reserved))
-    return made
-
-
-def _gauge(name: str, words: str, value: float) -> Metric:
-    return GaugeMetricFamily(PREFIX + name, words, value=value)

@@ -1,0 +1,33 @@
+"""The metrics of the live page, for Prometheus."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from prometheus_client.metrics_core import Metric
+
+from topolane.live.families import Families
+from topolane.serve.live import Live
+
+OURS = Families("serve")
+
+
+def metrics(live: Live, viewers: int, most: int) -> Iterator[Metric]:
+    """What the newest look shows, and how many viewers watch."""
+    assert live.feed.state is not None
+    shown = live.feed.state.snapshot
+    yield from OURS.head("the source answered the last look", not shown.is_old, len(shown.problems))
+    age = time.monotonic() - live.answered
+    yield OURS.gauge("look_age_seconds", "Since the newest look that the source answered", age)
+    yield OURS.gauge("viewers", "Viewers now", viewers)
+    yield OURS.gauge("viewers_limit", "Most viewers at a time", most)
+    jobs = {"running": len(shown.running), "waiting": len(shown.waiting)}
+    yield OURS.gauges("jobs", "Jobs by state", "state", jobs)
+    busy = {node for job in shown.running for node in job.nodes}
+    out = set(shown.out) - busy
+    idle = live.source.machine.nodes - len(busy) - len(out)
+    states = {"idle": idle, "busy": len(busy), "out_of_service": len(out)}
+    yield OURS.gauges("nodes", "Nodes of the machine by state", "state", states)
+    owned = len({link for job in shown.running for link in job.links})
+    yield OURS.gauge("links_owned", "Links between switches that one job has for itself", owned)
