@@ -9,7 +9,7 @@ import { Details, Form, Room, Swatch } from "./panels";
 import { Gantt, MachinePicture } from "./pictures";
 import * as server from "./server";
 import { store } from "./store";
-import { clock, duration, plural } from "./words";
+import { clock, duration, plural, whole } from "./words";
 
 function useStore(): void {
   const [, again] = useReducer((count: number) => count + 1, 0);
@@ -127,7 +127,7 @@ function Lists({ moment, outlook }: { moment: Moment; outlook: Outlook | null })
     const start = starts.get(job.id) ?? job.expected ?? undefined;
     return [
       job.name,
-      job.nodes.toLocaleString("en"),
+      whole(job.nodes),
       duration(moment.time - job.submit),
       start === undefined ? "–" : start <= moment.time ? "now" : duration(start - moment.time),
       job.why || outlook?.reasons[job.id] || "",
@@ -137,7 +137,7 @@ function Lists({ moment, outlook }: { moment: Moment; outlook: Outlook | null })
     <>
       <Swatch id={job.id} /> {job.name}
     </>,
-    count(job.nodes).toLocaleString("en"),
+    whole(count(job.nodes)),
     duration(moment.time - job.start),
     job.end === null ? "–" : duration(job.end - moment.time),
     job.links.length ? plural(count(job.links), "own link") : job.user,

@@ -4,11 +4,14 @@ const LIGHT = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00",
 const DARK = ["#3f9bd6", "#f0b429", "#2bbf95", "#d99abf", "#8accf2", "#ee7b30", "#e5d84a"];
 const SHADE = ["#004d78", "#9c6b00", "#006b4e", "#8f4a72", "#2b86b8", "#8f3f00", "#7a7000"];
 
-export const isDark = (): boolean => matchMedia("(prefers-color-scheme: dark)").matches;
+// To ask the browser costs microseconds, and a picture has thousands of cells.
+const asked = matchMedia("(prefers-color-scheme: dark)");
+let dark = asked.matches;
+asked.addEventListener("change", () => (dark = asked.matches));
 
 /** The colour of a job: the same for as long as it lives. */
 export function colourOf(id: number): string {
-  const base = isDark() ? DARK : LIGHT;
+  const base = dark ? DARK : LIGHT;
   const place = (Math.imul(id, 2654435761) >>> 0) % (base.length * 2);
   return place < base.length ? base[place]! : SHADE[place - base.length]!;
 }

@@ -5,7 +5,7 @@ import { colourOf } from "./colour";
 import { type Answer, count, type Job, type Machine, type Moment, numbers, type Outlook, type Ranges } from "./model";
 import { owners } from "./machine";
 import { store } from "./store";
-import { clock, duration, plural } from "./words";
+import { clock, duration, plural, whole } from "./words";
 
 const LISTED = 8;
 
@@ -221,7 +221,7 @@ export function Room({ outlook }: { outlook: Outlook | null }) {
   return (
     <div class="scroll">
       <p>
-        {Math.round(room.free).toLocaleString("en")} of {Math.round(room.total).toLocaleString("en")}{" "}
+        {whole(Math.round(room.free))} of {whole(Math.round(room.total))}{" "}
         {room.unit === "gpus" ? "GPUs" : room.unit} are free. So many more jobs of each size fit, each within one:
       </p>
       <table>
@@ -241,7 +241,7 @@ export function Room({ outlook }: { outlook: Outlook | null }) {
               <th scope="row">{fit.size}</th>
               {fit.jobs.map((jobs, level) => (
                 <td key={level} class={jobs ? "" : "soft"}>
-                  {jobs.toLocaleString("en")}
+                  {whole(jobs)}
                 </td>
               ))}
             </tr>

@@ -28,6 +28,11 @@ export function clock(time: number, epoch: number): string {
   return `day ${day + 1}, ${two(Math.floor(rest / 3600))}:${two(Math.floor(rest / 60) % 60)}:${two(rest % 60)}`;
 }
 
+const WHOLE = new Intl.NumberFormat("en");
+
+/** A whole number with its thousands apart. */
+export const whole = (amount: number): string => WHOLE.format(amount);
+
 export function plural(amount: number, thing: string): string {
-  return `${amount.toLocaleString("en")} ${thing}${amount === 1 ? "" : "s"}`;
+  return `${whole(amount)} ${thing}${amount === 1 ? "" : "s"}`;
 }
