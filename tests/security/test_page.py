@@ -160,7 +160,8 @@ def test_what_makes_no_sense_is_refused(page: str) -> None:
     """Numbers out of range, not-a-number, other types and JSON that is broken or deeply nested get 422."""
     wrong = (
         ASKED | {"nodes": 0}, ASKED | {"nodes": 10**9}, ASKED | {"nodes": "many"}, ASKED | {"hours": -1},
-        ASKED | {"hours": 1e300}, ASKED | {"policy": 3}, {"nodes": 3}, [], "text",
+        ASKED | {"hours": 1e300}, ASKED | {"policy": 3}, {"nodes": 3}, [], "text", ASKED | {"gpus": 0}, ASKED | {"gpus": 1},
+        ASKED | {"gpus": 10**9}, ASKED | {"gpus": "all"}, ASKED | {"partition": "none"}, ASKED | {"partition": "p" * 200},
     )  # fmt: skip
     for body in wrong:
         assert httpx.post(f"{page}/api/ask", json=body).status_code == 422

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 MAIN = "import sys; from topolane.cli import main; sys.argv[0] = 'topolane'; sys.exit(main())"
 SMALL = ("--limit", "1500", "--shadow", "none", "--speed", "0")
@@ -16,9 +16,9 @@ SMALL = ("--limit", "1500", "--shadow", "none", "--speed", "0")
 
 
 @contextlib.contextmanager
-def served(*words: str, env: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The address of a page that runs meanwhile."""
-    command = [sys.executable, "-c", MAIN, "serve", "--listen", "127.0.0.1:0", *words]
+def served(*words: str, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()) -> Iterator[str]:
+    """The address of a page that runs meanwhile. prefix: what its command runs under."""
+    command = [*prefix, sys.executable, "-c", MAIN, "serve", "--listen", "127.0.0.1:0", *words]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, text=True, env=env) as process:
         said: list[str] = []

@@ -10,8 +10,9 @@ import pytest
 httpx = pytest.importorskip("httpx", reason="the extra sites is not installed")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 from served import SMALL, served
+from topolane import sources
 from topolane._engine import Scheduler, make_room
-from topolane.serve import outlook
+from topolane.serve import outlook, snapshot
 from topolane.serve.replay import Replay
 from topolane.sources import Shape
 from topolane.sweep import Task
@@ -42,9 +43,21 @@ def test_the_uplinks_of_each_group_are_its_links(page: str, replay: Replay) -> N
     """The range of links that the page draws on a group are the links whose lower end is a switch of this group."""
     machine, rows = httpx.get(f"{page}/api/machine").json(), replay.machine.link_names()
     assert machine["uplinks"]
-    for level, group, first, end in machine["uplinks"]:
+    for level, group, first, end, _ in machine["uplinks"]:
         name = machine["levels"][level - 1][group][2]
         assert {row[1] for row in rows[first:end]} == {name}
+
+
+def test_each_rail_has_its_own_uplinks() -> None:
+    """On a machine with rails, each row of the uplinks has the links of the switches of one rail, and every domain has its nodes."""
+    machine = sources.machine("nvl72(units=2)")
+    picture, names = snapshot.picture(machine), machine.link_names()
+    assert (picture["rails"], picture["gpus"]) == ([4, 4, 4], 4)
+    assert {row[4] for row in picture["uplinks"]} == {0, 1, 2, 3}
+    for level, group, first, end, rail in picture["uplinks"]:
+        switch = f"{picture['levels'][level - 1][group][2]}-rail{rail}"
+        assert all(row[0] == switch or row[0].startswith(f"{switch}-") for row in names[first:end])
+    assert picture["domains"][1] == ["rack2", [18, 36]]
 
 
 def test_why_a_job_waits_is_what_the_engine_explains(page: str, replay: Replay) -> None:

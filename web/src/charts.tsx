@@ -6,7 +6,10 @@ import { theme } from "./colour";
 import type { Series } from "./model";
 import { clock } from "./words";
 
-const STROKES = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"];
+const ON_LIGHT = ["#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00"];
+const ON_DARK = ["#56b4e9", "#ee7b30", "#2bbf95", "#d99abf", "#f0b429"];
+/** Shorter lines have the time of day on their axis. */
+const HOURS_BELOW = 4 * 86400;
 const DASHES = [[], [6, 4], [2, 3], [10, 3, 2, 3], [1, 4]];
 
 interface Chart {
@@ -39,7 +42,7 @@ function One(props: { chart: Chart; series: Series; epoch: number; time: number;
   shown.current = props.time;
   useEffect(() => {
     const into = place.current!;
-    const made = new uPlot(options(series, epoch, into.clientWidth, shown), data(chart, series), into);
+    const made = new uPlot(options(series, epoch, into.clientWidth, shown, dark), data(chart, series), into);
     plot.current = made;
     const resized = new ResizeObserver(() => made.setSize({ width: into.clientWidth, height: 130 }));
     resized.observe(into);
@@ -71,12 +74,18 @@ function options(
   epoch: number,
   width: number,
   shown: { current: number },
+  dark: boolean,
 ): uPlot.Options {
   const { ink, soft, line } = theme();
   const axis = { stroke: soft, grid: { stroke: line, width: 1 }, ticks: { stroke: line, width: 1 } };
+  const strokes = dark ? ON_DARK : ON_LIGHT;
+  const short = (series.times.at(-1) ?? 0) - (series.times[0] ?? 0) < HOURS_BELOW;
   const day = (time: number) => {
     const absolute = epoch + time;
-    if (absolute < 1e8) return `day ${Math.floor(absolute / 86400) + 1}`;
+    if (short && absolute > 1e8) {
+      return new Date(absolute * 1000).toLocaleString(undefined, { weekday: "short", hour: "2-digit", minute: "2-digit" });
+    }
+    if (absolute < 1e8) return short ? clock(time, epoch).slice(0, -3) : `day ${Math.floor(absolute / 86400) + 1}`;
     return new Date(absolute * 1000).toLocaleDateString(undefined, { month: "short", day: "numeric" });
   };
   return {
@@ -90,7 +99,7 @@ function options(
       { label: "time", value: (_, time) => (time === null ? "" : clock(time, epoch)) },
       ...series.lines.map((one, index) => ({
         label: one.name,
-        stroke: STROKES[index % STROKES.length]!,
+        stroke: strokes[index % strokes.length]!,
         dash: DASHES[index % DASHES.length]!,
         width: index ? 1.2 : 1.8,
         points: { show: false },

@@ -98,7 +98,8 @@ function axis(context: CanvasRenderingContext2D, hours: number, across: number, 
     context.moveTo(x, 0);
     context.lineTo(x, height - AXIS + 3);
     context.stroke();
-    if (x + 30 < width) context.fillText(time ? `+${duration(time)}` : "now", x + 2, height);
+    const label = time ? `+${duration(time).replace(".0", "")}` : "now";
+    if (x + 2 + context.measureText(label).width < width) context.fillText(label, x + 2, height);
   }
 }
 

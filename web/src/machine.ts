@@ -25,9 +25,14 @@ export interface Layout {
 
 const GAP = 6;
 const BAR = 5;
+/** Height of the bar of one of several rails. */
+const RAIL = 2;
 const LABEL = 13;
 const LARGEST = 22;
 const SMALLEST = 2;
+
+/** Height of the bars of a group. */
+const barsOf = (machine: Machine): number => Math.max(BAR, RAIL * Math.max(...machine.rails) + 1);
 
 /** Places the boxes in so much width, with the largest cells for which the height suffices. */
 export function layout(machine: Machine, width: number, height: number): Layout {
@@ -74,6 +79,7 @@ function box(
   room: number,
 ): [number, number] {
   const group = machine.levels[level - 1]![index]!;
+  const bar = barsOf(machine);
   const here: Box = { level, index, x, y, width: 0, height: 0 };
   made.boxes.push(here);
   if (level === 1) {
@@ -82,14 +88,14 @@ function box(
     for (let node = group[0]; node < group[1]; node++) {
       const place = node - group[0];
       made.x[node] = x + 2 + (place % columns) * made.cell;
-      made.y[node] = y + BAR + 2 + Math.floor(place / columns) * made.cell;
+      made.y[node] = y + bar + 2 + Math.floor(place / columns) * made.cell;
     }
     here.width = columns * made.cell + 4;
-    here.height = Math.ceil(amount / columns) * made.cell + BAR + 4;
+    here.height = Math.ceil(amount / columns) * made.cell + bar + 4;
     return [here.width, here.height];
   }
   const below = machine.levels[level - 2]!;
-  const labelled = LABEL + BAR;
+  const labelled = LABEL + bar;
   let [left, row, tallest, widest] = [GAP, labelled, 0, 0];
   for (let child = first(below, group[0]); child < below.length && below[child]![0] < group[1]; child++) {
     const mark = made.boxes.length;
@@ -131,6 +137,7 @@ export function draw(canvas: HTMLCanvasElement, machine: Machine, moment: Moment
   const context = prepared(canvas, Math.max(at.width, 1), Math.max(at.height, 1));
   const colours = theme();
   frames(context, machine, at, colours);
+  domains(context, machine, at, colours);
   const size = Math.max(at.cell - (at.cell > 5 ? 1.5 : 0.5), 1);
   const holder = holders(machine, moment);
   const dim = marks.selected !== null && moment.running.has(marks.selected);
@@ -166,6 +173,7 @@ export function holders(machine: Machine, moment: Moment): Float64Array {
 }
 
 function frames(context: CanvasRenderingContext2D, machine: Machine, at: Layout, colours: Theme): void {
+  const bar = barsOf(machine);
   context.lineWidth = 1;
   context.font = "11px system-ui, sans-serif";
   context.textBaseline = "top";
@@ -174,7 +182,18 @@ function frames(context: CanvasRenderingContext2D, machine: Machine, at: Layout,
     context.strokeRect(one.x + 0.5, one.y + 0.5, one.width - 1, one.height - 1);
     if (one.level > 1) {
       context.fillStyle = colours.soft;
-      context.fillText(machine.levels[one.level - 1]![one.index]![2], one.x + GAP, one.y + BAR + 1, one.width - GAP);
+      context.fillText(machine.levels[one.level - 1]![one.index]![2], one.x + GAP, one.y + bar + 1, one.width - GAP);
+    }
+  }
+}
+
+/** A thick line left of the nodes of each NVLink domain. */
+function domains(context: CanvasRenderingContext2D, machine: Machine, at: Layout, colours: Theme): void {
+  context.fillStyle = colours.ink;
+  for (const [, nodes] of machine.domains) {
+    for (let part = 0; part + 1 < nodes.length; part += 2) {
+      const [first, last] = [nodes[part]!, nodes[part + 1]! - 1];
+      context.fillRect(at.x[first]! - 2, at.y[first]!, 1.5, at.y[last]! + at.cell - at.y[first]! - 1);
     }
   }
 }
@@ -194,7 +213,7 @@ function crosses(context: CanvasRenderingContext2D, out: Ranges, at: Layout, siz
   context.stroke();
 }
 
-/** On top of each group a bar: the part of its uplinks that each job owns. */
+/** On top of each group a bar for each rail: the part of its uplinks that each job owns. */
 function bars(
   context: CanvasRenderingContext2D,
   machine: Machine,
@@ -205,17 +224,19 @@ function bars(
 ): void {
   const owned = owners(machine, moment);
   const place = new Map(at.boxes.map((one) => [`${one.level} ${one.index}`, one]));
-  machine.uplinks.forEach(([level, group, from, end], row) => {
+  machine.uplinks.forEach(([level, group, from, end, rail], row) => {
     const one = place.get(`${level} ${group}`);
     if (!one) return;
+    const tall = machine.rails[level - 1]! > 1 ? RAIL : BAR - 1;
+    const y = one.y + 1 + rail * RAIL;
     context.fillStyle = colours.idle;
-    context.fillRect(one.x + 1, one.y + 1, one.width - 2, BAR - 1);
+    context.fillRect(one.x + 1, y, one.width - 2, tall === RAIL ? RAIL - 0.5 : tall);
     let done = 0;
     for (const [job, amount] of owned[row] ?? []) {
       context.globalAlpha = selected !== null && job !== selected ? 0.22 : 1;
       context.fillStyle = colourOf(job);
       const scale = (one.width - 2) / Math.max(end - from, 1);
-      context.fillRect(one.x + 1 + done * scale, one.y + 1, amount * scale, BAR - 1);
+      context.fillRect(one.x + 1 + done * scale, y, amount * scale, tall === RAIL ? RAIL - 0.5 : tall);
       done += amount;
     }
     context.globalAlpha = 1;

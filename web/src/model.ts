@@ -6,7 +6,7 @@ export interface Machine {
   name: string;
   nodes: string[];
   levels: [start: number, end: number, name: string][][];
-  uplinks: [level: number, group: number, first: number, end: number][];
+  uplinks: [level: number, group: number, first: number, end: number, rail: number][];
   /** By level from the leaves: how many rails have switches of their own there. */
   rails: number[];
   /** NVLink domains. */

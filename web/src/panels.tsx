@@ -88,11 +88,23 @@ function Waits(props: { job: Job & { kind: "waiting" }; moment: Moment; outlook:
   );
 }
 
+/** The group of a row of uplinks. */
+const named = (machine: Machine, [level, group]: Machine["uplinks"][number]) => machine.levels[level - 1]![group]![2];
+
+function overlaps(one: Ranges, other: Ranges): boolean {
+  for (let at = 0; at + 1 < one.length; at += 2) {
+    for (let to = 0; to + 1 < other.length; to += 2) {
+      if (one[at]! < other[to + 1]! && other[to]! < one[at + 1]!) return true;
+    }
+  }
+  return false;
+}
+
 function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment: Moment; machine: Machine }) {
   const links = count(job.links);
-  const groups = [...owners(machine, moment).entries()]
-    .filter(([, owned]) => owned.has(job.id))
-    .map(([row]) => machine.levels[machine.uplinks[row]![0] - 1]![machine.uplinks[row]![1]]![2]);
+  const rows = [...owners(machine, moment).entries()].filter(([, owned]) => owned.has(job.id));
+  const groups = [...new Set(rows.map(([row]) => named(machine, machine.uplinks[row]!)))];
+  const domains = machine.domains.filter(([, nodes]) => overlaps(nodes, job.nodes)).map(([name]) => name);
   const leaves = groupsOf(machine, 1, job.nodes);
   return (
     <dl>
@@ -102,6 +114,13 @@ function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment
       </dd>
       <dt>Lies in</dt>
       <dd>{leaves.length > LISTED ? plural(leaves.length, "leaf switch").replace("switchs", "switches") : leaves.join(", ")}</dd>
+      {domains.length > 0 && <dt>NVLink</dt>}
+      {domains.length > 0 && (
+        <dd>
+          {domains.slice(0, LISTED).join(", ")}
+          {domains.length > LISTED && ` and ${domains.length - LISTED} more`}
+        </dd>
+      )}
       {job.user && <dt>User</dt>}
       {job.user && <dd>{job.user}</dd>}
       <dt>Runs since</dt>
@@ -149,7 +168,7 @@ export function Form({ machine, moment }: { machine: Machine; moment: Moment }) 
         </label>
         {machine.gpus > 0 && (
           <label>
-            GPUs of each <input name="gpus" type="number" min="1" max={machine.gpus} step="1" placeholder="whole nodes" />
+            GPUs of each <input name="gpus" type="number" min="1" max={machine.gpus} step="1" placeholder="all" />
           </label>
         )}
         {machine.partitions.length > 0 && (

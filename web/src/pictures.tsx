@@ -80,9 +80,16 @@ export function MachinePicture({ machine, moment, dark }: { machine: Machine; mo
         onMouseLeave={() => setTip("")}
         onKeyDown={steered(moment)}
       />
-      <p class="tip">{tip || "A cell is a node, its colour the job on it. The bar on top of a group: who owns its uplinks. Crossed out: takes no jobs."}</p>
+      <p class="tip">{tip || legend(machine)}</p>
     </div>
   );
+}
+
+function legend(machine: Machine): string {
+  const rails = Math.max(...machine.rails);
+  const bars = rails > 1 ? `The ${rails} bars on top of a group, a rail each` : "The bar on top of a group";
+  const domains = machine.domains.length ? " A line left of nodes: an NVLink domain." : "";
+  return `A cell is a node, its colour the job on it. ${bars}: who owns its uplinks.${domains} Crossed out: takes no jobs.`;
 }
 
 let painted = false;

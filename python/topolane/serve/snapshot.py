@@ -168,16 +168,21 @@ def picture(machine: Machine) -> dict[str, Any]:
 
 
 def _uplinks(machine: Machine, levels: Sequence[Sequence[tuple[int, int, str]]]) -> list[list[int]]:
-    """(level from 1, group, first link, end) of every group with links to switches above it."""
+    """(level from 1, group, first link, end, rail) of every rail of every group with links to switches above it."""
     known: dict[str, tuple[int, int]] = {}
     for level, groups in enumerate(levels, 1):
         for index, (_, _, name) in enumerate(groups):
             known.setdefault(name, (level, index))
+    rails = machine.rails_by_level()
     found, link = [], 0
     for group, same in itertools.groupby(row[1] for row in machine.link_names()):
         count = sum(1 for _ in same)
         if group in known:
             level, index = known[group]
-            found.append([level, index, link, link + count])
+            # The links of a group stand rail after rail, as many of each.
+            apart = rails[level - 1] if count % rails[level - 1] == 0 else 1
+            each = count // apart
+            for rail in range(apart):
+                found.append([level, index, link + rail * each, link + (rail + 1) * each, rail])
         link += count
     return found
