@@ -54,6 +54,7 @@ __all__ = [
     "Workload",
     "assign",
     "assumed_traffic",
+    "built",
     "choose_sites",
     "contend",
     "crossings",
@@ -1467,6 +1468,9 @@ def simulate(
     place of one that fails. checkpoint, restart: seconds between checkpoints, and seconds to start again.
     progress: called now and then with the share of jobs that have ended.
     """
+
+def built() -> tuple[str | None, str | None]:
+    """The commit and the Cargo profile that this engine was compiled from; None where the build did not say."""
 
 def policies() -> list[tuple[str, str]]:
     """(name, summary) of every policy built in."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import subprocess
 import sys
@@ -51,8 +52,19 @@ def test_every_command_explains_itself(topolane, command):
     assert topolane(*command.split(), "-h") == text
 
 
-def test_version_is_the_package_s(topolane):
-    assert topolane("--version") == f"topolane, version {version('topolane')}\n"
+def test_version_says_what_is_installed(topolane):
+    """The first line is the package's version; the others name the build, what the engine offers and reads, and Python."""
+    first, *others = topolane("--version").splitlines()
+    assert first == f"topolane, version {version('topolane')}"
+    facts = {line[:10].strip(): line[10:] for line in others}
+    assert list(facts) == ["commit", "engine", "policies", "queues", "machines", "Slurm", "Python"]
+    commit, profile = _engine.built()
+    assert facts["commit"] == (commit or "not recorded by this build")
+    assert facts["engine"].startswith(f"profile {profile or 'not recorded'}, ")
+    assert facts["policies"] == str(len(_engine.policies()))
+    assert facts["queues"].split(", ") == [name for name, _ in _engine.queues()]
+    assert facts["machines"].split(", ") == [name for name, *_ in _engine.machine_formats()]
+    assert facts["Python"].startswith(platform.python_version())
 
 
 def test_a_group_without_a_command_lists_its_commands(topolane):

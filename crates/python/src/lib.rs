@@ -1,6 +1,7 @@
 //! The Python extension module `topolane._engine`: thin wrappers, no rules of its own.
 
 mod arrow;
+mod built;
 mod decision;
 mod dedicated;
 mod error;
@@ -33,6 +34,8 @@ mod workload;
 /// The module.
 #[pyo3::pymodule]
 mod _engine {
+    #[pymodule_export]
+    use crate::built::built;
     #[pymodule_export]
     use crate::decision::{Decision, Obstacle, Refusal};
     #[pymodule_export]

@@ -57,6 +57,15 @@ class Imported(click.Group):
             formatter.write_dl([(name, self.commands[name].help or "") for name in self.list_commands(ctx)])
 
 
+def show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Prints what this installation is made of, and ends."""
+    if asked and not context.resilient_parsing:
+        from topolane import about
+
+        click.echo(about.text())
+        context.exit()
+
+
 @click.group(
     cls=Imported,
     commands=[click.Command(name, help=sentence) for name, sentence in COMMANDS.items()],
@@ -66,7 +75,14 @@ class Imported(click.Group):
         "token_normalize_func": lambda name: FORMER_OPTIONS.get(name, name),
     },
 )
-@click.version_option(package_name="topolane")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=show_version,
+    help="Show the version, what it was built from and what it reads.",
+)
 def cli() -> None:
     """Place parallel jobs where the network lets them run at full speed."""
 
