@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,7 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 from in_browser import browser, load, row_of, text, until
-from served import served
+from served import MAIN, served
 from topolane.serve.api import PAGE
 
 __all__ = ["browser"]
@@ -127,3 +129,44 @@ def test_a_cordoned_node_takes_no_jobs(in_chassis: ControlPlane, page: str) -> N
     wait_for("the page crosses it out", lambda: shown(page)["out"] == [place, place + 1])
     in_chassis.patch("/api/v1/nodes/n07", {"spec": {"unschedulable": None}})
     wait_for("the page shows it in service", lambda: shown(page)["out"] == [])
+
+
+def test_the_log_of_a_shadow_is_a_page(in_chassis: ControlPlane, browser: Any, tmp_path: Path) -> None:
+    """While `topolane k8s shadow` writes its log, the page shows each job where the default scheduler placed it, and says what the
+    policy would have done. A job that ends goes, and the past still shows it. Hops of both are drawn."""
+    if not (PAGE / "index.html").is_file():
+        pytest.skip("the page is not built: make page")
+    log, group = tmp_path / "shadow.jsonl", name()
+    where = ("--kubeconfig", str(in_chassis.kubeconfig), "--labels", ",".join(SMALL))
+    command = [sys.executable, "-c", MAIN, "k8s", "shadow", "--policy", "isolated", "--log", str(log), *where]
+    with subprocess.Popen([*command, "--interval", "0.5"], stdout=subprocess.DEVNULL) as shadow:
+        try:
+            wait_for("the shadow looks", lambda: log.exists() and '"shadow"' in log.read_text())
+            in_chassis.submit(group, 9, scheduler="default-scheduler")
+            nodes = in_chassis.placed(group, 9)
+            wait_for("the shadow has seen it", lambda: f"default/{group}" in log.read_text())
+            with served("--shadow-log", str(log), "--interval", "1") as page:
+                found = shown(page)
+                assert held(page, found) == {f"default/{group}": set(nodes)}
+                assert found["running"][0][9].startswith("isolated would have taken n")
+                lines = httpx.get(f"{page}/api/series").json()["lines"]
+                assert [line["name"] for line in lines] == ["Kubernetes", "isolated"]
+                said = json.loads(next(line for line in log.read_text().splitlines() if '"start"' in line))
+                hops = [[value for value in line["hops"] if value is not None] for line in lines]
+                assert hops == [
+                    [pytest.approx(said["aph"], abs=1e-3)],
+                    [pytest.approx(said["policy"]["aph"], abs=1e-3)],
+                ]
+                load(browser, page, queue=False)
+                browser.find_element("xpath", "//button[starts-with(., 'Running')]").click()
+                row_of(browser, f"default/{group}").click()
+                until(
+                    lambda: "isolated would have taken" in browser.find_element("class name", "details").text
+                )
+                assert browser.get_log("browser") == []
+                in_chassis.remove(group)
+                wait_for("the page shows that it has ended", lambda: not shown(page)["running"])
+                assert held(page, shown(page, at=found["time"])) == {f"default/{group}": set(nodes)}
+        finally:
+            shadow.terminate()
+            shadow.wait(60)

@@ -18,6 +18,7 @@ httpx = pytest.importorskip("httpx", reason="the extra sites is not installed")
 
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 from served import MAIN, SMALL, served
+from topolane._engine import Machine
 from topolane.serve.api import PAGE
 
 if not (PAGE / "index.html").is_file():
@@ -226,6 +227,25 @@ def test_half_sent_requests_keep_no_one_out(page: str) -> None:
             with contextlib.suppress(OSError):
                 one.sendall(b"GET / HT")
         assert httpx.get(f"{page}/api/machine", timeout=60).status_code == 200
+
+
+def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:
+    """What is no log of a shadow, or names code that the operator did not name, is refused with a sentence, and nothing is shown."""
+    log = tmp_path / "log"
+    assert "No such file" in refused("--shadow-log", str(log))
+    machine = Machine.preset("cab").to("toml")
+    for text, said in (
+        ("", "not the log of a shadow"),
+        ('{"event":"ends"}\n', "not an event of a shadow"),
+        ('{"event":"shadow","time":1,"machine":7,"policy":"isolated"}\n', "not an event of a shadow"),
+        (
+            json.dumps({"event": "shadow", "time": 1, "machine": machine, "policy": "os:system"}) + "\n",
+            "which is code",
+        ),
+    ):
+        log.write_text(text)
+        assert said in refused("--shadow-log", str(log))
+    assert "give one of them" in refused("--shadow-log", str(log), "--slurm")
 
 
 def test_others_reach_it_only_with_a_token(tmp_path: Path) -> None:

@@ -38,15 +38,15 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     driver.quit()
 
 
-def load(browser: Any, page: str, width: int = 1440, dark: bool = False) -> None:
-    """Opens the page and waits until it shows the machine and the queue."""
+def load(browser: Any, page: str, width: int = 1440, dark: bool = False, queue: bool = True) -> None:
+    """Opens the page and waits until it shows the machine, and the queue if there is one."""
     browser.get_log("browser")
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(page)
-    until(lambda: rows(browser) and browser.execute_script(PIXELS, "machine") > 5)
+    until(lambda: (rows(browser) or not queue) and browser.execute_script(PIXELS, "machine") > 3)
 
 
 def until(true: Callable[[], Any]) -> Any:

@@ -19,9 +19,11 @@ interface Chart {
 }
 
 const CHARTS: Chart[] = [
-  { title: "Utilisation", values: (line) => line.utilisation.map((part) => part * 100), unit: "%" },
+  { title: "Utilisation", values: (line) => line.utilisation.map((part) => part && part * 100), unit: "%" },
   { title: "Waiting jobs", values: (line) => line.waiting, unit: "" },
   { title: "Mean wait of the jobs that start", values: (line) => line.wait.map((one) => one && one / 3600), unit: "h" },
+  { title: "Mean hops of the jobs that start", values: (line) => line.hops, unit: "" },
+  { title: "Jobs that start and may share links", values: (line) => line.sharing, unit: "%" },
 ];
 
 export function Charts({ series, epoch, time, dark }: { series: Series; epoch: number; time: number; dark: boolean }) {
@@ -66,7 +68,8 @@ function One(props: { chart: Chart; series: Series; epoch: number; time: number;
 }
 
 function data(chart: Chart, series: Series): uPlot.AlignedData {
-  return [series.times, ...series.lines.map(chart.values)] as uPlot.AlignedData;
+  const rows = series.lines.map((line) => chart.values(line));
+  return [series.times, ...rows.map((values) => series.times.map((_, at) => values[at] ?? null))] as uPlot.AlignedData;
 }
 
 function options(
@@ -103,6 +106,7 @@ function options(
         dash: DASHES[index % DASHES.length]!,
         width: index ? 1.2 : 1.8,
         points: { show: false },
+        spanGaps: true,
         value: (_: uPlot, value: number | null) => (value === null ? "–" : value.toFixed(1)),
       })),
     ],

@@ -23,7 +23,7 @@ export interface Machine {
   interval: number;
 }
 
-type RunningRow = [number, string, string, string, Ranges, number, number | null, Ranges, number];
+type RunningRow = [number, string, string, string, Ranges, number, number | null, Ranges, number, string];
 type WaitingRow = [number, string, string, string, number, number, number | null, string, number | null];
 
 export interface Running {
@@ -37,6 +37,8 @@ export interface Running {
   end: number | null;
   links: Ranges;
   share: number;
+  /** What a policy in the shadow would have done with it. */
+  beside: string;
 }
 
 export interface Waiting {
@@ -108,7 +110,7 @@ export interface Answer {
 
 export interface Series {
   times: number[];
-  lines: { name: string; utilisation: number[]; waiting: number[]; wait: (number | null)[] }[];
+  lines: ({ name: string } & Record<"utilisation" | "waiting" | "wait" | "hops" | "sharing", (number | null)[]>)[];
   span: [number, number] | null;
 }
 
@@ -126,8 +128,8 @@ export function count(ranges: Ranges): number {
 }
 
 function running(row: RunningRow): Running {
-  const [id, name, title, user, nodes, start, end, links, share] = row;
-  return { kind: "running", id, name, title, user, nodes, start, end, links, share };
+  const [id, name, title, user, nodes, start, end, links, share, beside] = row;
+  return { kind: "running", id, name, title, user, nodes, start, end, links, share, beside };
 }
 
 function waiting(row: WaitingRow): Waiting {

@@ -114,6 +114,8 @@ function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment
       </dd>
       <dt>Lies in</dt>
       <dd>{leaves.length > LISTED ? plural(leaves.length, "leaf switch").replace("switchs", "switches") : leaves.join(", ")}</dd>
+      {job.beside && <dt>Shadow</dt>}
+      {job.beside && <dd>{job.beside}</dd>}
       {domains.length > 0 && <dt>NVLink</dt>}
       {domains.length > 0 && (
         <dd>

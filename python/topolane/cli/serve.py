@@ -42,6 +42,11 @@ ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
 @click.command("serve")
 @click.option("--slurm", is_flag=True, help="Show the Slurm of this machine, or of --slurmrestd.")
 @click.option("--kubernetes", is_flag=True, help="Show the Kubernetes cluster of --kubeconfig.")
+@click.option(
+    "--shadow-log",
+    metavar="FILE",
+    help="Show the log of `topolane slurm shadow` or `topolane k8s shadow`: its system, and its policy beside it.",
+)
 @common.machine_options
 @settings.workload_options
 @click.option(
@@ -86,7 +91,7 @@ ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
     type=common.Number(1, 3600),
     default=10.0,
     show_default=True,
-    help="With --slurm or --kubernetes: seconds between two looks.",
+    help="With --slurm, --kubernetes or --shadow-log: seconds between two looks.",
 )
 @cluster_options
 @labels_options
@@ -118,6 +123,7 @@ ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
 def command(
     slurm: bool,
     kubernetes: bool,
+    shadow_log: str | None,
     listen: str,
     token_file: str | None,
     auth_header: str | None,
@@ -145,14 +151,16 @@ def command(
         raise InputError(f"{PAGE}: the page is not built: run `make page` in a clone of Topolane")
     address = Address.parse(listen)
     access = _access(address, token_file, auth_header, public_names)
-    if slurm and kubernetes:
-        raise InputError("--slurm and --kubernetes: give one of them")
-    _refuse_what_is_of_others(slurm, kubernetes)
+    if sum((slurm, kubernetes, shadow_log is not None)) > 1:
+        raise InputError("--slurm, --kubernetes and --shadow-log: give one of them")
+    _refuse_what_is_of_others(slurm, kubernetes, shadow_log is not None)
     with contextlib.ExitStack() as held:
         if kubernetes:
             source = _kubernetes(
                 others, held.enter_context(connected(others["kubeconfig"], others["context"]))
             )
+        elif shadow_log is not None:
+            source = _shadow(shadow_log, others)
         else:
             source = _slurm(others) if slurm else _log(others)
         serve(
@@ -160,15 +168,23 @@ def command(
         )
 
 
-def _refuse_what_is_of_others(slurm: bool, kubernetes: bool) -> None:
-    if slurm or kubernetes:
+def _refuse_what_is_of_others(slurm: bool, kubernetes: bool, shadow: bool) -> None:
+    if slurm or kubernetes or shadow:
         _refuse(ONLY_LOG, "a replayed log")
     else:
-        _refuse(("interval",), "--slurm and --kubernetes")
+        _refuse(("interval",), "--slurm, --kubernetes and --shadow-log")
+    if shadow:
+        _refuse(("machine",), "other systems: a shadow's log has its machine")
     if not slurm:
         _refuse(ONLY_SLURM, "--slurm")
     if not kubernetes:
         _refuse(ONLY_KUBERNETES, "--kubernetes")
+
+
+def _shadow(path: str, given: dict[str, Any]) -> Source:
+    from topolane.serve.shadow import Shadow
+
+    return Shadow(path, given["policy"], given["interval"])
 
 
 def _access(

@@ -29,6 +29,8 @@ class Running:
     share: Mapping[str, float] | None = None
     """What it takes of each node; None for whole nodes."""
     requeueable: bool = True
+    beside: str = ""
+    """What a policy in the shadow would have done with it, a sentence; empty without one."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -71,15 +73,19 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """Figures over time, of one policy. Lists of one length."""
+    """Figures over time, of one policy. Of one length, if not empty."""
 
     name: str
-    utilisation: list[float]
-    """Busy nodes by all nodes, 0 to 1."""
-    waiting: list[float]
-    """How many jobs wait."""
-    wait: list[float | None]
+    utilisation: Sequence[float | None]
+    """Busy nodes by all nodes, 0 to 1; None where it is not known."""
+    waiting: Sequence[float | None]
+    """How many jobs wait; None where it is not known."""
+    wait: Sequence[float | None]
     """Mean wait of the jobs that started since the last point, seconds; None if none did."""
+    hops: Sequence[float | None] = ()
+    """Mean average pairwise hops of these jobs; empty if it is not known."""
+    sharing: Sequence[float | None] = ()
+    """How many of these jobs may share links, in per cent; empty if it is not known."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +146,7 @@ def running_row(job: Running) -> list[Any]:
     """A running job as the page reads it."""
     return [
         *(job.id, job.name, job.title, job.user, ranges(job.nodes), job.start, job.end),
-        *(ranges(job.links), job.bandwidth_share),
+        *(ranges(job.links), job.bandwidth_share, job.beside),
     ]
 
 
