@@ -1,9 +1,10 @@
-"""Policies written in Python, and policies by name."""
+"""Policies written in Python, policies of plug-ins, and policies by name."""
 
 from __future__ import annotations
 
 import abc
 import importlib
+import importlib.metadata
 import os
 import sys
 from typing import TYPE_CHECKING, ClassVar
@@ -12,9 +13,12 @@ from topolane import _engine
 from topolane._engine import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from topolane._engine import Request, StateView
+
+GROUP = "topolane.policies"
+"""The group of entry points by which distributions offer policies."""
 
 _registered: dict[str, type[Policy]] = {}
 
@@ -23,7 +27,7 @@ class Policy(abc.ABC):
     """A rule that chooses nodes; subclass it, write `choose`, and it runs like those built in.
 
     `choose` must be pure: the same request in the same state gets the same answer. A subclass is
-    registered under its `name`; on the command line it is `module:Class`.
+    registered under its `name`; on the command line it is `module:Class`, or its name if a plug-in offers it.
     """
 
     name: ClassVar[str]
@@ -53,8 +57,15 @@ def built_in() -> list[str]:
     return [name for name, _ in _engine.policies()]
 
 
+def plugins() -> dict[str, importlib.metadata.EntryPoint]:
+    """The policies of installed plug-ins by name, not loaded. A name that is built in is not among them."""
+    found = importlib.metadata.entry_points(group=GROUP)
+    return {one.name: one for one in found if one.name not in built_in()}
+
+
 def resolve(name: str) -> str | Policy:
-    """The policy of that name: one built in, by its present or its former name, one registered, or `module:Class`.
+    """The policy of that name: one built in, by its present or its former name, one registered, one of a plug-in, or
+    `module:Class`.
 
     Raises InputError where there is none.
     """
@@ -62,21 +73,37 @@ def resolve(name: str) -> str | Policy:
         return _registered[name]()
     module_name, colon, class_name = name.partition(":")
     if not colon:
-        name = _engine.policy_name(name)
-        if name not in built_in():
-            raise InputError(f"unknown policy {name!r}; there are {', '.join(built_in())}, or module:Class")
-        return name
+        known = _engine.policy_name(name)
+        return known if known in built_in() else _of_plugin(name)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+    return _loaded(repr(name), lambda: getattr(importlib.import_module(module_name), class_name))
+
+
+def _of_plugin(name: str) -> Policy:
+    offered = plugins()
+    if name not in offered:
+        names = ", ".join([*built_in(), *sorted(offered)])
+        raise InputError(f"unknown policy {name!r}; there are {names}, or module:Class")
+    one = offered[name]
+    words = f"{name!r} of the plug-in {one.dist.name if one.dist else one.value}"
+    found = _loaded(words, one.load)
+    if found.name != name:
+        raise InputError(f"policy {words} calls itself {found.name!r}: both names must be the same")
+    return found
+
+
+def _loaded(words: str, load: Callable[[], object]) -> Policy:
+    """The policy whose class `load` answers with. Raises InputError, which names it by `words`."""
     try:
-        cls = getattr(importlib.import_module(module_name), class_name)
+        cls = load()
         if isinstance(cls, type) and issubclass(cls, Policy):
             return cls()
     except (Exception, SystemExit) as error:
         # The module is the user's: whatever it raises, the reader wants to know that it did.
         why = str(error).partition("\n")[0]
-        raise InputError(f"policy {name!r} cannot be loaded: {type(error).__name__}: {why}") from error
-    raise InputError(f"policy {name!r} is not a subclass of topolane.Policy")
+        raise InputError(f"policy {words} cannot be loaded: {type(error).__name__}: {why}") from error
+    raise InputError(f"policy {words} is not a subclass of topolane.Policy")
 
 
 def isolates(name: str) -> bool:
