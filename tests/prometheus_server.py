@@ -27,12 +27,14 @@ class Prometheus:
         self._api = f"http://127.0.0.1:{port}/api/v1"
 
     def get(self, path: str, **arguments: str) -> Any:
-        """The data of an answer. Raises RuntimeError with Prometheus's own words."""
+        """The data of an answer. Raises RuntimeError with Prometheus's own words, and OSError before it is ready."""
         url = f"{self._api}/{path}?{urllib.parse.urlencode(arguments)}"
         try:
             with urllib.request.urlopen(url, timeout=30) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
+            if error.code >= 500:
+                raise
             raise RuntimeError(error.read().decode()) from error
 
     def values(self, query: str) -> list[float]:
