@@ -1,0 +1,46 @@
+"""The notebook of the tutorials runs, and says what its runs say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+nbclient = pytest.importorskip("nbclient", reason="the Python package nbclient is missing")
+nbformat = pytest.importorskip("nbformat", reason="the Python package nbformat is missing")
+for needed in ("ipykernel", "duckdb", "pandas", "pyarrow"):
+    pytest.importorskip(needed, reason=f"the Python package {needed} is missing")
+
+NOTEBOOK = Path(__file__).parents[2] / "docs" / "tutorials" / "notebook.ipynb"
+
+
+def test_the_notebook_holds_no_output() -> None:
+    """Outputs are not committed: they would be old with the next change."""
+    for cell in nbformat.read(NOTEBOOK, 4).cells:
+        assert not cell.get("outputs") and cell.get("execution_count") is None
+
+
+def test_the_notebook_runs(tmp_path: Path) -> None:
+    """Every cell runs in order, none warns, and those that end in a value or a figure show it."""
+    notebook = nbformat.read(NOTEBOOK, 4)
+    client = nbclient.NotebookClient(
+        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+    )
+    client.execute()
+    shown = {}
+    for index, cell in enumerate(cell for cell in notebook.cells if cell.cell_type == "code"):
+        assert not [one for one in cell.outputs if one.get("name") == "stderr"], cell.outputs
+        shown[index] = "".join(
+            str(one.get("text", "")) + str(one.get("data", {}).get("text/plain", "")) for one in cell.outputs
+        )
+    assert "1296 nodes, 1500 jobs" in shown[0]
+    assert "first-fit" in shown[2] and "dedicated" in shown[2]
+    figures = [
+        one
+        for cell in notebook.cells
+        for one in cell.get("outputs", [])
+        if "image/png" in one.get("data", {})
+    ]
+    assert len(figures) == 1
+    assert float(shown[5]) > 0
+    assert "nodes" in shown[6]
