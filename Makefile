@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel release page serve bench bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel release page serve bench bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -273,6 +273,10 @@ bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
 
 # topolane-scheduler against the default scheduler and Kueue on a real control plane: a hundred groups side by side. The first
 # build takes ten minutes. BENCH="scale" is 5,000 nodes, BENCH="soak" kills what can be killed.
+# The same jobs under Flux's own schedulers and Topolane's module, on made-up nodes; needs flux on PATH.
+bench-flux: $(VENV)/.optimised $(VENV)/.test-installed
+	$(BIN)/python benches/flux/run.py $(BENCH)
+
 bench-kubernetes: kubernetes-components $(VENV)/.optimised
 	$(BIN)/python benches/kubernetes/run.py $(BENCH)
 

@@ -39,6 +39,7 @@ COMPONENTS = (
     "tests/fabric/test_ibsim.py",
     "tests/fabric/test_lfts.py",
     "tests/fabric/test_routes.py",
+    "tests/flux",
     "tests/kubernetes",
     "tests/mpi",
     "tests/nova",

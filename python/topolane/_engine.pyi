@@ -140,6 +140,12 @@ class Machine:
     def only(self, nodes: Sequence[int]) -> Machine:
         """The machine with only these nodes, those of a partition for instance."""
 
+    def counting(self, counts: Sequence[tuple[int, MappingType[str, int]]]) -> Machine:
+        """The machine with so many cores and other counted resources on each node, by its number: what a scheduler counts there.
+
+        Nodes beyond the list stay as they are. Raises InputError for what no node can have.
+        """
+
     def to(self, format: str) -> str:
         """The machine in a format: one of `machine_writers`."""
 

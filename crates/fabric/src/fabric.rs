@@ -4,6 +4,7 @@ mod blocks;
 mod build;
 mod cables;
 mod check;
+mod counting;
 mod describe;
 mod domains;
 mod nesting;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
+use topolane_fabric::resources::Counts;
 use topolane_fabric::{
     CrossRail, Direction, Fabric, NodeKind, NodeSet, PRESETS, Rule, join, preset, read, write,
 };
@@ -130,6 +131,14 @@ impl Machine {
     fn only(&self, nodes: Vec<u32>) -> PyResult<Machine> {
         let nodes = NodeSet::of(self.fabric.nodes(), nodes);
         let fabric = self.fabric.only(&nodes).map_err(input_error)?;
+        Ok(self.over(fabric))
+    }
+
+    /// The machine with so many cores and other resources on each node, by its number.
+    fn counting(&self, counts: Vec<(u32, BTreeMap<String, u32>)>) -> PyResult<Machine> {
+        let counts: Vec<(u32, Counts)> =
+            counts.into_iter().map(|(cores, of)| (cores, of.into_iter().collect())).collect();
+        let fabric = self.fabric.counting(&counts).map_err(input_error)?;
         Ok(self.over(fabric))
     }
 

@@ -1,0 +1,55 @@
+//! What a scheduler counts on nodes, in place of what the machine file says.
+
+use super::Fabric;
+use crate::description::{Children, Group};
+use crate::error::InputError;
+use crate::node_kind::NodeKind;
+use crate::resources::Counts;
+
+impl Fabric {
+    /// The machine with so many cores and other resources on each node, by its number. All else of the nodes stays. Nodes beyond the
+    /// list stay as they are.
+    ///
+    /// # Errors
+    /// A count that no node can have: no core, or what [`Counts::check`] refuses.
+    pub fn counting(&self, counts: &[(u32, Counts)]) -> Result<Fabric, InputError> {
+        let mut description = self.description();
+        let (old, mut kinds) = (description.kinds.clone(), Vec::new());
+        let mut next = counts.iter();
+        for site in &mut description.sites {
+            recount(&mut site.root, &old, &mut kinds, &mut next);
+        }
+        description.kinds = kinds;
+        Fabric::build(&description)
+    }
+}
+
+fn recount<'a>(
+    group: &mut Group,
+    old: &[NodeKind],
+    kinds: &mut Vec<NodeKind>,
+    next: &mut impl Iterator<Item = &'a (u32, Counts)>,
+) {
+    match &mut group.children {
+        Children::Groups(groups) => {
+            groups.iter_mut().for_each(|each| recount(each, old, kinds, next));
+        }
+        Children::Nodes(nodes) => {
+            for node in nodes {
+                let mut kind = old[node.kind as usize].clone();
+                if let Some((cores, counts)) = next.next() {
+                    if kind.sockets == 0 || cores % kind.sockets != 0 {
+                        kind.sockets = 1;
+                    }
+                    kind.cores_per_socket = cores / kind.sockets;
+                    kind.resources = counts.clone();
+                }
+                let known = kinds.iter().position(|each| *each == kind);
+                node.kind = known.unwrap_or(kinds.len()) as u32;
+                if known.is_none() {
+                    kinds.push(kind);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+"""What the engine is asked for a job of Flux."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+from topolane.flux.fabric import Fabric, RankNode
+
+
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """Nodes for a job, each whole or with the same share of it."""
+
+    nodes: int
+    most: int
+    """Up to so many; 0 for exactly `nodes`."""
+    share: dict[str, int] | None
+    """What it takes of each node; None for whole nodes."""
+    eligible: tuple[int, ...] | None
+    """The nodes of the machine that it may use; None for all."""
+
+    @staticmethod
+    def of(request: Any, fabric: Fabric, nodes: Sequence[RankNode]) -> Asked:
+        """What a parsed jobspec (`ResourceRequest` of flux-core) asks for.
+
+        nodes: the ranks that its constraints allow. A job that asks for slots and no nodes gets one node if its slots fit on one, and
+        otherwise whole nodes, as few as possible.
+        """
+        gpus_of_slot = request.gpu_per_slot
+        if request.nnodes > 0:
+            slots = 1 if request.exclusive else request.nslots // request.nnodes
+            cores, gpus = slots * request.slot_size, slots * gpus_of_slot
+            count = request.nnodes
+            most = len(nodes) if request.nnodes_max is None else request.nnodes_max
+            may = [node for node in nodes if node.cores >= cores and node.gpus >= gpus]
+            whole = request.exclusive
+        else:
+            may = [node for node in nodes if _slots(node, request) > 0]
+            per_node = min((_slots(node, request) for node in may), default=1)
+            count = most = -(-request.nslots // per_node)
+            whole = count > 1
+            cores, gpus = request.nslots * request.slot_size, request.nslots * gpus_of_slot
+        if not whole:
+            whole = bool(may) and all((node.cores, node.gpus) == (cores, gpus) for node in may)
+        share = None if whole else {"cores": cores} | ({"gpu": gpus} if gpus else {})
+        eligible = tuple(sorted(fabric.node_of[node.rank] for node in may))
+        return Asked(
+            count, most if most > count else 0, share, None if len(may) == fabric.machine.nodes else eligible
+        )
+
+
+def _slots(node: RankNode, request: Any) -> int:
+    """How many slots fit on an empty node."""
+    fit = node.cores // request.slot_size if request.slot_size else 1
+    return int(min(fit, node.gpus // request.gpu_per_slot) if request.gpu_per_slot else fit)

@@ -1,0 +1,445 @@
+"""The scheduler module: Flux's protocol for schedulers (RFC 27) by `flux.scheduler` of flux-core, decisions by the engine.
+
+Flux keeps priorities, limits, dependencies and accounts, and carries out what is decided. Nothing here may stop the instance: a job that
+the engine cannot take is denied in a sentence, and after a failure of the engine its state is made anew from what Flux has allocated. If
+that fails too, jobs start in order of priority on what is free, as by sched-fifo, and the log says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import math
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from _flux._core import ffi, lib
+from flux.job import JobID
+from flux.kvs import KVSTxn
+from flux.kvs import commit_async as kvs_commit_async
+from flux.kvs import get_key_direct as kvs_get
+from flux.resource import InfeasibleRequest, InsufficientResources
+from flux.resource.ResourceCount import ResourceCount
+from flux.resource.ResourcePool import ResourcePool
+from flux.resource.Rv1Pool import Rv1Pool
+from flux.scheduler import PendingJob, Scheduler
+
+from topolane import _engine
+from topolane._engine import Decision, InputError
+from topolane.flux.fabric import Fabric, RankNode
+from topolane.flux.requests import Asked
+from topolane.flux.settings import JobWords, Settings, words_of
+
+T = TypeVar("T")
+NOTE = "topolane"
+"""The key beside R, in the directory of a job, that keeps what R cannot say: the links that the job owns, for instance."""
+MOST_FAILURES = 100
+"""Of the engine, after which it is not made anew again."""
+
+
+class RankPool(Rv1Pool):  # type: ignore[misc]
+    """What Flux has allocated, by rank and core; which ranks a job gets is chosen elsewhere."""
+
+    chosen: frozenset[int] | None = None
+    """The ranks of the allocation that is being made; None for any."""
+
+    def _select_resources(self, candidates: Any, request: Any) -> Any:
+        if self.chosen is not None:
+            candidates = [each for each in candidates if each[0] in self.chosen]
+        return super()._select_resources(candidates, request)
+
+    def nodes(self, constraint: object = None) -> list[RankNode]:
+        """The ranks that meet a constraint (RFC 31)."""
+        return [
+            RankNode(rank, info["hostname"], len(info["cores"]), len(info["gpus"]))
+            for rank, info in sorted(self._ranks.items())
+            if constraint is None or self._matches_constraint(rank, info, constraint)
+        ]
+
+    def are_up(self) -> dict[int, bool]:
+        """Whether each rank may be given to jobs."""
+        return {rank: info["up"] for rank, info in self._ranks.items()}
+
+    def held_by(self, jobid: int) -> tuple[list[int], bool, dict[str, int]]:
+        """The ranks of a job, whether it has all of each, and the most that it has of one."""
+        given = self._job_state[jobid][1]._ranks
+        whole = all(of["cores"] == self._ranks[rank]["cores"] for rank, of in given.items())
+        cores, gpus = (max(len(of[what]) for of in given.values()) for what in ("cores", "gpus"))
+        return sorted(given), whole, {"cores": cores} | ({"gpu": gpus} if gpus else {})
+
+
+class Pool(ResourcePool):  # type: ignore[misc]
+    """The same as flux.scheduler wants it."""
+
+    def __init__(self, R: Any = None, log: Any = None, **options: Any) -> None:
+        super().__init__(RankPool(R, log=log, **options))
+
+
+@dataclasses.dataclass(frozen=True)
+class Runs:
+    """What a running job was given."""
+
+    nodes: tuple[int, ...]
+    """Of the machine, spare ones among them."""
+    start: float
+    """Seconds since the epoch."""
+    walltime: float
+    share: dict[str, int] | None = None
+    """What it has of each node; None for whole nodes."""
+    links: tuple[int, ...] = ()
+    bandwidth_share: float = 1.0
+
+    def note(self, fabric: Fabric) -> dict[str, Any]:
+        """What R cannot say, as it is kept beside it."""
+        return {
+            "machine": fabric.mark,
+            "nodes": self.nodes,
+            "share": self.share,
+            "links": self.links,
+            "bandwidth-share": self.bandwidth_share,
+        }
+
+
+class TopolaneScheduler(Scheduler):  # type: ignore[misc]
+    """Answers requests for allocations with nodes and in an order that the engine chooses."""
+
+    pool_class = Pool
+    _queue: list[PendingJob]
+
+    def __init__(self, handle: Any, *words: str) -> None:
+        super().__init__(handle, *words)
+        self._settings = Settings.taken_from(self._pending_args)
+        if self.pool_class is not Pool:
+            raise InputError("pool-class= cannot be used with Topolane's scheduler")
+        # Bad input must be told before the module counts as loaded.
+        pool = RankPool(kvs_get(handle, "resource.R"))
+        self._fabric = Fabric.of(pool.nodes(), self._settings.machine, pool.scheduling)
+        self._engine: _engine.Scheduler | None = self._new_engine()
+        self._running: dict[int, Runs] = {}
+        self._asked: dict[int, tuple[Asked, JobWords]] = {}
+        self._apart: dict[int, frozenset[int]] = {}
+        """Nodes of running jobs that the engine could not take over: it gives them to nobody."""
+        self._told: tuple[int, float | None, str | None] | None = None
+        """The job whose annotations say when it starts and why not now, and what they say."""
+        self._starting: Runs | None = None
+        """What the job gets whose request is being answered."""
+        self._seconds, self._slowest = 0.0, 0.0
+        """That the engine has taken for all passes, and for the longest."""
+        self._failures = 0
+
+    def _new_engine(self) -> _engine.Scheduler:
+        return _engine.Scheduler(self._fabric.machine, self._settings.resolved_policy(), self._settings.queue)
+
+    @property
+    def _pool(self) -> RankPool:
+        pool: RankPool = self.resources.impl
+        return pool
+
+    # What happens in Flux, told to the engine
+
+    def _tell(self, what: Callable[[_engine.Scheduler], T]) -> T | None:
+        """What the engine answers; None without it, and after a failure. A broker whose scheduler fails would end."""
+        if self._engine is None:
+            return None
+        try:
+            return what(self._engine)
+        except BaseException as error:
+            # A panic of the engine is no Exception.
+            if isinstance(error, (SystemExit, KeyboardInterrupt, GeneratorExit)):
+                raise
+            self._engine_failed(error)
+            return None
+
+    def resource_update(self) -> None:
+        """Ranks come and go: down, drained, or no longer of the instance."""
+        self._tell(self._serve)
+
+    def _serve(self, engine: _engine.Scheduler) -> None:
+        ranks, apart = self._pool.are_up(), frozenset().union(*self._apart.values())
+        for rank, node in self._fabric.node_of.items():
+            engine.set_in_service(node, ranks.get(rank, False) and node not in apart)
+
+    def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Any) -> None:
+        """Takes over a job that runs already."""
+        super().hello(jobid, priority, userid, t_submit, R)
+        said = R.to_dict()["execution"]
+        start, end = said.get("starttime", 0.0), said.get("expiration", 0.0)
+        walltime = end - start if end > start else math.inf
+        ranks, whole, share = self._pool.held_by(jobid)
+        nodes = tuple(self._fabric.node_of[rank] for rank in ranks)
+        runs = Runs(nodes, start, walltime, None if whole else share)
+        try:
+            note = kvs_get(self.handle, _key(jobid, NOTE))
+        except OSError:
+            # Another scheduler started it.
+            note = None
+        if note is not None and note.get("machine") == self._fabric.mark:
+            links = tuple(note["links"])
+            runs = Runs(tuple(note["nodes"]), start, walltime, note["share"], links, note["bandwidth-share"])
+        elif note is not None:
+            self._warn(
+                jobid, "started on another machine file: it keeps its nodes, and its links are not known"
+            )
+        try:
+            if self._engine is not None:
+                _adopted(self._engine, jobid, runs)
+            self._running[jobid] = runs
+        except InputError as error:
+            self._warn(jobid, f"cannot be taken over ({error}): its nodes are given to nobody until it ends")
+            self._apart[jobid] = frozenset(nodes)
+            self.resource_update()
+
+    def _warn(self, jobid: int, sentence: str) -> None:
+        self.log.warning(f"topolane: {JobID(jobid).f58} {sentence}")
+
+    def alloc(
+        self, request: Any, jobid: int, priority: int, userid: int, t_submit: float, jobspec: dict[str, Any]
+    ) -> None:
+        """Queues a job, or denies it if it could never run."""
+        refused: str | None
+        try:
+            wanted = self.resources.parse_resource_request(jobspec)
+            self.resources.check_feasibility(wanted)
+            if wanted.node_count is None and wanted.nslots_max != wanted.nslots:
+                # A number of slots that may vary: the engine chooses nodes for the least.
+                wanted.slot_count = ResourceCount(wanted.nslots, wanted.nslots)
+            words = JobWords.of(jobspec)
+            asked = Asked.of(wanted, self._fabric, self._pool.nodes(wanted.constraint))
+        except (InfeasibleRequest, InputError) as error:
+            request.deny(str(error) or "unsatisfiable request")
+            return
+        except Exception as error:
+            # A jobspec may say anything.
+            request.deny(f"cannot parse jobspec: {error}")
+            return
+        job = PendingJob(jobid, priority, t_submit, request, wanted)
+        self._asked[jobid] = asked, words
+        refused = self._tell(lambda engine: self._submit(engine, job))
+        if refused is not None:
+            del self._asked[jobid]
+            request.deny(refused)
+            return
+        heapq.heappush(self._queue, job)
+
+    def _submit(self, engine: _engine.Scheduler, job: PendingJob) -> str | None:
+        """Queues a job in the engine. Why it can never be placed, if so."""
+        asked, words = self._asked[job.jobid]
+        duration = job.resource_request.duration
+        if duration <= 0 and self.resources.expiration > 0:
+            duration = max(self.resources.expiration - time.time(), 1.0)
+        try:
+            refusal = engine.submit(
+                job.jobid,
+                asked.nodes,
+                duration if duration > 0 else math.inf,
+                most=asked.most,
+                priority=float(job.priority),
+                order=job.jobid,
+                min_bandwidth=words.min_bandwidth or self._settings.min_bandwidth,
+                share=asked.share,
+                eligible=asked.eligible,
+                segment=words.segment,
+            )
+        except InputError as error:
+            return str(error)
+        return None if refusal is None else str(refusal)
+
+    def free(self, jobid: int, R: Any, final: bool = False) -> None:
+        """Takes back what a job has released. The engine gives its nodes away once the job has released all."""
+        super().free(jobid, R, final)
+        if final:
+            self._running.pop(jobid, None)
+            if self._apart.pop(jobid, None):
+                self.resource_update()
+            self._tell(lambda engine: engine.complete(jobid))
+
+    def cancel(self, jobid: int) -> None:
+        """A waiting job is cancelled."""
+        self._asked.pop(jobid, None)
+        super().cancel(jobid)
+        self._tell(lambda engine: engine.cancel(jobid))
+
+    def prioritize(self, jobs: list[tuple[int, int]]) -> None:
+        """Waiting jobs get other priorities."""
+        super().prioritize(jobs)
+        others = {jobid for jobid, _ in jobs}
+
+        def again(engine: _engine.Scheduler) -> None:
+            for job in self._queue:
+                if job.jobid in others:
+                    engine.cancel(job.jobid)
+                    self._submit(engine, job)
+
+        self._tell(again)
+
+    def expiration(self, msg: Any, jobid: int, expiration: float) -> None:
+        """A running job may run longer or shorter."""
+        self.resources.update_expiration(jobid, expiration)
+        if runs := self._running.get(jobid):
+            walltime = expiration - runs.start if expiration > 0 else math.inf
+            self._running[jobid] = dataclasses.replace(runs, walltime=walltime)
+            self._tell(lambda engine: engine.set_walltime(jobid, walltime))
+        self.handle.respond(msg, None)
+
+    # What the engine decides, carried out by Flux
+
+    def schedule(self) -> None:
+        """Starts what the engine starts."""
+        now = time.time()
+        decisions = self._tell(lambda engine: engine.start(now))
+        took = time.time() - now
+        self._seconds, self._slowest = self._seconds + took, max(self._slowest, took)
+        if self._engine is None:
+            self._in_order()
+            return
+        if not decisions:
+            return
+        waiting = {job.jobid: job for job in self._queue}
+        for decision in decisions:
+            if job := waiting.get(decision.id):
+                self._start(job, decision, now)
+        self._queue = [job for job in self._queue if job.jobid not in self._running]
+        heapq.heapify(self._queue)
+
+    def _start(self, job: PendingJob, decision: Decision, now: float) -> None:
+        self._pool.chosen = frozenset(self._fabric.ranks[node] for node in decision.nodes)
+        try:
+            given = self.resources.alloc(job.jobid, job.resource_request)
+        except (InsufficientResources, InfeasibleRequest) as error:
+            # Flux counts otherwise there. The job goes on waiting, for what happens next.
+            self._warn(job.jobid, f"does not start on the nodes chosen for it: {error}")
+            self._tell(lambda engine: engine.complete(job.jobid))
+            self._tell(lambda engine: self._submit(engine, job))
+            return
+        finally:
+            self._pool.chosen = None
+        asked, _ = self._asked.pop(job.jobid)
+        duration = job.resource_request.duration
+        runs = Runs(
+            (*decision.nodes, *decision.spare),
+            now,
+            duration if duration > 0 else math.inf,
+            asked.share,
+            tuple(decision.links),
+            decision.bandwidth_share,
+        )
+        self._running[job.jobid] = self._starting = runs
+        self._answer(job, given, now, {"aph": round(decision.aph, 2)})
+
+    def _answer(self, job: PendingJob, given: Any, now: float, more: dict[str, Any]) -> None:
+        given.set_starttime(now)
+        if job.resource_request.duration > 0:
+            given.set_expiration(now + job.resource_request.duration)
+        elif self.resources.expiration > 0:
+            given.set_expiration(self.resources.expiration)
+        job.request.success(given, {"sched": {"resource_summary": given.dumps()} | more})
+
+    def alloc_success(self, msg: Any, R: dict[str, Any], annotations: Any = None) -> None:
+        """Keeps R, and beside it what R cannot say, in one transaction. Then the base class answers."""
+        runs, self._starting = self._starting, None
+        if runs is None:
+            super().alloc_success(msg, R, annotations)
+            return
+        jobid = msg.payload["id"]
+        txn = KVSTxn(self.handle)
+        txn.put(_key(jobid, "R"), R)
+        txn.put(_key(jobid, NOTE), runs.note(self._fabric))
+        done = kvs_commit_async(self.handle, _kvstxn=txn)
+        done.then(self._alloc_commit_continuation, (msg, R, annotations))
+
+    def forecast(self) -> None:
+        """Tells the first of the queue when it starts at the latest, and why it does not start now."""
+        if self._engine is None or not self._queue:
+            return
+        head, promise = self._queue[0], self._engine.reservation
+        at = promise[1] if promise and promise[0] == head.jobid and promise[1] < math.inf else None
+        refusal = self._tell(lambda engine: engine.explain(head.jobid))
+        told = head.jobid, at, None if refusal is None else str(refusal)
+        if told == self._told:
+            return
+        before = self._told and self._told[0]
+        self._told = told
+        for job in self._queue:
+            if job.jobid == before != head.jobid:
+                job.request.annotate({"sched": {"t_estimate": None, "reason_pending": None}})
+        head.request.annotate({"sched": {"t_estimate": at, "reason_pending": told[2]}})
+
+    # Failures
+
+    def _engine_failed(self, error: BaseException) -> None:
+        """Makes the engine's state anew from what Flux has allocated; goes on without it if that fails too."""
+        self._failures += 1
+        self.log.error(f"topolane: the engine failed: {type(error).__name__}: {error}")
+        try:
+            self._engine = self._made_anew()
+        except BaseException as again:
+            if isinstance(again, (SystemExit, KeyboardInterrupt, GeneratorExit)):
+                raise
+            self._engine = None
+            self.log.error(
+                "topolane: jobs start in order of priority on any free nodes until the module is loaded again: "
+                f"{again}"
+            )
+        self._request_schedule()
+
+    def _made_anew(self) -> _engine.Scheduler:
+        if self._failures > MOST_FAILURES:
+            raise InputError(f"the engine has failed {self._failures} times")
+        engine = self._new_engine()
+        for jobid, runs in self._running.items():
+            _adopted(engine, jobid, runs)
+        self._serve(engine)
+        for job in sorted(self._queue):
+            self._submit(engine, job)
+        return engine
+
+    def _in_order(self) -> None:
+        """Without the engine: in order of priority, on what is free."""
+        while self._queue:
+            job = self._queue[0]
+            try:
+                given = self.resources.alloc(job.jobid, job.resource_request)
+            except InsufficientResources:
+                return
+            except InfeasibleRequest as error:
+                job.request.deny(str(error) or "unsatisfiable request")
+            else:
+                self._answer(job, given, time.time(), {})
+            heapq.heappop(self._queue)
+            self._asked.pop(job.jobid, None)
+
+    def stats_get(self) -> dict[str, Any]:
+        """What `flux module stats` shows."""
+        stats: dict[str, Any] = super().stats_get()
+        return stats | {
+            "decides": "engine" if self._engine is not None else "order of priority",
+            "settings": list(words_of(self._settings)),
+            "nodes": self._fabric.machine.nodes,
+            "notes": list(self._fabric.notes),
+            "running_jobs": len(self._running),
+            "engine_seconds": self._seconds,
+            "longest_pass_seconds": self._slowest,
+            "engine_failures": self._failures,
+        }
+
+
+def _adopted(engine: _engine.Scheduler, jobid: int, runs: Runs) -> None:
+    engine.adopt(
+        jobid,
+        runs.nodes,
+        runs.start,
+        runs.walltime,
+        share=runs.share,
+        links=runs.links,
+        bandwidth_share=runs.bandwidth_share,
+    )
+
+
+def _key(jobid: int, name: str) -> str:
+    """The key of a job's value in Flux's store."""
+    buffer = ffi.new("char[128]")
+    if lib.flux_job_kvs_key(buffer, 128, jobid, name.encode()) < 0:
+        raise OSError("flux_job_kvs_key failed")
+    text: str = ffi.string(buffer).decode()
+    return text

@@ -1,0 +1,97 @@
+"""What the scheduler of Flux is told: words behind `flux module load`, and what a jobspec says of its own job."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from topolane import _engine
+from topolane._engine import InputError
+from topolane.policy import Policy, resolve
+
+WORDS = ("machine", "policy", "queue", "min-bandwidth")
+JOB_WORDS = ("min-bandwidth", "segment")
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The words behind `flux module load`."""
+
+    machine: str | None = None
+    """A machine file or a name; None for the machine that the resources of Flux describe."""
+    policy: str = "isolated"
+    queue: str = "easy"
+    min_bandwidth: float | None = None
+    """The minimum share of full bandwidth on links of its own that a job accepts, unless it says so itself."""
+
+    @classmethod
+    def taken_from(cls, words: list[str]) -> Settings:
+        """Takes its own words, such as `policy=dedicated`, out of a list. Raises InputError for a value that cannot be."""
+        given = {}
+        for word in list(words):
+            name, equals, value = word.partition("=")
+            if name in WORDS and equals:
+                words.remove(word)
+                given[name] = value
+        share = given.pop("min-bandwidth", None)
+        settings = cls(**given, min_bandwidth=None if share is None else _share("min-bandwidth", share))
+        known = [name for name, _ in _engine.queues() if name not in ("recorded", "slurm")]
+        if settings.queue not in known:
+            raise InputError(f"queue={settings.queue}: there are {', '.join(known)}")
+        if settings.resolved_policy() == "recorded":
+            raise InputError("policy=recorded: there is no log here whose nodes it could follow")
+        return settings
+
+    def resolved_policy(self) -> str | Policy:
+        """The policy. Raises InputError if there is none of that name."""
+        return resolve(self.policy)
+
+
+@dataclasses.dataclass(frozen=True)
+class JobWords:
+    """What a jobspec says to this scheduler: its `attributes.system.topolane`."""
+
+    min_bandwidth: float | None = None
+    segment: int | None = None
+    """Nodes of each part of the job that must lie in one domain."""
+
+    @classmethod
+    def of(cls, jobspec: Mapping[str, Any]) -> JobWords:
+        """Raises InputError for what is not understood: a job that asks for something must not start without it."""
+        said = ((jobspec.get("attributes") or {}).get("system") or {}).get("topolane")
+        if said is None:
+            return cls()
+        where = "attributes.system.topolane"
+        if not isinstance(said, Mapping):
+            raise InputError(f"{where}: a table of {' and '.join(JOB_WORDS)} is wanted, not {_shown(said)}")
+        for name in said:
+            if name not in JOB_WORDS:
+                raise InputError(f"{where}: {_shown(name)} is none of {', '.join(JOB_WORDS)}")
+        share, segment = said.get("min-bandwidth"), said.get("segment")
+        if segment is not None and not (type(segment) is int and 0 < segment < 1 << 32):
+            raise InputError(f"{where}: segment is a number of nodes, not {_shown(segment)}")
+        return cls(None if share is None else _share(f"{where}: min-bandwidth", share), segment)
+
+
+def _share(what: str, value: object) -> float:
+    try:
+        share = float(value) if isinstance(value, (str, int, float)) and not isinstance(value, bool) else 0.0
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise InputError(f"{what} is a share above 0 and up to 1, not {_shown(value)}")
+    return share
+
+
+def _shown(value: object) -> str:
+    return repr(value)[:80]
+
+
+def words_of(settings: Settings) -> Sequence[str]:
+    """The settings as they are told, for a log."""
+    return [
+        f"policy={settings.policy}",
+        f"queue={settings.queue}",
+        f"machine={settings.machine or 'of the resources'}",
+    ]

@@ -1,0 +1,43 @@
+"""Our scheduler module with an engine that fails: `when=` says at which passes."""
+
+import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))
+
+from topolane.flux.scheduler import TopolaneScheduler
+
+
+class Panic(BaseException):
+    """As a panic of the engine reaches Python: no Exception."""
+
+
+class Faulty:
+    """An engine whose pass fails."""
+
+    passes = 0
+
+    def __init__(self, engine, when):
+        self._engine, self._when = engine, when
+
+    def __getattr__(self, name):
+        return getattr(self._engine, name)
+
+    def start(self, now):
+        Faulty.passes += 1
+        if self._when == "always" or (self._when == "third" and Faulty.passes % 3 == 0):
+            raise Panic("broken on purpose")
+        return self._engine.start(now)
+
+
+class FaultyScheduler(TopolaneScheduler):
+    def __init__(self, handle, *words):
+        self.when = next(word.partition("=")[2] for word in words if word.startswith("when="))
+        super().__init__(handle, *[word for word in words if not word.startswith("when=")])
+
+    def _new_engine(self):
+        return Faulty(super()._new_engine(), self.when)
+
+
+def mod_main(handle, *words):
+    FaultyScheduler(handle, *words).run()

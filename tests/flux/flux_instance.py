@@ -1,0 +1,212 @@
+"""A Flux instance with made-up nodes, whose jobs are Flux's mock executions: they hold nodes and run nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from topolane.flux import module_file
+
+HAS_FRAMEWORK = "import flux.scheduler, flux.resource.Rv1Pool"
+DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
+SUBMIT = """\
+import json, sys
+from flux import Flux
+from flux.job import JobspecV1, submit
+
+handle = Flux()
+for nodes, seconds, urgency in json.load(sys.stdin):
+    job = JobspecV1.from_command(["true"], num_nodes=nodes, num_tasks=nodes, exclusive=True, duration=60)
+    job.setattr("system.exec.test.run_duration", f"{seconds}s")
+    print(int(submit(handle, job, urgency=urgency)))
+"""
+NOTES = """\
+import json, sys
+from flux import Flux
+from flux.job import job_kvs
+
+handle = Flux()
+print(json.dumps([job_kvs(handle, jobid)["topolane"] for jobid in json.load(sys.stdin)]))
+"""
+
+
+def missing() -> str | None:
+    """Why no test of Flux can run here."""
+    if shutil.which("flux") is None:
+        return "needs Flux: flux is not on PATH"
+    done = subprocess.run(["flux", "python", "-c", HAS_FRAMEWORK], capture_output=True, timeout=120)
+    return "needs flux-core with flux.scheduler (0.84 or later)" if done.returncode else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """What Flux says of a job."""
+
+    id: int
+    state: str
+    result: str
+    nodes: str
+    start: float
+    end: float
+    note: str
+    annotations: dict[str, Any]
+
+
+class Instance:
+    """One broker that has the resources of many ranks."""
+
+    def __init__(self, folder: Path, resources: dict[str, Any]) -> None:
+        self.folder = folder
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith("FLUX_")}
+        (folder / "R.json").write_text(json.dumps(resources))
+        settings = {"noverify": "true", "path": json.dumps(str(folder / "R.json"))}
+        lines = [f"{name} = {value}" for name, value in settings.items()]
+        (folder / "flux.toml").write_text("\n".join(["[resource]", *lines]) + "\n")
+        code = f"flux getattr local-uri > {folder}/uri.new && mv {folder}/uri.new {folder}/uri && exec sleep 100000"
+        self.log = folder / "log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                ["flux", "start", "-s1", f"--config-path={folder}/flux.toml", "sh", "-c", code],
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                env=self.env,
+                start_new_session=True,
+            )
+        try:
+            wait_for("the instance is there", (folder / "uri").exists)
+            self.env["FLUX_URI"] = (folder / "uri").read_text().strip()
+            self.run("module", "remove", "sched-simple")
+            self.run("module", "reload", "resource", "noverify", "monitor-force-up")
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Ends the instance and all that it started."""
+        if self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGTERM)
+            try:
+                self.process.wait(60)
+            except subprocess.TimeoutExpired:
+                os.killpg(self.process.pid, signal.SIGKILL)
+                self.process.wait()
+
+    def run(self, *words: object, code: int | None = 0, text: str | None = None, seconds: float = 300) -> str:
+        """What a command of Flux prints, errors too."""
+        asked = ["flux", *map(str, words)]
+        done = subprocess.run(
+            asked,
+            env=self.env,
+            text=True,
+            timeout=seconds,
+            input=text,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        assert code is None or done.returncode == code, f"{' '.join(asked)}: {done.returncode}\n{done.stdout}"
+        return done.stdout
+
+    def load(self, *words: str, code: int = 0) -> str:
+        """Loads our scheduler."""
+        return self.run("module", "load", module_file(), *words, code=code)
+
+    def submit(self, *words: object, seconds: float = 0.1) -> int:
+        """Submits a job that runs for so long."""
+        said = self.run(
+            "submit", *words, f"--setattr=system.exec.test.run_duration={seconds}s", "true"
+        ).strip()
+        number = 0
+        for digit in said.removeprefix("ƒ").removeprefix("f"):
+            number = number * len(DIGITS) + DIGITS.index(digit)
+        return number
+
+    def submit_all(self, jobs: list[tuple[int, float, int]]) -> list[int]:
+        """Submits jobs of whole nodes, each (nodes, seconds, urgency), with a limit of a minute."""
+        return [int(line) for line in self.run("python", "-c", SUBMIT, text=json.dumps(jobs)).split()]
+
+    def notes(self, jobs: list[int]) -> dict[int, Any]:
+        """What our scheduler keeps beside R of each job."""
+        return dict(zip(jobs, json.loads(self.run("python", "-c", NOTES, text=json.dumps(jobs)))))
+
+    def jobs(self) -> dict[int, Job]:
+        """All jobs."""
+        found = {}
+        listed = json.loads(self.run("jobs", "-a", "-c0", "--json"))["jobs"]
+        for job in listed:
+            note = (job.get("exception") or {}).get("note") or ""
+            found[job["id"]] = Job(
+                job["id"],
+                job["state"],
+                job.get("result") or "",
+                job.get("nodelist") or "",
+                job.get("t_run") or 0.0,
+                job.get("t_cleanup") or job.get("t_inactive") or 0.0,
+                note,
+                (job.get("annotations") or {}).get("sched", {}),
+            )
+        return found
+
+    def job(self, jobid: int) -> Job:
+        return self.jobs()[jobid]
+
+    def resources(self, jobid: int) -> dict[str, Any]:
+        """R of a job."""
+        found: dict[str, Any] = json.loads(self.run("job", "info", jobid, "R"))
+        return found
+
+    def stats(self) -> dict[str, Any]:
+        """What our scheduler says of itself."""
+        found: dict[str, Any] = json.loads(self.run("module", "stats", "sched-topolane"))
+        return found
+
+    def wait_state(self, jobid: int, *states: str) -> Job:
+        """The job, once it is in one of these states."""
+        return wait_for(f"{jobid} is {states}", lambda: (job := self.job(jobid)).state in states and job)
+
+    def idle(self) -> dict[int, Job]:
+        """All jobs, once none is left that runs or waits."""
+        self.run("queue", "idle", "--timeout=280s")
+        return self.jobs()
+
+
+def resources(nodes: int, cores: int = 8, gpus: int = 0, name: str = "n", first: int = 0) -> dict[str, Any]:
+    """R of made-up nodes."""
+    of_each = {"core": f"0-{cores - 1}"} | ({"gpu": f"0-{gpus - 1}"} if gpus else {})
+    return {
+        "version": 1,
+        "execution": {
+            "R_lite": [{"rank": f"0-{nodes - 1}", "children": of_each}],
+            "starttime": 0.0,
+            "expiration": 0.0,
+            "nodelist": [f"{name}[{first}-{first + nodes - 1}]"],
+        },
+    }
+
+
+def wait_for(what: str, said: Callable[[], Any], seconds: float = 120) -> Any:
+    """What `said` returns once that is true."""
+    deadline = time.monotonic() + seconds
+    while not (answer := said()):
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.1)
+    return answer
+
+
+@contextlib.contextmanager
+def instance(folder: Path, resources: dict[str, Any]) -> Iterator[Instance]:
+    flux = Instance(folder, resources)
+    try:
+        yield flux
+    finally:
+        flux.stop()

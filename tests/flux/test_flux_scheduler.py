@@ -1,0 +1,351 @@
+"""Topolane as the scheduler of a real Flux instance with made-up nodes."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flux_instance import Instance, Job, instance, missing, resources, wait_for
+from topolane._engine import Machine, Scheduler
+
+pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
+
+LEAF, POD, NODES = 6, 24, 72
+TREE = f"""\
+name = "tree"
+[[site]]
+name = "core"
+children = [{LEAF}, {POD // LEAF}, {NODES // POD}]
+parents = [1, {LEAF}, 4]
+cables = [1, 1, 1]
+nodes = "n[0-{NODES - 1}]"
+"""
+MACHINE = Machine.parse(TREE, "tree.toml")
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("machine") / "tree.toml"
+    file.write_text(TREE)
+    return file
+
+
+@pytest.fixture
+def flux(tmp_path: Path) -> Iterator[Instance]:
+    with instance(tmp_path, resources(NODES)) as found:
+        yield found
+
+
+def numbers(hosts: str) -> list[int]:
+    return MACHINE.nodes_named(hosts) if hosts else []
+
+
+def crossed(hosts: str) -> set[tuple[str, int]]:
+    """The groups of the tree that have some of the nodes and not all: the job may use links above them."""
+    found = set()
+    for name, size in (("leaf", LEAF), ("pod", POD)):
+        groups = {node // size for node in numbers(hosts)}
+        found |= {(name, group) for group in groups} if len(groups) > 1 else set()
+    return found
+
+
+def check_apart(jobs: list[Job]) -> int:
+    """No two jobs hold one node at once, or cross one group. Returns how many pairs ran at once."""
+    met = 0
+    for one, other in itertools.combinations([job for job in jobs if job.nodes], 2):
+        if one.start < other.end and other.start < one.end:
+            met += 1
+            assert not set(numbers(one.nodes)) & set(numbers(other.nodes)), (one, other)
+            assert not crossed(one.nodes) & crossed(other.nodes), (one, other)
+    return met
+
+
+def test_no_node_and_no_link_is_shared_under_a_random_mix(flux: Instance, machine: Path) -> None:
+    """150 jobs of random sizes, under `isolated`, in random order of priority. All of them run."""
+    flux.load(f"machine={machine}", "policy=isolated")
+    draw = random.Random(3)
+    sizes = (1, 2, 3, 5, 7, 8, 12, 20, 30)
+    flux.submit_all([(draw.choice(sizes), draw.uniform(0.1, 1.5), draw.randint(1, 31)) for _ in range(150)])
+    done = list(flux.idle().values())
+    assert {job.result for job in done} == {"COMPLETED"} and len(done) == 150
+    assert check_apart(done) > 100
+    assert flux.stats()["engine_failures"] == 0
+
+
+@pytest.mark.parametrize("policy", ["isolated", "dedicated", "slurm-tree", "hop-bytes", "first-fit"])
+def test_nodes_are_those_of_the_engine(flux: Instance, machine: Path, policy: str) -> None:
+    """Jobs that come one after the other get the nodes that the engine chooses in the same state."""
+    flux.load(f"machine={machine}", f"policy={policy}")
+    engine = Scheduler(MACHINE, policy, "easy")
+    for size in (4, 7, 5, 13, 2, 9):
+        jobid = flux.submit(f"-N{size}", "--exclusive", seconds=100)
+        job = flux.wait_state(jobid, "RUN")
+        engine.submit(jobid, size, math.inf)
+        (chosen,) = engine.start(0)
+        assert numbers(job.nodes) == sorted(chosen.nodes)
+
+
+def test_easy_lets_small_jobs_go_first_and_keeps_its_promise(flux: Instance, machine: Path) -> None:
+    """The first of the queue is told its latest start and why it waits. A job that ends before starts at once, a longer one does not."""
+    flux.load(f"machine={machine}", "policy=first-fit")
+    long = flux.submit("-N40", "--exclusive", "-t6s", seconds=5)
+    flux.wait_state(long, "RUN")
+    wide = flux.submit("-N60", "--exclusive", "-t60s")
+    wait_for("the head is told", lambda: flux.job(wide).annotations.get("t_estimate"))
+    short = flux.submit("-N20", "--exclusive", "-t1s")
+    after = flux.submit("-N20", "--exclusive", "-t60s")
+    head = flux.job(wide)
+    assert head.annotations["reason_pending"] == "does not fit now: 60 wanted, 32 to be had"
+    jobs = flux.idle()
+    assert jobs[short].start < jobs[wide].start < jobs[after].start
+    assert head.annotations["t_estimate"] == pytest.approx(jobs[long].start + 6, abs=1)
+    assert jobs[wide].start <= head.annotations["t_estimate"] + 1
+    assert "reason_pending" not in jobs[wide].annotations
+
+
+def test_priorities_cancellations_and_other_limits_reach_the_engine(flux: Instance, machine: Path) -> None:
+    """A job that is made more urgent goes first, one that is cancelled does not run, and one whose limit grows is waited for longer."""
+    flux.load(f"machine={machine}", "policy=first-fit", "queue=fcfs")
+    first = flux.submit("-N72", "--exclusive", "-t60s", seconds=100)
+    flux.wait_state(first, "RUN")
+    low, gone, high = (flux.submit("-N72", "--exclusive", "-t60s") for _ in range(3))
+    estimate = wait_for("the head is told", lambda: flux.job(low).annotations.get("t_estimate"))
+    flux.run("update", first, "duration=+1m")
+    wait_for(
+        "the promise is later",
+        lambda: (flux.job(low).annotations.get("t_estimate") or 0) == pytest.approx(estimate + 60, abs=1),
+    )
+    flux.run("job", "urgency", high, 31)
+    flux.run("cancel", gone)
+    flux.run("cancel", first)
+    jobs = flux.idle()
+    assert jobs[high].start < jobs[low].start and not jobs[gone].nodes
+    assert jobs[high].result == jobs[low].result == "COMPLETED" and jobs[gone].result == "CANCELED"
+
+
+def test_drained_and_lost_nodes_get_no_job(flux: Instance, machine: Path) -> None:
+    """A job that needs a drained node waits until it is back."""
+    flux.load(f"machine={machine}", "policy=isolated")
+    flux.run("resource", "drain", "0-5,30")
+    wait_for("drained", lambda: not set(flux_free(flux)) & {0, 1, 2, 3, 4, 5, 30})
+    jobs = [flux.submit("-N11", "--exclusive", "-t60s") for _ in range(5)]
+    wide = flux.submit("-N70", "--exclusive", "-t60s")
+    for jobid in jobs:
+        assert not {0, 1, 2, 3, 4, 5, 30} & set(numbers(flux.wait_state(jobid, "INACTIVE").nodes))
+    assert flux.job(wide).state == "SCHED"
+    flux.run("resource", "undrain", "0-5,30")
+    assert flux.wait_state(wide, "INACTIVE").result == "COMPLETED"
+
+
+def flux_free(flux: Instance) -> list[int]:
+    said = flux.run("resource", "list", "-n", "-s", "free", "-o", "{ranks}").strip()
+    return [int(rank) for part in said.split(",") if part for rank in _range(part)]
+
+
+def _range(part: str) -> range:
+    first, _, last = part.partition("-")
+    return range(int(first), int(last or first) + 1)
+
+
+@pytest.mark.parametrize("policy", ["isolated", "dedicated"])
+def test_ten_reloads_in_the_midst_lose_nothing(flux: Instance, machine: Path, policy: str) -> None:
+    """The module is unloaded and loaded again while jobs run and wait. Every job runs once, on nodes and links of its own."""
+    flux.load(f"machine={machine}", f"policy={policy}")
+    draw = random.Random(7)
+    for round_ in range(10):
+        flux.submit_all([(draw.choice((2, 4, 7, 9, 14, 26)), draw.uniform(0.5, 4), 16) for _ in range(8)])
+        flux.run("module", "remove", "sched-topolane")
+        flux.load(f"machine={machine}", f"policy={policy}")
+        assert flux.stats()["running_jobs"] > 0, round_
+    done = list(flux.idle().values())
+    assert {job.result for job in done} == {"COMPLETED"} and len(done) == 80
+    apart = check_nodes_and_links(flux, done)
+    assert apart[0] > 50 and (policy != "dedicated" or apart[1] > 20)
+    if policy == "isolated":
+        check_apart(done)
+    said = flux.run("dmesg")
+    assert "cannot be taken over" not in said and "does not start on the nodes" not in said
+
+
+def check_nodes_and_links(flux: Instance, jobs: list[Job]) -> tuple[int, int]:
+    """No two jobs at once have one node or own one link. Returns the pairs that ran at once, and those of which both own links."""
+    notes = flux.notes([job.id for job in jobs])
+    met = both = 0
+    for one, other in itertools.combinations(jobs, 2):
+        if one.start < other.end and other.start < one.end:
+            met += 1
+            assert not set(numbers(one.nodes)) & set(numbers(other.nodes))
+            mine, others = (set(notes[job.id]["links"]) for job in (one, other))
+            both += bool(mine and others)
+            assert not mine & others
+    return met, both
+
+
+def test_jobs_of_another_scheduler_are_taken_over(flux: Instance, machine: Path) -> None:
+    """Jobs that sched-simple started keep their nodes under ours, and ours keep theirs under sched-simple."""
+    flux.run("module", "load", "sched-simple")
+    stock = flux.submit("-N20", "--exclusive", seconds=100)
+    part = flux.submit("-N1", "-n1", "-c3", seconds=100)
+    flux.wait_state(part, "RUN")
+    flux.run("module", "remove", "sched-simple")
+    flux.load(f"machine={machine}", "policy=isolated")
+    ours = flux.wait_state(flux.submit("-N8", "--exclusive", seconds=100), "RUN")
+    wide = flux.submit("-N44", "--exclusive", seconds=100)
+    assert flux.stats()["running_jobs"] == 3
+    held = [numbers(flux.job(each).nodes) for each in (stock, part)]
+    assert not set(numbers(ours.nodes)) & {*held[0], *held[1]}
+    assert flux.job(wide).state == "SCHED"
+    flux.run("module", "remove", "sched-topolane")
+    flux.run("module", "load", "sched-simple")
+    flux.run("cancel", stock)
+    assert not set(numbers(flux.wait_state(wide, "RUN").nodes)) & {*held[1], *numbers(ours.nodes)}
+
+
+def test_another_machine_file_keeps_nodes_and_says_so(flux: Instance, machine: Path, tmp_path: Path) -> None:
+    """Links have numbers of a machine. After a change of the file, a running job keeps its nodes, and a new one gets others."""
+    flux.load(f"machine={machine}", "policy=dedicated")
+    before = flux.wait_state(flux.submit("-N9", "--exclusive", seconds=100), "RUN")
+    flux.run("module", "remove", "sched-topolane")
+    other = tmp_path / "other.toml"
+    other.write_text(TREE.replace("cables = [1, 1, 1]", "cables = [1, 2, 1]"))
+    flux.load(f"machine={other}", "policy=dedicated")
+    after = flux.wait_state(flux.submit("-N9", "--exclusive", seconds=100), "RUN")
+    assert not set(numbers(before.nodes)) & set(numbers(after.nodes))
+    assert "started on another machine file: it keeps its nodes" in flux.run("dmesg")
+
+
+def test_jobs_share_nodes_by_cores_and_gpus(tmp_path: Path) -> None:
+    """Jobs that ask for cores and GPUs share nodes; no core and no GPU is given twice. Slots without nodes go on one node if they fit."""
+    with instance(tmp_path, resources(4, cores=8, gpus=4)) as flux:
+        flux.load("policy=best-fit")
+        asked = [
+            ("-n2", "-c2"),
+            ("-N1", "-n1", "-c3", "-g1"),
+            ("-n5", "-c1"),
+            ("-N2", "-n4", "-c1", "-g1"),
+            ("-n20",),
+        ]
+        ids = [flux.submit(*words, seconds=100) for words in asked]
+        for jobid in ids:
+            flux.wait_state(jobid, "RUN")
+        taken: set[tuple[int, str, int]] = set()
+        counts = []
+        for jobid in ids:
+            mine = {each for entry in flux.resources(jobid)["execution"]["R_lite"] for each in _units(entry)}
+            assert not mine & taken
+            taken |= mine
+            counts.append(
+                (sum(kind == "core" for _, kind, _ in mine), sum(kind == "gpu" for _, kind, _ in mine))
+            )
+        assert counts == [(4, 0), (3, 1), (5, 0), (4, 4), (20, 0)]
+        assert len(numbers(flux.job(ids[2]).nodes)) == 1
+        assert flux.stats()["notes"] == ["nothing is known of switches: all nodes are taken to be on one"]
+
+
+def _units(entry: dict[str, Any]) -> Iterator[tuple[int, str, int]]:
+    for rank in (rank for part in str(entry["rank"]).split(",") for rank in _range(part)):
+        for kind, ids in entry["children"].items():
+            for each in (each for part in str(ids).split(",") for each in _range(part)):
+                yield rank, kind, each
+
+
+@pytest.mark.parametrize("when", ["third", "always"])
+def test_a_failing_engine_stops_nothing(flux: Instance, machine: Path, when: str) -> None:
+    """After a failure, the state is made anew from what Flux has allocated. If it fails again and again, jobs start on what is free. All
+    jobs run, no node is given twice, and the log says what happened.
+    """
+    faulty = Path(__file__).with_name("faulty_sched.py")
+    flux.run("module", "load", faulty, f"machine={machine}", f"when={when}")
+    draw = random.Random(5)
+    flux.submit_all([(draw.choice((2, 7, 9, 26)), draw.uniform(0.1, 1), 16) for _ in range(40)])
+    done = list(flux.idle().values())
+    assert {job.result for job in done} == {"COMPLETED"} and len(done) == 40
+    for one, other in itertools.combinations(done, 2):
+        if one.start < other.end and other.start < one.end:
+            assert not set(numbers(one.nodes)) & set(numbers(other.nodes))
+    stats = json.loads(flux.run("module", "stats", "faulty_sched"))
+    said = flux.run("dmesg")
+    assert "topolane: the engine failed: Panic: broken on purpose" in said
+    if when == "third":
+        check_apart(done)
+        assert stats["decides"] == "engine" and 3 < stats["engine_failures"] <= 100
+    else:
+        assert stats["decides"] == "order of priority" and stats["engine_failures"] == 101
+        assert "jobs start in order of priority on any free nodes" in said
+
+
+def test_what_no_job_may_ask_for_is_denied_in_a_sentence(flux: Instance, machine: Path) -> None:
+    """A job that could never run, or that says what is not understood, is denied. The next one runs."""
+    flux.load(f"machine={machine}", "policy=isolated", "min-bandwidth=0.5")
+    cases = {
+        ("-N73",): "need 73",
+        (
+            "-N2",
+            "--setattr=system.topolane.min-bandwidth=3",
+        ): "min-bandwidth is a share above 0 and up to 1, not 3",
+        (
+            "-N2",
+            "--setattr=system.topolane.min-bandwith=1",
+        ): "'min-bandwith' is none of min-bandwidth, segment",
+        ("-N2", "--setattr=system.topolane=5"): "a table of min-bandwidth and segment is wanted, not 5",
+        ("-N2", "--setattr=system.topolane.segment=0"): "segment is a number of nodes, not 0",
+        ("-n1", "-g1"): "GPU",
+    }
+    ids = {words: flux.submit(*words) for words in cases}
+    jobs = flux.idle()
+    for words, sentence in cases.items():
+        assert jobs[ids[words]].result == "FAILED", words
+        assert sentence in flux.run("job", "eventlog", ids[words]), words
+    assert flux.wait_state(flux.submit("-N2", "--requires=ranks:40-50"), "INACTIVE").result == "COMPLETED"
+    assert set(numbers(flux.jobs()[max(flux.jobs())].nodes)) <= set(range(40, 51))
+
+
+def test_what_cannot_be_loaded_is_told_in_a_sentence(flux: Instance, machine: Path, tmp_path: Path) -> None:
+    """Bad words are told before the module counts as loaded, since Flux ends with a module that fails later. The instance goes on."""
+    broken = tmp_path / "broken.toml"
+    broken.write_text('name = "x"\n[[site]]\nname = 5\n')
+    short = tmp_path / "short.toml"
+    short.write_text(TREE.replace(f"n[0-{NODES - 1}]", f"m[0-{NODES - 1}]"))
+    cases = {
+        "policy=nothing": "unknown policy 'nothing'",
+        "policy=recorded": "there is no log here",
+        "queue=slurm": "queue=slurm: there are fcfs, easy, conservative",
+        "machine=/nowhere": "/nowhere",
+        f"machine={broken}": f"{broken}:3",
+        f"machine={short}": f"{short} does not name n0 and 71 more, which Flux has",
+        "min-bandwidth=2": "min-bandwidth is a share above 0 and up to 1, not '2'",
+        "colour=red": "unknown argument 'colour=red'",
+        "pool-class=TreePool": "pool-class= cannot be used",
+    }
+    for word, sentence in cases.items():
+        said = flux.load(word, code=1)
+        assert f"sched-topolane.py: {sentence}" in said or sentence in said, said
+        assert "Traceback" not in said
+    flux.load(f"machine={machine}")
+    assert flux.wait_state(flux.submit("-N2"), "INACTIVE").result == "COMPLETED"
+
+
+def test_two_ranks_of_one_name_are_refused(tmp_path: Path) -> None:
+    """Several brokers on one host are several ranks with its name: no tree has it twice."""
+    twice = resources(2)
+    twice["execution"]["nodelist"] = ["host,host"]
+    with instance(tmp_path, twice) as flux:
+        assert "host is the name of several ranks" in flux.load(code=1)
+
+
+def test_a_thousand_waiting_jobs_leave_the_instance_responsive(flux: Instance, machine: Path) -> None:
+    """While 1,000 jobs wait, the module answers. All of them run."""
+    flux.load(f"machine={machine}", "policy=isolated")
+    blocker = flux.submit("-N72", "--exclusive", seconds=100)
+    flux.wait_state(blocker, "RUN")
+    flux.submit_all([(9, 0.01, 16)] * 1000)
+    wait_for("all wait", lambda: flux.stats()["pending_jobs"] == 1000)
+    flux.run("cancel", blocker)
+    done = flux.idle()
+    assert sum(job.result == "COMPLETED" for job in done.values()) == 1000
