@@ -59,6 +59,7 @@ UNITS = (
         f"tests/nova/test_nova_{topic}.py"
         for topic in ("aggregates", "apply", "defragmentation", "in_flight", "room_order", "underway")
     ),
+    "tests/flux/test_flux_requests.py",
     *(f"tests/security/test_{topic}.py" for topic in ("nesting", "python_readers")),
     *(
         f"tests/sites/test_{topic}.py"

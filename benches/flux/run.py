@@ -62,7 +62,7 @@ from flux.job.list import JobList
 
 keys = ["nodelist", "t_submit", "t_run", "t_cleanup", "result"]
 jobs = JobList(Flux(), max_entries=0, filters=["inactive"], attrs=keys).jobs()
-print(json.dumps([[job.id.dec, job.nodelist, job.t_submit, job.t_run, job.t_cleanup, job.result] for job in jobs]))
+print(json.dumps([[int(job.id), job.nodelist, job.t_submit, job.t_run, job.t_cleanup, job.result] for job in jobs]))
 """
 
 

@@ -62,9 +62,9 @@ class Job:
 
 
 class Instance:
-    """One broker that has the resources of many ranks."""
+    """A broker that has the resources of many ranks; or several brokers, one for each rank."""
 
-    def __init__(self, folder: Path, resources: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, resources: dict[str, Any], brokers: int = 1) -> None:
         self.folder = folder
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("FLUX_")}
         (folder / "R.json").write_text(json.dumps(resources))
@@ -72,10 +72,21 @@ class Instance:
         lines = [f"{name} = {value}" for name, value in settings.items()]
         (folder / "flux.toml").write_text("\n".join(["[resource]", *lines]) + "\n")
         code = f"flux getattr local-uri > {folder}/uri.new && mv {folder}/uri.new {folder}/uri && exec sleep 100000"
+        named = resources["execution"]["nodelist"][0]
+        several = [f"--test-hosts={named}", "--test-exit-mode=leader"] if brokers > 1 else []
         self.log = folder / "log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                ["flux", "start", "-s1", f"--config-path={folder}/flux.toml", "sh", "-c", code],
+                [
+                    "flux",
+                    "start",
+                    f"-s{brokers}",
+                    *several,
+                    f"--config-path={folder}/flux.toml",
+                    "sh",
+                    "-c",
+                    code,
+                ],
                 stdout=log,
                 stderr=log,
                 stdin=subprocess.DEVNULL,
@@ -86,7 +97,8 @@ class Instance:
             wait_for("the instance is there", (folder / "uri").exists)
             self.env["FLUX_URI"] = (folder / "uri").read_text().strip()
             self.run("module", "remove", "sched-simple")
-            self.run("module", "reload", "resource", "noverify", "monitor-force-up")
+            if brokers == 1:
+                self.run("module", "reload", "resource", "noverify", "monitor-force-up")
         except BaseException:
             self.stop()
             raise
@@ -204,8 +216,8 @@ def wait_for(what: str, said: Callable[[], Any], seconds: float = 120) -> Any:
 
 
 @contextlib.contextmanager
-def instance(folder: Path, resources: dict[str, Any]) -> Iterator[Instance]:
-    flux = Instance(folder, resources)
+def instance(folder: Path, resources: dict[str, Any], brokers: int = 1) -> Iterator[Instance]:
+    flux = Instance(folder, resources, brokers)
     try:
         yield flux
     finally:

@@ -84,7 +84,7 @@ def test_nodes_are_those_of_the_engine(flux: Instance, machine: Path, policy: st
     flux.load(f"machine={machine}", f"policy={policy}")
     engine = Scheduler(MACHINE, policy, "easy")
     for size in (4, 7, 5, 13, 2, 9):
-        jobid = flux.submit(f"-N{size}", "--exclusive", seconds=100)
+        jobid = flux.submit(f"-N{size}", "--exclusive", seconds=3600)
         job = flux.wait_state(jobid, "RUN")
         engine.submit(jobid, size, math.inf)
         (chosen,) = engine.start(0)
@@ -111,8 +111,8 @@ def test_easy_lets_small_jobs_go_first_and_keeps_its_promise(flux: Instance, mac
 
 def test_priorities_cancellations_and_other_limits_reach_the_engine(flux: Instance, machine: Path) -> None:
     """A job that is made more urgent goes first, one that is cancelled does not run, and one whose limit grows is waited for longer."""
-    flux.load(f"machine={machine}", "policy=first-fit", "queue=fcfs")
-    first = flux.submit("-N72", "--exclusive", "-t60s", seconds=100)
+    flux.load(f"machine={machine}", "policy=first-fit")
+    first = flux.submit("-N72", "--exclusive", "-t60s", seconds=3600)
     flux.wait_state(first, "RUN")
     low, gone, high = (flux.submit("-N72", "--exclusive", "-t60s") for _ in range(3))
     estimate = wait_for("the head is told", lambda: flux.job(low).annotations.get("t_estimate"))
@@ -129,23 +129,22 @@ def test_priorities_cancellations_and_other_limits_reach_the_engine(flux: Instan
     assert jobs[high].result == jobs[low].result == "COMPLETED" and jobs[gone].result == "CANCELED"
 
 
-def test_drained_and_lost_nodes_get_no_job(flux: Instance, machine: Path) -> None:
-    """A job that needs a drained node waits until it is back."""
-    flux.load(f"machine={machine}", "policy=isolated")
-    flux.run("resource", "drain", "0-5,30")
-    wait_for("drained", lambda: not set(flux_free(flux)) & {0, 1, 2, 3, 4, 5, 30})
-    jobs = [flux.submit("-N11", "--exclusive", "-t60s") for _ in range(5)]
-    wide = flux.submit("-N70", "--exclusive", "-t60s")
-    for jobid in jobs:
-        assert not {0, 1, 2, 3, 4, 5, 30} & set(numbers(flux.wait_state(jobid, "INACTIVE").nodes))
-    assert flux.job(wide).state == "SCHED"
-    flux.run("resource", "undrain", "0-5,30")
-    assert flux.wait_state(wide, "INACTIVE").result == "COMPLETED"
-
-
-def flux_free(flux: Instance) -> list[int]:
-    said = flux.run("resource", "list", "-n", "-s", "free", "-o", "{ranks}").strip()
-    return [int(rank) for part in said.split(",") if part for rank in _range(part)]
+def test_drained_and_lost_nodes_get_no_job(tmp_path: Path) -> None:
+    """Four real brokers. A job gets no drained node, and none whose broker is gone. A job that needs one waits until it is back."""
+    with instance(tmp_path, resources(4), brokers=4) as flux:
+        flux.load("policy=isolated")
+        flux.run("resource", "drain", 1)
+        assert flux.wait_state(flux.submit("-N3", "--exclusive"), "INACTIVE").nodes == "n[0,2-3]"
+        flux.run("overlay", "disconnect", 3)
+        wait_for(
+            "the rank is lost",
+            lambda: "3" in flux.run("resource", "list", "-n", "-s", "down", "-o", "{ranks}"),
+        )
+        wide = flux.submit("-N3", "--exclusive", "-t60s")
+        assert flux.wait_state(flux.submit("-N2", "--exclusive", "-t1s"), "INACTIVE").nodes == "n[0,2]"
+        assert flux.job(wide).state == "SCHED"
+        flux.run("resource", "undrain", 1)
+        assert flux.wait_state(wide, "INACTIVE").nodes == "n[0-2]"
 
 
 def _range(part: str) -> range:
@@ -190,13 +189,13 @@ def check_nodes_and_links(flux: Instance, jobs: list[Job]) -> tuple[int, int]:
 def test_jobs_of_another_scheduler_are_taken_over(flux: Instance, machine: Path) -> None:
     """Jobs that sched-simple started keep their nodes under ours, and ours keep theirs under sched-simple."""
     flux.run("module", "load", "sched-simple")
-    stock = flux.submit("-N20", "--exclusive", seconds=100)
-    part = flux.submit("-N1", "-n1", "-c3", seconds=100)
+    stock = flux.submit("-N20", "--exclusive", seconds=3600)
+    part = flux.submit("-N1", "-n1", "-c3", seconds=3600)
     flux.wait_state(part, "RUN")
     flux.run("module", "remove", "sched-simple")
     flux.load(f"machine={machine}", "policy=isolated")
-    ours = flux.wait_state(flux.submit("-N8", "--exclusive", seconds=100), "RUN")
-    wide = flux.submit("-N44", "--exclusive", seconds=100)
+    ours = flux.wait_state(flux.submit("-N8", "--exclusive", seconds=3600), "RUN")
+    wide = flux.submit("-N44", "--exclusive", seconds=3600)
     assert flux.stats()["running_jobs"] == 3
     held = [numbers(flux.job(each).nodes) for each in (stock, part)]
     assert not set(numbers(ours.nodes)) & {*held[0], *held[1]}
@@ -210,12 +209,12 @@ def test_jobs_of_another_scheduler_are_taken_over(flux: Instance, machine: Path)
 def test_another_machine_file_keeps_nodes_and_says_so(flux: Instance, machine: Path, tmp_path: Path) -> None:
     """Links have numbers of a machine. After a change of the file, a running job keeps its nodes, and a new one gets others."""
     flux.load(f"machine={machine}", "policy=dedicated")
-    before = flux.wait_state(flux.submit("-N9", "--exclusive", seconds=100), "RUN")
+    before = flux.wait_state(flux.submit("-N9", "--exclusive", seconds=3600), "RUN")
     flux.run("module", "remove", "sched-topolane")
     other = tmp_path / "other.toml"
     other.write_text(TREE.replace("cables = [1, 1, 1]", "cables = [1, 2, 1]"))
     flux.load(f"machine={other}", "policy=dedicated")
-    after = flux.wait_state(flux.submit("-N9", "--exclusive", seconds=100), "RUN")
+    after = flux.wait_state(flux.submit("-N9", "--exclusive", seconds=3600), "RUN")
     assert not set(numbers(before.nodes)) & set(numbers(after.nodes))
     assert "started on another machine file: it keeps its nodes" in flux.run("dmesg")
 
@@ -225,13 +224,13 @@ def test_jobs_share_nodes_by_cores_and_gpus(tmp_path: Path) -> None:
     with instance(tmp_path, resources(4, cores=8, gpus=4)) as flux:
         flux.load("policy=best-fit")
         asked = [
+            ("-n12",),
             ("-n2", "-c2"),
-            ("-N1", "-n1", "-c3", "-g1"),
-            ("-n5", "-c1"),
+            ("-N1", "-n1", "-c1", "-g1"),
+            ("-n5",),
             ("-N2", "-n4", "-c1", "-g1"),
-            ("-n20",),
         ]
-        ids = [flux.submit(*words, seconds=100) for words in asked]
+        ids = [flux.submit(*words, seconds=3600) for words in asked]
         for jobid in ids:
             flux.wait_state(jobid, "RUN")
         taken: set[tuple[int, str, int]] = set()
@@ -243,8 +242,8 @@ def test_jobs_share_nodes_by_cores_and_gpus(tmp_path: Path) -> None:
             counts.append(
                 (sum(kind == "core" for _, kind, _ in mine), sum(kind == "gpu" for _, kind, _ in mine))
             )
-        assert counts == [(4, 0), (3, 1), (5, 0), (4, 4), (20, 0)]
-        assert len(numbers(flux.job(ids[2]).nodes)) == 1
+        assert counts == [(12, 0), (4, 0), (1, 1), (5, 0), (4, 4)]
+        assert [len(numbers(flux.job(jobid).nodes)) for jobid in ids] == [2, 1, 1, 1, 2]
         assert flux.stats()["notes"] == ["nothing is known of switches: all nodes are taken to be on one"]
 
 
@@ -324,9 +323,9 @@ def test_what_cannot_be_loaded_is_told_in_a_sentence(flux: Instance, machine: Pa
         "pool-class=TreePool": "pool-class= cannot be used",
     }
     for word, sentence in cases.items():
-        said = flux.load(word, code=1)
-        assert f"sched-topolane.py: {sentence}" in said or sentence in said, said
-        assert "Traceback" not in said
+        flux.load(word, code=1)
+        assert sentence in flux.run("dmesg"), word
+    assert "Traceback" not in flux.log.read_text()
     flux.load(f"machine={machine}")
     assert flux.wait_state(flux.submit("-N2"), "INACTIVE").result == "COMPLETED"
 
@@ -336,13 +335,14 @@ def test_two_ranks_of_one_name_are_refused(tmp_path: Path) -> None:
     twice = resources(2)
     twice["execution"]["nodelist"] = ["host,host"]
     with instance(tmp_path, twice) as flux:
-        assert "host is the name of several ranks" in flux.load(code=1)
+        flux.load(code=1)
+        assert "host is the name of several ranks" in flux.run("dmesg")
 
 
 def test_a_thousand_waiting_jobs_leave_the_instance_responsive(flux: Instance, machine: Path) -> None:
     """While 1,000 jobs wait, the module answers. All of them run."""
     flux.load(f"machine={machine}", "policy=isolated")
-    blocker = flux.submit("-N72", "--exclusive", seconds=100)
+    blocker = flux.submit("-N72", "--exclusive", seconds=3600)
     flux.wait_state(blocker, "RUN")
     flux.submit_all([(9, 0.01, 16)] * 1000)
     wait_for("all wait", lambda: flux.stats()["pending_jobs"] == 1000)

@@ -1,6 +1,7 @@
 """The broker module that `flux module load` takes: `topolane flux module` prints where it is."""
 
 import sys
+import syslog
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,13 @@ if ROOT not in sys.path:
 def mod_main(handle: Any, *words: str) -> None:
     """Runs the scheduler until the module is unloaded."""
     try:
-        from topolane.flux.scheduler import TopolaneScheduler
-    except ImportError as error:
-        raise ValueError(f"Topolane cannot be loaded by {sys.executable}: {error}") from error
-    TopolaneScheduler(handle, *words).run()
+        try:
+            from topolane.flux.scheduler import TopolaneScheduler
+        except ImportError as error:
+            raise ValueError(f"Topolane cannot be loaded by {sys.executable}: {error}") from error
+        scheduler = TopolaneScheduler(handle, *words)
+    except ValueError as error:
+        # Flux prints it where the broker's output goes, and tells the caller no more than "Invalid argument".
+        handle.log(syslog.LOG_ERR, str(error))
+        raise
+    scheduler.run()

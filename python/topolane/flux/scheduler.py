@@ -209,7 +209,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         except (InfeasibleRequest, InputError) as error:
             request.deny(str(error) or "unsatisfiable request")
             return
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             # A jobspec may say anything.
             request.deny(f"cannot parse jobspec: {error}")
             return

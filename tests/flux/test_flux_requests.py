@@ -1,0 +1,158 @@
+"""The machine of a Flux instance, and what the engine is asked for its jobs. No Flux runs here."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from topolane import InputError, Machine
+from topolane.flux.fabric import Fabric, RankNode, groups_of
+from topolane.flux.requests import Asked
+from topolane.flux.settings import JobWords, Settings
+
+NODES = [RankNode(rank, f"n{rank}", 8, 4 if rank < 4 else 0) for rank in range(8)]
+
+
+def graph(racks: int, hosts: int = 8) -> dict[str, Any]:
+    """A resource graph as Fluxion writes it: a cluster, racks, nodes."""
+    rows = [("cluster", "c0", "/c0")]
+    rows += [("rack", f"rack{rack}", f"/c0/rack{rack}") for rack in range(racks)]
+    rows += [("node", f"n{host}", f"/c0/rack{host * racks // hosts}/n{host}") for host in range(hosts)]
+    return {
+        "graph": {
+            "nodes": [
+                {"metadata": {"type": kind, "name": name, "paths": {"containment": path}}}
+                for kind, name, path in rows
+            ]
+        }
+    }
+
+
+def request(
+    nodes: int = 0,
+    slots: int = 1,
+    cores: int = 1,
+    gpus: int = 0,
+    most: int | None = -1,
+    exclusive: bool = False,
+) -> Any:
+    """A parsed jobspec, by the names of flux-core's ResourceRequest."""
+    return SimpleNamespace(
+        nnodes=nodes,
+        nnodes_max=nodes if most == -1 else most,
+        nslots=slots,
+        slot_size=cores,
+        gpu_per_slot=gpus,
+        exclusive=exclusive,
+    )
+
+
+def test_racks_of_a_graph_are_leaves() -> None:
+    """Nodes of one rack hang on one switch. Cores and GPUs are those of Flux."""
+    fabric = Fabric.of(NODES, None, graph(2))
+    machine = fabric.machine
+    assert [machine.groups(1)[leaf][:2] for leaf in range(2)] == [(0, 4), (4, 8)]
+    assert fabric.ranks == tuple(range(8)) and not fabric.notes
+    assert machine.resources_of(0) == {"cores": 8, "gpu": 4, "memory": machine.resources_of(0)["memory"]}
+    assert machine.resources_of(7)["cores"] == 8 and not machine.resources_of(7).get("gpu")
+
+
+@pytest.mark.parametrize(
+    "scheduling", [None, {}, {"graph": 5}, {"graph": {"nodes": [3, {"metadata": {}}]}}, "x"]
+)
+def test_without_a_graph_there_is_one_switch(scheduling: object) -> None:
+    """Whatever stands where a graph should: all nodes on one switch, and a note says so."""
+    assert groups_of(scheduling) == {}
+    fabric = Fabric.of(NODES, None, scheduling)
+    assert fabric.machine.depth == 1 and fabric.notes
+
+
+def test_a_machine_file_may_be_larger_and_in_another_order() -> None:
+    """Only the nodes that Flux has are taken, by name. What Flux counts on them holds, whatever the file says."""
+    nodes = [RankNode(0, "cab20", 32, 2), RankNode(1, "cab3", 16, 0), RankNode(2, "cab1", 16, 0)]
+    fabric = Fabric.of(nodes, "cab")
+    names = [fabric.machine.node_name(node) for node in range(3)]
+    assert names == ["cab1", "cab3", "cab20"] and fabric.ranks == (2, 1, 0)
+    assert fabric.node_of == {0: 2, 1: 1, 2: 0}
+    assert [fabric.machine.resources_of(node)["cores"] for node in range(3)] == [16, 16, 32]
+
+
+def test_the_mark_tells_machines_apart() -> None:
+    """Links of machines with one mark have the same numbers: it changes with the tree, and not from one look to the next."""
+    one, again, other = (Fabric.of(NODES, None, graph(racks)).mark for racks in (2, 2, 4))
+    assert one == again != other
+
+
+@pytest.mark.parametrize(
+    ("nodes", "source", "sentence"),
+    [
+        (NODES, "cab", "cab does not name n0 and 7 more, which Flux has"),
+        ([NODES[0], NODES[0]._replace(rank=1)], None, "n0 is the name of several ranks"),
+        ([], None, "the instance has no resources"),
+    ],
+)
+def test_ranks_that_are_no_nodes_are_refused(
+    nodes: list[RankNode], source: str | None, sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        Fabric.of(nodes, source)
+
+
+@pytest.mark.parametrize(
+    ("asked", "nodes", "most", "share", "eligible"),
+    [
+        (request(3, 3, exclusive=True), 3, 0, None, None),
+        (request(2, 4, 2), 2, 0, {"cores": 4}, None),
+        (request(2, 2, 8), 2, 0, {"cores": 8}, None),
+        (request(2, 4, 1, 1), 2, 0, {"cores": 2, "gpu": 2}, (0, 1, 2, 3)),
+        (request(2, 2, most=5), 2, 5, {"cores": 1}, None),
+        (request(2, 2, most=None), 2, 8, {"cores": 1}, None),
+        (request(0, 3, 2), 1, 0, {"cores": 6}, None),
+        (request(0, 20, 1), 3, 0, None, None),
+        (request(0, 9, 1, 1), 3, 0, None, (0, 1, 2, 3)),
+    ],
+)
+def test_a_jobspec_is_nodes_and_a_share(
+    asked: Any, nodes: int, most: int, share: dict[str, int] | None, eligible: tuple[int, ...] | None
+) -> None:
+    """See the table in docs/explanation/flux.md."""
+    found = Asked.of(asked, Fabric.of(NODES, None, graph(2)), NODES)
+    assert (found.nodes, found.most, found.share, found.eligible) == (nodes, most, share, eligible)
+
+
+def test_all_of_every_node_is_whole_nodes() -> None:
+    """A job that asks for all cores of nodes that are alike gets whole nodes, so every policy can take it."""
+    alike = [RankNode(rank, f"n{rank}", 8, 0) for rank in range(4)]
+    assert Asked.of(request(2, 2, 8), Fabric.of(alike, None), alike).share is None
+
+
+def test_words_are_taken_and_others_left() -> None:
+    """Words of Flux's own schedulers stay for Flux."""
+    words = ["policy=dedicated", "queue-depth=8", "min-bandwidth=0.5", "machine=cab"]
+    settings = Settings.taken_from(words)
+    assert words == ["queue-depth=8"]
+    assert settings == Settings(machine="cab", policy="dedicated", min_bandwidth=0.5)
+
+
+@pytest.mark.parametrize(
+    "jobspec",
+    [{}, {"attributes": None}, {"attributes": {"system": None}}, {"attributes": {"system": {"duration": 5}}}],
+)
+def test_a_job_that_says_nothing_asks_for_nothing(jobspec: dict[str, Any]) -> None:
+    assert JobWords.of(jobspec) == JobWords()
+
+
+def test_counts_of_a_scheduler_take_the_place_of_the_file_s() -> None:
+    """`Machine.counting`: cores and other resources node by node; the tree and all else of the nodes stay."""
+    machine = Machine.parse(
+        'name = "m"\n[node]\nnic-bandwidth = 1e9\n[[site]]\nname = "s"\nchildren = [2, 2]\n', "m.toml"
+    )
+    counted = machine.counting([(6, {"gpu": 2}), (7, {}), (6, {"gpu": 2})])
+    assert [counted.resources_of(node)["cores"] for node in range(4)] == [6, 7, 6, 16]
+    assert [counted.resources_of(node).get("gpu", 0) for node in range(4)] == [2, 0, 2, 0]
+    assert counted.links == machine.links and "nic-bandwidth = 1000000000" in counted.to("toml")
+    with pytest.raises(InputError):
+        machine.counting([(0, {})])
+    with pytest.raises(InputError):
+        machine.counting([(4, {"bad name": 1})])
