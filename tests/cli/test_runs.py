@@ -10,6 +10,7 @@ import json
 import polars
 import polars.testing
 import pytest
+from matplotlib import pyplot
 from topolane import _engine
 
 BATSIM = [
@@ -237,16 +238,30 @@ def test_what_the_outputs_of_a_run_say(topolane, toy, log):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_evalys_reads_the_jobs(topolane, toy, log):
+@pytest.mark.parametrize(
+    "more",
+    [
+        (),
+        ("--policy", "dedicated", "--network", "congestion", "--defrag", 0.5),
+        ("--failures", "50,0.05", "--seed", 3),
+    ],
+    ids=["plain", "moved", "interrupted"],
+)
+def test_evalys_reads_the_jobs(topolane, toy, log, tmp_path, more):
+    """evalys reads the jobs of any run, counts the busy nodes at every minute as Topolane does, and draws its Gantt chart."""
     jobset = pytest.importorskip("evalys.jobset", reason="needs evalys")
-    topolane("simulate", "--machine", toy, "--trace", log, "--no-report", "--out", "out", "--json")
+    topolane("simulate", "--machine", toy, "--trace", log, *more, "--no-report", "--out", "out", "--json")
+    written = rows((topolane.directory / "out/jobs.csv").read_text())
     jobs = jobset.JobSet.from_csv(topolane.directory / "out/jobs.csv")
-    assert (len(jobs.df), str(jobs.res_bounds)) == (40, "0-15")
+    assert len(jobs.df) == len(written) and str(jobs.res_bounds) == "0-15"
+    assert ("COMPLETED_FAILED" in set(jobs.df.final_state)) == ("--failures" in more)
     assert (jobs.df.proc_alloc == jobs.df.requested_number_of_resources).all()
-    busy = topolane.directory / "out/utilization.csv"
     theirs = jobs.utilisation.load
-    for row in rows(busy.read_text()):
+    for row in rows((topolane.directory / "out/utilization.csv").read_text()):
         assert theirs[theirs.index <= float(row["time"])].iloc[-1] == float(row["busy_nodes"])
+    jobs.gantt()
+    pyplot.savefig(tmp_path / "gantt.svg")
+    pyplot.close("all")
 
 
 def test_a_walltime_ends_a_job(topolane, toy, write):
