@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import importlib
-import importlib.metadata
 import os
 import sys
 from typing import TYPE_CHECKING, ClassVar
@@ -14,6 +13,7 @@ from topolane._engine import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from importlib.metadata import EntryPoint
 
     from topolane._engine import Request, StateView
 
@@ -57,10 +57,11 @@ def built_in() -> list[str]:
     return [name for name, _ in _engine.policies()]
 
 
-def plugins() -> dict[str, importlib.metadata.EntryPoint]:
+def plugins() -> dict[str, EntryPoint]:
     """The policies of installed plug-ins by name, not loaded. A name that is built in is not among them."""
-    found = importlib.metadata.entry_points(group=GROUP)
-    return {one.name: one for one in found if one.name not in built_in()}
+    from importlib.metadata import entry_points  # only here: it takes a while to import
+
+    return {one.name: one for one in entry_points(group=GROUP) if one.name not in built_in()}
 
 
 def resolve(name: str) -> str | Policy:
