@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 POLICIES = ("first-fit", "random", "scattered", "slurm-tree", "hop-bytes", "hop-bytes-exact", "isolated")
 AUGUST_LIMIT = 1.0
 SEPTEMBER_LIMIT = 10.0
+CONSERVATIVE_LIMITS = {"cab-aug": 2.0, "cab-sep": 60.0}
 START_LIMIT = 0.1
 REPORT_LIMIT = 2.0
 DECISION_LIMITS = {"median_us": 20.0, "p99_us": 200.0}
@@ -138,6 +139,17 @@ def month(setting: Setting, name: str, workload: str, limit: float) -> list[Row]
         Row(name, f"{workload}, easy, {policy}", "s CPU", tuple(run.net for run in repeats), limit)
         for policy, repeats in runs.items()
     ]
+
+
+def conservative(setting: Setting) -> list[Row]:
+    """Two months under conservative backfilling; thousands of jobs wait in the second."""
+    rows = []
+    for workload, limit in CONSERVATIVE_LIMITS.items():
+        for policy in ("first-fit", "isolated"):
+            runs = setting.simulations("--workload", workload, "--queue", "conservative", "--policy", policy)
+            values = tuple(run.net for run in runs)
+            rows.append(Row("conservative", f"{workload}, conservative, {policy}", "s CPU", values, limit))
+    return rows
 
 
 def write_light(path: Path) -> None:
@@ -279,6 +291,7 @@ FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "report": report,
     "august": lambda setting: month(setting, "august", "cab-aug", AUGUST_LIMIT),
     "september": lambda setting: month(setting, "september", "cab-sep", SEPTEMBER_LIMIT),
+    "conservative": conservative,
     "light": light,
     "dedicated": dedicated,
     "decision": decision,

@@ -4,6 +4,7 @@
 //! for a [`Scheduler::pass`]. The code knows no clock: `now` is what the driver says it is.
 
 mod beside_head;
+mod counted_plan;
 mod defrag;
 mod future;
 mod kept_plan;
@@ -15,6 +16,7 @@ mod queue;
 pub mod queues;
 mod running;
 mod scheduler;
+mod steps;
 mod timeline;
 mod view;
 

@@ -1,0 +1,334 @@
+//! Free nodes now and later, kept from one pass of conservative backfilling to the next, for a policy that only counts.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use topolane_placement::{Placement, Request};
+
+use crate::promise::number_of;
+use crate::queue::{Pass, Reservation};
+use crate::queues::reservation::{Promise, SHORTEST, lasts, whole_nodes};
+use crate::steps::Steps;
+use crate::view::{View, Waiting};
+
+/// Differences of times may be off by rounding, seconds.
+const ROUNDING: f64 = 1e-3;
+
+/// A waiting job and its reservation.
+#[derive(Debug)]
+struct Entry {
+    id: u64,
+    nodes: i64,
+    lasts: f64,
+    /// Index of its class.
+    class: usize,
+    /// Infinite if it has no reservation.
+    start: f64,
+    end: f64,
+    /// Whether this plan made the reservation: one that it took over may no longer fit.
+    is_own: bool,
+}
+
+/// Jobs that ask for the same.
+#[derive(Debug)]
+struct Class {
+    nodes: i64,
+    lasts: f64,
+    /// No time begins before this one, seconds, in which so many nodes are free for so long.
+    clear: f64,
+}
+
+/// The plan for whole nodes under a policy that only counts. A job is given another reservation only where nodes are free for long
+/// enough before it, or up to it.
+pub(crate) struct CountedPlan {
+    /// The waiting jobs in order.
+    entries: Vec<Entry>,
+    /// Nodes that are not held and not promised.
+    idle: Steps,
+    classes: Vec<Class>,
+    /// Indices of classes by nodes, ascending.
+    by_nodes: Vec<usize>,
+    /// The longest that a job of any class lasts.
+    longest: f64,
+    /// Whether a job waits that it is not for.
+    is_unfit: bool,
+    changes: u64,
+    service: u64,
+    rule: usize,
+}
+
+impl fmt::Debug for CountedPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let promised = self.entries.iter().map(|entry| (entry.id, (entry.start, entry.end)));
+        f.debug_map().entries(promised).finish()
+    }
+}
+
+impl Entry {
+    /// Whether the reservation is long enough by the difference of its times, which may be rounded.
+    fn is_long_enough(&self) -> bool {
+        self.end - self.start >= self.lasts
+    }
+}
+
+/// Whether only numbers matter to those that run and to the policy.
+fn suits(view: &View<'_>) -> bool {
+    view.policy.traits().count_only
+        && view.occupancy.is_joined()
+        && !view.running.any_sharing()
+        && view.running.times().first().is_none_or(|&end| end > view.now)
+}
+
+fn nodes_in_service(placement: &Placement, view: &View<'_>) -> i64 {
+    let in_service = view.occupancy.in_service();
+    let held = placement.held().filter(|&node| in_service.contains(node)).count();
+    i64::from(held as u32)
+}
+
+impl CountedPlan {
+    /// The plan that was kept, brought up to date, or a new one with these promises; these if there can be none.
+    pub fn of(
+        kept: Option<Self>,
+        promises: HashMap<u64, Promise>,
+        view: &View<'_>,
+    ) -> Result<Self, HashMap<u64, Promise>> {
+        let mut promises = promises;
+        if let Some(mut plan) = kept {
+            if plan.follow(view) {
+                return Ok(plan);
+            }
+            promises = plan.into_promises();
+        }
+        if !suits(view) {
+            return Err(promises);
+        }
+        let mut plan = CountedPlan::new(view);
+        plan.align(view, promises);
+        if plan.is_unfit { Err(plan.into_promises()) } else { Ok(plan) }
+    }
+
+    pub fn into_promises(self) -> HashMap<u64, Promise> {
+        let promised = self.entries.into_iter().filter(|entry| entry.start < f64::INFINITY);
+        let promise = |entry: Entry| Promise {
+            start: entry.start,
+            end: entry.end,
+            whole_nodes: entry.nodes,
+            placement: None,
+        };
+        promised.map(|entry| (entry.id, promise(entry))).collect()
+    }
+
+    /// A plan of what runs.
+    fn new(view: &View<'_>) -> Self {
+        let mut idle = Steps::new(view.occupancy.idle_nodes().into());
+        for job in view.running.jobs() {
+            idle.add((job.expected_end, f64::INFINITY), nodes_in_service(&job.placement, view));
+        }
+        idle.forget_before(view.now);
+        CountedPlan {
+            entries: Vec::new(),
+            idle,
+            classes: Vec::new(),
+            by_nodes: Vec::new(),
+            longest: 0.0,
+            is_unfit: false,
+            changes: view.running.changes(),
+            service: view.occupancy.service_changes(),
+            rule: number_of(view.policy),
+        }
+    }
+
+    /// Takes in what has changed since the last pass; false if it cannot.
+    fn follow(&mut self, view: &View<'_>) -> bool {
+        let is_same = self.service == view.occupancy.service_changes()
+            && self.rule == number_of(view.policy)
+            && suits(view);
+        let Some(changes) = view.running.changes_since(self.changes).filter(|_| is_same) else {
+            return false;
+        };
+        self.idle.forget_before(view.now);
+        for change in changes {
+            if change.came {
+                return false;
+            }
+            let nodes = nodes_in_service(&change.placement, view);
+            self.give_back((view.now, change.expected_end), nodes, view.now);
+        }
+        self.changes = view.running.changes();
+        self.align(view, HashMap::new());
+        !self.is_unfit
+    }
+
+    /// Has an entry for each waiting job, in order; a new one has the promise that is known of it.
+    fn align(&mut self, view: &View<'_>, mut known: HashMap<u64, Promise>) {
+        let is_same = |(entry, waiting): (&Entry, &Waiting)| entry.id == waiting.request.id;
+        let in_order = self.entries.len() <= view.waiting.len()
+            && (!view.changed || self.entries.iter().zip(view.waiting).all(is_same));
+        let mut before = HashMap::new();
+        if !in_order {
+            before = self.entries.drain(..).map(|entry| (entry.id, entry)).collect();
+        }
+        for waiting in &view.waiting[self.entries.len()..] {
+            let request = &*waiting.request;
+            let entry = before.remove(&request.id);
+            let entry =
+                entry.unwrap_or_else(|| self.new_entry(request, known.remove(&request.id), view));
+            self.entries.push(entry);
+        }
+        for entry in before.into_values() {
+            self.give_back((entry.start, entry.end), entry.nodes, view.now);
+        }
+    }
+
+    fn new_entry(&mut self, request: &Request, promise: Option<Promise>, view: &View<'_>) -> Entry {
+        self.is_unfit |= !request.is_plain()
+            || request.walltime.is_nan()
+            || request.walltime < SHORTEST
+            || !view.policy.counts_only(request);
+        let (nodes, lasts) = (whole_nodes(request), lasts(request));
+        let (start, end) =
+            promise.map_or((f64::INFINITY, f64::INFINITY), |promise| (promise.start, promise.end));
+        self.idle.add((start.max(view.now), end), -nodes);
+        let class = self.class_of(nodes, lasts);
+        Entry { id: request.id, nodes, lasts, class, start, end, is_own: false }
+    }
+
+    fn class_of(&mut self, nodes: i64, lasts: f64) -> usize {
+        let first = self.by_nodes.partition_point(|&class| self.classes[class].nodes < nodes);
+        let alike = self.by_nodes[first..].iter();
+        let mut alike = alike.take_while(|&&class| self.classes[class].nodes == nodes);
+        let known = alike.find(|&&class| self.classes[class].lasts.total_cmp(&lasts).is_eq());
+        known.copied().unwrap_or_else(|| {
+            self.classes.push(Class { nodes, lasts, clear: f64::NEG_INFINITY });
+            self.longest = self.longest.max(lasts);
+            self.by_nodes.insert(first, self.classes.len() - 1);
+            self.classes.len() - 1
+        })
+    }
+
+    /// Gives back nodes from now on, or from later.
+    fn give_back(&mut self, (start, end): (f64, f64), nodes: i64, now: f64) {
+        let when = (start.max(now), end);
+        self.idle.add(when, nodes);
+        self.note_free(when);
+    }
+
+    /// Notes for every class where nodes may be free for long enough around a time at which nodes have become free.
+    fn note_free(&mut self, (start, end): (f64, f64)) {
+        if start >= end {
+            return;
+        }
+        let mut level = self.idle.most(start, end);
+        let (mut begin, mut until) = (start, end);
+        let mut backward = self.idle.backward(start).peekable();
+        let mut forward = self.idle.forward(end).peekable();
+        let mut wider = self.by_nodes.partition_point(|&class| self.classes[class].nodes <= level);
+        let fewest = self.by_nodes.first().map_or(0, |&class| self.classes[class].nodes);
+        while wider > 0 && level >= fewest {
+            while let Some((time, _)) =
+                backward.next_if(|&(_, free)| free >= level && until - begin < self.longest)
+            {
+                begin = time;
+            }
+            while let Some((time, _)) =
+                forward.next_if(|&(_, free)| free >= level && until - begin < self.longest)
+            {
+                until = time;
+            }
+            let is_longest = until - begin >= self.longest;
+            let side = |step: Option<&(f64, i64)>| step.map_or(0, |step| step.1);
+            let lower = side(backward.peek()).max(side(forward.peek()));
+            let next = if is_longest { 0 } else { lower.min(level - 1) };
+            // One that lasts long enough for all is not followed to its begin.
+            let since = if is_longest { f64::NEG_INFINITY } else { begin };
+            while wider > 0 {
+                let class = &mut self.classes[self.by_nodes[wider - 1]];
+                if class.nodes <= next {
+                    break;
+                }
+                if until - begin >= class.lasts {
+                    let earliest = start - class.lasts - ROUNDING;
+                    class.clear = class.clear.min(since.max(earliest));
+                }
+                wider -= 1;
+            }
+            level = next;
+        }
+    }
+
+    /// One pass over the queue.
+    pub fn pass(&mut self, view: &mut View<'_>) -> Pass {
+        let mut pass = Pass::default();
+        let mut started = Vec::new();
+        for index in 0..self.entries.len() {
+            if !view.is_visible(index) {
+                continue;
+            }
+            let start = self.entries[index].start;
+            if view.changed || start <= view.now || start == f64::INFINITY {
+                self.renew(index, view);
+            }
+            let at = self.entries[index].start;
+            if at <= view.now && view.place_and_start(index).is_ok() {
+                started.push(index);
+            } else if pass.reservation.is_none() {
+                let request = &view.waiting[index].request;
+                pass.reservation = Some(Reservation { id: request.id, at });
+                let reason = view.policy.can_place(request, view.occupancy).err();
+                pass.refusal = reason.map(|reason| (request.id, reason));
+            }
+        }
+        for index in started.into_iter().rev() {
+            self.entries.remove(index);
+        }
+        self.changes = view.running.changes();
+        pass
+    }
+
+    /// Gives a job the earliest reservation.
+    fn renew(&mut self, index: usize, view: &View<'_>) {
+        let lasts = view.waiting[index].walltime.max(SHORTEST);
+        let entry = &self.entries[index];
+        let (nodes, start, end) = (entry.nodes, entry.start, entry.end);
+        let stands = entry.is_own
+            && start >= view.now
+            && start < f64::INFINITY
+            && entry.lasts.total_cmp(&lasts).is_eq()
+            && (entry.is_long_enough() || self.idle.free_at(end) >= nodes);
+        let found = if stands {
+            let Some(found) = self.earlier(index) else { return };
+            self.idle.add((start, end), nodes);
+            found
+        } else {
+            self.give_back((start, end), nodes, view.now);
+            let class = self.class_of(nodes, lasts);
+            (self.entries[index].class, self.entries[index].lasts) = (class, lasts);
+            let from = self.classes[class].clear.max(view.now);
+            let found = self.idle.earliest(nodes, lasts, (from, f64::INFINITY));
+            self.classes[class].clear = found;
+            found
+        };
+        let until = found + lasts;
+        self.idle.add((found, until), -nodes);
+        let entry = &mut self.entries[index];
+        (entry.start, entry.end, entry.is_own) = (found, until, true);
+        if stands {
+            self.note_free((start.max(until), end));
+        }
+    }
+
+    /// The earliest time before that of its reservation at which a job fits.
+    fn earlier(&mut self, index: usize) -> Option<f64> {
+        let &Entry { nodes, lasts, class, start, .. } = &self.entries[index];
+        let clear = &mut self.classes[class].clear;
+        let mut found = f64::INFINITY;
+        if *clear < start {
+            found = self.idle.earliest(nodes, lasts, (*clear, start));
+            *clear = found.min(start);
+        }
+        if self.idle.free_before(start) >= nodes {
+            found = found.min(self.idle.free_since(start, nodes));
+        }
+        (found < start).then_some(found)
+    }
+}

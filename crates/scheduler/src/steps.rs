@@ -1,0 +1,312 @@
+//! Free nodes as a step function of time that is changed often.
+
+/// The most steps of a block.
+const MOST: usize = 128;
+
+/// Consecutive steps; never empty.
+#[derive(Debug, Clone)]
+struct Block {
+    /// `free[i]` nodes are free from `times[i]` to the next step.
+    times: Vec<f64>,
+    free: Vec<i64>,
+    /// The most and the fewest free nodes of its steps.
+    most: i64,
+    least: i64,
+}
+
+/// A step: its block, and its place there.
+type At = (usize, usize);
+
+/// A step function in blocks, so that a change moves few steps and a search passes over many at once. The first step has begun
+/// before all times; the last never ends. No two neighbours are alike.
+#[derive(Debug, Clone)]
+pub(crate) struct Steps {
+    blocks: Vec<Block>,
+    /// When each block begins.
+    begins: Vec<f64>,
+}
+
+impl Block {
+    fn new(times: Vec<f64>, free: Vec<i64>) -> Self {
+        let mut block = Block { times, free, most: 0, least: 0 };
+        block.measure();
+        block
+    }
+
+    fn measure(&mut self) {
+        self.most = self.free.iter().copied().max().unwrap_or(0);
+        self.least = self.free.iter().copied().min().unwrap_or(0);
+    }
+
+    /// Whether all its steps have as many free nodes as wanted; `None` if only some have.
+    fn has(&self, nodes: i64) -> Option<bool> {
+        if self.least >= nodes { Some(true) } else { (self.most < nodes).then_some(false) }
+    }
+}
+
+impl Steps {
+    /// So many free nodes at all times.
+    pub fn new(free: i64) -> Self {
+        let begin = f64::NEG_INFINITY;
+        Steps { blocks: vec![Block::new(vec![begin], vec![free])], begins: vec![begin] }
+    }
+
+    /// The step at a time.
+    fn at(&self, time: f64) -> At {
+        let block = self.begins.partition_point(|&begin| begin <= time).saturating_sub(1);
+        let times = &self.blocks[block].times;
+        (block, times.partition_point(|&begin| begin <= time).saturating_sub(1))
+    }
+
+    /// The step just before a time.
+    fn before(&self, time: f64) -> At {
+        let block = self.begins.partition_point(|&begin| begin < time).saturating_sub(1);
+        let times = &self.blocks[block].times;
+        (block, times.partition_point(|&begin| begin < time).saturating_sub(1))
+    }
+
+    fn begin(&self, (block, step): At) -> f64 {
+        self.blocks[block].times[step]
+    }
+
+    fn free(&self, (block, step): At) -> i64 {
+        self.blocks[block].free[step]
+    }
+
+    fn next(&self, (block, step): At) -> Option<At> {
+        if step + 1 < self.blocks[block].times.len() {
+            return Some((block, step + 1));
+        }
+        (block + 1 < self.blocks.len()).then_some((block + 1, 0))
+    }
+
+    fn previous(&self, (block, step): At) -> Option<At> {
+        if step > 0 {
+            return Some((block, step - 1));
+        }
+        let block = block.checked_sub(1)?;
+        Some((block, self.blocks[block].times.len() - 1))
+    }
+
+    fn end(&self, at: At) -> f64 {
+        self.next(at).map_or(f64::INFINITY, |next| self.begin(next))
+    }
+
+    /// Free nodes at a time.
+    pub fn free_at(&self, time: f64) -> i64 {
+        self.free(self.at(time))
+    }
+
+    /// Free nodes just before a time.
+    pub fn free_before(&self, time: f64) -> i64 {
+        self.free(self.before(time))
+    }
+
+    /// The most nodes that are free at some time from `start` to `end`.
+    pub fn most(&self, start: f64, end: f64) -> i64 {
+        let mut at = self.at(start);
+        let mut most = self.free(at);
+        while let Some(next) = self.next(at).filter(|&next| self.begin(next) < end) {
+            most = most.max(self.free(next));
+            at = next;
+        }
+        most
+    }
+
+    /// Steps that end at `time` or before, latest first: when each begins, and its free nodes.
+    pub fn backward(&self, time: f64) -> impl Iterator<Item = (f64, i64)> + '_ {
+        let first = (self.begins[0] < time).then(|| self.before(time));
+        let steps = std::iter::successors(first, |&at| self.previous(at));
+        steps.map(|at| (self.begin(at), self.free(at)))
+    }
+
+    /// Steps that begin at `time` or later, or go on then, earliest first: when each ends, and its free nodes.
+    pub fn forward(&self, time: f64) -> impl Iterator<Item = (f64, i64)> + '_ {
+        let steps = std::iter::successors(Some(self.at(time)), |&at| self.next(at));
+        steps.map(|at| (self.end(at), self.free(at)))
+    }
+
+    /// Makes a step begin at a time, if none does.
+    fn split(&mut self, time: f64) {
+        let (block, step) = self.at(time);
+        let changed = &mut self.blocks[block];
+        if changed.times[step] >= time {
+            return;
+        }
+        changed.times.insert(step + 1, time);
+        changed.free.insert(step + 1, changed.free[step]);
+        if changed.times.len() > MOST {
+            let times = changed.times.split_off(MOST / 2);
+            let free = changed.free.split_off(MOST / 2);
+            changed.measure();
+            self.begins.insert(block + 1, times[0]);
+            self.blocks.insert(block + 1, Block::new(times, free));
+        }
+    }
+
+    /// Joins the step that begins at a time with the one before, if they are alike.
+    fn join(&mut self, time: f64) {
+        let (block, step) = self.at(time);
+        let Some(previous) = self.previous((block, step)) else { return };
+        if self.free(previous) != self.free((block, step)) {
+            return;
+        }
+        let changed = &mut self.blocks[block];
+        changed.times.remove(step);
+        changed.free.remove(step);
+        if changed.times.is_empty() {
+            self.blocks.remove(block);
+            self.begins.remove(block);
+        } else {
+            changed.measure();
+            self.begins[block] = changed.times[0];
+        }
+    }
+
+    /// Adds `nodes` (negative to take) from `start` to `end`; an infinite end means for good.
+    pub fn add(&mut self, (start, end): (f64, f64), nodes: i64) {
+        if start >= end {
+            return;
+        }
+        self.split(start);
+        if end < f64::INFINITY {
+            self.split(end);
+        }
+        let first = self.at(start);
+        let last = self.before(end);
+        for index in first.0..=last.0 {
+            let block = &mut self.blocks[index];
+            let from = if index == first.0 { first.1 } else { 0 };
+            let until = if index == last.0 { last.1 + 1 } else { block.free.len() };
+            block.free[from..until].iter_mut().for_each(|free| *free += nodes);
+            if from == 0 && until == block.free.len() {
+                block.most += nodes;
+                block.least += nodes;
+            } else {
+                block.measure();
+            }
+        }
+        self.join(start);
+        if end < f64::INFINITY {
+            self.join(end);
+        }
+    }
+
+    /// Forgets what was before: the first step begins now.
+    pub fn forget_before(&mut self, now: f64) {
+        let (block, step) = self.at(now);
+        self.blocks.drain(..block);
+        self.begins.drain(..block);
+        let first = &mut self.blocks[0];
+        first.times.drain(..step);
+        first.free.drain(..step);
+        first.times[0] = now;
+        first.measure();
+        self.begins[0] = now;
+    }
+
+    /// When the time begins that ends at `time` and in which so many nodes are always free; `time` if there is none.
+    pub fn free_since(&self, time: f64, nodes: i64) -> f64 {
+        let steps = self.backward(time).take_while(|&(_, free)| free >= nodes);
+        steps.last().map_or(time, |(begin, _)| begin)
+    }
+
+    /// The first time, from one time to before another, from which on so many nodes are free for `duration` and just before which
+    /// they are not; infinite if there is none.
+    pub fn earliest(&self, nodes: i64, duration: f64, (from, before): (f64, f64)) -> f64 {
+        let (first, step) = self.at(from);
+        let mut since = None;
+        // What is free already just before is no new time.
+        let mut is_old = self.begins[0] < from && self.free_before(from) >= nodes;
+        for (index, block) in self.blocks.iter().enumerate().skip(first) {
+            let skipped = if index == first { step } else { 0 };
+            let end = |step: usize| {
+                let next = block.times.get(step + 1).or(self.begins.get(index + 1));
+                next.copied().unwrap_or(f64::INFINITY)
+            };
+            let has = block.has(nodes);
+            let steps = match has {
+                Some(_) => block.times.len() - 1..block.times.len(),
+                None => skipped..block.times.len(),
+            };
+            for step in steps {
+                if block.free[step] < nodes {
+                    (since, is_old) = (None, false);
+                    continue;
+                }
+                let begin = if has.is_some() { skipped } else { step };
+                let start = *since.get_or_insert(block.times[begin]);
+                if !is_old && start >= before {
+                    return f64::INFINITY;
+                }
+                if !is_old && end(step) - start >= duration {
+                    return start;
+                }
+            }
+            if since.is_none() && block.times[block.times.len() - 1] >= before {
+                break;
+            }
+        }
+        f64::INFINITY
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::Steps;
+    use crate::profile::Profile;
+
+    /// When nodes that are free already before a time are free no more.
+    fn free_until(steps: &Steps, time: f64, nodes: i64) -> f64 {
+        let is_free = steps.free_since(time, nodes) < time;
+        let mut ends = steps.forward(time).take_while(|_| is_free);
+        let mut until = time;
+        while let Some((end, _)) = ends.next().filter(|step| step.1 >= nodes) {
+            until = end;
+        }
+        until
+    }
+
+    proptest! {
+        /// Steps in blocks answer as a profile that is one list of steps.
+        #[test]
+        fn steps_answer_as_a_profile(
+            held in prop::collection::vec((0u32..900, 1u32..200, -5i64..6), 0..400),
+            asked in prop::collection::vec((0u32..1000, 1u32..100, 15i64..26), 1..40),
+            forgotten in 0u32..100,
+        ) {
+            let mut steps = Steps::new(20);
+            let mut profile = Profile::new(0.0, 20);
+            for (start, length, nodes) in held {
+                let (start, end) = (f64::from(start), f64::from(start + length));
+                steps.add((start, end), nodes);
+                profile.add(start, end, nodes);
+            }
+            let now = f64::from(forgotten);
+            steps.forget_before(now);
+            for (time, length, nodes) in asked {
+                let (time, length) = (f64::from(time).max(now), f64::from(length));
+                prop_assert_eq!(steps.free_at(time), profile.least(time, time + 0.5));
+                prop_assert_eq!(steps.most(time, time + 0.5), profile.least(time, time + 0.5));
+                let mut plain = profile.clone();
+                plain.add(0.0, now, -1000);
+                let earliest = plain.earliest(length, nodes);
+                let found = steps.earliest(nodes, length, (now, f64::INFINITY));
+                prop_assert_eq!(found.to_bits(), earliest.to_bits());
+                let early = if earliest < time { earliest } else { f64::INFINITY };
+                let found = steps.earliest(nodes, length, (now, time));
+                prop_assert_eq!(found.to_bits(), early.to_bits());
+                let since = steps.free_since(time, nodes);
+                prop_assert!(since >= time || plain.least(since, time) >= nodes);
+                prop_assert!(since <= now || steps.free_before(since) < nodes);
+                // What was free before that time is not counted, so nothing there is either.
+                plain.add(0.0, time, -1000);
+                plain.add(time, free_until(&steps, time, nodes), -1000);
+                let later = steps.earliest(nodes, length, (time, f64::INFINITY));
+                prop_assert_eq!(later.to_bits(), plain.earliest(length, nodes).to_bits());
+            }
+        }
+    }
+}
