@@ -38,6 +38,12 @@ WIDE_LOAD = 0.9
 WIDE_MACHINE = "fat-tree(radix=36)"
 WIDE_NODES = 36**3 // 4
 WIDE_LIMIT = 5.0
+ALL_TO_ALL_JOBS = 500
+ALL_TO_ALL_NODES = 1_024
+ALL_TO_ALL_GAP = 40.0
+ALL_TO_ALL_MACHINE = "fat-tree(radix=64)"
+ALL_TO_ALL_LIMIT = 2.5
+ALL_TO_ALL_MEMORY = 190e6
 EVALUATION_LIMITS = {"congestion": 0.3, "max-min": 5.0}
 COUPLED_LIMIT = 10.0
 ATLAS = ("--cores-per-node", "8")
@@ -286,6 +292,32 @@ def contention(setting: Setting) -> list[Row]:
     return rows
 
 
+def write_all_to_all(path: Path) -> None:
+    """Writes an SWF log of jobs of one size on a tree of radix 64, run times even over 600-4,000 s, gaps exponential."""
+    draw = random.Random(WIDE_SEED)
+    now = 0.0
+    with path.open("w") as log:
+        log.write(f"; Version: 2.2\n; MaxNodes: {64**3 // 4}\n; MaxProcs: {64**3 // 4}\n")
+        for index in range(1, ALL_TO_ALL_JOBS + 1):
+            now += draw.expovariate(1 / ALL_TO_ALL_GAP)
+            run, nodes = draw.randint(600, 4_000), ALL_TO_ALL_NODES
+            log.write(f"{index} {int(now)} -1 {run} {nodes} -1 -1 {nodes} {run} -1 1{' -1' * 7}\n")
+
+
+def all_to_all(setting: Setting) -> list[Row]:
+    """Jobs with a million flows each, 50 of them at a time on a large tree."""
+    log = setting.scratch / "all-to-all.swf"
+    write_all_to_all(log)
+    network = ("--network", "congestion", "--patterns", "alltoall")
+    runs = setting.simulations("--trace", log, "--machine", ALL_TO_ALL_MACHINE, *network)
+    what = f"{ALL_TO_ALL_JOBS} jobs of {ALL_TO_ALL_NODES:,} nodes on {64**3 // 4:,}, all to all, congestion"
+    memory = tuple(run.whole.memory / 1e6 for run in runs)
+    return [
+        Row("all-to-all", what, "s CPU", tuple(run.net for run in runs), ALL_TO_ALL_LIMIT),
+        Row("all-to-all", f"{what}: peak memory", "MB", memory, ALL_TO_ALL_MEMORY / 1e6),
+    ]
+
+
 FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "start": start,
     "report": report,
@@ -296,6 +328,7 @@ FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "dedicated": dedicated,
     "decision": decision,
     "contention": contention,
+    "all-to-all": all_to_all,
     "atlas": atlas,
     "mapping": mapping,
     "quadratic": quadratic,

@@ -1,7 +1,7 @@
 //! The links of a route between two nodes: climb to the common level, then descend.
 
 use crate::fabric::{CableId, Fabric, NodeIndex};
-use crate::routing::Rule;
+use crate::routing::{Channel, Rule, channel_of, link_of};
 
 /// Which way a link is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -61,23 +61,28 @@ impl Fabric {
             return Some(Route::new());
         }
         if !ends.may_differ() && self.missing_cables().is_empty() {
-            return Some(self.whole_route(rule, pair, ends, top));
+            let mut path = Vec::with_capacity(2 * top);
+            self.whole_path(rule, pair, ends, top, &mut path);
+            return Some(path.into_iter().map(link_of).collect());
         }
         let top = if ends.may_differ() { top.max(self.meeting_level(from)?) } else { top };
         climb.to(from, to, top).then_some(climb.route)
     }
 
-    /// The route on one rail between two nodes that meet at level `top`, where no cable is missing: the way down takes the
-    /// switches of the way up.
-    fn whole_route(
+    /// Appends the route on one rail between two nodes that meet at level `top`, where no cable is missing: the way down takes
+    /// the switches of the way up.
+    pub(crate) fn whole_path(
         &self,
         rule: Rule,
         pair: (NodeIndex, NodeIndex),
         ends: Ends,
         top: usize,
-    ) -> Route {
+        path: &mut Vec<Channel>,
+    ) {
         let site = self.site_of_group(0, pair.0);
-        let mut route = vec![Link { cable: CableId::MAX, direction: Direction::Up }; 2 * top];
+        let first = path.len();
+        let end = first + 2 * top;
+        path.resize(end, Channel::MAX);
         let mut switch = 0;
         for level in 0..top {
             let cabling = self.cabling(site, level);
@@ -92,18 +97,20 @@ impl Fabric {
             }
             let (parent, cable) = (port % cabling.parents, port / cabling.parents);
             let offset = (switch * cabling.parents + parent) * cabling.cables + cable;
-            let link = |node, direction| {
+            let channel = |node, direction| {
                 let uplinks = self.uplinks(level, self.group(level, node));
-                let none = uplinks.is_empty();
-                Link { cable: if none { CableId::MAX } else { uplinks.start + offset }, direction }
+                let link = Link { cable: uplinks.start + offset, direction };
+                if uplinks.is_empty() { Channel::MAX } else { channel_of(link) }
             };
-            route[level] = link(pair.0, Direction::Up);
-            route[2 * top - 1 - level] = link(pair.1, Direction::Down);
+            path[first + level] = channel(pair.0, Direction::Up);
+            path[end - 1 - level] = channel(pair.1, Direction::Down);
             switch = cabling.upper(switch, parent);
         }
         // A padded level has no cable of its own.
-        route.retain(|link| link.cable != CableId::MAX);
-        route
+        if path[first..].contains(&Channel::MAX) {
+            let cables = path.split_off(first);
+            path.extend(cables.into_iter().filter(|&channel| channel != Channel::MAX));
+        }
     }
 
     /// The level of the switches in which the rails of a node's site meet.

@@ -207,13 +207,14 @@ proptest! {
     ) {
         let fabric = machine(LINK);
         let mut model = contention(model, &*ways(&fabric)).unwrap();
-        model.enter(1, background(&fabric, &sent));
-        model.enter(2, background(&fabric, &sent[..1]));
+        let present = [background(&fabric, &sent), background(&fabric, &sent[..1])];
+        model.enter(1, Arc::clone(&present[0]));
+        model.enter(2, Arc::clone(&present[1]));
         model.settle();
-        let before = (model.rates(1), model.rates(2));
+        let before = (model.rates(1, &present[0]), model.rates(2, &present[1]));
         let occupancy = Occupancy::new(fabric);
         let ranks = wanted(&all_to_all(processes), &occupancy, &mut *model, CoresPerNode::Auto);
-        prop_assert_eq!(before, (model.rates(1), model.rates(2)));
+        prop_assert_eq!(before, (model.rates(1, &present[0]), model.rates(2, &present[1])));
         prop_assert_eq!(model.settle(), []);
         let total = |rank: &Rank| rank.outcome.as_ref().map(|(_, p)| p.total()).ok();
         let least = best(&ranks).and_then(total);

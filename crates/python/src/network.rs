@@ -138,7 +138,8 @@ pub fn contend(
         }
         let jobs = 0..flows.len() as u64;
         let times = jobs.clone().map(|job| all.time(job)).collect();
-        (times, times_alone, slowdowns, jobs.map(|job| all.rates(job)).collect())
+        let rates = jobs.zip(&flows).map(|(job, flows)| all.rates(job, flows)).collect();
+        (times, times_alone, slowdowns, rates)
     });
     let array = |values: Vec<f64>| values.into_pyarray(py).unbind();
     Ok(Contended {

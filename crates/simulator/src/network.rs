@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use topolane_fabric::{
-    Dedicated, Fabric, InputError, JobLinks, Remembered, Routing, Service, scramble,
+    Channel, Dedicated, Fabric, InputError, JobLinks, Remembered, Routing, Service, scramble,
 };
 use topolane_placement::rank_k::CoresPerNode;
 use topolane_placement::{JobTraffic, Placement, rails_of};
@@ -69,8 +69,8 @@ pub(crate) struct Coupling<'a> {
     known: HashMap<(usize, u32), Arc<Traffic>>,
     /// The same as a policy is told of it.
     told: HashMap<(usize, u32), JobTraffic>,
-    /// Flows of the jobs present.
-    present: HashMap<u64, Arc<Flows>>,
+    /// Bytes over every channel of the jobs present.
+    present: HashMap<u64, Box<[(Channel, f64)]>>,
     /// Of jobs on links of their own how many times longer they communicate there than alone, at the share of full
     /// bandwidth that they were placed with.
     own: HashMap<u64, f64>,
@@ -129,13 +129,13 @@ impl<'a> Coupling<'a> {
         if !placement.links().is_empty() {
             // Nobody else is there, so the job meets only itself.
             let ways = own_ways(routing.fabric(), placement)?;
-            let (own, alone) = (slowest(&lay(&ways)?, &ways), slowest(&flows, routing));
+            let (own, alone) =
+                (slowest(lay(&ways)?.per_channel(), &ways), slowest(flows.per_channel(), routing));
             self.own.insert(id, if alone > 0.0 { (own / alone).max(1.0) } else { 1.0 });
             return Ok(pattern);
         }
-        let flows = Arc::new(flows);
-        self.present.insert(id, Arc::clone(&flows));
-        self.contention.enter(id, flows);
+        self.present.insert(id, flows.per_channel().into());
+        self.contention.enter(id, Arc::new(flows));
         Ok(pattern)
     }
 
@@ -169,10 +169,10 @@ impl<'a> Coupling<'a> {
             return;
         }
         self.contention.leave(id);
-        let Some(flows) = self.present.remove(&id) else { return };
+        let Some(load) = self.present.remove(&id) else { return };
         let routing = &self.network.routing;
-        let slowest = slowest(&flows, &**routing);
-        for &(channel, bytes) in flows.per_channel() {
+        let slowest = slowest(&load, &**routing);
+        for &(channel, bytes) in &load {
             let seconds = bytes / routing.capacity(channel);
             self.busy[channel as usize] += seconds / slowest * done * self.network.communication;
         }
@@ -211,7 +211,7 @@ fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<Remembered, I
 }
 
 /// Seconds of an iteration on the channel that takes longest, with nobody else there.
-fn slowest(flows: &Flows, routing: &dyn Routing) -> f64 {
-    let seconds = |&(channel, bytes): &(u32, f64)| bytes / routing.capacity(channel);
-    flows.per_channel().iter().map(seconds).fold(0.0, f64::max)
+fn slowest(load: &[(Channel, f64)], routing: &dyn Routing) -> f64 {
+    let seconds = |&(channel, bytes): &(Channel, f64)| bytes / routing.capacity(channel);
+    load.iter().map(seconds).fold(0.0, f64::max)
 }

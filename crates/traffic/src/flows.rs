@@ -1,6 +1,7 @@
 //! Traffic laid over the channels of a machine.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable};
 
@@ -9,6 +10,9 @@ use crate::matrix::Traffic;
 /// Weights differ by no more than this, so that sums of them stay exact enough; what sends a smaller
 /// part of its node's bytes is never what a job waits for.
 pub(crate) const LEAST_WEIGHT: f64 = 1e-6;
+
+/// Channels are sorted if the ways take fewer than a so-manieth part of those of the machine.
+const SPARSE: usize = 16;
 
 /// The rails that a node's traffic takes, ascending, and the part of its bytes on each; above 0, 1 in all.
 pub type RailShares = Box<[(u32, f64)]>;
@@ -155,16 +159,30 @@ impl Flows {
 
     fn weigh(&mut self) {
         let mut sent: HashMap<NodeIndex, f64> = HashMap::new();
-        for (flow, ends) in self.ends.iter().enumerate() {
-            if !self.channels(flow).is_empty() {
-                *sent.entry(ends.0).or_default() += self.bytes[flow];
+        for (node, flows) in self.by_sender() {
+            let all = sent.entry(node).or_default();
+            for flow in flows.filter(|&flow| !self.channels(flow).is_empty()) {
+                *all += self.bytes[flow];
             }
         }
-        for (flow, ends) in self.ends.iter().enumerate() {
-            if let Some(all) = sent.get(&ends.0).filter(|_| !self.channels(flow).is_empty()) {
-                self.weight[flow] = (self.bytes[flow] / all).max(LEAST_WEIGHT);
+        let mut weight = std::mem::take(&mut self.weight);
+        for (node, flows) in self.by_sender() {
+            let all = sent[&node];
+            for flow in flows.filter(|&flow| !self.channels(flow).is_empty()) {
+                weight[flow] = (self.bytes[flow] / all).max(LEAST_WEIGHT);
             }
         }
+        self.weight = weight;
+    }
+
+    /// The flows that follow each other and begin on one node.
+    fn by_sender(&self) -> impl Iterator<Item = (NodeIndex, Range<usize>)> + '_ {
+        let runs = self.ends.chunk_by(|one, next| one.0 == next.0);
+        runs.scan(0, |first, run| {
+            let flows = *first..*first + run.len();
+            *first = flows.end;
+            Some((run[0].0, flows))
+        })
     }
 
     /// What a flow asks for beside others, by the ratio of their weights; above 0.
@@ -193,11 +211,17 @@ impl Flows {
     }
 
     fn add_up(&mut self) {
+        let end = self.channels.iter().max().map_or(0, |&last| last as usize + 1);
+        // Few ways on a large machine are sorted. Both add up in the order of the flows, to the same last bit.
+        self.per_channel =
+            if self.channels.len() < end / SPARSE { self.sorted() } else { self.summed(end) };
+    }
+
+    fn sorted(&self) -> Vec<(Channel, f64)> {
         let mut load: Vec<(Channel, f64)> = Vec::with_capacity(self.channels.len());
         for flow in 0..self.len() {
             load.extend(self.channels(flow).iter().map(|&channel| (channel, self.bytes[flow])));
         }
-        // Stable: bytes add up in the order of the flows.
         load.sort_by_key(|&(channel, _)| channel);
         load.dedup_by(|next, sum| {
             let same = next.0 == sum.0;
@@ -207,6 +231,21 @@ impl Flows {
             same
         });
         load.shrink_to_fit();
-        self.per_channel = load;
+        load
+    }
+
+    /// With room for every channel below `end`.
+    fn summed(&self, end: usize) -> Vec<(Channel, f64)> {
+        let mut load = vec![None; end];
+        for flow in 0..self.len() {
+            for &channel in self.channels(flow) {
+                let sum = &mut load[channel as usize];
+                *sum = Some(sum.unwrap_or(0.0) + self.bytes[flow]);
+            }
+        }
+        let used = (0..).zip(load).filter_map(|(channel, bytes)| Some((channel, bytes?)));
+        let mut used: Vec<(Channel, f64)> = used.collect();
+        used.shrink_to_fit();
+        used
     }
 }

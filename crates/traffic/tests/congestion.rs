@@ -85,11 +85,11 @@ fn slowdowns(jobs: &[(u64, Arc<Flows>)], ways: &dyn Routing) -> Vec<f64> {
 }
 
 /// Everything that can be asked of the model, bit by bit.
-fn state(model: &mut Congestion, channels: u32, ids: &[u64]) -> Vec<u64> {
+fn state(model: &mut Congestion, channels: u32, jobs: &[(u64, Arc<Flows>)]) -> Vec<u64> {
     let mut bits: Vec<u64> = (0..channels).map(|c| model.level(c).to_bits()).collect();
-    for &id in ids {
-        bits.push(model.time(id).to_bits());
-        bits.extend(model.rates(id).iter().map(|rate| rate.to_bits()));
+    for (id, flows) in jobs {
+        bits.push(model.time(*id).to_bits());
+        bits.extend(model.rates(*id, flows).iter().map(|rate| rate.to_bits()));
     }
     bits
 }
@@ -134,10 +134,10 @@ proptest! {
     ) {
         let ways = ways(name);
         let laid = laid(&jobs, &*ways);
-        let stay: Vec<u64> = laid.iter().map(|job| job.0).filter(|&id| staying[id as usize]).collect();
+        let stay: Vec<_> = laid.iter().filter(|job| staying[job.0 as usize]).cloned().collect();
         let mut model = Congestion::new(&*ways);
-        for &id in &stay {
-            model.enter(id, Arc::clone(&laid[id as usize].1));
+        for (id, flows) in &stay {
+            model.enter(*id, Arc::clone(flows));
         }
         model.settle();
         let before = state(&mut model, ways.channels(), &stay);
@@ -205,7 +205,7 @@ proptest! {
         }
         let mut load = vec![0.0; ways.channels() as usize];
         for (id, flows) in &laid {
-            for (flow, rate) in model.rates(*id).into_iter().enumerate() {
+            for (flow, rate) in model.rates(*id, flows).into_iter().enumerate() {
                 for &channel in flows.channels(flow) {
                     load[channel as usize] += rate;
                 }

@@ -233,8 +233,9 @@ proptest! {
             }
         }
         fresh.settle();
-        for id in (0..jobs.len() as u64).filter(|id| !leaving[*id as usize]) {
-            prop_assert_eq!(model.rates(id), fresh.rates(id));
+        let laid = common::laid(&jobs, &*ways);
+        for (id, flows) in laid.into_iter().filter(|(id, _)| !leaving[*id as usize]) {
+            prop_assert_eq!(model.rates(id, &flows), fresh.rates(id, &flows));
             prop_assert_eq!(model.time(id).to_bits(), fresh.time(id).to_bits());
         }
     }
@@ -270,9 +271,10 @@ fn flows_weigh_what_their_node_sends_or_all_the_same() {
     for (mut model, shares) in
         [(MaxMin::new(&*ways), [0.25, 0.25, 0.5]), (MaxMin::of_flows(&*ways), [1.0 / 3.0; 3])]
     {
-        model.enter(1, job(&[(0, 4, 1.0), (0, 5, 1.0)], &*ways));
-        model.enter(2, job(&[(1, 6, 1.0)], &*ways));
-        let rates = [model.rates(1), model.rates(2)].concat();
+        let flows = [job(&[(0, 4, 1.0), (0, 5, 1.0)], &*ways), job(&[(1, 6, 1.0)], &*ways)];
+        model.enter(1, Arc::clone(&flows[0]));
+        model.enter(2, Arc::clone(&flows[1]));
+        let rates = [model.rates(1, &flows[0]), model.rates(2, &flows[1])].concat();
         for (rate, share) in rates.iter().zip(shares) {
             assert!((rate - share * link).abs() < 1e-9 * link, "{rates:?}");
         }

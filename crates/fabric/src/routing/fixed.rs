@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Channel, Routing, Unreachable};
 use crate::fabric::{CrossRail, Fabric, NodeIndex};
-use crate::route::{Direction, Link};
+use crate::route::{Direction, Ends, Link};
 use crate::scramble::scramble;
 
 /// How the port up is chosen at every level; `w` counts the parallel switches there.
@@ -94,6 +94,12 @@ impl Routing for Fixed {
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable> {
         if self.fabric().share_domain(from, to) {
+            return Ok(());
+        }
+        if let Some(top) = self.fabric.common_level(from, to)
+            && self.fabric.missing_cables().is_empty()
+        {
+            self.fabric.whole_path(self.rule, (from, to), Ends::Same, top, path);
             return Ok(());
         }
         let route = self.fabric.route_by(self.rule, from, to).ok_or(Unreachable { from, to })?;

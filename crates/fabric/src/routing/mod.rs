@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::fabric::{Fabric, NodeIndex};
 use crate::route::Link;
-use fixed::link_of;
+pub(crate) use fixed::{channel_of, link_of};
 
 pub use adaptive::Adaptive;
 pub use dedicated::{Dedicated, JobLinks, Service};

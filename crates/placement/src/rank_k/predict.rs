@@ -143,8 +143,9 @@ fn under_way(
         latencies.push(entry.messages * if from == to { kind.copy_latency } else { kind.latency });
     }
     let paths = ways.iter().map(|(ends, bytes, way)| (*ends, *bytes, way.as_slice()));
-    contention.enter(TRIAL, Arc::new(Flows::of_paths(paths).weighted()));
-    let rates = contention.rates(TRIAL);
+    let flows = Arc::new(Flows::of_paths(paths).weighted());
+    contention.enter(TRIAL, Arc::clone(&flows));
+    let rates = contention.rates(TRIAL, &flows);
     contention.leave(TRIAL);
     let sent = ways.into_iter().zip(rates).zip(latencies).map(|((way, rate), latency)| {
         let ((from, to), bytes, channels) = way;

@@ -94,7 +94,6 @@ pub(super) struct Part {
 
 #[derive(Debug, Clone)]
 pub(super) struct Present {
-    flows: Arc<Flows>,
     pub(super) wants: Wants,
     /// As last told by `settle`.
     pub(super) slowdown: f64,
@@ -102,11 +101,9 @@ pub(super) struct Present {
 }
 
 /// What a job wants when it is alone: a channel gives each of its flows a share by weight, and a flow has the least of
-/// its channels.
+/// its channels. The flows themselves are not kept: an all-to-all job has a million of them, on a few thousand channels.
 #[derive(Debug, Clone)]
 pub(super) struct Wants {
-    /// Bytes per second of every flow.
-    alone: Box<[f64]>,
     /// Seconds of an iteration's communication.
     pub(super) time_alone: f64,
     /// By channel.
@@ -182,20 +179,24 @@ impl Wants {
         let mut parts: Box<[Part]> = channels.iter().map(of_channel).collect();
         let share = |channel: &Channel| capacity[*channel as usize] / summed[*channel as usize];
         let mut time_alone = 0.0f64;
-        let mut alone = Vec::with_capacity(flows.len());
         for flow in 0..flows.len() {
             let (weight, bytes) = (flows.weight(flow), flows.bytes(flow));
             let rate =
                 weight * flows.channels(flow).iter().map(share).fold(f64::INFINITY, f64::min);
             time_alone = time_alone.max(bytes / rate);
-            alone.push(rate);
             for &channel in flows.channels(flow) {
                 let of_channel = &mut parts[place[channel as usize] as usize];
                 of_channel.wanted += rate;
                 of_channel.slowest = of_channel.slowest.max(bytes / weight);
             }
         }
-        Wants { alone: alone.into(), time_alone, parts }
+        Wants { time_alone, parts }
+    }
+
+    /// The rate per weight that a channel gives the job's flows when it is alone.
+    fn share(&self, channel: Channel, capacity: &[f64]) -> f64 {
+        let place = self.parts.partition_point(|part| part.channel < channel);
+        self.parts.get(place).map_or(f64::INFINITY, |part| capacity[channel as usize] / part.weight)
     }
 }
 
@@ -239,7 +240,7 @@ impl Contention for Congestion {
     fn enter(&mut self, job: u64, flows: Arc<Flows>) {
         let wants = Wants::of(&flows, &self.capacity, &mut self.scratch);
         let parts = wants.parts.clone();
-        let mut present = Present { flows, wants, slowdown: 1.0, touched: false };
+        let mut present = Present { wants, slowdown: 1.0, touched: false };
         touch(job, &mut present, &mut self.touched);
         self.jobs.insert(job, present);
         for &Part { channel, weight, wanted, slowest } in &parts {
@@ -280,12 +281,13 @@ impl Contention for Congestion {
         present.map_or(0.0, |present| present.wants.time_alone * self.slowdown(present))
     }
 
-    fn rates(&mut self, job: u64) -> Vec<f64> {
+    fn rates(&mut self, job: u64, flows: &Flows) -> Vec<f64> {
         let Some(present) = self.jobs.get(&job) else { return Vec::new() };
-        let flows = &present.flows;
         let rate = |flow: usize| {
-            let levels = flows.channels(flow).iter().map(|&channel| self.level(channel));
-            present.wants.alone[flow].min(flows.weight(flow) * levels.fold(f64::INFINITY, f64::min))
+            let channels = || flows.channels(flow).iter();
+            let shares = channels().map(|&channel| present.wants.share(channel, &self.capacity));
+            let levels = channels().map(|&channel| self.level(channel));
+            flows.weight(flow) * shares.chain(levels).fold(f64::INFINITY, f64::min)
         };
         (0..flows.len()).map(rate).collect()
     }

@@ -170,7 +170,7 @@ impl Contention for MaxMin {
         self.jobs.get(&job).map_or(0.0, |present| slowest(&present.flows, &present.rates))
     }
 
-    fn rates(&mut self, job: u64) -> Vec<f64> {
+    fn rates(&mut self, job: u64, _: &Flows) -> Vec<f64> {
         self.solve();
         self.jobs.get(&job).map_or_else(Vec::new, |present| present.rates.to_vec())
     }

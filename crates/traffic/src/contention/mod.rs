@@ -47,9 +47,9 @@ pub trait Contention: Send {
     /// Seconds of an iteration's communication now; 0 for a job that sends nothing.
     fn time(&mut self, job: u64) -> f64;
 
-    /// Bytes per second of each flow of a job now, in the order of its [`Flows`]; infinite for
-    /// what the model does not limit.
-    fn rates(&mut self, job: u64) -> Vec<f64>;
+    /// Bytes per second of each flow of a job now, in the order of `flows`, which it entered with;
+    /// infinite for what the model does not limit. Nothing for a job that is not present.
+    fn rates(&mut self, job: u64, flows: &Flows) -> Vec<f64>;
 }
 
 /// A model that can be asked for by name.

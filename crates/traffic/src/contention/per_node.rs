@@ -115,12 +115,12 @@ impl<R: NodeRule> Contention for PerNode<R> {
     }
 
     fn time(&mut self, job: u64) -> f64 {
-        let rates = self.rates(job);
-        self.jobs.get(&job).map_or(0.0, |present| slowest(&present.flows, &rates))
+        let seconds = |present: &Present| slowest(&present.flows, &self.all_rates(&present.flows));
+        self.jobs.get(&job).map_or(0.0, seconds)
     }
 
-    fn rates(&mut self, job: u64) -> Vec<f64> {
-        self.jobs.get(&job).map_or_else(Vec::new, |present| self.all_rates(&present.flows))
+    fn rates(&mut self, job: u64, flows: &Flows) -> Vec<f64> {
+        if self.jobs.contains_key(&job) { self.all_rates(flows) } else { Vec::new() }
     }
 }
 

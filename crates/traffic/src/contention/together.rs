@@ -35,7 +35,7 @@ impl Together {
 fn least(parts: &mut [Box<dyn Contention>], job: u64, flows: &Flows) -> Vec<f64> {
     let mut least = vec![f64::INFINITY; flows.len()];
     for part in parts {
-        for (least, rate) in least.iter_mut().zip(part.rates(job)) {
+        for (least, rate) in least.iter_mut().zip(part.rates(job, flows)) {
             *least = least.min(rate);
         }
     }
@@ -93,12 +93,11 @@ impl Contention for Together {
     }
 
     fn time(&mut self, job: u64) -> f64 {
-        let rates = self.rates(job);
-        self.jobs.get(&job).map_or(0.0, |present| slowest(&present.flows, &rates))
+        let Some(present) = self.jobs.get(&job) else { return 0.0 };
+        slowest(&present.flows, &least(&mut self.parts, job, &present.flows))
     }
 
-    fn rates(&mut self, job: u64) -> Vec<f64> {
-        let Some(present) = self.jobs.get(&job) else { return Vec::new() };
-        least(&mut self.parts, job, &present.flows)
+    fn rates(&mut self, job: u64, flows: &Flows) -> Vec<f64> {
+        if self.jobs.contains_key(&job) { least(&mut self.parts, job, flows) } else { Vec::new() }
     }
 }
