@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
 
 import pytest
 from topolane import InputError, Policy
@@ -293,6 +294,15 @@ def test_jobs_that_never_start_are_no_result():
 def test_a_log_that_is_not_there_is_named(capsys):
     with pytest.raises(InputError, match="no-such.swf: there is no such file"):
         jigsaw.measure(jigsaw.loads(Trace("no-such.swf"))[-1].task(1))
+
+
+def test_a_log_or_machine_that_cannot_be_read_ends_the_command_before_the_first_run(tmp_path, capsys):
+    log = tmp_path / "log.swf"
+    log.write_text("no job\n")
+    for words in (["no-such.swf"], [str(log)], [str(log), "--machine", "no-such-machine"]):
+        with pytest.raises(InputError, match=re.escape(words[-1])):
+            cli(["paper", "jigsaw", "--quick", "--trace", *words], standalone_mode=False)
+    assert capsys.readouterr().out == ""
 
 
 def test_loads_are_chosen_by_name() -> None:
