@@ -124,6 +124,21 @@ impl NodeSet {
         self.words.iter().zip(&other.words).any(|(one, other)| one & other != 0)
     }
 
+    /// Whether all nodes of the set are in `other`.
+    pub fn is_within(&self, other: &NodeSet) -> bool {
+        self.words
+            .iter()
+            .enumerate()
+            .all(|(index, word)| word & !other.words.get(index).copied().unwrap_or(0) == 0)
+    }
+
+    /// Whether a node of the set is in `other` but not in `but`.
+    pub fn intersects_outside(&self, other: &NodeSet, but: &NodeSet) -> bool {
+        let both = self.words.iter().zip(&other.words).map(|(one, other)| one & other);
+        both.enumerate()
+            .any(|(index, word)| word & !but.words.get(index).copied().unwrap_or(0) != 0)
+    }
+
     /// Number of nodes of the set that lie in `range`.
     pub fn count_in(&self, range: Range<u32>) -> u32 {
         let end = range.end.min(self.capacity);
@@ -219,6 +234,11 @@ mod tests {
             prop_assert_eq!(set.bits_from(start), bits.fold(0, |bits, bit| bits | 1 << bit));
             let other = NodeSet::of(capacity, [start]);
             prop_assert_eq!(set.intersects(&other), start < capacity && model.contains(&start));
+            let even = NodeSet::of(capacity, (0..capacity).step_by(2));
+            prop_assert_eq!(set.is_within(&even), model.iter().all(|n| n % 2 == 0));
+            let odd = model.iter().any(|n| n % 2 == 1 && *n != start);
+            let rest = NodeSet::of(capacity, (0..capacity).filter(|n| n % 2 == 1));
+            prop_assert_eq!(set.intersects_outside(&rest, &other), odd);
             prop_assert_eq!(NodeSet::full(capacity).count(), capacity);
             prop_assert_eq!(&NodeSet::of_words(capacity, &set.words), &set);
             prop_assert_eq!(NodeSet::of_words(capacity, &[!0; 9]).count(), capacity);

@@ -29,6 +29,37 @@ struct Chance {
     is_free: bool,
 }
 
+/// The machine as jobs end one after the other. It is copied only when somebody asks for it.
+struct Freed<'a> {
+    now: &'a Occupancy,
+    /// The nodes that matter and that could be free by now.
+    at_most: NodeSet,
+    nodes: &'a NodeSet,
+    state: Option<Occupancy>,
+    /// Jobs that have ended and that `state` still has.
+    ended: Vec<&'a Placement>,
+}
+
+impl<'a> Freed<'a> {
+    fn new(now: &'a Occupancy, nodes: &'a NodeSet) -> Self {
+        let mut at_most = now.idle().clone();
+        at_most.intersect(nodes);
+        Freed { now, at_most, nodes, state: None, ended: Vec::new() }
+    }
+
+    fn release(&mut self, placement: &'a Placement) {
+        let held = placement.held().filter(|&node| self.nodes.contains(node));
+        held.for_each(|node| self.at_most.insert(node));
+        self.ended.push(placement);
+    }
+
+    fn occupancy(&mut self) -> &Occupancy {
+        let state = self.state.get_or_insert_with(|| self.now.clone());
+        self.ended.drain(..).for_each(|placement| state.release(placement));
+        state
+    }
+}
+
 /// How many jobs backfill has looked at.
 #[derive(Default)]
 struct Seen {
@@ -39,8 +70,8 @@ struct Seen {
 
 impl Seen {
     /// Counts a job, unless its user or its partition has too many.
-    fn counts(&mut self, turn: &Turn, schedulers: &Schedulers) -> bool {
-        let of_part = self.of_part.entry(turn.part).or_insert(0);
+    fn counts(&mut self, turn: &Turn<'_>, schedulers: &Schedulers) -> bool {
+        let of_part = self.of_part.entry(turn.standing.part).or_insert(0);
         let of_user = self.of_user.entry(Arc::clone(&turn.whose.user)).or_insert(0);
         let is_over = |seen: usize, most: usize| most > 0 && seen >= most;
         if is_over(*of_part, schedulers.backfill_depth_partition)
@@ -60,7 +91,8 @@ impl Slurm {
         let mut plan = self.empty_plan(view);
         let schedulers = self.config.schedulers.clone();
         let mut seen = Seen::default();
-        for turn in self.turns(view) {
+        let never = Arc::clone(&self.never);
+        for turn in self.turns(view, &never) {
             if seen.tried >= schedulers.backfill_depth {
                 break;
             }
@@ -121,7 +153,7 @@ impl Slurm {
 
     /// When and where a job can start without delaying a promise, as Slurm looks for it: from now on, and then again from each
     /// time at which a promise ends.
-    fn find(&self, view: &View<'_>, plan: &Plan, turn: &Turn) -> Option<Found> {
+    fn find(&self, view: &View<'_>, plan: &Plan, turn: &Turn<'_>) -> Option<Found> {
         let (now, walltime) = (view.now, turn.request.walltime);
         let step = self.config.schedulers.backfill_resolution;
         let window = self.config.schedulers.backfill_window;
@@ -135,7 +167,7 @@ impl Slurm {
                 let end = self.after_reservation(from).filter(|&end| end < last);
                 later = [later, end].into_iter().flatten().min_by(f64::total_cmp);
             }
-            let Some(chance) = self.will_run(view, &turn.request, &nodes, (from, later)) else {
+            let Some(chance) = self.will_run(view, turn.request, &nodes, (from, later)) else {
                 from = later?;
                 continue;
             };
@@ -197,16 +229,22 @@ impl Slurm {
                 return Some(at(now + 1.0, placement));
             }
         }
-        let mut state = view.occupancy.clone();
+        let mut freed = Freed::new(view.occupancy, nodes);
+        let fits = |freed: &mut Freed<'_>| {
+            if request.share.is_whole() && freed.at_most.count() < request.nodes {
+                return None;
+            }
+            fits(freed.occupancy())
+        };
         let holds_some = |job: &RunningJob| job.placement.held().any(|node| nodes.contains(node));
         let running = view.running.jobs();
         let mut next = running.partition_point(|job| job.expected_end < from);
         let mut is_changed = from > now;
         for job in running[..next].iter().filter(|job| holds_some(job)) {
-            state.release(&job.placement);
+            freed.release(&job.placement);
             is_changed = true;
         }
-        if is_changed && let Some(placement) = fits(&state) {
+        if is_changed && let Some(placement) = fits(&mut freed) {
             return Some(at(now, placement));
         }
         let limit = until.unwrap_or(f64::INFINITY);
@@ -221,14 +259,14 @@ impl Slurm {
                     continue;
                 }
                 let base = *base.get_or_insert_with(|| self.after_window(job.expected_end));
-                state.release(&job.placement);
+                freed.release(&job.placement);
                 last = Some(job.expected_end);
                 if running.get(next).is_some_and(|next| next.expected_end > base + together) {
                     break;
                 }
             }
             let end = last?;
-            if let Some(placement) = fits(&state) {
+            if let Some(placement) = fits(&mut freed) {
                 // One that is over its time ends at any moment.
                 return Some(at(if end <= now { now + 1.0 } else { end }, placement));
             }

@@ -77,17 +77,17 @@ struct Standing {
     priority: f64,
     /// Whether backfill has found nodes for it. From then on all processors of its nodes count in its priority.
     is_tested: bool,
+    part: usize,
 }
 
 /// A job in its turn: in the queue, or of those that never start.
-#[derive(Debug, Clone)]
-struct Turn {
+#[derive(Debug)]
+struct Turn<'a> {
     /// Its place in the queue; `None` for a job that never starts.
     index: Option<usize>,
-    request: Request,
+    request: &'a Request,
     whose: Arc<Attributes>,
-    part: usize,
-    priority: f64,
+    standing: Standing,
 }
 
 /// When something is due. Infinite: never, unless something happens.
@@ -117,7 +117,7 @@ pub struct Slurm {
     part_of: HashMap<String, usize>,
     reservations: Vec<Kept>,
     out: Vec<Kept>,
-    never: Vec<Never>,
+    never: Arc<[Never]>,
     factors: Factors,
     fair: FairTree,
     held: Held,
@@ -140,7 +140,7 @@ impl Default for Slurm {
             part_of: HashMap::new(),
             reservations: Vec::new(),
             out: Vec::new(),
-            never: Vec::new(),
+            never: Arc::default(),
             factors: Factors::of(&config),
             fair: FairTree::default(),
             held,
@@ -220,10 +220,10 @@ impl Slurm {
     fn keep_allowed(
         &self,
         nodes: &mut NodeSet,
-        turn: &Turn,
+        turn: &Turn<'_>,
         (start, end): (f64, f64),
     ) -> Option<bool> {
-        if let Some(part) = &self.parts[turn.part].nodes {
+        if let Some(part) = &self.parts[turn.standing.part].nodes {
             nodes.intersect(part);
         }
         let own = &turn.whose.reservation;
@@ -243,32 +243,27 @@ impl Slurm {
     }
 
     /// The jobs in the order in which both schedulers look at them: those in reservations, then by tier, priority, submission.
-    fn turns(&self, view: &View<'_>) -> Vec<Turn> {
-        let mut turns = Vec::new();
-        let mut add = |index: Option<usize>, request: &Request| {
-            let Some(standing) = self.waiting.get(&request.id) else { return };
-            if standing.seen > view.now {
-                return;
-            }
-            let whose = whose(request);
-            let part = self.part_of.get(&*whose.partition).copied().unwrap_or(0);
-            let request = request.clone();
-            turns.push(Turn { index, request, whose, part, priority: standing.priority });
+    fn turns<'a>(&self, view: &View<'a>, never: &'a [Never]) -> Vec<Turn<'a>> {
+        let turn = |index: Option<usize>, request: &'a Request| {
+            let standing = *self.waiting.get(&request.id)?;
+            let turn = Turn { index, request, whose: whose(request), standing };
+            (standing.seen <= view.now).then_some(turn)
         };
-        for (index, waiting) in view.waiting.iter().enumerate() {
-            if view.is_visible(index) && !view.has_started(index) {
-                add(Some(index), &waiting.request);
-            }
-        }
+        let waiting = view.waiting.iter().enumerate();
+        let mut turns: Vec<Turn<'a>> = waiting
+            .filter(|&(index, _)| view.is_visible(index) && !view.has_started(index))
+            .filter_map(|(index, waiting)| turn(Some(index), &waiting.request))
+            .collect();
         let present = |never: &&Never| never.submit <= view.now && view.now < never.until;
-        for never in self.never.iter().filter(present) {
-            add(None, &never.request);
-        }
-        let key = |turn: &Turn| (!turn.whose.reservation.is_empty(), self.parts[turn.part].tier);
+        let never = never.iter().filter(present);
+        turns.extend(never.filter_map(|never| turn(None, &never.request)));
+        let key = |turn: &Turn<'_>| {
+            (!turn.whose.reservation.is_empty(), self.parts[turn.standing.part].tier)
+        };
         turns.sort_by(|a, b| {
-            let by_priority = b.priority.total_cmp(&a.priority);
-            let since = |turn: &Turn| self.waiting[&turn.request.id].since;
-            key(b).cmp(&key(a)).then(by_priority).then(since(a).total_cmp(&since(b)))
+            let by_priority = b.standing.priority.total_cmp(&a.standing.priority);
+            let by_age = a.standing.since.total_cmp(&b.standing.since);
+            key(b).cmp(&key(a)).then(by_priority).then(by_age)
         });
         turns
     }
@@ -302,28 +297,31 @@ impl Slurm {
             self.charge(&ran, now);
             self.clean_up(ran.nodes, now);
         }
-        let others = view.running.jobs().iter().filter(|job| !self.running.contains_key(&job.id));
-        for job in others.cloned().collect::<Vec<_>>() {
-            self.note_start(&job.request, job.placement.nodes(), job.start);
-        }
         if view.changed {
+            let others = view.running.jobs().iter();
+            let others = others.filter(|job| !self.running.contains_key(&job.id));
+            for job in others.cloned().collect::<Vec<_>>() {
+                self.note_start(&job.request, job.placement.nodes(), job.start);
+            }
             self.note_change(now);
         }
-        for (index, waiting) in view.waiting.iter().enumerate() {
+        let unknown = if view.changed { 0 } else { view.fresh };
+        for (index, waiting) in view.waiting.iter().enumerate().skip(unknown) {
             if view.is_visible(index) && !view.has_started(index) {
                 self.arrive(&waiting.request, now);
             }
         }
-        for index in 0..self.never.len() {
-            let never = self.never[index].clone();
-            if never.submit <= now {
-                self.arrive(&never.request, never.submit);
-            }
+        let never = Arc::clone(&self.never);
+        for never in never.iter().filter(|never| never.submit <= now) {
+            self.arrive(&never.request, never.submit);
         }
     }
 
     /// The jobs that have ended since the last pass.
     fn gone(&self, view: &View<'_>) -> Vec<u64> {
+        if !view.changed {
+            return Vec::new();
+        }
         let ran = self.running.keys().copied();
         ran.filter(|&id| view.running.get(id).is_none()).collect()
     }
@@ -379,7 +377,9 @@ impl Slurm {
             return;
         }
         let seen = if request.begin > 0.0 { since } else { self.next_second(since) };
-        let standing = Standing { since, seen, priority: 0.0, is_tested: false };
+        let partition = request.attributes.as_ref().map_or("", |whose| &*whose.partition);
+        let part = self.part_of.get(partition).copied().unwrap_or(0);
+        let standing = Standing { since, seen, priority: 0.0, is_tested: false, part };
         let priority = self.priority(request, standing, since);
         self.waiting.insert(request.id, Standing { priority, ..standing });
         self.wake(since);
@@ -426,7 +426,7 @@ impl Slurm {
     /// Gives every waiting job the priority of the last computation.
     fn set_priorities(&mut self, view: &View<'_>) {
         let time = self.clock.last_period;
-        let never = std::mem::take(&mut self.never);
+        let never = Arc::clone(&self.never);
         let waiting = view.waiting.iter().map(|waiting| &*waiting.request);
         for request in waiting.chain(never.iter().map(|never| &never.request)) {
             if let Some(&standing) = self.waiting.get(&request.id) {
@@ -434,7 +434,6 @@ impl Slurm {
                 self.waiting.insert(request.id, Standing { priority, ..standing });
             }
         }
-        self.never = never;
     }
 
     /// Counts what a job used since its usage was last counted.
@@ -457,8 +456,13 @@ impl Slurm {
     }
 
     /// Places a job on some of these nodes and starts it.
-    fn start(&mut self, view: &mut View<'_>, turn: &Turn, nodes: NodeSet) -> Result<(), Refusal> {
-        let request = limited(&turn.request, nodes);
+    fn start(
+        &mut self,
+        view: &mut View<'_>,
+        turn: &Turn<'_>,
+        nodes: NodeSet,
+    ) -> Result<(), Refusal> {
+        let request = limited(turn.request, nodes);
         let placement = view.policy.place(&request, view.occupancy)?;
         let free = view.occupancy.idle_nodes();
         if self.start_on(view, turn, placement) {
@@ -468,13 +472,13 @@ impl Slurm {
     }
 
     /// Starts a job that the policy has just placed; false if it cannot. One that never starts is left alone.
-    fn start_on(&mut self, view: &mut View<'_>, turn: &Turn, placement: Placement) -> bool {
+    fn start_on(&mut self, view: &mut View<'_>, turn: &Turn<'_>, placement: Placement) -> bool {
         let Some(index) = turn.index else { return true };
         let placement = Arc::new(placement);
         if !view.start(index, Arc::clone(&placement)) {
             return false;
         }
-        self.note_start(&turn.request, placement.nodes(), view.now);
+        self.note_start(turn.request, placement.nodes(), view.now);
         true
     }
 
@@ -489,11 +493,12 @@ impl Slurm {
         let mut closed_reservations: Vec<Arc<str>> = Vec::new();
         let mut first = None;
         let depth = if is_full { usize::MAX } else { self.config.schedulers.depth };
-        for turn in self.turns(view).into_iter().take(depth) {
-            let request = &turn.request;
+        let never = Arc::clone(&self.never);
+        for turn in self.turns(view, &never).into_iter().take(depth) {
+            let request = turn.request;
             let own = &turn.whose.reservation;
             let is_reserved = !own.is_empty();
-            if is_closed[turn.part] && !is_reserved || closed_reservations.contains(own) {
+            if is_closed[turn.standing.part] && !is_reserved || closed_reservations.contains(own) {
                 continue;
             }
             let mut nodes = open.clone();
@@ -513,8 +518,8 @@ impl Slurm {
                     closed_reservations.push(Arc::clone(own));
                     continue;
                 }
-                is_closed[turn.part] = true;
-                match &self.parts[turn.part].nodes {
+                is_closed[turn.standing.part] = true;
+                match &self.parts[turn.standing.part].nodes {
                     Some(part) => open.subtract(part),
                     None => open = NodeSet::empty(open.capacity()),
                 }

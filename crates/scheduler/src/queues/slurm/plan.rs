@@ -31,20 +31,20 @@ impl Plan {
             if slot.end <= start {
                 continue;
             }
-            if let Some(next) = self.slots.get(index + 1).filter(|_| later.is_none()) {
-                let gains = wanted.iter().any(|node| {
-                    next.free.contains(node) && !(nodes.contains(node) && slot.free.contains(node))
-                });
-                if gains {
-                    later = Some(slot.end);
-                }
-            }
+            let next = self.slots.get(index + 1);
+            let gains = |kept: &NodeSet| {
+                next.is_some_and(|next| wanted.intersects_outside(&next.free, kept))
+                    .then_some(slot.end)
+            };
             if slot.begin > end {
+                let mut kept = nodes.clone();
+                kept.intersect(&slot.free);
                 // Slots that begin after the end are not looked at one by one.
-                let next = self.slots.get(index + 1).filter(|_| index + 2 < self.slots.len());
-                return later.or(next.map(|next| next.end));
+                let next = next.filter(|_| index + 2 < self.slots.len());
+                return later.or_else(|| gains(&kept)).or(next.map(|next| next.end));
             }
             nodes.intersect(&slot.free);
+            later = later.or_else(|| gains(nodes));
         }
         later
     }
@@ -52,10 +52,7 @@ impl Plan {
     /// Whether all these nodes are without a promise from `start` to `end`.
     pub fn is_free(&self, nodes: &NodeSet, start: f64, end: f64) -> bool {
         let meets = |slot: &&Slot| slot.end > start && slot.begin < end;
-        self.slots
-            .iter()
-            .filter(meets)
-            .all(|slot| nodes.iter().all(|node| slot.free.contains(node)))
+        self.slots.iter().filter(meets).all(|slot| nodes.is_within(&slot.free))
     }
 
     /// Promises these nodes from `start` to `end`, for `step` at least. As in Slurm, a promise that begins or ends with a slot
