@@ -107,6 +107,13 @@ impl NodeSet {
         }
     }
 
+    /// Adds the nodes of `other`, which must be below the capacity.
+    pub fn unite(&mut self, other: &NodeSet) {
+        for (word, added) in self.words.iter_mut().zip(&other.words) {
+            *word |= added;
+        }
+    }
+
     /// Takes out the nodes that are in `other`.
     pub fn subtract(&mut self, other: &NodeSet) {
         for (word, taken) in self.words.iter_mut().zip(&other.words) {
@@ -239,6 +246,9 @@ mod tests {
             let odd = model.iter().any(|n| n % 2 == 1 && *n != start);
             let rest = NodeSet::of(capacity, (0..capacity).filter(|n| n % 2 == 1));
             prop_assert_eq!(set.intersects_outside(&rest, &other), odd);
+            let mut all = set.clone();
+            all.unite(&rest);
+            prop_assert!((0..capacity).all(|n| all.contains(n) == (n % 2 == 1 || model.contains(&n))));
             prop_assert_eq!(NodeSet::full(capacity).count(), capacity);
             prop_assert_eq!(&NodeSet::of_words(capacity, &set.words), &set);
             prop_assert_eq!(NodeSet::of_words(capacity, &[!0; 9]).count(), capacity);

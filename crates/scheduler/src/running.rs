@@ -58,6 +58,11 @@ impl Running {
         self.position(id).map(|index| &self.jobs[index])
     }
 
+    /// Whether a job of that identity runs.
+    pub(crate) fn contains(&self, id: u64) -> bool {
+        self.ends.contains_key(&id)
+    }
+
     /// The jobs in groups that are expected to end at one time, earliest first.
     pub fn ending_together(&self) -> impl Iterator<Item = &[RunningJob]> {
         self.jobs.chunk_by(|a, b| a.expected_end.total_cmp(&b.expected_end).is_eq())

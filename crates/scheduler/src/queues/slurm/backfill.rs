@@ -35,16 +35,18 @@ struct Freed<'a> {
     /// The nodes that matter and that could be free by now.
     at_most: NodeSet,
     nodes: &'a NodeSet,
-    state: Option<Occupancy>,
+    state: &'a mut Occupancy,
+    is_copied: bool,
     /// Jobs that have ended and that `state` still has.
     ended: Vec<&'a Placement>,
 }
 
 impl<'a> Freed<'a> {
-    fn new(now: &'a Occupancy, nodes: &'a NodeSet) -> Self {
+    /// `state`: any, to be overwritten.
+    fn new(now: &'a Occupancy, nodes: &'a NodeSet, state: &'a mut Occupancy) -> Self {
         let mut at_most = now.idle().clone();
         at_most.intersect(nodes);
-        Freed { now, at_most, nodes, state: None, ended: Vec::new() }
+        Freed { now, at_most, nodes, state, is_copied: false, ended: Vec::new() }
     }
 
     fn release(&mut self, placement: &'a Placement) {
@@ -53,10 +55,18 @@ impl<'a> Freed<'a> {
         self.ended.push(placement);
     }
 
+    /// False only if it certainly cannot.
+    fn could_hold(&self, request: &Request) -> bool {
+        !request.share.is_whole() || self.at_most.count() >= request.nodes
+    }
+
     fn occupancy(&mut self) -> &Occupancy {
-        let state = self.state.get_or_insert_with(|| self.now.clone());
-        self.ended.drain(..).for_each(|placement| state.release(placement));
-        state
+        if !self.is_copied {
+            self.state.clone_from(self.now);
+            self.is_copied = true;
+        }
+        self.ended.drain(..).for_each(|placement| self.state.release(placement));
+        self.state
     }
 }
 
@@ -88,7 +98,9 @@ impl Seen {
 impl Slurm {
     /// Goes through the jobs in order. Each starts, or is promised nodes at a time, or neither.
     pub(super) fn run_backfill(&mut self, view: &mut View<'_>) {
-        let mut plan = self.empty_plan(view);
+        let usable = self.usable(view);
+        let mut state = view.occupancy.clone();
+        let mut plan = self.empty_plan(view.now, usable.clone());
         let schedulers = self.config.schedulers.clone();
         let mut seen = Seen::default();
         let never = Arc::clone(&self.never);
@@ -100,7 +112,9 @@ impl Slurm {
                 continue;
             }
             seen.tried += 1;
-            let Some(found) = self.find(view, &plan, &turn) else { continue };
+            let Some(found) = self.find(view, &plan, &turn, (&usable, &mut state)) else {
+                continue;
+            };
             if let Some(standing) = self.waiting.get_mut(&turn.request.id) {
                 standing.is_tested = true;
             }
@@ -126,10 +140,10 @@ impl Slurm {
         }
     }
 
-    fn empty_plan(&self, view: &View<'_>) -> Plan {
+    fn empty_plan(&self, now: f64, usable: NodeSet) -> Plan {
         let window = self.config.schedulers.backfill_window;
-        let (begin, end) = (self.down(view.now), self.down(view.now + window));
-        Plan::new(begin, end, self.usable(view))
+        let (begin, end) = (self.down(now), self.down(now + window));
+        Plan::new(begin, end, usable)
     }
 
     /// Down to the resolution, in times of the day.
@@ -153,21 +167,28 @@ impl Slurm {
 
     /// When and where a job can start without delaying a promise, as Slurm looks for it: from now on, and then again from each
     /// time at which a promise ends.
-    fn find(&self, view: &View<'_>, plan: &Plan, turn: &Turn<'_>) -> Option<Found> {
+    fn find(
+        &self,
+        view: &View<'_>,
+        plan: &Plan,
+        turn: &Turn<'_>,
+        (usable, state): (&NodeSet, &mut Occupancy),
+    ) -> Option<Found> {
         let (now, walltime) = (view.now, turn.request.walltime);
         let step = self.config.schedulers.backfill_resolution;
         let window = self.config.schedulers.backfill_window;
         let last = self.down(now + window);
         let mut from = now;
         while from <= last {
-            let mut nodes = self.usable(view);
+            let mut nodes = usable.clone();
             let is_reduced = self.keep_allowed(&mut nodes, turn, (from, from + walltime))?;
             let mut later = plan.keep_free(&mut nodes, from, from + walltime);
             if is_reduced {
                 let end = self.after_reservation(from).filter(|&end| end < last);
                 later = [later, end].into_iter().flatten().min_by(f64::total_cmp);
             }
-            let Some(chance) = self.will_run(view, turn.request, &nodes, (from, later)) else {
+            let Some(chance) = self.will_run(view, turn.request, &nodes, (from, later), state)
+            else {
                 from = later?;
                 continue;
             };
@@ -204,38 +225,32 @@ impl Slurm {
         request: &Request,
         nodes: &NodeSet,
         (from, until): (f64, Option<f64>),
+        state: &mut Occupancy,
     ) -> Option<Chance> {
         if nodes.count() < request.nodes {
             return None;
         }
-        let on = |nodes: NodeSet, occupancy: &Occupancy| {
-            let mut free = occupancy.idle().clone();
-            free.intersect(&nodes);
-            if request.share.is_whole() && free.count() < request.nodes {
-                return None;
-            }
+        let mut freed = Freed::new(view.occupancy, nodes, state);
+        let place = |nodes: NodeSet, occupancy: &Occupancy| {
             view.policy.place(&limited(request, nodes), occupancy).ok()
         };
-        let fits = |occupancy: &Occupancy| on(nodes.clone(), occupancy);
+        let fits = |freed: &mut Freed<'_>| {
+            freed.could_hold(request).then(|| place(nodes.clone(), freed.occupancy())).flatten()
+        };
         let now = view.now;
         let at = |start: f64, placement: Placement| Chance { start, placement, is_free: false };
-        if from <= now {
+        if from <= now && freed.could_hold(request) {
             let mut cleaned_up = nodes.clone();
             self.completing.iter().for_each(|(_, left)| cleaned_up.subtract(left));
-            if let Some(placement) = on(cleaned_up, view.occupancy) {
+            if let Some(placement) = place(cleaned_up, view.occupancy) {
                 return Some(Chance { start: now, placement, is_free: true });
             }
-            if let Some(placement) = fits(view.occupancy) {
+            if !self.completing.is_empty()
+                && let Some(placement) = place(nodes.clone(), view.occupancy)
+            {
                 return Some(at(now + 1.0, placement));
             }
         }
-        let mut freed = Freed::new(view.occupancy, nodes);
-        let fits = |freed: &mut Freed<'_>| {
-            if request.share.is_whole() && freed.at_most.count() < request.nodes {
-                return None;
-            }
-            fits(freed.occupancy())
-        };
         let holds_some = |job: &RunningJob| job.placement.held().any(|node| nodes.contains(node));
         let running = view.running.jobs();
         let mut next = running.partition_point(|job| job.expected_end < from);

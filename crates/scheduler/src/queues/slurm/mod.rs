@@ -323,7 +323,7 @@ impl Slurm {
             return Vec::new();
         }
         let ran = self.running.keys().copied();
-        ran.filter(|&id| view.running.get(id).is_none()).collect()
+        ran.filter(|&id| !view.running.contains(id)).collect()
     }
 
     /// A job leaves its nodes. Without an epilogue they are free at once, and the main scheduler runs as after a submission.
@@ -486,9 +486,11 @@ impl Slurm {
     /// that does not, and a reservation likewise.
     fn run_main(&mut self, view: &mut View<'_>, is_full: bool) -> Option<(u64, Refusal)> {
         let mut open = self.usable(view);
-        let mut leaving: Vec<NodeSet> =
-            self.completing.iter().map(|(_, nodes)| nodes.clone()).collect();
-        leaving.extend(self.gone(view).iter().map(|id| self.running[id].nodes.clone()));
+        let mut leaving = NodeSet::empty(open.capacity());
+        let completing = self.completing.iter().map(|(_, nodes)| nodes);
+        let gone = self.gone(view);
+        let gone = gone.iter().map(|id| &self.running[id].nodes);
+        completing.chain(gone).for_each(|nodes| leaving.unite(nodes));
         let mut is_closed = vec![false; self.parts.len()];
         let mut closed_reservations: Vec<Arc<str>> = Vec::new();
         let mut first = None;
@@ -509,9 +511,7 @@ impl Slurm {
             {
                 continue;
             }
-            for left in &leaving {
-                nodes.subtract(left);
-            }
+            nodes.subtract(&leaving);
             if let Err(refusal) = self.start(view, &turn, nodes) {
                 first.get_or_insert((request.id, refusal));
                 if is_reserved {
