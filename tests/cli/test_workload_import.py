@@ -271,7 +271,12 @@ def test_nodes_that_were_down_are_failures(dump, tmp_path, topolane):
     printed = topolane("workload", "import", tmp_path, "--out", "log.csv")
     assert (tmp_path / "log-failures.csv").read_text() == "node,from,until\nn3,50,90\nn1,60,\n"
     assert "\nnodes that were down: log-failures.csv\n" in printed
-    assert "\n1 events of nodes drained or reserved are left out" in printed
+    assert (
+        "\n1 times that a node was drained or in maintenance: jobs on it run on, and only the queue slurm gives it no others\n"
+        in printed
+    )
+    config = json.loads((tmp_path / "log-slurm.json").read_text())
+    assert [row["nodes"] for row in config["out_of_service"]] == ["n3", "n1", "n2"]
     assert "\nsecond 0 is 2026-11-18T11:06:40 UTC\n" in printed
 
 

@@ -195,7 +195,7 @@ def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str 
             rows.append((row["NodeName"], start - zero, "" if end is None else end - zero))
     if drained:
         told.append(
-            f"{drained:,} events of nodes drained or reserved are left out: a replay has no nodes that end their jobs first"
+            f"{drained:,} times that a node was drained or in maintenance: jobs on it run on, and only the queue slurm gives it no others"
         )
     if odd:
         told.append(f"{odd:,} events of nodes do not end after they begin: left out")
