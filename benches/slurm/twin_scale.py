@@ -23,6 +23,8 @@ BEGIN = 1_764_547_200
 SECONDS, MEMORY = 60.0, 2.0
 """Targets of import and replay together: seconds of CPU, and GB of the larger of both."""
 CORES = 16
+QUEUES = ("easy", "slurm")
+"""Queues under which the year is replayed, by first fit."""
 
 
 def rows(jobs: int, seed: int = 1) -> Iterator[str]:
@@ -89,29 +91,21 @@ def measured(jobs: int) -> list[Row]:
         with open(records / accounting.JOBS, "w") as file:
             file.writelines(f"{row}\n" for row in rows(jobs))
         log = directory / "year.csv"
-        steps = {
-            "import": ("workload", "import", records, "--out", log),
-            "replay, first-fit and EASY": (
-                *(
-                    "simulate",
-                    "--machine",
-                    MACHINE,
-                    "--trace",
-                    log,
-                    "--policy",
-                    "first-fit",
-                    "--queue",
-                    "easy",
-                ),
-                *("--no-report", "--out", directory / "out"),
-            ),
-        }
+        steps: dict[str, tuple[str | Path, ...]] = {"import": ("workload", "import", records, "--out", log)}
+        for queue in QUEUES:
+            steps[queue] = (
+                *("simulate", "--machine", MACHINE, "--trace", log, "--policy", "first-fit"),
+                *("--queue", queue, "--no-report", "--out", directory / queue),
+            )
         costs: dict[str, Cost] = {name: topolane(*words) for name, words in steps.items()}
     what = f"{jobs:,} jobs"
     made = []
     for name, each in costs.items():
         made.append(Row(name, what, "s CPU", (each.cpu,)))
         made.append(Row(name, what, "GB at most", (each.memory / 1e9,)))
-    made.append(Row("both", what, "s CPU", (sum(each.cpu for each in costs.values()),), SECONDS))
-    made.append(Row("both", what, "GB at most", (max(each.memory for each in costs.values()) / 1e9,), MEMORY))
+    for queue in QUEUES:
+        both = (costs["import"], costs[queue])
+        figure = f"import and {queue}"
+        made.append(Row(figure, what, "s CPU", (sum(each.cpu for each in both),), SECONDS))
+        made.append(Row(figure, what, "GB at most", (max(each.memory for each in both) / 1e9,), MEMORY))
     return made
