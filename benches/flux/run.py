@@ -168,9 +168,9 @@ def has_fluxion() -> bool:
     return any((Path(folder) / f"{FLUXION[0]}.so").exists() for folder in found.stdout.strip().split(":"))
 
 
-def play(flux: Instance, jobs: Sequence[Job], compress: float) -> tuple[list[Ran], float]:
+def play(flux: Instance, jobs: Sequence[Job]) -> tuple[list[Ran], float]:
     """The jobs, submitted at their times, and by how many seconds the latest submission was late."""
-    rows = [(job.nodes, job.submit, job.run, max(60 * job.minutes / compress, job.run + 1)) for job in jobs]
+    rows = [(job.nodes, job.submit, job.run, 60 * job.minutes) for job in jobs]
     said = flux.run("python", "-c", SUBMIT, text=json.dumps(rows), seconds=3600).split()
     numbers, late = [int(line) for line in said[:-1]], float(said[-1])
     flux.run("queue", "idle", "--timeout=3600s", seconds=3700)
@@ -248,7 +248,7 @@ def measure(options: argparse.Namespace) -> int:
             with instance(below, resources(shape.nodes, cores=16, name=PREFIX, first=1)) as flux:
                 load_module(flux)
                 started = time.monotonic()
-                ran, late = play(flux, jobs, compress)
+                ran, late = play(flux, jobs)
                 rows.append(row_of(name, flux, ran, late, switches, shape.nodes))
                 print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
     print(table([HEADINGS, *(row.cells() for row in rows)]))

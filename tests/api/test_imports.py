@@ -35,6 +35,7 @@ MAY_IMPORT = {
     # It measures programs and decides nothing, so drivers that need what it measures may import it.
     "mpi": RUNNING,
     "slurm": RUNNING | {"live"},
+    "flux": RUNNING,
     "kubernetes": RUNNING | {"live"},
     "nova": RUNNING | {"live", "mpi"},
     # A bounded HTTP server, for those that serve more than metrics.
@@ -44,13 +45,17 @@ MAY_IMPORT = {
     "report": RUNNING | {"live", "calibrate", "mpi"},
     # It shows what drivers read and decides nothing.
     "serve": RUNNING | {"live", "mpi", "web", "slurm", "kubernetes"},
+    # It says what drivers understand, for `topolane --version`.
+    "about": RUNNING | {"slurm"},
     "writing": RUNNING | {"report"},
     "cli": RUNNING
     | {
         "live",
         "calibrate",
         "mpi",
+        "about",
         "slurm",
+        "flux",
         "kubernetes",
         "nova",
         "sites",
