@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import math
 import sys
@@ -15,6 +14,7 @@ from click.core import ParameterSource
 from topolane import _engine, files, texts
 from topolane._engine import InputError
 from topolane.report.own import OWN as OF_A_REPORT
+from topolane.units import plural
 from topolane.writing import TABLES
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from topolane._engine import Machine
+    from topolane.sweep.kept import Kept
 
 
 HOUR = 3600.0
@@ -112,6 +113,29 @@ on_option = click.option(
     help="On another network of the machine, by its name in the machine file, instead of the first.",
 )
 
+resume_option = click.option(
+    "--resume",
+    metavar="DIR",
+    help="Keep every run in this folder as it ends. The same command later does only the runs that are not there.",
+)
+
+
+@contextlib.contextmanager
+def keeping(folder: str | None) -> Iterator[Kept | None]:
+    """Keeps runs in a folder, see `kept.opened`; what was there already goes to standard error."""
+    from topolane.sweep import kept
+
+    with kept.opened(folder) as found:
+        before = 0 if found is None else len(found)
+        yield found
+        if found is not None and before:
+            unused = len(found) - len(found.used)
+            text = f"note: {folder}: {plural(before - unused, 'run')} kept from before"
+            if unused:
+                text += f"; {plural(unused, 'other')} there not used: of other settings, inputs or another build of Topolane"
+            click.echo(text, err=True)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 
 
@@ -142,6 +166,7 @@ OWN = (
     ),
     "summary.json",
     "baseline.csv",
+    "runs.csv",
     *OF_A_REPORT,
     "runs/*/",
 )
@@ -242,11 +267,17 @@ def progress_bar(what: str, total: float) -> Iterator[Callable[[float], None]]:
 
 
 @contextlib.contextmanager
-def counting_bar(what: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar over `total` things; yields a function to call after each."""
+def counting_bar(what: str, total: int) -> Iterator[Callable[..., None]]:
+    """A bar over `total` things; yields a function to call after each, or once with how many are done."""
+    counted = 0
+
+    def done(count: int = 1) -> None:
+        nonlocal counted
+        counted += count
+        show(counted)
+
     with progress_bar(what, total) as show:
-        counter = itertools.count(1)
-        yield lambda: show(next(counter))
+        yield done
 
 
 def hours(seconds: float) -> str:

@@ -11,8 +11,9 @@ import numpy as np
 from topolane import baseline, failures
 from topolane._engine import InputError
 from topolane.baseline import details
-from topolane.cli import common, settings, tables
+from topolane.cli import common, over_seeds, settings, tables
 from topolane.sweep import Task, compare, shares_bought_back, tasks_for
+from topolane.sweep.seeds import tasks_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +55,17 @@ def names(text: str) -> list[str]:
     "--scenarios",
     help="Speed-ups of isolated jobs, separated by commas: none, 5, 10, 20, v1, v2 [default: none,10; with --network: none].",
 )
+@click.option(
+    "--loads",
+    callback=over_seeds.loads,
+    help="Run everything at each of these loads of the machine, separated by commas; --load names a single one.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Run everything under N seeds, from --seed on, and give means with confidence intervals.",
+)
 @click.option("--out", help="Directory to write the report, its figures and the tables into.")
 @click.option(
     "--report/--no-report", default=True, show_default=True, help="Write report.html and its figures."
@@ -67,6 +79,7 @@ def names(text: str) -> list[str]:
 @click.option(
     "--executor", help="Run on Dask instead: dask://HOST:PORT, or dask:// to start a local Dask cluster."
 )
+@common.resume_option
 @click.option(
     "--baseline",
     "wants_baseline",
@@ -82,6 +95,8 @@ def command(
     policies: str,
     queues: str,
     scenarios: str | None,
+    loads: list[float] | None,
+    seeds: int | None,
     out: str | None,
     report: bool,
     png: bool,
@@ -89,6 +104,7 @@ def command(
     parquet: bool,
     workers: int | None,
     executor: str | None,
+    resume: str | None,
     wants_baseline: bool,
     as_json: bool,
     **others: Any,
@@ -106,9 +122,23 @@ def command(
     )
     if scenarios is None:
         scenarios = "none" if base.network else "none,10"
-    tasks = tasks_for(base, names(policies), names(queues), names(scenarios))
-    if not tasks:
+    rules = names(policies), names(queues), names(scenarios)
+    if not all(rules):
         raise click.UsageError("there is nothing to run: name at least one policy, queue and scenario")
+    if loads is not None or seeds is not None:
+        of_a_run = {"--at": at is not None, "--png": png, "--parquet": parquet, "--baseline": wants_baseline}
+        _check_many(base, loads, of_a_run)
+        over_seeds.show(
+            tasks_of(base, range(base.seed, base.seed + (seeds or 1)), loads or [base.shape.load], *rules),
+            out=out,
+            report=report,
+            executor=executor,
+            workers=workers,
+            resume=resume,
+            as_json=as_json,
+        )
+        return
+    tasks = tasks_for(base, *rules)
     if out is not None and report and len(tasks) > MOST_RUNS:
         raise InputError(
             f"a report shows at most {MOST_RUNS} runs, not {len(tasks)}: compare fewer, or give --no-report"
@@ -123,8 +153,8 @@ def command(
                 raise InputError(f"--baseline: {source} records no starts")
             today = None
         every = tasks if today is None or today in tasks else [*tasks, today]
-        with common.counting_bar("simulating", len(every)) as done:
-            runs = compare(every, executor=executor, workers=workers, done=done)
+        with common.keeping(resume) as kept, common.counting_bar("simulating", len(every)) as done:
+            runs = compare(every, executor=executor, workers=workers, done=done, kept=kept)
         found = None if today is None else _baseline(runs[every.index(today)], today, whole=wants_baseline)
         runs = runs[: len(tasks)]
         if found is not None:
@@ -174,6 +204,15 @@ def command(
         click.echo(line)
     if out:
         click.echo(f"report: {out}/report.html" if report else f"written: {out}")
+
+
+def _check_many(base: Task, loads: list[float] | None, of_a_run: dict[str, bool]) -> None:
+    """Raises InputError for options that --loads and --seeds leave no sense to."""
+    if loads is not None and base.shape.load is not None:
+        raise InputError("--load and --loads both name a load: give one of them")
+    for option, given in of_a_run.items():
+        if given:
+            raise InputError(f"{option} is of single runs: it cannot be given with --loads and --seeds")
 
 
 def _has_starts(task: Task) -> bool:

@@ -7,6 +7,7 @@ ONCE = (
     "wait-by-size",
     "wait-change",
     "wait-distribution",
+    "wait-over-seeds",
     "nodes-in-use",
     "utilisation",
     "makespan",

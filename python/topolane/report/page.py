@@ -6,9 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
+from topolane.sweep.seeds import Row
 from topolane.units import HOUR, NOTHING, clean, count, decimal, duration, percent, span
 
 from .data import MachinePicture, Run, finite
@@ -133,29 +134,79 @@ def render(
     runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section], png: bool, sentence: str = ""
 ) -> str:
     """The page as HTML with a sentence at its head; with `png` it links to the PNG files too."""
-    environment = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string(files(__package__).joinpath("page.html.j2").read_text("utf-8"))
     has_network = any(run.network for run in runs)
     has_gpus = any("allocated_gpus" in run.summary for run in runs)
     columns = COLUMNS + (GPU_COLUMNS if has_gpus else ()) + (NETWORK_COLUMNS if has_network else ())
     columns += _other_network_columns(runs)
     theme = THEME | (HEAT_THEME if has_network else {})
-    return template.render(
+    return _template().render(
         heading=_heading(runs),
+        what=_what(runs, has_network=has_network),
+        row_words=_row_words(runs),
         facts=_facts(runs, picture),
         left_out=_left_out(runs),
         columns=columns,
         rows=_rows(runs, columns),
         has_network=has_network,
-        runs=runs,
         sections=sections,
         png=png,
         sentence=sentence,
-        light={name: light for light, (name, _) in theme.items()},
-        dark=dict(theme.values()),
+        **_colours(theme),
     )
+
+
+def render_rows(
+    *,
+    heading: str,
+    what: str,
+    row_words: str,
+    facts: Sequence[tuple[str, str]],
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[tuple[Row, Sequence[Cell]]],
+    sections: Sequence[Section],
+) -> str:
+    """A page of rows that stand for several runs each."""
+    return _template().render(
+        heading=heading,
+        what=what,
+        row_words=row_words,
+        facts=facts,
+        left_out=[],
+        columns=columns,
+        rows=rows,
+        has_network=any(row.network for row, _ in rows),
+        sections=sections,
+        png=False,
+        sentence="",
+        **_colours(THEME),
+    )
+
+
+def _template() -> Template:
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.from_string(files(__package__).joinpath("page.html.j2").read_text("utf-8"))
+
+
+def _colours(theme: dict[str, tuple[str, str]]) -> dict[str, dict[str, str]]:
+    return {
+        "light": {name: light for light, (name, _) in theme.items()},
+        "dark": dict(theme.values()),
+    }
+
+
+def _what(runs: Sequence[Run], *, has_network: bool) -> str:
+    if len(runs) == 1:
+        first = runs[0]
+        return f"A Topolane report: the jobs replayed under {first.policy}, {first.queue}, scenario {first.scenario}."
+    rules = "queue, scenario and network" if has_network else "queue and scenario"
+    return f"A Topolane report: the same jobs, replayed under {len(runs)} combinations of policy, {rules}."
+
+
+def _row_words(runs: Sequence[Run]) -> str:
+    several = " The best of each column is bold; a column's heading sorts by it." if len(runs) > 1 else ""
+    return f"A row is a run.{several}"
 
 
 def _heading(runs: Sequence[Run]) -> str:

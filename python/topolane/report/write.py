@@ -88,14 +88,14 @@ def write(
         figures.path.mkdir()
         with drawing():
             sections = [
-                _section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures)
+                section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures)
                 for module in FIGURES
             ]
             if baseline is not None:
                 plots = [baseline_figure.draw(baseline)]
                 sections.insert(
                     0,
-                    _section(
+                    section(
                         "baseline-figures",
                         baseline_figure.SECTION,
                         plots,
@@ -107,7 +107,7 @@ def write(
             sections += _network_sections(runs, picture, figures)
             sections += _gpu_sections(runs, picture, at, figures)
             trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
-            sections.append(_section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.words(picture)))
+            sections.append(section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.words(picture)))
         (draft / "report.html").write_text(render(runs, picture, sections, png, sentence), encoding="utf-8")
     return directory / "report.html"
 
@@ -118,12 +118,12 @@ def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Fol
         return []
     plots = [each.draw(runs, picture) for each in (contention, contention_by_pattern, contention_by_size)]
     name, notes = f"{contention.NAME}-figures", bought_back(runs)
-    sections = [_section(name, "What jobs cost each other", plots, figures, words(runs), notes)]
+    sections = [section(name, "What jobs cost each other", plots, figures, words(runs), notes)]
     loaded = [run for run in runs if run.links is not None]
     if loaded:
         scale = Scale.of(loaded)
         maps = (link_heat.draw(run, picture, scale, number) for number, run in enumerate(loaded, start=1))
-        sections.append(_section(link_heat.NAME, link_heat.TITLE, maps, figures, link_heat.words(picture)))
+        sections.append(section(link_heat.NAME, link_heat.TITLE, maps, figures, link_heat.words(picture)))
     return sections
 
 
@@ -135,10 +135,10 @@ def _gpu_sections(
         return []
     time = common_moment(runs) if at is None else at
     plans = (racks.draw(run, picture, time, number) for number, run in enumerate(runs, start=1))
-    sections = [_section(racks.NAME, racks.TITLE, plans, figures, racks.words(picture))]
+    sections = [section(racks.NAME, racks.TITLE, plans, figures, racks.words(picture))]
     if with_room(runs):
         plots = [room.draw(runs, picture), stranded.draw(runs, picture)]
-        sections.insert(0, _section("gpu-room", "What more would have fitted", plots, figures, WORDS_OF_ROOM))
+        sections.insert(0, section("gpu-room", "What more would have fitted", plots, figures, WORDS_OF_ROOM))
     return sections
 
 
@@ -154,7 +154,7 @@ def _check(runs: Sequence[Run], picture: MachinePicture) -> None:
             )
 
 
-def _section(
+def section(
     name: str,
     title: str,
     plots: Sequence[Plot] | Iterator[Plot],

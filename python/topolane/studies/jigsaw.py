@@ -18,6 +18,8 @@ from topolane.sweep import Task, over
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from topolane.sweep.kept import Kept
+
 JITTER = 0.02
 """Run times are cut by up to this part, another draw for every seed and the same for every rule."""
 COMMUNICATION = 0.3
@@ -210,7 +212,8 @@ def study(
     break_even: bool = True,
     executor: str | None = None,
     workers: int | None = None,
-    done: Callable[[], None] | None = None,
+    done: Callable[..., None] | None = None,
+    kept: Kept | None = None,
 ) -> Results:
     """Runs all loads under all rules, alone and coupled, and looks for every rule's break-even unless that is not wanted.
 
@@ -220,7 +223,7 @@ def study(
     from topolane.studies.jigsaw_break_even import search
 
     def run(tasks: Sequence[Task]) -> list[Measures]:
-        return over(measure, tasks, executor=executor, workers=workers, done=done)
+        return over(measure, tasks, executor=executor, workers=workers, done=done, kept=kept)
 
     rules = RULES if rules is None else rules
     alone = runs_of(plan(chosen, rules, seeds), run)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from polars import DataFrame
 
     from topolane.studies import Verdict
+    from topolane.sweep.kept import Kept
 
 HOUR = 3600.0
 
@@ -185,11 +186,13 @@ def study(
     *,
     executor: str | None = None,
     workers: int | None = None,
-    done: Callable[[], None] | None = None,
+    done: Callable[..., None] | None = None,
+    kept: Kept | None = None,
 ) -> Results:
     """Runs the eight workload-machine pairs, oblivious, aware and under five speed-ups."""
     planned = tasks(seeds)
-    measures = over(measure, [task for _, _, task in planned], executor=executor, workers=workers, done=done)
+    runs_of = [task for _, _, task in planned]
+    measures = over(measure, runs_of, executor=executor, workers=workers, done=done, kept=kept)
     runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for (pair, column, _), measured in zip(planned, measures):
         runs.setdefault((pair.name, column), []).append(measured)

@@ -32,14 +32,23 @@ command.add_command(sites.command)
 @click.option(
     "--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes."
 )
+@common.resume_option
 @common.json_option
-def sc18(seeds: int | None, quick: bool, workers: int | None, executor: str | None, as_json: bool) -> None:
+def sc18(
+    seeds: int | None,
+    quick: bool,
+    workers: int | None,
+    executor: str | None,
+    resume: str | None,
+    as_json: bool,
+) -> None:
     """Interference-free node allocation on fat trees (SC'18)."""
     from topolane.studies import sc18, sc18_hops, sc18_months, sc18_waits
 
     chosen = range(1, (seeds or (1 if quick else 5)) + 1)
-    with common.counting_bar("simulating", len(sc18.tasks(chosen))) as done:
-        results = sc18.study(chosen, executor=executor, workers=workers, done=done)
+    with common.keeping(resume) as kept:
+        with common.counting_bar("simulating", len(sc18.tasks(chosen))) as done:
+            results = sc18.study(chosen, executor=executor, workers=workers, done=done, kept=kept)
     rows = [part for study in (sc18, sc18_waits, sc18_hops, sc18_months) for part in study.rows(results)]
     if as_json:
         common.print_json([dataclasses.asdict(row) for row in rows])

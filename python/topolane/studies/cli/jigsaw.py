@@ -43,6 +43,7 @@ QUICK_SEEDS = 2
 @click.option(
     "--executor", help="dask://HOST:PORT, or dask:// for a Dask cluster made here, instead of processes."
 )
+@common.resume_option
 @common.json_option
 def command(
     trace: str | None,
@@ -58,6 +59,7 @@ def command(
     no_break_even: bool,
     workers: int | None,
     executor: str | None,
+    resume: str | None,
     as_json: bool,
 ) -> None:
     """Links of their own for all jobs: utilisation, waits, break-even speed-ups (Jigsaw, HPDC'21)."""
@@ -75,23 +77,25 @@ def command(
     if not as_json:
         click.echo(f"ratios to first-fit's, mean and 95 % confidence interval over {len(drawn)} seeds")
     parts = []
-    for load in chosen:
-        with common.counting_bar(
-            f"simulating {load.name}", jigsaw.planned_runs([load], drawn, contention)
-        ) as done:
-            parts.append(
-                jigsaw.study(
-                    [load],
-                    drawn,
-                    contention=contention,
-                    break_even=not no_break_even,
-                    executor=executor,
-                    workers=workers,
-                    done=done,
+    with common.keeping(resume) as kept:
+        for load in chosen:
+            with common.counting_bar(
+                f"simulating {load.name}", jigsaw.planned_runs([load], drawn, contention)
+            ) as done:
+                parts.append(
+                    jigsaw.study(
+                        [load],
+                        drawn,
+                        contention=contention,
+                        break_even=not no_break_even,
+                        executor=executor,
+                        workers=workers,
+                        done=done,
+                        kept=kept,
+                    )
                 )
-            )
-        if not as_json:
-            print_load(parts[-1], load)
+            if not as_json:
+                print_load(parts[-1], load)
     results = jigsaw.joined(parts)
     targets = jigsaw_targets.targets(results)
     if as_json:

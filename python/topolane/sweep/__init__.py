@@ -1,10 +1,9 @@
-"""Many runs at once: over processes of this machine, or a Dask cluster."""
+"""Many runs at once: over processes of this machine, or a Dask cluster (`cluster`), kept in a folder or not (`kept`)."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import importlib
 import itertools
 import os
 import signal
@@ -18,9 +17,10 @@ from topolane.run import Run, Settings, simulate
 from topolane.sources import Shape, machine, workload
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from topolane._engine import Machine, Workload
+    from topolane.sweep.kept import Kept
 
 
 S = TypeVar("S")
@@ -29,10 +29,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Task(Settings):
-    """One run by name: what a worker needs to know, small enough to send anywhere.
-
-    Files are named by path: on a cluster every worker must see them there.
-    """
+    """One run by name: what a worker needs to know, small enough to send anywhere. Files are named by path."""
 
     machine: str
     workload: str
@@ -74,10 +71,10 @@ class Task(Settings):
             left_out = f" (left out: {reasons})" if reasons else ""
             raise InputError(f"{self.workload}: no job is left to run{left_out}")
         return simulate(
-            jobs, fabric, self, network=network, queue_config=self._queue_config(), progress=progress
+            jobs, fabric, self, network=network, queue_config=self.config_of_queue(), progress=progress
         )
 
-    def _queue_config(self) -> str | None:
+    def config_of_queue(self) -> str | None:
         """The configuration of the queue slurm: the one that is named, or the one that an import wrote next to the log."""
         if self.queue_config is not None or self.queue != "slurm":
             return self.queue_config
@@ -149,15 +146,21 @@ def shares_bought_back(runs: Sequence[Run]) -> list[dict[str, Any]]:
     return rows
 
 
+def figures(task: Task) -> Run:
+    """The run of a task without its tables, which are most of it."""
+    return dataclasses.replace(task.run(), tables={})
+
+
 def compare(
     tasks: Sequence[Task],
     *,
     executor: str | None = None,
     workers: int | None = None,
-    done: Callable[[], None] | None = None,
+    done: Callable[..., None] | None = None,
+    kept: Kept | None = None,
 ) -> list[Run]:
     """Runs all tasks and returns their runs in the same order; see `over` for the rest."""
-    return over(Task.run, tasks, executor=executor, workers=workers, done=done)
+    return over(Task.run, tasks, executor=executor, workers=workers, done=done, kept=kept)
 
 
 def over(
@@ -166,29 +169,61 @@ def over(
     *,
     executor: str | None = None,
     workers: int | None = None,
-    done: Callable[[], None] | None = None,
+    done: Callable[..., None] | None = None,
+    kept: Kept | None = None,
 ) -> list[T]:
     """Applies a function of a module to all tasks and returns the answers in the same order.
 
-    executor: None for processes of this machine; `dask://HOST:PORT` for the Dask scheduler there,
-    `dask://` for a Dask cluster of this machine made for the occasion.
+    executor: None for processes of this machine; `dask://HOST:PORT` for the Dask scheduler there, which gets the content
+    of the files that a task names; `dask://` for a Dask cluster of this machine made for the occasion.
     workers: processes to use here, by default as many as there are cores. They import the main
     script anew: a script calls this under `if __name__ == "__main__":`.
-    done: called after each task.
+    done: called after each task; once with the number of those that were kept.
+    kept: has the answers of earlier sweeps, and gets each answer as it comes (`kept.opened`). The tasks are then `Task`s, and so
+    they are with Dask.
 
     Raises InputError for what a task names wrongly, ChildProcessError if a process was killed; the
     first error, and an interrupt, end the sweep at once.
     """
-    workers = min(workers or os.cpu_count() or 1, max(len(tasks), 1))
-    done = done or (lambda: None)
+    done = done or (lambda count=1: None)
+    keys = [] if kept is None else [kept.key(function, task) for task in tasks]
+    found: dict[int, T] = {}
+    if kept is not None:
+        answers = ((place, kept.answer(key)) for place, key in enumerate(keys))
+        found = {place: answer for place, answer in answers if answer is not None}
+        if found:
+            done(len(found))
+    left = [place for place in range(len(tasks)) if place not in found]
+    if left:
+        here = min(workers or os.cpu_count() or 1, len(left))
+        missing = [tasks[place] for place in left]
+        with contextlib.closing(_answers(function, missing, executor, here)) as coming:
+            for number, answer in coming:
+                place = left[number]
+                if kept is not None:
+                    kept.add(keys[place], tasks[place], answer)
+                found[place] = answer
+                done()
+    return [found[place] for place in range(len(tasks))]
+
+
+def _answers(
+    function: Callable[[S], T], tasks: Sequence[S], executor: str | None, workers: int
+) -> Generator[tuple[int, T], None, None]:
+    """The answers as they come, each with the place of its task."""
     if executor is not None:
-        return _over_dask(function, tasks, executor, workers, done)
-    if workers == 1:
-        answers = []
-        for task in tasks:
-            answers.append(function(task))
-            done()
-        return answers
+        from topolane.sweep import cluster
+
+        yield from cluster.answers(function, tasks, executor, workers)
+    elif workers == 1:
+        yield from ((place, function(task)) for place, task in enumerate(tasks))
+    else:
+        yield from _of_processes(function, tasks, workers)
+
+
+def _of_processes(
+    function: Callable[[S], T], tasks: Sequence[S], workers: int
+) -> Generator[tuple[int, T], None, None]:
     import concurrent.futures
     import multiprocessing
 
@@ -196,10 +231,9 @@ def over(
     others = set(multiprocessing.active_children())
     with concurrent.futures.ProcessPoolExecutor(workers, context, _obey_parent) as pool:
         try:
-            futures = [pool.submit(function, task) for task in tasks]
-            for future in concurrent.futures.as_completed(futures):
-                future.result()
-                done()
+            places = {pool.submit(function, task): place for place, task in enumerate(tasks)}
+            for future in concurrent.futures.as_completed(list(places)):
+                yield places[future], future.result()
         except BaseException as error:
             # Leaving the pool waits for the runs under way, which may be minutes: end them.
             for worker in set(multiprocessing.active_children()) - others:
@@ -207,7 +241,6 @@ def over(
             if isinstance(error, concurrent.futures.process.BrokenProcessPool):
                 raise ChildProcessError("a process that ran a task was killed: too little memory?") from error
             raise
-        return [future.result() for future in futures]
 
 
 def _obey_parent() -> None:
@@ -224,41 +257,3 @@ def _obey_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=follow, daemon=True).start()
-
-
-def _over_dask(
-    function: Callable[[S], T],
-    tasks: Sequence[S],
-    address: str,
-    workers: int,
-    done: Callable[[], None],
-) -> list[T]:
-    scheme, separator, host = address.partition("://")
-    if scheme != "dask" or not separator:
-        raise InputError(f"executor {address!r} is neither dask://HOST:PORT nor dask://")
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError as error:
-        raise InputError(
-            f"executor {address!r} needs the extra dask (in a clone: .venv/bin/pip install -e '.[dask]'): {error}"
-        ) from error
-    with contextlib.ExitStack() as stack:
-        if host:
-            try:
-                client = stack.enter_context(distributed.Client(f"tcp://{host}", timeout="10s"))
-            except (OSError, ValueError) as error:
-                raise InputError(f"no Dask scheduler answers at {host}: {error}") from error
-        else:
-            cluster = stack.enter_context(
-                distributed.LocalCluster(
-                    n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
-                )
-            )
-            client = stack.enter_context(distributed.Client(cluster))
-        futures = [client.submit(function, task, pure=False) for task in tasks]
-        for future in distributed.as_completed(futures):
-            if future.status == "error":
-                future.result()
-            done()
-        answers: list[T] = client.gather(futures)
-        return answers

@@ -1,0 +1,28 @@
+"""Which Topolane this is: runs of two builds need not agree to the last digit."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.metadata
+from pathlib import Path
+
+from topolane import _engine
+
+
+def version() -> str:
+    """The version of the installed distribution."""
+    try:
+        return importlib.metadata.version("topolane")
+    except importlib.metadata.PackageNotFoundError:
+        return "of a clone"
+
+
+@functools.cache
+def build() -> str:
+    """A digest of the engine and of the modules that run it; the same in a wheel and in a clone it was made from."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256(Path(_engine.__file__).read_bytes())
+    for module in sorted([*package.glob("*.py"), *package.glob("sweep/*.py")]):
+        digest.update(module.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,184 @@
+"""Answers of a sweep kept in a folder, so that a sweep that was interrupted goes on where it was.
+
+`runs.jsonl` has a line for every answer, appended whole when the answer comes. `tables/` has the tables of a run, each written
+before its line. A key stands for everything that an answer depends on: the settings, the content of the files, the build.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import hashlib
+import inspect
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from topolane import files, texts
+from topolane._engine import InputError, Table
+from topolane.run import Run
+from topolane.sweep import task_files
+from topolane.sweep.build import build
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+OPTION = "--resume"
+LINES = "runs.jsonl"
+TABLES = "tables"
+
+
+class Kept:
+    """The answers in a folder. They are JSON values, or runs."""
+
+    def __init__(self, folder: Path, descriptor: int, lines: dict[str, dict[str, Any]]) -> None:
+        self._folder, self._descriptor, self._lines = folder, descriptor, lines
+        self._digests: dict[str, str] = {}
+        self.used: set[str] = set()
+        """Keys of the answers that were asked for."""
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def key(self, function: Callable[..., Any], task: Any) -> str:
+        """What stands for the answer of a function to a task. Raises InputError for a task that holds more than values."""
+        names = [*task_files.named(task), inspect.getfile(function)]
+        if (module := task_files.module_file(task)) is not None:
+            names.append(module)
+        try:
+            told = json.dumps(
+                {
+                    "build": build(),
+                    "function": f"{function.__module__}:{function.__qualname__}",
+                    "task": dataclasses.asdict(task),
+                    "files": {name: self._digest(name) for name in names},
+                },
+                sort_keys=True,
+            )
+        except TypeError as error:
+            raise InputError(
+                f"{OPTION}: runs of objects cannot be kept, only runs of names and files"
+            ) from error
+        return hashlib.sha256(told.encode()).hexdigest()
+
+    def answer(self, key: str) -> Any:
+        """The answer of that key; None if there is none. Raises InputError for a table that is damaged."""
+        line = self._lines.get(key)
+        if line is None:
+            return None
+        self.used.add(key)
+        if "run" not in line:
+            return line["answer"]
+        tables = {name: self._table(key, name, digest) for name, digest in line["tables"].items()}
+        return Run(**line["run"], tables=tables)
+
+    def add(self, key: str, task: Any, answer: Any) -> None:
+        """Keeps an answer, on the disk when this returns."""
+        line: dict[str, Any] = {"key": key, "what": _what(task)}
+        if isinstance(answer, Run):
+            line["tables"] = {name: self._write(key, name, table) for name, table in answer.tables.items()}
+            fields = dataclasses.fields(answer)
+            line["run"] = {
+                field.name: getattr(answer, field.name) for field in fields if field.name != "tables"
+            }
+        else:
+            line["answer"] = answer
+        text = json.dumps(line | {"check": _check(line)}) + "\n"
+        if os.write(self._descriptor, text.encode()) < len(text):
+            raise InputError(f"{self._folder / LINES}: cannot be written: is the disk full?")
+        os.fsync(self._descriptor)
+        self._lines[key] = line
+        self.used.add(key)
+
+    def _digest(self, name: str) -> str:
+        if name not in self._digests:
+            content = texts.read_bytes(name, texts.LARGE)
+            self._digests[name] = hashlib.sha256(content).hexdigest()
+        return self._digests[name]
+
+    def _path(self, key: str, name: str) -> Path:
+        return self._folder / TABLES / f"{key}-{name}"
+
+    def _write(self, key: str, name: str, table: Table) -> str:
+        content: bytes = table.__reduce__()[1][0]
+        self._path(key, name).parent.mkdir(exist_ok=True)
+        files.write(self._path(key, name), content, OPTION)
+        return hashlib.sha256(content).hexdigest()
+
+    def _table(self, key: str, name: str, digest: str) -> Table:
+        path = self._path(key, name)
+        content = bytes(texts.read_bytes(path, texts.LARGE))
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise InputError(f"{path}: damaged: not what was written: remove {self._folder}, to begin anew")
+        return Table._read(content)
+
+
+@contextlib.contextmanager
+def opened(folder: str | None) -> Iterator[Kept | None]:
+    """The answers in a folder, which is made where there is none; None without a folder.
+
+    Raises InputError for a folder that another command uses, that holds something else or that is damaged. The last line
+    is cut off where it is not whole: a command ended while it wrote. A new folder in which nothing was kept is removed.
+    """
+    if folder is None:
+        yield None
+        return
+    place = Path(folder)
+    new = not os.path.lexists(place)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        if not new and not (place / LINES).exists() and any(place.iterdir()):
+            raise InputError(
+                f"{OPTION} {folder}: a folder with other files, where one of kept runs is wanted"
+            )
+    except FileExistsError as error:
+        raise InputError(f"{OPTION} {folder}: not a folder") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{OPTION} {folder}: {error}") from error
+    descriptor = files.open_to_append(place / LINES, OPTION)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield Kept(place, descriptor, _read(place / LINES, descriptor))
+    except BlockingIOError as error:
+        raise InputError(f"{OPTION} {folder}: another command uses it") from error
+    finally:
+        if new and not os.fstat(descriptor).st_size:
+            (place / LINES).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                place.rmdir()
+        os.close(descriptor)
+
+
+def _read(path: Path, descriptor: int) -> dict[str, dict[str, Any]]:
+    """The lines by their keys."""
+    text = texts.read_text(path, texts.LARGE)
+    whole, _, torn = text.rpartition("\n")
+    lines = {}
+    for number, row in enumerate(whole.split("\n") if whole else [], start=1):
+        try:
+            line = json.loads(row)
+            check = line.pop("check")
+            if check != _check(line):
+                raise ValueError("not what was written")
+            lines[line["key"]] = line
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise InputError(
+                f"{path}:{number}: damaged: remove the line, to do that run anew ({type(error).__name__})"
+            ) from error
+    if torn:
+        os.ftruncate(descriptor, os.fstat(descriptor).st_size - len(torn.encode()))
+    return lines
+
+
+def _check(line: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(line, sort_keys=True).encode()).hexdigest()
+
+
+def _what(task: Any) -> dict[str, Any]:
+    """For people who look into the file."""
+    what = {name: getattr(task, name, None) for name in ("policy", "queue", "scenario", "seed")}
+    return what | {"load": task.shape.load, "network": task.network is not None}

@@ -1,0 +1,90 @@
+"""The files that a task names: what is in them, and the same task over copies of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib.util
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from topolane import texts
+from topolane._engine import InputError, Machine
+from topolane.sources import machine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from topolane.sweep import Task
+
+
+def named(task: Task) -> list[str]:
+    """The files that a task reads, by their absolute paths. Raises InputError for a pipe, which can be read only once."""
+    found = {os.path.abspath(name) for name in _names(task) if os.path.lexists(name)}
+    for name in found:
+        if not os.path.isfile(name) and not os.path.isdir(name):
+            raise InputError(f"{name}: not a regular file: write it to a file to send or to keep its runs")
+    return sorted(name for name in found if os.path.isfile(name))
+
+
+def read(names: list[str]) -> dict[str, bytes]:
+    """The content of every file."""
+    return {name: bytes(texts.read_bytes(name, texts.LARGE)) for name in names}
+
+
+def module_file(task: Task) -> str | None:
+    """The file of the module of a policy `module:Class`; None for a policy of Topolane."""
+    if not isinstance(task.policy, str) or ":" not in task.policy:
+        return None
+    try:
+        found = importlib.util.find_spec(task.policy.partition(":")[0])
+    except (ImportError, ValueError):
+        return None
+    return found.origin if found is not None else None
+
+
+def moved(task: Task, place: Callable[[str], str]) -> Task:
+    """The task with every name of a file replaced by what `place` says of it."""
+    network = task.network
+    if network is not None:
+        routing = place(network.routing) if isinstance(network.routing, str) else network.routing
+        network = dataclasses.replace(
+            network, routing=routing, patterns=tuple(place(pattern) for pattern in network.patterns)
+        )
+    return dataclasses.replace(
+        task,
+        machine=place(task.machine),
+        workload=place(task.workload),
+        join=None if task.join is None else place(task.join),
+        queue_config=None if task.queue_config is None else place(task.queue_config),
+        outages=place(task.outages) if isinstance(task.outages, str) else task.outages,
+        failures=place(task.failures) if isinstance(task.failures, str) else task.failures,
+        network=network,
+    )
+
+
+def _names(task: Task) -> Iterator[str]:
+    """What may be the name of a file."""
+    if Machine.preset(task.machine) is None:
+        yield task.machine
+        yield from _of_networks(task.machine, task.machine_format, task.topology)
+    if task.join is not None:
+        yield task.join
+        yield from _of_networks(task.join, None, None)
+    yield task.workload
+    if (config := task.config_of_queue()) is not None:
+        yield config
+    yield from (name for name in (task.outages, task.failures) if isinstance(name, str))
+    if task.network is not None:
+        if isinstance(task.network.routing, str):
+            yield task.network.routing
+        yield from (name for name in task.network.patterns if name.endswith((".csv", ".mtx")))
+
+
+@functools.lru_cache(maxsize=16)
+def _of_networks(source: str, format: str | None, topology: str | None) -> tuple[str, ...]:
+    """The files of the other networks that a machine file names."""
+    folder = Path(source).parent
+    entries = machine(source, format, topology=topology).network_entries
+    return tuple(str(folder / file) for _, file, *_ in entries)
