@@ -60,13 +60,13 @@ class Cluster:
         wait_for(lambda: "Registered to" in log.read_text(), name)
 
     def worker_processes(self, name):
-        """The processes beneath a nanny: the worker, and what multiprocessing starts with it."""
+        """The workers beneath a nanny, which give themselves that name; the other child is a tracker of multiprocessing."""
         tasks = Path(f"/proc/{self.processes[name].pid}/task").glob("*/children")
         return [
             int(child)
             for children in tasks
             for child in children.read_text().split()
-            if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()
+            if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes()
         ]
 
     def end(self):
@@ -141,12 +141,14 @@ def test_a_worker_that_is_killed(topolane, cluster):
     for name, count in (("one", 5), ("two", 25)):
         wait_for(lambda count=count: lines(topolane) >= count, f"{count} runs")
         assert running.poll() is None
-        for process in cluster.worker_processes(name):
-            os.kill(process, signal.SIGKILL)
+        (process,) = cluster.worker_processes(name)
+        os.kill(process, signal.SIGKILL)
     out, error = running.communicate(timeout=110)
     assert (running.returncode, error) == (0, "")
     assert out == topolane(*MANY, "--jobs", 1)
     assert lines(topolane) == 120
+    for name in ("one", "two"):
+        assert "was killed by signal 9" in (cluster.directory / f"{name}.txt").read_text()
 
 
 def test_the_command_is_killed(topolane, cluster):
