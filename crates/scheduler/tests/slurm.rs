@@ -218,6 +218,79 @@ fn a_wrong_configuration_is_an_error() {
     assert!(error(orphan).contains("no association of account a"));
 }
 
+/// The size factor counts the processors that a job asked for. Once backfill has found nodes for it, it counts all of these nodes.
+#[test]
+fn size_counts_all_processors_once_backfill_has_found_nodes() {
+    let asks = |id, nodes, processors| {
+        let request = ask(id, nodes, 50.0, NOBODY);
+        let attributes = Attributes { processors: Some(processors), ..Attributes::default() };
+        Request { attributes: Some(Arc::new(attributes)), ..request }
+    };
+    let jobs = [(0.0, ask(1, 24, 400.0, NOBODY)), (1.0, asks(2, 20, 20)), (2.0, asks(3, 12, 192))];
+    let first = |interval: u32| {
+        let config = format!(
+            r#"{{"processors_per_node": 16, "priority": {{"weight_job_size": 1000, "period": 60}},
+                "schedulers": {{"backfill_interval": {interval}}}}}"#
+        );
+        let starts = started(&mut scheduler(&config), &jobs, 800.0);
+        if starts[&2] < starts[&3] { 2 } else { 3 }
+    };
+    assert_eq!(first(10_000), 3, "(12/24 + 192/384) / 2 is more than (20/24 + 20/384) / 2");
+    assert_eq!(first(30), 2, "it is less than (20/24 + 320/384) / 2");
+}
+
+/// A promise within a limit of nodes counts those nodes once on which jobs under the limit run. So a job that must wait for its
+/// limit has a promise, which no later job may delay.
+#[test]
+fn a_promise_on_nodes_under_the_limit_counts_them_once() {
+    let config = |nodes: u32| {
+        format!(
+            r#"{{"schedulers": {{"depth": 1, "interval": 10000}},
+                "qos": [{{"name": "few", "limits": {{"nodes": {nodes}}}}}]}}"#
+        )
+    };
+    let jobs = [
+        (0.0, ask(1, 16, 1_000.0, NOBODY)),
+        (5.0, ask(2, 4, 100.0, ("", "u", "few"))),
+        (10.0, ask(3, 8, 500.0, ("", "u", "few"))),
+        (12.0, ask(4, 1, 900.0, NOBODY)),
+    ];
+    let starts = started(&mut scheduler(&config(8)), &jobs, 3_000.0);
+    assert!(starts[&4] > starts[&3], "job 4 would delay the promise of job 3: {starts:?}");
+    let starts = started(&mut scheduler(&config(7)), &jobs, 3_000.0);
+    assert!(!starts.contains_key(&3) && starts[&4] < 100.0, "without a promise: {starts:?}");
+}
+
+/// A job in a reservation that cannot start closes the reservation to the main scheduler, and nothing else.
+#[test]
+fn the_first_job_that_cannot_start_closes_its_reservation() {
+    let config = r#"{"schedulers": {"backfill_interval": 10000},
+        "reservations": [{"name": "course", "nodes": "n[1-8]", "from": 0, "until": 5000}]}"#;
+    let reserved = |id, nodes| {
+        let attributes = Attributes { reservation: "course".into(), ..Attributes::default() };
+        Request { attributes: Some(Arc::new(attributes)), ..ask(id, nodes, 100.0, NOBODY) }
+    };
+    let jobs = [
+        (0.0, reserved(1, 4)),
+        (5.0, reserved(2, 8)),
+        (10.0, reserved(3, 2)),
+        (15.0, ask(4, 16, 100.0, NOBODY)),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 1_000.0);
+    assert!(starts[&1] < starts[&2] && starts[&2] < starts[&3], "{starts:?}");
+    assert!(starts[&4] < 20.0, "outside of the reservation: {starts:?}");
+}
+
+/// Jobs of one priority that became eligible at the same time go in order of submission.
+#[test]
+fn ties_go_in_order_of_submission() {
+    let jobs: Vec<(f64, Request)> = [7, 3, 9, 1].map(|id| (0.0, ask(id, 24, 10.0, NOBODY))).into();
+    let starts = started(&mut scheduler("{}"), &jobs, 500.0);
+    let mut order: Vec<u64> = starts.keys().copied().collect();
+    order.sort_by(|a, b| starts[a].total_cmp(&starts[b]));
+    assert_eq!(order, [7, 3, 9, 1]);
+}
+
 proptest! {
     /// Whatever is submitted starts once, on nodes of its own, and the same again in a second run.
     #[test]
