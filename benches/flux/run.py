@@ -1,8 +1,8 @@
 """The same jobs under the schedulers of a real Flux instance with made-up nodes: `make bench-flux BENCH="--jobs 1000"`.
 
-Compared are sched-simple and sched-backfill of flux-core, Fluxion where it is installed (its match policies `high` and `low`, whole
-nodes), and Topolane's module under some policies. All are judged by the code that judges the benches of Slurm, which shares none with
-Topolane. Jobs are Flux's mock executions: they hold nodes and run nothing. Needs `flux` on PATH. The exit code is 1 if a node or, under a
+It compares sched-simple and sched-backfill of flux-core, Fluxion if it is installed (its match policies `high` and `low`, whole
+nodes), and Topolane's module under some policies. The code that judges the benches of Slurm judges all of them; it shares nothing
+with Topolane. Jobs are Flux's mock executions: they hold nodes and run nothing. Needs `flux` on PATH. The exit code is 1 if a node or, under a
 policy that isolates, a link was given twice, and 2 for a missing component.
 """
 
@@ -75,11 +75,11 @@ class Row:
     nodes_twice: int
     """Pairs of jobs that had a node at the same time."""
     starts: float
-    """A second, while jobs waited to start: the jobs over the time from the first start to the last."""
+    """Starts per second: the jobs over the time from the first start to the last."""
     late: float
     """Seconds by which the latest submission was late."""
     longest_pass: float | None
-    """Seconds; of our module alone."""
+    """Seconds; only Topolane's module tells it."""
 
     def cells(self) -> list[str]:
         found = self.measures
@@ -116,15 +116,21 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     """What the user asks for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1296, help="made-up nodes, as of Cab [1296]")
-    parser.add_argument("--jobs", type=int, default=1000, help="the first so many [1000]")
+    parser.add_argument(
+        "--jobs", type=int, default=1000, help="how many jobs, from the first of the log [1000]"
+    )
     parser.add_argument(
         "--load", type=float, default=1.2, help="of the machine, by the times of submission [1.2]"
     )
-    parser.add_argument("--minutes", type=float, default=3, help="in which all are submitted [3]")
     parser.add_argument(
-        "--policies", default="isolated,dedicated,first-fit", help="of our module, with commas"
+        "--minutes", type=float, default=3, help="minutes in which all jobs are submitted [3]"
     )
-    parser.add_argument("--queue", default="easy", help="of our module [easy]")
+    parser.add_argument(
+        "--policies",
+        default="isolated,dedicated,first-fit",
+        help="policies of Topolane's module, with commas [isolated,dedicated,first-fit]",
+    )
+    parser.add_argument("--queue", default="easy", help="queue of Topolane's module [easy]")
     parser.add_argument(
         "--schedulers", help="only these, with commas, such as sched-simple,topolane/isolated"
     )

@@ -292,7 +292,7 @@ def test_what_no_job_may_ask_for_is_denied_in_a_sentence(flux: Instance, machine
             "-N2",
             "--setattr=system.topolane.min-bandwith=1",
         ): "'min-bandwith' is none of min-bandwidth, segment",
-        ("-N2", "--setattr=system.topolane=5"): "a table of min-bandwidth and segment is wanted, not 5",
+        ("-N2", "--setattr=system.topolane=5"): "must be a table of min-bandwidth and segment, not 5",
         ("-N2", "--setattr=system.topolane.segment=0"): "segment is a number of nodes, not 0",
         ("-n1", "-g1"): "GPU",
     }

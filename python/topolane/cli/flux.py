@@ -14,5 +14,5 @@ def command() -> None:
 
 @command.command()
 def module() -> None:
-    """Print where the scheduler module is: flux module load $(topolane flux module) policy=isolated."""
+    """Print the path of the scheduler module, for: flux module load $(topolane flux module) policy=isolated."""
     click.echo(module_file())

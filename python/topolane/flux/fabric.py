@@ -44,7 +44,7 @@ class Fabric:
     def of(nodes: Sequence[RankNode], source: str | None, scheduling: object = None) -> Fabric:
         """The fabric of the ranks of an instance.
 
-        source: a machine file or a name, of which the nodes with names of ranks are taken. Without it, the groups of a resource graph
+        source: a machine file or a name; only its nodes that are ranks are used. Without it, the groups of a resource graph
         in `scheduling`, as Fluxion keeps it; without that, one switch. Raises InputError for a file that cannot be read, for two
         ranks with one name, and for ranks that the machine does not name. Cores and GPUs are those that Flux counts.
         """

@@ -15,7 +15,7 @@ class Asked:
 
     nodes: int
     most: int
-    """Up to so many; 0 for exactly `nodes`."""
+    """The most nodes that it may get; 0 for exactly `nodes`."""
     share: dict[str, int] | None
     """What it takes of each node; None for whole nodes."""
     eligible: tuple[int, ...] | None

@@ -35,7 +35,7 @@ T = TypeVar("T")
 NOTE = "topolane"
 """The key beside R, in the directory of a job, that keeps what R cannot say: the links that the job owns, for instance."""
 MOST_FAILURES = 100
-"""Of the engine, after which it is not made anew again."""
+"""Failures of the engine after which its state is not made anew again."""
 
 
 class RankPool(Rv1Pool):  # type: ignore[misc]
@@ -70,7 +70,7 @@ class RankPool(Rv1Pool):  # type: ignore[misc]
 
 
 class Pool(ResourcePool):  # type: ignore[misc]
-    """The same as flux.scheduler wants it."""
+    """A `RankPool` behind the interface that flux.scheduler expects."""
 
     def __init__(self, R: Any = None, log: Any = None, **options: Any) -> None:
         super().__init__(RankPool(R, log=log, **options))
@@ -119,13 +119,13 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         self._running: dict[int, Runs] = {}
         self._asked: dict[int, tuple[Asked, JobWords]] = {}
         self._apart: dict[int, frozenset[int]] = {}
-        """Nodes of running jobs that the engine could not take over: it gives them to nobody."""
+        """Nodes of running jobs that the engine could not take over: it gives them to no other job."""
         self._told: tuple[int, float | None, str | None] | None = None
         """The job whose annotations say when it starts and why not now, and what they say."""
         self._starting: Runs | None = None
-        """What the job gets whose request is being answered."""
+        """What the job gets that is being started now."""
         self._seconds, self._slowest = 0.0, 0.0
-        """That the engine has taken for all passes, and for the longest."""
+        """Seconds that the engine has taken for all passes, and for the longest."""
         self._failures = 0
 
     def _new_engine(self) -> _engine.Scheduler:
@@ -152,7 +152,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             return None
 
     def resource_update(self) -> None:
-        """Ranks come and go: down, drained, or no longer of the instance."""
+        """Tells the engine which ranks may be given to jobs: others are down, drained or gone."""
         self._tell(self._serve)
 
     def _serve(self, engine: _engine.Scheduler) -> None:
@@ -186,7 +186,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
                 _adopted(self._engine, jobid, runs)
             self._running[jobid] = runs
         except InputError as error:
-            self._warn(jobid, f"cannot be taken over ({error}): its nodes are given to nobody until it ends")
+            self._warn(jobid, f"cannot be taken over ({error}): its nodes get no other job until it ends")
             self._apart[jobid] = frozenset(nodes)
             self.resource_update()
 
@@ -307,7 +307,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         try:
             given = self.resources.alloc(job.jobid, job.resource_request)
         except (InsufficientResources, InfeasibleRequest) as error:
-            # Flux counts otherwise there. The job goes on waiting, for what happens next.
+            # Flux counts these nodes in another way. The job waits for the next pass.
             self._warn(job.jobid, f"does not start on the nodes chosen for it: {error}")
             self._tell(lambda engine: engine.complete(job.jobid))
             self._tell(lambda engine: self._submit(engine, job))

@@ -1,4 +1,4 @@
-"""What the scheduler of Flux is told: words behind `flux module load`, and what a jobspec says of its own job."""
+"""Settings of the scheduler of Flux: the arguments of `flux module load`, and what a jobspec says of its own job."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JOB_WORDS = ("min-bandwidth", "segment")
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """The words behind `flux module load`."""
+    """The arguments of `flux module load`."""
 
     machine: str | None = None
     """A machine file or a name; None for the machine that the resources of Flux describe."""
@@ -27,7 +27,7 @@ class Settings:
 
     @classmethod
     def taken_from(cls, words: list[str]) -> Settings:
-        """Takes its own words, such as `policy=dedicated`, out of a list. Raises InputError for a value that cannot be."""
+        """Takes its own arguments, such as `policy=dedicated`, out of a list. Raises InputError for a value that is wrong."""
         given = {}
         for word in list(words):
             name, equals, value = word.partition("=")
@@ -58,13 +58,13 @@ class JobWords:
 
     @classmethod
     def of(cls, jobspec: Mapping[str, Any]) -> JobWords:
-        """Raises InputError for what is not understood: a job that asks for something must not start without it."""
+        """What the jobspec says. Raises InputError for what is not understood: a job must not start without what it asks for."""
         said = ((jobspec.get("attributes") or {}).get("system") or {}).get("topolane")
         if said is None:
             return cls()
         where = "attributes.system.topolane"
         if not isinstance(said, Mapping):
-            raise InputError(f"{where}: a table of {' and '.join(JOB_WORDS)} is wanted, not {_shown(said)}")
+            raise InputError(f"{where}: must be a table of {' and '.join(JOB_WORDS)}, not {_shown(said)}")
         for name in said:
             if name not in JOB_WORDS:
                 raise InputError(f"{where}: {_shown(name)} is none of {', '.join(JOB_WORDS)}")
@@ -89,7 +89,7 @@ def _shown(value: object) -> str:
 
 
 def words_of(settings: Settings) -> Sequence[str]:
-    """The settings as they are told, for a log."""
+    """The settings as arguments, for `flux module stats`."""
     return [
         f"policy={settings.policy}",
         f"queue={settings.queue}",
