@@ -18,7 +18,7 @@ class Families:
         """`up` and `problems`, with which every text begins. problems: None if they are not known."""
         yield self.gauge("up", f"Whether {what}", up)
         if problems is not None:
-            yield self.gauge("problems", "What is wrong, as the status command prints it", problems)
+            yield self.gauge("problems", "How many things are wrong or could not be read", problems)
 
     def gauge(self, name: str, words: str, value: float) -> Metric:
         """A gauge without labels."""

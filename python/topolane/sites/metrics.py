@@ -45,7 +45,7 @@ def metrics(manager: Manager) -> Iterator[Metric]:
     yield OURS.gauge("plan_age_seconds", "Since the newest plan", time.time() - plan.made)
     yield OURS.gauge("plan_moves", "Moves that the newest plan wants", len(plan.moves))
     loss = {program: group.wan_now for group in plan.judged for program in group.programs}
-    words = "Seconds that a second of a program takes longer by the WAN"
+    words = "By which part the WAN makes a program slower"
     yield OURS.gauges("program_loss_ratio", words, "program", loss)
 
 
