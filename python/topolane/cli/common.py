@@ -122,7 +122,7 @@ resume_option = click.option(
 
 @contextlib.contextmanager
 def keeping(folder: str | None) -> Iterator[Kept | None]:
-    """Keeps runs in a folder, see `kept.opened`; what was there already goes to standard error."""
+    """Keeps runs in a folder, see `kept.opened`; says on standard error how many were there before."""
     from topolane.sweep import kept
 
     with kept.opened(folder) as found:
@@ -132,7 +132,7 @@ def keeping(folder: str | None) -> Iterator[Kept | None]:
             unused = len(found) - len(found.used)
             text = f"note: {folder}: {plural(before - unused, 'run')} kept from before"
             if unused:
-                text += f"; {plural(unused, 'other')} there not used: of other settings, inputs or another build of Topolane"
+                text += f"; {plural(unused, 'other')} there not used: their settings, inputs or build of Topolane differ"
             click.echo(text, err=True)
 
 

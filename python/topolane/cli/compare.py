@@ -58,7 +58,7 @@ def names(text: str) -> list[str]:
 @click.option(
     "--loads",
     callback=over_seeds.loads,
-    help="Run everything at each of these loads of the machine, separated by commas; --load names a single one.",
+    help="Run everything at each of these loads of the machine, separated by commas. --load sets a single load.",
 )
 @click.option(
     "--seeds",
@@ -207,12 +207,12 @@ def command(
 
 
 def _check_many(base: Task, loads: list[float] | None, of_a_run: dict[str, bool]) -> None:
-    """Raises InputError for options that --loads and --seeds leave no sense to."""
+    """Raises InputError for options that make no sense with --loads and --seeds."""
     if loads is not None and base.shape.load is not None:
         raise InputError("--load and --loads both name a load: give one of them")
     for option, given in of_a_run.items():
         if given:
-            raise InputError(f"{option} is of single runs: it cannot be given with --loads and --seeds")
+            raise InputError(f"{option} is for single runs: it cannot be given with --loads or --seeds")
 
 
 def _has_starts(task: Task) -> bool:

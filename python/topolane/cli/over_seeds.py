@@ -1,4 +1,4 @@
-"""`topolane compare --seeds N --loads A,B`: many runs of every rule, told as means with confidence intervals."""
+"""`topolane compare --seeds N --loads A,B`: many runs of every rule, shown as means with confidence intervals."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def show(
     resume: str | None,
     as_json: bool,
 ) -> None:
-    """Does all runs and tells of their means."""
+    """Does all runs, and prints and writes their means."""
     of_log = os.path.isfile(tasks[0].workload)
     with common.outputs(out) as directory:
         common.tell(tasks[0].fabric())

@@ -175,7 +175,7 @@ def over(
     """Applies a function of a module to all tasks and returns the answers in the same order.
 
     executor: None for processes of this machine; `dask://HOST:PORT` for the Dask scheduler there, which gets the content
-    of the files that a task names; `dask://` for a Dask cluster of this machine made for the occasion.
+    of the files that a task names; `dask://` for a Dask cluster on this machine that ends with the sweep.
     workers: processes to use here, by default as many as there are cores. They import the main
     script anew: a script calls this under `if __name__ == "__main__":`.
     done: called after each task; once with the number of those that were kept.

@@ -98,7 +98,7 @@ def _check_build(worker: str, its_version: str, its_build: str, wanted: str) -> 
     if its_build != wanted:
         raise InputError(
             f"Dask worker {worker} has another build of Topolane ({its_version}): its runs could differ; install the "
-            "same everywhere"
+            "same build everywhere"
         )
 
 
@@ -145,17 +145,17 @@ def _result(distributed: Any, future: Any, task: Any, host: str) -> Any:
     """The answer of a task that has ended. Raises InputError if the scheduler or the workers are gone."""
     import concurrent.futures
 
-    who = f"{task.policy}, {task.queue}, seed {task.seed}"
+    run = f"{task.policy}, {task.queue}, seed {task.seed}"
     try:
         return future.result()
     except distributed.scheduler.KilledWorker as error:
         raise ChildProcessError(
-            f"{who}: every Dask worker that ran it ended ({error.allowed_failures + 1} of them): too little memory?"
+            f"{run}: every Dask worker that ran it ended ({error.allowed_failures + 1} of them): too little memory?"
         ) from error
     except (concurrent.futures.CancelledError, OSError) as error:
         raise InputError(f"the Dask scheduler at {host or 'this machine'} went away: {error}") from error
     except (ImportError, AttributeError) as error:
-        raise InputError(f"{who}: a Dask worker cannot run it: {error}") from error
+        raise InputError(f"{run}: a Dask worker cannot run it: {error}") from error
 
 
 @contextlib.contextmanager

@@ -43,7 +43,7 @@ class Kept:
         return len(self._lines)
 
     def key(self, function: Callable[..., Any], task: Any) -> str:
-        """What stands for the answer of a function to a task. Raises InputError for a task that holds more than values."""
+        """The key of the answer of a function to a task. Raises InputError for a task that holds more than values."""
         names = [*task_files.named(task), inspect.getfile(function)]
         if (module := task_files.module_file(task)) is not None:
             names.append(module)
@@ -111,7 +111,7 @@ class Kept:
         path = self._path(key, name)
         content = bytes(texts.read_bytes(path, texts.LARGE))
         if hashlib.sha256(content).hexdigest() != digest:
-            raise InputError(f"{path}: damaged: not what was written: remove {self._folder}, to begin anew")
+            raise InputError(f"{path}: damaged: not what was written: remove {self._folder} to begin anew")
         return Table._read(content)
 
 
@@ -131,7 +131,7 @@ def opened(folder: str | None) -> Iterator[Kept | None]:
         place.mkdir(parents=True, exist_ok=True)
         if not new and not (place / LINES).exists() and any(place.iterdir()):
             raise InputError(
-                f"{OPTION} {folder}: a folder with other files, where one of kept runs is wanted"
+                f"{OPTION} {folder}: a folder with other files: name a new folder, or one that this option has made"
             )
     except FileExistsError as error:
         raise InputError(f"{OPTION} {folder}: not a folder") from error
@@ -167,7 +167,7 @@ def _read(path: Path, descriptor: int) -> dict[str, dict[str, Any]]:
             lines[line["key"]] = line
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(
-                f"{path}:{number}: damaged: remove the line, to do that run anew ({type(error).__name__})"
+                f"{path}:{number}: damaged: remove the line to do its run anew ({type(error).__name__})"
             ) from error
     if torn:
         os.ftruncate(descriptor, os.fstat(descriptor).st_size - len(torn.encode()))

@@ -29,7 +29,7 @@ FIGURES = (
     "mean_aph",
     "jobs_sharing_links",
 )
-"""Figures of a summary of which the mean over the seeds is told."""
+"""Figures of a summary for which the mean over the seeds is given."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Row:
     figures: dict[str, Mean | None]
     """None where no seed has the figure."""
     difference: dict[str, Mean | None] | None
-    """From the first policy under the same load, queue and network, between runs with the same seed; None of that itself."""
+    """From the first policy under the same load, queue and network, between runs with the same seed; None for that policy."""
 
     @property
     def label(self) -> str:
@@ -143,11 +143,11 @@ def sentences(rows: Sequence[Row], *, of_log: bool) -> list[str]:
     if any(row.difference for row in rows):
         told.append("a difference is the mean of differences between runs with the same seed")
     if any(mean is None or mean.seeds < count for row in rows for mean in row.figures.values()):
-        told.append("in use while waiting is of the seeds under which a job waits")
+        told.append("in use while waiting is a mean over only the seeds under which a job waits")
     if of_log:
         told.append(
             "the jobs of the log are the same under every seed: the intervals are of the random draws of a run, and say "
-            "nothing of another month"
+            "nothing about another month"
         )
     else:
         told.append("every seed draws the jobs anew")

@@ -24,7 +24,9 @@ def named(task: Task) -> list[str]:
     found = {os.path.abspath(name) for name in _names(task) if os.path.lexists(name)}
     for name in found:
         if not os.path.isfile(name) and not os.path.isdir(name):
-            raise InputError(f"{name}: not a regular file: write it to a file to send or to keep its runs")
+            raise InputError(
+                f"{name}: not a regular file: save its content to a file first, because runs over a pipe cannot be sent or kept"
+            )
     return sorted(name for name in found if os.path.isfile(name))
 
 
@@ -45,7 +47,7 @@ def module_file(task: Task) -> str | None:
 
 
 def moved(task: Task, place: Callable[[str], str]) -> Task:
-    """The task with every name of a file replaced by what `place` says of it."""
+    """The task with every file name replaced by what `place` returns for it."""
     network = task.network
     if network is not None:
         routing = place(network.routing) if isinstance(network.routing, str) else network.routing
