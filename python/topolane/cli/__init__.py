@@ -34,7 +34,7 @@ COMMANDS = {
     "racks": "Run one workload with several sizes of segments and numbers of spare nodes, and compare what each costs.",
     "room": "Say how many more jobs of each size fit, and which free GPUs no job can use.",
     "routes": "Write forwarding tables that keep the traffic of every job on its dedicated links.",
-    "serve": "Show a replayed log or a running Slurm on a live page: the machine, the queue, the coming hours.",
+    "serve": "Show a replayed log, a running Slurm or Kubernetes, or a shadow's log on a live page.",
     "simulate": "Run one workload under one policy and one queue discipline.",
     "sites": "Watch MPI programs on several sites, and move guests so that those that communicate most are on one site.",
     "slurm": "Let Topolane choose the nodes of Slurm's jobs, inside slurmctld.",

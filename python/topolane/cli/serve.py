@@ -1,4 +1,4 @@
-"""`topolane serve`: one live page over a replayed log, a running Slurm or Kubernetes."""
+"""`topolane serve`: one live page over a replayed log, a running Slurm or Kubernetes, or a shadow's log."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ def command(
     viewers: int,
     **others: Any,
 ) -> None:
-    """Show a replayed log, a running Slurm or Kubernetes on a live page: the machine, the queue, the coming hours.
+    """Show a replayed log, a running Slurm or Kubernetes, or a shadow's log on a live page.
 
-    The page only reads. It listens on this machine only, unless --listen says otherwise.
+    It shows the machine, the queue and the coming hours. The page only reads. It listens on this machine only, unless --listen says otherwise.
     """
     try:
         import fastapi  # noqa: F401

@@ -1,4 +1,4 @@
-"""What the engine says of a snapshot: who starts when, why a job waits, what would make room. Nothing here decides."""
+"""What the engine says of a snapshot: which job starts when, why a job waits, what would make room. Nothing here decides."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Start:
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """Who starts when, if every job uses its whole walltime and no other job comes."""
+    """Which job starts when, if every job uses its whole walltime and no other job comes."""
 
     starts: list[Start]
     until: float
@@ -103,7 +103,7 @@ class Copy:
         self.refused: dict[int, Refusal] = {}
         """Waiting jobs that can never be placed."""
         self.lost = 0
-        """Running jobs that the engine cannot hold: the snapshot gives them what their nodes do not have, or another job holds it."""
+        """Running jobs that the engine cannot take over: their nodes do not have what the snapshot says, or another job holds it."""
         self._ends: list[tuple[float, int]] = []
         self._walltimes: dict[int, float] = {}
         for job in snapshot.running:
@@ -231,7 +231,7 @@ def short_reason(present: Copy, job: Waiting) -> str:
 
 
 def state_of(machine: Machine, snapshot: Snapshot) -> State:
-    """Who holds what."""
+    """The state of the engine: which job holds which nodes and links."""
     state = State(machine)
     for job in snapshot.running:
         share = None if job.share is None else dict(job.share)
@@ -341,7 +341,7 @@ def _room(
 ) -> dict[str, Any]:
     """The cheapest jobs to be requeued so that the policy places the job now; a sentence, and the jobs.
 
-    The planner knows whole nodes, so of a job that takes a part of its nodes it says what frees whole ones.
+    The planner frees whole nodes only, also for a job that takes a part of its nodes.
     """
     whole = [job for job in snapshot.running if job.share is None]
     rest = dataclasses.replace(

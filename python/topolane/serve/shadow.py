@@ -56,7 +56,7 @@ class Shadow:
         self.notes = (
             *self.machine.notes,
             f"This is the log of a shadow: jobs stand where {self._system} placed them. {self.policy} was asked about each start.",
-            "The log names a job when it starts, so nobody is known to wait at its end.",
+            "The log names a job only when it starts, so it shows no waiting jobs at its end.",
         )
 
     def now(self) -> Snapshot:
