@@ -272,7 +272,7 @@ def test_nodes_that_were_down_are_failures(dump, tmp_path, topolane):
     assert (tmp_path / "log-failures.csv").read_text() == "node,from,until\nn3,50,90\nn1,60,\n"
     assert "\nnodes that were down: log-failures.csv\n" in printed
     assert (
-        "\n1 times that a node was drained or in maintenance: jobs on it run on, and only the queue slurm gives it no others\n"
+        "\n1 times that a node was drained or in maintenance: jobs on it run on, and only the queue slurm starts no others there\n"
         in printed
     )
     config = json.loads((tmp_path / "log-slurm.json").read_text())

@@ -264,7 +264,7 @@ class Agent:
     def _signal(self, job: Job, number: int) -> None:
         self._engine.signal(job.id, number)
         if job.started and job.state() == "lost" and job.returned() is None and job.pid is not None:
-            # Nobody knows any more who else belongs to it than its own process group.
+            # Of its processes, only those of its own process group are still known.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(job.pid, number)
 

@@ -195,7 +195,7 @@ def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str 
             rows.append((row["NodeName"], start - zero, "" if end is None else end - zero))
     if drained:
         told.append(
-            f"{drained:,} times that a node was drained or in maintenance: jobs on it run on, and only the queue slurm gives it no others"
+            f"{drained:,} times that a node was drained or in maintenance: jobs on it run on, and only the queue slurm starts no others there"
         )
     if odd:
         told.append(f"{odd:,} events of nodes do not end after they begin: left out")

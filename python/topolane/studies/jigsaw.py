@@ -168,7 +168,7 @@ class Results:
     loads: list[Load]
     rules: list[Rule]
     alone: Runs
-    """Without a network: nobody slows anybody down, nobody gains."""
+    """Without a network: no job slows another down, and none gains."""
     coupled: Runs
     """Where jobs slow each other down on links that they share, and by themselves on few links."""
     break_even: dict[tuple[str, str], float]

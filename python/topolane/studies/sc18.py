@@ -278,7 +278,7 @@ def within_factor(ours: float, paper: float, factor: float) -> Verdict:
 
 SIZE_WHY = {
     OBLIVIOUS: "the made-up month has other wide jobs than the log, and they wait for a full machine",
-    AWARE: "isolation makes wide jobs wait for leaves that nobody else crosses",
+    AWARE: "isolation makes wide jobs wait for leaves that no other job crosses",
     "20 %": "shorter jobs leave the machine emptier, so shapes are found sooner",
 }
 

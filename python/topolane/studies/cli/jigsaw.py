@@ -72,7 +72,7 @@ def command(
         log = jigsaw.Trace(trace, machine, None if whole else first, cores, gpus_per_node)
     chosen = jigsaw.loads(log, only)
     for load in (load for load in chosen if load.kind == "trace"):
-        load.task(1).jobs()  # a file that cannot be read is missed before hours of work, too
+        load.task(1).jobs()  # an unreadable file ends the command before hours of work
     drawn = range(1, (QUICK_SEEDS if quick else seeds) + 1)
     if not as_json:
         click.echo(f"ratios to first-fit's, mean and 95 % confidence interval over {len(drawn)} seeds")
