@@ -102,7 +102,7 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
             ],
             [
                 lines(
-                    "who decides",
+                    "how calls ended",
                     {"{{end}}": "sum by (end) (rate(<calls_total>[$__rate_interval]))"},
                     "Calls of the plugin a second, by how they ended. stock...: stock Slurm decided.",
                     unit="cps",
@@ -192,7 +192,7 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
             ],
             [
                 lines(
-                    "who decides",
+                    "how calls ended",
                     {"{{end}}": "sum by (end) (rate(<calls_total>[$__rate_interval]))"},
                     "Decisions about groups a second, by how they ended. stock...: kube-scheduler chose.",
                     unit="cps",
@@ -349,7 +349,7 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
             [
                 stat("agent answers", "<up>", red="0"),
                 stat(
-                    "what the agent misses",
+                    "what the agent lacks",
                     "<problems>",
                     "`topolane gang run` prints it when it starts.",
                     red="1",
@@ -368,7 +368,7 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
             ],
             [
                 lines(
-                    "ready without a core in a slice of one's own",
+                    "ready without a core in its own slice",
                     {
                         "{{number}}": 'sum by (number) (rate(<job_slice_seconds_total state="ready">[$__rate_interval])) / '
                         "sum by (number) (rate(<job_slice_seconds_total>[$__rate_interval]))"
@@ -377,7 +377,7 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
                     unit="percentunit",
                 ),
                 lines(
-                    "blocked in a slice of one's own",
+                    "blocked in its own slice",
                     {
                         "{{number}}": 'sum by (number) (rate(<job_slice_seconds_total state="blocked">[$__rate_interval])) / '
                         "sum by (number) (rate(<job_slice_seconds_total>[$__rate_interval]))"
