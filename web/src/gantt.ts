@@ -1,4 +1,4 @@
-// Draws the coming hours: time to the right, nodes downwards; who runs until when, and who starts when and where.
+// Draws the coming hours: time to the right, nodes downwards; which job runs until when, and which starts when and where.
 
 import { prepared } from "./canvas";
 import { colourOf, theme } from "./colour";

@@ -89,7 +89,7 @@ function legend(machine: Machine): string {
   const rails = Math.max(...machine.rails);
   const bars = rails > 1 ? `The ${rails} bars on top of a group, a rail each` : "The bar on top of a group";
   const domains = machine.domains.length ? " A line left of nodes: an NVLink domain." : "";
-  return `A cell is a node, its colour the job on it. ${bars}: who owns its uplinks.${domains} Crossed out: takes no jobs.`;
+  return `A cell is a node, its colour the job on it. ${bars}: which jobs own its uplinks.${domains} Crossed out: takes no jobs.`;
 }
 
 let painted = false;
@@ -109,7 +109,7 @@ export function Gantt(props: { machine: Machine; moment: Moment; outlook: Outloo
         tabIndex={0}
         role="img"
         data-dark={dark}
-        aria-label="The coming hours: who runs until when, and who starts when and where. Arrow keys go from job to job."
+        aria-label="The coming hours: which job runs until when, and which starts when and where. Arrow keys go from job to job."
         onClick={(event) =>
           store.select(barAt(machine, moment, outlook, width, GANTT, event.offsetX, event.offsetY))
         }
