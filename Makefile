@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel release page serve bench bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel release page serve bench bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -284,6 +284,10 @@ bench-kubernetes: kubernetes-components $(VENV)/.optimised
 # BENCH="block" holds policy slurm-block against a stock slurmctld.
 bench-slurm: $(VENV)/.optimised $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python benches/slurm/run.py $(BENCH)
+
+# 1,024 runs over a Dask cluster on this machine: BENCH="--kill" kills a worker in the midst.
+bench-sweep: $(VENV)/.optimised $(VENV)/.test-installed
+	$(BIN)/python benches/sweep.py $(BENCH)
 
 # An hour of a real Slurm, as root, imported and replayed: make bench-twin BENCH="--out records", "--records records" or "--scale".
 bench-twin: $(VENV)/.optimised $(VENV)/.test-installed $(VENV)/.components
