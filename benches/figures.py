@@ -323,16 +323,16 @@ FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "report": report,
     "august": lambda setting: month(setting, "august", "cab-aug", AUGUST_LIMIT),
     "september": lambda setting: month(setting, "september", "cab-sep", SEPTEMBER_LIMIT),
-    "conservative": conservative,
     "light": light,
     "dedicated": dedicated,
     "decision": decision,
     "contention": contention,
-    "all-to-all": all_to_all,
     "atlas": atlas,
     "mapping": mapping,
     "quadratic": quadratic,
 }
+LONG: dict[str, Callable[[Setting], list[Row]]] = {"conservative": conservative, "all-to-all": all_to_all}
+"""Figures that take minutes: only if they are named."""
 
 
 def measured(name: str, figure: Callable[[Setting], list[Row]], setting: Setting) -> list[Row]:

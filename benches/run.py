@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from figures import FIGURES, Setting, measured
+from figures import FIGURES, LONG, Setting, measured
 from gpu_month import gpu_month
 from mapping import mapping_peers
 from measure import HEADINGS, table
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from measure import Row
 
 REPEATS = 5
+LONG_FIGURES = LONG | {"gpu-month": gpu_month}
 
 
 def arguments() -> argparse.Namespace:
@@ -42,9 +43,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument(
         "--only",
-        choices=[*FIGURES, "gpu-month", "peers", "mapping-peers"],
+        choices=[*FIGURES, *LONG_FIGURES, "peers", "mapping-peers"],
         action="append",
-        help="this figure (repeatable); gpu-month only if it is named: it takes long",
+        help=f"this figure (repeatable); {', '.join(LONG_FIGURES)} only if named: they take long",
     )
     options = parser.parse_args()
     if options.trace is not None:
@@ -59,8 +60,7 @@ def figures(options: argparse.Namespace, setting: Setting) -> list[Row]:
     wanted = dict(FIGURES)
     if options.peers or "peers" in (options.only or ()):
         wanted["peers"] = peers
-    if "gpu-month" in (options.only or ()):
-        wanted["gpu-month"] = gpu_month
+    wanted |= {name: figure for name, figure in LONG_FIGURES.items() if name in (options.only or ())}
     if options.peers or "mapping-peers" in (options.only or ()):
         wanted["mapping-peers"] = mapping_peers
     rows: list[Row] = []
