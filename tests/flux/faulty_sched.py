@@ -1,4 +1,4 @@
-"""Our scheduler module with an engine that fails: `when=` says at which passes."""
+"""Our scheduler module with an engine that fails: `when=` says at which passes, or at jobs of 26 nodes."""
 
 import sys
 from pathlib import Path
@@ -22,6 +22,11 @@ class Faulty:
 
     def __getattr__(self, name):
         return getattr(self._engine, name)
+
+    def submit(self, jobid, nodes, *words, **more):
+        if self._when == "wide" and nodes == 26:
+            raise Panic("broken on purpose")
+        return self._engine.submit(jobid, nodes, *words, **more)
 
     def start(self, now):
         Faulty.passes += 1

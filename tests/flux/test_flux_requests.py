@@ -127,6 +127,24 @@ def test_all_of_every_node_is_whole_nodes() -> None:
     assert Asked.of(request(2, 2, 8), Fabric.of(alike, None), alike).share is None
 
 
+@pytest.mark.parametrize(
+    ("cores", "slots", "nodes", "eligible"),
+    [
+        ([1, 10, 10, 10], 30, 3, (1, 2, 3)),
+        ([4, 8, 4, 4], 6, 1, (1,)),
+        ([4, 8, 4, 4], 9, 3, None),
+        ([1, 10, 1, 10], 21, 3, (0, 1, 3)),
+    ],
+)
+def test_slots_on_nodes_that_are_not_alike(
+    cores: list[int], slots: int, nodes: int, eligible: tuple[int, ...] | None
+) -> None:
+    """A job takes the fewest nodes that hold its slots, and small nodes deny it nothing that the large ones hold."""
+    unlike = [RankNode(rank, f"n{rank}", count, 0) for rank, count in enumerate(cores)]
+    found = Asked.of(request(0, slots, 1), Fabric.of(unlike, None), unlike)
+    assert (found.nodes, found.eligible) == (nodes, eligible)
+
+
 def test_words_are_taken_and_others_left() -> None:
     """Words of Flux's own schedulers stay for Flux."""
     words = ["policy=dedicated", "queue-depth=8", "min-bandwidth=0.5", "machine=cab"]

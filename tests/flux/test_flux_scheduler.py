@@ -279,6 +279,18 @@ def test_a_failing_engine_stops_nothing(flux: Instance, machine: Path, when: str
         assert "jobs start in order of priority on any free nodes" in said
 
 
+def test_a_job_over_which_the_engine_fails_is_denied(flux: Instance, machine: Path) -> None:
+    """It is denied in a sentence, and the engine goes on deciding for the others."""
+    faulty = Path(__file__).with_name("faulty_sched.py")
+    flux.run("module", "load", faulty, f"machine={machine}", "when=wide")
+    jobs = flux.submit_all([(2, 0.1, 16), (26, 0.1, 16), (9, 0.1, 16)])
+    done = flux.idle()
+    assert [done[job].result for job in jobs] == ["COMPLETED", "FAILED", "COMPLETED"]
+    assert "Topolane's engine fails over this job" in flux.run("job", "eventlog", jobs[1])
+    stats = json.loads(flux.run("module", "stats", "faulty_sched"))
+    assert stats["decides"] == "engine" and stats["engine_failures"] == 2
+
+
 def test_what_no_job_may_ask_for_is_denied_in_a_sentence(flux: Instance, machine: Path) -> None:
     """A job that could never run, or that says what is not understood, is denied. The next one runs."""
     flux.load(f"machine={machine}", "policy=isolated", "min-bandwidth=0.5")

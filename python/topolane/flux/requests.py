@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -37,10 +38,8 @@ class Asked:
             may = [node for node in nodes if node.cores >= cores and node.gpus >= gpus]
             whole = request.exclusive
         else:
-            may = [node for node in nodes if _slots(node, request) > 0]
-            per_node = min((_slots(node, request) for node in may), default=1)
-            count = most = -(-request.nslots // per_node)
-            whole = count > 1
+            count, may = _fewest(nodes, request)
+            most, whole = count, count > 1
             cores, gpus = request.nslots * request.slot_size, request.nslots * gpus_of_slot
         if not whole:
             whole = bool(may) and all((node.cores, node.gpus) == (cores, gpus) for node in may)
@@ -49,6 +48,23 @@ class Asked:
         return Asked(
             count, most if most > count else 0, share, None if len(may) == fabric.machine.nodes else eligible
         )
+
+
+def _fewest(nodes: Sequence[RankNode], request: Any) -> tuple[int, list[RankNode]]:
+    """The fewest nodes that hold the slots, and nodes of which any so many hold them; or else the largest nodes, all of them."""
+    may = sorted(
+        (node for node in nodes if _slots(node, request) > 0), key=lambda node: -_slots(node, request)
+    )
+    slots = [_slots(node, request) for node in may]
+    counts = {least: -(-request.nslots // least) for least in slots}
+    fits = [
+        (count, least) for least, count in counts.items() if count <= sum(each >= least for each in slots)
+    ]
+    if fits:
+        count, least = min(fits)
+        return count, [node for node in may if _slots(node, request) >= least]
+    count = 1 + sum(total < request.nslots for total in itertools.accumulate(slots))
+    return count, may[:count]
 
 
 def _slots(node: RankNode, request: Any) -> int:

@@ -197,7 +197,6 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         self, request: Any, jobid: int, priority: int, userid: int, t_submit: float, jobspec: dict[str, Any]
     ) -> None:
         """Queues a job, or denies it if it could never run."""
-        refused: str | None
         try:
             wanted = self.resources.parse_resource_request(jobspec)
             self.resources.check_feasibility(wanted)
@@ -215,12 +214,21 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             return
         job = PendingJob(jobid, priority, t_submit, request, wanted)
         self._asked[jobid] = asked, words
-        refused = self._tell(lambda engine: self._submit(engine, job))
+        refused = self._submitted(job)
         if refused is not None:
             del self._asked[jobid]
             request.deny(refused)
             return
         heapq.heappush(self._queue, job)
+
+    def _submitted(self, job: PendingJob) -> str | None:
+        """Queues a new job in the engine, again in one made anew after a failure. Why it is denied, if so."""
+        for _ in range(2):
+            failures = self._failures
+            refused = self._tell(lambda engine: self._submit(engine, job))
+            if self._failures == failures or self._engine is None:
+                return refused
+        return "Topolane's engine fails over this job: the log of Flux's broker says how"
 
     def _submit(self, engine: _engine.Scheduler, job: PendingJob) -> str | None:
         """Queues a job in the engine. Why it can never be placed, if so."""
