@@ -92,6 +92,16 @@ def test_a_policy_of_a_plugin_goes_by_its_name(installed: Path) -> None:
     assert "highest-free" in listed.stdout and "our-policies (our_policies:Highest)" in listed.stdout
 
 
+def test_a_run_of_a_plugin_that_has_changed_is_done_anew(installed: Path, tmp_path: Path) -> None:
+    """With --resume, the code of a plug-in's policy is one of the inputs of a run."""
+    words = (*COMPARE, "--policies", "highest-free", "--jobs", "1", "--no-report", "--resume", str(tmp_path))
+    assert run(installed, *words).returncode == 0
+    assert "1 run kept from before\n" in run(installed, *words).stderr
+    module = installed / "our_policies.py"
+    module.write_text(module.read_text() + "# changed\n")
+    assert "0 runs kept from before; 1 other there not used" in run(installed, *words).stderr
+
+
 def test_a_live_driver_asks_the_policy_of_a_plugin(installed: Path) -> None:
     """The shadow of a live system resolves the name as the simulator does."""
     code = """

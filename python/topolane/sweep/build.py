@@ -9,6 +9,9 @@ from pathlib import Path
 
 from topolane import _engine
 
+PARTS = ("", "inference/", "sweep/")
+"""Folders of the package with what a run depends on."""
+
 
 def version() -> str:
     """The version of the installed distribution."""
@@ -23,6 +26,6 @@ def build() -> str:
     """A digest of the engine and of the modules that run it; the same in a wheel and in a clone it was made from."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256(Path(_engine.__file__).read_bytes())
-    for module in sorted([*package.glob("*.py"), *package.glob("sweep/*.py")]):
+    for module in sorted(module for part in PARTS for module in package.glob(f"{part}*.py")):
         digest.update(module.read_bytes())
     return digest.hexdigest()

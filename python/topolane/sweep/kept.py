@@ -45,7 +45,7 @@ class Kept:
     def key(self, function: Callable[..., Any], task: Any) -> str:
         """The key of the answer of a function to a task. Raises InputError for a task that holds more than values."""
         names = [*task_files.named(task), inspect.getfile(function)]
-        if (module := task_files.module_file(task)) is not None:
+        if isinstance(task.policy, str) and (module := task_files.module_file(task.policy)) is not None:
             names.append(module)
         try:
             told = json.dumps(
@@ -141,10 +141,11 @@ def opened(folder: str | None) -> Iterator[Kept | None]:
         raise InputError(f"{OPTION} {folder}: {error}") from error
     descriptor = files.open_to_append(place / LINES, OPTION)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise InputError(f"{OPTION} {folder}: another command uses it") from error
         yield Kept(place, descriptor, _read(place / LINES, descriptor))
-    except BlockingIOError as error:
-        raise InputError(f"{OPTION} {folder}: another command uses it") from error
     finally:
         if new and not os.fstat(descriptor).st_size:
             (place / LINES).unlink(missing_ok=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import importlib.util
+import inspect
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topolane import texts
 from topolane._engine import InputError, Machine
+from topolane.policy import resolve
 from topolane.sources import machine
 
 if TYPE_CHECKING:
@@ -35,15 +36,11 @@ def read(names: list[str]) -> dict[str, bytes]:
     return {name: bytes(texts.read_bytes(name, texts.LARGE)) for name in names}
 
 
-def module_file(task: Task) -> str | None:
-    """The file of the module of a policy `module:Class`; None for a policy of Topolane."""
-    if not isinstance(task.policy, str) or ":" not in task.policy:
-        return None
-    try:
-        found = importlib.util.find_spec(task.policy.partition(":")[0])
-    except (ImportError, ValueError):
-        return None
-    return found.origin if found is not None else None
+@functools.cache
+def module_file(policy: str) -> str | None:
+    """The file with the class of a policy in Python, also of a plug-in; None for a policy of Topolane."""
+    found = resolve(policy)
+    return None if isinstance(found, str) else inspect.getfile(type(found))
 
 
 def moved(task: Task, place: Callable[[str], str]) -> Task:
