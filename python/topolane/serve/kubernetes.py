@@ -91,10 +91,11 @@ class Kubernetes:
 
     def explain(self, snapshot: Snapshot, job: Waiting) -> list[str] | None:
         """Why a group waits, as `topolane k8s explain` says it; of another scheduler's, that scheduler's own sentence."""
-        if self._look is None or self._look.time != snapshot.time:
+        look = self._look  # the next look comes in another thread
+        if look is None or look.time != snapshot.time:
             return None
-        if job.name in self._look.groups:
-            return explain(self._look, job.name).sentences
+        if job.name in look.groups:
+            return explain(look, job.name).sentences
         return [f"Its scheduler says: {texts.sentence(job.why)}."]
 
     def series(self) -> Series | None:

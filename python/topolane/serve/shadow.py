@@ -37,6 +37,19 @@ class _Stay:
     """With how many jobs it may share links: the system's placement, the policy's."""
 
 
+@dataclasses.dataclass(frozen=True)
+class _Log:
+    """What a log says."""
+
+    machine: Machine
+    policy: str
+    system: str
+    """That placed the jobs."""
+    stays: list[_Stay]
+    first: float
+    last: float
+
+
 class Shadow:
     """The log that `topolane slurm shadow --log` or `topolane k8s shadow --log` writes, also while it is written.
 
@@ -52,38 +65,42 @@ class Shadow:
         self.partitions: dict[str, tuple[int, ...]] = {}
         self._size = -1
         self._read()
-        self.title = f"{self._system} and {self.policy} in its shadow"
+        system = self._log.system
+        self.title = f"{system} and {self.policy} in its shadow"
         self.notes = (
             *self.machine.notes,
-            f"This is the log of a shadow: jobs stand where {self._system} placed them. {self.policy} was asked about each start.",
+            f"This is the log of a shadow: jobs stand where {system} placed them. {self.policy} was asked about each start.",
             "The log names a job only when it starts, so it shows no waiting jobs at its end.",
         )
 
     def now(self) -> Snapshot:
         """The last moment of the log."""
         self._read()
-        return self._at(self._last)
+        return self._at(self._log.last)
 
     def at(self, time: float) -> Snapshot:
         """The jobs at any time of the log."""
-        return self._at(min(max(time, self._first), self._last))
+        log = self._log
+        return self._at(min(max(time, log.first), log.last))
 
     def span(self) -> tuple[float, float]:
         """The first and the last moment of the log."""
-        return self._first, self._last
+        log = self._log
+        return log.first, log.last
 
     def explain(self, snapshot: Snapshot, job: Waiting) -> None:
         """The log does not say why a job waits."""
 
     def series(self) -> Series:
         """Utilisation, queue and waits of the system, and hops and shared links of both."""
-        edges = np.linspace(self._first, max(self._last, self._first + 1.0), POINTS + 1)
+        log = self._log
+        edges = np.linspace(log.first, max(log.last, log.first + 1.0), POINTS + 1)
         return Series(
             [float(edge) for edge in edges[1:]],
             [
-                self._line(self._system, 0, edges),
+                _line(log, log.system, 0, edges),
                 dataclasses.replace(
-                    self._line(self.policy, 1, edges),
+                    _line(log, log.policy, 1, edges),
                     utilisation=[None] * POINTS,
                     waiting=[None] * POINTS,
                     wait=[None] * POINTS,
@@ -92,98 +109,110 @@ class Shadow:
         )
 
     def _read(self) -> None:
-        """Reads the log again if it has grown."""
+        """Reads the log again if it has grown. If that fails, what was read before stays."""
         try:
             size = os.stat(self._path).st_size
+            if size != self._size:
+                log = self._parsed()
+                self.machine, self.policy = log.machine, log.policy
+                self._log = log  # at once: viewers ask for the past in other threads
+                self._size = size
         except OSError as error:
             raise InputError(f"{self._path}: {error.strerror}") from error
-        if size == self._size:
-            return
-        self._size = size
-        self._stays: list[_Stay] = []
-        self._first = self._last = 0.0
+
+    def _parsed(self) -> _Log:
+        stays: list[_Stay] = []
+        first = last = 0.0
         machine: Machine | None = None
+        policy = system = ""
         open_stays: dict[int, _Stay] = {}
         for line, event in events(self._path):
             where = f"{self._path}:{line}"
             try:
-                self._last = float(event["time"])
+                last = float(event["time"])
                 if event["event"] == "shadow":
                     machine = Machine.parse(event["machine"], where, "toml")
-                    self.policy = policy_of(event, self._policy, where)
-                    self._system = "Kubernetes" if event.get("system") == "kubernetes" else "Slurm"
-                    self._first = self._first or self._last
-                elif machine is not None:
-                    self._follow(event, machine, open_stays)
+                    policy = policy_of(event, self._policy, where)
+                    system = "Kubernetes" if event.get("system") == "kubernetes" else "Slurm"
+                    first = first or last
+                elif machine is not None and (stay := _followed(event, machine, policy, open_stays)):
+                    stays.append(stay)
             except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
                 raise no_event(where, error) from error
         if machine is None:
             raise InputError(f"{self._path}: not the log of a shadow: no line has its machine and policy")
-        self.machine = machine
-
-    def _follow(self, event: Mapping[str, Any], machine: Machine, open_stays: dict[int, _Stay]) -> None:
-        kind = event["event"]
-        if kind == "ends" and (stay := open_stays.pop(int(event["id"]), None)) is not None:
-            stay.end = float(event["at"])
-        if kind not in ("holds", "start"):
-            return
-        answer = event.get("policy") or {}
-        limit, start = event["walltime"], float(event["start"])
-        job = Running(
-            *(int(event["id"]), str(event["job"]), "", str(event.get("partition", ""))),
-            tuple(machine.nodes_named(event["nodes"])) if event["nodes"] else (),
-            start,
-            end=None if limit is None else start + float(limit),
-            links=tuple(map(int, event.get("links", ()))),
-            bandwidth_share=float(event.get("bandwidth_share", 1.0)),
-            share=_share(event.get("share"), machine),
-            beside=self._said(event) if kind == "start" else "",
-        )
-        stay = _Stay(
-            job,
-            float(event["submit"]),
-            hops=(event.get("aph"), answer.get("aph")),
-            meets=(event.get("shares_with"), answer.get("shares_with")),
-        )
-        self._stays.append(stay)
-        open_stays[job.id] = stay
-
-    def _said(self, event: Mapping[str, Any]) -> str:
-        """What the policy would have done with a job that started."""
-        if "not_asked" in event:
-            return f"{self.policy} was not asked: {event['not_asked']}."
-        answer = event["policy"]
-        if "refusal" in answer:
-            return f"{self.policy} would have let it wait: {answer['why']}."
-        return (
-            f"{self.policy} would have taken {answer['nodes']}: {_measured(answer)}. "
-            f"Where it runs: {_measured(event)}."
-        )
+        return _Log(machine, policy, system, stays, first, last)
 
     def _at(self, time: float) -> Snapshot:
-        running = [stay for stay in self._stays if stay.job.start <= time < stay.end and stay.job.nodes]
-        waiting = [stay for stay in self._stays if stay.submit <= time < stay.job.start]
+        stays = self._log.stays
+        running = [stay for stay in stays if stay.job.start <= time < stay.end and stay.job.nodes]
+        waiting = [stay for stay in stays if stay.submit <= time < stay.job.start]
         waiting.sort(key=lambda stay: (stay.submit, stay.job.id))
         return Snapshot(time, tuple(stay.job for stay in running), tuple(_waiting(stay) for stay in waiting))
 
-    def _line(self, name: str, side: int, edges: NDArray[Any]) -> Line:
-        starts = np.array([stay.job.start for stay in self._stays])
-        ends = np.array([stay.end for stay in self._stays])
-        submits = np.array([stay.submit for stay in self._stays])
-        nodes = np.array([len(stay.job.nodes) for stay in self._stays])
-        busy = [int(nodes[(starts <= time) & (ends > time)].sum()) for time in edges[1:]]
-        queued = [int(((submits <= time) & (starts > time)).sum()) for time in edges[1:]]
-        of = np.searchsorted(edges, starts, side="right") - 1
-        hops = [stay.hops[side] if len(stay.job.nodes) > 1 else None for stay in self._stays]
-        meets = [None if (met := stay.meets[side]) is None else 100.0 * (met > 0) for stay in self._stays]
-        return Line(
-            name,
-            [round(min(count / self.machine.nodes, 1.0), 4) for count in busy],
-            [float(count) for count in queued],
-            _means(of, [stay.job.start - stay.submit for stay in self._stays]),
-            _means(of, hops),
-            _means(of, meets),
-        )
+
+def _followed(
+    event: Mapping[str, Any], machine: Machine, policy: str, open_stays: dict[int, _Stay]
+) -> _Stay | None:
+    """The stay that begins with an event, if one does; where one ends, its end is noted."""
+    kind = event["event"]
+    if kind == "ends" and (stay := open_stays.pop(int(event["id"]), None)) is not None:
+        stay.end = float(event["at"])
+    if kind not in ("holds", "start"):
+        return None
+    answer = event.get("policy") or {}
+    limit, start = event["walltime"], float(event["start"])
+    job = Running(
+        *(int(event["id"]), str(event["job"]), "", str(event.get("partition", ""))),
+        tuple(machine.nodes_named(event["nodes"])) if event["nodes"] else (),
+        start,
+        end=None if limit is None else start + float(limit),
+        links=tuple(map(int, event.get("links", ()))),
+        bandwidth_share=float(event.get("bandwidth_share", 1.0)),
+        share=_share(event.get("share"), machine),
+        beside=_said(event, policy) if kind == "start" else "",
+    )
+    stay = _Stay(
+        job,
+        float(event["submit"]),
+        hops=(event.get("aph"), answer.get("aph")),
+        meets=(event.get("shares_with"), answer.get("shares_with")),
+    )
+    open_stays[job.id] = stay
+    return stay
+
+
+def _said(event: Mapping[str, Any], policy: str) -> str:
+    """What the policy would have done with a job that started."""
+    if "not_asked" in event:
+        return f"{policy} was not asked: {event['not_asked']}."
+    answer = event["policy"]
+    if "refusal" in answer:
+        return f"{policy} would have let it wait: {answer['why']}."
+    return (
+        f"{policy} would have taken {answer['nodes']}: {_measured(answer)}. "
+        f"Where it runs: {_measured(event)}."
+    )
+
+
+def _line(log: _Log, name: str, side: int, edges: NDArray[Any]) -> Line:
+    starts = np.array([stay.job.start for stay in log.stays])
+    ends = np.array([stay.end for stay in log.stays])
+    submits = np.array([stay.submit for stay in log.stays])
+    nodes = np.array([len(stay.job.nodes) for stay in log.stays])
+    busy = [int(nodes[(starts <= time) & (ends > time)].sum()) for time in edges[1:]]
+    queued = [int(((submits <= time) & (starts > time)).sum()) for time in edges[1:]]
+    of = np.searchsorted(edges, starts, side="right") - 1
+    hops = [stay.hops[side] if len(stay.job.nodes) > 1 else None for stay in log.stays]
+    meets = [None if (met := stay.meets[side]) is None else 100.0 * (met > 0) for stay in log.stays]
+    return Line(
+        name,
+        [round(min(count / log.machine.nodes, 1.0), 4) for count in busy],
+        [float(count) for count in queued],
+        _means(of, [stay.job.start - stay.submit for stay in log.stays]),
+        _means(of, hops),
+        _means(of, meets),
+    )
 
 
 def _means(point: Iterable[int], values: Sequence[float | None]) -> list[float | None]:

@@ -73,9 +73,10 @@ class Slurm:
 
     def explain(self, snapshot: Snapshot, job: Waiting) -> list[str] | None:
         """Why a job waits, as `topolane slurm explain` says it."""
-        if self._look is None or self._look.time != snapshot.time:
+        look = self._look  # the next look comes in another thread
+        if look is None or look.time != snapshot.time:
             return None
-        return list(explain(self._look, job.name).sentences)
+        return list(explain(look, job.name).sentences)
 
     def series(self) -> Series | None:
         """Only the history has figures."""

@@ -1,0 +1,43 @@
+"""The log of a shadow as a source of the live page, read while it is written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("numpy")
+
+from topolane import InputError
+from topolane.serve.shadow import Shadow
+
+MACHINE = 'name = "m"\n[[site]]\nname = "s"\nchildren = [2, 2]\n'
+BEGINS = {"time": 5.0, "event": "shadow", "machine": MACHINE, "policy": "first-fit"}
+HOLDS = {
+    "time": 9.0,
+    "event": "holds",
+    "id": 1,
+    "job": "1",
+    "nodes": None,
+    "submit": 6,
+    "start": 7,
+    "walltime": 60,
+}
+
+
+def test_a_damaged_line_leaves_what_was_read(tmp_path: Path) -> None:
+    """As long as the log is damaged every look says so, and the past that was read before can be looked at."""
+    log = tmp_path / "shadow.jsonl"
+    log.write_text("".join(json.dumps(event) + "\n" for event in (BEGINS, HOLDS)))
+    shadow = Shadow(str(log), None, 1.0)
+    assert shadow.span() == (5.0, 9.0)
+    with log.open("a") as file:
+        file.write('{"time": 12.0, "event": "start"}\n')
+    for _ in range(2):
+        with pytest.raises(InputError, match=r"shadow.jsonl:3: not an event of a shadow"):
+            shadow.now()
+    assert shadow.span() == (5.0, 9.0) and len(shadow.at(6.5).waiting) == 1
+    log.unlink()
+    with pytest.raises(InputError, match="No such file"):
+        shadow.now()
