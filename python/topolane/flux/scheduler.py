@@ -181,14 +181,14 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             self._warn(
                 jobid, "started on another machine file: it keeps its nodes, and its links are not known"
             )
-        try:
-            if self._engine is not None:
-                _adopted(self._engine, jobid, runs)
-            self._running[jobid] = runs
-        except InputError as error:
-            self._warn(jobid, f"cannot be taken over ({error}): its nodes get no other job until it ends")
-            self._apart[jobid] = frozenset(nodes)
-            self.resource_update()
+        self._running[jobid] = runs
+        refused = self._tell(lambda engine: _refused(engine, jobid, runs))
+        if refused is None:
+            return
+        del self._running[jobid]
+        self._warn(jobid, f"cannot be taken over ({refused}): its nodes get no other job until it ends")
+        self._apart[jobid] = frozenset(nodes)
+        self.resource_update()
 
     def _warn(self, jobid: int, sentence: str) -> None:
         self.log.warning(f"topolane: {JobID(jobid).f58} {sentence}")
@@ -304,7 +304,11 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         if not decisions:
             return
         waiting = {job.jobid: job for job in self._queue}
+        engine = self._engine
         for decision in decisions:
+            if self._engine is not engine:
+                # Made anew after a failure: what it has not started yet waits there.
+                break
             if job := waiting.get(decision.id):
                 self._start(job, decision, now)
         self._queue = [job for job in self._queue if job.jobid not in self._running]
@@ -360,7 +364,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         """Tells the first of the queue when it starts at the latest, and why it does not start now."""
         if self._engine is None or not self._queue:
             return
-        head, promise = self._queue[0], self._engine.reservation
+        head, promise = self._queue[0], self._tell(lambda engine: engine.reservation)
         at = promise[1] if promise and promise[0] == head.jobid and promise[1] < math.inf else None
         refusal = self._tell(lambda engine: engine.explain(head.jobid))
         told = head.jobid, at, None if refusal is None else str(refusal)
@@ -399,7 +403,8 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             _adopted(engine, jobid, runs)
         self._serve(engine)
         for job in sorted(self._queue):
-            self._submit(engine, job)
+            if job.jobid not in self._running:
+                self._submit(engine, job)
         return engine
 
     def _in_order(self) -> None:
@@ -442,6 +447,15 @@ def _adopted(engine: _engine.Scheduler, jobid: int, runs: Runs) -> None:
         links=runs.links,
         bandwidth_share=runs.bandwidth_share,
     )
+
+
+def _refused(engine: _engine.Scheduler, jobid: int, runs: Runs) -> str | None:
+    """Takes over a running job. Why the engine cannot, if so."""
+    try:
+        _adopted(engine, jobid, runs)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def _key(jobid: int, name: str) -> str:
