@@ -231,7 +231,7 @@ class Killer(topolane.Policy):
             return
         os._exit(1)
 
-    def place(self, request, state):
+    def choose(self, request, state):
         return None
 """
 

@@ -145,18 +145,20 @@ ours() {
     grep -qzxF "$MARK=$DIR" "/proc/$1/environ" 2>/dev/null
 }
 
+# The ids of a daemon's processes, one a line; some twice.
 daemon() {
-    local pid file=$DIR/run/$1.pid
+    local pid found=1 file=$DIR/run/$1.pid
     [ "$1" != backup ] || file=$DIR/run/backup/slurmctld.pid
     if [ -s "$file" ] && pid=$(<"$file") && ours "$pid"; then
         echo "$pid"
-    else
-        [ "$1" = slurmctld ] && slurmctld_without_file
+        found=0
     fi
+    if [ "$1" = slurmctld ] && slurmctld_without_file; then found=0; fi
+    return $found
 }
 
-# At a reconfiguration slurmctld starts anew, and the old process, which ends, may remove the pid file of the new one. The
-# second slurmctld has another host name.
+# At a reconfiguration slurmctld starts anew. The old process, which ends, may remove the pid file of the new one, and the file may
+# still tell the old one. The second slurmctld has another host name.
 slurmctld_without_file() {
     local process found=1
     for process in $(grep -lx slurmctld /proc/[0-9]*/comm 2>/dev/null | cut -d / -f 3); do

@@ -107,6 +107,12 @@ impl CountedPlan {
         if plan.is_unfit { Err(plan.into_promises()) } else { Ok(plan) }
     }
 
+    /// The start that each waiting job is promised.
+    pub fn starts(&self) -> impl Iterator<Item = (u64, f64)> {
+        let promised = self.entries.iter().filter(|entry| entry.start < f64::INFINITY);
+        promised.map(|entry| (entry.id, entry.start))
+    }
+
     pub fn into_promises(self) -> HashMap<u64, Promise> {
         let promised = self.entries.into_iter().filter(|entry| entry.start < f64::INFINITY);
         let promise = |entry: Entry| Promise {

@@ -207,6 +207,11 @@ impl KeptPlan {
         if plan.is_unfit { Err(plan.into_promises()) } else { Ok(plan) }
     }
 
+    /// The start that each waiting job is promised.
+    pub fn starts(&self) -> impl Iterator<Item = (u64, f64)> {
+        self.entries.iter().filter_map(|entry| Some((entry.id, entry.promise.as_ref()?.start)))
+    }
+
     pub fn into_promises(self) -> HashMap<u64, Promise> {
         let promised = |entry: Entry| Some((entry.id, entry.promise?));
         self.entries.into_iter().filter_map(promised).collect()

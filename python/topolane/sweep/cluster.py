@@ -161,10 +161,13 @@ def _result(distributed: Any, future: Any, task: Any, host: str) -> Any:
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
     """Keeps what Dask logs about workers that end away from standard error."""
-    logger = logging.getLogger("distributed")
-    before = logger.level
-    logger.setLevel(logging.CRITICAL + 1)
+    # Dask gives several of its loggers levels of their own.
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
+    before = {logger: logger.level for logger in map(logging.getLogger, names)}
+    for logger in before:
+        logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        logger.setLevel(before)
+        for logger, level in before.items():
+            logger.setLevel(level)

@@ -50,6 +50,16 @@ impl Queue for Conservative {
 }
 
 impl Conservative {
+    /// The start that each waiting job is promised, by identity.
+    pub fn promised(&self) -> Vec<(u64, f64)> {
+        let mut found: Vec<(u64, f64)> =
+            self.promises.iter().map(|(&id, promise)| (id, promise.start)).collect();
+        found.extend(self.counted.iter().flat_map(CountedPlan::starts));
+        found.extend(self.placed.iter().flat_map(KeptPlan::starts));
+        found.sort_unstable_by_key(|&(id, _)| id);
+        found
+    }
+
     /// A pass that makes the plan anew.
     fn pass_anew(&mut self, promises: HashMap<u64, Promise>, view: &mut View<'_>) -> Pass {
         let mut plan = Plan::of(view, promises);

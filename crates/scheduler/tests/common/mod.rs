@@ -237,8 +237,7 @@ pub fn no_core_twice(jobs: &[Job], run: &Run) {
 /// What each job was first promised.
 pub type Promises = Arc<Mutex<HashMap<u64, f64>>>;
 
-/// Conservative backfilling, read after every pass for the promises that it shows nobody: its
-/// `Debug` form says `id: Promise { start: time, ...`.
+/// Conservative backfilling, asked after every pass for what it has promised.
 pub struct Watched {
     pub inner: Conservative,
     pub first: Promises,
@@ -251,12 +250,8 @@ impl Queue for Watched {
 
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
         let pass = self.inner.pass(view);
-        let shown = format!("{:?}", self.inner);
-        let parts: Vec<&str> = shown.split(": Promise { start: ").collect();
         let mut first = self.first.lock().unwrap();
-        for pair in parts.windows(2) {
-            let id = pair[0].rsplit(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
-            let start: f64 = pair[1].split(',').next().unwrap().parse().unwrap();
+        for (id, start) in self.inner.promised() {
             first.entry(id).or_insert(start);
         }
         pass
