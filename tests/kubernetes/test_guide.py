@@ -23,7 +23,7 @@ def test_files_and_alerts_of_the_guide_are_there() -> None:
     rules = yaml.safe_load((ROOT / "examples" / "kubernetes" / "topolane-alerts.yml").read_text())["groups"][
         0
     ]["rules"]
-    assert {rule["alert"] for rule in rules} == set(re.findall(r"`(TopolaneScheduler\w+)`", GUIDE))
+    assert {rule["alert"] for rule in rules} == set(re.findall(r"`(TopolaneKubernetes\w+)`", GUIDE))
     assert all(rule["annotations"]["summary"].endswith(".") and rule["labels"]["severity"] for rule in rules)
 
 

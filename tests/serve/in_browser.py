@@ -15,6 +15,7 @@ from selenium.webdriver.common.by import By
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 PIXELS = """
 const canvas = document.getElementById(arguments[0]);
+if (canvas === null) return 0;
 const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
 const seen = new Set();
 for (let at = 0; at < data.length; at += 4) if (data[at + 3] > 200) seen.add(data[at] << 16 | data[at + 1] << 8 | data[at + 2]);

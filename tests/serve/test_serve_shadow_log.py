@@ -41,3 +41,17 @@ def test_a_damaged_line_leaves_what_was_read(tmp_path: Path) -> None:
     log.unlink()
     with pytest.raises(InputError, match="No such file"):
         shadow.now()
+
+
+@pytest.mark.parametrize("start", [5, 9.0])
+def test_the_first_and_the_last_start_are_drawn(tmp_path: Path, start: float) -> None:
+    """Hops of a start count though its system tells whole seconds and the log begins within one, and at the last moment of the log. The
+    wait of a job that ran long before is at no point."""
+    log = tmp_path / "shadow.jsonl"
+    placed = {"nodes": "m[1-2]", "aph": 1.0, "shares_with": 0}
+    began = HOLDS | {"event": "start", "start": start, "submit": 4, **placed, "policy": placed | {"aph": 0.5}}
+    before = HOLDS | {"id": 2, "job": "2", "start": 1, "submit": 0, "time": 5.5}
+    log.write_text("".join(json.dumps(event) + "\n" for event in (BEGINS | {"time": 5.4}, before, began)))
+    lines = Shadow(str(log), None, 1.0).series().lines
+    assert [[value for value in line.hops if value is not None] for line in lines] == [[1.0], [0.5]]
+    assert [value for value in lines[0].wait if value is not None] == [start - 4]

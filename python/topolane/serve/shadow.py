@@ -202,7 +202,9 @@ def _line(log: _Log, name: str, side: int, edges: NDArray[Any]) -> Line:
     nodes = np.array([len(stay.job.nodes) for stay in log.stays])
     busy = [int(nodes[(starts <= time) & (ends > time)].sum()) for time in edges[1:]]
     queued = [int(((submits <= time) & (starts > time)).sum()) for time in edges[1:]]
-    of = np.searchsorted(edges, starts, side="right") - 1
+    of = np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, POINTS - 1)
+    # A system may tell whole seconds, so the first start may seem to be before the log begins. What ran long before is at no point.
+    of = np.where(starts < edges[0] - 1.0, -1, of)
     hops = [stay.hops[side] if len(stay.job.nodes) > 1 else None for stay in log.stays]
     meets = [None if (met := stay.meets[side]) is None else 100.0 * (met > 0) for stay in log.stays]
     return Line(
