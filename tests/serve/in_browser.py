@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs the Python package selenium")
+from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.common.by import By
 
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
@@ -51,12 +53,14 @@ def load(browser: Any, page: str, width: int = 1440, dark: bool = False, queue: 
 
 
 def until(true: Callable[[], Any]) -> Any:
-    """What `true` returns once it is true."""
+    """What `true` returns once it is true. An element that is not there yet, or was drawn anew, is waited for."""
     deadline = time.monotonic() + 60
-    while not (found := true()):
+    while True:
+        with contextlib.suppress(NoSuchElementException, StaleElementReferenceException):
+            if found := true():
+                return found
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    return found
 
 
 def rows(browser: Any) -> list[Any]:
