@@ -32,7 +32,9 @@ fn recount<'a>(
 ) {
     match &mut group.children {
         Children::Groups(groups) => {
-            groups.iter_mut().for_each(|each| recount(each, old, kinds, next));
+            for each in groups {
+                recount(each, old, kinds, next);
+            }
         }
         Children::Nodes(nodes) => {
             for node in nodes {
