@@ -161,10 +161,8 @@ daemon() {
 # still tell the old one. The second slurmctld has another host name.
 slurmctld_without_file() {
     local process found=1
-    for process in $(grep -lzxF "$MARK=$DIR" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3); do
-        # By its program: the main thread may have another name.
-        if [[ "$(readlink "/proc/$process/exe")" =~ /slurmctld( |$) && $(cat "/proc/$process/comm") != slurmscriptd ]] &&
-            [ "$(readlink "/proc/$process/ns/uts")" = "$(readlink /proc/self/ns/uts)" ]; then
+    for process in $(grep -lx slurmctld /proc/[0-9]*/comm 2>/dev/null | cut -d / -f 3); do
+        if ours "$process" && [ "$(readlink "/proc/$process/ns/uts")" = "$(readlink /proc/self/ns/uts)" ]; then
             echo "$process"
             found=0
         fi
