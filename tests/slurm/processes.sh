@@ -188,6 +188,20 @@ end() {
         pids+=($(daemon "$name" || true))
     done
     finish "$signal" "${pids[@]}"
+    for name; do
+        if [ "$name" = slurmctld ]; then end_what_answers; fi
+    done
+}
+
+# A slurmctld that neither its file nor its name tells.
+end_what_answers() {
+    local try
+    answers primary || return 0
+    scontrol shutdown slurmctld >/dev/null 2>&1 || true
+    for ((try = 0; try < 100; try++)); do
+        answers primary || return 0
+        sleep 0.1
+    done
 }
 
 # Signals processes and waits until they are gone; what stays for 20 s is killed.
