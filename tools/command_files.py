@@ -6,6 +6,7 @@ needs click-man and wheel. pip installs the files below its prefix: share/man/ma
 The list of the crates in the engine no longer names the directory in which it was made.
 """
 
+import copy
 import importlib.metadata
 import inspect
 import pathlib
@@ -32,13 +33,24 @@ BLOCK = re.compile(r"\x08\n(.*?)(?=\n\.(?:PP|SH))", re.DOTALL)
 """What Click leaves in the lines of its help."""
 MACRO = re.compile(r"^(?=')", re.MULTILINE)
 """Where roff takes text for a macro."""
+OTHER = re.compile(r"(?<=\\fB)topolane [\w -]+(?=\(1\))")
+"""The name of another page, in which click-man leaves a blank."""
+
+
+def summed_up(command: click.Command) -> click.Command:
+    """A copy of a command, which says in its whole first paragraph what it does. So do the commands below it."""
+    copied = copy.copy(command)
+    copied.short_help = " ".join(inspect.cleandoc(command.help or "").split("\n\n")[0].split())
+    if isinstance(copied, click.Group):
+        copied.commands = {name: summed_up(below) for name, below in copied.commands.items()}
+    return copied
 
 
 def contexts(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> Iterator[click.Context]:
     """A command and all below it."""
-    context = click.Context(command, info_name=name, parent=parent, **command.context_settings)
+    context = click.Context(summed_up(command), info_name=name, parent=parent, **command.context_settings)
     yield context
     if isinstance(command, click.Group):
         for below in command.list_commands(context):
@@ -48,11 +60,9 @@ def contexts(
 
 
 def manual(context: click.Context, version: str) -> str:
-    """A command as a page of section 1. What it and those below it do is said in their whole first paragraphs."""
-    for command in (context.command, *getattr(context.command, "commands", {}).values()):
-        first = inspect.cleandoc(command.help or "").split("\n\n")[0]
-        command.short_help = " ".join(first.split())
+    """A command as a page of section 1."""
     page = BLOCK.sub(r".nf\n\1\n.fi", generate_man_page(context, version=version))
+    page = OTHER.sub(lambda found: found[0].replace(" ", "-"), page)
     return MACRO.sub(r"\\&", page)
 
 
