@@ -29,7 +29,7 @@ from topolane.kubernetes.machine import of_labels
 from topolane.kubernetes.objects import Node, Pod
 from topolane.kubernetes.room_plan import Unit, Untouchable, make_plan, units_of
 from topolane.kubernetes.settings import Settings
-from topolane.live.room_files import NoPlanError, NotAppliedError, journal_of
+from topolane.live.room_files import NoPlanError, NotAppliedError, journal_of, text_of
 
 Body = dict[str, Any]
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "k8s")
@@ -286,7 +286,7 @@ def test_a_group_for_which_no_plan_can_be_made(pods: list[Body], sentence: str) 
 def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     plan = make_plan(look_at([*full(), *wide(8)]), (), WAITS)
     file = tmp_path / "plan"
-    file.write_text(room_plan.text_of(plan))
+    file.write_text(text_of(plan))
     assert room_plan.read(file) == plan
     good = json.loads(file.read_text())
     bad_pod = copy.deepcopy(good["evicted"])
@@ -460,7 +460,7 @@ def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cluster:
     made = Cluster([*full(), *wide(8)])
     monkeypatch.setattr(room_apply, "inspect", made.look)
     monkeypatch.setattr(room_apply, "PAUSE", 0.01)
-    (tmp_path / "plan").write_text(room_plan.text_of(make_plan(made.look(), (), WAITS)))
+    (tmp_path / "plan").write_text(text_of(make_plan(made.look(), (), WAITS)))
     return made
 
 

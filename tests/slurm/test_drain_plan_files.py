@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from room_records import FULL, NOW, TREE, Killed, Slurm, look_at, runs
 from topolane import InputError
-from topolane.live.room_files import NoPlanError, NotAppliedError, journal_of
+from topolane.live.room_files import NoPlanError, NotAppliedError, journal_of, text_of
 from topolane.slurm import drain_apply, drain_plan
-from topolane.slurm.drain_apply import apply
+from topolane.slurm.drain_apply import DrainApplying
 from topolane.slurm.drain_plan import make_plan
 from topolane.slurm.inspection import Settings
 from topolane.slurm.records import Reservation
@@ -123,7 +123,7 @@ def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     ends = dataclasses.replace(FULL[0], latest_end=BY)
     plan = make_plan(look_at(tmp_path, ends, *FULL[1:]), "node[1-12]", BY)
     file = tmp_path / "plan"
-    file.write_text(drain_plan.text_of(plan))
+    file.write_text(text_of(plan))
     assert drain_plan.read(file) == plan
     good = json.loads(file.read_text())
     for change, sentence in (
@@ -141,13 +141,13 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     """Four jobs on a leaf each, of which the first ends in time; the plan to empty three of the leaves is in the file `plan`."""
     made = Slurm(tmp_path, dataclasses.replace(FULL[0], latest_end=BY), *FULL[1:])
     made.replace_real_one(monkeypatch, drain_apply)
-    (tmp_path / "plan").write_text(drain_plan.text_of(make_plan(made.look(Settings()), "node[1-18]", BY)))
+    (tmp_path / "plan").write_text(text_of(make_plan(made.look(Settings()), "node[1-18]", BY)))
     return made
 
 
 def carry_out(state: Path, seconds: float = 5) -> list[str]:
     said: list[str] = []
-    apply(state / "plan", Settings(), seconds=seconds, tell=said.append)
+    DrainApplying.apply(state / "plan", Settings(), seconds=seconds, tell=said.append)
     return said
 
 

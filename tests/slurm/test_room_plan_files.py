@@ -16,12 +16,12 @@ import pytest
 from room_records import FULL, NOW, TREE, Killed, Slurm, a_job, look_at, runs, waits
 from topolane import InputError
 from topolane._engine import Decision, State
-from topolane.live.room_files import Journal, NoPlanError, NotAppliedError, journal_of
+from topolane.live.room_files import Journal, NoPlanError, NotAppliedError, journal_of, text_of
 from topolane.slurm import plugin_conf, room_apply, room_plan
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.records import Job
 from topolane.slurm.requeueing import Untouchable, cost_of
-from topolane.slurm.room_apply import STEPS, apply
+from topolane.slurm.room_apply import RoomApplying
 from topolane.slurm.room_plan import make_plan
 
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
@@ -158,7 +158,7 @@ def test_without_the_plugin_there_is_no_plan(tmp_path: Path) -> None:
 def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     plan = make_plan(look_at(tmp_path, *FULL, waits(9, 12)), "9")
     file = tmp_path / "plan"
-    file.write_text(room_plan.text_of(plan))
+    file.write_text(text_of(plan))
     assert room_plan.read(file) == plan
     good = json.loads(file.read_text())
     for change, sentence in (
@@ -207,13 +207,13 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Slurm:
     """Four jobs on a leaf each, and one of a pod that waits; its plan is in the file `plan`."""
     made = Slurm(tmp_path, *FULL, waits(9, 12))
     made.replace_real_one(monkeypatch, room_apply)
-    (tmp_path / "plan").write_text(room_plan.text_of(make_plan(made.look(Settings()), "9")))
+    (tmp_path / "plan").write_text(text_of(make_plan(made.look(Settings()), "9")))
     return made
 
 
 def carry_out(state: Path, seconds: float = 5) -> list[str]:
     said: list[str] = []
-    apply(state / "plan", Settings(), seconds=seconds, tell=said.append)
+    RoomApplying.apply(state / "plan", Settings(), seconds=seconds, tell=said.append)
     return said
 
 
@@ -274,20 +274,20 @@ def test_a_job_that_does_not_start_keeps_its_reservation(slurm: Slurm, tmp_path:
 def test_a_journal_that_is_cut_short_or_of_another_plan(slurm: Slurm, tmp_path: Path) -> None:
     """A line that was not written whole is of a step that was not taken."""
     path = journal_of(tmp_path / "plan")
-    journal = Journal(path, "one", STEPS)
+    journal = Journal(path, "one", RoomApplying.STEPS)
     journal.write("begin")
     journal.write("requeue", "3")
     with path.open("a") as file:
         file.write('{"step": "requeue", "jo')
-    again = Journal(path, "one", STEPS)
+    again = Journal(path, "one", RoomApplying.STEPS)
     assert again.has("requeue", "3") and not again.has("requeue", "4")
     again.write("requeue", "4")
-    assert [one.get("job") for one in Journal(path, "one", STEPS).steps] == [None, "3", "4"]
+    assert [one.get("job") for one in Journal(path, "one", RoomApplying.STEPS).steps] == [None, "3", "4"]
     with pytest.raises(InputError, match="it is of another plan"):
         carry_out(tmp_path)
     path.write_text('{"step": "reboot"}\n')
     with pytest.raises(InputError, match="plan.journal:1: it is no step of a plan"):
-        Journal(path, "one", STEPS)
+        Journal(path, "one", RoomApplying.STEPS)
     assert not slurm.changes
 
 

@@ -60,6 +60,7 @@ def plan(
         from topolane.kubernetes import room_plan
         from topolane.kubernetes.budgets import budgets
         from topolane.kubernetes.inspection import Where, inspect
+        from topolane.live.room_files import text_of
 
         kept = room_plan.Untouchable.of(untouchable, any_priority, without_controller)
         if out is not None:
@@ -68,7 +69,7 @@ def plan(
         with no_room_is_told():
             found = room_plan.make_plan(look, budgets(cluster), room_for, kept)
     if out is not None:
-        files.write(out, room_plan.text_of(found))
+        files.write(out, text_of(found))
     if as_json:
         print_json(dataclasses.asdict(found))
     else:

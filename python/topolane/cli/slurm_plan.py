@@ -81,6 +81,7 @@ def plan(
     priority stay. With --drain, jobs stay that end before the time of --by. A requeued job loses its work since it started. Jobs that
     Slurm may not requeue (Requeue=0) always stay. The exit code is 1 if there is no plan.
     """
+    from topolane.live.room_files import text_of
     from topolane.slurm.inspection import inspect
     from topolane.slurm.requeueing import Untouchable
 
@@ -95,11 +96,11 @@ def plan(
         files.check(out)
     look = inspect(settings_of(state, slurmrestd, token_file))
     with no_room_is_told():
-        found, text, lines = (
+        found, lines = (
             _room(look, room_for, kept) if room_for is not None else _drain(look, drain or "", by, kept)
         )
     if out is not None:
-        files.write(out, text)
+        files.write(out, text_of(found))
     if as_json:
         print_json(dataclasses.asdict(found))
         return
@@ -131,30 +132,30 @@ def apply(plan_file: Path, timeout: float, state: Path | None) -> None:
     on, and requeues no job twice. The exit code is 1 if the plan is no longer true, the job has not started, or jobs are still there.
     """
     from topolane.live.room_files import kind_of
-    from topolane.slurm import drain_apply, drain_plan, room_apply
+    from topolane.slurm.drain_apply import DrainApplying
+    from topolane.slurm.drain_plan import DrainPlan
     from topolane.slurm.inspection import Settings
+    from topolane.slurm.room_apply import RoomApplying
 
-    carry_out = drain_apply.apply if kind_of(plan_file) == drain_plan.FORMAT else room_apply.apply
+    applying = DrainApplying if kind_of(plan_file) == DrainPlan.FORMAT else RoomApplying
     with no_room_is_told():
-        carry_out(plan_file, Settings(state), seconds=timeout, tell=tell)
+        applying.apply(plan_file, Settings(state), seconds=timeout, tell=tell)
 
 
-def _room(look: Inspection, job: str, kept: Untouchable) -> tuple[RoomPlan, str, list[str]]:
-    """A plan for a job, the content of its file, and what is printed."""
+def _room(look: Inspection, job: str, kept: Untouchable) -> tuple[RoomPlan, list[str]]:
+    """A plan for a job, and what is printed."""
     from topolane.slurm import room_plan
 
     found = room_plan.make_plan(look, job, kept)
-    return found, room_plan.text_of(found), _room_lines(found)
+    return found, _room_lines(found)
 
 
-def _drain(
-    look: Inspection, hosts: str, by: float | None, kept: Untouchable
-) -> tuple[DrainPlan, str, list[str]]:
+def _drain(look: Inspection, hosts: str, by: float | None, kept: Untouchable) -> tuple[DrainPlan, list[str]]:
     """The same for nodes."""
     from topolane.slurm import drain_plan
 
     found = drain_plan.make_plan(look, hosts, by, kept)
-    return found, drain_plan.text_of(found), _drain_lines(found)
+    return found, _drain_lines(found)
 
 
 def _drain_lines(found: DrainPlan) -> list[str]:

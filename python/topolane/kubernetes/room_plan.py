@@ -11,6 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from topolane import texts
 from topolane._engine import Decision, InputError, Machine, NoRoom, State
@@ -28,8 +29,6 @@ from topolane.live.room_files import NoPlanError
 from topolane.policy import isolates
 from topolane.units import plural
 
-FORMAT = "topolane-kubernetes-room-plan"
-VERSION = 1
 HOUR = 3600.0
 KINDS = {"namespace": "NAME", "priorityclass": "NAME", "group": "NAMESPACE/NAME"}
 """What `--untouchable` may name, and how."""
@@ -71,6 +70,9 @@ class Evicted:
 @dataclasses.dataclass(frozen=True)
 class RoomPlan:
     """What makes room for a group. Costs in node-hours: the largest share of its node that a pod asks for, times hours."""
+
+    FORMAT: ClassVar = "topolane-kubernetes-room-plan"
+    VERSION: ClassVar = 1
 
     group: str
     """NAMESPACE/NAME."""
@@ -448,15 +450,10 @@ class _Present:
         )
 
 
-def text_of(plan: RoomPlan) -> str:
-    """The content of a file with the plan."""
-    return room_files.text_of(plan, FORMAT, VERSION)
-
-
 def read(path: Path) -> RoomPlan:
     """The plan in a file. Raises InputError."""
     source = str(path)
-    given = room_files.read(path, FORMAT, VERSION, "topolane k8s plan")
+    given = room_files.read(path, RoomPlan, "topolane k8s plan")
     rows = given.get("evicted")
     for at, row in enumerate(rows if isinstance(rows, list) else ()):
         if isinstance(row, dict):

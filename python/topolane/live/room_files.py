@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from topolane import files, parsing, texts
 from topolane._engine import InputError
@@ -54,19 +54,30 @@ def named(words: Sequence[str], kinds: Mapping[str, str]) -> frozenset[tuple[str
     return frozenset(found)
 
 
-def text_of(plan: Any, kind: str, version: int) -> str:
-    """The content of a file with a plan, which is a dataclass."""
-    return json.dumps({"format": kind, "version": version} | dataclasses.asdict(plan), indent=2) + "\n"
+class Plan(Protocol):
+    """A dataclass that is kept in a file."""
+
+    FORMAT: ClassVar[str]
+    VERSION: ClassVar[int]
+    __dataclass_fields__: ClassVar[dict[str, Any]]
 
 
-def read(path: Path, kind: str, version: int, command: str) -> dict[str, Any]:
-    """The fields of the plan in a file that this command wrote. Raises InputError."""
+def text_of(plan: Plan) -> str:
+    """The content of a file with a plan."""
+    return (
+        json.dumps({"format": plan.FORMAT, "version": plan.VERSION} | dataclasses.asdict(plan), indent=2)
+        + "\n"
+    )
+
+
+def read(path: Path, kind: type[Plan], command: str) -> dict[str, Any]:
+    """The fields of the plan of this kind in a file that this command wrote. Raises InputError."""
     source = str(path)
     given = parsing.parse_json(texts.read_text(path, texts.SMALL), source)
-    if not isinstance(given, dict) or given.pop("format", None) != kind:
+    if not isinstance(given, dict) or given.pop("format", None) != kind.FORMAT:
         raise InputError(f"{source}: it is no plan of `{command} --out`")
-    if (found := given.pop("version", None)) != version:
-        raise InputError(f"{source}: version {found!r} of plans is not known; known is {version}")
+    if (found := given.pop("version", None)) != kind.VERSION:
+        raise InputError(f"{source}: version {found!r} of plans is not known; known is {kind.VERSION}")
     return given
 
 

@@ -9,31 +9,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from topolane.live.clients.scontrol import scontrol
-from topolane.live.room_files import BEGIN, DONE, Journal, NotAppliedError, alone
+from topolane.live.room_files import BEGIN, DONE, Journal, NotAppliedError
 from topolane.slurm import drain_plan
 from topolane.slurm.drain_plan import DrainPlan, is_over_by, jobs_on
 from topolane.slurm.inspection import Inspection, Settings, names_in
 from topolane.slurm.records import Job, Reservation
-from topolane.slurm.requeueing import REQUEUE, Applying, journal_of, snapshot_of
+from topolane.slurm.requeueing import REQUEUE, Applying, snapshot_of
 from topolane.units import clock
 
 RESERVE = "reserve"
-STEPS = (BEGIN, RESERVE, REQUEUE, DONE)
-
-
-def apply(path: Path, settings: Settings, *, seconds: float, tell: Callable[[str], None]) -> None:
-    """Carries out the plan in a file, or goes on with it.
-
-    seconds: how long to wait for the requeued jobs to leave. tell: gets a sentence for each step.
-    Raises NotAppliedError if the plan is no longer true (then nothing was changed) or if jobs are still there; InputError for bad input
-    and if Slurm refuses.
-    """
-    plan = drain_plan.read(path)
-    with alone(path, "topolane slurm apply"):
-        _DrainApplying(plan, journal_of(path, STEPS), settings, seconds, tell).run()
 
 
 def reservation_of(plan: DrainPlan) -> str:
@@ -41,7 +27,12 @@ def reservation_of(plan: DrainPlan) -> str:
     return f"topolane_drain_{names_in(plan.nodes)[0]}"
 
 
-class _DrainApplying(Applying):
+class DrainApplying(Applying[DrainPlan]):
+    """Carries out a plan that empties nodes. It waits for the requeued jobs to leave."""
+
+    STEPS = (BEGIN, RESERVE, REQUEUE, DONE)
+    read = staticmethod(drain_plan.read)
+
     def __init__(
         self,
         plan: DrainPlan,
@@ -50,8 +41,8 @@ class _DrainApplying(Applying):
         seconds: float,
         tell: Callable[[str], None],
     ) -> None:
-        super().__init__(journal, settings, seconds, tell)
-        self.plan, self.name, self.nodes = plan, reservation_of(plan), set(names_in(plan.nodes))
+        super().__init__(plan, journal, settings, seconds, tell)
+        self.name, self.nodes = reservation_of(plan), set(names_in(plan.nodes))
 
     def check(self) -> None:
         """Raises NotAppliedError, with what has changed, if the plan is no longer true."""

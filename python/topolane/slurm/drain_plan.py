@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection
 from pathlib import Path
+from typing import ClassVar
 
 from topolane import texts
 from topolane._engine import InputError
@@ -20,8 +21,6 @@ from topolane.slurm.records import Job
 from topolane.slurm.requeueing import Requeued, Untouchable, check_numbers, snapshot_of
 from topolane.units import clock
 
-FORMAT = "topolane-drain-plan"
-VERSION = 1
 LISTED = 5
 """Jobs that a sentence lists."""
 
@@ -43,6 +42,9 @@ class Ending:
 @dataclasses.dataclass(frozen=True)
 class DrainPlan:
     """What empties nodes. Times in seconds since 1970, costs in node-hours."""
+
+    FORMAT: ClassVar = "topolane-drain-plan"
+    VERSION: ClassVar = 1
 
     nodes: str
     """Hostlist of the nodes that are to be empty."""
@@ -124,15 +126,10 @@ def _stay(stay: list[tuple[Job, str]], look: Inspection) -> str:
     return f"{listed}{more} must stay{last}"
 
 
-def text_of(plan: DrainPlan) -> str:
-    """The content of a file with the plan."""
-    return room_files.text_of(plan, FORMAT, VERSION)
-
-
 def read(path: Path) -> DrainPlan:
     """The plan in a file. Raises InputError."""
     source = str(path)
-    given = room_files.read(path, FORMAT, VERSION, "topolane slurm plan")
+    given = room_files.read(path, DrainPlan, "topolane slurm plan")
     given["requeued"] = room_files.rows_of(given, "requeued", Requeued, source)
     given["ending"] = room_files.rows_of(given, "ending", Ending, source)
     plan: DrainPlan = room_files.made(DrainPlan, given, source)

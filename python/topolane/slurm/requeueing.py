@@ -8,15 +8,18 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import ClassVar, Generic, TypeVar
 
 from topolane import texts
 from topolane._engine import InputError
 from topolane.live import room_files
 from topolane.live.clients.scontrol import scontrol
-from topolane.live.room_files import BEGIN, DONE, Journal
+from topolane.live.room_files import BEGIN, DONE, Journal, alone, journal_of, sum_of
 from topolane.slurm.explain import tasks_named
 from topolane.slurm.inspection import Inspection, Settings, inspect, names_in
 from topolane.slurm.records import Job, Snapshot
+
+P = TypeVar("P")
 
 HOUR = 3600.0
 NUMBER = re.compile("[0-9]+(_[0-9]+)?")
@@ -112,7 +115,7 @@ def task(look: Inspection, number: str) -> Job | None:
     return next((job for job in tasks_named(look, number) if job.number == number), None)
 
 
-class Applying(ABC):
+class Applying(ABC, Generic[P]):
     """Carries out a plan, with a journal beside it.
 
     Each step is in the journal before it is taken, and looks at Slurm before it changes anything. So after a crash it goes on where it
@@ -121,12 +124,26 @@ class Applying(ABC):
 
     PAUSE = 1.0
     """Seconds between two looks at Slurm."""
+    STEPS: ClassVar[Sequence[str]]
+    """What may stand in the journal."""
 
     def __init__(
-        self, journal: Journal, settings: Settings, seconds: float, tell: Callable[[str], None]
+        self, plan: P, journal: Journal, settings: Settings, seconds: float, tell: Callable[[str], None]
     ) -> None:
-        self.journal, self.settings, self.tell = journal, settings, tell
+        self.plan, self.journal, self.settings, self.tell = plan, journal, settings, tell
         self.end = time.monotonic() + seconds
+
+    @classmethod
+    def apply(cls, path: Path, settings: Settings, *, seconds: float, tell: Callable[[str], None]) -> None:
+        """Carries out the plan in a file, or goes on with it.
+
+        seconds: how long to wait for Slurm. tell: gets a sentence for each step. Raises NotAppliedError if the plan is no longer
+        true (then nothing was changed) or if what it waits for does not happen; InputError for bad input and if Slurm refuses.
+        """
+        plan = cls.read(path)
+        with alone(path, "topolane slurm apply"):
+            journal = Journal(journal_of(path), sum_of(path), cls.STEPS)
+            cls(plan, journal, settings, seconds, tell).run()
 
     def run(self) -> None:
         """Carries the plan out, or goes on with it. Raises NotAppliedError if that fails, InputError if Slurm refuses."""
@@ -139,6 +156,11 @@ class Applying(ABC):
             self.check()
             self.journal.write(BEGIN)
         self.carry_out()
+
+    @staticmethod
+    @abstractmethod
+    def read(path: Path) -> P:
+        """The plan in a file. Raises InputError."""
 
     @abstractmethod
     def check(self) -> None:
@@ -173,8 +195,3 @@ class Applying(ABC):
             return True
         time.sleep(self.PAUSE)
         return False
-
-
-def journal_of(path: Path, steps: Sequence[str]) -> Journal:
-    """The journal of the plan in a file."""
-    return Journal(room_files.journal_of(path), room_files.sum_of(path), steps)

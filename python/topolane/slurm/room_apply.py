@@ -9,19 +9,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 from topolane.live.clients.scontrol import scontrol
-from topolane.live.room_files import BEGIN, DONE, Journal, NotAppliedError, alone
+from topolane.live.room_files import BEGIN, DONE, Journal, NotAppliedError
 from topolane.slurm import room_plan
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.records import Job
-from topolane.slurm.requeueing import REQUEUE, Applying, journal_of, task
+from topolane.slurm.requeueing import REQUEUE, Applying, task
 from topolane.slurm.room_plan import RoomPlan
 from topolane.units import plural
 
 RESERVE, JOIN, FREE = "reserve", "join", "free"
-STEPS = (BEGIN, RESERVE, JOIN, REQUEUE, FREE, DONE)
 SPARE_MINUTES = 60
 """The reservation is so much longer than the job's walltime: the job must end within it, and starts later than it begins."""
 IDLE_MINUTES = 10
@@ -30,24 +28,17 @@ LAST_SECONDS = 2
 """The reservation ends so soon once it is not needed any more. Slurm forgets it within a minute."""
 
 
-def apply(path: Path, settings: Settings, *, seconds: float, tell: Callable[[str], None]) -> None:
-    """Carries out the plan in a file, or goes on with it.
-
-    seconds: how long to wait for jobs to go, and for the job to start. tell: gets a sentence for each step.
-    Raises NotAppliedError if the plan is no longer true (then nothing was changed) or if the job does not start; InputError for bad
-    input and if Slurm refuses.
-    """
-    plan = room_plan.read(path)
-    with alone(path, "topolane slurm apply"):
-        _RoomApplying(plan, journal_of(path, STEPS), settings, seconds, tell).run()
-
-
 def reservation_of(plan: RoomPlan) -> str:
     """The name of the plan's reservation."""
     return f"topolane_room_{plan.job}"
 
 
-class _RoomApplying(Applying):
+class RoomApplying(Applying[RoomPlan]):
+    """Carries out a plan that makes room. It waits for jobs to go, and for the waiting job to start."""
+
+    STEPS = (BEGIN, RESERVE, JOIN, REQUEUE, FREE, DONE)
+    read = staticmethod(room_plan.read)
+
     def __init__(
         self,
         plan: RoomPlan,
@@ -56,8 +47,8 @@ class _RoomApplying(Applying):
         seconds: float,
         tell: Callable[[str], None],
     ) -> None:
-        super().__init__(journal, settings, seconds, tell)
-        self.plan, self.name = plan, reservation_of(plan)
+        super().__init__(plan, journal, settings, seconds, tell)
+        self.name = reservation_of(plan)
 
     def carry_out(self) -> None:
         """All steps, up to `DONE`."""

@@ -10,6 +10,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Collection
 from pathlib import Path
+from typing import ClassVar
 
 from topolane._engine import Decision, InputError, Machine, NoRoom, Refusal, State, linking_policies
 from topolane._engine import make_room as engine_room
@@ -25,14 +26,15 @@ from topolane.slurm.requeueing import HOUR, Requeued, Untouchable, check_numbers
 from topolane.slurm.status import liveness, policy_of
 from topolane.units import plural
 
-FORMAT = "topolane-room-plan"
-VERSION = 1
 NO_LINKS = Allocation(frozenset(), ())
 
 
 @dataclasses.dataclass(frozen=True)
 class RoomPlan:
     """What makes room for a job. Costs in node-hours."""
+
+    FORMAT: ClassVar = "topolane-room-plan"
+    VERSION: ClassVar = 1
 
     job: str
     user: str
@@ -244,15 +246,10 @@ def _stay(why: Counter[str], rows: int) -> str:
     return f" ({plural(sum(why.values()), 'running job')} must stay: {counted})"
 
 
-def text_of(plan: RoomPlan) -> str:
-    """The content of a file with the plan."""
-    return room_files.text_of(plan, FORMAT, VERSION)
-
-
 def read(path: Path) -> RoomPlan:
     """The plan in a file. Raises InputError."""
     source = str(path)
-    given = room_files.read(path, FORMAT, VERSION, "topolane slurm plan")
+    given = room_files.read(path, RoomPlan, "topolane slurm plan")
     given["requeued"] = room_files.rows_of(given, "requeued", Requeued, source)
     plan: RoomPlan = room_files.made(RoomPlan, given, source)
     check_numbers((plan.job, *(each.job for each in plan.requeued)), source)
