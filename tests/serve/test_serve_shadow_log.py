@@ -55,3 +55,13 @@ def test_the_first_and_the_last_start_are_drawn(tmp_path: Path, start: float) ->
     lines = Shadow(str(log), None, 1.0).series().lines
     assert [[value for value in line.hops if value is not None] for line in lines] == [[1.0], [0.5]]
     assert [value for value in lines[0].wait if value is not None] == [start - 4]
+
+
+def test_a_job_that_has_ended_is_gone_at_once(tmp_path: Path) -> None:
+    """The end of a job may be told more precisely than the time of its line. It is at the last moment of the log all the same."""
+    log = tmp_path / "shadow.jsonl"
+    began = HOLDS | {"nodes": "m[1-2]"}
+    ends = {"time": 12.345, "event": "ends", "id": 1, "at": 12.3454}
+    log.write_text("".join(json.dumps(event) + "\n" for event in (BEGINS, began, ends)))
+    shadow = Shadow(str(log), None, 1.0)
+    assert not shadow.now().running and len(shadow.at(12.3).running) == 1

@@ -129,12 +129,14 @@ class Shadow:
         for line, event in events(self._path):
             where = f"{self._path}:{line}"
             try:
-                last = float(event["time"])
+                time = float(event["time"])
+                # What happened may be told a moment later than the line, which is rounded.
+                last = max(last, time, *(float(event[word]) for word in ("start", "at") if word in event))
                 if event["event"] == "shadow":
                     machine = Machine.parse(event["machine"], where, "toml")
                     policy = policy_of(event, self._policy, where)
                     system = "Kubernetes" if event.get("system") == "kubernetes" else "Slurm"
-                    first = first or last
+                    first = first or time
                 elif machine is not None and (stay := _followed(event, machine, policy, open_stays)):
                     stays.append(stay)
             except (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError) as error:
