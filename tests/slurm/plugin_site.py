@@ -169,6 +169,13 @@ class Site:
         time.sleep(seconds)
         return self.cluster.run("squeue", "-h", "-o", "%t", "-j", job).strip() == "PD"
 
+    def saved(self, job: int) -> None:
+        """Waits until Slurm has written down what runs, which it does some seconds later: a job that is younger is forgotten by
+        kill -9."""
+        before = time.time()
+        self.cluster.run("scontrol", "update", f"JobId={job}", "Comment=saved")
+        until(lambda: (self.state / "job_state").stat().st_mtime > before, f"job {job} in the saved state")
+
     def call(self) -> None:
         """Lets Slurm ask the plugin once, and the plugin write down what there is."""
         said = self.tried("sbatch", "--test-only", "-N1", "--wrap", "true").stderr

@@ -147,7 +147,7 @@ def test_slurmctld_killed_again_and_again(quiet: Site) -> None:
     load = Load(quiet, 3)
     draw = random.Random(4)
     long = {quiet.start("-p", "powned", "-w", nodes) for nodes in ACROSS[:2]}
-    time.sleep(6)  # Slurm writes down every five seconds what runs, and forgets what is younger.
+    quiet.saved(max(long))
     before = {job: links for job, links in quiet.owners().items() if job in long}
     for _ in range(int(os.environ.get("TOPOLANE_KILLS", "5"))):
         load.for_seconds(draw.uniform(0.5, 5))
@@ -499,7 +499,7 @@ def test_absurd_files_of_links(quiet: Site) -> None:
     job = quiet.start("-p", "powned", "-w", ACROSS[1])
     own = quiet.owners()[job]
     head, nodes = path.read_text().split()[2], " ".join(path.read_text().splitlines()[1].split()[3:5])
-    time.sleep(5)
+    quiet.saved(job)
     for name, text in (UNBELIEVED | BELIEVED).items():
         quiet.cluster.script("kill", "slurmctld")
         path.write_bytes(summed(f"topolane-links 1 {head} {text.format(job=job, nodes=nodes)}"))
