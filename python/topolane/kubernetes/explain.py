@@ -12,7 +12,7 @@ from topolane.kubernetes.inspection import Group, Inspection
 from topolane.kubernetes.objects import SIZE
 from topolane.kubernetes.status import links_of, liveness
 from topolane.kubernetes.waiting import WaitReason, wait_reason
-from topolane.live.links import LISTED, Words, in_the_way, jobs_named
+from topolane.live.links import Words, in_the_way, links_used
 from topolane.texts import shown
 from topolane.units import clock, plural
 
@@ -158,7 +158,7 @@ def _running(look: Inspection, group: Group) -> Explanation:
         ]
     said.append(f"Its policy is {policy} ({source}).")
     if links and held:
-        said += _place(look, number, f"Its nodes are in {home} (T{level})", used)
+        said += links_used(f"Its nodes are in {home} (T{level})", look.allocations.get(number), used, "group")
     return Explanation(
         group.name,
         state,
@@ -180,26 +180,6 @@ def _hosts(look: Inspection, group: Group, held: list[int]) -> str:
         return plural(count, "node")
     text = look.machine.hostlist(held)
     return text if len(text) <= LONGEST_HOSTS else plural(count, "node")
-
-
-def _place(look: Inspection, number: int, where: str, used: list[tuple[str, list[str]]]) -> Iterator[str]:
-    """Which links a running group uses, and with which groups it could share them."""
-    own = look.allocations.get(number)
-    if not used:
-        yield f"{where}: it uses no link between switches."
-        return
-    groups = ", ".join(group for group, _ in used[:LISTED]) + (" and others" if len(used) > LISTED else "")
-    if own is None:
-        yield f"{where}: it may use the uplinks of {groups}."
-    else:
-        share = own.bandwidth_share
-        full = "full bandwidth" if share >= 1 else f"{share:g} of full bandwidth"
-        yield f"{where}: it owns {plural(len(own.links), 'link')} of {groups}, with {full} on them."
-    met = [(group, others) for group, others in used if others]
-    for group, others in met[:LISTED]:
-        yield f"On those of {group} it may meet {jobs_named(others, 'group')}."
-    if not met:
-        yield "No other group may use them."
 
 
 def _health(look: Inspection) -> list[str]:

@@ -7,6 +7,7 @@ import dataclasses
 from topolane._engine import LinkUse
 from topolane.kubernetes.inspection import Group, Inspection
 from topolane.kubernetes.waiting import wait_reason
+from topolane.live.counts import NodeCounts, Sharing
 from topolane.live.links import Links
 from topolane.units import duration
 
@@ -70,29 +71,6 @@ class WaitingRow:
     kind: str | None
     """The kind of the policy's refusal; None if no policy refused it."""
     why: str
-
-
-@dataclasses.dataclass(frozen=True)
-class NodeCounts:
-    """How many nodes of the cluster are in which state."""
-
-    idle: int
-    busy: int
-    """Those with a pod of a job."""
-    out_of_service: int
-    """Cordoned or not ready, and not busy."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Sharing:
-    """Links between switches, and who uses them."""
-
-    owned: int
-    """Links that one group has for itself."""
-    shared: int
-    """Links that two groups may use."""
-    isolated_sharing: list[str]
-    """Isolated groups that may meet another group on a link."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ The engine knows which groups a job crosses, which jobs it may meet there and wh
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from topolane._engine import LinkUse, Machine, Obstacle, Refusal
 from topolane.live.allocation import Allocation
@@ -101,6 +101,32 @@ def jobs_named(names: Sequence[str], word: str = "job") -> str:
     if len(names) == 1:
         return f"{word} {names[0]}"
     return f"{word}s {', '.join(names[:-1])} and {names[-1]}"
+
+
+def links_used(
+    where: str, own: Allocation | None, used: Sequence[tuple[str, Sequence[str]]], word: str = "job"
+) -> Iterator[str]:
+    """Which links a running job uses, and with which jobs it could share them.
+
+    where: its nodes, in words. own: what it holds if it has dedicated links. used: each group whose links it uses, with the jobs that may
+    use them too. word: what the system calls a job.
+    """
+    if not used:
+        yield f"{where}: it uses no link between switches."
+        return
+    groups = ", ".join(group for group, _ in used[:LISTED]) + (" and others" if len(used) > LISTED else "")
+    if own is None:
+        yield f"{where}: it may use the uplinks of {groups}."
+    else:
+        share = own.bandwidth_share
+        full = "full bandwidth" if share >= 1 else f"{share:g} of full bandwidth"
+        yield f"{where}: it owns {plural(len(own.links), 'link')} of {groups}, with {full} on them."
+    met = [(group, others) for group, others in used if others]
+    yield from (
+        f"On those of {group} it may meet {jobs_named(others, word)}." for group, others in met[:LISTED]
+    )
+    if not met:
+        yield f"No other {word} may use them."
 
 
 @dataclasses.dataclass(frozen=True)

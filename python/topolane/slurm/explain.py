@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from topolane._engine import InputError
-from topolane.live.links import LISTED, jobs_named
+from topolane.live.links import LISTED, jobs_named, links_used
 from topolane.slurm.inspection import Inspection, number_of
 from topolane.slurm.plugin_state import Refused
 from topolane.slurm.records import Job
@@ -200,21 +200,7 @@ def _not_waiting(look: Inspection, job: Job, said: list[str]) -> Explanation:
 
 def _place(look: Inspection, number: int, where: str, used: list[tuple[str, list[str]]]) -> Iterator[str]:
     """Which links a running job uses, and with which jobs it could share them."""
-    own = look.allocations.get(number)
     if number not in look.claiming:
         yield f"{where}: it may use any link, because jobs outside may share them (Outside=share)."
         return
-    if not used:
-        yield f"{where}: it uses no link between switches."
-        return
-    groups = ", ".join(group for group, _ in used[:LISTED]) + (" and others" if len(used) > LISTED else "")
-    if own is None:
-        yield f"{where}: it may use the uplinks of {groups}."
-    else:
-        share = own.bandwidth_share
-        full = "full bandwidth" if share >= 1 else f"{share:g} of full bandwidth"
-        yield f"{where}: it owns {plural(len(own.links), 'link')} of {groups}, with {full} on them."
-    met = [(group, others) for group, others in used if others]
-    yield from (f"On those of {group} it may meet {jobs_named(others)}." for group, others in met[:LISTED])
-    if not met:
-        yield "No other job may use them."
+    yield from links_used(where, look.allocations.get(number), used)

@@ -10,13 +10,14 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from topolane._engine import InputError
+from topolane.live.counts import NodeCounts, Sharing
 from topolane.live.families import Families
 from topolane.live.metrics import registry_of
 from topolane.slurm.inspection import Inspection
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_state import ENDS, KINDS, Counters
 from topolane.slurm.room import room_of
-from topolane.slurm.status import NodeCounts, Sharing, liveness, nodes, policy_of, sharing
+from topolane.slurm.status import liveness, nodes, policy_of, sharing
 from topolane.slurm.wait_reasons import wait_reason
 
 OURS = Families("slurm")

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Collection
 
 from topolane._engine import LinkUse
+from topolane.live.counts import NodeCounts, Sharing
 from topolane.live.links import Links, touched
 from topolane.slurm import links_out
 from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, number_of
@@ -112,29 +113,6 @@ class WaitingRow:
     policy: str | None
     expected_start: float | None
     """As Slurm expects it."""
-
-
-@dataclasses.dataclass(frozen=True)
-class NodeCounts:
-    """How many nodes of the machine are in which state."""
-
-    idle: int
-    busy: int
-    """Held by a job."""
-    out_of_service: int
-    """Held by no job, and closed to new jobs."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Sharing:
-    """Links between switches, and who uses them."""
-
-    owned: int
-    """Links that one job has for itself."""
-    shared: int
-    """Links that two jobs may use."""
-    isolated_sharing: list[str]
-    """Isolated jobs that may meet another job on a link."""
 
 
 @dataclasses.dataclass(frozen=True)
