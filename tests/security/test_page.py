@@ -163,6 +163,7 @@ def test_what_makes_no_sense_is_refused(page: str) -> None:
         ASKED | {"nodes": 0}, ASKED | {"nodes": 10**9}, ASKED | {"nodes": "many"}, ASKED | {"hours": -1},
         ASKED | {"hours": 1e300}, ASKED | {"policy": 3}, {"nodes": 3}, [], "text", ASKED | {"gpus": 0}, ASKED | {"gpus": 1},
         ASKED | {"gpus": 10**9}, ASKED | {"gpus": "all"}, ASKED | {"partition": "none"}, ASKED | {"partition": "p" * 200},
+        ASKED | {"reservation": "none"}, ASKED | {"reservation": "r" * 200}, ASKED | {"reservation": 3},
     )  # fmt: skip
     for body in wrong:
         assert httpx.post(f"{page}/api/ask", json=body).status_code == 422

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 
@@ -12,7 +13,8 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 from served import SMALL, served
 from topolane import sources
 from topolane._engine import Scheduler, make_room
-from topolane.serve import outlook, snapshot
+from topolane.serve import forecast, outlook, snapshot
+from topolane.serve.live import Live
 from topolane.serve.replay import Replay
 from topolane.sources import Shape
 from topolane.sweep import Task
@@ -124,7 +126,7 @@ def test_a_job_wider_than_the_machine_never_starts(page: str) -> None:
 def test_a_forecast_starts_no_job_before_it_can(replay: Replay) -> None:
     """In the coming hours no node has two jobs at a time: running jobs keep theirs until their walltime ends."""
     now = replay.now()
-    found = outlook.Copy(replay.machine, now, "dedicated", "easy").run(now.time + outlook.HORIZON, 30.0)
+    found = forecast.Copy(replay.machine, now, "dedicated", "easy").run(now.time + outlook.HORIZON, 30.0)
     assert {one.id for one in found.starts} == {job.id for job in now.waiting}
     stays = [(max(job.end, now.time), now.time, job.nodes) for job in now.running]
     stays += [(one.end, one.start, tuple(one.nodes)) for one in found.starts]
@@ -191,6 +193,32 @@ def test_figures_of_a_second_policy_stand_beside(replay: Replay) -> None:
     time_of = series.times[200]
     row = table.filter(polars.col("time") <= time_of).tail(1)
     assert series.lines[1].waiting[200] == row["waiting_jobs"][0]
+
+
+class Counted(Replay):
+    """A replay that counts how often its figures are read."""
+
+    read = 0
+
+    def series(self) -> snapshot.Series:
+        self.read += 1
+        return super().series()
+
+
+def test_many_viewers_read_the_same_figures() -> None:
+    """Figures are made once for each snapshot, however many viewers ask at the same time, and anew for the next one."""
+    source = Counted(TASK, [TASK.run()], None, 0.0)
+
+    async def asked() -> list[int]:
+        live, counts = Live(source), []
+        for _ in range(2):
+            await live.look()
+            answers = await asyncio.gather(*(live.series() for _ in range(20)))
+            assert len(set(answers)) == 1
+            counts.append(source.read)
+        return counts
+
+    assert asyncio.run(asked()) == [1, 2]
 
 
 def test_a_viewer_does_not_keep_the_page_from_ending(page: str) -> None:

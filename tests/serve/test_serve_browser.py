@@ -43,6 +43,54 @@ def test_why_a_job_waits_is_one_click_away(browser: Any, page: str) -> None:
     assert browser.get_log("browser") == []
 
 
+def test_the_answer_comes_into_sight_on_a_phone(browser: Any, page: str) -> None:
+    """On a phone whose screen the queue fills, a tap on a job brings the sentences that say why it waits into sight."""
+    load(browser, page, 390)
+    queue = browser.find_element(By.CSS_SELECTOR, "[role=listbox]")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'start'})", queue)
+    rows(browser)[0].click()
+    until(lambda: "first in the queue" in text(browser, "why"))
+    until(lambda: browser.execute_script(IN_SIGHT))
+
+
+IN_SIGHT = """
+const box = document.getElementById("why").getBoundingClientRect();
+return box.top >= 0 && box.bottom <= window.innerHeight;
+"""
+CONTRAST = """
+const numbers = (colour) => (colour.match(/[0-9.]+/g) ?? []).map(Number);
+const linear = (part) => (part /= 255) <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+const light = ([red, green, blue]) => 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
+const behind = (element) => {
+  for (let at = element; at; at = at.parentElement) {
+    const colour = numbers(getComputedStyle(at).backgroundColor);
+    if (colour.length === 3) return colour;
+  }
+};
+const found = [];
+const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (texts.nextNode()) {
+  const element = texts.currentNode.parentElement;
+  if (!texts.currentNode.data.trim() || element.closest("noscript, script, :disabled")) continue;
+  const [one, other] = [light(numbers(getComputedStyle(element).color)), light(behind(element))].sort();
+  found.push([(Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05), texts.currentNode.data.trim()]);
+}
+return found;
+"""
+"""The contrast of each text with what is behind it, by the formula of WCAG 2."""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_all_text_stands_out(browser: Any, page: str, dark: bool) -> None:
+    """Light and dark: every text has a contrast of 4.5 to 1 or more, which WCAG 2 asks for, also in a selected row."""
+    load(browser, page, dark=dark)
+    rows(browser)[0].click()
+    until(lambda: "first in the queue" in text(browser, "why"))
+    found = browser.execute_script(CONTRAST)
+    assert len(found) > 50
+    assert [row for row in found if row[0] < 4.5] == []
+
+
 def test_a_click_on_a_node_selects_its_job(browser: Any, page: str) -> None:
     """A click on the machine shows the job that holds the node: its nodes, and until when."""
     load(browser, page)

@@ -96,6 +96,34 @@ def test_nodes_out_of_service_are_shown(cluster: Cluster, page: str) -> None:
     until(lambda: shown(page)["out"] == [], "the page shows the node in service")
 
 
+def test_reservations_are_shown_and_kept(cluster: Cluster, page: str) -> None:
+    """A reservation of Slurm is on the page with its nodes and hours. A job of the form that would still run when it begins starts
+    elsewhere; in the reservation it starts on its nodes, when it begins; and a job that waits for it is forecast there."""
+    cluster.run(
+        *("scontrol", "create", "reservation", "ReservationName=upgrade", "Users=root", "Nodes=node[1-36]"),
+        *("StartTime=now+2hours", "Duration=60"),
+    )
+    job = cluster.submit("-p", "pbatch", "-N", "4", "-t", "30", "--reservation=upgrade", script="true")
+    try:
+        until(lambda: shown(page)["reserved"] and shown(page)["waiting"], "the page shows both")
+        names, found = httpx.get(f"{page}/api/machine").json()["nodes"], shown(page)
+        [(name, nodes, start, end)] = found["reserved"]
+        kept = {names[node] for low, high in zip(nodes[::2], nodes[1::2]) for node in range(low, high)}
+        assert (name, kept, end - start) == ("upgrade", {f"node{number}" for number in range(1, 37)}, 3600.0)
+        long = {"nodes": 36, "hours": 3, "policy": "slurm-tree"}
+        outside = httpx.post(f"{page}/api/ask", json=long, timeout=60).json()
+        assert not cluster.nodes(outside["hosts"]) & kept and len(cluster.nodes(outside["hosts"])) == 36
+        asked = {"nodes": 8, "hours": 0.5, "policy": "slurm-tree", "reservation": "upgrade"}
+        inside = httpx.post(f"{page}/api/ask", json=asked, timeout=60).json()
+        assert inside["start"] == start and cluster.nodes(inside["hosts"]) <= kept
+        starts = httpx.get(f"{page}/api/outlook", timeout=60).json()["starts"]
+        assert [row[2] for row in starts if row[0] == job] == [start]
+    finally:
+        cluster.run("scancel", job)
+        until(lambda: not shown(page)["waiting"], "the job is gone")
+        cluster.run("scontrol", "delete", "ReservationName=upgrade")
+
+
 def test_the_page_says_that_slurm_is_gone(cluster: Cluster, page: str) -> None:
     """While slurmctld is down the page shows its last state and says so; then it goes on."""
     cluster.script("stop", "slurmctld")

@@ -97,7 +97,7 @@ function options(
     legend: { show: series.lines.length > 1 },
     cursor: { y: false, drag: { x: false, y: false } },
     scales: { x: { time: false } },
-    axes: [{ ...axis, values: (_, times) => times.map(day), size: 24 }, { ...axis, size: 44 }],
+    axes: [{ ...axis, values: (_, times) => times.map(day), size: 24, space: short ? 110 : 60 }, { ...axis, size: 44 }],
     series: [
       { label: "time", value: (_, time) => (time === null ? "" : clock(time, epoch)) },
       ...series.lines.map((one, index) => ({

@@ -65,7 +65,35 @@ export function drawGantt(
     }
   }
   context.globalAlpha = 1;
+  reservations(context, moment, across, down, width);
   axis(context, hours, across, width, height);
+}
+
+/** A dashed frame with its name around the nodes and hours of each reservation. */
+function reservations(context: CanvasRenderingContext2D, moment: Moment, across: number, down: number, width: number): void {
+  const colours = theme();
+  context.font = "11px system-ui, sans-serif";
+  context.textBaseline = "top";
+  for (const [name, nodes, start, end] of moment.reserved) {
+    const x = Math.max((start - moment.time) * across, 0);
+    const wide = Math.min((end - moment.time) * across, width) - x;
+    if (wide <= 0) continue;
+    context.lineWidth = 1.5;
+    context.strokeStyle = colours.accent;
+    context.setLineDash([5, 3]);
+    for (let part = 0; part + 1 < nodes.length; part += 2) {
+      const tall = Math.max((nodes[part + 1]! - nodes[part]!) * down, 2);
+      context.strokeRect(x + 0.75, nodes[part]! * down + 0.75, wide - 1.5, Math.max(tall - 1.5, 0.5));
+    }
+    context.setLineDash([]);
+    const [left, top] = [x + 4, (nodes[0] ?? 0) * down + 3];
+    const label = Math.min(context.measureText(name).width + 4, wide - 6);
+    if (label < 20) continue;
+    context.fillStyle = colours.paper;
+    context.fillRect(left - 2, top - 1, label, 14);
+    context.fillStyle = colours.accent;
+    context.fillText(name, left, top, label - 2);
+  }
 }
 
 /** Stripes over what is only promised, so that it is told by its pattern too. */

@@ -24,6 +24,8 @@ export interface Machine {
 }
 
 type RunningRow = [number, string, string, string, Ranges, number, number | null, Ranges, number, string];
+/** A reservation. */
+export type Reserved = [name: string, nodes: Ranges, start: number, end: number];
 type WaitingRow = [number, string, string, string, number, number, number | null, string, number | null];
 
 export interface Running {
@@ -62,6 +64,7 @@ export interface Snapshot {
   running: RunningRow[];
   waiting: WaitingRow[];
   out: Ranges;
+  reserved: Reserved[];
   problems: string[];
 }
 
@@ -74,6 +77,7 @@ export interface Change {
   left: number[];
   order?: number[];
   out?: Ranges;
+  reserved?: Reserved[];
   problems?: string[];
 }
 
@@ -95,6 +99,7 @@ export interface Question {
   policy: string;
   gpus?: number;
   partition?: string;
+  reservation?: string;
 }
 
 export interface Answer {
@@ -144,6 +149,7 @@ export class Moment {
   running: Map<number, Running>;
   waiting: Map<number, Waiting>;
   out: Ranges;
+  reserved: Reserved[];
   problems: string[];
   /** Another number whenever the picture of the machine is another. */
   revision = 0;
@@ -155,6 +161,7 @@ export class Moment {
     this.running = new Map(from.running.map((row) => [row[0], running(row)]));
     this.waiting = new Map(from.waiting.map((row) => [row[0], waiting(row)]));
     this.out = from.out;
+    this.reserved = from.reserved;
     this.problems = from.problems;
   }
 
@@ -172,6 +179,7 @@ export class Moment {
     }
     if (change.ended.length || change.started.length || change.out) this.revision++;
     this.out = change.out ?? this.out;
+    this.reserved = change.reserved ?? this.reserved;
     this.problems = change.problems ?? this.problems;
     this.version = change.version;
     this.time = change.time;

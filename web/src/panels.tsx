@@ -1,6 +1,6 @@
 // The panels beside the machine: a job, the form and its answer, the free slots.
 
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { colourOf } from "./colour";
 import { type Answer, count, type Job, type Machine, type Moment, numbers, type Outlook, type Ranges } from "./model";
 import { owners } from "./machine";
@@ -59,10 +59,18 @@ function Waits(props: { job: Job & { kind: "waiting" }; moment: Moment; outlook:
   const { job, moment, outlook, machine } = props;
   const start = outlook?.starts.find(([id]) => id === job.id)?.[2];
   const why = store.why?.job === job.id ? store.why : null;
+  const box = useRef<HTMLDivElement>(null);
+  const told = useRef<number | null>(null);
+  // On a phone the list may have filled the screen: the answer to a click comes into sight once.
+  useEffect(() => {
+    if (!why?.sentences || told.current === job.id) return;
+    told.current = job.id;
+    box.current!.scrollIntoView({ block: "nearest" });
+  });
   return (
     <>
       <h4>Why it waits</h4>
-      <div id="why">
+      <div id="why" ref={box}>
         {why?.sentences?.map((sentence) => <p key={sentence}>{sentence}</p>) ?? (
           <p class={why?.error ? "wrong" : "soft"}>{why?.error ?? "The engine is asked …"}</p>
         )}
@@ -155,6 +163,7 @@ export function Form({ machine, moment }: { machine: Machine; moment: Moment }) 
         policy: String(given.get("policy")),
         ...(given.get("gpus") && { gpus: Number(given.get("gpus")) }),
         ...(given.get("partition") && { partition: String(given.get("partition")) }),
+        ...(given.get("reservation") && { reservation: String(given.get("reservation")) }),
       }),
     );
     setAsking(false);
@@ -179,6 +188,17 @@ export function Form({ machine, moment }: { machine: Machine; moment: Moment }) 
             <select name="partition">
               <option value="">any</option>
               {machine.partitions.map((name) => (
+                <option key={name}>{name}</option>
+              ))}
+            </select>
+          </label>
+        )}
+        {moment.reserved.length > 0 && (
+          <label>
+            Reservation{" "}
+            <select name="reservation">
+              <option value="">none</option>
+              {moment.reserved.map(([name]) => (
                 <option key={name}>{name}</option>
               ))}
             </select>

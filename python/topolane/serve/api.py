@@ -48,6 +48,7 @@ class Asked(BaseModel):
     policy: str = Field(max_length=100)
     gpus: int | None = Field(default=None, ge=1, le=MOST_GPUS)
     partition: str | None = Field(default=None, max_length=100)
+    reservation: str | None = Field(default=None, max_length=100)
     at: float | None = Field(default=None, allow_inf_nan=False)
 
 
@@ -100,9 +101,7 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
 
     @app.get("/api/series")
     async def series() -> Response:
-        found = live.source.series() or live.history.series()
-        lines = [vars(line) for line in found.lines]
-        return _gzipped(packed({"times": found.times, "lines": lines, "span": live.span()}))
+        return _gzipped(await live.series())
 
     @app.get("/api/outlook")
     async def outlook(request: Request, at: At = None) -> Response:
@@ -125,7 +124,9 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
         if asked.gpus is not None and asked.gpus > facts["gpus"]:
             raise HTTPException(422, f"no node has more than {facts['gpus']} GPUs")
         eligible = None if asked.partition is None else live.source.partitions[asked.partition]
-        question = Question(asked.nodes, asked.hours * 3600.0, asked.policy, asked.gpus, eligible)
+        question = Question(
+            *(asked.nodes, asked.hours * 3600.0, asked.policy, asked.gpus, eligible), asked.reservation or ""
+        )
         return JSONResponse(await _answered(live.ask(question, asked.at)))
 
     @app.get(METRICS)

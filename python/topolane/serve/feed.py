@@ -7,7 +7,7 @@ import gzip
 import json
 from typing import Any
 
-from topolane.serve.snapshot import Snapshot, ranges, running_row, waiting_row
+from topolane.serve.snapshot import Snapshot, ranges, reserved_row, running_row, waiting_row
 
 
 class State:
@@ -18,6 +18,7 @@ class State:
         self.running = {job.id: running_row(job) for job in snapshot.running}
         self.waiting = {job.id: waiting_row(job) for job in snapshot.waiting}
         self.out = ranges(snapshot.out)
+        self.reserved = [reserved_row(one) for one in snapshot.reserved]
         self.change = b""
         """What to change in the version before it, as an event."""
 
@@ -29,6 +30,7 @@ class State:
             "running": list(self.running.values()),
             "waiting": list(self.waiting.values()),
             "out": self.out,
+            "reserved": self.reserved,
             "problems": list(self.snapshot.problems),
         }
 
@@ -54,6 +56,8 @@ class State:
             found["order"] = list(self.waiting)
         if self.out != before.out:
             found["out"] = self.out
+        if self.reserved != before.reserved:
+            found["reserved"] = self.reserved
         if self.snapshot.problems != before.snapshot.problems:
             found["problems"] = list(self.snapshot.problems)
         return found

@@ -50,6 +50,8 @@ class Live:
         self._outlook: tuple[float, bytes] | None = None
         self._outlook_lock = asyncio.Lock()
         self._past: OrderedDict[tuple[str, float], Any] = OrderedDict()
+        self._series: tuple[int, bytes] | None = None
+        self._series_lock = asyncio.Lock()
 
     async def run(self, stopping: asyncio.Event) -> None:
         """Looks until `stopping` is set."""
@@ -84,6 +86,21 @@ class Live:
     def span(self) -> tuple[float, float] | None:
         """The times that can be looked at."""
         return self.source.span() or self.history.span()
+
+    async def series(self) -> bytes:
+        """Figures over time, as gzipped JSON, made once for each snapshot."""
+        assert self.feed.state is not None
+        async with self._series_lock:
+            version = self.feed.state.version
+            if self._series is None or self._series[0] != version:
+                self._series = version, await asyncio.to_thread(self._figures)
+            return self._series[1]
+
+    def _figures(self) -> bytes:
+        with self._lock:
+            found = self.source.series() or self.history.series()
+        lines = [vars(line) for line in found.lines]
+        return packed({"times": found.times, "lines": lines, "span": self.span()})
 
     async def past(self, at: float) -> Snapshot:
         """The snapshot at a time. Raises KeyError if there is none."""
@@ -148,8 +165,10 @@ class Live:
         )
 
     async def ask(self, question: Question, at: float | None) -> dict[str, Any]:
-        """When and where a job would start."""
+        """When and where a job would start. Raises InputError for a reservation that there is not."""
         snapshot, source = await self.moment(at), self.source
+        if question.reservation and question.reservation not in {one.name for one in snapshot.reserved}:
+            raise InputError("there is no such reservation")
         return await self._work(lambda: outlook.ask(source.machine, snapshot, source.queue, question))
 
     async def _work(self, work: Callable[[], T]) -> T:

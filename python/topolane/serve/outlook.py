@@ -3,25 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import heapq
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from topolane._engine import (
-    Decision,
-    InputError,
-    Machine,
-    NoRoom,
-    Refusal,
-    Scheduler,
-    State,
-    make_room,
-    policies,
-)
+from topolane._engine import InputError, Machine, NoRoom, Refusal, State, make_room, policies
 from topolane.live.links import in_the_way, jobs_named
-from topolane.policy import resolve
-from topolane.serve.snapshot import Running, Snapshot, Waiting, ranges
+from topolane.serve.forecast import DEPTH, NEVER, Copy, length_of
+from topolane.serve.snapshot import Reserved, Snapshot, Waiting, ranges
 from topolane.units import duration, plural
 
 HORIZON = 24 * 3600.0
@@ -30,8 +18,6 @@ ASKED_HORIZON = 30 * 24 * 3600.0
 """Seconds for which the start of a job in question is sought."""
 BUDGET = 2.0
 """Seconds of work after which a forecast ends where it is."""
-DEPTH = 2000
-"""Waiting jobs that a forecast looks at, from the head of the queue."""
 REASONS = 200
 """Waiting jobs, from the head of the queue, whose reasons stand in the list."""
 LISTED = 12
@@ -49,27 +35,7 @@ SHORT = {
 }
 """Kinds of refusals in a few words."""
 BEHIND = "behind others"
-
-
-@dataclasses.dataclass(frozen=True)
-class Start:
-    """A waiting job's start in a forecast."""
-
-    id: int
-    nodes: Sequence[int]
-    start: float
-    end: float
-
-
-@dataclasses.dataclass(frozen=True)
-class Forecast:
-    """Which job starts when, if every job uses its whole walltime and no other job comes."""
-
-    starts: list[Start]
-    until: float
-    """The forecast ends there."""
-    whole: bool
-    """Whether that is as far as was asked for; else a bound was reached."""
+KEPT_OFF = "nodes are reserved"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +49,17 @@ class Question:
     """GPUs of each node; None for whole nodes."""
     eligible: tuple[int, ...] | None = None
     """The nodes that it may use; None for all."""
+    reservation: str = ""
+    """The reservation in which it is to run; empty for none."""
+
+    def job(self, machine: Machine, id: int, now: float) -> Waiting:
+        """It as a job that is submitted now."""
+        return Waiting(
+            *(id, "", "", "", self.nodes, now, self.walltime),
+            share=self.share(machine),
+            eligible=self.eligible,
+            reservation=self.reservation,
+        )
 
     def share(self, machine: Machine) -> dict[str, int] | None:
         """What it takes of each node: with its GPUs their part of the cores and of the memory of the best node; None for whole nodes."""
@@ -94,105 +71,6 @@ class Question:
         return {name: amount for name, amount in found.items() if amount} | {"gpu": self.gpus}
 
 
-class Copy:
-    """A scheduler that is told of a snapshot: a copy, which may be changed at will."""
-
-    def __init__(self, machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> None:
-        self.time = snapshot.time
-        self.scheduler = Scheduler(machine, resolve(policy), queue)
-        self.refused: dict[int, Refusal] = {}
-        """Waiting jobs that can never be placed."""
-        self.lost = 0
-        """Running jobs that the engine cannot take over: their nodes do not have what the snapshot says, or another job holds it."""
-        self._ends: list[tuple[float, int]] = []
-        self._walltimes: dict[int, float] = {}
-        for job in snapshot.running:
-            self._adopt(job)
-        for node in snapshot.out:
-            self.scheduler.set_in_service(node, False)
-        ready = [job for job in snapshot.waiting if not job.held]
-        self.left_out = len(ready) - DEPTH
-        for order, one in enumerate(ready[:DEPTH]):
-            self.submit(one.id, one.nodes, one.walltime, order, one.share, one.eligible)
-
-    def _adopt(self, job: Running) -> None:
-        walltime = float("inf") if job.end is None else max(job.end - job.start, 0.0)
-        share = None if job.share is None else dict(job.share)
-        for own in (job.links, ()):
-            try:
-                self.scheduler.adopt(
-                    *(job.id, job.nodes, job.start, walltime),
-                    share=share,
-                    links=own,
-                    bandwidth_share=job.bandwidth_share if own else 1.0,
-                )
-            except InputError:
-                continue
-            if job.end is not None:
-                heapq.heappush(self._ends, (max(job.end, self.time), job.id))
-            return
-        self.lost += 1
-
-    def submit(
-        self,
-        id: int,
-        nodes: int,
-        walltime: float | None,
-        order: int,
-        share: Mapping[str, float] | None = None,
-        eligible: Sequence[int] | None = None,
-    ) -> Refusal | None:
-        """Queues a job behind those of a lower `order`; the refusal if it can never be placed."""
-        length = float("inf") if walltime is None else walltime
-        refusal = self.scheduler.submit(
-            *(id, nodes, length),
-            order=order,
-            share=None if share is None else dict(share),
-            eligible=eligible,
-        )
-        if refusal is not None:
-            self.refused[id] = refusal
-        else:
-            self._walltimes[id] = length
-        return refusal
-
-    def starts(self) -> list[Start]:
-        """What starts now."""
-        found = []
-        for one in self.scheduler.start(self.time):
-            end = self.time + self._walltimes[one.id]
-            if end < float("inf"):
-                heapq.heappush(self._ends, (end, one.id))
-            found.append(Start(one.id, _nodes(one), self.time, end))
-        return found
-
-    def next_end(self) -> bool:
-        """Goes to the next end of a job; False if none has one."""
-        if not self._ends:
-            return False
-        self.time = max(self.time, self._ends[0][0])
-        while self._ends and self._ends[0][0] <= self.time:
-            self.scheduler.complete(heapq.heappop(self._ends)[1])
-        return True
-
-    def run(self, until: float, budget: float, wanted: int | None = None) -> Forecast:
-        """Lets time pass until `until`, until the budget of seconds is used up, or until `wanted` starts."""
-        found: list[Start] = []
-        deadline = time.monotonic() + budget
-        while True:
-            found += self.starts()
-            if (wanted is not None and any(one.id == wanted for one in found)) or not self.scheduler.waiting:
-                return Forecast(found, self.time, True)
-            if time.monotonic() > deadline:
-                return Forecast(found, self.time, False)
-            if not self.next_end() or self.time > until:
-                return Forecast(found, min(self.time, until), True)
-
-
-def _nodes(decision: Decision) -> list[int]:
-    return sorted({*decision.nodes, *decision.spare})
-
-
 def outlook(machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> dict[str, Any]:
     """The coming hours, the reasons of the first in the queue and the free slots, as the page reads them."""
     present = Copy(machine, snapshot, policy, queue)
@@ -202,7 +80,11 @@ def outlook(machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> di
         if not job.held
     }
     found = present.run(snapshot.time + HORIZON, BUDGET)
-    room = state_of(machine, snapshot).room()
+    state = state_of(machine, snapshot)
+    held = {node for job in snapshot.running for node in job.nodes}
+    now = [one for one in snapshot.reserved if one.start <= snapshot.time < one.end]
+    state.take_out([node for one in now for node in one.nodes if node not in held])
+    room = state.room()
     return {
         "time": snapshot.time,
         "until": found.until,
@@ -216,7 +98,7 @@ def outlook(machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> di
 
 
 def _finite(end: float) -> float | None:
-    return end if end < float("inf") else None
+    return end if end < NEVER else None
 
 
 def short_reason(present: Copy, job: Waiting) -> str:
@@ -226,7 +108,7 @@ def short_reason(present: Copy, job: Waiting) -> str:
         try:
             refusal = present.scheduler.explain(job.id)
         except KeyError:
-            return ""
+            return KEPT_OFF if present.kept_off(job) else ""
     return BEHIND if refusal is None else SHORT.get(refusal.name, refusal.name)
 
 
@@ -259,17 +141,37 @@ def why(machine: Machine, snapshot: Snapshot, policy: str, queue: str, job: Wait
     present = Copy(machine, snapshot, policy, queue)
     place = next(index for index, one in enumerate(snapshot.waiting) if one.id == job.id)
     refusal = present.refused.get(job.id)
-    if refusal is None and job.id in present.scheduler.waiting:
+    waits = job.id in present.scheduler.waiting
+    if refusal is None and waits:
         refusal = present.scheduler.explain(job.id)
     said = _refused(refusal, job.nodes, names) if refusal is not None else []
+    said += _reserved(present, snapshot, job)
     if refusal is None or refusal.name not in ("never", "lacks", "cannot-isolate"):
-        said += _in_the_queue(present, snapshot, job, place, refusal is None)
+        said += _in_the_queue(present, snapshot, job, place, refusal is None and waits)
     return said
 
 
 def _refused(refusal: Refusal, nodes: int, names: dict[int, str]) -> list[str]:
     text = refusal.why
     return [f"{text[:1].upper()}{text[1:]}.", *in_the_way(refusal, nodes, names)]
+
+
+def _reserved(present: Copy, snapshot: Snapshot, job: Waiting) -> list[str]:
+    """What reservations mean for a job now."""
+    own = next((one for one in snapshot.reserved if one.name == job.reservation), None)
+    said = []
+    if own is not None and own.start > snapshot.time:
+        said.append(f"Its reservation {own.name} begins in {duration(own.start - snapshot.time)}.")
+    if own is not None and length_of(job) > own.end - max(own.start, snapshot.time):
+        said.append(f"It cannot end within its reservation {own.name}.")
+    return said + [_kept_off(one, snapshot.time) for one in present.kept_off(job)]
+
+
+def _kept_off(one: Reserved, now: float) -> str:
+    nodes = plural(len(one.nodes), "node")
+    if one.start <= now:
+        return f"{nodes} are reserved: {one.name} ends in {duration(one.end - now)}."
+    return f"On {nodes} it would not end before the reservation {one.name} begins in {duration(one.start - now)}."
 
 
 def _in_the_queue(present: Copy, snapshot: Snapshot, job: Waiting, place: int, fits: bool) -> list[str]:
@@ -306,29 +208,29 @@ def ask(machine: Machine, snapshot: Snapshot, queue: str, question: Question) ->
     names = names_of(snapshot)
     id = 1 + max(names, default=0)
     present = Copy(machine, snapshot, question.policy, queue)
-    refusal = present.submit(
-        *(id, question.nodes, question.walltime, len(snapshot.waiting) + 1),
-        question.share(machine),
-        question.eligible,
-    )
+    job = question.job(machine, id, snapshot.time)
+    refusal = present.submit(job, len(snapshot.waiting) + 1)
     answer: dict[str, Any] = {"start": None, "nodes": [], "hosts": "", "why": [], "room": None, "whole": True}
     if refusal is not None:
         return answer | {"never": True, "why": _refused(refusal, question.nodes, names)}
-    refusal = present.scheduler.explain(id)
+    waits = id in present.scheduler.waiting
+    refusal = present.scheduler.explain(id) if waits else None
+    reserved, usable = _reserved(present, snapshot, job), present.usable(job)
     found = present.run(snapshot.time + ASKED_HORIZON, BUDGET, wanted=id)
     start = next((one for one in found.starts if one.id == id), None)
     answer |= {"never": False, "whole": found.whole, "until": found.until}
     if start is not None:
         answer |= {"start": start.start, "nodes": ranges(start.nodes), "hosts": machine.hostlist(start.nodes)}
     if start is None or start.start > snapshot.time:
-        answer["why"] = (
-            _refused(refusal, question.nodes, names)
-            if refusal is not None
-            else [
-                f"There is room for it now, but {plural(len(snapshot.waiting), 'job')} would be before it in the queue."
-            ]
-        )
-        answer["room"] = _room(machine, snapshot, question, id, names)
+        answer["why"] = [
+            *(_refused(refusal, question.nodes, names) if refusal is not None else []),
+            *reserved,
+        ]
+        if refusal is None and waits:
+            before = plural(len(snapshot.waiting), "job")
+            answer["why"].append(f"There is room for it now, but {before} would be before it in the queue.")
+        if usable is None or usable:
+            answer["room"] = _room(machine, snapshot, question, id, names, usable)
     if present.left_out > 0:
         answer["why"].append(
             f"{plural(present.left_out, 'waiting job')} at the end of the queue are left out."
@@ -337,9 +239,14 @@ def ask(machine: Machine, snapshot: Snapshot, queue: str, question: Question) ->
 
 
 def _room(
-    machine: Machine, snapshot: Snapshot, question: Question, id: int, names: dict[int, str]
+    machine: Machine,
+    snapshot: Snapshot,
+    question: Question,
+    id: int,
+    names: dict[int, str],
+    usable: Sequence[int] | None,
 ) -> dict[str, Any]:
-    """The cheapest jobs to be requeued so that the policy places the job now; a sentence, and the jobs.
+    """The cheapest jobs to be requeued so that the policy places the job now, on usable nodes; a sentence, and the jobs.
 
     The planner frees whole nodes only, also for a job that takes a part of its nodes.
     """
@@ -361,7 +268,7 @@ def _room(
         rows,
         id=id,
         questions=ROOM_QUESTIONS,
-        eligible=question.eligible,
+        eligible=usable,
     )
     if isinstance(found, NoRoom):
         return {"sentence": f"{found.reason[:1].upper()}{found.reason[1:].rstrip('.')}.", "jobs": []}

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from topolane import sources
 from topolane._engine import InputError, Machine
-from topolane.serve.snapshot import Running, Series, Snapshot, Waiting
+from topolane.serve.snapshot import Reserved, Running, Series, Snapshot, Waiting
 from topolane.slurm.explain import explain
 from topolane.slurm.fabric import slurm_tree, with_resources_of
 from topolane.slurm.inspection import OURS, TYPE, Inspection, Settings, inspect, number_of, on_machine
@@ -63,7 +63,8 @@ class Slurm:
         held = {node for job in running for node in job.nodes}
         # Without the plugin nothing is wrong with a state that it has not written.
         problems = look.problems if look.topology in (None, TYPE) else ()
-        return Snapshot(look.time, running, waiting, tuple(sorted(look.closed - held)), problems)
+        out = tuple(sorted(look.closed - held))
+        return Snapshot(look.time, running, waiting, out, problems, reserved=_reserved(look, self.machine))
 
     def at(self, time: float) -> None:
         """Slurm remembers nothing; the history does."""
@@ -111,6 +112,17 @@ def _jobs(look: Inspection) -> tuple[tuple[Running, ...], tuple[Waiting, ...]]:
     return tuple(job for job in running if job.nodes), tuple(waiting)
 
 
+def _reserved(look: Inspection, machine: Machine) -> tuple[Reserved, ...]:
+    """The reservations of nodes that have not ended."""
+    assert look.snapshot is not None
+    found = (
+        Reserved(one.name, tuple(on_machine(one.nodes, machine)), one.start, one.end)
+        for one in look.snapshot.reservations.values()
+        if one.end > look.time
+    )
+    return tuple(one for one in found if one.nodes)
+
+
 def _eligible(job: Job, partitions: Mapping[str, tuple[int, ...]], nodes: int) -> tuple[int, ...] | None:
     """The nodes of a job's partitions; None if these are all nodes."""
     found = [partitions.get(name, ()) for name in job.partitions]
@@ -140,6 +152,7 @@ def _waiting(look: Inspection, job: Job, eligible: tuple[int, ...] | None) -> Wa
         why=wait_reason(look, job).words,
         expected_start=job.expected_start if job.expected_start > look.time else None,
         share=None if job.exclusive or not cores else {"cores": cores},
-        held=job.is_held or bool(job.dependency) or job.reason not in OURS,
+        held=job.is_held or bool(job.dependency) or job.reason not in (*OURS, "Reservation"),
         eligible=eligible,
+        reservation=job.reservation,
     )

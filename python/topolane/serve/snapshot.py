@@ -53,6 +53,18 @@ class Waiting:
     """Whether it waits for something other than nodes, so that no forecast has it."""
     eligible: tuple[int, ...] | None = None
     """The nodes that it may use; None for all."""
+    reservation: str = ""
+    """The reservation in which it is to run; empty for none."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reserved:
+    """A reservation: from `start` to `end`, only its own jobs start on its nodes. Times in seconds."""
+
+    name: str
+    nodes: tuple[int, ...]
+    start: float
+    end: float
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -69,6 +81,8 @@ class Snapshot:
     """What could not be read, a sentence each."""
     is_old: bool = False
     """Whether the source did not answer, so that the jobs are those of its last answer."""
+    reserved: tuple[Reserved, ...] = ()
+    """Reservations that have not ended."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,6 +170,11 @@ def waiting_row(job: Waiting) -> list[Any]:
         *(job.id, job.name, job.title, job.user, job.nodes, job.submit, job.walltime),
         *(job.why, job.expected_start),
     ]
+
+
+def reserved_row(one: Reserved) -> list[Any]:
+    """A reservation as the page reads it."""
+    return [one.name, ranges(one.nodes), one.start, one.end]
 
 
 def picture(machine: Machine) -> dict[str, Any]:

@@ -1,0 +1,199 @@
+"""A copy of a snapshot in the engine: which job starts when, if time goes on. Nothing here decides."""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+import math
+import time
+from collections.abc import Sequence
+
+from topolane._engine import Decision, InputError, Machine, Refusal, Scheduler
+from topolane.policy import resolve
+from topolane.serve.snapshot import Reserved, Running, Snapshot, Waiting
+
+DEPTH = 2000
+"""Waiting jobs that a forecast looks at, from the head of the queue."""
+NEVER = float("inf")
+
+
+@dataclasses.dataclass(frozen=True)
+class Start:
+    """A waiting job's start in a forecast."""
+
+    id: int
+    nodes: Sequence[int]
+    start: float
+    end: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Forecast:
+    """Which job starts when, if every job uses its whole walltime and no other job comes."""
+
+    starts: list[Start]
+    until: float
+    """The forecast ends there."""
+    whole: bool
+    """Whether that is as far as was asked for; else a bound was reached."""
+
+
+class Copy:
+    """A scheduler that is told of a snapshot: a copy, which may be changed at will."""
+
+    def __init__(self, machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> None:
+        self.time = snapshot.time
+        self.scheduler = Scheduler(machine, resolve(policy), queue)
+        self.refused: dict[int, Refusal] = {}
+        """Waiting jobs that can never be placed."""
+        self.lost = 0
+        """Running jobs that the engine cannot take over: their nodes do not have what the snapshot says, or another job holds it."""
+        self._nodes, self._reserved = machine.nodes, snapshot.reserved
+        self._queued: dict[int, tuple[Waiting, int]] = {}
+        """Jobs that have not started, with their orders. Those that reservations keep off all nodes do not wait in the scheduler."""
+        self._ends: list[tuple[float, int]] = []
+        self._changes: list[tuple[float, int]] = []
+        """When a reservation begins or ceases to keep a job off nodes."""
+        for job in snapshot.running:
+            self._adopt(job)
+        for node in snapshot.out:
+            self.scheduler.set_in_service(node, False)
+        ready = [job for job in snapshot.waiting if not job.held]
+        self.left_out = len(ready) - DEPTH
+        for order, one in enumerate(ready[:DEPTH]):
+            self.submit(one, order)
+
+    def _adopt(self, job: Running) -> None:
+        walltime = NEVER if job.end is None else max(job.end - job.start, 0.0)
+        share = None if job.share is None else dict(job.share)
+        for own in (job.links, ()):
+            try:
+                self.scheduler.adopt(
+                    *(job.id, job.nodes, job.start, walltime),
+                    share=share,
+                    links=own,
+                    bandwidth_share=job.bandwidth_share if own else 1.0,
+                )
+            except InputError:
+                continue
+            if job.end is not None:
+                heapq.heappush(self._ends, (max(job.end, self.time), job.id))
+            return
+        self.lost += 1
+
+    def submit(self, job: Waiting, order: int) -> Refusal | None:
+        """Queues a job behind those of a lower `order`; the refusal if it can never be placed."""
+        own = self._own(job)
+        refusal = self._queue(job, order, job.eligible if own is None else _both(own.nodes, job.eligible))
+        if refusal is not None:
+            self.refused[job.id] = refusal
+            return refusal
+        self._queued[job.id] = job, order
+        if self._reserved:
+            self._reconsider(job, order)
+        return None
+
+    def _queue(self, job: Waiting, order: int, eligible: Sequence[int] | None) -> Refusal | None:
+        return self.scheduler.submit(
+            *(job.id, job.nodes, length_of(job)),
+            order=order,
+            share=None if job.share is None else dict(job.share),
+            eligible=eligible,
+        )
+
+    def _reconsider(self, job: Waiting, order: int) -> None:
+        """Queues a job anew, on the nodes that no reservation keeps it off now."""
+        self.scheduler.cancel(job.id)
+        change = min((time for time in self._boundaries(job) if time > self.time), default=NEVER)
+        if change < NEVER:
+            heapq.heappush(self._changes, (change, job.id))
+        usable = self.usable(job)
+        if usable is None or usable:
+            self._queue(job, order, usable)  # refused, it waits for the next change
+
+    def usable(self, job: Waiting) -> Sequence[int] | None:
+        """The nodes on which a job may start now; None for all."""
+        own, kept_off = self._own(job), {node for one in self.kept_off(job) for node in one.nodes}
+        if own is None and not kept_off:
+            return job.eligible
+        if own is not None and not own.start <= self.time <= own.end - length_of(job):
+            return ()
+        nodes = _both(range(self._nodes) if own is None else own.nodes, job.eligible)
+        return [node for node in nodes if node not in kept_off]
+
+    def _boundaries(self, job: Waiting) -> list[float]:
+        """When what reservations mean for a job changes: a job must end before another's begins, and within its own."""
+        length, own = length_of(job), self._own(job)
+        others = [time for one in self._others(job) for time in (_after(one.start - length), one.end)]
+        return others if own is None else [*others, own.start, _after(own.end - length)]
+
+    def kept_off(self, job: Waiting) -> list[Reserved]:
+        """The reservations on whose nodes a job may not start now, for it would still run when they begin."""
+        length = length_of(job)
+        return [one for one in self._others(job) if one.start - length < self.time < one.end]
+
+    def _others(self, job: Waiting) -> list[Reserved]:
+        return [one for one in self._reserved if one.name != job.reservation]
+
+    def _own(self, job: Waiting) -> Reserved | None:
+        return next((one for one in self._reserved if one.name == job.reservation), None)
+
+    def starts(self) -> list[Start]:
+        """What starts now."""
+        found = []
+        for one in self.scheduler.start(self.time):
+            job, _ = self._queued.pop(one.id)
+            end = self.time + length_of(job)
+            if end < NEVER:
+                heapq.heappush(self._ends, (end, one.id))
+            found.append(Start(one.id, _nodes(one), self.time, end))
+        return found
+
+    def next_event(self) -> bool:
+        """Goes to the next time at which a job ends or a reservation matters; False if there is none."""
+        times = [events[0][0] for events in (self._ends, self._changes) if events]
+        if not times:
+            return False
+        self.time = max(self.time, min(times))
+        while self._ends and self._ends[0][0] <= self.time:
+            self.scheduler.complete(heapq.heappop(self._ends)[1])
+        while self._changes and self._changes[0][0] <= self.time:
+            _, id = heapq.heappop(self._changes)
+            if id in self._queued:
+                self._reconsider(*self._queued[id])
+        return True
+
+    def run(self, until: float, budget: float, wanted: int | None = None) -> Forecast:
+        """Lets time pass until `until`, until the budget of seconds is used up, or until `wanted` starts."""
+        found: list[Start] = []
+        deadline = time.monotonic() + budget
+        while True:
+            found += self.starts()
+            if (wanted is not None and any(one.id == wanted for one in found)) or not self._queued:
+                return Forecast(found, self.time, True)
+            if time.monotonic() > deadline:
+                return Forecast(found, self.time, False)
+            if not self.next_event() or self.time > until:
+                return Forecast(found, min(self.time, until), True)
+
+
+def length_of(job: Waiting) -> float:
+    """The walltime of a job."""
+    return NEVER if job.walltime is None else job.walltime
+
+
+def _after(last: float) -> float:
+    """The next time after the last one at which a job may start."""
+    return math.nextafter(last, NEVER)
+
+
+def _both(nodes: Sequence[int], eligible: Sequence[int] | None) -> Sequence[int]:
+    """The nodes that are also eligible."""
+    if eligible is None:
+        return nodes
+    may = set(eligible)
+    return [node for node in nodes if node in may]
+
+
+def _nodes(decision: Decision) -> list[int]:
+    return sorted({*decision.nodes, *decision.spare})

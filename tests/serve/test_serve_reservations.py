@@ -1,0 +1,108 @@
+"""Reservations in forecasts and in the form: who may start on reserved nodes, and when."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from topolane._engine import Machine
+from topolane.serve import outlook
+from topolane.serve.forecast import Copy
+from topolane.serve.replay import Replay
+from topolane.serve.snapshot import Reserved, Snapshot, Waiting
+from topolane.sources import Shape
+from topolane.sweep import Task
+
+HOUR = 3600.0
+MACHINE = Machine.of("small", [(["leaf1"], [f"n{node}" for node in range(8)])])
+HALF = Reserved("upgrade", (0, 1, 2, 3), HOUR, 2 * HOUR)
+"""Half of the nodes, for an hour, in an hour."""
+
+
+def start(nodes: int, walltime: float | None, reservation: str = "") -> tuple[float, set[int]] | None:
+    """When and where the only job starts; None if it does not."""
+    job = Waiting(1, "1", "", "", nodes, 0.0, walltime, reservation=reservation)
+    copy = Copy(MACHINE, Snapshot(0.0, (), (job,), reserved=(HALF,)), "first-fit", "easy")
+    found = copy.run(outlook.HORIZON, 30.0).starts
+    return (found[0].start, set(found[0].nodes)) if found else None
+
+
+@pytest.mark.parametrize(
+    ("nodes", "walltime", "expected"),
+    [
+        (8, HOUR, (0.0, set(range(8)))),
+        (8, HOUR + 1, (2 * HOUR, set(range(8)))),
+        (4, 9 * HOUR, (0.0, {4, 5, 6, 7})),
+        (4, None, (0.0, {4, 5, 6, 7})),
+        (8, None, (2 * HOUR, set(range(8)))),
+    ],
+)
+def test_other_jobs_end_before_a_reservation_begins(
+    nodes: int, walltime: float | None, expected: tuple[float, set[int]]
+) -> None:
+    """A job starts on nodes of a reservation only if it ends before the reservation begins, or after it has ended."""
+    assert start(nodes, walltime) == expected
+
+
+@pytest.mark.parametrize(
+    ("nodes", "walltime", "expected"),
+    [(4, HOUR, (HOUR, {0, 1, 2, 3})), (4, HOUR + 1, None), (2, HOUR / 2, (HOUR, {0, 1}))],
+)
+def test_a_job_of_a_reservation_runs_within_it(
+    nodes: int, walltime: float, expected: tuple[float, set[int]] | None
+) -> None:
+    """A job of a reservation starts on its nodes, not before it begins, and only if it ends within it."""
+    assert start(nodes, walltime, "upgrade") == expected
+
+
+def test_a_job_of_a_reservation_waits_for_the_jobs_that_run_there() -> None:
+    """Two jobs of half a reservation each start together; a third starts when one has ended."""
+    jobs = tuple(Waiting(id, str(id), "", "", 2, 0.0, HOUR / 3, reservation="upgrade") for id in range(1, 4))
+    found = Copy(MACHINE, Snapshot(0.0, (), jobs, reserved=(HALF,)), "first-fit", "easy").run(9 * HOUR, 30.0)
+    assert [(one.id, one.start) for one in found.starts] == [(1, HOUR), (2, HOUR), (3, HOUR + HOUR / 3)]
+
+
+def test_no_forecast_breaks_a_reservation() -> None:
+    """With a quarter of a full machine reserved for ten hours, no job outside is on a reserved node in this time."""
+    task = Task(
+        machine="cab", workload="cab-aug", policy="dedicated", failures="none", shape=Shape(limit=1500)
+    )
+    replay = Replay(task, [task.run()], None, 0.0)
+    now = replay.now()
+    kept = Reserved("upgrade", tuple(range(320)), now.time + 2 * HOUR, now.time + 12 * HOUR)
+    found = Copy(replay.machine, dataclasses.replace(now, reserved=(kept,)), "dedicated", "easy").run(
+        now.time + outlook.HORIZON, 30.0
+    )
+    free = Copy(replay.machine, now, "dedicated", "easy").run(now.time + outlook.HORIZON, 30.0)
+    assert {one.id for one in found.starts} <= {job.id for job in now.waiting}
+    assert found.starts != free.starts
+    for one in found.starts:
+        if one.start < kept.end and kept.start < one.end:
+            assert not set(one.nodes) & set(kept.nodes)
+
+
+def asked(nodes: int, hours: float, reservation: str = "") -> dict:
+    question = outlook.Question(nodes, hours * HOUR, "first-fit", reservation=reservation)
+    return outlook.ask(MACHINE, Snapshot(0.0, (), (), reserved=(HALF,)), "easy", question)
+
+
+def test_the_form_names_the_reservation_in_the_way() -> None:
+    """The answer says which reservation keeps the job off nodes, and when it begins; within it, when the job may start."""
+    answer = asked(8, 2)
+    assert answer["start"] == 2 * HOUR
+    assert answer["why"] == ["On 4 nodes it would not end before the reservation upgrade begins in 1.0 h."]
+    inside = asked(4, 1, "upgrade")
+    assert (inside["start"], inside["hosts"]) == (HOUR, "n[0-3]")
+    assert inside["why"] == ["Its reservation upgrade begins in 1.0 h."]
+    assert inside["room"] is None
+    late = asked(4, 1.5, "upgrade")
+    assert late["start"] is None and "It cannot end within its reservation upgrade." in late["why"]
+
+
+def test_reserved_nodes_are_no_free_slots() -> None:
+    """The table of free slots leaves out the nodes of a reservation that has begun."""
+    begun = dataclasses.replace(HALF, start=-HOUR)
+    room = outlook.outlook(MACHINE, Snapshot(0.0, (), (), reserved=(begun,)), "first-fit", "easy")["room"]
+    assert room["free"] == 4
+    room = outlook.outlook(MACHINE, Snapshot(0.0, (), (), reserved=(HALF,)), "first-fit", "easy")["room"]
+    assert room["free"] == 8
