@@ -64,13 +64,6 @@ impl fmt::Debug for CountedPlan {
     }
 }
 
-impl Entry {
-    /// Whether the reservation is long enough by the difference of its times, which may be rounded.
-    fn is_long_enough(&self) -> bool {
-        self.end - self.start >= self.lasts
-    }
-}
-
 /// Whether only numbers matter to those that run and to the policy.
 fn suits(view: &View<'_>) -> bool {
     view.policy.traits().count_only
@@ -230,18 +223,19 @@ impl CountedPlan {
         let mut forward = self.idle.forward(end).peekable();
         let mut wider = self.by_nodes.partition_point(|&class| self.classes[class].nodes <= level);
         let fewest = self.by_nodes.first().map_or(0, |&class| self.classes[class].nodes);
+        let enough = self.longest + ROUNDING;
         while wider > 0 && level >= fewest {
             while let Some((time, _)) =
-                backward.next_if(|&(_, free)| free >= level && until - begin < self.longest)
+                backward.next_if(|&(_, free)| free >= level && until - begin < enough)
             {
                 begin = time;
             }
             while let Some((time, _)) =
-                forward.next_if(|&(_, free)| free >= level && until - begin < self.longest)
+                forward.next_if(|&(_, free)| free >= level && until - begin < enough)
             {
                 until = time;
             }
-            let is_longest = until - begin >= self.longest;
+            let is_longest = until - begin >= enough;
             let side = |step: Option<&(f64, i64)>| step.map_or(0, |step| step.1);
             let lower = side(backward.peek()).max(side(forward.peek()));
             let next = if is_longest { 0 } else { lower.min(level - 1) };
@@ -252,7 +246,7 @@ impl CountedPlan {
                 if class.nodes <= next {
                     break;
                 }
-                if until - begin >= class.lasts {
+                if begin + class.lasts <= until {
                     let earliest = start - class.lasts - ROUNDING;
                     class.clear = class.clear.min(since.max(earliest));
                 }
@@ -299,8 +293,7 @@ impl CountedPlan {
         let stands = entry.is_own
             && start >= view.now
             && start < f64::INFINITY
-            && entry.lasts.total_cmp(&lasts).is_eq()
-            && (entry.is_long_enough() || self.idle.free_at(end) >= nodes);
+            && entry.lasts.total_cmp(&lasts).is_eq();
         let found = if stands {
             let Some(found) = self.earlier(index) else { return };
             self.idle.add((start, end), nodes);

@@ -49,7 +49,7 @@ impl Profile {
             }
             let start = *since.get_or_insert(self.times[index]);
             let end = self.times.get(index + 1).copied().unwrap_or(f64::INFINITY);
-            if end - start >= duration || end == f64::INFINITY {
+            if start + duration <= end {
                 return start;
             }
         }
@@ -97,6 +97,14 @@ mod tests {
     use super::Profile;
 
     proptest! {
+        /// A time that was taken and is given back can be had again, however its end was rounded.
+        #[test]
+        fn what_is_given_back_fits_again(start in 0.0..1e7f64, duration in 1.0..1e5f64) {
+            let mut profile = Profile::new(0.0, 0);
+            profile.add(start, start + duration, 1);
+            prop_assert_eq!(profile.earliest(duration, 1), start);
+        }
+
         /// One walk over the steps gives at each what is asked for it alone.
         #[test]
         fn leasts_is_least_at_every_step(
