@@ -40,8 +40,8 @@ class FaultyScheduler(TopolaneScheduler):
         self.when = next(word.partition("=")[2] for word in words if word.startswith("when="))
         super().__init__(handle, *[word for word in words if not word.startswith("when=")])
 
-    def _new_engine(self):
-        return Faulty(super()._new_engine(), self.when)
+    def _new_engine(self, fabric):
+        return Faulty(super()._new_engine(fabric), self.when)
 
 
 def mod_main(handle, *words):

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,24 +64,33 @@ class Job:
 class Instance:
     """A broker that has the resources of many ranks; or several brokers, one for each rank."""
 
-    def __init__(self, folder: Path, resources: dict[str, Any], brokers: int = 1) -> None:
+    def __init__(
+        self, folder: Path, resources: dict[str, Any] | None, brokers: int = 1, options: Sequence[str] = ()
+    ) -> None:
+        """resources: None for those that Flux finds. options: more for `flux start`."""
         self.folder = folder
         self.env = {name: value for name, value in os.environ.items() if not name.startswith("FLUX_")}
-        (folder / "R.json").write_text(json.dumps(resources))
-        settings = {"noverify": "true", "path": json.dumps(str(folder / "R.json"))}
-        lines = [f"{name} = {value}" for name, value in settings.items()]
-        (folder / "flux.toml").write_text("\n".join(["[resource]", *lines]) + "\n")
+        lines = []
+        several = []
+        if resources is not None:
+            (folder / "R.json").write_text(json.dumps(resources))
+            lines = ["[resource]", "noverify = true", f"path = {json.dumps(str(folder / 'R.json'))}"]
+            if brokers > 1:
+                several = [f"--test-hosts={resources['execution']['nodelist'][0]}", "--test-exit-mode=leader"]
+        (folder / "flux.toml").write_text("".join(f"{line}\n" for line in lines))
+        at_start = folder / "modprobe"
+        if at_start.exists():
+            self.env["FLUX_MODPROBE_PATH_APPEND"] = str(at_start)
         code = f"flux getattr local-uri > {folder}/uri.new && mv {folder}/uri.new {folder}/uri && exec sleep 100000"
-        named = resources["execution"]["nodelist"][0]
-        several = [f"--test-hosts={named}", "--test-exit-mode=leader"] if brokers > 1 else []
         self.log = folder / "log"
         with self.log.open("w") as log:
-            self.process = subprocess.Popen(
+            self.broker = subprocess.Popen(
                 [
                     "flux",
                     "start",
                     f"-s{brokers}",
                     *several,
+                    *options,
                     f"--config-path={folder}/flux.toml",
                     "sh",
                     "-c",
@@ -94,8 +103,14 @@ class Instance:
                 start_new_session=True,
             )
         try:
-            wait_for("the instance is there", (folder / "uri").exists)
+            started = wait_for(
+                "the instance is there",
+                lambda: (folder / "uri").exists() and "up" or self.broker.poll() is not None and "ended",
+            )
+            assert started == "up", self.log.read_text()
             self.env["FLUX_URI"] = (folder / "uri").read_text().strip()
+            if at_start.exists():
+                return
             self.run("module", "remove", "sched-simple")
             if brokers == 1:
                 self.run("module", "reload", "resource", "noverify", "monitor-force-up")
@@ -105,14 +120,14 @@ class Instance:
 
     def stop(self) -> None:
         """Ends the instance and all that it started."""
-        if self.process.poll() is None:
+        if self.broker.poll() is None:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGTERM)
+                os.killpg(self.broker.pid, signal.SIGTERM)
             try:
-                self.process.wait(60)
+                self.broker.wait(60)
             except subprocess.TimeoutExpired:
-                os.killpg(self.process.pid, signal.SIGKILL)
-                self.process.wait()
+                os.killpg(self.broker.pid, signal.SIGKILL)
+                self.broker.wait()
 
     def run(self, *words: object, code: int | None = 0, text: str | None = None, seconds: float = 300) -> str:
         """What a command of Flux prints, errors too."""
@@ -132,6 +147,30 @@ class Instance:
     def load(self, *words: str, code: int = 0) -> str:
         """Loads our scheduler."""
         return self.run("module", "load", module_file(), *words, code=code)
+
+    @contextlib.contextmanager
+    def process(self, *words: str) -> Iterator[subprocess.Popen[str]]:
+        """Our scheduler as a process of its own, once it schedules."""
+        running = subprocess.Popen(
+            ["flux", "python", module_file(), *words],
+            env=self.env,
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            wait_for("it schedules", lambda: running.poll() is not None or self.has_scheduler())
+            assert running.poll() is None, running.communicate()[0]
+            yield running
+        finally:
+            running.kill()
+            running.communicate()
+
+    def has_scheduler(self) -> bool:
+        """Whether our scheduler answers."""
+        asked = ["flux", "module", "stats", "sched-topolane"]
+        return subprocess.run(asked, env=self.env, capture_output=True, timeout=120).returncode == 0
 
     def submit(self, *words: object, seconds: float = 0.1) -> int:
         """Submits a job that runs for so long."""
@@ -216,8 +255,10 @@ def wait_for(what: str, said: Callable[[], Any], seconds: float = 120) -> Any:
 
 
 @contextlib.contextmanager
-def instance(folder: Path, resources: dict[str, Any], brokers: int = 1) -> Iterator[Instance]:
-    flux = Instance(folder, resources, brokers)
+def instance(
+    folder: Path, resources: dict[str, Any] | None, brokers: int = 1, options: Sequence[str] = ()
+) -> Iterator[Instance]:
+    flux = Instance(folder, resources, brokers, options)
     try:
         yield flux
     finally:

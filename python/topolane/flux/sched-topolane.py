@@ -1,4 +1,7 @@
-"""The broker module that `flux module load` takes: `topolane flux module` prints where it is."""
+"""The scheduler of a Flux instance: `topolane flux module` prints where this file is.
+
+`flux module load FILE ARGS` runs it as a module of the broker, `flux python FILE ARGS` as a process that may end and start again.
+"""
 
 import sys
 import syslog
@@ -11,16 +14,42 @@ if ROOT not in sys.path:
     sys.path.append(ROOT)
 
 
+def scheduler_of(handle: Any, words: tuple[str, ...], *, process: bool) -> Any:
+    """The scheduler. Raises ValueError with one sentence for what is wrong."""
+    try:
+        from topolane.flux.version import check_version
+
+        check_version(str(handle.attr_get("version")))
+        from topolane.flux.scheduler import SchedulerProcess, TopolaneScheduler
+    except ImportError as error:
+        raise ValueError(f"Topolane cannot be loaded by {sys.executable}: {error}") from error
+    return SchedulerProcess(handle, *words) if process else TopolaneScheduler(handle, *words)
+
+
 def mod_main(handle: Any, *words: str) -> None:
     """Runs the scheduler until the module is unloaded."""
     try:
-        try:
-            from topolane.flux.scheduler import TopolaneScheduler
-        except ImportError as error:
-            raise ValueError(f"Topolane cannot be loaded by {sys.executable}: {error}") from error
-        scheduler = TopolaneScheduler(handle, *words)
+        scheduler = scheduler_of(handle, words, process=False)
     except ValueError as error:
         # Flux prints it where the broker's output goes, and tells the caller no more than "Invalid argument".
         handle.log(syslog.LOG_ERR, str(error))
         raise
     scheduler.run()
+
+
+def main() -> None:
+    """Runs the scheduler until the instance ends, or until it is ended itself."""
+    import flux
+
+    try:
+        scheduler_of(flux.Flux(), tuple(sys.argv[1:]), process=True).run()
+    except ValueError as error:
+        print(f"topolane: {error}", file=sys.stderr)
+        sys.exit(2)
+    except OSError as error:
+        print(f"topolane: the scheduler has ended: {error}", file=sys.stderr)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

@@ -34,8 +34,8 @@ from topolane.flux.settings import JobWords, Settings, words_of
 T = TypeVar("T")
 NOTE = "topolane"
 """The key beside R, in the directory of a job, that keeps what R cannot say: the links that the job owns, for instance."""
-MOST_FAILURES = 100
-"""Failures of the engine after which its state is not made anew again."""
+MODULE = "sched-topolane"
+"""The name of the module, by which `flux module stats` finds the scheduler."""
 
 
 class RankPool(Rv1Pool):  # type: ignore[misc]
@@ -105,6 +105,10 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
     """Answers requests for allocations with nodes and in an order that the engine chooses."""
 
     pool_class = Pool
+    most_failures = 100
+    """Failures of the engine, close to each other, after which its state is not made anew again."""
+    calm = 600.0
+    """Seconds without a failure after which earlier failures no longer count."""
     _queue: list[PendingJob]
 
     def __init__(self, handle: Any, *words: str) -> None:
@@ -112,10 +116,8 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         self._settings = Settings.taken_from(self._pending_args)
         if self.pool_class is not Pool:
             raise InputError("pool-class= cannot be used with Topolane's scheduler")
-        # Bad input must be told before the module counts as loaded.
-        pool = RankPool(kvs_get(handle, "resource.R"))
-        self._fabric = Fabric.of(pool.nodes(), self._settings.machine, pool.scheduling)
-        self._engine: _engine.Scheduler | None = self._new_engine()
+        self._fabric: Fabric | None = None
+        self._engine: _engine.Scheduler | None = None
         self._running: dict[int, Runs] = {}
         self._asked: dict[int, tuple[Asked, JobWords]] = {}
         self._apart: dict[int, frozenset[int]] = {}
@@ -126,10 +128,37 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         """What the job gets that is being started now."""
         self._seconds, self._slowest = 0.0, 0.0
         """Seconds that the engine has taken for all passes, and for the longest."""
-        self._failures = 0
+        self._failures, self._recent_failures, self._failed_at = 0, 0, -math.inf
+        # Bad input must be told before the module counts as loaded.
+        self._settings.check_machine()
+        if (pool := self._known_ranks()) is not None:
+            self._use(pool)
 
-    def _new_engine(self) -> _engine.Scheduler:
-        return _engine.Scheduler(self._fabric.machine, self._settings.resolved_policy(), self._settings.queue)
+    def _known_ranks(self) -> RankPool | None:
+        """The ranks of the instance; None while Flux still waits for some to start."""
+        try:
+            return RankPool(kvs_get(self.handle, "resource.R"))
+        except FileNotFoundError:
+            return None
+
+    def _use(self, pool: RankPool) -> None:
+        """Makes the machine of these ranks, and its engine."""
+        self._fabric = Fabric.of(pool.nodes(), self._settings.machine, pool.scheduling)
+        self._engine = self._new_engine(self._fabric)
+
+    def _acquire_resources(self) -> None:
+        """Waits until Flux knows its ranks. A failure would end the instance here, so jobs start without the engine instead."""
+        super()._acquire_resources()
+        if self._fabric is not None:
+            return
+        try:
+            self._use(self._known_ranks() or self._pool)
+        except InputError as error:
+            self._without_engine(str(error))
+        self.resource_update()
+
+    def _new_engine(self, fabric: Fabric) -> _engine.Scheduler:
+        return _engine.Scheduler(fabric.machine, self._settings.resolved_policy(), self._settings.queue)
 
     @property
     def _pool(self) -> RankPool:
@@ -157,24 +186,29 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
 
     def _serve(self, engine: _engine.Scheduler) -> None:
         ranks, apart = self._pool.are_up(), frozenset().union(*self._apart.values())
-        for rank, node in self._fabric.node_of.items():
+        for rank, node in self._fabric.node_of.items() if self._fabric else ():
             engine.set_in_service(node, ranks.get(rank, False) and node not in apart)
 
     def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Any) -> None:
         """Takes over a job that runs already."""
         super().hello(jobid, priority, userid, t_submit, R)
+        if self._fabric is not None:
+            self._take_over(jobid, R, self._fabric)
+
+    def _take_over(self, jobid: int, R: Any, fabric: Fabric) -> None:
+        """Tells the engine of a job that runs already."""
         said = R.to_dict()["execution"]
         start, end = said.get("starttime", 0.0), said.get("expiration", 0.0)
         walltime = end - start if end > start else math.inf
         ranks, whole, share = self._pool.held_by(jobid)
-        nodes = tuple(self._fabric.node_of[rank] for rank in ranks)
+        nodes = tuple(fabric.node_of[rank] for rank in ranks)
         runs = Runs(nodes, start, walltime, None if whole else share)
         try:
             note = kvs_get(self.handle, _key(jobid, NOTE))
         except OSError:
             # Another scheduler started it.
             note = None
-        if note is not None and note.get("machine") == self._fabric.mark:
+        if note is not None and note.get("machine") == fabric.mark:
             links = tuple(note["links"])
             runs = Runs(tuple(note["nodes"]), start, walltime, note["share"], links, note["bandwidth-share"])
         elif note is not None:
@@ -204,7 +238,9 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
                 # A number of slots that may vary: the engine chooses nodes for the least.
                 wanted.slot_count = ResourceCount(wanted.nslots, wanted.nslots)
             words = JobWords.of(jobspec)
-            asked = Asked.of(wanted, self._fabric, self._pool.nodes(wanted.constraint))
+            if self._fabric is not None:
+                nodes = self._pool.nodes(wanted.constraint)
+                self._asked[jobid] = Asked.of(wanted, self._fabric, nodes), words
         except (InfeasibleRequest, InputError) as error:
             request.deny(str(error) or "unsatisfiable request")
             return
@@ -213,10 +249,9 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             request.deny(f"cannot parse jobspec: {error}")
             return
         job = PendingJob(jobid, priority, t_submit, request, wanted)
-        self._asked[jobid] = asked, words
         refused = self._submitted(job)
         if refused is not None:
-            del self._asked[jobid]
+            self._asked.pop(jobid, None)
             request.deny(refused)
             return
         heapq.heappush(self._queue, job)
@@ -253,6 +288,15 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             return str(error)
         return None if refusal is None else str(refusal)
 
+    def _submit_again(self, engine: _engine.Scheduler, job: PendingJob) -> None:
+        """Queues a waiting job in the engine again. If the engine refuses it now, it is denied: it would wait for ever."""
+        refused = self._submit(engine, job)
+        if refused is not None:
+            self._queue.remove(job)
+            heapq.heapify(self._queue)
+            del self._asked[job.jobid]
+            job.request.deny(refused)
+
     def free(self, jobid: int, R: Any, final: bool = False) -> None:
         """Takes back what a job has released. The engine gives its nodes away once the job has released all."""
         super().free(jobid, R, final)
@@ -274,10 +318,10 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         others = {jobid for jobid, _ in jobs}
 
         def again(engine: _engine.Scheduler) -> None:
-            for job in self._queue:
+            for job in sorted(self._queue):
                 if job.jobid in others:
                     engine.cancel(job.jobid)
-                    self._submit(engine, job)
+                    self._submit_again(engine, job)
 
         self._tell(again)
 
@@ -298,31 +342,32 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         decisions = self._tell(lambda engine: engine.start(now))
         took = time.time() - now
         self._seconds, self._slowest = self._seconds + took, max(self._slowest, took)
-        if self._engine is None:
+        engine, fabric = self._engine, self._fabric
+        if engine is None or fabric is None:
             self._in_order()
             return
         if not decisions:
             return
         waiting = {job.jobid: job for job in self._queue}
-        engine = self._engine
         for decision in decisions:
             if self._engine is not engine:
                 # Made anew after a failure: what it has not started yet waits there.
                 break
             if job := waiting.get(decision.id):
-                self._start(job, decision, now)
+                ranks = frozenset(fabric.ranks[node] for node in decision.nodes)
+                self._start(job, decision, ranks, now)
         self._queue = [job for job in self._queue if job.jobid not in self._running]
         heapq.heapify(self._queue)
 
-    def _start(self, job: PendingJob, decision: Decision, now: float) -> None:
-        self._pool.chosen = frozenset(self._fabric.ranks[node] for node in decision.nodes)
+    def _start(self, job: PendingJob, decision: Decision, ranks: frozenset[int], now: float) -> None:
+        self._pool.chosen = ranks
         try:
             given = self.resources.alloc(job.jobid, job.resource_request)
         except (InsufficientResources, InfeasibleRequest) as error:
             # Flux counts these nodes in another way. The job waits for the next pass.
             self._warn(job.jobid, f"does not start on the nodes chosen for it: {error}")
             self._tell(lambda engine: engine.complete(job.jobid))
-            self._tell(lambda engine: self._submit(engine, job))
+            self._tell(lambda engine: self._submit_again(engine, job))
             return
         finally:
             self._pool.chosen = None
@@ -350,7 +395,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
     def alloc_success(self, msg: Any, R: dict[str, Any], annotations: Any = None) -> None:
         """Keeps R, and beside it what R cannot say, in one transaction. Then the base class answers."""
         runs, self._starting = self._starting, None
-        if runs is None:
+        if runs is None or self._fabric is None:
             super().alloc_success(msg, R, annotations)
             return
         jobid = msg.payload["id"]
@@ -381,30 +426,38 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
 
     def _engine_failed(self, error: BaseException) -> None:
         """Makes the engine's state anew from what Flux has allocated; goes on without it if that fails too."""
+        now = time.monotonic()
+        if now - self._failed_at > self.calm:
+            self._recent_failures = 0
+        self._failed_at = now
         self._failures += 1
+        self._recent_failures += 1
         self.log.error(f"topolane: the engine failed: {type(error).__name__}: {error}")
         try:
-            self._engine = self._made_anew()
+            if self._recent_failures > self.most_failures:
+                raise InputError(f"the engine has failed {self._recent_failures} times")
+            if self._fabric is not None:
+                self._engine = self._made_anew(self._fabric)
         except BaseException as again:
             if isinstance(again, (SystemExit, KeyboardInterrupt, GeneratorExit)):
                 raise
-            self._engine = None
-            self.log.error(
-                "topolane: jobs start in order of priority on any free nodes until the module is loaded again: "
-                f"{again}"
-            )
+            self._without_engine(str(again))
         self._request_schedule()
 
-    def _made_anew(self) -> _engine.Scheduler:
-        if self._failures > MOST_FAILURES:
-            raise InputError(f"the engine has failed {self._failures} times")
-        engine = self._new_engine()
+    def _without_engine(self, why: str) -> None:
+        self._engine = None
+        self.log.error(
+            f"topolane: jobs start in order of priority on any free nodes until the module is loaded again: {why}"
+        )
+
+    def _made_anew(self, fabric: Fabric) -> _engine.Scheduler:
+        engine = self._new_engine(fabric)
         for jobid, runs in self._running.items():
             _adopted(engine, jobid, runs)
         self._serve(engine)
         for job in sorted(self._queue):
             if job.jobid not in self._running:
-                self._submit(engine, job)
+                self._submit_again(engine, job)
         return engine
 
     def _in_order(self) -> None:
@@ -428,13 +481,37 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         return stats | {
             "decides": "engine" if self._engine is not None else "order of priority",
             "settings": list(words_of(self._settings)),
-            "nodes": self._fabric.machine.nodes,
-            "notes": list(self._fabric.notes),
+            "nodes": self._fabric.machine.nodes if self._fabric else len(self._pool.nodes()),
+            "notes": list(self._fabric.notes) if self._fabric else [],
             "running_jobs": len(self._running),
             "engine_seconds": self._seconds,
             "longest_pass_seconds": self._slowest,
             "engine_failures": self._failures,
         }
+
+
+class SchedulerProcess(TopolaneScheduler):
+    """The scheduler in a process that the broker did not start: the instance goes on when the process ends."""
+
+    def __init__(self, handle: Any, *words: str) -> None:
+        super().__init__(handle, *words)
+        handle.log_set_appname(MODULE)
+
+    def _register_handlers(self) -> None:
+        self._name = MODULE
+        super()._register_handlers()
+
+    def _service_register(self, name: str) -> None:
+        try:
+            super()._service_register(name)
+        except OSError as error:
+            raise InputError(
+                f"cannot offer the service {name} ({error}): remove the scheduler that is loaded first"
+            ) from error
+
+    def set_running(self) -> None:
+        """Nothing waits for this process to be loaded."""
+        self._service_register(MODULE)
 
 
 def _adopted(engine: _engine.Scheduler, jobid: int, runs: Runs) -> None:

@@ -6,11 +6,13 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from topolane import _engine
+from topolane import _engine, sources
 from topolane._engine import InputError
 from topolane.policy import Policy, resolve
 
 WORDS = ("machine", "policy", "queue", "min-bandwidth")
+FLUX_WORDS = ("queue-depth", "log-level")
+"""Arguments that Flux takes for all its schedulers in Python."""
 JOB_WORDS = ("min-bandwidth", "segment")
 
 
@@ -42,6 +44,11 @@ class Settings:
         if settings.resolved_policy() == "recorded":
             raise InputError("policy=recorded: there is no log here whose nodes it could follow")
         return settings
+
+    def check_machine(self) -> None:
+        """Raises InputError if the machine cannot be read."""
+        if self.machine is not None:
+            sources.machine(self.machine)
 
     def resolved_policy(self) -> str | Policy:
         """The policy. Raises InputError if there is none of that name."""
