@@ -315,7 +315,20 @@ def all_to_all(setting: Setting) -> list[Row]:
     return [
         Row("all-to-all", what, "s CPU", tuple(run.net for run in runs), ALL_TO_ALL_LIMIT),
         Row("all-to-all", f"{what}: peak memory", "MB", memory, ALL_TO_ALL_MEMORY / 1e6),
+        by_leaf(setting),
     ]
+
+
+def by_leaf(setting: Setting) -> Row:
+    """How many times as long one of these jobs takes pair by pair as leaf by leaf."""
+    what = "one such job, pair by pair over leaf by leaf"
+    cargo = shutil.which("cargo")
+    if cargo is None:
+        return Row("all-to-all", what, "times", (), note="no cargo")
+    command = [cargo, "bench", "-q", "-p", "topolane-traffic", "--bench", "exchange"]
+    cost(command, directory=ROOT)  # builds it
+    runs = [json.loads(cost(command, directory=ROOT).output) for _ in range(setting.repeats)]
+    return Row("all-to-all", what, "times", tuple(run["ratio"] for run in runs))
 
 
 FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
@@ -327,11 +340,12 @@ FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "dedicated": dedicated,
     "decision": decision,
     "contention": contention,
+    "all-to-all": all_to_all,
     "atlas": atlas,
     "mapping": mapping,
     "quadratic": quadratic,
 }
-LONG: dict[str, Callable[[Setting], list[Row]]] = {"conservative": conservative, "all-to-all": all_to_all}
+LONG: dict[str, Callable[[Setting], list[Row]]] = {"conservative": conservative}
 """Figures that take minutes: only if they are named."""
 
 

@@ -8,10 +8,13 @@ use topolane_fabric::{
 };
 use topolane_placement::rank_k::CoresPerNode;
 use topolane_placement::{JobTraffic, Placement, rails_of};
-use topolane_traffic::{Contention, Flows, ModelInfo, Patterned, Traffic};
+use topolane_traffic::{Contention, Exchange, Flows, ModelInfo, Patterned, Traffic};
 
 use crate::widths::Width;
 use crate::workload::Job;
+
+/// From so many ranks on, all-to-all traffic is laid leaf by leaf. With fewer, pair by pair is as fast.
+const MANY: usize = 64;
 
 /// How the jobs of a run meet on the network.
 #[derive(Clone)]
@@ -116,6 +119,15 @@ impl<'a> Coupling<'a> {
         let traffic = self.traffic(pattern, nodes.len() as u32).map_err(of_job)?;
         let routing = &*self.network.routing;
         let rails = if width.is_none() { rails_of(routing.fabric(), placement) } else { None };
+        if nodes.len() >= MANY
+            && rails.is_none()
+            && placement.links().is_empty()
+            && let Some(exchange) = Exchange::new(&traffic, nodes, routing)
+            && self.contention.enter_exchange(id, &exchange)
+        {
+            self.present.insert(id, exchange.per_channel());
+            return Ok(pattern);
+        }
         let lay = |routing: &dyn Routing| {
             let flows = match &rails {
                 Some(rails) if routing.tells_rails() => {

@@ -1,11 +1,13 @@
 //! Who sends what to whom, and what it costs where links, interfaces and memory are shared.
 //!
 //! A [`Traffic`] matrix, from a [pattern](pattern) or a file, laid over a [`Routing`] by the node of
-//! each rank, becomes [`Flows`]; a [`Contention`] model says what they cost each other.
+//! each rank, becomes [`Flows`], or an [`Exchange`] where all send each other the same; a [`Contention`] model says what
+//! they cost each other.
 //!
 //! [`Routing`]: topolane_fabric::Routing
 
 mod contention;
+mod exchange;
 mod flows;
 mod loads;
 mod matrix;
@@ -17,6 +19,7 @@ pub use contention::{
     Congestion, Contention, Filling, Foreseen, Interfaces, MODELS, MaxMin, ModelInfo, NodeRule,
     Outlook, PASSES, PerNode, SharedMemory, Together, contention,
 };
+pub use exchange::Exchange;
 pub use flows::{Flows, RailShares};
 pub use loads::Loads;
 pub use matrix::{Entry, Traffic};

@@ -25,6 +25,8 @@ pub struct Traffic {
     entries: Vec<Entry>,
     /// First entry of every sender, and their number at the end.
     first: Vec<u32>,
+    /// Bytes of every entry, if there is one for each pair and all have the same.
+    exchanged: Option<f64>,
 }
 
 impl Traffic {
@@ -70,7 +72,8 @@ impl Traffic {
         for rank in 0..ranks as usize {
             first[rank + 1] += first[rank];
         }
-        Ok(Traffic { ranks, entries: kept, first })
+        let exchanged = exchanged(ranks, &kept);
+        Ok(Traffic { ranks, entries: kept, first, exchanged })
     }
 
     fn check_size(what: &str, size: usize) -> Result<(), InputError> {
@@ -134,6 +137,11 @@ impl Traffic {
         &self.entries[first(rank as usize)..first(rank as usize + 1)]
     }
 
+    /// The bytes that every rank sends each other rank, if that is the same for all.
+    pub fn exchanged(&self) -> Option<f64> {
+        self.exchanged
+    }
+
     /// Bytes of one iteration.
     pub fn bytes(&self) -> f64 {
         self.entries.iter().map(|entry| entry.bytes).fold(0.0, |sum, bytes| sum + bytes)
@@ -143,6 +151,14 @@ impl Traffic {
     pub fn messages(&self) -> f64 {
         self.entries.iter().map(|entry| entry.messages).fold(0.0, |sum, count| sum + count)
     }
+}
+
+fn exchanged(ranks: u32, entries: &[Entry]) -> Option<f64> {
+    let bytes = entries.first()?.bytes;
+    let pairs = u64::from(ranks) * u64::from(ranks - 1);
+    let is_whole = entries.len() as u64 == pairs && bytes > 0.0;
+    let is_same = |entry: &Entry| entry.bytes.to_bits() == bytes.to_bits();
+    (is_whole && entries.iter().all(is_same)).then_some(bytes)
 }
 
 impl Entry {

@@ -86,6 +86,10 @@ impl Routing for Adaptive {
             .collect()
     }
 
+    fn by_leaf(&self) -> bool {
+        self.fabric.missing_cables().is_empty() && self.fabric.domains() == 0
+    }
+
     fn path(
         &self,
         from: NodeIndex,

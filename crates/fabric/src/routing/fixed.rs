@@ -107,6 +107,18 @@ impl Routing for Fixed {
         Ok(())
     }
 
+    fn by_leaf(&self) -> bool {
+        let fabric = &self.fabric;
+        let has_one_link = |site| {
+            let cabling = fabric.cabling(site, 0);
+            cabling.parents * cabling.cables == 1
+        };
+        self.rule == Rule::DestinationModK
+            && fabric.missing_cables().is_empty()
+            && fabric.domains() == 0
+            && (0..fabric.sites()).all(has_one_link)
+    }
+
     fn tells_rails(&self) -> bool {
         true
     }

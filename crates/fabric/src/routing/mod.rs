@@ -62,6 +62,11 @@ pub trait Routing: fmt::Debug + Send + Sync {
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable>;
 
+    /// Whether the routes from the nodes of a leaf to a node differ in their first channel only, which is the same to all nodes.
+    fn by_leaf(&self) -> bool {
+        false
+    }
+
     /// Whether traffic on different rails takes different channels. If not, [`Routing::rail_path`] is the same on all.
     fn tells_rails(&self) -> bool {
         false

@@ -7,6 +7,7 @@ use topolane_fabric::{Channel, Routing};
 
 use super::foresee::Room;
 use super::{Contention, is_news};
+use crate::exchange::{Class, Exchange};
 use crate::flows::Flows;
 
 /// A channel is taken to be enough when no more than this part of it is wanted too much: what is
@@ -136,6 +137,19 @@ impl Congestion {
         self.jobs.get(&job).map_or(1.0, |present| present.slowdown)
     }
 
+    fn enter_wanting(&mut self, job: u64, wants: Wants) {
+        let parts = wants.parts.clone();
+        let mut present = Present { wants, slowdown: 1.0, touched: false };
+        touch(job, &mut present, &mut self.touched);
+        self.jobs.insert(job, present);
+        for &Part { channel, weight, wanted, slowest } in &parts {
+            let user = User { job, weight, wanted, slowest };
+            let users = &mut self.users[channel as usize];
+            users.insert(users.partition_point(|other| other.key() < user.key()), user);
+            self.share_out(channel);
+        }
+    }
+
     /// Finds the level of a channel again, and notes its users if it has changed.
     fn share_out(&mut self, channel: Channel) {
         let index = channel as usize;
@@ -193,6 +207,41 @@ impl Wants {
         Wants { time_alone, parts }
     }
 
+    /// The same of an exchange, class by class: flows of a class have the same rate, because their first channels have the same
+    /// capacity and carry as many flows.
+    fn of_exchange(exchange: &Exchange, capacity: &[f64]) -> Wants {
+        let (bytes, weight) = (exchange.bytes(), exchange.weight());
+        let of_channel = |&(channel, flows): &(Channel, u32)| {
+            let weight = f64::from(flows) * weight;
+            Part { channel, weight, wanted: 0.0, slowest: bytes / exchange.weight() }
+        };
+        let mut parts: Box<[Part]> = exchange.used().iter().map(of_channel).collect();
+        let share = |part: &Part| capacity[part.channel as usize] / part.weight;
+        let shares: Box<[f64]> = parts.iter().map(share).collect();
+        let mut time_alone = 0.0f64;
+        let mut rates = vec![0.0; exchange.ranks()];
+        for (senders, classes) in exchange.groups() {
+            let own = senders.clone().next().map_or(0.0, |(_, place)| shares[place as usize]);
+            let mut all = 0.0;
+            rates.fill(0.0);
+            for Class { receiver, flows, channels } in classes {
+                let least =
+                    channels.iter().map(|&place| shares[place as usize]).fold(own, f64::min);
+                let rate = weight * least;
+                time_alone = time_alone.max(bytes / rate);
+                for &place in channels {
+                    parts[place as usize].wanted += f64::from(flows) * rate;
+                }
+                rates[receiver as usize] = rate;
+                all += rate;
+            }
+            for (rank, place) in senders {
+                parts[place as usize].wanted = all - rates[rank as usize];
+            }
+        }
+        Wants { time_alone, parts }
+    }
+
     /// The rate per weight that a channel gives the job's flows when it is alone.
     fn share(&self, channel: Channel, capacity: &[f64]) -> f64 {
         let place = self.parts.partition_point(|part| part.channel < channel);
@@ -239,16 +288,12 @@ impl Contention for Congestion {
 
     fn enter(&mut self, job: u64, flows: Arc<Flows>) {
         let wants = Wants::of(&flows, &self.capacity, &mut self.scratch);
-        let parts = wants.parts.clone();
-        let mut present = Present { wants, slowdown: 1.0, touched: false };
-        touch(job, &mut present, &mut self.touched);
-        self.jobs.insert(job, present);
-        for &Part { channel, weight, wanted, slowest } in &parts {
-            let user = User { job, weight, wanted, slowest };
-            let users = &mut self.users[channel as usize];
-            users.insert(users.partition_point(|other| other.key() < user.key()), user);
-            self.share_out(channel);
-        }
+        self.enter_wanting(job, wants);
+    }
+
+    fn enter_exchange(&mut self, job: u64, exchange: &Exchange) -> bool {
+        self.enter_wanting(job, Wants::of_exchange(exchange, &self.capacity));
+        true
     }
 
     fn leave(&mut self, job: u64) {

@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{Penalty, Routing};
 
+use crate::exchange::Exchange;
 use crate::flows::Flows;
 
 pub use congestion::Congestion;
@@ -35,6 +36,12 @@ pub trait Contention: Send {
 
     /// A job begins; one of that identity must not be present.
     fn enter(&mut self, job: u64, flows: Arc<Flows>);
+
+    /// A job begins whose ranks all send each other the same. False, and nothing happens, if the model needs every flow.
+    fn enter_exchange(&mut self, job: u64, exchange: &Exchange) -> bool {
+        let _ = (job, exchange);
+        false
+    }
 
     /// A job ends; nothing happens if it is not present.
     fn leave(&mut self, job: u64);

@@ -1,0 +1,186 @@
+//! All-to-all traffic laid over the channels of a machine leaf by leaf, not pair by pair.
+
+use std::collections::HashMap;
+
+use topolane_fabric::{Channel, NodeIndex, Routing};
+
+use crate::flows::LEAST_WEIGHT;
+use crate::matrix::Traffic;
+
+/// The flows of a job whose ranks all send each other the same, one on each node: what [`Flows`](crate::Flows) says of them,
+/// without a list of them.
+#[derive(Debug, Clone)]
+pub struct Exchange {
+    bytes: f64,
+    weight: f64,
+    /// Every channel used, ascending, and the number of flows on it.
+    used: Vec<(Channel, u32)>,
+    /// The place in `used` of the channel on which each rank sends.
+    first: Vec<u32>,
+    senders: Vec<Senders>,
+}
+
+/// The ranks on one leaf whose links have one bandwidth.
+#[derive(Debug, Clone, Default)]
+struct Senders {
+    ranks: Vec<u32>,
+    /// Of every receiver the end of its channels in `channels`.
+    end: Vec<u32>,
+    /// Places in `used` of the channels beyond the senders' own.
+    channels: Vec<u32>,
+}
+
+/// Flows to one rank that share all channels but the first.
+pub(crate) struct Class<'a> {
+    pub(crate) receiver: u32,
+    /// Number of flows, at least 1.
+    pub(crate) flows: u32,
+    /// Places of their channels beyond the first.
+    pub(crate) channels: &'a [u32],
+}
+
+impl Exchange {
+    /// Lays `traffic` over `routing` with rank r on `node_of[r]`. `None` where only [`Flows`](crate::Flows) can: the traffic is
+    /// not the same for all pairs, a node has several ranks or none, routes are not [by leaf](Routing::by_leaf), or one is missing.
+    pub fn new(
+        traffic: &Traffic,
+        node_of: &[NodeIndex],
+        routing: &dyn Routing,
+    ) -> Option<Exchange> {
+        let bytes = traffic.exchanged()?;
+        let node_of = node_of.get(..traffic.ranks() as usize)?;
+        if !routing.by_leaf() || has_double(node_of) {
+            return None;
+        }
+        let mut first = first_channels(node_of, routing)?;
+        let mut senders = by_leaf(node_of, &first, routing);
+        let others = traffic.ranks() - 1;
+        let mut flows = vec![0u32; routing.channels() as usize];
+        for &channel in &first {
+            flows[channel as usize] = others;
+        }
+        for group in &mut senders {
+            group.lay(node_of, routing)?;
+            for class in group.classes() {
+                for &channel in class.channels {
+                    flows[channel as usize] += class.flows;
+                }
+            }
+        }
+        let used: Vec<(Channel, u32)> =
+            (0..).zip(flows.iter().copied()).filter(|&(_, flows)| flows > 0).collect();
+        let mut place = flows;
+        for (index, &(channel, _)) in (0..).zip(&used) {
+            place[channel as usize] = index;
+        }
+        let lists = senders.iter_mut().map(|group| &mut group.channels).chain([&mut first]);
+        for channel in lists.flatten() {
+            *channel = place[*channel as usize];
+        }
+        let weight = (1.0 / f64::from(others)).max(LEAST_WEIGHT);
+        Some(Exchange { bytes, weight, used, first, senders })
+    }
+
+    /// Number of ranks.
+    pub(crate) fn ranks(&self) -> usize {
+        self.first.len()
+    }
+
+    /// Bytes of every flow.
+    pub fn bytes(&self) -> f64 {
+        self.bytes
+    }
+
+    /// Weight of every flow, as [`Flows::weight`](crate::Flows::weight).
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// Every channel used, ascending, and the number of flows on it.
+    pub fn used(&self) -> &[(Channel, u32)] {
+        &self.used
+    }
+
+    /// Bytes over every channel used, by channel.
+    pub fn per_channel(&self) -> Box<[(Channel, f64)]> {
+        let bytes = |&(channel, flows): &(Channel, u32)| (channel, f64::from(flows) * self.bytes);
+        self.used.iter().map(bytes).collect()
+    }
+
+    /// The senders of every group, each with the place of its own channel, and the classes of their flows.
+    pub(crate) fn groups(
+        &self,
+    ) -> impl Iterator<
+        Item = (impl Iterator<Item = (u32, u32)> + Clone + '_, impl Iterator<Item = Class<'_>>),
+    > {
+        self.senders.iter().map(|group| {
+            let ranks = group.ranks.iter();
+            (ranks.map(|&rank| (rank, self.first[rank as usize])), group.classes())
+        })
+    }
+}
+
+impl Senders {
+    /// Finds the channels to every receiver.
+    fn lay(&mut self, node_of: &[NodeIndex], routing: &dyn Routing) -> Option<()> {
+        let mut path = Vec::new();
+        for (receiver, &node) in (0..).zip(node_of) {
+            // Of a sender that is not the receiver; there is none if the group is the receiver alone.
+            if let Some(&from) = self.ranks.iter().find(|&&rank| rank != receiver) {
+                path.clear();
+                routing.path(node_of[from as usize], node, &mut path).ok()?;
+                self.channels.extend_from_slice(path.get(1..)?);
+            }
+            self.end.push(self.channels.len() as u32);
+        }
+        Some(())
+    }
+
+    fn classes(&self) -> impl Iterator<Item = Class<'_>> {
+        let mut ranks = self.ranks.iter().copied().peekable();
+        let mut first = 0;
+        let all = self.ranks.len() as u32;
+        (0..).zip(&self.end).filter_map(move |(receiver, &end)| {
+            let channels = &self.channels[first..end as usize];
+            first = end as usize;
+            let among = ranks.next_if_eq(&receiver).is_some();
+            let flows = all - u32::from(among);
+            (flows > 0).then_some(Class { receiver, flows, channels })
+        })
+    }
+}
+
+fn has_double(nodes: &[NodeIndex]) -> bool {
+    let mut sorted = nodes.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).any(|pair| pair[0] == pair[1])
+}
+
+/// The channel on which each of at least two ranks sends.
+fn first_channels(node_of: &[NodeIndex], routing: &dyn Routing) -> Option<Vec<Channel>> {
+    let mut path = Vec::new();
+    let ends =
+        node_of.iter().zip([node_of.get(1)?].into_iter().chain(std::iter::repeat(&node_of[0])));
+    ends.map(|(&from, &to)| {
+        path.clear();
+        routing.path(from, to, &mut path).ok()?;
+        path.first().copied()
+    })
+    .collect()
+}
+
+/// The ranks by leaf and bandwidth of their links, ascending in each group.
+fn by_leaf(node_of: &[NodeIndex], first: &[Channel], routing: &dyn Routing) -> Vec<Senders> {
+    let fabric = routing.fabric();
+    let mut place: HashMap<(u32, u64), usize> = HashMap::new();
+    let mut groups: Vec<Senders> = Vec::new();
+    for (rank, (&node, &channel)) in (0..).zip(node_of.iter().zip(first)) {
+        let key = (fabric.group(1, node), routing.capacity(channel).to_bits());
+        let index = *place.entry(key).or_insert(groups.len());
+        if index == groups.len() {
+            groups.push(Senders::default());
+        }
+        groups[index].ranks.push(rank);
+    }
+    groups
+}
