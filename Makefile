@@ -80,6 +80,7 @@ $(VENV)/.components: $(VENV)/.installed
 	  (cd $(VENV)/bin && apt-get download -qq -o APT::Sandbox::User=root prometheus && dpkg-deb --fsys-tarfile prometheus_*.deb | \
 	    tar -x --strip-components=3 ./usr/bin/prometheus ./usr/bin/promtool; rm -f prometheus_*.deb); \
 	  tools/guest_kernel.sh $(VENV)/guest-kernel || echo "no kernel for guests: their tests will be skipped"; \
+	  tools/xen.sh $(VENV)/xen || echo "no Xen 4.17: its tests will be skipped"; \
 	fi
 	@touch $@
 
