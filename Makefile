@@ -155,7 +155,7 @@ UV := uv==0.13.9
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
 lock: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check $(UV)
-	$(BIN)/python tools/requirements.py dask gang kubernetes lint nova nova-test serve sites slurm studies tables test | \
+	$(BIN)/python tools/requirements.py dask gang kubernetes lint nova nova-test serve sites slurm tables test | \
 	  $(LOCK) - --output-file requirements/test.txt
 	$(BIN)/python tools/requirements.py | $(LOCK) - -c requirements/test.txt --output-file requirements/base.txt
 	$(BIN)/python tools/requirements.py libvirt | \

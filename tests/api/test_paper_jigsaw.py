@@ -13,8 +13,7 @@ from topolane.cli import cli
 from topolane.sources import Shape
 from topolane.studies import jigsaw, jigsaw_break_even, jigsaw_targets
 from topolane.studies.jigsaw import FIRST_FIT, HALF, HALF_MOVES, MOVES, STRICT, Load, Results, Rule, Trace
-
-pytest.importorskip("scipy", reason="SciPy, of the extra studies, is not installed")
+from topolane.sweep.kept import Kept
 
 MADE_UP = Load("dense", "made up", "fat-tree(radix=8)", "exp-8")
 TRACE = Load("log", "trace", "cab", "log.swf")
@@ -226,6 +225,30 @@ def test_a_real_run_in_json(one_small_load, capsys):
     )
     assert 0.5 <= rows[HALF]["mean_bandwidth_share"] <= 1.0
     assert {target["verdict"] for target in found["targets"]} <= {"met", "failed", "not measured"}
+
+
+def test_an_interrupted_paper_goes_on(one_small_load, capsys, monkeypatch, tmp_path):
+    """`paper jigsaw --resume` that ended after some runs does only the others, and prints what an uninterrupted one does."""
+    words = ["paper", "jigsaw", "--seeds", "1", "--contention", "0", "--jobs", "1", "--json"]
+    cli(words, standalone_mode=False)
+    whole = capsys.readouterr().out
+    kept = tmp_path / "kept"
+    add, done = Kept.add, []
+
+    def add_some(*given):
+        if len(done) == 3:
+            raise InterruptedError
+        done.append(add(*given))
+
+    monkeypatch.setattr(Kept, "add", add_some)
+    with pytest.raises(InterruptedError):
+        cli([*words, "--resume", str(kept)], standalone_mode=False)
+    monkeypatch.setattr(Kept, "add", add)
+    capsys.readouterr()
+    cli([*words, "--resume", str(kept)], standalone_mode=False)
+    out, said = capsys.readouterr()
+    assert "3 runs kept from before" in said
+    assert out == whole
 
 
 def test_runs_under_contention_may_be_fewer(one_small_load, capsys):

@@ -91,6 +91,39 @@ def test_a_changed_input_is_done_anew(topolane, few, name):
     assert len(done.stderr.splitlines()) == 1
 
 
+POLICY = """
+import numpy, topolane
+import parts.order
+class Mine(topolane.Policy):
+    name = "mine"
+    def choose(self, request, state):
+        from parts import amounts
+        return numpy.flatnonzero(state.free)[: request.nodes + amounts.MORE]
+"""
+
+
+@pytest.mark.parametrize(
+    "name", ["parts/__init__.py", "parts/order.py", "parts/amounts.py", "parts/deeper.py"]
+)
+def test_what_a_policy_in_python_imports_is_an_input(topolane, few, write, name):
+    """Runs of a policy are done anew if a module has changed that its module imports: by its own import statements, in a function or
+    through another module, relative or not."""
+    (topolane.directory / "parts").mkdir()
+    for file in ("__init__", "amounts", "deeper"):
+        write(f"parts/{file}.py", "MORE = 0\n")
+    write("parts/order.py", "from . import deeper\n")
+    write("parts/unused.py", "")
+    write("mine.py", POLICY)
+    words = (*few, "--policies", "mine:Mine", "--resume", "kept", "--jobs", 1)
+    topolane(*words)
+    write("parts/unused.py", "MORE = 1\n")
+    again = topolane.run(*words)
+    assert "1 run kept from before\n" in again.stderr
+    write(name, "from . import deeper\nMORE = 0\nLESS = 0\n")
+    again = topolane.run(*words)
+    assert "0 runs kept from before; 1 other there not used" in again.stderr
+
+
 def test_another_build_is_done_anew(topolane, few):
     """Runs of another build of Topolane are not used."""
     topolane(*few, "--resume", "kept", "--jobs", 1)

@@ -35,7 +35,7 @@ def test_the_two_distributions_have_one_version() -> None:
     """topolane-studies belongs to the topolane of the same version."""
     version = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
     project = tomllib.loads((ROOT / "python" / "pyproject.toml").read_text())["project"]
-    assert (project["version"], project["dependencies"]) == (version, [f"topolane[studies]=={version}"])
+    assert (project["version"], project["dependencies"]) == (version, [f"topolane=={version}"])
 
 
 def test_the_wheel_of_the_studies_has_all_of_them_and_nothing_else(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from topolane._engine import InputError
 from topolane.run import Defrag, Network
 from topolane.sources import Shape
 from topolane.sweep import Task, over
+from topolane.sweep import seeds as over_seeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -252,21 +253,11 @@ def planned_runs(chosen: Sequence[Load], seeds: Sequence[int], contention: int |
 
 
 def interval(values: Sequence[float]) -> tuple[float, float, float]:
-    """Mean and 95 % confidence interval of the mean, by Student's t; of one value, that value.
-
-    Raises InputError where SciPy is missing.
-    """
-    try:
-        from scipy import stats
-    except ImportError as error:
-        raise InputError(
-            f"confidence intervals need the extra studies (in a clone: .venv/bin/pip install -e '.[studies]'): {error}"
-        ) from error
-    mean = sum(values) / len(values)
-    if len(values) < 2 or max(values) == min(values):
-        return mean, mean, mean
-    bounds = stats.ttest_1samp(values, 0.0).confidence_interval(0.95)
-    return mean, float(bounds.low), float(bounds.high)
+    """Mean and 95 % confidence interval of the mean, by Student's t; of one value, that value."""
+    found = over_seeds.mean_of(values)
+    if found.low is None or found.high is None:
+        return found.mean, found.mean, found.mean
+    return found.mean, found.low, found.high
 
 
 def mean_of(runs: Sequence[Mapping[str, float]], key: str) -> float:

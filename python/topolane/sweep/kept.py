@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from topolane import files, texts
 from topolane._engine import InputError, Table
 from topolane.run import Run
-from topolane.sweep import task_files
+from topolane.sweep import imported, task_files
 from topolane.sweep.build import build
 
 if TYPE_CHECKING:
@@ -45,8 +45,7 @@ class Kept:
     def key(self, function: Callable[..., Any], task: Any) -> str:
         """The key of the answer of a function to a task. Raises InputError for a task that holds more than values."""
         names = [*task_files.named(task), inspect.getfile(function)]
-        if isinstance(task.policy, str) and (module := task_files.module_file(task.policy)) is not None:
-            names.append(module)
+        module = task_files.module_of(task.policy) if isinstance(task.policy, str) else None
         try:
             told = json.dumps(
                 {
@@ -54,6 +53,7 @@ class Kept:
                     "function": f"{function.__module__}:{function.__qualname__}",
                     "task": dataclasses.asdict(task),
                     "files": {name: self._digest(name) for name in names},
+                    "policy": None if module is None else imported.content(module),
                 },
                 sort_keys=True,
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import inspect
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -37,10 +36,10 @@ def read(names: list[str]) -> dict[str, bytes]:
 
 
 @functools.cache
-def module_file(policy: str) -> str | None:
-    """The file with the class of a policy in Python, also of a plug-in; None for a policy of Topolane."""
+def module_of(policy: str) -> str | None:
+    """The module with the class of a policy in Python, also of a plug-in; None for a policy of Topolane."""
     found = resolve(policy)
-    return None if isinstance(found, str) else inspect.getfile(type(found))
+    return None if isinstance(found, str) else type(found).__module__
 
 
 def moved(task: Task, place: Callable[[str], str]) -> Task:

@@ -65,7 +65,6 @@ def command(
     """Links of their own for all jobs: utilisation, waits, break-even speed-ups (Jigsaw, HPDC'21)."""
     from topolane.studies import jigsaw, jigsaw_targets
 
-    jigsaw.interval([1.0, 2.0])  # SciPy is missed before hours of work, not after
     log = None
     if trace is not None:
         cores = cores_per_node or (None if gpus_per_node else jigsaw.TRACE_CORES)
