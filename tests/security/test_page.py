@@ -247,6 +247,7 @@ def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:
         log.write_text(text)
         assert said in refused("--shadow-log", str(log))
     assert "give one of them" in refused("--shadow-log", str(log), "--slurm")
+    assert "a shadow's log has its policy" in refused("--shadow-log", str(log), "--shadow", "first-fit")
 
 
 def test_others_reach_it_only_with_a_token(tmp_path: Path) -> None:

@@ -24,7 +24,8 @@ def page(cluster: Cluster) -> Iterator[str]:
     if not (PAGE / "index.html").is_file():
         pytest.skip("the page is not built: make page")
     rest = f"unix:{cluster.facts['SOCKET']}"
-    with served("--slurm", "--slurmrestd", rest, "--interval", "1", env=cluster.environment) as address:
+    words = ("--slurm", "--slurmrestd", rest, "--interval", "1", "--shadow", "first-fit")
+    with served(*words, env=cluster.environment) as address:
         yield address
 
 
@@ -81,6 +82,20 @@ def test_the_page_follows_slurm(cluster: Cluster, page: str) -> None:
     past = shown(page, at=before)
     assert str(first) in held(page, past) and str(second) in [row[1] for row in past["waiting"]]
     cluster.run("scancel", second)
+    until(lambda: not shown(page)["running"], "the page is empty")
+
+
+def test_another_policy_stands_beside_slurm(cluster: Cluster, page: str) -> None:
+    """With --shadow the figures have a line of Slurm and one of the policy: while a job runs, both have its nodes in use."""
+    job = cluster.submit("-p", "pbatch", "-N", "36", "--exclusive", "-t", "10", script="sleep 600")
+
+    def used() -> bool:
+        lines = httpx.get(f"{page}/api/series", timeout=60).json()["lines"]
+        assert [line["name"] for line in lines][1:] == ["first-fit, easy"]
+        return all(line["utilisation"][-1] >= 0.4 for line in lines)
+
+    until(used, "both lines have the nodes of the job")
+    cluster.run("scancel", job)
     until(lambda: not shown(page)["running"], "the page is empty")
 
 

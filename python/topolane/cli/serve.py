@@ -15,6 +15,7 @@ from topolane import texts
 from topolane._engine import InputError
 from topolane.cli import common, settings
 from topolane.cli.k8s_common import cluster_options, connected, keys, labels_options
+from topolane.policy import resolve
 from topolane.run import Settings
 from topolane.sources import Shape
 from topolane.sweep import Task, compare
@@ -26,12 +27,13 @@ if TYPE_CHECKING:
     from topolane.serve.snapshot import Source
 
 DEFAULT_POLICY = "dedicated"
+DEFAULT_SHADOW = "first-fit"
 LEAST_TOKEN = 16
 """Letters of a token."""
 HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 NAME = re.compile(r"[a-z0-9.-]{1,253}(:[0-9]{1,5})?")
 ONLY_LOG = (
-    *("workload", "trace", "queue", "shadows", "at", "speed", "seed", "default_walltime", "min_bandwidth"),
+    *("workload", "trace", "queue", "at", "speed", "seed", "default_walltime", "min_bandwidth"),
     *(field.name for field in dataclasses.fields(Shape) if "help" in field.metadata),
 )
 """Options of a replayed log."""
@@ -58,9 +60,8 @@ ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
 @click.option(
     "--shadow",
     "shadows",
-    default="first-fit",
-    show_default=True,
-    help="Policies whose utilisation, queue and waits are drawn beside, separated by commas; none for none.",
+    help="Policies whose utilisation, queue and waits are drawn beside, separated by commas; none for none [default: first-fit for a "
+    "replayed log, else none]. In a live system they get the same jobs as they come, and each job runs as long as it did.",
 )
 @click.option(
     "--at",
@@ -164,7 +165,10 @@ def command(
         else:
             source = _slurm(others) if slurm else _log(others)
         serve(
-            source, address, access, viewers=viewers, ready=lambda url: click.echo(f"{url}  ({source.title})")
+            *(source, address, access),
+            viewers=viewers,
+            beside=_beside(others["shadows"]) if slurm or kubernetes else (),
+            ready=lambda url: click.echo(f"{url}  ({source.title})"),
         )
 
 
@@ -174,11 +178,20 @@ def _refuse_what_is_of_others(slurm: bool, kubernetes: bool, shadow: bool) -> No
     else:
         _refuse(("interval",), "--slurm, --kubernetes and --shadow-log")
     if shadow:
+        _refuse(("shadows",), "other systems: a shadow's log has its policy")
         _refuse(("machine",), "other systems: a shadow's log has its machine")
     if not slurm:
         _refuse(ONLY_SLURM, "--slurm")
     if not kubernetes:
         _refuse(ONLY_KUBERNETES, "--kubernetes")
+
+
+def _beside(shadows: str | None) -> list[str]:
+    """The policies of --shadow. Raises InputError for one that there is not."""
+    names = [name.strip() for name in (shadows or "").split(",") if name.strip() not in ("", "none")]
+    for name in names:
+        resolve(name)
+    return names
 
 
 def _shadow(path: str, given: dict[str, Any]) -> Source:
@@ -258,7 +271,7 @@ def _log(given: dict[str, Any]) -> Source:
         **{name: given[name] for name in ("queue", "seed", "default_walltime", "min_bandwidth")},
     )
     common.tell(task.fabric())
-    beside = [name.strip() for name in shadows.split(",") if name.strip() not in ("", "none", task.policy)]
+    beside = [name for name in _beside(DEFAULT_SHADOW if shadows is None else shadows) if name != task.policy]
     tasks = [task, *(dataclasses.replace(task, policy=name, min_bandwidth=None) for name in beside)]
     with common.counting_bar("simulating", len(tasks)) as done:
         runs = compare(tasks, done=done)

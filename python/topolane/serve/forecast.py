@@ -6,7 +6,7 @@ import dataclasses
 import heapq
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from topolane._engine import Decision, InputError, Machine, Refusal, Scheduler
 from topolane.policy import resolve
@@ -41,8 +41,16 @@ class Forecast:
 class Copy:
     """A scheduler that is told of a snapshot: a copy, which may be changed at will."""
 
-    def __init__(self, machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> None:
-        self.time = snapshot.time
+    def __init__(
+        self,
+        machine: Machine,
+        snapshot: Snapshot,
+        policy: str,
+        queue: str,
+        runs: Mapping[int, float] | None = None,
+    ) -> None:
+        """runs: how long jobs run, by their numbers; others use their whole walltime."""
+        self.time, self._runs = snapshot.time, runs or {}
         self.scheduler = Scheduler(machine, resolve(policy), queue)
         self.refused: dict[int, Refusal] = {}
         """Waiting jobs that can never be placed."""
@@ -56,12 +64,19 @@ class Copy:
         """When a reservation begins or ceases to keep a job off nodes."""
         for job in snapshot.running:
             self._adopt(job)
-        for node in snapshot.out:
-            self.scheduler.set_in_service(node, False)
+        self._out: frozenset[int] = frozenset()
+        self.set_out(snapshot.out)
         ready = [job for job in snapshot.waiting if not job.held]
         self.left_out = len(ready) - DEPTH
         for order, one in enumerate(ready[:DEPTH]):
             self.submit(one, order)
+
+    def set_out(self, nodes: Sequence[int]) -> None:
+        """Takes these nodes out of service, and no others."""
+        out = frozenset(nodes)
+        for node in out ^ self._out:
+            self.scheduler.set_in_service(node, node not in out)
+        self._out = out
 
     def _adopt(self, job: Running) -> None:
         walltime = NEVER if job.end is None else max(job.end - job.start, 0.0)
@@ -76,8 +91,9 @@ class Copy:
                 )
             except InputError:
                 continue
-            if job.end is not None:
-                heapq.heappush(self._ends, (max(job.end, self.time), job.id))
+            end = job.start + self._runs.get(job.id, walltime)
+            if end < NEVER:
+                heapq.heappush(self._ends, (max(end, self.time), job.id))
             return
         self.lost += 1
 
@@ -143,18 +159,27 @@ class Copy:
         found = []
         for one in self.scheduler.start(self.time):
             job, _ = self._queued.pop(one.id)
-            end = self.time + length_of(job)
+            end = self.time + self._runs.get(one.id, length_of(job))
             if end < NEVER:
                 heapq.heappush(self._ends, (end, one.id))
             found.append(Start(one.id, _nodes(one), self.time, end))
         return found
 
+    def withdraw(self, id: int) -> None:
+        """Takes a job out, whether it waits or runs."""
+        self._queued.pop(id, None)
+        if not self.scheduler.cancel(id):
+            self.scheduler.complete(id)
+
+    def next_time(self) -> float:
+        """When a job ends or a reservation matters next; infinite for never."""
+        return min((events[0][0] for events in (self._ends, self._changes) if events), default=NEVER)
+
     def next_event(self) -> bool:
         """Goes to the next time at which a job ends or a reservation matters; False if there is none."""
-        times = [events[0][0] for events in (self._ends, self._changes) if events]
-        if not times:
+        if self.next_time() == NEVER:
             return False
-        self.time = max(self.time, min(times))
+        self.time = max(self.time, self.next_time())
         while self._ends and self._ends[0][0] <= self.time:
             self.scheduler.complete(heapq.heappop(self._ends)[1])
         while self._changes and self._changes[0][0] <= self.time:
@@ -162,6 +187,16 @@ class Copy:
             if id in self._queued:
                 self._reconsider(*self._queued[id])
         return True
+
+    def advance(self, until: float) -> list[Start]:
+        """What starts before a time, which is then now; what ends then has ended."""
+        found = self.starts()
+        while self.next_time() < until and self.next_event():
+            found += self.starts()
+        self.time = max(self.time, until)
+        while self.next_time() <= self.time:
+            self.next_event()
+        return found
 
     def run(self, until: float, budget: float, wanted: int | None = None) -> Forecast:
         """Lets time pass until `until`, until the budget of seconds is used up, or until `wanted` starts."""

@@ -7,11 +7,12 @@ import dataclasses
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from topolane._engine import InputError
 from topolane.serve import outlook
+from topolane.serve.beside import Beside
 from topolane.serve.feed import Feed, packed
 from topolane.serve.history import History
 from topolane.serve.outlook import Question
@@ -36,8 +37,10 @@ class Busy(Exception):
 class Live:
     """A source, its history and its viewers' feed. Belongs to one event loop."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, beside: Sequence[str] = ()) -> None:
+        """beside: policies whose figures stand beside those of a live system."""
         self.source = source
+        self.beside = Beside(source.machine, source.title, beside, source.queue) if beside else None
         self.feed = Feed()
         self.ended = asyncio.Event()
         """Set when viewers are to be let go."""
@@ -82,6 +85,8 @@ class Live:
     def _keep(self, snapshot: Snapshot) -> None:
         with self._lock:
             self.history.add(snapshot)
+        if self.beside is not None and not snapshot.is_old:
+            self.beside.add(snapshot)
 
     def span(self) -> tuple[float, float] | None:
         """The times that can be looked at."""
@@ -97,8 +102,12 @@ class Live:
             return self._series[1]
 
     def _figures(self) -> bytes:
-        with self._lock:
-            found = self.source.series() or self.history.series()
+        found = self.source.series()
+        if found is None and self.beside is not None:
+            found = self.beside.series()
+        if found is None:
+            with self._lock:
+                found = self.history.series()
         lines = [vars(line) for line in found.lines]
         return packed({"times": found.times, "lines": lines, "span": self.span()})
 

@@ -7,7 +7,7 @@ import contextlib
 import os
 import signal
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -37,16 +37,25 @@ class _Protocol(Protocol):
 
 
 def serve(
-    source: Source, address: Address, access: Access, *, viewers: int, ready: Callable[[str], None]
+    source: Source,
+    address: Address,
+    access: Access,
+    *,
+    viewers: int,
+    beside: Sequence[str] = (),
+    ready: Callable[[str], None],
 ) -> None:
-    """Serves the page until SIGTERM or SIGINT. ready: is told the address. Raises InputError if it cannot start."""
+    """Serves the page until SIGTERM or SIGINT.
+
+    beside: policies whose figures stand beside those of a live system. ready: is told the address. Raises InputError if it cannot start.
+    """
     raise_descriptor_limit()
     bound = bound_to(address)
-    asyncio.run(_serve(source, bound, address, access, viewers, ready))
+    asyncio.run(_serve(Live(source, beside), bound, address, access, viewers, ready))
 
 
 async def _serve(
-    source: Source,
+    live: Live,
     bound: socket.socket,
     address: Address,
     access: Access,
@@ -56,7 +65,6 @@ async def _serve(
     stopping = asyncio.Event()
     for ending in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(ending, stopping.set)
-    live = Live(source)
     await live.look()
     LOG.addFilter(Seldom())
     server = Server(_settings(create(live, access, viewers=viewers)), Slots(PER_VIEWER * viewers))

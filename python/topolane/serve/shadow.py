@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from topolane._engine import InputError, Machine
 from topolane.live.log import events
 from topolane.live.shadows import no_event, policy_of
+from topolane.serve.lines import POINTS, edges_of, line_of, means, points_of
 from topolane.serve.snapshot import Line, Running, Series, Snapshot, Waiting
 from topolane.units import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-POINTS = 200
-"""Points of a line."""
 RESOURCES = ("cores", "memory", "gpu")
 """What a job of a cluster takes of a node, in the order of the log."""
 
@@ -94,7 +91,7 @@ class Shadow:
     def series(self) -> Series:
         """Utilisation, queue and waits of the system, and hops and shared links of both."""
         log = self._log
-        edges = np.linspace(log.first, max(log.last, log.first + 1.0), POINTS + 1)
+        edges = edges_of(log.first, log.last)
         return Series(
             [float(edge) for edge in edges[1:]],
             [
@@ -198,34 +195,17 @@ def _said(event: Mapping[str, Any], policy: str) -> str:
 
 
 def _line(log: _Log, name: str, side: int, edges: NDArray[Any]) -> Line:
-    starts = np.array([stay.job.start for stay in log.stays])
-    ends = np.array([stay.end for stay in log.stays])
-    submits = np.array([stay.submit for stay in log.stays])
-    nodes = np.array([len(stay.job.nodes) for stay in log.stays])
-    busy = [int(nodes[(starts <= time) & (ends > time)].sum()) for time in edges[1:]]
-    queued = [int(((submits <= time) & (starts > time)).sum()) for time in edges[1:]]
-    of = np.clip(np.searchsorted(edges, starts, side="right") - 1, 0, POINTS - 1)
-    # A system may tell whole seconds, so the first start may seem to be before the log begins. What ran long before is at no point.
-    of = np.where(starts < edges[0] - 1.0, -1, of)
-    hops = [stay.hops[side] if len(stay.job.nodes) > 1 else None for stay in log.stays]
-    meets = [None if (met := stay.meets[side]) is None else 100.0 * (met > 0) for stay in log.stays]
-    return Line(
-        name,
-        [round(min(count / log.machine.nodes, 1.0), 4) for count in busy],
-        [float(count) for count in queued],
-        _means(of, [stay.job.start - stay.submit for stay in log.stays]),
-        _means(of, hops),
-        _means(of, meets),
+    stays = log.stays
+    starts = [stay.job.start for stay in stays]
+    nodes = [len(stay.job.nodes) for stay in stays]
+    found = line_of(
+        *(name, edges, log.machine.nodes, [stay.submit for stay in stays], starts),
+        *([stay.end for stay in stays], nodes),
     )
-
-
-def _means(point: Iterable[int], values: Sequence[float | None]) -> list[float | None]:
-    """The mean of the values at each point; None where there are none."""
-    rows: dict[int, list[float]] = {}
-    for at, value in zip(point, values):
-        if value is not None:
-            rows.setdefault(int(at), []).append(float(value))
-    return [round(sum(rows[at]) / len(rows[at]), 3) if at in rows else None for at in range(POINTS)]
+    hops = [stay.hops[side] if count > 1 else None for stay, count in zip(stays, nodes)]
+    meets = [None if (met := stay.meets[side]) is None else 100.0 * (met > 0) for stay in stays]
+    points = points_of(starts, edges)
+    return dataclasses.replace(found, hops=means(points, hops), sharing=means(points, meets))
 
 
 def _measured(placed: Mapping[str, Any]) -> str:

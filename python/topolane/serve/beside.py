@@ -1,0 +1,181 @@
+"""What other policies would have made of the jobs that a live system had since the page started: utilisation, queue and waits."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import itertools
+import threading
+import time
+from collections.abc import Sequence
+
+from topolane._engine import Machine
+from topolane.serve.forecast import NEVER, Copy
+from topolane.serve.lines import edges_of, line_of
+from topolane.serve.snapshot import Line, Running, Series, Snapshot, Waiting
+
+MOST_JOBS = 20_000
+"""After so many jobs the page begins anew, with the system as it is then."""
+PART = 0.05
+"""The part of the time for which other policies are worked on."""
+
+
+@dataclasses.dataclass
+class Stay:
+    """A job that was seen. Times in seconds."""
+
+    job: Waiting
+    since: float
+    """When it was submitted; later if it was held first."""
+    seen: float
+    """When it could start, as far as the page knows."""
+    start: float = NEVER
+    end: float = NEVER
+    """When it was gone, also if it had not started."""
+
+    @property
+    def runs(self) -> float:
+        """How long it ran; endless if that is not known yet."""
+        return self.end - self.start if self.end < NEVER and self.start < NEVER else NEVER
+
+
+class Followed:
+    """The jobs that a live system had, from one snapshot to the next."""
+
+    def __init__(self) -> None:
+        self.base: Snapshot | None = None
+        """The first snapshot. The number of a job there is that of its stay."""
+        self.stays: list[Stay] = []
+        self.outs: list[tuple[float, tuple[int, ...]]] = []
+        """Nodes out of service since a time."""
+        self.last = 0.0
+        self._now: dict[int, int] = {}
+        self._held: set[int] = set()
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Takes over a later snapshot."""
+        if self.base is None:
+            running = [dataclasses.replace(job, id=number) for number, job in enumerate(snapshot.running)]
+            self.base = dataclasses.replace(snapshot, running=tuple(running), waiting=())
+        there = {job.id for job in snapshot.running} | {job.id for job in snapshot.waiting}
+        for id in [id for id in self._now if id not in there]:
+            self._end(id, snapshot.time)
+        for job in snapshot.running:
+            self._runs(job)
+        for waiting in snapshot.waiting:
+            self._waits(waiting, snapshot.time)
+        if not self.outs or self.outs[-1][1] != snapshot.out:
+            self.outs.append((snapshot.time, snapshot.out))
+        self.last = snapshot.time
+
+    def _runs(self, job: Running) -> None:
+        known = self._stay(job.id)
+        if known is not None and known.start in (NEVER, job.start):
+            known.start = job.start
+            return
+        walltime = None if job.end is None else job.end - job.start
+        self._begin(
+            job.id, Waiting(0, "", "", "", len(job.nodes), job.start, walltime, share=job.share), job.start
+        )
+        self.stays[-1].start = job.start
+
+    def _waits(self, job: Waiting, now: float) -> None:
+        known = self._stay(job.id)
+        if known is not None and known.start < NEVER:  # it was requeued
+            self._end(job.id, now)
+        elif known is not None:
+            return
+        if job.held:
+            self._held.add(job.id)
+            return
+        self._begin(job.id, job, now if job.id in self._held or known is not None else job.submit)
+
+    def _stay(self, id: int) -> Stay | None:
+        return self.stays[self._now[id]] if id in self._now else None
+
+    def _begin(self, id: int, job: Waiting, since: float) -> None:
+        assert self.base is not None
+        self._now[id] = number = len(self.stays)
+        self._held.discard(id)
+        self.stays.append(Stay(dataclasses.replace(job, id=number), since, max(since, self.base.time)))
+
+    def _end(self, id: int, now: float) -> None:
+        self.stays[self._now.pop(id)].end = now
+
+
+def starts(machine: Machine, followed: Followed, policy: str, queue: str) -> list[float]:
+    """When each job would have started under a policy, each running for as long as it did in the system; infinite for not yet.
+
+    At the beginning the jobs run where the system had placed them. Jobs come and go as in the system.
+    """
+    base, stays = followed.base, followed.stays
+    assert base is not None
+    copied = Copy(machine, base, policy, queue, {number: stay.runs for number, stay in enumerate(stays)})
+    found = [stay.start for stay in stays[: len(base.running)]] + [NEVER] * (len(stays) - len(base.running))
+    events = [(stay.seen, 0, number) for number, stay in enumerate(stays) if number >= len(base.running)]
+    events += [(stay.end, 1, number) for number, stay in enumerate(stays) if stay.end < stay.start == NEVER]
+    events += [(time, 2, index) for index, (time, _) in enumerate(followed.outs)]
+    for time_, group in itertools.groupby(sorted(events), key=lambda event: event[0]):
+        for start in copied.advance(time_):
+            found[start.id] = start.start
+        for _, kind, number in group:
+            if kind == 0:
+                copied.submit(stays[number].job, number)
+            elif kind == 1:
+                copied.withdraw(number)
+            else:
+                copied.set_out(followed.outs[number][1])
+    for start in (*copied.advance(followed.last), *copied.starts()):
+        found[start.id] = start.start
+    return found
+
+
+class Beside:
+    """The figures of a live system, and of other policies with the same jobs. Used by several threads."""
+
+    def __init__(self, machine: Machine, name: str, policies: Sequence[str], queue: str) -> None:
+        self._machine, self._name, self._policies, self._queue = machine, name, policies, queue
+        self._followed, self._lock = Followed(), threading.Lock()
+        self._series: Series | None = None
+        self._again = 0.0
+
+    def add(self, snapshot: Snapshot) -> None:
+        """Takes over a later snapshot."""
+        with self._lock:
+            if len(self._followed.stays) > MOST_JOBS:
+                self._followed = Followed()
+            self._followed.add(snapshot)
+
+    def series(self) -> Series:
+        """A line of the system and one of each policy. They are made anew when that takes no more than `PART` of the time."""
+        began = time.monotonic()
+        if self._series is None or began >= self._again:
+            with self._lock:
+                followed = copy.deepcopy(self._followed)
+            self._series = self._made(followed)
+            self._again = began + (time.monotonic() - began) / PART
+        return self._series
+
+    def _made(self, followed: Followed) -> Series:
+        stays, base = followed.stays, followed.base
+        assert base is not None
+        edges = edges_of(base.time, followed.last)
+        submits, nodes = [stay.since for stay in stays], [stay.job.nodes for stay in stays]
+
+        def drawn(name: str, starts: Sequence[float], ends: Sequence[float]) -> Line:
+            return line_of(name, edges, self._machine.nodes, submits, starts, ends, nodes)
+
+        lines = [drawn(self._name, [stay.start for stay in stays], [stay.end for stay in stays])]
+        for policy in self._policies:
+            found = starts(self._machine, followed, policy, self._queue)
+            ends = [
+                stay.end if start == NEVER else min(start + stay.runs, _gone(stay))
+                for start, stay in zip(found, stays)
+            ]
+            lines.append(drawn(f"{policy}, {self._queue}", found, ends))
+        return Series([float(edge) for edge in edges[1:]], lines)
+
+
+def _gone(stay: Stay) -> float:
+    """When a job was cancelled before it started; infinite for others."""
+    return stay.end if stay.start == NEVER else NEVER

@@ -1,0 +1,131 @@
+"""Another policy beside a live system: its figures are those of the simulator with the same jobs."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+
+import pytest
+from topolane._engine import Machine
+from topolane.serve import beside
+from topolane.serve.beside import Beside, Followed
+from topolane.serve.forecast import NEVER
+from topolane.serve.replay import Replay
+from topolane.serve.snapshot import Running, Snapshot, Waiting
+from topolane.sources import Shape
+from topolane.sweep import Task
+
+polars = pytest.importorskip("polars")
+TASK = Task(machine="cab", workload="cab-aug", policy="isolated", failures="none", shape=Shape(limit=600))
+MACHINE = Machine.of("small", [(["leaf1"], [f"n{node}" for node in range(4)])])
+
+
+@pytest.fixture(scope="module")
+def watched() -> tuple[Replay, list[Snapshot]]:
+    """A system under the policy isolated, and a snapshot at each submission, start and end."""
+    run = TASK.run()
+    replay = Replay(TASK, [run], None, 0.0)
+    jobs = polars.DataFrame(run.tables["jobs"])
+    names = ("submission_time", "starting_time", "finish_time")
+    times = sorted({time for name in names for time in jobs[name].to_list()})
+    return replay, [Snapshot(times[0] - 1.0, (), ()), *(replay.at(time) for time in times)]
+
+
+@pytest.mark.parametrize("policy", ["first-fit", "dedicated"])
+def test_starts_are_those_of_the_simulator(watched: tuple[Replay, list[Snapshot]], policy: str) -> None:
+    """Of jobs that were seen at each event of one policy, another one makes what a simulation of it makes: the same starts."""
+    replay, snapshots = watched
+    followed = Followed()
+    for snapshot in snapshots:
+        followed.add(snapshot)
+    found = sorted(beside.starts(replay.machine, followed, policy, "easy"))
+    jobs = polars.DataFrame(dataclasses.replace(TASK, policy=policy).run().tables["jobs"])
+    assert found == sorted(jobs["starting_time"].to_list())
+    assert found != sorted(stay.start for stay in followed.stays)
+
+
+def test_the_lines_are_of_the_system_and_of_the_policy(watched: tuple[Replay, list[Snapshot]]) -> None:
+    """Both lines have the same times. The waits of the system's are its own, and the policy's jobs wait less than under isolated."""
+    replay, snapshots = watched
+    drawn = Beside(replay.machine, "system", ["first-fit"], "easy")
+    for snapshot in snapshots:
+        drawn.add(snapshot)
+    series = drawn.series()
+    assert [line.name for line in series.lines] == ["system", "first-fit, easy"]
+    system, other = ([wait for wait in line.wait if wait is not None] for line in series.lines)
+    assert statistics.mean(other) < statistics.mean(system)
+    at = series.times[100]
+    shown = replay.at(at)
+    assert series.lines[0].waiting[100] == len(shown.waiting)
+    busy = sum(len(job.nodes) for job in shown.running)
+    assert series.lines[0].utilisation[100] == pytest.approx(busy / replay.machine.nodes, abs=1e-4)
+
+
+def running(id: int, nodes: tuple[int, ...], start: float) -> Running:
+    return Running(id, str(id), "", "", nodes, start, start + 100.0)
+
+
+def waiting(id: int, nodes: int, submit: float, held: bool = False) -> Waiting:
+    return Waiting(id, str(id), "", "", nodes, submit, 100.0, held=held)
+
+
+def seen(*snapshots: Snapshot) -> tuple[Followed, list[float]]:
+    followed = Followed()
+    for snapshot in snapshots:
+        followed.add(snapshot)
+    return followed, beside.starts(MACHINE, followed, "first-fit", "easy")
+
+
+def test_a_held_job_comes_when_it_is_released() -> None:
+    """A job that was held waits from its release on, in the system and in the shadow."""
+    followed, starts = seen(
+        Snapshot(0.0, (), ()),
+        Snapshot(10.0, (), (waiting(1, 2, 5.0, held=True),)),
+        Snapshot(20.0, (), (waiting(1, 2, 5.0),)),
+        Snapshot(30.0, (running(1, (0, 1), 25.0),), ()),
+    )
+    assert [(stay.since, stay.start) for stay in followed.stays] == [(20.0, 25.0)]
+    assert starts == [20.0]
+
+
+def test_a_job_that_was_requeued_comes_twice() -> None:
+    """Its first run ends where it was requeued, and its second begins anew."""
+    followed, starts = seen(
+        Snapshot(0.0, (running(1, (0, 1), -5.0),), ()),
+        Snapshot(10.0, (), (waiting(1, 2, -9.0),)),
+        Snapshot(20.0, (running(1, (2, 3), 15.0),), ()),
+    )
+    assert [(stay.start, stay.end) for stay in followed.stays] == [(-5.0, 10.0), (15.0, NEVER)]
+    assert starts == [-5.0, 10.0]
+
+
+def test_a_job_that_is_cancelled_is_gone_in_both() -> None:
+    """A job that goes without a start takes no nodes after that; a job that runs on keeps its nodes."""
+    base = running(1, (0, 1, 2), 0.0)
+    followed, starts = seen(
+        Snapshot(0.0, (base,), ()),
+        Snapshot(10.0, (base,), (waiting(2, 2, 9.0), waiting(3, 2, 9.5))),
+        Snapshot(20.0, (base,), (waiting(3, 2, 9.5),)),
+        Snapshot(500.0, (base,), (waiting(3, 2, 9.5),)),
+    )
+    assert followed.stays[1].end == 20.0 and followed.stays[1].start == NEVER
+    assert starts == [0.0, NEVER, NEVER]
+
+
+def test_nodes_out_of_service_are_out_in_both() -> None:
+    """A job does not start on nodes that the system had taken out; it starts when they are back."""
+    _, starts = seen(
+        Snapshot(0.0, (), (), out=(0, 1, 2)),
+        Snapshot(10.0, (), (waiting(1, 2, 5.0),), out=(0, 1, 2)),
+        Snapshot(20.0, (), (waiting(1, 2, 5.0),)),
+    )
+    assert starts == [20.0]
+
+
+def test_a_long_history_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After the most jobs the shadow begins with the system as it is, so its memory is bounded."""
+    monkeypatch.setattr(beside, "MOST_JOBS", 3)
+    drawn = Beside(MACHINE, "system", ["first-fit"], "easy")
+    for time in range(1, 6):
+        drawn.add(Snapshot(float(time), (running(time, (0,), float(time)),), ()))
+    assert drawn.series().times[0] > 4.9
