@@ -5,7 +5,8 @@ installed, runs a Slurm 24.11 on this machine for an hour: accounts with fair sh
 nodes, reservations, dependencies, nodes that fail, and 1,000 jobs that sleep. What `topolane workload import --commands` prints
 writes the records into DIR. They are imported and replayed, and a table says how close the replay is.
 
-`--records DIR` measures records that are there, and starts no Slurm. `--scale` measures import and replay of a made-up year of
+`--records DIR` measures records that are there, and starts no Slurm. With `--single-decisions` it counts the recorded starts that
+the queue `slurm` decides too, asked in the recorded state just before each. `--scale` measures import and replay of a made-up year of
 1,000,000 jobs. docs/explanation/benchmarks.md says what the figures mean. The exit code is 1 if a target was missed, and 2
 for wrong options or a missing component.
 """
@@ -28,11 +29,13 @@ import slurm_sites
 import twin_plan
 import twin_run
 import twin_scale
+import twin_single
 import twin_table
 from measure import BenchError, Row
 from options import finish, log_options
 from topolane import InputError
 from topolane._engine import queues
+from topolane.sources import machine
 from twin_command import topolane
 
 POLICY = "slurm-cons-tres"
@@ -68,6 +71,11 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
         type=Path,
         metavar="DIR",
         help="records of a second run of the plan, measured as a replay is",
+    )
+    parser.add_argument(
+        "--single-decisions",
+        action="store_true",
+        help="ask the queue slurm about each recorded start, instead of a replay",
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     options = parser.parse_args(words)
@@ -133,6 +141,15 @@ def compared(records: Path, names: Sequence[str]) -> tuple[list[Row], dict[str, 
     return rows, {"utilisation": parts}
 
 
+def single(records: Path) -> list[Row]:
+    """What the queue slurm says about each recorded start. Raises BenchError, InputError, OSError and ValueError."""
+    with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
+        log = Path(scratch) / "log.csv"
+        topolane("workload", "import", records, "--out", log)
+        found = twin_single.counts(log, records, machine(records / twin_run.TOPOLOGY), POLICY)
+    return twin_single.rows(found)
+
+
 def _facts(path: Path) -> tuple[int, float]:
     """Nodes of the machine, and seconds between two turns of backfill."""
     facts = json.loads(path.read_text())
@@ -150,6 +167,8 @@ def main(words: Sequence[str]) -> int:
             return finish(options, twin_scale.measured(options.jobs or 1_000_000), {})
         if options.out:
             run(options)
+        if options.single_decisions:
+            return finish(options, single(options.out or options.records), {})
         rows, more = compared(options.out or options.records, options.queues)
         if options.again:
             rows += again(options.out or options.records, options.again)

@@ -77,6 +77,7 @@ __all__ = [
     "presets",
     "queues",
     "rank_k",
+    "retrace",
     "routings",
     "simulate",
     "simulate_gangs",
@@ -1439,6 +1440,20 @@ def make_room(
     The plan is verified: the policy has placed the request, and the jobs that move, without the jobs of the plan. Raises
     InputError for nodes that are not on the machine or held twice, an identity that stands twice, a cost below 0, and a group
     without a budget.
+    """
+
+def retrace(
+    workload: Workload,
+    machine: Machine,
+    policy: str | Policy,
+    queue_config: tuple[str, str],
+    starts: Sequence[tuple[int, float, Sequence[int], str | None]],
+) -> list[tuple[float, str, list[tuple[int, str]], list[int]]]:
+    """What the queue `slurm` would have started at each recorded start, in the recorded state just before it.
+
+    queue_config: a file and its text. starts: place in the workload, seconds, nodes, and the scheduler that started it (`main`,
+    `backfill` or None). Answers, for each question: the time, the scheduler, the recorded starts each with `same`, `other nodes`,
+    `not eligible`, `limit`, `no nodes` or `behind others`, and other jobs that the queue would have started.
     """
 
 def simulate(

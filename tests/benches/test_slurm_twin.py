@@ -13,6 +13,7 @@ import pytest
 from topolane import InputError
 from topolane.baseline.measures import Runs
 from topolane.slurm import accounting, accounting_jobs
+from topolane.sources import machine
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "benches" / "slurm"), str(ROOT / "tests" / "slurm")]
@@ -20,6 +21,7 @@ sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "benches" / "slurm"), str(ROOT
 import twin
 import twin_plan
 import twin_scale
+import twin_single
 import twin_table
 
 RECORDS = ROOT / "tests" / "slurm" / "records-of-a-twin"
@@ -186,3 +188,29 @@ def test_facts_that_are_none_are_named(tmp_path: Path, capsys: pytest.CaptureFix
     (tmp_path / "twin.json").write_text("{}")
     assert twin.main(["--records", str(tmp_path)]) == 2
     assert "twin.json: not what a run of the twin writes: 'nodes'" in capsys.readouterr().err
+
+
+def test_every_recorded_start_of_a_scheduler_has_one_answer(tmp_path: Path) -> None:
+    """The counts of each scheduler's answers add up to the starts that sacct says it made."""
+    log = tmp_path / "log.csv"
+    twin.topolane("workload", "import", RECORDS, "--out", log)
+    found = twin_single.counts(log, RECORDS, machine(RECORDS / "topology.conf"), twin.POLICY)
+    with open(RECORDS / "jobs.txt", newline="") as file:
+        flags = [row["Flags"] for row in csv.DictReader(file, delimiter=";")]
+    for flag, by in twin_single.SCHEDULERS.items():
+        asked = sum(found[by][answer] for answer in twin_single.ANSWERS)
+        assert asked == sum(flag in flags.split(",") for flags in flags) > 0
+
+
+def test_records_without_flags_name_no_scheduler(tmp_path: Path) -> None:
+    """Without the column Flags no start can be asked about: one sentence says so."""
+    (tmp_path / "jobs.txt").write_text("JobIDRaw;Start\n1;5\n")
+    with pytest.raises(InputError, match=r"jobs\.txt:1: no column Flags"):
+        twin_single.counts(_log(tmp_path), tmp_path, machine(RECORDS / "topology.conf"), twin.POLICY)
+
+
+def _log(directory: Path) -> Path:
+    log = directory / "log.csv"
+    log.write_text("id,submit,run,nodes,start,hosts\n1,0,10,1,5,twin1\n")
+    (directory / "log-slurm.json").write_text('{"epoch": 0}\n')
+    return log

@@ -21,6 +21,7 @@ mod other_network;
 mod patterns;
 mod policy;
 mod rank_k;
+mod retrace;
 mod routing;
 mod run;
 mod scheduler;
@@ -76,6 +77,7 @@ mod _engine {
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};
     #[pymodule_export]
+    use crate::retrace::retrace;
     #[pymodule_export]
     use crate::routing::{Routing, routings};
     #[pymodule_export]

@@ -3,15 +3,17 @@
 
 mod common;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
 
 use common::{Job, jobs, machine, no_core_twice, rule};
 use proptest::prelude::*;
 use topolane_placement::{Attributes, Request};
 use topolane_scheduler::Scheduler;
 use topolane_scheduler::queues::Slurm;
-use topolane_scheduler::queues::slurm::SlurmConfig;
+use topolane_scheduler::queues::slurm::{
+    Answer, Asked, Because, By, RecordedStart, Retrace, SlurmConfig,
+};
 
 fn scheduler(config: &str) -> Scheduler {
     let config = SlurmConfig::parse(config).unwrap();
@@ -314,4 +316,58 @@ fn run(jobs: &[Job]) -> common::Run {
         nodes: vec![Vec::new(); jobs.len()],
         reservations: Vec::new(),
     }
+}
+
+/// What the queue says about recorded starts by the main scheduler: job, second, first node and number of nodes.
+fn retraced(config: &str, jobs: &[(f64, Request)], starts: &[(u64, f64, u32, u32)]) -> Vec<Asked> {
+    let slurm = Slurm::new(SlurmConfig::parse(config).unwrap(), &machine()).unwrap();
+    let start = |&(id, at, first, count): &(u64, f64, u32, u32)| {
+        (id, RecordedStart { at, nodes: (first..first + count).collect(), by: Some(By::Main) })
+    };
+    let recorded: HashMap<u64, RecordedStart> = starts.iter().map(start).collect();
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let queue = Box::new(Retrace::new(slurm, recorded, Arc::clone(&asked)));
+    let mut scheduler = Scheduler::new(machine(), rule("first-fit"), queue);
+    let followed = started(&mut scheduler, jobs, 200.0);
+    assert_eq!(followed, starts.iter().map(|&(id, at, ..)| (id, at)).collect());
+    let asked = asked.lock().unwrap();
+    asked.clone()
+}
+
+/// What the queue itself does is decided alike when it is asked about it; other nodes are named as such.
+#[test]
+fn a_start_is_decided_alike_if_the_queue_makes_it_in_the_recorded_state() {
+    let jobs = [(0.0, ask(1, 24, 10.0, NOBODY)), (1.0, ask(2, 8, 5.0, NOBODY))];
+    let asked = retraced("{}", &jobs, &[(1, 1.0, 0, 24), (2, 12.0, 0, 8)]);
+    let answers: Vec<_> = asked.iter().flat_map(|asked| asked.recorded.clone()).collect();
+    assert_eq!(answers, [(1, Answer::Same(true)), (2, Answer::Same(true))]);
+    assert!(asked.iter().all(|asked| asked.more.is_empty()));
+    let asked = retraced("{}", &jobs, &[(1, 1.0, 0, 24), (2, 12.0, 8, 8)]);
+    assert_eq!(asked[1].recorded, [(2, Answer::Same(false))]);
+}
+
+/// A start that the queue does not make has its reason: a job goes before it, a limit holds it, or it has no nodes. The state
+/// goes on as recorded, so one such start does not make the next ones differ.
+#[test]
+fn a_start_that_the_queue_does_not_make_has_its_reason() {
+    let jobs = [
+        (0.0, ask(1, 24, 10.0, NOBODY)),
+        (1.0, ask(2, 24, 10.0, NOBODY)),
+        (2.0, ask(3, 24, 10.0, NOBODY)),
+    ];
+    let asked = retraced("{}", &jobs, &[(1, 1.0, 0, 24), (3, 12.0, 0, 24), (2, 23.0, 0, 24)]);
+    assert_eq!(asked[1].recorded, [(3, Answer::Not(Because::Others))]);
+    assert_eq!(asked[1].more, [2]);
+    assert_eq!(asked[2].recorded, [(2, Answer::Same(true))]);
+
+    let limit = r#"{"qos": [{"name": "one", "limits": {"jobs": 1}}]}"#;
+    let of_one = ("", "", "one");
+    let jobs = [(0.0, ask(1, 1, 50.0, of_one)), (1.0, ask(2, 1, 50.0, of_one))];
+    let asked = retraced(limit, &jobs, &[(1, 1.0, 0, 1), (2, 4.0, 1, 1)]);
+    assert_eq!(asked[1].recorded, [(2, Answer::Not(Because::Limit))]);
+
+    let kept = r#"{"reservations": [{"name": "kept", "nodes": "n[1-24]", "from": 0}]}"#;
+    let jobs = [(0.0, ask(1, 1, 50.0, NOBODY))];
+    let asked = retraced(kept, &jobs, &[(1, 1.0, 0, 1)]);
+    assert_eq!(asked[0].recorded, [(1, Answer::Not(Because::Nodes))]);
 }

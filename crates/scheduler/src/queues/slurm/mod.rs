@@ -5,6 +5,7 @@ mod config;
 mod limits;
 mod plan;
 mod priority;
+mod retrace;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,6 +16,8 @@ use topolane_placement::{Attributes, Placement, Refusal, Request};
 pub use config::{
     Association, Limits, NeverStarted, Partition, Priority, Qos, Schedulers, SlurmConfig, Withheld,
 };
+
+pub use retrace::{Answer, Asked, Because, By, RecordedStart, Retrace};
 
 use crate::queue::{Pass, Queue};
 use crate::view::View;
@@ -526,6 +529,14 @@ impl Slurm {
             }
         }
         first
+    }
+
+    /// Lets one of the schedulers have a turn.
+    fn ask(&mut self, view: &mut View<'_>, by: By) {
+        match by {
+            By::Main => drop(self.run_main(view, false)),
+            By::Backfill => self.run_backfill(view),
+        }
     }
 
     /// The first time after `now` at which a reservation or a time out of service begins or ends.

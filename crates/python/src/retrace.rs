@@ -1,0 +1,77 @@
+//! What the queue `slurm` says about every recorded start, for Python.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use pyo3::prelude::*;
+use topolane_scheduler::queues::Slurm;
+use topolane_scheduler::queues::slurm::{
+    Answer, Asked, Because, By, RecordedStart, Retrace, SlurmConfig,
+};
+use topolane_simulator::{Options, simulate as run_events};
+
+use crate::error::{RunError, bad_input, input_error};
+use crate::machine::Machine;
+use crate::policy::policy_from;
+use crate::workload::Workload;
+
+/// Place in the workload, start, nodes, and which scheduler started it, if that is known.
+type Start = (u64, f64, Vec<u32>, Option<String>);
+/// When the queue was asked, which scheduler, the recorded starts with answers, other jobs that it starts.
+type Row = (f64, &'static str, Vec<(u64, &'static str)>, Vec<u64>);
+
+/// Follows the recorded starts of a workload, and asks the queue `slurm` before each what it would have started.
+#[pyfunction]
+pub fn retrace(
+    py: Python<'_>,
+    workload: &Bound<'_, Workload>,
+    machine: &Bound<'_, Machine>,
+    policy: &Bound<'_, PyAny>,
+    queue_config: (String, String),
+    starts: Vec<Start>,
+) -> PyResult<Vec<Row>> {
+    let (policy, _) = policy_from(policy, 0)?;
+    let (file, text) = queue_config;
+    let (jobs, fabric) = (&workload.get().jobs, &machine.get().fabric);
+    let slurm = SlurmConfig::parse(&text).and_then(|config| Slurm::new(config, fabric));
+    let slurm = slurm.map_err(|error| input_error(error.in_file(file)))?;
+    let start = |(id, at, nodes, by): Start| {
+        let by = by.as_deref().map(by_named).transpose()?;
+        Ok((id, RecordedStart { at, nodes, by }))
+    };
+    let starts: HashMap<u64, RecordedStart> =
+        starts.into_iter().map(start).collect::<PyResult<_>>()?;
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let queue = Box::new(Retrace::new(slurm, starts, Arc::clone(&asked)));
+    py.detach(|| -> Result<_, RunError> {
+        run_events(jobs, fabric, &policy, queue, &Options::default(), &mut |_| Ok(()))
+    })?;
+    let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+    Ok(asked.iter().map(row).collect())
+}
+
+const SCHEDULERS: [(&str, By); 2] = [("main", By::Main), ("backfill", By::Backfill)];
+
+fn by_named(name: &str) -> PyResult<By> {
+    let found = SCHEDULERS.iter().find(|(known, _)| *known == name);
+    found.map(|&(_, by)| by).ok_or_else(|| {
+        bad_input(format!("unknown scheduler {name:?}; there are main and backfill"))
+    })
+}
+
+fn row(asked: &Asked) -> Row {
+    let by = if asked.by == By::Main { "main" } else { "backfill" };
+    let recorded = asked.recorded.iter().map(|(id, answer)| (*id, word(answer))).collect();
+    (asked.time, by, recorded, asked.more.clone())
+}
+
+fn word(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Same(true) => "same",
+        Answer::Same(false) => "other nodes",
+        Answer::Not(Because::Unknown) => "not eligible",
+        Answer::Not(Because::Limit) => "limit",
+        Answer::Not(Because::Nodes) => "no nodes",
+        Answer::Not(Because::Others) => "behind others",
+    }
+}

@@ -1,0 +1,243 @@
+//! Follows recorded starts, and asks before each of them what the queue would have started.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use topolane_fabric::{NodeIndex, NodeSet};
+use topolane_placement::Placement;
+
+use super::Slurm;
+use crate::queue::{Pass, Queue};
+use crate::view::View;
+
+/// One of Slurm's two schedulers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum By {
+    /// The main scheduler.
+    Main,
+    /// Backfill.
+    Backfill,
+}
+
+/// A start in the records.
+#[derive(Debug, Clone)]
+pub struct RecordedStart {
+    /// When, seconds.
+    pub at: f64,
+    /// Where.
+    pub nodes: Vec<NodeIndex>,
+    /// Which scheduler it was; `None` if it was another part of Slurm, or is not known.
+    pub by: Option<By>,
+}
+
+/// Why the queue does not start a job that the records start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Because {
+    /// It is not eligible yet, or unknown.
+    Unknown,
+    /// A limit holds it.
+    Limit,
+    /// It finds no nodes, though it is alone in the queue.
+    Nodes,
+    /// It would start if it were alone in the queue.
+    Others,
+}
+
+/// What the queue says about a recorded start in the recorded state just before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// It starts the job as well; whether on the same nodes.
+    Same(bool),
+    /// It does not.
+    Not(Because),
+}
+
+/// A question and its answer.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// When the queue was asked, seconds.
+    pub time: f64,
+    /// Which scheduler was asked.
+    pub by: By,
+    /// The recorded starts, with the answer to each.
+    pub recorded: Vec<(u64, Answer)>,
+    /// Other jobs that the queue starts.
+    pub more: Vec<u64>,
+}
+
+/// The queue, made to follow records.
+pub struct Retrace {
+    slurm: Slurm,
+    starts: HashMap<u64, RecordedStart>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    /// The recorded starts that the queue was asked about.
+    seen: HashSet<u64>,
+    /// When the next recorded start of a waiting job is due.
+    next: f64,
+}
+
+impl Retrace {
+    /// starts: by identity of the request. What is asked is written to `asked`.
+    pub fn new(
+        slurm: Slurm,
+        starts: HashMap<u64, RecordedStart>,
+        asked: Arc<Mutex<Vec<Asked>>>,
+    ) -> Self {
+        Retrace { slurm, starts, asked, seen: HashSet::new(), next: f64::INFINITY }
+    }
+
+    /// The places in the queue of recorded starts that are due.
+    fn due(&self, view: &View<'_>, by: Option<By>) -> Vec<usize> {
+        let is_due = |id| {
+            let start = self.starts.get(&id);
+            start.is_some_and(|start| start.by == by && start.at <= view.now)
+        };
+        let waiting = view.waiting.iter().enumerate();
+        waiting.filter(|(_, waiting)| is_due(waiting.request.id)).map(|(index, _)| index).collect()
+    }
+
+    /// Asks one scheduler about the recorded starts that are due, and starts them.
+    fn follow_starts(&mut self, view: &mut View<'_>, by: Option<By>) {
+        let due = self.due(view, by);
+        if let Some(by) = by {
+            let ids = due.iter().map(|&index| view.waiting[index].request.id);
+            let ids: Vec<u64> = ids.filter(|&id| self.seen.insert(id)).collect();
+            self.ask(view, &ids, by);
+        }
+        for index in due {
+            self.start(view, index);
+        }
+    }
+
+    /// Asks one scheduler what it starts, where the records start these jobs.
+    fn ask(&self, view: &View<'_>, ids: &[u64], by: By) {
+        if ids.is_empty() {
+            return;
+        }
+        // The records do not say what came first in a second: the better answer counts.
+        let knowing = [self.slurm.clone(), self.knowing_this_second()];
+        let [starts, other] =
+            knowing.map(|mut slurm| would_start(view, |view| slurm.ask(view, by)));
+        let wrong = |starts: &HashMap<u64, _>| {
+            let missing = ids.iter().filter(|id| !starts.contains_key(id)).count();
+            missing + starts.keys().filter(|id| !ids.contains(id)).count()
+        };
+        let starts = if wrong(&other) < wrong(&starts) { other } else { starts };
+        let recorded = ids.iter().map(|&id| (id, self.answer(view, &starts, id, by))).collect();
+        let mut more: Vec<u64> = starts.into_keys().filter(|id| !ids.contains(id)).collect();
+        more.sort_unstable();
+        let asked = Asked { time: view.now, by, recorded, more };
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
+    }
+
+    fn answer(
+        &self,
+        view: &View<'_>,
+        starts: &HashMap<u64, Arc<Placement>>,
+        id: u64,
+        by: By,
+    ) -> Answer {
+        if let Some(placement) = starts.get(&id) {
+            let set = |nodes: &[NodeIndex]| {
+                NodeSet::of(view.occupancy.idle().capacity(), nodes.iter().copied())
+            };
+            return Answer::Same(set(placement.nodes()) == set(&self.starts[&id].nodes));
+        }
+        let mut slurm = self.knowing_this_second();
+        if slurm.waiting.get(&id).is_none_or(|standing| standing.since > view.now) {
+            return Answer::Not(Because::Unknown);
+        }
+        let waiting = view.waiting.iter().find(|waiting| waiting.request.id == id);
+        let is_admitted = waiting.is_some_and(|waiting| {
+            slurm.held.admits(&super::whose(&waiting.request), waiting.request.nodes)
+        });
+        if !is_admitted {
+            return Answer::Not(Because::Limit);
+        }
+        slurm.waiting.retain(|&other, _| other == id);
+        let alone = would_start(view, |view| slurm.ask(view, by));
+        Answer::Not(if alone.contains_key(&id) { Because::Others } else { Because::Nodes })
+    }
+
+    /// The queue, with what happened in this second known.
+    fn knowing_this_second(&self) -> Slurm {
+        let mut slurm = self.slurm.clone();
+        slurm.completing.clear();
+        slurm.waiting.values_mut().for_each(|standing| standing.seen = standing.since);
+        slurm
+    }
+
+    /// The queue's own turn, with what it would start taken back.
+    fn turn(&mut self, view: &View<'_>) {
+        let before = self.slurm.waiting.clone();
+        let last_period = self.slurm.clock.last_period;
+        let slurm = &mut self.slurm;
+        let starts = would_start(view, |view| {
+            slurm.pass(view);
+        });
+        for id in starts.keys() {
+            if let Some(ran) = self.slurm.running.remove(id) {
+                self.slurm.held.remove(&ran.whose, &ran.nodes);
+            }
+            if let Some(&standing) = before.get(id) {
+                self.slurm.waiting.insert(*id, standing);
+            } else if let Some(waiting) = view.waiting.iter().find(|one| one.request.id == *id) {
+                self.slurm.arrive(&waiting.request, view.now);
+            }
+        }
+        if self.slurm.clock.last_period > last_period {
+            self.slurm.set_priorities(view);
+        }
+    }
+
+    fn start(&mut self, view: &mut View<'_>, index: usize) {
+        let request = view.waiting[index].request.clone();
+        let Some(start) = self.starts.get(&request.id) else { return };
+        let fabric = view.occupancy.fabric();
+        let placement = Placement::new(fabric, start.nodes.clone(), request.share.clone());
+        if view.start(index, Arc::new(placement)) {
+            self.slurm.note_start(&request, &start.nodes, view.now);
+        }
+    }
+}
+
+impl Queue for Retrace {
+    fn name(&self) -> &'static str {
+        "retrace"
+    }
+
+    fn pass(&mut self, view: &mut View<'_>) -> Pass {
+        self.turn(view);
+        for by in [Some(By::Main), Some(By::Backfill), None] {
+            self.follow_starts(view, by);
+        }
+        let waiting = view.waiting.iter().enumerate();
+        let left = waiting.filter(|&(index, _)| !view.has_started(index));
+        let next = left.filter_map(|(_, waiting)| self.starts.get(&waiting.request.id));
+        let next = next.map(|start| start.at).min_by(f64::total_cmp);
+        // Nodes that are not free yet are tried again a second later.
+        self.next = next.map_or(f64::INFINITY, |next| next.max(view.now + 1.0));
+        Pass::default()
+    }
+
+    fn next_pass(&self, now: f64) -> Option<f64> {
+        let next = self.slurm.next_pass(now).unwrap_or(f64::INFINITY).min(self.next);
+        next.is_finite().then_some(next)
+    }
+}
+
+/// What starts if a scheduler has its turn; nothing is changed.
+fn would_start(view: &View<'_>, turn: impl FnOnce(&mut View<'_>)) -> HashMap<u64, Arc<Placement>> {
+    let (mut running, mut occupancy) = (view.running.clone(), view.occupancy.clone());
+    let mut copy = View {
+        running: &mut running,
+        occupancy: &mut occupancy,
+        defrag: None,
+        started: view.started.clone(),
+        moved: Vec::new(),
+        ..*view
+    };
+    turn(&mut copy);
+    let new = copy.started.split_off(view.started.len());
+    new.into_iter().map(|(index, placement)| (view.waiting[index].request.id, placement)).collect()
+}
