@@ -99,6 +99,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
             "qos": "normal",
             "reservation": "",
             "requested_processors": "2",
+            "nice": "",
             "priority": "1000",
             "reason": "",
         }
@@ -366,6 +367,43 @@ def test_the_configuration_of_the_queue_slurm_is_written(dump, tmp_path, topolan
     )
     (tmp_path / "other.json").write_text("{\n")
     topolane.refused(*run, "--queue-config", "other.json", says="other.json:2: EOF while parsing an object")
+
+
+@pytest.mark.parametrize(
+    ("submitted", "other", "nice"),
+    [
+        (2, {}, "300"),
+        (2, {"User": "bob"}, ""),
+        (2, {"NNodes": "1", "ReqTRES": "cpu=1,node=1"}, ""),
+        (51, {}, ""),  # the next computation was before it
+        (50, {}, ""),  # in the second of the computation
+        (2, {"Priority": "0"}, ""),  # held
+    ],
+)
+def test_a_nice_value_is_what_priority_lacks_among_jobs_alike(dump, submitted, other, nice):
+    """Jobs of a user that ask for the same, submitted between two computations of priorities, differ in nice only."""
+    config = (
+        "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityCalcPeriod = 00:01:00\n"
+    )
+    first = at(1, JobIDRaw=1, Priority=1000)
+    second = at(submitted, JobIDRaw=2, Priority=700) | other
+    imported = accounting_workload.read(
+        dump(table(first, second), config=f"{config}BOOT_TIME = {ZERO - 10}\n")
+    )
+    assert {row["id"]: row["nice"] for row in rows_of(imported)} == {"1": "", "2": nice}
+
+
+def test_a_job_that_never_started_has_a_nice_value_too(dump):
+    """The line says how many jobs have one, those that never started included."""
+    config = (
+        "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityCalcPeriod = 00:01:00\n"
+    )
+    waits = at(2, JobIDRaw=2, Priority=900, Start="Unknown", End=ZERO + 50, State="CANCELLED")
+    imported = accounting_workload.read(
+        dump(table(at(1, JobIDRaw=1), waits), config=f"{config}BOOT_TIME = {ZERO - 10}\n")
+    )
+    assert [row["nice"] for row in json.loads(imported.queue)["never_started"]] == [100]
+    assert told(imported, "1 jobs have a nice value, by the priorities of jobs like them")
 
 
 def test_one_cluster_and_one_partition_are_chosen(dump, tmp_path, topolane):

@@ -72,7 +72,6 @@ def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) ->
         config["reservations"] = list(_withheld(path, ("Name", "NodeName"), jobs.cluster, zero, end))
     if path := there["events.txt"]:
         config["out_of_service"] = list(_withheld(path, ("", "NodeName"), jobs.cluster, zero, end))
-    config["never_started"] = [_never_started(job, zero) for job in jobs.never_started if job.until > zero]
     return config
 
 
@@ -198,7 +197,13 @@ def _withheld(
         }
 
 
-def _never_started(job: NeverStarted, zero: int) -> dict[str, Any]:
+def never_started(jobs: Jobs, nice: dict[tuple[int, int], int], zero: int) -> list[dict[str, Any]]:
+    """The jobs that waited and never started. nice: by a job's number and submission."""
+    waited = (job for job in jobs.never_started if job.until > zero)
+    return [_never_started(job, nice.get((job.job, job.submit), 0), zero) for job in waited]
+
+
+def _never_started(job: NeverStarted, nice: int, zero: int) -> dict[str, Any]:
     return {
         "id": job.job,
         "submit": job.eligible - zero,
@@ -209,6 +214,7 @@ def _never_started(job: NeverStarted, zero: int) -> dict[str, Any]:
         "user": job.user,
         "account": job.account,
         "qos": job.qos,
+        "nice": nice,
         "processors": job.processors,
     }
 

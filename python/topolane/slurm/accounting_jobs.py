@@ -79,6 +79,7 @@ class NeverStarted(NamedTuple):
     """A job that was eligible for a time and left the queue without a start. Times in seconds since 1970."""
 
     job: int
+    submit: int
     eligible: int
     until: int
     nodes: int
@@ -88,6 +89,7 @@ class NeverStarted(NamedTuple):
     account: str
     user: str
     processors: int | None
+    priority: str
 
 
 HELD = "held, or waiting for a dependency or a begin time at first: the wait begins at Eligible"
@@ -264,7 +266,7 @@ class _Reader:
             self._is_civil = True
         if start is None or at("NNodes") == "0" or at("NodeList") == "None assigned":
             left_out["never started"] += 1
-            self._never_started(job, eligible, end, at)
+            self._never_started(job, submit, eligible, end, at)
             return
         walltime = _walltime(at("TimelimitRaw"))
         if submit is None:
@@ -327,7 +329,12 @@ class _Reader:
         )
 
     def _never_started(
-        self, job: int, eligible: int | None, end: int | None, at: Callable[[str], str]
+        self,
+        job: int,
+        submit: int | None,
+        eligible: int | None,
+        end: int | None,
+        at: Callable[[str], str],
     ) -> None:
         """Keeps a job that was in the queue for a known time. What its row does not say is no error."""
         limit, nodes = at("TimelimitRaw"), at("NNodes")
@@ -340,6 +347,7 @@ class _Reader:
         self.jobs.never_started.append(
             NeverStarted(
                 job,
+                eligible if submit is None else submit,
                 eligible,
                 end,
                 int(nodes),
@@ -349,6 +357,7 @@ class _Reader:
                 account,
                 user,
                 _requested(at("ReqTRES")),
+                sys.intern(at("Priority")),
             )
         )
 

@@ -13,12 +13,12 @@ from typing import Any
 
 from topolane import files, texts
 from topolane._engine import InputError
-from topolane.slurm import accounting, accounting_config, accounting_jobs
+from topolane.slurm import accounting, accounting_config, accounting_jobs, accounting_nice
 from topolane.slurm.accounting_jobs import Jobs, Run
 
 RUN_ID = accounting_jobs.HIGHEST_ID
 """Run r of a job, counted from 0, has the id `job + r * RUN_ID`."""
-OWNERS = ("partition", "user", "account", "qos", "reservation", "requested_processors")
+OWNERS = ("partition", "user", "account", "qos", "reservation", "requested_processors", "nice")
 """Columns that the queue slurm reads."""
 BESIDE = ("job", "submitted", "state", "priority", "reason")
 """Columns that no queue reads; the reader of CSV passes over them."""
@@ -84,11 +84,15 @@ def read(
     failures = _failures(there["events.txt"], jobs, zero, told)
     _reservations(there["reservations.txt"], jobs, told)
     config = accounting_config.of(there, jobs, zero, told)
+    nice = accounting_nice.of(jobs, config, zero)
+    if nice:
+        told.append(f"{len(nice):,} jobs have a nice value, by the priorities of jobs like them")
+    config["never_started"] = accounting_config.never_started(jobs, nice, zero)
     names = _Numbers(jobs.runs, config) if anonymize else None
     if names is not None:
         names.rename(config)
         told.append("users and accounts are numbers; names of nodes are as they were")
-    text = _csv(jobs.runs, zero, whole, names)
+    text = _csv(jobs.runs, nice, zero, whole, names)
     return Imported(len(jobs.runs), text, failures, accounting_config.text_of(config), zero, told)
 
 
@@ -262,7 +266,13 @@ class _Numbers:
         return self._accounts.get(word) or self._users.get(word) or word
 
 
-def _csv(runs: list[Run], zero: int, whole: set[str] | bool, names: _Numbers | None) -> str:
+def _csv(
+    runs: list[Run],
+    nice: dict[tuple[int, int], int],
+    zero: int,
+    whole: set[str] | bool,
+    names: _Numbers | None,
+) -> str:
     """The runs by time of eligibility, as the reader of CSV wants them."""
     order = sorted(
         range(len(runs)), key=lambda place: (runs[place].job, runs[place].start, runs[place].submit)
@@ -305,6 +315,7 @@ def _csv(runs: list[Run], zero: int, whole: set[str] | bool, names: _Numbers | N
                 *(*taken, run.start - zero, run.hosts),
                 *(partition, user, account, qos, reservation),
                 "" if run.processors is None else run.processors,
+                nice.get((run.job, run.submit), ""),
                 *(run.shown, run.submit - zero, run.state, run.priority, run.reason),
             )
         )
