@@ -371,3 +371,27 @@ fn a_start_that_the_queue_does_not_make_has_its_reason() {
     let asked = retraced(kept, &jobs, &[(1, 1.0, 0, 1)]);
     assert_eq!(asked[0].recorded, [(1, Answer::Not(Because::Nodes))]);
 }
+
+/// A cancelled job is forgotten: submitted again, it stands behind those that came in the meantime.
+#[test]
+fn a_cancelled_job_that_comes_again_stands_at_the_end() {
+    let mut scheduler = scheduler("{}");
+    scheduler.adopt(&ask(1, 24, 20.0, NOBODY), (0..24).collect(), 0.0).unwrap();
+    scheduler.submit(ask(2, 24, 10.0, NOBODY), 0.0).unwrap();
+    scheduler.pass(1.0);
+    assert!(scheduler.cancel(2));
+    scheduler.submit(ask(3, 24, 10.0, NOBODY), 0.0).unwrap();
+    scheduler.pass(5.0);
+    scheduler.submit(ask(2, 24, 10.0, NOBODY), 0.0).unwrap();
+    scheduler.pass(9.0);
+    scheduler.complete(1);
+    let mut now = 20.0;
+    let first = loop {
+        let starts = scheduler.pass(now);
+        if let Some(start) = starts.first() {
+            break start.request.id;
+        }
+        now = scheduler.next_pass(now).unwrap();
+    };
+    assert_eq!(first, 3);
+}

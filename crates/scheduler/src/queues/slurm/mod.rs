@@ -7,7 +7,7 @@ mod plan;
 mod priority;
 mod retrace;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, InputError, NodeSet};
@@ -120,7 +120,11 @@ pub struct Slurm {
     part_of: HashMap<String, usize>,
     reservations: Vec<Kept>,
     out: Vec<Kept>,
+    /// By time of submission.
     never: Arc<[Never]>,
+    /// How many of these have come, and which of them still wait.
+    come: usize,
+    never_waiting: Vec<usize>,
     factors: Factors,
     fair: FairTree,
     held: Held,
@@ -144,6 +148,8 @@ impl Default for Slurm {
             reservations: Vec::new(),
             out: Vec::new(),
             never: Arc::default(),
+            come: 0,
+            never_waiting: Vec::new(),
             factors: Factors::of(&config),
             fair: FairTree::default(),
             held,
@@ -191,6 +197,8 @@ impl Slurm {
             };
             withheld.iter().map(kept).collect()
         };
+        let mut never: Vec<Never> = config.never_started.iter().map(Never::of).collect();
+        never.sort_by(|a, b| a.submit.total_cmp(&b.submit));
         let config = SlurmConfig {
             nodes: if config.nodes > 0 { config.nodes } else { fabric.nodes() },
             ..config
@@ -200,7 +208,7 @@ impl Slurm {
             part_of: by_name("partitions", names.into_iter())?,
             reservations: kept(&config.reservations)?,
             out: kept(&config.out_of_service)?,
-            never: config.never_started.iter().map(Never::of).collect(),
+            never: never.into(),
             factors: Factors::of(&config),
             fair: FairTree::of(&config.associations, config.priority.half_life)?,
             held: Held::of(&config),
@@ -257,8 +265,8 @@ impl Slurm {
             .filter(|&(index, _)| view.is_visible(index) && !view.has_started(index))
             .filter_map(|(index, waiting)| turn(Some(index), &waiting.request))
             .collect();
-        let present = |never: &&Never| never.submit <= view.now && view.now < never.until;
-        let never = never.iter().filter(present);
+        let never = self.never_waiting.iter().map(|&place| &never[place]);
+        let never = never.filter(|never| view.now < never.until);
         turns.extend(never.filter_map(|never| turn(None, &never.request)));
         let key = |turn: &Turn<'_>| {
             (!turn.whose.reservation.is_empty(), self.parts[turn.standing.part].tier)
@@ -314,10 +322,42 @@ impl Slurm {
                 self.arrive(&waiting.request, now);
             }
         }
-        let never = Arc::clone(&self.never);
-        for never in never.iter().filter(|never| never.submit <= now) {
-            self.arrive(&never.request, never.submit);
+        self.follow_never_started(now);
+        if view.changed {
+            self.forget_cancelled(view);
         }
+    }
+
+    /// Jobs that never start come and leave.
+    fn follow_never_started(&mut self, now: f64) {
+        let never = Arc::clone(&self.never);
+        while let Some(one) = never.get(self.come).filter(|one| one.submit <= now) {
+            self.arrive(&one.request, one.submit);
+            self.never_waiting.push(self.come);
+            self.come += 1;
+        }
+        let waiting = &mut self.waiting;
+        self.never_waiting.retain(|&place| {
+            let stays = now < never[place].until;
+            if !stays {
+                waiting.remove(&never[place].request.id);
+            }
+            stays
+        });
+    }
+
+    /// Forgets jobs that have left the queue without a start.
+    fn forget_cancelled(&mut self, view: &View<'_>) {
+        let waiting = view.waiting.iter().enumerate();
+        let visible = waiting
+            .filter(|&(index, _)| view.is_visible(index) && !view.has_started(index))
+            .map(|(_, waiting)| waiting.request.id);
+        if self.waiting.len() <= visible.clone().count() + self.never_waiting.len() {
+            return;
+        }
+        let never = self.never_waiting.iter().map(|&place| self.never[place].request.id);
+        let there: HashSet<u64> = visible.chain(never).collect();
+        self.waiting.retain(|id, _| there.contains(id));
     }
 
     /// The jobs that have ended since the last pass.
@@ -431,7 +471,8 @@ impl Slurm {
         let time = self.clock.last_period;
         let never = Arc::clone(&self.never);
         let waiting = view.waiting.iter().map(|waiting| &*waiting.request);
-        for request in waiting.chain(never.iter().map(|never| &never.request)) {
+        let there = self.never_waiting.clone();
+        for request in waiting.chain(there.iter().map(|&place| &never[place].request)) {
             if let Some(&standing) = self.waiting.get(&request.id) {
                 let priority = self.priority(request, standing, time);
                 self.waiting.insert(request.id, Standing { priority, ..standing });
