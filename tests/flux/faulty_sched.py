@@ -1,4 +1,7 @@
-"""Our scheduler module with an engine that fails: `when=` says at which passes, or at jobs of 26 nodes."""
+"""Our scheduler module with an engine that fails: `when=` says at which passes, at jobs of 26 nodes, or at jobs that come again.
+
+`most=` and `calm=` set how many failures within how many seconds are too many.
+"""
 
 import sys
 from pathlib import Path
@@ -18,7 +21,7 @@ class Faulty:
     passes = 0
 
     def __init__(self, engine, when):
-        self._engine, self._when = engine, when
+        self._engine, self._when, self._known = engine, when, set()
 
     def __getattr__(self, name):
         return getattr(self._engine, name)
@@ -26,6 +29,9 @@ class Faulty:
     def submit(self, jobid, nodes, *words, **more):
         if self._when == "wide" and nodes == 26:
             raise Panic("broken on purpose")
+        if self._when == "again" and jobid in self._known:
+            return "refused on purpose"
+        self._known.add(jobid)
         return self._engine.submit(jobid, nodes, *words, **more)
 
     def start(self, now):
@@ -37,8 +43,11 @@ class Faulty:
 
 class FaultyScheduler(TopolaneScheduler):
     def __init__(self, handle, *words):
-        self.when = next(word.partition("=")[2] for word in words if word.startswith("when="))
-        super().__init__(handle, *[word for word in words if not word.startswith("when=")])
+        said = dict(word.split("=", 1) for word in words)
+        self.when = said.pop("when")
+        self.most_failures = int(said.pop("most", self.most_failures))
+        self.calm = float(said.pop("calm", self.calm))
+        super().__init__(handle, *[f"{name}={value}" for name, value in said.items()])
 
     def _new_engine(self, fabric):
         return Faulty(super()._new_engine(fabric), self.when)

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import random
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -157,19 +158,45 @@ def test_ten_reloads_in_the_midst_lose_nothing(flux: Instance, machine: Path, po
     """The module is unloaded and loaded again while jobs run and wait. Every job runs once, on nodes and links of its own."""
     flux.load(f"machine={machine}", f"policy={policy}")
     draw = random.Random(7)
+    through = flux.submit("-N2", "--exclusive", seconds=3600)
+    flux.wait_state(through, "RUN")
     for round_ in range(10):
         flux.submit_all([(draw.choice((2, 4, 7, 9, 14, 26)), draw.uniform(0.5, 4), 16) for _ in range(8)])
         flux.run("module", "remove", "sched-topolane")
         flux.load(f"machine={machine}", f"policy={policy}")
         assert flux.stats()["running_jobs"] > 0, round_
+    flux.run("cancel", through)
     done = list(flux.idle().values())
-    assert {job.result for job in done} == {"COMPLETED"} and len(done) == 80
+    assert Counter(job.result for job in done) == {"COMPLETED": 80, "CANCELED": 1}
     apart = check_nodes_and_links(flux, done)
     assert apart[0] > 50 and (policy != "dedicated" or apart[1] > 20)
     if policy == "isolated":
         check_apart(done)
     said = flux.run("dmesg")
     assert "cannot be taken over" not in said and "does not start on the nodes" not in said
+
+
+@pytest.mark.parametrize(
+    ("policy", "sizes"),
+    [("dedicated", (14, 8, 7)), ("laas", (9, 26, 4)), ("laas", (8, 7, 26, 4)), ("jigsaw", (5, 26, 26))],
+)
+def test_a_reload_changes_no_choice(
+    flux: Instance, machine: Path, policy: str, sizes: tuple[int, ...]
+) -> None:
+    """The module is loaded again before each job. Each job gets the nodes and links that an engine without a break chooses. The last one
+    would wait or get others if the links, or the nodes that are held and not used, of the jobs before were forgotten.
+    """
+    engine = Scheduler(MACHINE, policy, "easy")
+    expected = {}
+    for size in sizes:
+        flux.load(f"machine={machine}", f"policy={policy}")
+        jobid = flux.submit(f"-N{size}", "--exclusive", "-t1h", seconds=3600)
+        engine.submit(jobid, size, 3600)
+        (chosen,) = engine.start(0)
+        assert numbers(flux.wait_state(jobid, "RUN").nodes) == sorted(chosen.nodes)
+        expected[jobid] = sorted(chosen.links)
+        flux.run("module", "remove", "sched-topolane")
+    assert {job: sorted(note["links"]) for job, note in flux.notes(list(expected)).items()} == expected
 
 
 def check_nodes_and_links(flux: Instance, jobs: list[Job]) -> tuple[int, int]:
@@ -289,6 +316,40 @@ def test_a_job_over_which_the_engine_fails_is_denied(flux: Instance, machine: Pa
     assert "Topolane's engine fails over this job" in flux.run("job", "eventlog", jobs[1])
     stats = json.loads(flux.run("module", "stats", "faulty_sched"))
     assert stats["decides"] == "engine" and stats["engine_failures"] == 2
+
+
+@pytest.mark.parametrize(("calm", "decides"), [(0, "engine"), (3600, "order of priority")])
+def test_only_failures_close_to_each_other_add_up(
+    flux: Instance, machine: Path, calm: int, decides: str
+) -> None:
+    """More than two failures of the engine with less than `calm` seconds between them: jobs start in order. Others are forgotten."""
+    faulty = Path(__file__).with_name("faulty_sched.py")
+    flux.run("module", "load", faulty, f"machine={machine}", "when=third", "most=2", f"calm={calm}")
+    for _ in range(4):
+        flux.submit_all([(26, 0.1, 16)] * 6)
+        flux.idle()
+    stats = json.loads(flux.run("module", "stats", "faulty_sched"))
+    assert stats["engine_failures"] > 2 and stats["decides"] == decides
+
+
+def test_a_waiting_job_that_the_engine_refuses_later_is_denied(flux: Instance, machine: Path) -> None:
+    """A change of priority queues a job in the engine again. If the engine refuses it then, it is denied; the others run."""
+    faulty = Path(__file__).with_name("faulty_sched.py")
+    flux.run("module", "load", faulty, f"machine={machine}", "when=again")
+    blocker = flux.submit("-N72", "--exclusive", seconds=3600)
+    flux.wait_state(blocker, "RUN")
+    refused, other = (flux.submit("-N2", "--exclusive") for _ in range(2))
+    wait_for("both wait", lambda: _pending(flux) == 2)
+    flux.run("job", "urgency", refused, 20)
+    assert flux.wait_state(refused, "INACTIVE").result == "FAILED"
+    assert "refused on purpose" in flux.run("job", "eventlog", refused)
+    assert _pending(flux) == 1
+    flux.run("cancel", blocker)
+    assert flux.wait_state(other, "INACTIVE").result == "COMPLETED"
+
+
+def _pending(flux: Instance) -> int:
+    return int(json.loads(flux.run("module", "stats", "faulty_sched"))["pending_jobs"])
 
 
 def test_what_no_job_may_ask_for_is_denied_in_a_sentence(flux: Instance, machine: Path) -> None:
