@@ -9,14 +9,16 @@ policy that isolates, a link was given twice, and 2 for a missing component.
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import contextlib
 import dataclasses
 import json
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -37,6 +39,7 @@ from topolane import InputError, Machine
 from topolane.policy import isolates
 from workload import Job, jobs_of, workload_of
 
+Load = Callable[[Instance], contextlib.AbstractContextManager[None]]
 FLUXION = ("sched-fluxion-resource", "sched-fluxion-feasibility", "sched-fluxion-qmanager")
 SUBMIT = """\
 import json, sys, time
@@ -134,27 +137,43 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--schedulers", help="only these, with commas, such as sched-simple,topolane/isolated"
     )
+    broken = parser.add_mutually_exclusive_group()
+    broken.add_argument(
+        "--reloads", type=int, default=0, help="load Topolane's module again so often in the midst [0]"
+    )
+    broken.add_argument(
+        "--kills",
+        type=int,
+        default=0,
+        help="run Topolane's scheduler as a process, and kill it (kill -9) so often in the midst [0]",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     log_options(parser)
     return parser.parse_args(words)
 
 
-def modules(options: argparse.Namespace, machine: Path) -> dict[str, Callable[[Instance], None]]:
+def modules(options: argparse.Namespace, machine: Path) -> dict[str, Load]:
     """How each scheduler is loaded."""
 
-    def stock(name: str) -> Callable[[Instance], None]:
-        return lambda flux: flux.run("module", "load", name) and None
+    def stock(name: str) -> Load:
+        @contextlib.contextmanager
+        def load(flux: Instance) -> Iterator[None]:
+            flux.run("module", "load", name)
+            yield
 
-    def ours(policy: str) -> Callable[[Instance], None]:
-        return lambda flux: (
-            flux.load(f"machine={machine}", f"policy={policy}", f"queue={options.queue}") and None
-        )
+        return load
 
-    def fluxion(match: str) -> Callable[[Instance], None]:
-        def load(flux: Instance) -> None:
+    def ours(policy: str) -> Load:
+        words = (f"machine={machine}", f"policy={policy}", f"queue={options.queue}")
+        return lambda flux: topolane(flux, words, options)
+
+    def fluxion(match: str) -> Load:
+        @contextlib.contextmanager
+        def load(flux: Instance) -> Iterator[None]:
             flux.run("module", "load", FLUXION[0], f"match-policy={match}", "load-allowlist=node,core")
             flux.run("module", "load", FLUXION[1])
             flux.run("module", "load", FLUXION[2], "queue-policy=easy")
+            yield
 
         return load
 
@@ -166,6 +185,36 @@ def modules(options: argparse.Namespace, machine: Path) -> dict[str, Callable[[I
     if unknown := [name for name in wanted if name not in found]:
         raise ValueError(f"--schedulers {unknown[0]}: there are {', '.join(found)}")
     return {name: found[name] for name in wanted}
+
+
+@contextlib.contextmanager
+def topolane(flux: Instance, words: Sequence[str], options: argparse.Namespace) -> Iterator[None]:
+    """Topolane as the scheduler, loaded again or killed as often as the options say while the jobs come."""
+    times = options.reloads or options.kills
+    pause, over = 60 * options.minutes / (times + 1), threading.Event()
+
+    def reloaded() -> None:
+        for _ in range(options.reloads):
+            over.wait(pause)
+            flux.run("module", "remove", "sched-topolane")
+            flux.load(*words)
+
+    def killed() -> None:
+        for _ in range(options.kills):
+            with flux.process(*words):
+                over.wait(pause)
+        with flux.process(*words):
+            over.wait()
+
+    if not options.kills:
+        flux.load(*words)
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        interrupting = pool.submit(killed if options.kills else reloaded)
+        try:
+            yield
+        finally:
+            over.set()
+        interrupting.result()
 
 
 def has_fluxion() -> bool:
@@ -252,10 +301,10 @@ def measure(options: argparse.Namespace) -> int:
             below = Path(folder) / str(place)
             below.mkdir()
             with instance(below, resources(shape.nodes, cores=16, name=PREFIX, first=1)) as flux:
-                load_module(flux)
-                started = time.monotonic()
-                ran, late = play(flux, jobs)
-                rows.append(row_of(name, flux, ran, late, switches, shape.nodes))
+                with load_module(flux):
+                    started = time.monotonic()
+                    ran, late = play(flux, jobs)
+                    rows.append(row_of(name, flux, ran, late, switches, shape.nodes))
                 print(f"{name}: {time.monotonic() - started:.0f} s", file=sys.stderr)
     print(table([HEADINGS, *(row.cells() for row in rows)]))
     print(
