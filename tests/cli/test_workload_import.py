@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from topolane import sources
 from topolane._engine import InputError
-from topolane.slurm import accounting, accounting_jobs, accounting_workload
+from topolane.slurm import accounting, accounting_check, accounting_jobs, accounting_workload
 from topolane.slurm.accounting_jobs import Run, Share
 
 ZERO = 1_795_000_000
@@ -404,6 +404,17 @@ def test_a_job_that_never_started_has_a_nice_value_too(dump):
     )
     assert [row["nice"] for row in json.loads(imported.queue)["never_started"]] == [100]
     assert told(imported, "1 jobs have a nice value, by the priorities of jobs like them")
+
+
+def test_what_no_queue_does_is_counted(dump):
+    """Jobs that asked for licences, and jobs that Slurm preempted, stay: a line counts each kind. They are no faults."""
+    licensed = at(1, JobIDRaw=1, ReqTRES="cpu=2,license/matlab=1,node=2")
+    directory = dump(table(licensed, at(2, JobIDRaw=2, State="PREEMPTED")))
+    imported = accounting_workload.read(directory)
+    assert imported.jobs == 2
+    assert told(imported, "1 runs asked for licences, which no queue counts")
+    assert told(imported, "1 runs were preempted: no queue preempts, and each run takes as long as recorded")
+    assert not accounting_check.of_directory(directory).findings
 
 
 def test_one_cluster_and_one_partition_are_chosen(dump, tmp_path, topolane):

@@ -93,6 +93,8 @@ class NeverStarted(NamedTuple):
 
 
 HELD = "held, or waiting for a dependency or a begin time at first: the wait begins at Eligible"
+LICENSED = "asked for licences, which no queue counts"
+PREEMPTED = "were preempted: no queue preempts, and each run takes as long as recorded"
 NO_FAULTS = frozenset(
     {
         "steps of jobs",
@@ -101,6 +103,8 @@ NO_FAULTS = frozenset(
         "in another partition",
         "of another cluster",
         HELD,
+        LICENSED,
+        PREEMPTED,
     }
 )
 """What is counted though nothing is wrong with it."""
@@ -298,6 +302,10 @@ class _Reader:
             eligible = submit
         if eligible > submit:
             notes[HELD] += 1
+        if "license/" in at("ReqTRES"):
+            notes[LICENSED] += 1
+        if state == "PREEMPTED":
+            notes[PREEMPTED] += 1
         if len(self.jobs.runs) >= MOST_JOBS:
             raise ValueError(f"more than {MOST_JOBS} runs: give a part of the time")
         hosts = at("NodeList")
