@@ -1581,7 +1581,7 @@ class GangHeld:
     cores: list[int]
     """CPU numbers."""
     stopping: str | None
-    """How it is stopped: freeze, freezer or signals."""
+    """How it is stopped: freeze, freezer, signals or pause."""
 
 @final
 class GangRound:
@@ -1617,9 +1617,9 @@ class GangMeans:
     """What the agent works with. Immutable."""
 
     stopping: str
-    """freeze, freezer or signals"""
+    """freeze, freezer, signals or pause"""
     pinning: str
-    """cpuset or affinity"""
+    """cpuset, affinity or pool"""
     ranking: str
     """group, threads or nothing"""
     stops_threads: bool
@@ -1641,8 +1641,11 @@ class GangAgent:
         limits: GangLimits,
         *,
         switch_by: str | None = None,
+        xen: str | None = None,
         alive: Path | None = None,
-    ) -> Self: ...
+    ) -> Self:
+        """xen: the file name of libxenctrl, if the jobs are domains."""
+
     def add(
         self,
         name: str,
@@ -1650,11 +1653,13 @@ class GangAgent:
         processes: Sequence[int] | None = None,
         tids: Sequence[int] | None = None,
         groups: Sequence[tuple[Path, bool]] | None = None,
+        domain: tuple[int, bytes] | None = None,
         threads: int = 1,
         weight: float = 1.0,
     ) -> int:
-        """Takes processes, with all that descend from them, single threads, or all that is in control groups: their
-        directories, and whether each was made for the agent. Returns the job's number.
+        """Takes processes, with all that descend from them, single threads, all that is in control groups (their
+        directories, and whether each was made for the agent), or a domain of Xen (its number and UUID). Returns the
+        job's number.
         """
 
     def met(self, id: int, interval: float, skew: float) -> None:

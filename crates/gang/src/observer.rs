@@ -66,7 +66,7 @@ impl Observer {
     pub fn seen(&self, job: JobId) -> Observation {
         let Some(memory) = self.jobs.get(&job) else { return Observation::default() };
         // What it neither ran nor was ready is at most all, and not less than nothing.
-        let had = (1.0 - memory.ready).max(memory.ran);
+        let had = (1.0 - memory.ready.max(0.0)).max(memory.ran);
         let blocked = if had > 0.0 { 1.0 - memory.ran / had } else { 0.0 };
         Observation { blocked: Some(blocked), barriers: memory.barriers }
     }

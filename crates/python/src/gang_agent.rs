@@ -20,13 +20,15 @@ pub struct GangAgent {
 #[pymethods]
 impl GangAgent {
     #[new]
-    #[pyo3(signature = (policy, cores, limits, *, switch_by=None, alive=None))]
+    #[pyo3(signature = (policy, cores, limits, *, switch_by=None, xen=None, alive=None))]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
         py: Python<'_>,
         policy: &str,
         cores: Vec<usize>,
         limits: &GangLimits,
         switch_by: Option<&str>,
+        xen: Option<&str>,
         alive: Option<PathBuf>,
     ) -> PyResult<Self> {
         let policy = policy_of(policy)?;
@@ -39,15 +41,19 @@ impl GangAgent {
         let stopping = switch_by.map(way).transpose()?;
         let limits = limits.into();
         let agent = py.detach(|| {
-            let means = Means::find(stopping, cores.len())?;
+            let means = match xen {
+                Some(library) => Means::of_xen(library)?,
+                None => Means::find(stopping, cores.len())?,
+            };
             Agent::start(policy, limits, cores, means, alive)
         });
         Ok(GangAgent { agent: RwLock::new(Some(agent.map_err(bad_input)?)) })
     }
 
-    /// Takes processes, with all that descend from them, single threads, or all that is in control groups: their
-    /// directories, and whether each was made for the agent. Returns the job's number.
-    #[pyo3(signature = (name, *, processes=None, tids=None, groups=None, threads=1, weight=1.0))]
+    /// Takes processes, with all that descend from them, single threads, all that is in control groups (their
+    /// directories, and whether each was made for the agent), or a domain of Xen (its number and UUID). Returns the
+    /// job's number.
+    #[pyo3(signature = (name, *, processes=None, tids=None, groups=None, domain=None, threads=1, weight=1.0))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn add(
         &self,
@@ -56,6 +62,7 @@ impl GangAgent {
         processes: Option<Vec<i32>>,
         tids: Option<Vec<i32>>,
         groups: Option<Vec<(PathBuf, bool)>>,
+        domain: Option<(u32, [u8; 16])>,
         threads: usize,
         weight: f64,
     ) -> PyResult<JobId> {
@@ -67,15 +74,16 @@ impl GangAgent {
             let why = format!("job {name}: weight must be a number above 0, not {weight}");
             return Err(bad_input(why));
         }
-        let who = match (processes, tids, groups) {
-            (Some(processes), None, None) => Members::Processes(processes),
-            (None, Some(tids), None) => Members::Threads(tids),
-            (None, None, Some(groups)) => {
+        let who = match (processes, tids, groups, domain) {
+            (Some(processes), None, None, None) => Members::Processes(processes),
+            (None, Some(tids), None, None) => Members::Threads(tids),
+            (None, None, Some(groups), None) => {
                 let own = |(directory, made)| OwnGroup { directory, made };
                 Members::Groups(groups.into_iter().map(own).collect())
             }
+            (None, None, None, Some((number, uuid))) => Members::Domain(number, uuid),
             _ => {
-                let why = format!("job {name}: give one of processes, threads and groups");
+                let why = format!("job {name}: give one of processes, threads, groups and domain");
                 return Err(bad_input(why));
             }
         };

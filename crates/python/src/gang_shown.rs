@@ -32,7 +32,7 @@ pub struct GangHeld {
     barrier: Option<f64>,
     /// CPU numbers.
     cores: Vec<usize>,
-    /// How it is stopped: freeze, freezer or signals.
+    /// How it is stopped: freeze, freezer, signals or pause.
     stopping: Option<&'static str>,
 }
 
@@ -71,9 +71,9 @@ pub struct GangSwitch {
 /// What the agent works with. Immutable.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct GangMeans {
-    /// freeze, freezer or signals
+    /// freeze, freezer, signals or pause
     stopping: &'static str,
-    /// cpuset or affinity
+    /// cpuset, affinity or pool
     pinning: &'static str,
     /// group, threads or nothing
     ranking: &'static str,
@@ -112,12 +112,12 @@ pub fn job(entry: &Entry, driver: &Driver) -> GangHeld {
         reason,
         given: used.given,
         ran: used.ran,
-        ready: used.ready,
+        ready: used.ready.max(0.0),
         blocked: (used.given - used.ran - used.ready).max(0.0),
         cpu: entry.cpu,
         barrier: entry.barriers.map(|barriers| barriers.interval),
         cores: held.map_or_else(Vec::new, |held| held.cores.clone()),
-        stopping: held.map(|held| held.stopping().name()),
+        stopping: held.map(|held| held.control.stopping().name()),
     }
 }
 
@@ -135,7 +135,7 @@ pub fn round(driver: &Driver) -> GangRound {
 
 /// What an agent works with.
 pub fn means(agent: &Agent) -> GangMeans {
-    let Means { stopping, ranking, hierarchies, missing } = agent.means();
+    let Means { stopping, ranking, hierarchies, missing, xen } = agent.means();
     let mut missing = missing.clone();
     if !agent.real_time() {
         let why = "no real-time priority (CAP_SYS_NICE): under load switches come late";
@@ -143,7 +143,11 @@ pub fn means(agent: &Agent) -> GangMeans {
     }
     GangMeans {
         stopping: stopping.name(),
-        pinning: if hierarchies.cpuset.is_some() { "cpuset" } else { "affinity" },
+        pinning: match (xen, hierarchies.cpuset) {
+            (Some(_), _) => "pool",
+            (None, Some(_)) => "cpuset",
+            (None, None) => "affinity",
+        },
         ranking: match ranking {
             Ranking::Group => "group",
             Ranking::Threads => "threads",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option("--cgroup", metavar="PATH", help="Add all that is in this control group, which it stays in.")
 @click.option("--unit", metavar="NAME", help="Add a unit of systemd: a service, scope or slice.")
+@click.option("--xen", metavar="DOMAIN", help="Add a domain of Xen by its name, number or UUID, in dom0.")
 @click.option("--container", metavar="ID", help="Add a container by its ID or the beginning of it.")
 @gang_common.threads_option
 @gang_common.watch_option
@@ -68,7 +69,7 @@ def add(ctx: click.Context, /, pids: tuple[int, ...], **options: Any) -> None:
     click.echo(control.ask(gang_common.socket_of(options["socket"]), request, files))
 
 
-ADOPTED = ("guest", "slurm_step", "cgroup", "unit", "container")
+ADOPTED = ("guest", "slurm_step", "cgroup", "unit", "container", "xen")
 """The options that name something which runs already, in addition to --pid."""
 
 
@@ -85,6 +86,8 @@ def _adopted(kind: str, named: str) -> dict[str, Any]:
         step = slurm_steps.step(named)
         members = {"groups": list(map(str, step.groups))} if step.groups else {"pids": step.processes}
         return {"name": f"slurm-{step.name}", "threads": step.threads, **members}
+    if kind == "xen":
+        return {"name": named, "domain": named}
     from topolane.gang import control_groups
 
     find = {

@@ -15,7 +15,7 @@ from topolane._engine import InputError
 from topolane.cli import common, gang_common
 
 if TYPE_CHECKING:
-    from topolane.gang.agent import Agent, Job
+    from topolane.gang.agent import Agent, Job, Limits
     from topolane.gang.daemon import Daemon
     from topolane.gang.jobs_file import JobSpec
 
@@ -35,8 +35,12 @@ _LOOK = 0.05
 )
 @click.option(
     "--switch-by",
-    type=click.Choice(["freeze", "freezer", "signals"]),
-    help="How jobs are stopped: control groups version 2 or 1, or SIGSTOP [default: the first that works].",
+    type=click.Choice(["freeze", "freezer", "signals", "pool", "pause"]),
+    help="How jobs are stopped: control groups version 2 or 1, or SIGSTOP [default: the first that works]. With --xen: "
+    "by Xen in a pool, or by pauses [default: pool for gang and free].",
+)
+@click.option(
+    "--xen", is_flag=True, help="Run domains of Xen on these cores of the machine. The agent runs in dom0."
 )
 @gang_common.threads_option
 @gang_common.weight_option
@@ -52,21 +56,21 @@ def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
     SIGTERM or `topolane gang stop`.
     """
     from topolane.gang import jobs_file
-    from topolane.gang.agent import Agent
     from topolane.gang.control import listening
     from topolane.gang.daemon import Daemon
     from topolane.gang.jobs_file import JobSpec
 
     if file is not None and ctx.obj:
         raise InputError("give a FILE or a command after --, not both")
+    if options["xen"] and (file is not None or ctx.obj):
+        raise InputError("--xen starts no jobs: add running domains by `topolane gang add --xen NAME`")
     asked = jobs_file.read(file) if file is not None else []
     limits = gang_common.limits(slice=options["slice_"], delay=options["delay"])
     path = gang_common.socket_of(options["socket"])
     with contextlib.ExitStack() as stack:
         listener = stack.enter_context(listening(path))
         stack.callback(Path(path).unlink, missing_ok=True)
-        by = options["switch_by"]
-        agent = stack.enter_context(Agent(options["policy"], options["cores"], limits, switch_by=by))
+        agent = stack.enter_context(_agent(limits, options))
         for sentence in agent.means.missing:
             _note(sentence)
         if ctx.obj:
@@ -77,6 +81,18 @@ def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
         jobs = [_started(agent, one) for one in asked]
         codes = _until_ended(daemon, agent, jobs)
     sys.exit(codes[0] if ctx.obj else int(any(codes)))
+
+
+def _agent(limits: Limits, options: dict[str, Any]) -> Agent:
+    from topolane.gang.agent import Agent
+    from topolane.gang.xen import Pool
+
+    policy, cores, by = options["policy"], options["cores"], options["switch_by"]
+    if options["xen"]:
+        return Agent(policy, limits=limits, pool=Pool(policy, cores, by))
+    if by in ("pool", "pause"):
+        raise InputError(f"--switch-by {by} is for domains of Xen: give --xen")
+    return Agent(policy, cores, limits, switch_by=by)
 
 
 def _started(agent: Agent, one: JobSpec) -> Job:

@@ -21,6 +21,7 @@ from topolane.gang import agent_files, control_groups, process_start, watchdog
 from topolane.gang.control_groups import OwnGroup
 from topolane.gang.job import POLL, Job
 from topolane.gang.meetings import Meetings
+from topolane.gang.xen import Domain, Pool, Taken, taken
 
 __all__ = ["Agent", "Job", "Limits"]
 
@@ -37,6 +38,7 @@ class Agent:
     cores: CPU numbers [default: all that this process may use]. switch_by: freeze, freezer or signals
     [default: the best that works]. Raises InputError if another agent uses one of the cores, a core does not
     exist, or the policy is unknown. `means` says what is missing on this machine and what is used instead.
+    pool: the pool for domains of Xen; then these are the jobs, and the cores are the pool's.
     """
 
     def __init__(
@@ -46,15 +48,19 @@ class Agent:
         limits: Limits | None = None,
         *,
         switch_by: str | None = None,
+        pool: Pool | None = None,
     ) -> None:
-        self.policy, self.cores = policy, process_start.checked_cores(cores)
+        self.policy, self._pool = policy, pool
+        self.cores = pool.cores if pool else process_start.checked_cores(cores)
+        limits = limits or Limits()
+        xen_switches = pool is not None and pool.switched_by == "pool"
         self._mark = f"{os.getpid()}-{secrets.token_hex(4)}"
         self._jobs: dict[int, Job] = {}
         self._meetings: Meetings | None = None
         self._lock = threading.Lock()
         self._closing = threading.Event()
         with contextlib.ExitStack() as undo:
-            self._locks = agent_files.CoreLocks(self.cores)
+            self._locks = agent_files.CoreLocks(self.cores, "xen-core" if pool else "core")
             undo.callback(self._locks.close)
             self.leftovers = agent_files.release_abandoned()
             """How many dead agents left stopped jobs, which this one resumed."""
@@ -63,14 +69,17 @@ class Agent:
             for end in self._pipe:
                 undo.callback(os.close, end)
             self._engine = GangAgent(
-                policy,
+                "free" if xen_switches else policy,
                 list(self.cores),
-                limits or Limits(),
+                limits,
                 switch_by=switch_by,
+                xen=pool.library if pool else None,
                 alive=Path(f"/proc/self/fd/{theirs}"),
             )
             undo.callback(self._engine.close)
             self.means: GangMeans = self._engine.means()
+            self.switched_by = pool.switched_by if pool else self.means.stopping
+            """freeze, freezer, signals, pause; or pool, if Xen switches."""
             self._stops_threads = self.means.stops_threads and switch_by != "freeze"
             self._record = agent_files.AgentRecord(
                 self._mark,
@@ -79,9 +88,13 @@ class Agent:
                     "stopping": self.means.stopping,
                     "ranking": self.means.ranking,
                     "cores": self.cores,
+                    **(pool.record() if pool else {}),
                 },
             )
             undo.callback(self._record.remove)
+            if pool:
+                undo.callback(self._put_back)
+                pool.make(limits.slice if xen_switches else None)
             self._watchdog = self._watch()
             undo.pop_all()
         self._watching = threading.Thread(target=self._keep_watched, name="gang-watchdog", daemon=True)
@@ -107,6 +120,8 @@ class Agent:
         file [default: the output of this process]. watch: count how often the ranks of an MPI program meet;
         the command must be its mpiexec or srun. Raises InputError if it cannot be started.
         """
+        if self._pool:
+            raise InputError(f"job {name}: this agent runs domains of Xen, which xl starts")
         around = ({} if whole_environment else dict(os.environ)) | dict(environment or {})
         watched = self._listening().with_reports(command) if watch else None
         if watched is not None:
@@ -184,6 +199,19 @@ class Agent:
             weight=weight,
         )
 
+    def adopt_domain(self, name: str, domain: Domain, *, weight: float = 1.0) -> Job:
+        """Adopts a domain of Xen: moves it to the agent's pool. Raises InputError if it does not fit, is paused, or the
+        agent runs processes.
+        """
+        if self._pool is None:
+            raise InputError(
+                f"job {name}: this agent runs processes: start one with `topolane gang run --xen`"
+            )
+        if any(held.domain.uuid == domain.uuid for held in self._domains()):
+            raise InputError(f"job {name}: domain {domain.name} belongs to another job of the agent")
+        self._pool.check(domain)
+        return self._add(name, None, domain=taken(domain), threads=domain.cores, weight=weight)
+
     def _add(self, name: str, pid: int | None, process: Any = None, **job: Any) -> Job:
         with self._lock:
             if self._closing.is_set():
@@ -193,16 +221,24 @@ class Agent:
             for group in groups:
                 if group.directory in taken:
                     raise InputError(f"job {name}: {group.directory} belongs to another job of the agent")
+            domain: Taken | None = job.pop("domain", None)
+            added = [domain] if domain else []
             # First on record, then stopped.
-            self._record.write([*self._held(), *(job.get("processes") or [])], [*self._groups(), *groups])
+            processes = [*self._held(), *(job.get("processes") or [])]
+            self._record.write(processes, [*self._groups(), *groups], [*self._domains(), *added])
             own = [(group.directory, group.made) for group in groups] or None
             try:
-                id = self._engine.add(name, groups=own, **job)
+                if self._pool and domain:
+                    self._pool.take(domain, job["weight"])
+                identity = domain.domain.identity if domain else None
+                id = self._engine.add(name, groups=own, domain=identity, **job)
             except BaseException:
+                if domain:
+                    watchdog.move_back(domain.record())
                 # What was not taken may be frozen by others, and is not ours to thaw.
-                self._record.write(self._held(), self._groups())
+                self._record.write(self._held(), self._groups(), self._domains())
                 raise
-            made = Job(self, name, id, pid, process, groups)
+            made = Job(self, name, id, pid, process, groups, domain)
             self._jobs[made.id] = made
         return made
 
@@ -220,6 +256,13 @@ class Agent:
 
     def _groups(self) -> list[OwnGroup]:
         return [group for job in self._jobs.values() for group in job.groups]
+
+    def _domains(self) -> list[Taken]:
+        return [job.domain for job in self._jobs.values() if job.domain is not None]
+
+    def _put_back(self) -> None:
+        """Gives the cores and the domains of Xen back to their pools."""
+        watchdog.put_back(watchdog.read(self._record.path))
 
     def _taken(self) -> set[Path]:
         """The groups of jobs that are not over: a unit that has ended may start again in the same group."""
@@ -243,8 +286,8 @@ class Agent:
         return self._engine.switches(most)
 
     def end(self, job: Job, grace: float = GRACE) -> int | None:
-        """Ends a job: SIGTERM, and SIGKILL after `grace` seconds. A job that was adopted as threads or control
-        groups is released instead.
+        """Ends a job: SIGTERM, and SIGKILL after `grace` seconds. A job that was adopted as threads, control groups or
+        a domain is released instead.
 
         Returns what `Job.wait` returns.
         """
@@ -280,7 +323,9 @@ class Agent:
         self._engine.forget(job.id)
         with self._lock:
             self._jobs.pop(job.id, None)
-            self._record.write(self._held(), self._groups())
+            if job.domain:
+                watchdog.move_back(job.domain.record())
+            self._record.write(self._held(), self._groups(), self._domains())
 
     def close(self) -> None:
         """Ends the agent and the jobs that it started, and releases adopted jobs."""
@@ -295,6 +340,7 @@ class Agent:
             if self._meetings is not None:
                 self._meetings.close()
             self._engine.close()
+            self._put_back()
             self._record.remove()
             for end in self._pipe:
                 os.close(end)

@@ -11,7 +11,7 @@ from typing import Any
 
 from topolane import files, locks
 from topolane._engine import InputError
-from topolane.gang import control_groups, watchdog
+from topolane.gang import control_groups, watchdog, xen
 from topolane.gang.control_groups import OwnGroup
 
 PROGRAM = "topolane-gang"
@@ -30,10 +30,12 @@ class AgentRecord:
         self.path = directory() / f"agent-{mark}.json"
         self._allowed: dict[OwnGroup, dict[int, list[int]]] = {}
         self._known = known | {"mark": mark, "agent": os.getpid(), "began": watchdog.started(os.getpid())}
-        self.write([], [])
+        self.write([], [], [])
 
-    def write(self, processes: Sequence[int], groups: Sequence[OwnGroup]) -> None:
-        """Writes the processes, and the groups of the jobs' own, that the agent holds now."""
+    def write(
+        self, processes: Sequence[int], groups: Sequence[OwnGroup], domains: Sequence[xen.Taken]
+    ) -> None:
+        """Writes the processes, the groups of the jobs' own, and the domains of Xen that the agent holds now."""
         listed = [(one, began) for one in processes if (began := watchdog.started(one)) is not None]
         for group in groups:
             # What they may use is noted before the agent keeps them to its cores.
@@ -43,6 +45,7 @@ class AgentRecord:
             "held": [str(group.directory) for group in groups],
             "made": [str(group.directory) for group in groups if group.made],
             "allowed": {thread: cores for group in groups for thread, cores in self._allowed[group].items()},
+            "domains": [each.record() for each in domains],
         }
         files.write(self.path, json.dumps(self._known | held), "record", mode=0o600)
 
@@ -64,6 +67,7 @@ def release_abandoned() -> int:
         found += 1
         watchdog.thaw(state)
         watchdog.unpin(state)
+        watchdog.put_back(state)
         control_groups.remove([OwnGroup(Path(made), made=True) for made in state.get("made", [])])
         groups = [Path(own) for own in state.get("groups", [])]
         for own in groups:
@@ -92,12 +96,12 @@ class CoreLocks(locks.Locks):
     a lock that all users respect, any user could keep the others out (`topolane.locks`).
     """
 
-    def __init__(self, cores: tuple[int, ...]) -> None:
-        """Raises InputError if another agent has one of them."""
+    def __init__(self, cores: tuple[int, ...], of: str = "core") -> None:
+        """of: whose cores, as dom0's are not those of Xen. Raises InputError if another agent has one of them."""
         super().__init__(PROGRAM)
         for core in cores:
             try:
-                self.take(f"core-{core}")
+                self.take(f"{of}-{core}")
             except locks.TakenError as error:
                 self.close()
                 named = "" if error.process is None else f" (process {error.process})"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from topolane._engine import InputError
-from topolane.gang import control
+from topolane.gang import control, xen
 from topolane.gang.agent import Agent, Job
 from topolane.gang.control_groups import OwnGroup
 from topolane.gang.status import agent_status
@@ -78,6 +78,8 @@ class Daemon:
     def _add(self, request: dict[str, Any], files: list[int]) -> Job:
         name, weight = str(request["name"]), float(request["weight"])
         threads = request.get("threads")
+        if "domain" in request:
+            return self._agent.adopt_domain(name, xen.domain(str(request["domain"])), weight=weight)
         if "tids" in request:
             tids = [int(tid) for tid in request["tids"]]
             return self._agent.adopt(name, threads=tids, count=threads, weight=weight)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from topolane.gang.agent import Agent
     from topolane.gang.control_groups import OwnGroup
+    from topolane.gang.xen import Taken
 
 POLL = 0.02
 """Seconds between two checks."""
@@ -27,9 +28,12 @@ class Job:
         pid: int | None,
         process: Any = None,
         groups: Sequence[OwnGroup] = (),
+        domain: Taken | None = None,
     ) -> None:
-        self.name, self.id, self.pid, self.groups = name, id, pid, tuple(groups)
-        """pid: of its first process; None for threads and groups. groups: those in which it was adopted."""
+        self.name, self.id, self.pid, self.groups, self.domain = name, id, pid, tuple(groups), domain
+        """pid: of its first process; None for threads, groups and domains. groups: those in which it was adopted.
+        domain: of Xen, if it is one.
+        """
         self._agent, self._process = agent, process
 
     @property

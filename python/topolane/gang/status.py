@@ -18,7 +18,7 @@ def agent_status(agent: Agent) -> dict[str, Any]:
             "process": os.getpid(),
             "policy": agent.policy,
             "cores": list(agent.cores),
-            "switched_by": means.stopping,
+            "switched_by": agent.switched_by,
             "pinned_by": means.pinning,
             "ranked_by": means.ranking,
             "real_time": means.real_time,

@@ -8,11 +8,14 @@ end of the pipe is the end of the agent. STATE is the file that lists the proces
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import json
 import os
 import select
 import signal
+import subprocess
 import sys
+import uuid
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,6 +40,7 @@ def main(path: str) -> None:
         thaw(read(path))
         if ready:
             unpin(read(path))
+            put_back(read(path))
             return
         # Once for each silence.
         select.select([0], [], [])
@@ -55,6 +59,8 @@ def thaw(state: dict[str, Any]) -> None:
     """Resumes all processes of the agent: its control groups, groups of the jobs' own, and processes that it
     stopped by signals.
     """
+    if domains := state.get("domains"):
+        unpause(domains, str(state.get("library")))
     processes = {one for one, began in state.get("processes", []) if started(one) == began}
     for group in map(Path, state.get("held", [])):
         write(group / "cgroup.freeze", "0")
@@ -82,6 +88,66 @@ def unpin(state: dict[str, Any]) -> None:
                 if cores := allowed.get(thread) or allowed.get(process_of(thread)):
                     with contextlib.suppress(OSError):
                         os.sched_setaffinity(thread, cores)
+
+
+def unpause(domains: list[dict[str, Any]], library: str) -> None:
+    """Takes back the pause of domains of Xen. One that is not paused is left as it is."""
+    try:
+        xen = ctypes.CDLL(library, use_errno=True)
+    except OSError:
+        return
+    xen.xc_interface_open.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(xen.xc_interface_open(None, None, 0))
+    if handle:
+        for one in domains:
+            if is_domain(xen, handle, one):
+                xen.xc_domain_unpause(handle, ctypes.c_uint32(one["number"]))
+        xen.xc_interface_close(handle)
+
+
+def is_domain(xen: ctypes.CDLL, handle: ctypes.c_void_p, one: dict[str, Any]) -> bool:
+    """Whether a domain still has its number. `struct xen_domctl_getdomaininfo` begins with that, and has the UUID
+    after 76 bytes.
+    """
+    number = ctypes.c_uint32(one["number"])
+    about = ctypes.create_string_buffer(8192)
+    if xen.xc_domain_getinfolist(handle, number, ctypes.c_uint32(1), about) != 1:
+        return False
+    found = int.from_bytes(about.raw[:2], sys.byteorder), about.raw[76:92]
+    return found == (one["number"], uuid.UUID(one["uuid"]).bytes)
+
+
+def put_back(state: dict[str, Any]) -> None:
+    """Moves the domains of Xen back to their pools, and the cores of the agent's pool to theirs."""
+    if (pool := state.get("pool")) is None:
+        return
+    for one in state.get("domains", []):
+        move_back(one)
+    homes = state.get("homes", {})
+    for core in homes:
+        # By granularity socket, the first takes the whole socket along.
+        xl("cpupool-cpu-remove", pool, core)
+    xl("cpupool-destroy", pool)
+    for core, home in homes.items():
+        if home:
+            xl("cpupool-cpu-add", home, core)
+
+
+def move_back(one: dict[str, Any]) -> None:
+    """Moves a domain to the pool that it came from, with the affinity and the weight that it had there."""
+    number = str(one["number"])
+    if one["uuid"] in xl("list", "-v", number):
+        for command in (["cpupool-migrate", number, one["pool"]], *one["restore"]):
+            xl(*command)
+
+
+def xl(*words: str) -> str:
+    """What a command of Xen's tools prints."""
+    with contextlib.suppress(OSError):
+        discarded = subprocess.DEVNULL
+        done = subprocess.run(["xl", *words], stdout=subprocess.PIPE, stderr=discarded, stdin=discarded)
+        return done.stdout.decode(errors="replace")
+    return ""
 
 
 def process_of(thread: int) -> int:

@@ -139,10 +139,8 @@ impl Agent {
         let signal = Signal::from_named_raw(number).ok_or_else(unknown)?;
         self.ask(move |driver| {
             let held = driver.jobs.get_mut(&id).and_then(|entry| entry.held.as_mut());
-            let Some(held) = held.filter(|held| held.is_processes()) else {
-                return Ok(());
-            };
-            held.sweep().and_then(|()| held.signal(signal)).map_err(|error| error.to_string())
+            let Some(held) = held else { return Ok(()) };
+            held.control.signal(signal).map_err(|error| error.to_string())
         })?
     }
 

@@ -1,20 +1,19 @@
-//! A job that the agent controls: stopping it, letting it run, keeping it to cores, ranking it.
+//! A job that the agent controls, whatever it consists of.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getpgid, kill_process, kill_process_group};
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use rustix::process::Signal;
 
-use super::files;
-use super::group::Group;
-use super::means::{Ranking, Stopping};
-use super::priority;
-use super::processes::{self, Number};
+use super::means::{Means, Stopping};
+use super::processes::Number;
+use super::tasks::Tasks;
+use super::usage::Counts;
+use super::xen::Domain;
 
-/// Members a job is.
+/// What a job consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Members {
     /// Processes and all that descend from them.
@@ -23,6 +22,8 @@ pub enum Members {
     Threads(Vec<Number>),
     /// All that is in control groups which exist already. Nothing is moved out of them.
     Groups(Vec<OwnGroup>),
+    /// A domain of Xen, by its number and its UUID.
+    Domain(u32, [u8; 16]),
 }
 
 /// A control group that a job stands in before the agent takes it.
@@ -34,20 +35,74 @@ pub struct OwnGroup {
     pub made: bool,
 }
 
+/// Why a job can no longer be controlled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing of it is left.
+    Ended,
+    /// It runs on, out of the agent's reach.
+    Lost(String),
+}
+
+/// How a job of one kind is stopped, let run, kept to cores and measured.
+pub trait Control: Debug + Send {
+    /// Stops it.
+    fn stop(&mut self) -> io::Result<()>;
+
+    /// Stops it once more, where others may have let it run.
+    fn stop_again(&mut self) -> io::Result<()> {
+        self.stop()
+    }
+
+    /// Lets it run.
+    fn start(&mut self) -> io::Result<()>;
+
+    /// Keeps it to these CPUs.
+    fn pin(&mut self, cores: &[usize]) -> io::Result<()>;
+
+    /// Lets it run where it could before it was taken.
+    fn unpin(&mut self) -> io::Result<()>;
+
+    /// Whether it can be ranked behind others.
+    fn ranks(&self) -> bool {
+        false
+    }
+
+    /// Ranks it behind others, or as usual again.
+    fn rank(&mut self, _behind: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Finds what belongs to it now.
+    fn sweep(&mut self, _stopped: bool) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Sends a signal to its processes. Jobs that the agent never ends have none.
+    fn signal(&mut self, _signal: Signal) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// What it did since it was taken; `None` if that cannot be read.
+    fn counts(&mut self) -> Option<Counts>;
+
+    /// Files that become readable when its processes end; none if only `left` tells of its end.
+    fn watch(&self) -> Vec<OwnedFd> {
+        Vec::new()
+    }
+
+    /// Whether it has left the agent's control, and why.
+    fn left(&self) -> Option<Left>;
+
+    /// How it is stopped.
+    fn stopping(&self) -> Stopping;
+}
+
 /// A job that the agent controls.
 #[derive(Debug)]
 pub struct ControlledJob {
-    pub(super) group: Option<Group>,
-    pub(super) stopping: Stopping,
-    pub(super) ranking: Ranking,
-    /// The process group that the first process leads, if it does.
-    pub(super) leader: Option<Number>,
-    /// Processes outside it, as seen last, with what tells them from later ones of the same number.
-    pub(super) others: BTreeMap<Number, u64>,
-    /// It is all processes that descend from the first ones, and not single threads or groups.
-    pub(super) of_processes: bool,
-    /// Where its threads could run before they were kept to cores by affinity.
-    pub(super) affinity: BTreeMap<Number, CpuSet>,
+    /// How it is stopped and let run.
+    pub control: Box<dyn Control>,
     /// It is not let run.
     pub stopped: bool,
     /// It is ranked behind others.
@@ -57,175 +112,58 @@ pub struct ControlledJob {
 }
 
 impl ControlledJob {
+    /// Takes a job, stopped. `Err` is a sentence.
+    pub fn take(means: &Means, name: &str, who: &Members, share: usize) -> Result<Self, String> {
+        let control: Box<dyn Control> = match (who, &means.xen) {
+            (&Members::Domain(number, uuid), Some(xen)) => {
+                Box::new(Domain::take(xen, number, uuid)?)
+            }
+            (Members::Domain(..), None) => {
+                return Err("it is a domain of Xen, and this agent runs none".into());
+            }
+            (_, Some(_)) => return Err("this agent runs nothing but domains of Xen".into()),
+            (Members::Processes(listed), None) => {
+                Box::new(Tasks::take(means, name, listed, false, share)?)
+            }
+            (Members::Threads(listed), None) => {
+                Box::new(Tasks::take(means, name, listed, true, share)?)
+            }
+            (Members::Groups(groups), None) => Box::new(Tasks::adopt(groups)?),
+        };
+        Ok(ControlledJob { control, stopped: true, behind: false, cores: Vec::new() })
+    }
+
     /// Stops it.
     pub fn stop(&mut self) -> io::Result<()> {
         self.stopped = true;
-        self.switch("1", "FROZEN", Signal::STOP)
-    }
-
-    /// Lets it run as it did before it was taken.
-    pub fn release(&mut self) -> io::Result<()> {
-        self.rank(false).and(self.unpin()).and(self.start())
+        self.control.stop()
     }
 
     /// Lets it run.
     pub fn start(&mut self) -> io::Result<()> {
         self.stopped = false;
-        self.switch("0", "THAWED", Signal::CONT)
+        self.control.start()
     }
 
-    fn switch(&self, freeze: &str, freezer: &str, signal: Signal) -> io::Result<()> {
-        let (files, value) = match (self.stopping, &self.group) {
-            (Stopping::Freeze, Some(group)) => (&group.freeze, freeze),
-            (Stopping::Freezer, Some(group)) => (&group.freezer, freezer),
-            _ => return self.signal(signal),
-        };
-        // One that fails must not keep the others from being let run.
-        files.iter().map(|file| files::set(file, value)).fold(Ok(()), io::Result::and)
-    }
-
-    /// Sends a signal to all that belonged to it when it was last swept.
-    pub fn signal(&self, signal: Signal) -> io::Result<()> {
-        if let Some(leader) = self.leader.and_then(pid) {
-            unless_gone(kill_process_group(leader, signal))?;
-        }
-        let mut others = self.others.keys().filter_map(|&other| pid(other));
-        others.try_for_each(|other| unless_gone(kill_process(other, signal)))
-    }
-
-    /// Finds out who belongs to it now, and stops by signals whoever came while the others were being stopped.
-    pub fn sweep(&mut self) -> io::Result<()> {
-        if !self.of_processes {
-            return Ok(());
-        }
-        loop {
-            let before = self.others.clone();
-            let leader = self.leader;
-            let outside = |one: &Number| {
-                leader.is_none()
-                    || pid(*one).and_then(|one| getpgid(Some(one)).ok()) != leader.and_then(pid)
-            };
-            let now = self.processes()?.into_iter().filter(outside);
-            self.others = now.filter_map(|one| Some((one, processes::stat(one)?.began))).collect();
-            let new = self.others.keys().any(|one| !before.contains_key(one));
-            if !new || self.stopping != Stopping::Signals || !self.stopped {
-                return Ok(());
-            }
-            self.signal(Signal::STOP)?;
-        }
-    }
-
-    /// The living processes that belong to it.
-    pub fn processes(&self) -> io::Result<Vec<Number>> {
-        if let Some(group) = &self.group {
-            let members = if self.of_processes {
-                group.processes()?
-            } else {
-                let threads = group.threads()?.into_iter();
-                let of: BTreeSet<Number> = threads.filter_map(processes::process_of).collect();
-                of.into_iter().collect()
-            };
-            return Ok(members.into_iter().filter(|&one| processes::lives(one)).collect());
-        }
-        let same = |(&one, &began): (&Number, &u64)| {
-            processes::stat(one).is_some_and(|stat| stat.began == began).then_some(one)
-        };
-        let known = self.others.iter().filter_map(same).chain(self.leader);
-        Ok(processes::tree(known).into_iter().collect())
-    }
-
-    /// The threads that belong to it.
-    pub fn threads(&self) -> io::Result<Vec<Number>> {
-        match &self.group {
-            Some(group) => group.threads(),
-            None => Ok(self.processes()?.into_iter().flat_map(processes::threads).collect()),
-        }
+    /// Lets it run as it did before it was taken.
+    pub fn release(&mut self) -> io::Result<()> {
+        self.rank(false).and(self.control.unpin()).and(self.start())
     }
 
     /// Keeps it to these CPUs.
     pub fn pin(&mut self, cores: &[usize]) -> io::Result<()> {
         self.cores = cores.to_vec();
-        if let Some(Group { cpus: Some(file), .. }) = &self.group {
-            let list: Vec<String> = cores.iter().map(ToString::to_string).collect();
-            return files::set(file, &list.join(","));
-        }
-        let mut set = CpuSet::new();
-        for &core in cores {
-            set.set(core);
-        }
-        let threads = self.threads()?;
-        if self.affinity.is_empty() {
-            let allowed = |&one: &Number| Some((one, sched_getaffinity(pid(one)).ok()?));
-            self.affinity = threads.iter().filter_map(allowed).collect();
-        }
-        let mut threads = threads.into_iter().filter_map(pid);
-        threads.try_for_each(|thread| unless_gone(sched_setaffinity(Some(thread), &set)))
-    }
-
-    /// Gives its threads the affinity that they had; those that began meanwhile have that of their process.
-    fn unpin(&mut self) -> io::Result<()> {
-        let before = std::mem::take(&mut self.affinity);
-        if before.is_empty() {
-            return Ok(());
-        }
-        self.threads()?.into_iter().try_for_each(|thread| {
-            let process = || before.get(&processes::process_of(thread)?);
-            let Some(set) = before.get(&thread).or_else(process).or(before.values().next()) else {
-                return Ok(());
-            };
-            unless_gone(sched_setaffinity(pid(thread), set))
-        })
-    }
-
-    /// Whether it can be ranked behind others.
-    pub fn ranks(&self) -> bool {
-        self.ranking != Ranking::Nothing
+        self.control.pin(cores)
     }
 
     /// Ranks it behind others, or as usual again.
     pub fn rank(&mut self, behind: bool) -> io::Result<()> {
         self.behind = behind;
-        match (self.ranking, &self.group) {
-            (_, Some(Group { idle: Some(file), .. })) => {
-                files::set(file, if behind { "1" } else { "0" })
-            }
-            (Ranking::Nothing, _) => Ok(()),
-            _ => self.threads()?.into_iter().try_for_each(|thread| {
-                match priority::rank(thread, behind) {
-                    Err(error) if !gone(&error) => Err(error),
-                    _ => Ok(()),
-                }
-            }),
-        }
+        self.control.rank(behind)
     }
 
-    /// Whether it is processes with their descendants: others are not ended by the agent.
-    pub fn is_processes(&self) -> bool {
-        self.of_processes
-    }
-
-    /// The group it is in, if any.
-    pub fn group(&self) -> Option<&Group> {
-        self.group.as_ref()
-    }
-
-    /// How it is stopped.
-    pub fn stopping(&self) -> Stopping {
-        self.stopping
-    }
-}
-
-pub(super) fn pid(number: Number) -> Option<Pid> {
-    Pid::from_raw(number)
-}
-
-pub(super) fn gone(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
-}
-
-fn unless_gone(done: rustix::io::Result<()>) -> io::Result<()> {
-    match done {
-        Err(Errno::SRCH) | Ok(()) => Ok(()),
-        Err(error) => Err(error.into()),
+    /// Finds what belongs to it now, and stops what began while it was stopped.
+    pub fn sweep(&mut self) -> io::Result<()> {
+        self.control.sweep(self.stopped)
     }
 }

@@ -147,7 +147,7 @@ impl Driver {
             id: entry.id,
             threads: entry.threads,
             weight: entry.weight,
-            fills: entry.held.as_ref().is_some_and(ControlledJob::ranks),
+            fills: entry.held.as_ref().is_some_and(|held| held.control.ranks()),
             seen: self.observer.seen(entry.id),
         };
         let jobs: Vec<Job> = scheduled.map(seen).collect();

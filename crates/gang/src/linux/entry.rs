@@ -4,12 +4,10 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::clock::{Nanos, seconds};
 use super::controlled_job::ControlledJob;
-use super::processes;
-use super::usage::{Counters, Counts};
+use super::usage::Counts;
 use crate::job::{Barriers, JobId};
 use crate::observer::Used;
 
@@ -51,7 +49,6 @@ pub struct Entry {
     pub ran_at: Option<Nanos>,
     /// Open while any of these processes live.
     pub watched: Vec<OwnedFd>,
-    counters: Counters,
     sample: Option<Sample>,
     sample_from: Nanos,
 }
@@ -70,7 +67,6 @@ const READING: u64 = 200;
 impl Entry {
     /// A job that was just taken.
     pub fn new(id: JobId, name: String, threads: usize, weight: f64, held: ControlledJob) -> Self {
-        let counters = Counters::new(&held.threads().unwrap_or_default());
         let mut entry = Entry {
             id,
             name,
@@ -83,7 +79,6 @@ impl Entry {
             cpu: 0.0,
             ran_at: None,
             watched: Vec::new(),
-            counters,
             sample: None,
             sample_from: 0,
         };
@@ -94,10 +89,7 @@ impl Entry {
     /// Opens something that tells when its processes end; `false` where none lives.
     pub fn watch(&mut self) -> bool {
         let Some(held) = &self.held else { return false };
-        let living = held.processes().unwrap_or_default();
-        let open = |one| pidfd_open(Pid::from_raw(one)?, PidfdFlags::empty()).ok();
-        self.watched =
-            living.into_iter().filter(|&one| processes::lives(one)).filter_map(open).collect();
+        self.watched = held.control.watch();
         !self.watched.is_empty()
     }
 
@@ -149,7 +141,7 @@ impl Entry {
         let used = Used {
             given,
             ran: seconds(did.ran),
-            ready: seconds(did.ready),
+            ready: did.ready as f64 * 1e-9,
             barriers: self.barriers,
         };
         self.used.given += used.given;
@@ -161,8 +153,7 @@ impl Entry {
     /// The next sample is put off by what reading costs.
     fn read(&mut self, now: Nanos) -> Option<Counts> {
         let begun = super::clock::now();
-        let threads = self.held.as_ref()?.threads().ok()?;
-        let counts = self.counters.read(&threads);
+        let counts = self.held.as_mut()?.control.counts()?;
         self.cpu = seconds(counts.ran);
         self.sample_from = now + READING * (super::clock::now() - begun);
         Some(counts)

@@ -6,6 +6,7 @@ use std::thread;
 use super::hierarchy::Hierarchies;
 use super::mounts::mounts;
 use super::priority;
+use super::xen::Library;
 
 /// How jobs are stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,10 +17,12 @@ pub enum Stopping {
     Freezer,
     /// SIGSTOP and SIGCONT, which a job's parents can see.
     Signals,
+    /// Pauses of a domain of Xen.
+    Pause,
 }
 
 impl Stopping {
-    /// All, best first.
+    /// All for processes, best first.
     pub const ALL: [Stopping; 3] = [Stopping::Freeze, Stopping::Freezer, Stopping::Signals];
 
     /// Its name.
@@ -28,6 +31,7 @@ impl Stopping {
             Stopping::Freeze => "freeze",
             Stopping::Freezer => "freezer",
             Stopping::Signals => "signals",
+            Stopping::Pause => "pause",
         }
     }
 
@@ -36,6 +40,7 @@ impl Stopping {
             Stopping::Freeze => hierarchies.unified.is_some(),
             Stopping::Freezer => hierarchies.freezer.is_some(),
             Stopping::Signals => true,
+            Stopping::Pause => false,
         }
     }
 }
@@ -62,9 +67,25 @@ pub struct Means {
     pub hierarchies: Hierarchies,
     /// What is missing, and what is done instead: a sentence each.
     pub missing: Vec<String>,
+    /// Xen, if the jobs are domains.
+    pub xen: Option<Library>,
 }
 
 impl Means {
+    /// Pauses domains of Xen by this library, libxenctrl.
+    ///
+    /// # Errors
+    /// A sentence, where there is no such library, or it lacks a function.
+    pub fn of_xen(library: &str) -> Result<Self, String> {
+        Ok(Means {
+            stopping: Stopping::Pause,
+            ranking: Ranking::Nothing,
+            hierarchies: Hierarchies::default(),
+            missing: Vec::new(),
+            xen: Some(Library::load(library)?),
+        })
+    }
+
     /// Tries what works, best first, or only the way to stop that is asked for.
     ///
     /// # Errors
@@ -102,7 +123,7 @@ impl Means {
         if ranking == Ranking::Nothing {
             missing.push("no job may be ranked behind others and back (neither cpu.idle nor CAP_SYS_NICE): no fillers".into());
         }
-        Ok(Means { stopping, ranking, hierarchies, missing })
+        Ok(Means { stopping, ranking, hierarchies, missing, xen: None })
     }
 }
 

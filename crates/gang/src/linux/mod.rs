@@ -19,8 +19,10 @@ mod priority;
 mod processes;
 mod switches;
 mod taking;
+mod tasks;
 mod upkeep;
 mod usage;
+mod xen;
 
 pub use agent::{Agent, Refused};
 pub use clock::seconds;

@@ -6,19 +6,22 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{getpgid, test_kill_process};
 
-use super::controlled_job::{ControlledJob, Members, OwnGroup, gone, pid};
+use super::controlled_job::{Control, OwnGroup};
 use super::group::Group;
 use super::means::{Means, Ranking, Stopping};
 use super::processes::{self, Number};
+use super::tasks::{Tasks, gone, pid};
+use super::usage::Counters;
 
-impl ControlledJob {
-    /// Takes a job, stopped. `Err` is a sentence.
-    pub fn take(means: &Means, name: &str, who: &Members, threads: usize) -> Result<Self, String> {
-        let (listed, of_threads) = match who {
-            Members::Processes(listed) => (listed, false),
-            Members::Threads(listed) => (listed, true),
-            Members::Groups(groups) => return Self::adopt(groups),
-        };
+impl Tasks {
+    /// Takes processes or single threads, stopped. `Err` is a sentence.
+    pub fn take(
+        means: &Means,
+        name: &str,
+        listed: &[Number],
+        of_threads: bool,
+        threads: usize,
+    ) -> Result<Self, String> {
         let first = *listed.first().ok_or("a job needs at least one process or thread")?;
         for &number in listed {
             check(number, of_threads)?;
@@ -30,7 +33,7 @@ impl ControlledJob {
             (Stopping::Freeze, Some(group)) => !group.freeze.is_empty(),
             (Stopping::Freezer, Some(group)) => !group.freezer.is_empty(),
             (Stopping::Signals, _) => !of_threads,
-            (_, None) => false,
+            (Stopping::Pause, _) | (_, None) => false,
         };
         let ways = [means.stopping].into_iter().chain(Stopping::ALL);
         let Some(stopping) = ways.into_iter().find(has) else {
@@ -39,7 +42,7 @@ impl ControlledJob {
             ));
         };
         let leads = !of_threads && pid(first).is_some_and(|pid| getpgid(Some(pid)) == Ok(pid));
-        let mut held = ControlledJob {
+        let mut held = Tasks {
             group,
             stopping,
             ranking: means.ranking,
@@ -47,12 +50,10 @@ impl ControlledJob {
             others: BTreeMap::new(),
             of_processes: !of_threads,
             affinity: BTreeMap::new(),
-            stopped: false,
-            behind: false,
-            cores: Vec::new(),
+            counters: Counters::default(),
         };
         match held.gather(listed) {
-            Ok(()) => Ok(held),
+            Ok(()) => Ok(held.counted()),
             Err(error) => {
                 // Nobody is left stopped whom nobody holds.
                 let _ = held.start();
@@ -62,12 +63,12 @@ impl ControlledJob {
     }
 
     /// Takes a job that stands in groups of its own, stopped. It keeps them, with their weights and cores.
-    fn adopt(groups: &[OwnGroup]) -> Result<Self, String> {
+    pub fn adopt(groups: &[OwnGroup]) -> Result<Self, String> {
         let first = groups.first().ok_or("a job needs at least one control group")?;
         let named = first.directory.display();
         let group = Group::adopt(groups)?;
         let stopping = if group.freeze.is_empty() { Stopping::Freezer } else { Stopping::Freeze };
-        let mut held = ControlledJob {
+        let mut held = Tasks {
             group: Some(group),
             stopping,
             // To set `cpu.idle` and take it back loses the weight of a group.
@@ -76,9 +77,7 @@ impl ControlledJob {
             others: BTreeMap::new(),
             of_processes: false,
             affinity: BTreeMap::new(),
-            stopped: false,
-            behind: false,
-            cores: Vec::new(),
+            counters: Counters::default(),
         };
         let ours = |one: Number| Number::try_from(std::process::id()) == Ok(one);
         let members = held.processes().map_err(|error| format!("{named}: {error}"))?;
@@ -93,7 +92,13 @@ impl ControlledJob {
             let _ = held.start();
             return Err(format!("{named} cannot be frozen: {error}"));
         }
-        Ok(held)
+        Ok(held.counted())
+    }
+
+    /// Counts what its threads do from now on.
+    fn counted(mut self) -> Self {
+        self.counters = Counters::new(&self.threads().unwrap_or_default());
+        self
     }
 
     /// Stops it and moves all that belongs to it into its groups, until nothing is left outside.
@@ -104,7 +109,7 @@ impl ControlledJob {
                 processes::tree(listed.iter().copied()).into_iter().filter_map(remember).collect();
         }
         self.stop()?;
-        let Some(group) = &self.group else { return self.sweep() };
+        let Some(group) = &self.group else { return self.sweep(true) };
         loop {
             let (there, belong): (Vec<Number>, Vec<Number>) = if self.of_processes {
                 (group.processes()?, processes::tree(listed.iter().copied()).into_iter().collect())
@@ -120,7 +125,7 @@ impl ControlledJob {
                 }
             }
             if !moved {
-                return self.sweep();
+                return self.sweep(true);
             }
         }
     }

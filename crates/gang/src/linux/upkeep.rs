@@ -1,9 +1,9 @@
 //! What the driver does beside switching: it measures, finds new processes, and lets go.
 
 use super::clock::{Nanos, now};
-use super::controlled_job::ControlledJob;
+use super::controlled_job::{ControlledJob, Left};
 use super::driver::Driver;
-use super::entry::{Entry, State, describe};
+use super::entry::State;
 use super::means::Stopping;
 use crate::round::Slice;
 
@@ -40,12 +40,16 @@ impl Driver {
             }
             entry.begin_sample(now);
         }
-        let left =
-            |entry: &&mut Entry| entry.state == State::Scheduled && !entry.watched.is_empty();
-        for entry in self.jobs.values_mut().filter(left) {
-            if let Some(why) = entry.held.as_ref().and_then(left_alone).filter(|_| entry.lives()) {
-                entry.state = State::Lost(why);
+        let mut ended = Vec::new();
+        for entry in self.jobs.values_mut().filter(|entry| entry.state == State::Scheduled) {
+            match entry.held.as_ref().and_then(|held| held.control.left()) {
+                Some(Left::Ended) => ended.push(entry.id),
+                Some(Left::Lost(why)) if entry.lives() => entry.state = State::Lost(why),
+                _ => {}
             }
+        }
+        for id in ended {
+            self.ended(id);
         }
         self.let_go();
     }
@@ -53,7 +57,8 @@ impl Driver {
     /// Stops by signals what jobs started meanwhile.
     pub(super) fn sweep(&mut self) {
         for entry in self.jobs.values_mut().filter(|entry| entry.state == State::Scheduled) {
-            let swept = |held: &ControlledJob| held.stopped && held.stopping() == Stopping::Signals;
+            let swept =
+                |held: &ControlledJob| held.stopped && held.control.stopping() == Stopping::Signals;
             if entry.held.as_ref().is_some_and(swept) {
                 entry.with("its processes cannot be found", ControlledJob::sweep);
             }
@@ -79,9 +84,10 @@ impl Driver {
 
     /// All that is stopped, as after a watchdog let it run.
     pub fn stop_again(&mut self) {
-        let stopped = |entry: &&mut Entry| entry.held.as_ref().is_some_and(|held| held.stopped);
-        for entry in self.jobs.values_mut().filter(stopped) {
-            entry.with("it cannot be stopped", ControlledJob::stop);
+        for entry in self.jobs.values_mut() {
+            if entry.held.as_ref().is_some_and(|held| held.stopped) {
+                entry.with("it cannot be stopped", |held| held.control.stop_again());
+            }
         }
         for entry in self.jobs.values_mut() {
             let behind = entry.held.as_ref().is_some_and(|held| held.behind);
@@ -99,17 +105,5 @@ impl Driver {
                 let _ = self.released.send(held);
             }
         }
-    }
-}
-
-/// Why a job is no longer in its control group; `None` if it is, or has none.
-fn left_alone(held: &ControlledJob) -> Option<String> {
-    held.group()?;
-    match held.threads() {
-        Ok(threads) if threads.is_empty() => {
-            Some("its processes were moved out of its control group".into())
-        }
-        Ok(_) => None,
-        Err(error) => Some(describe(&error)),
     }
 }

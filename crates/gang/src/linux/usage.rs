@@ -13,8 +13,8 @@ use super::processes::Number;
 pub struct Counts {
     /// On a core.
     pub ran: u64,
-    /// Ready.
-    pub ready: u64,
+    /// Ready. Estimates of it may fall.
+    pub ready: i64,
 }
 
 impl Add for Counts {
@@ -27,10 +27,7 @@ impl Add for Counts {
 impl Sub for Counts {
     type Output = Counts;
     fn sub(self, other: Counts) -> Counts {
-        Counts {
-            ran: self.ran.saturating_sub(other.ran),
-            ready: self.ready.saturating_sub(other.ready),
-        }
+        Counts { ran: self.ran.saturating_sub(other.ran), ready: self.ready - other.ready }
     }
 }
 
@@ -82,8 +79,8 @@ fn counts(file: &File) -> Option<Counts> {
     let mut text = [0; 64];
     let length = file.read_at(&mut text, 0).ok()?;
     let text = std::str::from_utf8(&text[..length]).ok()?;
-    let mut fields = text.split_ascii_whitespace().map(str::parse);
-    Some(Counts { ran: fields.next()?.ok()?, ready: fields.next()?.ok()? })
+    let mut fields = text.split_ascii_whitespace();
+    Some(Counts { ran: fields.next()?.parse().ok()?, ready: fields.next()?.parse().ok()? })
 }
 
 #[cfg(test)]
