@@ -13,15 +13,17 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from topolane._engine import GangAgent, GangHeld, GangMeans, GangRound, GangSwitch, InputError
 from topolane._engine import GangLimits as Limits
 from topolane.gang import agent_files, control_groups, process_start, watchdog
 from topolane.gang.control_groups import OwnGroup
 from topolane.gang.job import POLL, Job
-from topolane.gang.meetings import Meetings
 from topolane.gang.xen import Domain, Pool, Taken, taken
+
+if TYPE_CHECKING:
+    from topolane.gang.meetings import Meetings
 
 __all__ = ["Agent", "Job", "Limits"]
 
@@ -243,6 +245,8 @@ class Agent:
         return made
 
     def _listening(self) -> Meetings:
+        from topolane.gang.meetings import Meetings
+
         with self._lock:
             if self._meetings is None:
                 self._meetings = Meetings(self._cpu, self._engine.met)
