@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import os
 import re
 import secrets
 import shutil
@@ -21,10 +20,10 @@ DOM0 = "Pool-0"
 """The pool that dom0 runs in."""
 LISTED = re.compile(
     r"^(?P<name>\S.*?)\s+(?P<number>\d+)\s+\d+\s+(?P<cores>\d+)\s+[-rbpscd]{6}\s+[\d.]+"
-    r"\s+(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\s+\S+\s+\S+\s+(?P<pool>\S+)$",
+    r"\s+(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\s+\S+\s+(?:-\s*|\S+\s+)(?P<pool>\S+)$",
     re.MULTILINE,
 )
-"""A line of `xl list -v -c`."""
+"""A line of `xl list -v -c`. A pool with a long name follows the label `-` without a blank."""
 PINNED = re.compile(r"^\S.*?\s+\d+\s+(\d+)\s+\S+\s+\S+\s+[\d.]+\s+(\S+) / (\S+)$", re.MULTILINE)
 """A line of `xl vcpu-list`: virtual processor, hard and soft affinity."""
 SOCKET = re.compile(r"^\s*(\d+):\s+\d+\s+(\d+)\s+\d+$", re.MULTILINE)
@@ -161,7 +160,7 @@ class Pool:
                 f"Xen itself knows the policies {', '.join(GRANULARITY)}, not {policy}: use --switch-by pause"
             )
         self.granularity = GRANULARITY[policy] if self.switched_by == "pool" else "cpu"
-        self.name = f"topolane-gang-{os.getpid()}-{secrets.token_hex(4)}"
+        self.name = f"topolane-{secrets.token_hex(3)}"
         self.homes = _homes(self.cores)
         """The pool that each core comes from; empty if it is in none."""
         sockets: dict[int, set[int]] = {}

@@ -1,0 +1,97 @@
+"""Domains of a real Xen as gangs: an agent in dom0 of an emulated machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import xen_machine
+from topolane.studies.xen_machine import XenMachine
+
+CHECKS = Path(__file__).with_name("xen_checks.py")
+COMPILED = (
+    "-O1",
+    "-ffreestanding",
+    "-fno-pic",
+    "-no-pie",
+    "-mno-red-zone",
+    "-mno-sse",
+    "-fno-stack-protector",
+)
+LINKED = ("-nostdlib", "-static", "-Wl,--build-id=none,-Ttext=0x100000")
+
+if shutil.which("cc") is None:
+    pytest.skip("cc is not installed", allow_module_level=True)
+
+
+@pytest.fixture(scope="module")
+def dom0(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[XenMachine, Path]]:
+    """A machine, and a program for domains that its dom0 can read."""
+    folder = tmp_path_factory.mktemp("xen")
+    program = folder / "spin"
+    source = Path(__file__).with_name("pv_spin.c")
+    subprocess.run(["cc", *COMPILED, *LINKED, "-o", program, source], check=True)
+    with xen_machine.booted(folder) as machine:
+        yield machine, program
+
+
+def check(dom0: tuple[XenMachine, Path], name: str) -> None:
+    """Runs a function of xen_checks.py in dom0."""
+    machine, program = dom0
+    said = machine.run(f"{xen_machine.PYTHON} {CHECKS} {name} {program}", 1500)
+    assert "all is well" in said, said
+    print(said)
+
+
+def test_a_domain_waits_paused_for_its_slice_and_is_left_as_it_was(dom0: tuple[XenMachine, Path]) -> None:
+    """Rule: a domain without a slice is paused and gets nothing done. When it is let go, or the agent ends, it runs, in the
+    pool, with the affinity and the weight that it had, and the cores are back in dom0's pool."""
+    check(dom0, "pauses")
+
+
+def test_busy_domains_take_turns_by_their_weights_under_adaptive(dom0: tuple[XenMachine, Path]) -> None:
+    """Rule: domains that compute all the time are gangs under `adaptive`; one of weight 3 has three times the CPU time
+    of one of weight 1."""
+    check(dom0, "turns")
+
+
+def test_nothing_stays_paused_when_the_agent_is_killed(dom0: tuple[XenMachine, Path]) -> None:
+    """Rule: after kill -9 of the agent, its watchdog lets the domains run and puts domains and cores back."""
+    check(dom0, "killed")
+
+
+def test_domains_run_while_the_agent_is_silent_and_no_pause_is_counted_twice(
+    dom0: tuple[XenMachine, Path],
+) -> None:
+    """Rule: while the agent is stopped, no domain is paused. When it goes on and ends later, none is left paused, although
+    Xen counts pauses."""
+    check(dom0, "silent")
+
+
+def test_a_domain_that_dies_in_its_pause_is_a_job_that_ended(dom0: tuple[XenMachine, Path]) -> None:
+    """Rule: the job of a domain that is destroyed ends, paused or not, and the others have its time."""
+    check(dom0, "dies")
+
+
+def test_xen_switches_whole_sockets_under_gang(dom0: tuple[XenMachine, Path]) -> None:
+    """Rule: the pool has the granularity `socket`, the slice and the weights that were asked for."""
+    check(dom0, "switched_by_xen")
+
+
+def test_bad_input_is_refused_in_a_sentence(dom0: tuple[XenMachine, Path]) -> None:
+    """Rule: domains and cores that cannot be had are refused in words that name them, and nothing is changed."""
+    check(dom0, "bad_input")
+
+
+def test_missing_tools_are_named(dom0: tuple[XenMachine, Path]) -> None:
+    """Rule: without xl, without libxenctrl of the running Xen, or with a hypfs that refuses writes, the agent says so and
+    leaves the pools as they were."""
+    machine, program = dom0
+    said = machine.run(
+        f"unshare -m {xen_machine.PYTHON.replace('PYTHON', 'env PYTHON', 1)} {CHECKS} without_tools {program}",
+        1500,
+    )
+    assert "all is well" in said, said

@@ -1,0 +1,68 @@
+"""What needs no Xen of the gangs of domains: its lists, and what is refused elsewhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from topolane._engine import GangAgent, GangLimits, InputError
+from topolane.cli.gang import command
+from topolane.gang import watchdog, xen
+
+UUIDS = ("00000000-0000-0000-0000-000000000000", "293dfa8a-ea72-11f1-ba67-525400123456")
+LISTED = f"""\
+Name                                        ID   Mem VCPUs	State	Time(s)   UUID                            Reason-Code	Security Label         Cpupool
+Domain-0                                     0   900     1     r-----      65.2 {UUIDS[0]}        -                -          Pool-0
+a b                                          1     8     2     --p---     412.1 {UUIDS[1]}        -                -topolane-gang-2-76b5cd62
+c                                           12     8     4     -b----      0.0 {UUIDS[1]}        -  system_u:system_r:domU_t          Pool-0
+"""
+DOM0 = Path("/proc/xen/capabilities")
+
+
+def test_domains_are_read_from_the_list_of_xl() -> None:
+    """Rule: a line of `xl list -v -c` (Xen 4.17) is a domain, also if its name has a blank, if its pool's name leaves no
+    blank, or if it has a security label."""
+    assert xen.parse_domains(LISTED) == [
+        xen.Domain("Domain-0", 0, UUIDS[0], 1, "Pool-0"),
+        xen.Domain("a b", 1, UUIDS[1], 2, "topolane-gang-2-76b5cd62"),
+        xen.Domain("c", 12, UUIDS[1], 4, "Pool-0"),
+    ]
+
+
+@pytest.mark.skipif(DOM0.exists(), reason="this machine runs under Xen")
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--xen", "--cores", "0"], "this is not dom0 of a Xen"),
+        (["--xen", "--", "true"], "--xen starts no jobs"),
+        (["--switch-by", "pause"], "--switch-by pause is for domains of Xen: give --xen"),
+    ],
+)
+def test_an_agent_for_domains_is_refused_elsewhere(words: list[str], sentence: str, tmp_path: Path) -> None:
+    """Rule: `gang run --xen` outside dom0, with a command, or ways to switch without --xen: a sentence, no agent."""
+    ran = CliRunner().invoke(command, ["run", "--socket", str(tmp_path / "socket"), *words])
+    assert isinstance(ran.exception, InputError)
+    assert sentence in str(ran.exception)
+    assert not (tmp_path / "socket").exists()
+
+
+def test_an_agent_of_processes_takes_no_domain_and_a_missing_library_is_named() -> None:
+    """Rule: the engine says that it runs no domains, or which library it lacks."""
+    agent = GangAgent("gang", [min(os.sched_getaffinity(0))], GangLimits())
+    try:
+        with pytest.raises(InputError, match="it is a domain of Xen, and this agent runs none"):
+            agent.add("job", domain=(1, bytes(16)))
+    finally:
+        agent.close()
+    with pytest.raises(InputError, match="libxenctrl.so.0.0 cannot be loaded"):
+        GangAgent("gang", [0], GangLimits(), xen="libxenctrl.so.0.0")
+
+
+def test_a_record_of_domains_is_harmless_where_xen_is_gone() -> None:
+    """Rule: a watchdog, or the next agent, that finds domains in a file but no Xen goes on."""
+    one = {"number": 1, "uuid": UUIDS[1], "pool": "Pool-0", "restore": []}
+    state = {"domains": [one], "library": "libxenctrl.so.0.0", "pool": "topolane-1", "homes": {"2": "Pool-0"}}
+    watchdog.thaw(state)
+    watchdog.put_back(state)

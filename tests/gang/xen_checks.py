@@ -1,0 +1,267 @@
+"""What test_xen_gangs.py runs in dom0 of its machine: one of the functions. Its argument is the program of the domains."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from topolane._engine import InputError
+from topolane.gang import xen
+from topolane.gang.agent import Agent, Limits
+from topolane.gang.xen import Pool
+
+CORES = (2, 3)
+"""The second socket."""
+LONG = Limits(slice=60)
+
+
+def soon(what: str, true: Callable[[], object]) -> None:
+    """Waits until something is so, and says it."""
+    until = time.monotonic() + 240
+    while not true():
+        assert time.monotonic() < until, what
+        time.sleep(0.2)
+    print("seen:", what, flush=True)
+
+
+def domain(name: str, *, cores: int = 2, kind: str = "", more: str = "") -> None:
+    """Starts a domain anew."""
+    subprocess.run(["xl", "destroy", name], stderr=subprocess.DEVNULL)
+    file = Path(f"/run/{name}.cfg")
+    file.write_text(
+        f'name="{name}"\nkernel="{sys.argv[2]}"\nmemory=8\nvcpus={cores}\nextra="{kind}"\n{more}\n'
+    )
+    xen.xl("create", str(file))
+
+
+def paused(name: str) -> bool:
+    """Whether Xen says so."""
+    return xen.xl("list", name).splitlines()[1].split()[4][2] == "p"
+
+
+def had(name: str) -> float:
+    """Seconds on cores."""
+    return float(xen.xl("list", name).splitlines()[1].split()[5])
+
+
+def computes(name: str) -> bool:
+    """Whether a domain gets anything done within some seconds."""
+    before, until = had(name), time.monotonic() + 5
+    while time.monotonic() < until:
+        if had(name) > before:
+            return True
+    return False
+
+
+def is_as_before() -> bool:
+    """Whether all cores and domains are in dom0's pool, which is the only one."""
+    pools = {name: sorted(cores) for name, (cores, _) in xen.pools().items()}
+    return pools == {"Pool-0": [0, 1, 2, 3]} and {one.pool for one in xen.domains()} == {"Pool-0"}
+
+
+def by_pauses(policy: str = "gang", limits: Limits = LONG) -> Agent:
+    """An agent that switches itself."""
+    return Agent(policy, limits=limits, pool=Pool(policy, CORES, "pause"))
+
+
+def elsewhere() -> int:
+    """An agent in a process of its own, that has let a run and paused b. Returns the process."""
+    domain("a")
+    domain("b")
+    process = os.fork()
+    if process == 0:
+        with by_pauses() as agent:
+            agent.adopt_domain("a", xen.domain("a"))
+            agent.adopt_domain("b", xen.domain("b"))
+            time.sleep(3600)
+        os._exit(0)
+    soon("b is in the agent's pool", lambda: xen.domain("b").pool != "Pool-0")
+    soon("b is paused", lambda: paused("b"))
+    return process
+
+
+def pauses() -> None:
+    """A domain waits paused for its slice, is let go, and is left as it was."""
+    domain("a")
+    domain("b")
+    xen.xl("vcpu-pin", "b", "1", "0-2", "3")
+    xen.xl("sched-credit2", "-d", "b", "-w", "500", "-c", "150")
+    before = xen.taken(xen.domain("b"))
+    with by_pauses() as agent:
+        print("switched by", agent.switched_by, *agent.means.missing, flush=True)
+        agent.adopt_domain("a", xen.domain("a"))
+        job = agent.adopt_domain("b", xen.domain("b"))
+        soon("b is paused", lambda: paused("b") and job.state() == "stopped")
+        assert not computes("b")
+        assert computes("a")
+        agent.end(job)
+        soon("b runs when it is let go", lambda: computes("b"))
+        assert xen.taken(xen.domain("b")) == before
+        agent.adopt_domain("b", xen.domain("b"))
+        soon("it is paused again", lambda: paused("b"))
+    assert computes("b")
+    assert xen.taken(xen.domain("b")) == before
+    assert is_as_before()
+
+
+def turns() -> None:
+    """Two domains that compute all the time take turns, and have the share of their weights."""
+    domain("a", kind="busy")
+    domain("b", kind="busy")
+    with by_pauses("adaptive", Limits(slice=0.1)) as agent:
+        agent.adopt_domain("a", xen.domain("a"), weight=3)
+        agent.adopt_domain("b", xen.domain("b"))
+        soon("both had seconds", lambda: all(job.given > 5 for job in agent.jobs()))
+        a, b = agent.jobs()
+        print("had", a.cpu, b.cpu, "given", a.given, b.given, "ready", a.ready, b.ready, flush=True)
+        assert sorted(first for _, first, _ in agent.round().slices) == [[a.id], [b.id]]
+        assert 2 < a.cpu / b.cpu < 4.5
+        assert {job.stopping for job in (a, b)} == {"pause"}
+    xen.xl("destroy", "a")
+    xen.xl("destroy", "b")
+    assert is_as_before()
+
+
+def killed() -> None:
+    """The agent dies by kill -9: nothing stays paused, and all is as before."""
+    process = elsewhere()
+    os.kill(process, signal.SIGKILL)
+    os.wait()
+    soon("b runs", lambda: not paused("b") and computes("b"))
+    soon("domains and cores are back", is_as_before)
+
+
+def silent() -> None:
+    """The watchdog lets all run while the agent is silent. When it goes on, one pause is one pause."""
+    process = elsewhere()
+    os.kill(process, signal.SIGSTOP)
+    soon("b runs", lambda: not paused("b"))
+    os.kill(process, signal.SIGCONT)
+    soon("b is paused again", lambda: paused("b"))
+    os.kill(process, signal.SIGTERM)
+    os.wait()
+    soon("b runs when the agent was ended", lambda: not paused("b") and computes("b"))
+    soon("domains and cores are back", is_as_before)
+
+
+def dies() -> None:
+    """A domain that ends while it is paused is a job that ended; the others go on."""
+    domain("a")
+    domain("b")
+    with by_pauses() as agent:
+        stays = agent.adopt_domain("a", xen.domain("a"))
+        ends = agent.adopt_domain("b", xen.domain("b"))
+        soon("b is paused", lambda: paused("b"))
+        xen.xl("destroy", "b")
+        soon("its job has ended", lambda: ends.state() == "ended")
+        soon("the other is alone", lambda: [first for _, first, _ in agent.round().slices] == [[stays.id]])
+        domain("b")
+        agent.adopt_domain("b", xen.domain("b"))
+        soon("a domain of the same name is another job", lambda: paused("b"))
+        xen.xl("destroy", "a")
+        soon("the next runs when the first ends in its slice", lambda: not paused("b") and computes("b"))
+    assert is_as_before()
+
+
+def switched_by_xen() -> None:
+    """Under gang, the pool has the granularity socket, and Xen's slices and weights are those that were asked for."""
+    domain("a")
+    with Agent("gang", limits=Limits(slice=0.1), pool=(pool := Pool("gang", CORES))) as agent:
+        agent.adopt_domain("a", xen.domain("a"), weight=2)
+        number = xen._number(pool.name)
+        place = f"/cpupool/{number}/sched-gran"
+        said = subprocess.run(["xenhypfs", "cat", place], capture_output=True, text=True).stdout
+        assert (said.strip(), agent.switched_by) == ("socket", "pool"), said
+        assert "tslice=100ms" in xen.xl("sched-credit", "-s", "-p", pool.name)
+        assert xen.SHARES.findall(xen.xl("sched-credit", "-d", "a")) == [("512", "0")]
+        assert xen.pools()[pool.name] == ([2, 3], "credit")
+        assert computes("a")
+    assert is_as_before()
+
+
+def refused(what: str, sentence: str, wrong: Callable[[], object]) -> None:
+    """Whether an agent refuses something in these words, and changes nothing."""
+    try:
+        wrong()
+    except InputError as error:
+        assert sentence in str(error), f"{what}: {error}"
+        print(f"refused: {error}", flush=True)
+        return
+    raise AssertionError(f"{what} is not refused")
+
+
+def bad_input() -> None:
+    """What cannot be is refused in a sentence."""
+    domain("a")
+    domain("wide", cores=3)
+    refused("an unknown domain", "Xen knows no domain nobody", lambda: xen.domain("nobody"))
+    refused("dom0", "is dom0, in which the agent runs", lambda: xen.domain("Domain-0"))
+    refused("no cores", "name them by --cores", lambda: Pool("gang", None))
+    refused("half a socket", "socket 1 also has the cores 3", lambda: Pool("gang", [2]))
+    refused("all cores", "dom0 needs at least one core", lambda: Pool("gang", range(4)))
+    refused("a core too many", "7 is not a core of this machine", lambda: Pool("free", [7]))
+    refused("a policy", "Xen itself knows the policies gang, free", lambda: Pool("batch", CORES, "pool"))
+    with by_pauses() as agent:
+        refused(
+            "a wide domain",
+            "wide has 3 virtual processors, and the pool has 2 cores",
+            lambda: agent.adopt_domain("wide", xen.domain("wide")),
+        )
+        xen.xl("pause", "a")
+        refused(
+            "a paused domain", "is paused already, not by", lambda: agent.adopt_domain("a", xen.domain("a"))
+        )
+        assert paused("a"), "the operator's pause stays"
+        xen.xl("unpause", "a")
+        refused("a process", "runs nothing but domains of Xen", lambda: agent.adopt("one", [os.getppid()]))
+        agent.adopt_domain("a", xen.domain("a"))
+        refused("the same", "belongs to another job", lambda: agent.adopt_domain("x", xen.domain("a")))
+        refused("its pool", "which has domains in it: a", lambda: Pool("free", [2]))
+    assert is_as_before()
+
+
+@contextlib.contextmanager
+def hidden(file: Path, by: Path = Path("/dev/null")) -> Iterator[None]:
+    """Another file is in the place of this one."""
+    subprocess.run(["mount", "--bind", by, file], check=True)
+    yield
+    subprocess.run(["umount", file], check=True)
+
+
+def without_tools() -> None:
+    """What is missing is named, and nothing is changed. Files are hidden in a mount namespace of this process."""
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    tools = {
+        name: subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
+        for name in ("xl", "xenhypfs")
+    }
+    real = Path("/run/xenhypfs")
+    real.write_bytes(Path(tools["xenhypfs"]).read_bytes())
+    real.chmod(0o755)
+    fails = Path("/run/read-only")
+    fails.write_text(
+        f'#!/bin/sh\n[ "$1" = write ] && {{ echo "write error: Permission denied" >&2; exit 1; }}\nexec {real} "$@"\n'
+    )
+    fails.chmod(0o755)
+    with hidden(Path(tools["xenhypfs"]), fails):
+        refused(
+            "hypfs",
+            "sched-gran of hypfs cannot be set to socket",
+            lambda: Agent("gang", pool=Pool("gang", CORES)),
+        )
+        assert is_as_before()
+    with hidden(Path("/usr/lib/x86_64-linux-gnu") / xen.library()):
+        refused("no library", "the library of this version of Xen, cannot be loaded", xen.library)
+    os.environ["PATH"] = "/nowhere"
+    refused("no tools", "xl is missing: install Xen's tools in dom0", xen.library)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()
+    print("all is well")
