@@ -1,5 +1,5 @@
-/* A paravirtual domain of Xen that needs no kernel. All its virtual processors compute for about a millisecond and sleep for
- * 80, or compute all the time if the first letter of their command line (`extra`) is b. Structures and numbers of calls
+/* A paravirtual domain of Xen that needs no kernel. All its virtual processors compute for some milliseconds and sleep for 80,
+ * or compute all the time if the first letter of their command line (`extra`) is b. Structures and numbers of calls
  * are those of Xen's public headers: xen.h, vcpu.h, sched.h, arch-x86/xen-x86_64.h, elfnote.h. */
 typedef unsigned long u64;
 
@@ -39,7 +39,7 @@ static void compute(u64 vcpu)
     struct runstate now;
     struct poll sleep = {0, 0, 0};
     for (;;) {
-        for (int i = 0; i < 200000; i++)
+        for (int i = 0; i < 3000000; i++)
             asm volatile("");
         if (!busy) {
             CALL(24, VCPU_RUNSTATE, vcpu, &now);

@@ -81,6 +81,12 @@ def test_xen_switches_whole_sockets_under_gang(dom0: tuple[XenMachine, Path]) ->
     check(dom0, "switched_by_xen")
 
 
+def test_the_commands_of_the_guide_run_domains(dom0: tuple[XenMachine, Path]) -> None:
+    """Rule: `gang run --xen`, `add --xen`, `list` and `stop` do as the guide says; an unknown domain is one sentence and exit
+    code 2."""
+    check(dom0, "commands")
+
+
 def test_bad_input_is_refused_in_a_sentence(dom0: tuple[XenMachine, Path]) -> None:
     """Rule: domains and cores that cannot be had are refused in words that name them, and nothing is changed."""
     check(dom0, "bad_input")
