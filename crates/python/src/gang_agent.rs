@@ -21,7 +21,6 @@ pub struct GangAgent {
 impl GangAgent {
     #[new]
     #[pyo3(signature = (policy, cores, limits, *, switch_by=None, xen=None, alive=None))]
-    #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn new(
         py: Python<'_>,
         policy: &str,
