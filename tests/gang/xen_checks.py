@@ -122,11 +122,14 @@ def turns() -> None:
     with by_pauses("adaptive", Limits(slice=0.1)) as agent:
         agent.adopt_domain("a", xen.domain("a"), weight=3)
         agent.adopt_domain("b", xen.domain("b"))
-        soon("both had seconds", lambda: all(job.given > 5 for job in agent.jobs()))
+        # The first was alone until the second came.
+        before = [job.cpu for job in agent.jobs()]
+        soon("both had seconds", lambda: all(job.cpu > had + 5 for job, had in zip(agent.jobs(), before)))
         a, b = agent.jobs()
-        print("had", a.cpu, b.cpu, "given", a.given, b.given, "ready", a.ready, b.ready, flush=True)
         assert sorted(first for _, first, _ in agent.round().slices) == [[a.id], [b.id]]
-        assert 2 < a.cpu / b.cpu < 4.5
+        ratio = (a.cpu - before[0]) / (b.cpu - before[1])
+        print("the shares are as", ratio, flush=True)
+        assert 2 < ratio < 4.5
         assert {job.stopping for job in (a, b)} == {"pause"}
     xen.xl("destroy", "a")
     xen.xl("destroy", "b")
