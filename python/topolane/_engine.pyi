@@ -939,6 +939,9 @@ class Outcome:
     def tables(self) -> dict[str, Table]:
         """The tables of the run by name: jobs, utilization, and links, job-links, moves and failures if it has them."""
 
+    def take_tables(self) -> dict[str, Table]:
+        """The same, and the outcome is empty afterwards: it has no jobs any more."""
+
     def placements(self) -> list[NDArray[uint32]]:
         """The nodes of every job in rank order, in the order of the table `jobs`."""
 

@@ -317,7 +317,7 @@ def simulate(
         queue=queue,
         scenario=how.scenario,
         summary=summary,
-        tables=outcome.tables(),
+        tables=outcome.take_tables(),
         network=how.network.model if how.network else None,
     )
 

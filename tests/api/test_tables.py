@@ -164,6 +164,17 @@ def sent(toy) -> bytes:
     return text
 
 
+def test_taken_tables_are_the_same_and_leave_nothing(toy):
+    """`take_tables` gives what `tables` gives, to the last byte. The outcome has no jobs afterwards."""
+    jobs = topolane.workload("exp-2", toy.nodes, seed=4, shape=topolane.Shape(limit=500))
+    outcome = _engine.simulate(jobs, toy, "first-fit", "easy")
+    kept = {name: table.csv() for name, table in outcome.tables().items()}
+    assert len(kept["jobs"].splitlines()) == 1 + 500
+    assert {name: table.csv() for name, table in outcome.take_tables().items()} == kept
+    assert outcome.placements() == []
+    assert len(outcome.tables()["jobs"].csv().splitlines()) == 1
+
+
 def resident() -> int:
     """Bytes of memory that this process has."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096

@@ -11,7 +11,8 @@ use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::SlurmConfig;
 use topolane_scheduler::{Defrag, Queue};
 use topolane_simulator::{
-    Failure, Metrics, Options, Outage, Recovery, Scenario, Summary, simulate as run_events, tables,
+    Failure, Metrics, Options, Outage, Recovery, Scenario, Summary, into_tables,
+    simulate as run_events, tables,
 };
 
 use crate::error::{RunError, bad_input, input_error};
@@ -31,7 +32,7 @@ const BETWEEN_REPORTS: Duration = Duration::from_millis(100);
 type UseRow = (Vec<u32>, Vec<Option<f64>>, Option<f64>);
 
 /// What happened in a run, and its measures.
-#[pyclass(frozen, module = "topolane._engine")]
+#[pyclass(module = "topolane._engine")]
 pub struct Outcome {
     workload: Py<Workload>,
     machine_nodes: u32,
@@ -181,6 +182,17 @@ fn recovery_from(spares: u32, checkpoint: f64, restart: f64) -> PyResult<Recover
     Ok(Recovery { spares, checkpoint, restart })
 }
 
+fn by_name<'py>(
+    py: Python<'py>,
+    tables: Vec<(&'static str, topolane_simulator::Table)>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let found = PyDict::new(py);
+    for (name, table) in tables {
+        found.set_item(name, Table::from(table).into_pyobject(py)?)?;
+    }
+    Ok(found)
+}
+
 #[pymethods]
 impl Outcome {
     /// The tables of the run by name: jobs, utilization, and links, job-links and moves if the run has them.
@@ -189,11 +201,17 @@ impl Outcome {
         let made = py.detach(|| {
             tables(jobs, self.machine_nodes, &self.outcome, &self.metrics, &self.options)
         });
-        let found = PyDict::new(py);
-        for (name, table) in made {
-            found.set_item(name, Table::from(table).into_pyobject(py)?)?;
-        }
-        Ok(found)
+        by_name(py, made)
+    }
+
+    /// The same, and the outcome is empty afterwards: it has no jobs any more. With a million jobs this takes several hundred
+    /// megabytes less.
+    fn take_tables<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let outcome = std::mem::take(&mut self.outcome);
+        let metrics = std::mem::take(&mut self.metrics);
+        let (jobs, nodes) = (&self.workload.get().jobs, self.machine_nodes);
+        let options = &self.options;
+        by_name(py, py.detach(|| into_tables(jobs, nodes, outcome, metrics, options)))
     }
 
     /// The nodes of every job, in the order of the table `jobs`: a list of uint32 arrays in rank order.

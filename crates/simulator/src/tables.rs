@@ -1,9 +1,10 @@
 //! The tables that a run leaves behind. Times in seconds since the workload's epoch; nodes and cables as interval sets.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use topolane_fabric::{CableId, Direction, Routing};
-use topolane_placement::Share;
+use topolane_placement::{Placement, Share};
 
 use crate::failures::Failure;
 use crate::gpu_use::gpus_of;
@@ -22,10 +23,35 @@ pub fn tables(
     metrics: &Metrics,
     options: &Options,
 ) -> Vec<(&'static str, Table)> {
-    let mut tables = vec![
-        ("jobs", jobs(workload, outcome, metrics, options)),
-        ("utilization", utilization(machine_nodes, metrics)),
-    ];
+    let rest = beside_jobs(workload, machine_nodes, outcome, metrics, options);
+    [("jobs", jobs(workload, outcome, metrics, options))].into_iter().chain(rest).collect()
+}
+
+/// The same of an outcome that nobody needs any more. Most of its memory is given back as soon as the tables have what it says, so
+/// that a run with a million jobs never holds all of both.
+pub fn into_tables(
+    workload: &Workload,
+    machine_nodes: u32,
+    mut outcome: Outcome,
+    metrics: Metrics,
+    options: &Options,
+) -> Vec<(&'static str, Table)> {
+    let rest = beside_jobs(workload, machine_nodes, &outcome, &metrics, options);
+    let placed = placed(&outcome);
+    drop_placements(&mut outcome);
+    let jobs = jobs_placed(workload, &outcome, &metrics, options, placed);
+    [("jobs", jobs)].into_iter().chain(rest).collect()
+}
+
+/// All tables but that of the jobs.
+fn beside_jobs(
+    workload: &Workload,
+    machine_nodes: u32,
+    outcome: &Outcome,
+    metrics: &Metrics,
+    options: &Options,
+) -> Vec<(&'static str, Table)> {
+    let mut tables = vec![("utilization", utilization(machine_nodes, metrics))];
     if let Some(network) = &options.network {
         tables.push(("links", links(network, outcome, metrics)));
     }
@@ -46,6 +72,47 @@ pub fn tables(
 /// outages or failures, `moves` and `past_walltime` where jobs may be moved, `gpus` where jobs share nodes with GPUs, and `taken` where jobs share
 /// nodes.
 pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: &Options) -> Table {
+    jobs_placed(workload, outcome, metrics, options, placed(outcome))
+}
+
+/// What the placements of the jobs say.
+struct Placed {
+    sizes: Column,
+    nodes: Column,
+    gpus: Option<Column>,
+    shares_nodes: bool,
+}
+
+fn placed(outcome: &Outcome) -> Placed {
+    let placements = || outcome.jobs.iter().map(|job| &*job.placement);
+    let size = |placement: &Placement| placement.nodes().len() as u32;
+    let names_gpus = placements().any(|placement| !placement.gpus().is_empty());
+    Placed {
+        sizes: Column::whole("requested_number_of_resources", placements().map(size)),
+        nodes: Column::text(
+            "allocated_resources",
+            placements().map(|placement| interval_set(placement.nodes())),
+        ),
+        gpus: names_gpus.then(|| Column::text("gpus", placements().map(gpus_of))),
+        shares_nodes: placements().any(|placement| !placement.share().is_whole()),
+    }
+}
+
+/// Leaves every job the placement of the first one.
+fn drop_placements(outcome: &mut Outcome) {
+    let Some((first, others)) = outcome.jobs.split_first_mut() else { return };
+    for job in others {
+        job.placement = Arc::clone(&first.placement);
+    }
+}
+
+fn jobs_placed(
+    workload: &Workload,
+    outcome: &Outcome,
+    metrics: &Metrics,
+    options: &Options,
+    placed: Placed,
+) -> Table {
     let rows = || outcome.jobs.iter().map(|job| (job, &workload.jobs[job.job]));
     let number = |name, value: fn(&JobOutcome, &Job) -> f64| {
         Column::numbers(name, Written::Short, rows().map(|(job, submitted)| value(job, submitted)))
@@ -67,10 +134,7 @@ pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: 
         same("workload_name", &workload.name),
         same("profile", "run"),
         number("submission_time", |job, _| job.submitted),
-        Column::whole(
-            "requested_number_of_resources",
-            rows().map(|(job, _)| job.placement.nodes().len() as u32),
-        ),
+        placed.sizes,
         number("requested_time", |job, _| job.walltime),
         Column::whole("success", rows().map(|(job, _)| !job.killed && !job.is_interrupted())),
         Column::text("final_state", rows().map(state)),
@@ -82,10 +146,7 @@ pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: 
         number("stretch", |job, _| {
             (job.finish - job.submitted) / (job.finish - job.start).max(1.0)
         }),
-        Column::text(
-            "allocated_resources",
-            rows().map(|(job, _)| interval_set(job.placement.nodes())),
-        ),
+        placed.nodes,
         Column::whole("consumed_energy", rows().map(|_| -1)),
         same("metadata", ""),
         measure("slowdown", &metrics.slowdown),
@@ -107,10 +168,8 @@ pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: 
         columns.push(Column::whole("moves", rows().map(|(job, _)| job.moves.len() as u32)));
         columns.push(number("past_walltime", |job, _| job.past_walltime()));
     }
-    if outcome.jobs.iter().any(|job| !job.placement.gpus().is_empty()) {
-        columns.push(Column::text("gpus", rows().map(|(job, _)| gpus_of(&job.placement))));
-    }
-    if outcome.jobs.iter().any(|job| !job.placement.share().is_whole()) {
+    columns.extend(placed.gpus);
+    if placed.shares_nodes {
         columns
             .push(Column::text("taken", rows().map(|(_, submitted)| taken(workload, submitted))));
     }
