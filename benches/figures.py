@@ -31,6 +31,8 @@ LIGHT_SEED = 1
 LIGHT_LOAD = 0.5
 LIGHT_RATE = 100_000.0
 LIGHT_MEMORY = 200e6
+MILLION = 1_000_000
+MILLION_MEMORY = 1e9
 CAB_NODES = 1_296
 WIDE_JOBS = 5_000
 WIDE_SEED = 24
@@ -158,16 +160,16 @@ def conservative(setting: Setting) -> list[Row]:
     return rows
 
 
-def write_light(path: Path) -> None:
+def write_light(path: Path, count: int = LIGHT_JOBS) -> None:
     """Writes an SWF log of many jobs that hardly ever wait.
 
     Sizes are exponential of mean 16 rounded up, run times even over 20-3,000 s, walltimes the run
     times, distances exponential at the mean that gives the load.
     """
     draw = random.Random(LIGHT_SEED)
-    jobs = [(int(draw.expovariate(1 / 16)) + 1, draw.randint(20, 3_000)) for _ in range(LIGHT_JOBS)]
+    jobs = [(int(draw.expovariate(1 / 16)) + 1, draw.randint(20, 3_000)) for _ in range(count)]
     jobs = [(min(nodes, CAB_NODES), run) for nodes, run in jobs]
-    distance = sum(nodes * run for nodes, run in jobs) / (LIGHT_LOAD * CAB_NODES * LIGHT_JOBS)
+    distance = sum(nodes * run for nodes, run in jobs) / (LIGHT_LOAD * CAB_NODES * count)
     now = 0.0
     with path.open("w") as log:
         log.write(f"; Version: 2.2\n; MaxNodes: {CAB_NODES}\n; MaxProcs: {CAB_NODES}\n")
@@ -189,6 +191,22 @@ def light(setting: Setting) -> list[Row]:
         Row("light", what, "jobs/s CPU", rates(runs), LIGHT_RATE, more_is_better=True),
         Row("light", f"{what}: peak memory", "MB", memory, LIGHT_MEMORY / 1e6),
         Row("light", f"{what}, --out", "jobs/s CPU", rates(written)),
+    ]
+
+
+def million(setting: Setting) -> list[Row]:
+    """A light log of a million jobs with its files and its report."""
+    log = setting.scratch / "million.swf"
+    write_light(log, MILLION)
+    runs = [
+        setting.topolane("simulate", "--json", "--trace", log, "--policy", "first-fit", "--out", "million")
+        for _ in range(setting.repeats)
+    ]
+    what = f"{MILLION:,} jobs at load {LIGHT_LOAD}, first-fit, with the report"
+    memory = tuple(run.memory / 1e6 for run in runs)
+    return [
+        Row("million", what, "s CPU", tuple(run.cpu for run in runs)),
+        Row("million", f"{what}: peak memory", "MB", memory, MILLION_MEMORY / 1e6),
     ]
 
 
@@ -345,7 +363,7 @@ FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
     "mapping": mapping,
     "quadratic": quadratic,
 }
-LONG: dict[str, Callable[[Setting], list[Row]]] = {"conservative": conservative}
+LONG: dict[str, Callable[[Setting], list[Row]]] = {"conservative": conservative, "million": million}
 """Figures that take minutes: only if they are named."""
 
 

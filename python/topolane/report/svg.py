@@ -102,4 +102,5 @@ def _shorter(data: str) -> Iterator[str]:
 
 
 def _short(number: str) -> str:
-    return f"{round(float(number), 2):g}" if abs(float(number)) < 10000 else number
+    value = float(number)
+    return f"{round(value, 2):g}" if abs(value) < 10000 else number

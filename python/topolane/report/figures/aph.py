@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import polars
+from numpy.typing import NDArray
 
 from topolane.units import decimal
 
 from ..bins import nodes_label, size_bins
 from ..data import MachinePicture, Run
-from ..plot import Plot, box, box_statistics, empty, label, name_rows, panels
+from ..plot import Plot, box_statistics, boxes, empty, label, name_rows, panels
 from ..style import MUTED, series
 
 NAME = "aph"
@@ -31,8 +33,8 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     largest = max((run.jobs[SIZE].max() or 0 for run in runs), default=0)
     if largest < 2:
         return Plot(NAME, TITLE, WORDS, "No job has two nodes.", empty("No job has two nodes."))
-    columns = [(label(run), run.jobs, "aph", series(index)) for index, run in enumerate(runs)]
-    columns.append(("least possible", runs[0].jobs, "least_aph", MUTED))
+    columns = [(label(run), *_by_size(run, "aph"), series(index)) for index, run in enumerate(runs)]
+    columns.append(("least possible", *_by_size(runs[0], "least_aph"), MUTED))
 
     bins = [
         (2, high) if low == 1 else (low, high) for low, high in size_bins(picture.leaf, largest) if high != 1
@@ -41,11 +43,13 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     numbers = [["run", *(nodes_label(bounds) for bounds in bins)], *([name] for name, *_ in columns)]
     for one, (low, high) in zip(axes, bins):
         one.set_title(nodes_label((low, high)))
-        for row, (_, jobs, column, colour) in enumerate(columns):
-            inside = jobs.filter(polars.col(SIZE).is_between(low, largest if high is None else high))
-            statistics = box_statistics(inside[column])
-            box(one, row, statistics, colour)
+        rows = []
+        for row, (_, sizes, values, colour) in enumerate(columns):
+            inside = (low <= sizes) & (sizes <= (largest if high is None else high))
+            statistics = box_statistics(values[inside])
+            rows.append((statistics, colour))
             numbers[row + 1].append(decimal(statistics and statistics["mean"]))
+        boxes(one, rows, "no jobs")
     name_rows(axes[0], [name for name, *_ in columns])
     axes[0].set_xlim(-0.08, 2 * (len(picture.levels) - 1) + 0.08)
     axes[0].set_xticks(range(2 * len(picture.levels) - 1))
@@ -54,3 +58,8 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         f"{name}: {', '.join(values)}." for name, *values in numbers[1:]
     )
     return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=[numbers[0], *numbers[1:]])
+
+
+def _by_size(run: Run, column: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The sizes of all jobs, and a column; NaN where it says nothing."""
+    return run.jobs[SIZE].to_numpy(), run.jobs[column].cast(polars.Float64).to_numpy()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ from .. import rail_lines
 from ..data import MachinePicture, Run
 from ..fat_tree import held
 from ..holders import Held
-from ..plot import Plot, figure
+from ..plot import Plot, figure, strokes
 from ..style import FAINT, IDLE, INK, LOCAL, MUTED, SHARED, SURFACE
 from ..tree_layout import Layout, Row, lay_out
 
@@ -64,7 +64,9 @@ def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figu
     drawn = figure(9.6, len(layout.rows) * layout.row_height + 0.55)
     for axes, row in zip(drawn.subplots(len(layout.rows), 1, squeeze=False).flat, layout.rows):
         axes.set_axis_off()
-        axes.set_xlim(-layout.margin, layout.width + 0.5)
+        axes.set_xlim(
+            -layout.margin, 1.04 * layout.width + 0.5
+        )  # with room for the number of jobs at the last pod
         axes.set_ylim(layout.bottom, layout.top)
         _cells(axes, row, layout, picture, state)
         _links(axes, row, layout, picture, state)
@@ -106,9 +108,9 @@ def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
         colour = EMPTY[holder] if isinstance(holder, str) else state.colour[holder]
         patch = PathPatch(_rectangles(shapes), facecolor=colour, linewidth=0)
         patch.set_gid(holder if isinstance(holder, str) else f"job-{holder}")
-        axes.add_patch(patch)
+        axes.add_artist(patch)
     between = [[(-0.5, -node), (layout.width, -node)] for node in range(1, picture.leaf)]
-    _strokes(axes, between, SURFACE, 0.6 if layout.cell_points > 3.5 else 0.25)
+    axes.add_artist(strokes(between, SURFACE, 0.6 if layout.cell_points > 3.5 else 0.25))
 
 
 def _holder(state: Held, node: int) -> int | str:
@@ -125,14 +127,6 @@ def _rectangles(shapes: Iterable[tuple[float, float, float, float]]) -> Path:
         vertices += [(left, low), (right, low), (right, high), (left, high), (left, low)]
         codes += [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
     return Path(vertices, codes)
-
-
-def _strokes(
-    axes: Axes, segments: Sequence[Sequence[tuple[float, float]]], colour: str, width: float
-) -> None:
-    """Many lines of one kind as one path: a large machine has thousands."""
-    path = Path([point for ends in segments for point in ends], [Path.MOVETO, Path.LINETO] * len(segments))
-    axes.add_patch(PathPatch(path, facecolor="none", edgecolor=colour, linewidth=width, capstyle="butt"))
 
 
 def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
@@ -162,7 +156,7 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
             rail_lines.uplinks(axes, layout, picture, level, by_group, FAINT)
             continue
         for (colour, width), segments in sorted(by_kind.items(), key=lambda item: item[0][1]):
-            _strokes(axes, segments, colour, width)
+            axes.add_artist(strokes(segments, colour, width))
     for level in range(1, top + 1):
         for first, last in _bars(level, row, layout, picture):
             rail_lines.bar(axes, layout, picture, level, (first, last))

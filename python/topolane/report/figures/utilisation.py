@@ -9,7 +9,7 @@ import polars
 from topolane.units import percent
 
 from ..data import MachinePicture, Run
-from ..plot import Plot, box, box_statistics, empty, label, name_rows, panels
+from ..plot import Plot, box_statistics, boxes, empty, label, name_rows, panels
 from ..style import series
 
 NAME = "utilisation"
@@ -29,24 +29,19 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     drawn, axes = panels(2, len(runs), 2)
     numbers = [["run", "mean while jobs wait", "mean of all minutes"]]
     lowest = 100.0
+    rows: list[list[tuple[dict[str, float] | None, str]]] = [[], []]
     for row, run in enumerate(runs):
-        samples = run.utilization.with_columns(polars.col("utilization") * 100)
+        samples = 100 * run.utilization["utilization"].cast(polars.Float64).to_numpy()
+        waits = run.utilization["waiting_jobs"].to_numpy() > 0
         numbers.append([run.label])
-        for one, part in zip(axes, (samples.filter(polars.col("waiting_jobs") > 0), samples)):
-            statistics = box_statistics(part["utilization"])
-            if statistics is None:
-                one.text(
-                    0.02,
-                    row,
-                    "no job ever waited",
-                    transform=one.get_yaxis_transform(),
-                    va="center",
-                    fontsize=8,
-                )
-            else:
-                box(one, row, statistics, series(row))
+        for panel, part in zip(rows, (samples[waits], samples)):
+            statistics = box_statistics(part)
+            panel.append((statistics, series(row)))
+            if statistics is not None:
                 lowest = min(lowest, statistics["whislo"], statistics["mean"])
             numbers[-1].append(percent(statistics and statistics["mean"] / 100))
+    for one, panel in zip(axes, rows):
+        boxes(one, panel, "no job ever waited")
     axes[0].set_title("Minutes in which jobs wait")
     axes[1].set_title("All minutes")
     axes[0].set_xlim(max(0.0, 10 * (lowest // 10) - 2) if lowest > 50 else -1.5, 101.5)

@@ -34,9 +34,10 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     longest = max(value or 0.0 for value in values)
     for one, bounds in zip(axes, bins):
         one.set_title(nodes_label(bounds))
+        ends = [wait.get(bounds) or 0.0 for wait in waits]
+        one.barh(range(len(runs)), ends, height=0.66, color=[series(row) for row in range(len(runs))])
         for row, wait in enumerate(waits):
             value = wait.get(bounds)
-            one.barh(row, value or 0.0, height=0.66, color=series(row))
             one.annotate(
                 "no jobs" if value is None else duration(value), (value or 0.0, row), xytext=(4, 0),
                 textcoords="offset points", va="center", fontsize=8, color=MUTED if value is None else INK,

@@ -34,9 +34,11 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     for column, (one, bounds) in enumerate(zip(axes, bins)):
         one.set_title(nodes_label(bounds))
         one.axvline(0, color=MUTED, linewidth=0.9)
+        ends = [line[column] or 0.0 for line in changes]
+        colours = [LOSS if end >= 0 else GAIN for end in ends]
+        one.barh(range(len(others)), ends, height=0.66, color=colours)
         for row, value in enumerate(line[column] for line in changes):
             later = (value or 0.0) >= 0
-            one.barh(row, value or 0.0, height=0.66, color=LOSS if later else GAIN)
             one.annotate(
                 "no jobs" if value is None else change(value),
                 (value or 0.0, row),
