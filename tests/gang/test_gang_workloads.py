@@ -141,6 +141,10 @@ def test_a_trace_covers_the_work_and_nothing_else(program: Path, rate: float, tm
         ("barrier --threads", "--threads needs a value"),
         ("barrier --threads 2 --seconds 1 --log", "--log needs a file"),
         ("coevp --threads 2 --seconds 1 --spin", "--spin is no option of this kind"),
+        (
+            "independent --threads 2 --seconds 1 --xen-clock",
+            "--xen-clock: Xen does not count the time of so many processors here",
+        ),
         ("coevp --threads 2 --seconds 1 --loud", "--loud is no option"),
         (
             "barrier --threads 2 --seconds 1 --log /nowhere/at/all",

@@ -69,6 +69,8 @@ static int step(Member *member, const Options *options, uint64_t iteration)
 void work(Member *member, const Options *options)
 {
     signal(SIGTERM, end_soon);
+    if (options->pin)
+        keep_to_own_core(member);
     enter_core(member);
     meet(member, false, false);
     double start = now();

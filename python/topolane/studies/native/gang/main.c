@@ -15,7 +15,7 @@ typedef struct {
     const char *name;
     int kinds;          /* that have it: a bit each */
     double least, most; /* both included; equal where it is no number */
-    bool whole;
+    bool whole;         /* of what is no number: without a value */
     void *value;
 } Option;
 
@@ -45,7 +45,7 @@ static const char *read_number(const Option *option, const char *word)
 
 static const char *read_option(const Option *option, const char *word, int *at)
 {
-    if (strcmp(option->name, "--spin") == 0) {
+    if (option->least == option->most && option->whole) {
         *(bool *)option->value = true;
         return NULL;
     }
@@ -79,6 +79,8 @@ static const char *complete(const Options *options)
     if (options->threads == 0)
         return "--threads is missing";
 #endif
+    if (options->xen_clock && !open_xen_clock((int)options->threads))
+        return "--xen-clock: Xen does not count the time of so many processors here";
     return (options->seconds > 0) == (options->iterations > 0) ? "give one of --seconds and --iterations" : NULL;
 }
 
@@ -89,13 +91,15 @@ const char *read_options(Options *options, int count, char **words)
         {"--threads", OF_ALL, 1, 1024, true, &options->threads},
         {"--iteration", 1 << INDEPENDENT, 1e-6, 3600, false, &options->iteration},
         {"--interval", 1 << BARRIER, 1e-6, 3600, false, &options->interval},
-        {"--spin", 1 << BARRIER, 0, 0, false, &options->spin},
+        {"--spin", 1 << BARRIER, 0, 0, true, &options->spin},
         {"--imbalance", 1 << BARRIER, 0, 1, false, &options->imbalance},
         {"--coarse", 1 << COEVP, 0, 3600, false, &options->coarse},
         {"--tasks", 1 << COEVP, 1, 1e6, true, &options->tasks},
         {"--fine", 1 << COEVP, 0, 3600, false, &options->fine},
         {"--spread", 1 << COEVP, 0, 3, false, &options->spread},
         {"--wait", 1 << COEVP, 0, 3600, false, &options->wait},
+        {"--pin", OF_ALL, 0, 0, true, &options->pin},
+        {"--xen-clock", 1 << INDEPENDENT, 0, 0, true, &options->xen_clock},
         {"--seconds", OF_ALL, 1e-3, 1e6, false, &options->seconds},
         {"--iterations", OF_ALL, 1, 1e9, true, &options->iterations},
         {"--seed", OF_ALL, 0, 1e15, true, &options->seed},

@@ -87,7 +87,7 @@ int run_team(Options *options, void (*body)(Member *, const Options *))
     if (options->rate == 0 && member.me == 0)
         options->rate = measured_rate();
     MPI_Bcast(&options->rate, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
-    set_rate(options->rate, options->trace != NULL);
+    set_rate(options->rate, options->xen_clock, options->trace != NULL);
     int opened = member.me != 0 || open_files(&files, options);
     MPI_Bcast(&opened, 1, MPI_INT, 0, MPI_COMM_WORLD);
     if (!opened)

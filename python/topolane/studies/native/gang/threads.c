@@ -87,7 +87,7 @@ int run_team(Options *options, void (*body)(Member *, const Options *))
     team.body = body;
     if (options->rate == 0)
         options->rate = measured_rate();
-    set_rate(options->rate, options->trace != NULL);
+    set_rate(options->rate, options->xen_clock, options->trace != NULL);
     Files files = {0};
     if (!open_files(&files, options))
         return 2;

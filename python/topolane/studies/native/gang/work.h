@@ -3,13 +3,15 @@
  *     work independent --threads N [--iteration S]
  *     work barrier     --threads N [--interval S] [--spin] [--imbalance SHARE]
  *     work coevp       --threads N [--coarse S] [--tasks N] [--fine S] [--spread SIGMA] [--wait S]
- *          and (--seconds S | --iterations N) [--seed N] [--rate R] [--log FILE] [--trace FILE]
+ *          and (--seconds S | --iterations N) [--seed N] [--rate R] [--pin] [--xen-clock] [--log FILE] [--trace FILE]
  *     work rate
  *
  * Seconds of work are seconds of a thread's CPU: a fixed number of rounds of a kernel, R a second as `work rate`
  * measures them, so that all runs with one R do the same work. The log has a line for each iteration of each thread:
  * thread, start, end, and in `coevp` the tasks that the thread did. The trace has a line for each time that a thread
- * was on a core without a break: thread, core, start, end. Times are CLOCK_MONOTONIC seconds.
+ * was on a core without a break: thread, core, start, end. Times are CLOCK_MONOTONIC seconds. With --pin thread N stays
+ * on core N. With --xen-clock seconds of work are those in which Xen lets the processor of the thread's number run,
+ * whatever it does in them: for emulated processors, whose speeds differ.
  */
 #ifndef WORK_H
 #define WORK_H
@@ -28,7 +30,7 @@ typedef struct {
     double threads; /* 0 in an MPI program until it is known */
     double iteration;
     double interval;
-    bool spin;
+    bool spin, pin, xen_clock;
     double imbalance;
     double coarse, tasks, fine, spread, wait;
     double seconds, iterations; /* one of them 0 */
@@ -55,6 +57,7 @@ typedef struct {
     Lines log, trace;
     double on_core_since, seen; /* of a trace */
     int core;
+    double due; /* by Xen's clock: when the work so far is done */
 } Member;
 
 double now(void);
@@ -62,7 +65,12 @@ void note(Lines *lines, double start, double end, int number);
 
 /* Rounds of the kernel in a second of this thread's CPU: the most of some tries. */
 double measured_rate(void);
-void set_rate(double rate, bool tracing);
+void set_rate(double rate, bool by_xen_clock, bool tracing);
+/* Seconds that a processor has run since its domain began, as Xen counts them; less than 0 where it does not say. */
+bool open_xen_clock(int processors);
+double xen_clock(int processor);
+/* Keeps the thread that calls to the core of its number. */
+void keep_to_own_core(const Member *member);
 /* Computes so many seconds of CPU. */
 void compute(Member *member, double seconds);
 /* What a thread does while it waits without leaving its core. */
