@@ -29,6 +29,7 @@ ALONE = (
     "tests/gang/test_slurm_steps.py",
     "tests/gang/test_xen_gangs.py",
     "tests/gang/test_xen_machine.py",
+    "tests/gang/test_xen_study.py",
 )
 """They measure who runs on this machine's cores and for how long, so nothing else may run at the same time."""
 

@@ -141,10 +141,14 @@ class Expectation:
     why: str = ""
 
 
+def even_iterations(seconds: float) -> int:
+    """Of each domain, so that all together fill the cores for so long."""
+    return max(round(seconds / ITERATION / EVEN_JOBS), 2)
+
+
 def even_jobs(cores: int, seconds: float) -> tuple[Job, ...]:
     """The domains of the micro-benchmark, which together fill the cores for so long."""
-    iterations = max(round(seconds / ITERATION / EVEN_JOBS), 2)
-    run = Run(Independent(ITERATION), iterations=iterations)
+    run = Run(Independent(ITERATION), iterations=even_iterations(seconds))
     return tuple(Job(f"domain {number}", run, cores) for number in range(1, EVEN_JOBS + 1))
 
 

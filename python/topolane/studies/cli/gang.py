@@ -29,16 +29,28 @@ DISTURBED = 0.05
 @click.option("--real", is_flag=True, help="Only on this machine's cores [default: both].")
 @click.option("--simulated", is_flag=True, help="Only simulated [default: both].")
 @click.option(
+    "--xen",
+    is_flag=True,
+    help="Only the micro-benchmark, in domains of a real Xen in emulation. Needs root and what make test installs.",
+)
+@click.option(
     "--seconds",
     type=common.Number(0.5, 600),
     default=6.0,
     show_default=True,
     help="Of each run: how long the cores are full, or how long is counted.",
 )
-@click.option("--out", help="A directory for the picture: who was on which core when.")
+@click.option("--out", help="A directory for the pictures.")
 @common.json_option
-def command(real: bool, simulated: bool, seconds: float, out: str | None, as_json: bool) -> None:
+def command(real: bool, simulated: bool, xen: bool, seconds: float, out: str | None, as_json: bool) -> None:
     """Gang scheduling for predictable performance (poster), on real and simulated cores."""
+    if xen:
+        if real or simulated:
+            raise click.UsageError("--xen goes with neither --real nor --simulated")
+        from topolane.studies.cli import gang_xen
+
+        gang_xen.run(seconds, out, as_json)
+        return
     from topolane.studies import gang, gang_causes, gang_timeline
     from topolane.studies.cli import gang_tables as tables
 
