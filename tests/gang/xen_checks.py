@@ -255,7 +255,9 @@ def bad_input() -> None:
         )
         assert paused("a"), "the operator's pause stays"
         xen.xl("unpause", "a")
-        refused("a process", "runs nothing but domains of Xen", lambda: agent.adopt("one", [os.getppid()]))
+        with subprocess.Popen(["sleep", "600"]) as other:
+            refused("a process", "runs nothing but domains of Xen", lambda: agent.adopt("one", [other.pid]))
+            other.kill()
         agent.adopt_domain("a", xen.domain("a"))
         refused("the same", "belongs to another job", lambda: agent.adopt_domain("x", xen.domain("a")))
         refused("its pool", "which has domains in it: a", lambda: Pool("free", [2]))
@@ -273,6 +275,10 @@ def hidden(file: Path, by: Path = Path("/dev/null")) -> Iterator[None]:
 def without_tools() -> None:
     """What is missing is named, and nothing is changed. Files are hidden in a mount namespace of this process."""
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    # First of all: a library that was loaded once stays so.
+    (library,) = Path("/usr/lib/x86_64-linux-gnu").glob("libxenctrl.so.*.*.*")
+    with hidden(library):
+        refused("no library", "the library of this version of Xen, cannot be loaded", xen.library)
     tools = {
         name: subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
         for name in ("xl", "xenhypfs")
@@ -292,8 +298,6 @@ def without_tools() -> None:
             lambda: Agent("gang", pool=Pool("gang", CORES)),
         )
         assert is_as_before()
-    with hidden(Path("/usr/lib/x86_64-linux-gnu") / xen.library()):
-        refused("no library", "the library of this version of Xen, cannot be loaded", xen.library)
     os.environ["PATH"] = "/nowhere"
     refused("no tools", "xl is missing: install Xen's tools in dom0", xen.library)
 
