@@ -205,8 +205,9 @@ def commands() -> None:
     """The commands of the guide."""
     domain("a")
     agent = topolane("run", "--xen", "--cores", "2-3", "--policy", "adaptive")
-    soon("the agent listens", Path("/run/topolane-gang/control").is_socket)
-    assert topolane("add", "--xen", "a", "--weight", "2").communicate() == ("1\n", "")
+    soon("the pool is made", lambda: [2, 3] in [sorted(cores) for cores, _ in xen.pools().values()])
+    added = topolane("add", "--xen", "a", "--weight", "2").communicate()
+    assert added == ("1\n", ""), added
     shown = json.loads(topolane("list", "--json").communicate()[0])
     assert [(job["name"], job["threads"], job["weight"]) for job in shown["jobs"]] == [("a", 2, 2)]
     assert (shown["agent"]["switched_by"], shown["agent"]["cores"]) == ("pause", [2, 3])
