@@ -67,7 +67,7 @@ class Cores:
 
     each: int
     counted: bool = False
-    """Whether time is counted in instructions: the cores take turns, and other load of this machine changes nothing."""
+    """Whether time is counted in instructions: the cores then take turns in one thread."""
 
     @property
     def of_domains(self) -> range:

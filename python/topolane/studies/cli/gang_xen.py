@@ -25,9 +25,8 @@ SIDE_BY_SIDE = 2
 """Emulated machines at the same time: each takes one core of this machine."""
 
 SHOWN = (
-    "time is counted in instructions of all emulated cores, which take turns. So other load of this machine changes "
-    "nothing, but every core is slower the more of them compute, and a core runs for a part of a millisecond at a time. "
-    "Caches, memory and interrupts cost nothing or something else than on real cores"
+    "time is counted in instructions of all emulated cores, which take turns in one thread and do not get equally many. "
+    "So an iteration is a span of Xen's own clock. This shows which virtual processor Xen lets run when, not how fast"
 )
 
 
