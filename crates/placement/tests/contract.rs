@@ -173,6 +173,25 @@ proptest! {
     }
 }
 
+/// One switch is a machine, too: every policy but `recorded` keeps the contract there, and places jobs until it is full.
+#[test]
+fn every_policy_fills_a_single_switch() {
+    let fabric = tree(&[4]);
+    for info in POLICIES.iter().filter(|info| info.name != "recorded") {
+        let policy = (info.build)(0);
+        let mut occupancy = Occupancy::new(Arc::clone(&fabric));
+        for (id, nodes) in [(1, 1), (2, 3), (3, 1)] {
+            let request = Request::whole_nodes(id, nodes, 1.0);
+            contract_of(&*policy, &request, &occupancy);
+            let placed = policy.place(&request, &occupancy);
+            assert_eq!(placed.is_ok(), id < 3, "{}: {placed:?}", info.name);
+            if let Ok(placement) = placed {
+                occupancy.claim(&placement).unwrap();
+            }
+        }
+    }
+}
+
 /// The draws of `random` depend on the seed and on the request's identity, and on nothing else.
 #[test]
 fn random_draws_depend_on_seed_and_identity() {

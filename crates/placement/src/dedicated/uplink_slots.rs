@@ -178,13 +178,16 @@ impl UplinkSlots {
         switch.is_some_and(|switch| self.strangers[switch as usize] == 0 && self.is_idle(cable))
     }
 
-    /// The cables of `slots` of a switch in every rail, of which all are free.
+    /// The cables of `slots` of a switch in every rail, of which all are free. The top has no uplinks, so only no slots.
     pub fn cables(
         &self,
         (level, group, switch): (usize, GroupIndex, u32),
         slots: u64,
         cables: &mut Vec<CableId>,
     ) {
+        if slots == 0 {
+            return;
+        }
         let number = self.plan.first_switch[level][group as usize] + switch;
         for member in self.plan.switches[number as usize].rails.switches() {
             self.cables_of_one(member, slots, cables);
