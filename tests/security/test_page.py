@@ -250,6 +250,12 @@ def test_a_log_that_is_none_is_refused(tmp_path: Path) -> None:
     assert "a shadow's log has its policy" in refused("--shadow-log", str(log), "--shadow", "first-fit")
 
 
+def test_a_policy_that_cannot_be_compared_with_is_refused() -> None:
+    """A policy of --shadow that there is not, or that needs a log, is refused before a live system is read."""
+    assert "unknown policy 'nope'" in refused("--kubernetes", "--shadow", "first-fit,nope")
+    assert "has no recorded starts" in refused("--slurm", "--shadow", "recorded")
+
+
 def test_others_reach_it_only_with_a_token(tmp_path: Path) -> None:
     """Listening beyond this machine without --token-file is refused, and so is a token that can be guessed."""
     assert "give --token-file" in refused("--listen", "0.0.0.0:0")

@@ -51,6 +51,7 @@ def test_the_lines_are_of_the_system_and_of_the_policy(watched: tuple[Replay, li
     for snapshot in snapshots:
         drawn.add(snapshot)
     series = drawn.series()
+    assert series is not None
     assert [line.name for line in series.lines] == ["system", "first-fit, easy"]
     system, other = ([wait for wait in line.wait if wait is not None] for line in series.lines)
     assert statistics.mean(other) < statistics.mean(system)
@@ -99,6 +100,39 @@ def test_a_job_that_was_requeued_comes_twice() -> None:
     assert starts == [-5.0, 10.0]
 
 
+def test_a_job_that_runs_again_at_the_next_look_comes_twice() -> None:
+    """If a job was requeued and started again between two looks, its first run ends at the latest where its second begins."""
+    followed, starts = seen(
+        Snapshot(0.0, (), ()),
+        Snapshot(10.0, (running(1, (0, 1), 5.0),), ()),
+        Snapshot(20.0, (running(1, (0, 1), 15.0),), ()),
+        Snapshot(30.0, (), ()),
+    )
+    assert [(stay.start, stay.end) for stay in followed.stays] == [(5.0, 15.0), (15.0, 30.0)]
+    assert starts == [5.0, 15.0]
+
+
+def test_a_job_that_ended_in_the_system_may_still_wait_in_the_shadow() -> None:
+    """The queue of a policy holds the jobs that it has not started, whether the system has ended them or not."""
+    drawn = Beside(MACHINE, "system", ["first-fit"], "easy")
+    base = running(1, (0, 1, 2), 0.0)
+    for snapshot in (
+        Snapshot(0.0, (base,), ()),
+        Snapshot(10.0, (base, running(2, (2, 3), 5.0)), ()),  # on a node that it shares
+        Snapshot(20.0, (base,), ()),
+        Snapshot(100.0, (base,), ()),
+    ):
+        drawn.add(snapshot)
+    series = drawn.series()
+    assert series is not None
+    assert [line.waiting[-1] for line in series.lines] == [0.0, 1.0]
+
+
+def test_there_are_no_figures_before_the_first_snapshot() -> None:
+    """A page whose system has not answered yet shows the figures of its history."""
+    assert Beside(MACHINE, "system", ["first-fit"], "easy").series() is None
+
+
 def test_a_job_that_is_cancelled_is_gone_in_both() -> None:
     """A job that goes without a start takes no nodes after that; a job that runs on keeps its nodes."""
     base = running(1, (0, 1, 2), 0.0)
@@ -128,4 +162,5 @@ def test_a_long_history_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = Beside(MACHINE, "system", ["first-fit"], "easy")
     for time in range(1, 6):
         drawn.add(Snapshot(float(time), (running(time, (0,), float(time)),), ()))
-    assert drawn.series().times[0] > 4.9
+    series = drawn.series()
+    assert series is not None and series.times[0] > 4.9

@@ -52,6 +52,11 @@ def options(*decorators: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
+def names(text: str) -> list[str]:
+    """A comma-separated list, without repetitions."""
+    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+
+
 FORMATS = [name for name, *_ in _engine.machine_formats()]
 """Formats of machines that are read."""
 WRITTEN = _engine.machine_writers()

@@ -27,11 +27,6 @@ MOST_RUNS = 20
 """As many as a report has room for."""
 
 
-def names(text: str) -> list[str]:
-    """A comma-separated list, without repetitions."""
-    return list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
-
-
 @click.command("compare")
 @common.machine_options
 @settings.workload_options
@@ -122,7 +117,7 @@ def command(
     )
     if scenarios is None:
         scenarios = "none" if base.network else "none,10"
-    rules = names(policies), names(queues), names(scenarios)
+    rules = common.names(policies), common.names(queues), common.names(scenarios)
     if not all(rules):
         raise click.UsageError("there is nothing to run: name at least one policy, queue and scenario")
     if loads is not None or seeds is not None:
@@ -145,7 +140,7 @@ def command(
         )
     with common.outputs(out) as directory:
         common.tell(base.fabric())
-        today = baseline.task_of(base, names(policies), names(queues))
+        today = baseline.task_of(base, common.names(policies), common.names(queues))
         if today is None and wants_baseline:
             raise InputError("--baseline needs a queue other than recorded")
         if today is not None and not _has_starts(today):

@@ -60,8 +60,8 @@ ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
 @click.option(
     "--shadow",
     "shadows",
-    help="Policies whose utilisation, queue and waits are drawn beside, separated by commas; none for none [default: first-fit for a "
-    "replayed log, else none]. In a live system they get the same jobs as they come, and each job runs as long as it did.",
+    help="Policies to compare with, separated by commas: their utilisation, queue and waits are drawn too; none for none [default: "
+    "first-fit for a replayed log, else none]. In a live system they get the same jobs as they come, and each job runs as long as it did.",
 )
 @click.option(
     "--at",
@@ -155,6 +155,7 @@ def command(
     if sum((slurm, kubernetes, shadow_log is not None)) > 1:
         raise InputError("--slurm, --kubernetes and --shadow-log: give one of them")
     _refuse_what_is_of_others(slurm, kubernetes, shadow_log is not None)
+    beside = _beside_live(others["shadows"]) if slurm or kubernetes else []
     with contextlib.ExitStack() as held:
         if kubernetes:
             source = _kubernetes(
@@ -167,7 +168,7 @@ def command(
         serve(
             *(source, address, access),
             viewers=viewers,
-            beside=_beside(others["shadows"]) if slurm or kubernetes else (),
+            beside=beside,
             ready=lambda url: click.echo(f"{url}  ({source.title})"),
         )
 
@@ -187,11 +188,19 @@ def _refuse_what_is_of_others(slurm: bool, kubernetes: bool, shadow: bool) -> No
 
 
 def _beside(shadows: str | None) -> list[str]:
-    """The policies of --shadow. Raises InputError for one that there is not."""
-    names = [name.strip() for name in (shadows or "").split(",") if name.strip() not in ("", "none")]
-    for name in names:
+    """The policies of --shadow, each once. Raises InputError for one that there is not."""
+    found = [name for name in common.names(shadows or "") if name != "none"]
+    for name in found:
         resolve(name)
-    return names
+    return found
+
+
+def _beside_live(shadows: str | None) -> list[str]:
+    """The policies of --shadow for a live system. Raises InputError for one that needs a log."""
+    found = _beside(shadows)
+    if "recorded" in found:
+        raise InputError("--shadow recorded: a live system has no recorded starts")
+    return found
 
 
 def _shadow(path: str, given: dict[str, Any]) -> Source:

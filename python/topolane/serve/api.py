@@ -101,7 +101,7 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
 
     @app.get("/api/series")
     async def series() -> Response:
-        return _gzipped(await live.series())
+        return _gzipped(await _answered(live.series()))
 
     @app.get("/api/outlook")
     async def outlook(request: Request, at: At = None) -> Response:

@@ -60,6 +60,7 @@ class Followed:
         there = {job.id for job in snapshot.running} | {job.id for job in snapshot.waiting}
         for id in [id for id in self._now if id not in there]:
             self._end(id, snapshot.time)
+        self._held &= there
         for job in snapshot.running:
             self._runs(job)
         for waiting in snapshot.waiting:
@@ -73,6 +74,8 @@ class Followed:
         if known is not None and known.start in (NEVER, job.start):
             known.start = job.start
             return
+        if known is not None:  # it was requeued since the last look, or its start was moved
+            self._end(job.id, max(known.start, job.start))
         walltime = None if job.end is None else job.end - job.start
         self._begin(
             job.id, Waiting(0, "", "", "", len(job.nodes), job.start, walltime, share=job.share), job.start
@@ -146,19 +149,22 @@ class Beside:
                 self._followed = Followed()
             self._followed.add(snapshot)
 
-    def series(self) -> Series:
-        """A line of the system and one of each policy. They are made anew when that takes no more than `PART` of the time."""
+    def series(self) -> Series | None:
+        """A line of the system and one of each policy; None before the first snapshot.
+
+        They are made anew when that takes no more than `PART` of the time.
+        """
         began = time.monotonic()
         if self._series is None or began >= self._again:
             with self._lock:
                 followed = copy.deepcopy(self._followed)
-            self._series = self._made(followed)
+            if followed.base is not None:
+                self._series = self._made(followed, followed.base)
             self._again = began + (time.monotonic() - began) / PART
         return self._series
 
-    def _made(self, followed: Followed) -> Series:
-        stays, base = followed.stays, followed.base
-        assert base is not None
+    def _made(self, followed: Followed, base: Snapshot) -> Series:
+        stays = followed.stays
         edges = edges_of(base.time, followed.last)
         submits, nodes = [stay.since for stay in stays], [stay.job.nodes for stay in stays]
 
@@ -168,10 +174,7 @@ class Beside:
         lines = [drawn(self._name, [stay.start for stay in stays], [stay.end for stay in stays])]
         for policy in self._policies:
             found = starts(self._machine, followed, policy, self._queue)
-            ends = [
-                stay.end if start == NEVER else min(start + stay.runs, _gone(stay))
-                for start, stay in zip(found, stays)
-            ]
+            ends = [min(start + stay.runs, _gone(stay)) for start, stay in zip(found, stays)]
             lines.append(drawn(f"{policy}, {self._queue}", found, ends))
         return Series([float(edge) for edge in edges[1:]], lines)
 
