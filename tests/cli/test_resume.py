@@ -124,6 +124,30 @@ def test_what_a_policy_in_python_imports_is_an_input(topolane, few, write, name)
     assert "0 runs kept from before; 1 other there not used" in again.stderr
 
 
+LAZY = """
+import topolane
+class Mine(topolane.Policy):
+    name = "mine"
+    def choose(self, request, state):
+        return [node for node, free in enumerate(state.free) if free][: request.nodes]
+    def elsewhere(self):
+        from parts import order
+"""
+
+
+@pytest.mark.parametrize("says", ["raise RuntimeError('no licence')", "raise SystemExit(3)"])
+def test_what_a_policy_in_python_imports_is_not_run(topolane, few, write, says):
+    """Modules that a policy imports only in a function are read and not run: they may not work on this machine."""
+    (topolane.directory / "parts").mkdir()
+    write("parts/__init__.py", says)
+    write("parts/order.py", "")
+    write("mine.py", LAZY)
+    words = (*few, "--policies", "mine:Mine", "--resume", "kept", "--jobs", 1)
+    topolane(*words)
+    write("parts/order.py", "LESS = 0\n")
+    assert "0 runs kept from before; 1 other there not used" in topolane.run(*words).stderr
+
+
 def test_another_build_is_done_anew(topolane, few):
     """Runs of another build of Topolane are not used."""
     topolane(*few, "--resume", "kept", "--jobs", 1)

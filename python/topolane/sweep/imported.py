@@ -9,6 +9,7 @@ import importlib.metadata
 import importlib.util
 import sys
 from collections.abc import Iterator
+from importlib.machinery import PathFinder
 
 from topolane import texts
 
@@ -50,11 +51,22 @@ def _parents(module: str) -> Iterator[str]:
 
 
 def _file(module: str) -> str | None:
-    """The file of a module; None if there is none, as of a name that is no module or a module that is missing."""
+    """The file of a module; None if there is none, as of a name that is no module or a module that is missing.
+
+    Nothing is imported for it, because that would run code that the policy may never run.
+    """
+    name, *parts = module.split(".")
     try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, AttributeError, ValueError):
-        return None
+        spec = importlib.util.find_spec(name)
+        for part in parts:
+            if spec is None or spec.submodule_search_locations is None:
+                return None
+            name = f"{name}.{part}"
+            spec = PathFinder.find_spec(name, list(spec.submodule_search_locations))
+    except (ImportError, AttributeError, ValueError, KeyError):
+        return (
+            None  # KeyError: a folder without a file of its own, in another such folder that is not imported
+        )
     return spec.origin if spec is not None and spec.has_location else None
 
 
