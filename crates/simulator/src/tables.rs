@@ -23,12 +23,12 @@ pub fn tables(
     metrics: &Metrics,
     options: &Options,
 ) -> Vec<(&'static str, Table)> {
-    let rest = beside_jobs(workload, machine_nodes, outcome, metrics, options);
+    let rest = other_tables(workload, machine_nodes, outcome, metrics, options);
     [("jobs", jobs(workload, outcome, metrics, options))].into_iter().chain(rest).collect()
 }
 
-/// The same of an outcome that nobody needs any more. Most of its memory is given back as soon as the tables have what it says, so
-/// that a run with a million jobs never holds all of both.
+/// The same tables, of an outcome that is not used afterwards. The memory of the placements is given back as soon as the tables have
+/// what they say, so that a run with a million jobs never holds all of both.
 pub fn into_tables(
     workload: &Workload,
     machine_nodes: u32,
@@ -36,7 +36,7 @@ pub fn into_tables(
     metrics: Metrics,
     options: &Options,
 ) -> Vec<(&'static str, Table)> {
-    let rest = beside_jobs(workload, machine_nodes, &outcome, &metrics, options);
+    let rest = other_tables(workload, machine_nodes, &outcome, &metrics, options);
     let placed = placed(&outcome);
     drop_placements(&mut outcome);
     let jobs = jobs_placed(workload, &outcome, &metrics, options, placed);
@@ -44,7 +44,7 @@ pub fn into_tables(
 }
 
 /// All tables but that of the jobs.
-fn beside_jobs(
+fn other_tables(
     workload: &Workload,
     machine_nodes: u32,
     outcome: &Outcome,
@@ -98,7 +98,7 @@ fn placed(outcome: &Outcome) -> Placed {
     }
 }
 
-/// Leaves every job the placement of the first one.
+/// Gives all jobs the placement of the first one, so that the others are freed.
 fn drop_placements(outcome: &mut Outcome) {
     let Some((first, others)) = outcome.jobs.split_first_mut() else { return };
     for job in others {

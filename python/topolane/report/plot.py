@@ -117,9 +117,10 @@ def boxes(axes: Axes, rows: Sequence[tuple[dict[str, float] | None, str]], nothi
         axes.add_artist(strokes([((low, row), (left, row)), ((right, row), (high, row))], colour, 1.2))
         medians.append(((median, row - 0.3), (median, row + 0.3)))
         means.append((statistics["mean"], row))
-    axes.add_artist(strokes(medians, INK, 1.6))
-    dots = {"marker": "o", "markersize": 3.6, "markerfacecolor": SURFACE, "markeredgecolor": INK}
-    axes.add_artist(Line2D(*zip(*means), linestyle="", **dots) if means else Line2D([], []))
+    if means:
+        axes.add_artist(strokes(medians, INK, 1.6))
+        dots = {"marker": "o", "markersize": 3.6, "markerfacecolor": SURFACE, "markeredgecolor": INK}
+        axes.add_artist(Line2D(*zip(*means), linestyle="", **dots))
 
 
 Stroke = Sequence[tuple[float, float]]

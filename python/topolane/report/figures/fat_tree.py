@@ -64,9 +64,8 @@ def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figu
     drawn = figure(9.6, len(layout.rows) * layout.row_height + 0.55)
     for axes, row in zip(drawn.subplots(len(layout.rows), 1, squeeze=False).flat, layout.rows):
         axes.set_axis_off()
-        axes.set_xlim(
-            -layout.margin, 1.04 * layout.width + 0.5
-        )  # with room for the number of jobs at the last pod
+        # With room for the number of jobs at the last pod.
+        axes.set_xlim(-layout.margin, 1.04 * layout.width + 0.5)
         axes.set_ylim(layout.bottom, layout.top)
         _cells(axes, row, layout, picture, state)
         _links(axes, row, layout, picture, state)
