@@ -1,9 +1,10 @@
 //! What the queue `slurm` says about every recorded start, for Python.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
+use topolane_fabric::Fabric;
 use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::{
     Answer, Asked, Because, By, RecordedStart, Retrace, SlurmConfig,
@@ -37,6 +38,11 @@ pub fn retrace(
     let slurm = slurm.map_err(|error| input_error(error.in_file(file)))?;
     let start = |(id, at, nodes, by): Start| {
         let by = by.as_deref().map(by_named).transpose()?;
+        if !at.is_finite() || !are_nodes(&nodes, fabric) {
+            return Err(bad_input(format!(
+                "start {id} at {at}: {nodes:?} must be different nodes of the machine, and the time a number"
+            )));
+        }
         Ok((id, RecordedStart { at, nodes, by }))
     };
     let starts: HashMap<u64, RecordedStart> =
@@ -48,6 +54,12 @@ pub fn retrace(
     })?;
     let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(asked.iter().map(row).collect())
+}
+
+/// Whether these are different nodes of the machine.
+fn are_nodes(nodes: &[u32], fabric: &Fabric) -> bool {
+    let different: HashSet<u32> = nodes.iter().copied().collect();
+    different.len() == nodes.len() && different.iter().all(|&node| node < fabric.nodes())
 }
 
 const SCHEDULERS: [(&str, By); 2] = [("main", By::Main), ("backfill", By::Backfill)];
