@@ -76,8 +76,9 @@ impl Control for Domain {
         }
         // A domain that has ended is heard of by `left`.
         unless_gone(self.look())?;
+        unless_gone(self.xen.pause(self.number))?;
         self.paused = true;
-        unless_gone(self.xen.pause(self.number))
+        Ok(())
     }
 
     /// A domain that is still paused was not let run by the watchdog.
@@ -119,15 +120,21 @@ impl Control for Domain {
     }
 
     fn left(&self) -> Option<Left> {
-        match self.xen.domain(self.number) {
-            Ok(Some(known)) if known.uuid == self.uuid && !known.over => None,
-            Ok(_) => Some(Left::Ended),
-            Err(error) => Some(Left::Lost(format!("Xen cannot be asked for it: {error}"))),
-        }
+        // Where Xen does not answer, it is asked again at the next look.
+        let known = self.xen.domain(self.number).ok()?;
+        let lives = known.is_some_and(|known| known.uuid == self.uuid && !known.over);
+        (!lives).then_some(Left::Ended)
     }
 
     fn stopping(&self) -> Stopping {
         Stopping::Pause
+    }
+}
+
+/// A domain that was taken and could not be handed on is not left paused.
+impl Drop for Domain {
+    fn drop(&mut self) {
+        let _ = self.start();
     }
 }
 

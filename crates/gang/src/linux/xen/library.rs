@@ -37,6 +37,31 @@ struct About {
     rest: [u8; 4096],
 }
 
+impl About {
+    const EMPTY: About = About {
+        domain: 0,
+        pad: 0,
+        flags: 0,
+        memory: [0; 6],
+        cpu_time: 0,
+        online: 0,
+        last_vcpu: 0,
+        ssid: 0,
+        uuid: [0; 16],
+        rest: [0; 4096],
+    };
+
+    fn known(&self) -> Known {
+        Known {
+            uuid: self.uuid,
+            over: self.flags & OVER != 0,
+            paused: self.flags & PAUSED != 0,
+            // A domain that is being built has none; Xen gives the largest number for its last one.
+            vcpus: self.last_vcpu.wrapping_add(1),
+        }
+    }
+}
+
 /// What Xen knows of a domain.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
@@ -132,18 +157,7 @@ impl Xen {
 
     /// A domain; `None` if there is none of that number.
     pub fn domain(&self, number: u32) -> io::Result<Option<Known>> {
-        let mut about = About {
-            domain: 0,
-            pad: 0,
-            flags: 0,
-            memory: [0; 6],
-            cpu_time: 0,
-            online: 0,
-            last_vcpu: 0,
-            ssid: 0,
-            uuid: [0; 16],
-            rest: [0; 4096],
-        };
+        let mut about = About::EMPTY;
         // SAFETY: one entry is asked for, and there is room for more than any version writes.
         let found = unsafe { (self.library.domains)(self.handle, number, 1, &raw mut about) };
         if found < 0 {
@@ -151,12 +165,7 @@ impl Xen {
         }
         // The next one is returned where there is none of that number.
         let same = found == 1 && u32::from(about.domain) == number;
-        Ok(same.then_some(Known {
-            uuid: about.uuid,
-            over: about.flags & OVER != 0,
-            paused: about.flags & PAUSED != 0,
-            vcpus: about.last_vcpu + 1,
-        }))
+        Ok(same.then(|| about.known()))
     }
 
     /// Pauses a domain. Pauses are counted.
@@ -209,4 +218,17 @@ impl Drop for Xen {
 
 fn done(returned: c_int) -> io::Result<()> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A domain that is being built has no virtual processors, for which Xen gives the number of the last one as all ones.
+    #[test]
+    fn a_domain_without_virtual_processors_is_known() {
+        let built = About { last_vcpu: u32::MAX, flags: PAUSED, ..About::EMPTY }.known();
+        assert_eq!((built.vcpus, built.paused, built.over), (0, true, false));
+        assert_eq!(About { last_vcpu: 3, ..About::EMPTY }.known().vcpus, 4);
+    }
 }
