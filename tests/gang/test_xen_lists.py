@@ -48,6 +48,15 @@ def test_an_agent_for_domains_is_refused_elsewhere(words: list[str], sentence: s
     assert not (tmp_path / "socket").exists()
 
 
+def test_the_threads_of_a_domain_are_not_chosen() -> None:
+    """Rule: `gang add --xen --threads` is refused before an agent is asked."""
+    ran = CliRunner().invoke(command, ["add", "--xen", "web1", "--threads", "2"])
+    assert isinstance(ran.exception, InputError)
+    assert (
+        str(ran.exception) == "--threads is not for --xen: the threads of a domain are its virtual processors"
+    )
+
+
 def test_an_agent_of_processes_takes_no_domain_and_a_missing_library_is_named() -> None:
     """Rule: the engine says that it runs no domains, or which library it lacks."""
     agent = GangAgent("gang", [min(os.sched_getaffinity(0))], GangLimits())

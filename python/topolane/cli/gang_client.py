@@ -52,6 +52,8 @@ def add(ctx: click.Context, /, pids: tuple[int, ...], **options: Any) -> None:
         raise InputError(
             "--watch is for a command after --: it cannot be turned on in a program that runs already"
         )
+    if options["threads"] and options["xen"]:
+        raise InputError("--threads is not for --xen: the threads of a domain are its virtual processors")
     request: dict[str, Any] = {"do": "add", "weight": options["weight"]}
     files: tuple[int, ...] = ()
     if ctx.obj:
