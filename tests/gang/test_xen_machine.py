@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 import xen_machine
-from topolane.studies.xen_machine import NATIVE, Cores, Failed, XenMachine
+from topolane.studies.xen_machine import NATIVE, Cores, Failed, XenMachine, missing
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +56,37 @@ def test_a_machine_that_does_not_boot_says_what_its_console_said(tmp_path: Path)
     """Rule: where dom0 is not ready in time, the failure has the end of the console, and no process stays."""
     with pytest.raises(Failed, match=r"no answer in 3 s"):
         XenMachine(tmp_path, Cores(2), boot=3.0)
+    assert not programs_of(tmp_path)
+
+
+def test_a_machine_ends_with_the_process_that_booted_it(tmp_path: Path) -> None:
+    """Rule: SIGTERM to Python ends QEMU and virtiofsd too."""
+    if reason := missing():
+        pytest.skip(reason)
+    boots = f"from pathlib import Path; XenMachine(Path({str(tmp_path)!r}), Cores(2))"
+    script = f"from topolane.studies.xen_machine import Cores, XenMachine; {boots}"
+    around = os.environ | {"PYTHONPATH": xen_machine.PATH}
+    with subprocess.Popen([sys.executable, "-c", script], env=around) as booting:
+        wait_until(lambda: (tmp_path / "commands").exists())
+        assert len(programs_of(tmp_path)) == 3
+        booting.terminate()
+    wait_until(lambda: not programs_of(tmp_path))
+
+
+def programs_of(folder: Path) -> list[str]:
+    """The commands of the processes that have a folder in their arguments."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            command = file.read_bytes().replace(b"\0", b" ").decode(errors="replace")
+            if str(folder) in command:
+                found.append(command)
+    return found
+
+
+def wait_until(true: Callable[[], bool]) -> None:
+    """Until something is so."""
+    until = time.monotonic() + 240
+    while not true():
+        assert time.monotonic() < until
+        time.sleep(0.1)

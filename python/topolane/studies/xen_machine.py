@@ -49,7 +49,7 @@ def missing() -> str | None:
     """What such a machine lacks here, in words."""
     if os.geteuid() != 0:
         return "only root can share this machine's files with it"
-    for program in ("qemu-system-x86_64", "busybox", "gcc"):
+    for program in ("qemu-system-x86_64", "busybox", "gcc", "setpriv"):
         if shutil.which(program) is None:
             return f"{program} is not installed"
     if not VIRTIOFSD.exists():
@@ -131,9 +131,10 @@ class XenMachine:
         ]
 
     def start(self, words: Sequence[str | Path], log: str) -> subprocess.Popen[bytes]:
-        """Starts a program of the machine."""
+        """Starts a program of the machine. It ends with the thread that starts it, however that ends."""
+        bound = ["setpriv", "--pdeathsig", "KILL", *words]
         with (self.folder / log).open("w") as file:
-            return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
+            return subprocess.Popen(bound, stdin=subprocess.DEVNULL, stdout=file, stderr=file)
 
     def wait_for(self, path: Path, seconds: float) -> None:
         """Until a program has made its socket."""
