@@ -94,10 +94,13 @@ class Agent:
                 },
             )
             undo.callback(self._record.remove)
+            # It must be there before the pool: it puts the cores back if this process dies.
+            self._watchdog = self._watch()
+            undo.callback(self._watchdog.wait)
+            undo.callback(self._watchdog.kill)
             if pool:
                 undo.callback(self._put_back)
                 pool.make(limits.slice if xen_switches else None)
-            self._watchdog = self._watch()
             undo.pop_all()
         self._watching = threading.Thread(target=self._keep_watched, name="gang-watchdog", daemon=True)
         self._watching.start()
@@ -209,10 +212,8 @@ class Agent:
             raise InputError(
                 f"job {name}: this agent runs processes: start one with `topolane gang run --xen`"
             )
-        if any(held.domain.uuid == domain.uuid for held in self._domains()):
-            raise InputError(f"job {name}: domain {domain.name} belongs to another job of the agent")
         self._pool.check(domain)
-        return self._add(name, None, domain=taken(domain), threads=domain.cores, weight=weight)
+        return self._add(name, None, domain=domain, threads=domain.cores, weight=weight)
 
     def _add(self, name: str, pid: int | None, process: Any = None, **job: Any) -> Job:
         with self._lock:
@@ -223,7 +224,7 @@ class Agent:
             for group in groups:
                 if group.directory in taken:
                     raise InputError(f"job {name}: {group.directory} belongs to another job of the agent")
-            domain: Taken | None = job.pop("domain", None)
+            domain = self._to_take(name, job.pop("domain", None))
             added = [domain] if domain else []
             # First on record, then stopped.
             processes = [*self._held(), *(job.get("processes") or [])]
@@ -243,6 +244,14 @@ class Agent:
             made = Job(self, name, id, pid, process, groups, domain)
             self._jobs[made.id] = made
         return made
+
+    def _to_take(self, name: str, domain: Domain | None) -> Taken | None:
+        """The domain with what restores it. One that has restarted has another number: it is another job then."""
+        if domain is None:
+            return None
+        if any(held.domain.identity == domain.identity for held in self._domains()):
+            raise InputError(f"job {name}: domain {domain.name} belongs to another job of the agent")
+        return taken(domain)
 
     def _listening(self) -> Meetings:
         from topolane.gang.meetings import Meetings
@@ -340,7 +349,9 @@ class Agent:
                 if job.started:
                     self.end(job)
         finally:
-            self._closing.set()
+            with self._lock:
+                # A job that is being added is added first, so that it is let go as well.
+                self._closing.set()
             if self._meetings is not None:
                 self._meetings.close()
             self._engine.close()

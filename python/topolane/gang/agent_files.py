@@ -7,12 +7,15 @@ import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from topolane import files, locks
 from topolane._engine import InputError
-from topolane.gang import control_groups, watchdog, xen
+from topolane.gang import control_groups, watchdog
 from topolane.gang.control_groups import OwnGroup
+
+if TYPE_CHECKING:
+    from topolane.gang.xen import Taken
 
 PROGRAM = "topolane-gang"
 
@@ -32,9 +35,7 @@ class AgentRecord:
         self._known = known | {"mark": mark, "agent": os.getpid(), "began": watchdog.started(os.getpid())}
         self.write([], [], [])
 
-    def write(
-        self, processes: Sequence[int], groups: Sequence[OwnGroup], domains: Sequence[xen.Taken]
-    ) -> None:
+    def write(self, processes: Sequence[int], groups: Sequence[OwnGroup], domains: Sequence[Taken]) -> None:
         """Writes the processes, the groups of the jobs' own, and the domains of Xen that the agent holds now."""
         listed = [(one, began) for one in processes if (began := watchdog.started(one)) is not None]
         for group in groups:

@@ -33,6 +33,10 @@ def main(path: str) -> None:
     with contextlib.suppress(OSError):
         # Jobs that compute on every core must not keep us from letting them go.
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(51))
+    if library := read(path).get("library"):
+        with contextlib.suppress(OSError):
+            # What is loaded stays, also if the package of this version of Xen is removed meanwhile.
+            ctypes.CDLL(library)
     while True:
         ready, _, _ = select.select([0], [], [], SILENCE)
         if ready and os.read(0, 4096):
@@ -142,10 +146,16 @@ def move_back(one: dict[str, Any]) -> None:
 
 
 def xl(*words: str) -> str:
-    """What a command of Xen's tools prints."""
+    """What a command of Xen's tools prints. It has a session of its own, so Ctrl-C at the agent does not end it."""
     with contextlib.suppress(OSError):
         discarded = subprocess.DEVNULL
-        done = subprocess.run(["xl", *words], stdout=subprocess.PIPE, stderr=discarded, stdin=discarded)
+        done = subprocess.run(
+            ["xl", *words],
+            stdout=subprocess.PIPE,
+            stderr=discarded,
+            stdin=discarded,
+            start_new_session=True,
+        )
         return done.stdout.decode(errors="replace")
     return ""
 

@@ -9,12 +9,13 @@ import secrets
 import shutil
 import subprocess
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from topolane._engine import InputError
+from topolane.gang import agent_files
 
 DOM0 = "Pool-0"
 """The pool that dom0 runs in."""
@@ -147,6 +148,8 @@ class Pool:
         Nothing is changed yet. Raises InputError if it cannot be made.
         """
         self.library = library()
+        # An agent that died with its watchdog has left its domains paused and its pool full.
+        agent_files.release_abandoned()
         if not cores:
             raise InputError(
                 "domains of Xen need cores of their own: name them by --cores, and leave dom0 others"
@@ -203,6 +206,9 @@ class Pool:
         for core in self.cores:
             if core not in pools()[self.name][0]:
                 xl("cpupool-cpu-add", self.name, str(core))
+        # `xl` does not fail where Xen refuses a core.
+        if refused := set(self.cores) - set(pools()[self.name][0]):
+            raise InputError(f"cores {_listed(refused)}: Xen does not move them to another pool")
         if slice is not None:
             xl("sched-credit", "-s", "-p", self.name, "-t", str(round(1e3 * slice)))
 
@@ -271,5 +277,5 @@ def _number(pool: str) -> int:
     raise InputError(f"hypfs has no pool {pool}: this Xen was built without it, or it is not readable")
 
 
-def _listed(cores: Sequence[int]) -> str:
+def _listed(cores: Collection[int]) -> str:
     return ",".join(map(str, sorted(cores)))
