@@ -6,6 +6,8 @@ import itertools
 import json
 import math
 import random
+import shutil
+import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,6 +130,26 @@ def test_priorities_cancellations_and_other_limits_reach_the_engine(flux: Instan
     jobs = flux.idle()
     assert jobs[high].start < jobs[low].start and not jobs[gone].nodes
     assert jobs[high].result == jobs[low].result == "COMPLETED" and jobs[gone].result == "CANCELED"
+
+
+def test_priorities_of_a_plugin_reach_the_engine(flux: Instance, machine: Path, tmp_path: Path) -> None:
+    """A plugin of Flux's job manager puts later jobs first. The jobs that wait already start in this order. After a change of urgency, Flux
+    asks for the job again; here it says no more than the new priorities.
+    """
+    plugin = tmp_path / "later_first.so"
+    headers = Path(str(shutil.which("flux"))).parents[1] / "include"
+    if shutil.which("cc") is None or not (headers / "flux" / "jobtap.h").exists():
+        pytest.skip("needs cc and the headers of flux-core")
+    source = Path(__file__).with_name("later_first.c")
+    subprocess.run(["cc", "-shared", "-fPIC", f"-I{headers}", source, "-o", plugin], check=True)
+    flux.load(f"machine={machine}", "policy=first-fit")
+    first = flux.submit("-N72", "--exclusive", seconds=3600)
+    flux.wait_state(first, "RUN")
+    waiting = [flux.submit("-N72", "--exclusive", "-t60s") for _ in range(3)]
+    flux.run("jobtap", "load", plugin)
+    flux.run("cancel", first)
+    jobs = flux.idle()
+    assert sorted(waiting, key=lambda job: jobs[job].start) == waiting[::-1]
 
 
 def test_drained_and_lost_nodes_get_no_job(tmp_path: Path) -> None:
