@@ -25,13 +25,13 @@ def watched(mpi: Mpi, kernels: Path, tmp_path_factory: pytest.TempPathFactory) -
     """Of `between`: ranks 0 and 2 speak to each other, and 1 and 3."""
     out = tmp_path_factory.mktemp("watched") / "pairs.csv"
     command = [*TOPOLANE, "mpi", "run", "--out", str(out), "--", *mpi.launch(kernels, "between", 10)]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | AROUND, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | AROUND, timeout=600)
     assert done.returncode == 0, done.stderr
     return out
 
 
 def said(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*TOPOLANE, *map(str, words)], capture_output=True, text=True, timeout=120)
+    return subprocess.run([*TOPOLANE, *map(str, words)], capture_output=True, text=True, timeout=600)
 
 
 def test_traffic(watched: Path) -> None:

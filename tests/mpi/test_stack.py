@@ -108,7 +108,7 @@ def test_program_that_reads_what_it_never_wrote(tmp_path: Path) -> None:
     command = [*TOPOLANE, "mpi", "run", "--out", "m.csv", "--", "mpiexec.openmpi", "-n", "4", str(XDLU)]
     for _ in range(4):
         done = subprocess.run(
-            command, cwd=tmp_path, env=os.environ | AROUND, capture_output=True, text=True, timeout=240
+            command, cwd=tmp_path, env=os.environ | AROUND, capture_output=True, text=True, timeout=1200
         )
         assert done.returncode == 0, done.stderr[-2000:]
         assert "  240 tests completed and passed residual checks." in done.stdout
