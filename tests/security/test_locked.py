@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 TREE = Path(__file__).resolve().parents[2]
 FILES = {
     "base": (),
-    "test": ("dask", "kubernetes", "lint", "nova", "nova-test", "sites", "slurm", "studies", "test"),
+    "test": ("dask", "kubernetes", "lint", "nova", "nova-test", "sites", "slurm", "test"),
     "libvirt": ("libvirt",),
     "docs": ("docs",),
 }
