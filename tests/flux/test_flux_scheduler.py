@@ -99,17 +99,19 @@ def test_nodes_are_those_of_the_engine(flux: Instance, machine: Path, policy: st
 def test_easy_lets_small_jobs_go_first_and_keeps_its_promise(flux: Instance, machine: Path) -> None:
     """The first of the queue is told its latest start and why it waits. A job that ends before starts at once, a longer one does not."""
     flux.load(f"machine={machine}", "policy=first-fit")
-    long = flux.submit("-N40", "--exclusive", "-t6s", seconds=5)
+    long = flux.submit("-N40", "--exclusive", "-t10m", seconds=3600)
     flux.wait_state(long, "RUN")
     wide = flux.submit("-N60", "--exclusive", "-t60s")
     wait_for("the head is told", lambda: flux.job(wide).annotations.get("t_estimate"))
     short = flux.submit("-N20", "--exclusive", "-t1s")
-    after = flux.submit("-N20", "--exclusive", "-t60s")
+    after = flux.submit("-N20", "--exclusive", "-t1h")
+    flux.wait_state(short, "INACTIVE")
     head = flux.job(wide)
     assert head.annotations["reason_pending"] == "does not fit now: 60 wanted, 32 to be had"
+    flux.run("cancel", long)
     jobs = flux.idle()
     assert jobs[short].start < jobs[wide].start < jobs[after].start
-    assert head.annotations["t_estimate"] == pytest.approx(jobs[long].start + 6, abs=1)
+    assert head.annotations["t_estimate"] == pytest.approx(jobs[long].start + 600, abs=1)
     assert jobs[wide].start <= head.annotations["t_estimate"] + 1
     assert "reason_pending" not in jobs[wide].annotations
 
