@@ -170,7 +170,7 @@ def test_the_package_on_another_processor(dist: Path) -> None:
     if emulator is None:
         pytest.skip("qemu-aarch64-static is missing")
     tree = Path(f"/tmp/topolane-release-aarch64-{os.getpid()}")
-    packages = "--include=python3,libstdc++6,libgcc-s1"
+    packages = "--include=base-files,python3,libstdc++6,libgcc-s1"
     debian = fresh("trixie", tree, "--variant=extract", "--architectures=arm64", packages)
     try:
         said("dpkg-deb", "-x", one(dist, "topolane_*~deb13_arm64.deb"), tree)
