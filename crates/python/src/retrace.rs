@@ -73,11 +73,11 @@ fn by_named(name: &str) -> PyResult<By> {
 
 fn row(asked: &Asked) -> Row {
     let by = if asked.by == By::Main { "main" } else { "backfill" };
-    let recorded = asked.recorded.iter().map(|(id, answer)| (*id, word(answer))).collect();
+    let recorded = asked.recorded.iter().map(|&(id, answer)| (id, word(answer))).collect();
     (asked.time, by, recorded, asked.more.clone())
 }
 
-fn word(answer: &Answer) -> &'static str {
+fn word(answer: Answer) -> &'static str {
     match answer {
         Answer::Same(true) => "same",
         Answer::Same(false) => "other nodes",

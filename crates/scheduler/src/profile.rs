@@ -102,7 +102,7 @@ mod tests {
         fn what_is_given_back_fits_again(start in 0.0..1e7f64, duration in 1.0..1e5f64) {
             let mut profile = Profile::new(0.0, 0);
             profile.add(start, start + duration, 1);
-            prop_assert_eq!(profile.earliest(duration, 1), start);
+            prop_assert!(profile.earliest(duration, 1).total_cmp(&start).is_eq());
         }
 
         /// One walk over the steps gives at each what is asked for it alone.
