@@ -16,6 +16,15 @@ from typing import Any
 
 from topolane.flux import module_file
 
+TREE = """\
+name = "tree"
+[[site]]
+name = "core"
+children = [6, 4, 3]
+parents = [1, 6, 4]
+nodes = "n[0-71]"
+"""
+"""A machine of 72 nodes with full bandwidth."""
 HAS_FRAMEWORK = "import flux.scheduler, flux.resource.Rv1Pool"
 DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz"
 SUBMIT = """\

@@ -8,19 +8,11 @@ from pathlib import Path
 
 import pytest
 import topolane
-from flux_instance import instance, missing, resources
+from flux_instance import TREE, instance, missing, resources
 from topolane._engine import Machine
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
-TREE = """\
-name = "tree"
-[[site]]
-name = "core"
-children = [6, 4, 3]
-parents = [1, 6, 4]
-nodes = "n[0-71]"
-"""
 MACHINE = Machine.parse(TREE, "tree.toml")
 QUEUES = ("fcfs", "easy", "conservative")
 JOBS = 60

@@ -11,21 +11,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from flux_instance import Instance, Job, instance, missing, resources, wait_for
+from flux_instance import TREE, Instance, Job, instance, missing, resources, wait_for
 from topolane._engine import Machine
 from topolane.cli.flux import modprobe
 from topolane.flux import module_file
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
-TREE = """\
-name = "tree"
-[[site]]
-name = "core"
-children = [6, 4, 3]
-parents = [1, 6, 4]
-nodes = "n[0-71]"
-"""
 MACHINE = Machine.parse(TREE, "tree.toml")
 OTHER_VERSION = """\
 import importlib.util
