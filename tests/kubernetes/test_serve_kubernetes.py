@@ -20,18 +20,21 @@ pytest.importorskip("fastapi", reason="the extra serve is not installed")
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 from in_browser import browser, load, row_of, text, until
 from served import MAIN, served
+from topolane.cli.k8s_common import connected
+from topolane.kubernetes.inspection import Where
 from topolane.serve.api import PAGE
+from topolane.serve.kubernetes import Kubernetes
 
 __all__ = ["browser"]
 
 
 @pytest.fixture
 def page(in_chassis: ControlPlane) -> Iterator[str]:
-    """A page over the cluster, which looks every second."""
+    """A page over the cluster, which looks every second, and two policies beside it."""
     if not (PAGE / "index.html").is_file():
         pytest.skip("the page is not built: make page")
     where = ("--kubeconfig", str(in_chassis.kubeconfig), "--labels", ",".join(SMALL))
-    with served("--kubernetes", *where, "--interval", "1") as address:
+    with served("--kubernetes", *where, "--interval", "1", "--shadow", "isolated,first-fit") as address:
         yield address
 
 
@@ -80,13 +83,59 @@ def test_the_page_follows_the_groups_of_a_cluster(in_chassis: ControlPlane, page
     in_chassis.remove(first)
     in_chassis.remove(second)
     placed = in_chassis.placed(third, 20)
-    wait_for("the page shows that it runs", lambda: f"default/{third}" in held(page, shown(page)))
-    assert held(page, shown(page))[f"default/{third}"] == set(placed)
+    wait_for(
+        "the page shows it on its nodes",
+        lambda: held(page, shown(page)).get(f"default/{third}") == set(placed),
+    )
     past = shown(page, at=found["time"])
     assert [row[1] for row in past["waiting"]] == [f"default/{third}"]
     assert f"default/{first}" in held(page, past)
     until(lambda: "Runs since" in browser.find_element("class name", "details").text)
     assert browser.get_log("browser") == []
+
+
+def test_the_reason_is_of_the_snapshot_that_viewers_have(in_chassis: ControlPlane) -> None:
+    """While the source makes its next snapshot, viewers ask about the last one: a group of it is still explained in full."""
+    first, second = name(), name()
+    in_chassis.submit(first, 33)
+    in_chassis.placed(first, 33)
+    in_chassis.submit(second, 33)
+    in_chassis.waits_saying(second, "does not fit now")
+    with connected(str(in_chassis.kubeconfig), None) as cluster:
+        source = Kubernetes(cluster, Where(labels=tuple(SMALL)), None, 1.0)
+        before = source.now()
+        [group] = before.waiting
+        said = source.explain(before, group)
+        after = source.now()
+        assert said and said[0].startswith(f"Group default/{second} waits since")
+        assert source.explain(before, group) == said
+        assert source.explain(after, group) == said
+
+
+def test_other_policies_stand_beside_kubernetes(in_chassis: ControlPlane, page: str) -> None:
+    """With --shadow, the figures have a line of the cluster and one of each policy, for the same groups. isolated keeps the third
+    group waiting as the cluster does; first-fit, which gives no links, runs it. When the first two are deleted, all have it on its nodes."""
+    names = [name(), name(), name()]
+    for group, size in zip(names[:2], (9, 17)):
+        in_chassis.submit(group, size)
+        in_chassis.placed(group, size)
+    in_chassis.submit(names[2], 20)
+    in_chassis.waits_saying(names[2], "would share links")
+
+    def last() -> list[tuple[str, float, float]]:
+        lines = httpx.get(f"{page}/api/series", timeout=60).json()["lines"]
+        return [(line["name"], line["utilisation"][-1], line["waiting"][-1]) for line in lines]
+
+    system = httpx.get(f"{page}/api/machine").json()["title"]
+    few, all_three = pytest.approx(26 / 64, abs=1e-3), pytest.approx(46 / 64, abs=1e-3)
+    said = [(system, few, 1), ("isolated, easy", few, 1), ("first-fit, easy", all_three, 0)]
+    wait_for("the third waits in the cluster and under isolated", lambda: last() == said)
+    for group in names[:2]:
+        in_chassis.remove(group)
+    in_chassis.placed(names[2], 20)
+    alone = pytest.approx(20 / 64, abs=1e-3)
+    wait_for("all have the third alone", lambda: [row[1:] for row in last()] == [(alone, 0)] * 3)
+    assert shown(page)["problems"] == []
 
 
 def test_pods_that_share_a_node_and_jobs_with_a_limit(in_chassis: ControlPlane, page: str) -> None:

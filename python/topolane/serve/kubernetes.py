@@ -18,7 +18,7 @@ from topolane.kubernetes.fit import fits, may_use
 from topolane.kubernetes.inspection import Group, Inspection, Where, groups_of, inspect, on_machine
 from topolane.kubernetes.objects import GPUS, ONE, Pod
 from topolane.kubernetes.waiting import wait_reason
-from topolane.serve.snapshot import Running, Series, Snapshot, Waiting
+from topolane.serve.snapshot import Running, Series, Snapshot, Waiting, look_of
 from topolane.units import plural
 
 BELONGS_TO_A_NODE = frozenset({"DaemonSet", "Node"})
@@ -62,7 +62,7 @@ class Kubernetes:
         self.title = f"Kubernetes, {self.machine.name}"
         self.notes = (*self.machine.notes, *(note.format(policy=self.policy) for note in NOTES))
         self.partitions: dict[str, tuple[int, ...]] = {}
-        self._look: Inspection | None = None
+        self._looks: tuple[Inspection, ...] = ()
         self._ids: dict[str, int] = {}
         self._numbers = itertools.count(1)
 
@@ -70,7 +70,7 @@ class Kubernetes:
         """The cluster now. Raises InputError if it does not answer."""
         look = inspect(self._cluster, self._where)
         limits = {name: record.limit for name, record in job_records(self._cluster).items()}
-        self._look = look
+        self._looks = (*self._looks[-1:], look)
         jobs = groups_of(look.pods) | _services(look.pods)
         self._ids = {name: self._ids.get(name) or next(self._numbers) for name in jobs}
         running = self._alone([self._running(look, job, limits) for job in jobs.values() if job.placed])
@@ -91,8 +91,8 @@ class Kubernetes:
 
     def explain(self, snapshot: Snapshot, job: Waiting) -> list[str] | None:
         """Why a group waits, as `topolane k8s explain` says it; of another scheduler's, that scheduler's own sentence."""
-        look = self._look  # the next look comes in another thread
-        if look is None or look.time != snapshot.time:
+        look = look_of(self._looks, snapshot)
+        if look is None:
             return None
         if job.name in look.groups:
             return explain(look, job.name).sentences

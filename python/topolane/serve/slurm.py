@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from topolane import sources
 from topolane._engine import InputError, Machine
-from topolane.serve.snapshot import Reserved, Running, Series, Snapshot, Waiting
+from topolane.serve.snapshot import Reserved, Running, Series, Snapshot, Waiting, look_of
 from topolane.slurm.explain import explain
 from topolane.slurm.fabric import slurm_tree, with_resources_of
 from topolane.slurm.inspection import OURS, TYPE, Inspection, Settings, inspect, number_of, on_machine
@@ -48,17 +48,18 @@ class Slurm:
             "order of priority."
         )
         self.notes = (*bare.notes, note)
-        self._look: Inspection | None = None
+        self._looks: tuple[Inspection, ...] = ()
 
     def now(self) -> Snapshot:
         """Slurm now; its last state, with a problem, if it does not answer."""
         look = inspect(self._settings)
         look = dataclasses.replace(look, machine=self.machine, owned=look.owned if self._is_plugins else {})
         if look.snapshot is None:
-            last = () if self._look is None else _jobs(self._look)
-            time = look.time if self._look is None else self._look.time
-            return Snapshot(time, *(last or ((), ())), problems=look.problems, is_old=True)
-        self._look = look
+            last = self._looks[-1] if self._looks else None
+            jobs = ((), ()) if last is None else _jobs(last)
+            time = look.time if last is None else last.time
+            return Snapshot(time, *jobs, problems=look.problems, is_old=True)
+        self._looks = (*self._looks[-1:], look)
         running, waiting = _jobs(look)
         held = {node for job in running for node in job.nodes}
         # Without the plugin nothing is wrong with a state that it has not written.
@@ -74,8 +75,8 @@ class Slurm:
 
     def explain(self, snapshot: Snapshot, job: Waiting) -> list[str] | None:
         """Why a job waits, as `topolane slurm explain` says it."""
-        look = self._look  # the next look comes in another thread
-        if look is None or look.time != snapshot.time:
+        look = look_of(self._looks, snapshot)
+        if look is None:
             return None
         return list(explain(look, job.name).sentences)
 

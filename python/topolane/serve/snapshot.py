@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from topolane._engine import Machine
 
@@ -143,6 +143,24 @@ class Source(Protocol):
 
     def series(self) -> Series | None:
         """Figures over time; None if only the history has them."""
+
+
+class Look(Protocol):
+    """What a live source has read at one moment."""
+
+    @property
+    def time(self) -> float: ...
+
+
+L = TypeVar("L", bound=Look)
+
+
+def look_of(looks: Iterable[L], snapshot: Snapshot) -> L | None:
+    """The look from which a snapshot was made; None if it is not among these.
+
+    A source keeps two looks: while it makes a snapshot from the second, viewers still ask about that of the first.
+    """
+    return next((look for look in looks if look.time == snapshot.time), None)
 
 
 def ranges(numbers: Iterable[int]) -> list[int]:
