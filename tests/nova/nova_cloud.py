@@ -24,8 +24,10 @@ from nova import context
 from nova.db.api import api as api_db
 from nova.tests.functional import integrated_helpers
 from nova.tests.functional.api.client import OpenStackApiException
-from topolane.nova import config, plugin
+from topolane.nova import config, members, plugin, request
+from topolane.nova.concurrent_requests import ConcurrentRequests
 from topolane.nova.refusal_table import REFUSALS
+from topolane.nova.shared_claims import CLAIMS
 
 CONF = nova.conf.CONF
 FLAVORS = {"whole": 8192, "quarter": 2048}
@@ -47,6 +49,13 @@ def until(found: Callable[[], bool], what: str) -> None:
         if time.monotonic() > end:
             raise TimeoutError(f"{what}: not within {WAIT} s")
         time.sleep(0.3)
+
+
+def _forget_process() -> None:
+    """A new process knows nothing of the old one's requests."""
+    plugin.plugin.cache_clear()
+    request.CONCURRENT = ConcurrentRequests()
+    members.IN_FLIGHT = members.InFlightHosts()
 
 
 class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
@@ -94,7 +103,7 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
                 CONF.clear_override(option, None if group == "DEFAULT" else group)
         if "topolane" in settings:
             config.register(CONF)
-            plugin.plugin.cache_clear()  # a new process would know nothing of the old one's
+            _forget_process()
         self._set(settings)
         self.scheduler_service.stop()
         self.scheduler_service = self.start_service("scheduler")
@@ -198,14 +207,14 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
 
     def placed(self, reservation: str, count: int) -> dict[str, str]:
         """The hosts of the servers of a request, in the order of their names."""
-        request = {"reservation_id": reservation}
+        asked = {"reservation_id": reservation}
 
         def settled() -> bool:
-            ready = (self.api.get_servers(False, request | {"status": s}) for s in ("ACTIVE", "ERROR"))
+            ready = (self.api.get_servers(False, asked | {"status": s}) for s in ("ACTIVE", "ERROR"))
             return sum(map(len, ready)) == count
 
         until(settled, f"{count} servers")
-        servers = self.api.get_servers(search_opts=request)
+        servers = self.api.get_servers(search_opts=asked)
         if any(server["status"] == "ERROR" for server in servers):
             fault = self.api.get_server(servers[0]["id"]).get("fault", {})
             self.delete([server["id"] for server in servers])
@@ -330,6 +339,14 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         self.delete([server["id"] for server in self.api.get_servers(detail=False)])
         for group in self.api.get_server_groups():
             self.api.delete_server_group(group["id"])
+
+    def forget_requests(self) -> None:
+        """What the schedulers so far have given and planned counts no more. Schedulers would wait for it for minutes."""
+        _forget_process()
+        engine = api_db.get_engine()
+        if sa.inspect(engine).has_table(CLAIMS.name):
+            with engine.begin() as connection:
+                connection.execute(CLAIMS.delete())
 
     def schedule(self, *arguments: Any) -> list[str]:
         return nova_specs.schedule(*arguments)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -72,12 +73,16 @@ STATES = st.fixed_dictionaries(
 
 
 @pytest.fixture(scope="module")
-def scheduler(running: CloudProcess, tmp_path_factory: pytest.TempPathFactory) -> CloudProcess:
-    """A machine of which most of the hosts are, and all groups are to be compact."""
+def scheduler(running: CloudProcess, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CloudProcess]:
+    """A machine of which most of the hosts are, and all groups are to be compact.
+
+    The servers of these requests never come. What was given to them is forgotten at the end.
+    """
     file = tmp_path_factory.mktemp("fuzz") / "topology.conf"
     write(file, tree([HOSTS[start : start + 3] for start in range(0, 9, 3)], leaves_in_pod=2))
     running.schedule_by(ours(machine_file=str(file), default_placement="compact"))
-    return running
+    yield running
+    running.forget_requests()
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
