@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from topolane._engine import InputError
 from topolane.cli import common, gang_common
@@ -64,6 +65,8 @@ def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
         raise InputError("give a FILE or a command after --, not both")
     if options["xen"] and (file is not None or ctx.obj):
         raise InputError("--xen starts no jobs: add running domains by `topolane gang add --xen NAME`")
+    if not ctx.obj:
+        _refuse_options_of_commands(ctx)
     asked = jobs_file.read(file) if file is not None else []
     limits = gang_common.limits(slice=options["slice_"], delay=options["delay"])
     path = gang_common.socket_of(options["socket"])
@@ -83,12 +86,21 @@ def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
     sys.exit(codes[0] if ctx.obj else int(any(codes)))
 
 
+def _refuse_options_of_commands(ctx: click.Context) -> None:
+    """Raises InputError if an option was given that only a command after -- has."""
+    for name in ("threads", "weight", "watch", "name"):
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(f"--{name} is for a command after --, and there is none")
+
+
 def _agent(limits: Limits, options: dict[str, Any]) -> Agent:
     from topolane.gang.agent import Agent
-    from topolane.gang.xen import Pool
+    from topolane.gang.xen import Pool, switched_by
 
     policy, cores, by = options["policy"], options["cores"], options["switch_by"]
     if options["xen"]:
+        if options["delay"] and switched_by(policy, by) == "pool":
+            raise InputError("--delay is for an agent that switches itself: use --switch-by pause")
         return Agent(policy, limits=limits, pool=Pool(policy, cores, by))
     if by in ("pool", "pause"):
         raise InputError(f"--switch-by {by} is for domains of Xen: give --xen")

@@ -21,10 +21,12 @@ DOM0 = "Pool-0"
 """The pool that dom0 runs in."""
 LISTED = re.compile(
     r"^(?P<name>\S.*?)\s+(?P<number>\d+)\s+\d+\s+(?P<cores>\d+)\s+[-rbpscd]{6}\s+[\d.]+"
-    r"\s+(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\s+\S+\s+(?:-\s*|\S+\s+)(?P<pool>\S+)$",
+    r"\s+(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\s+\S+\s+(?:-\s*|\S+\s+)(?P<pool>\S.*)$",
     re.MULTILINE,
 )
 """A line of `xl list -v -c`. A pool with a long name follows the label `-` without a blank."""
+POOL = re.compile(r"^(\S.*?) *\d+ +(\S+) +y +\d+$", re.MULTILINE)
+"""A line of `xl cpupool-list`: name and scheduler."""
 PINNED = re.compile(r"^\S.*?\s+\d+\s+(\d+)\s+\S+\s+\S+\s+[\d.]+\s+(\S+) / (\S+)$", re.MULTILINE)
 """A line of `xl vcpu-list`: virtual processor, hard and soft affinity."""
 SOCKET = re.compile(r"^\s*(\d+):\s+\d+\s+(\d+)\s+\d+$", re.MULTILINE)
@@ -132,12 +134,22 @@ def domain(named: str) -> Domain:
 
 def pools() -> dict[str, tuple[list[int], str]]:
     """The cores and the scheduler of each pool. Raises InputError."""
-    schedulers = {line.split()[0]: line.split()[2] for line in xl("cpupool-list").splitlines()[1:]}
-    cores = {}
-    for line in xl("cpupool-list", "-c").splitlines()[1:]:
-        name, *listed = line.split()
-        cores[name] = [int(core) for core in listed[0].split(",")] if listed else []
-    return {name: (cores.get(name, []), scheduler) for name, scheduler in schedulers.items()}
+    return parse_pools(xl("cpupool-list"), xl("cpupool-list", "-c"))
+
+
+def parse_pools(listed: str, with_cores: str) -> dict[str, tuple[list[int], str]]:
+    """The pools in the answers of `xl cpupool-list` and `xl cpupool-list -c`."""
+    found = {}
+    for name, scheduler in POOL.findall(listed):
+        # Names may have blanks, and a long one is not followed by any.
+        cores = re.search(rf"^{re.escape(name)} *([\d,]*)$", with_cores, re.MULTILINE)
+        found[name] = ([int(core) for core in cores[1].split(",") if core] if cores else [], scheduler)
+    return found
+
+
+def switched_by(policy: str, asked: str | None) -> str:
+    """What was asked for; else pool for the policies that Xen itself has, and pause for others."""
+    return asked or ("pool" if policy in GRANULARITY else "pause")
 
 
 class Pool:
@@ -155,7 +167,7 @@ class Pool:
                 "domains of Xen need cores of their own: name them by --cores, and leave dom0 others"
             )
         self.cores = tuple(sorted(set(cores)))
-        self.switched_by = switch_by or ("pool" if policy in GRANULARITY else "pause")
+        self.switched_by = switched_by(policy, switch_by)
         if self.switched_by not in ("pool", "pause"):
             raise InputError(f"domains of Xen are switched by pool or pause, not by {switch_by}")
         if self.switched_by == "pool" and policy not in GRANULARITY:
