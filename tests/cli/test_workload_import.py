@@ -100,6 +100,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
             "reservation": "",
             "requested_processors": "2",
             "nice": "",
+            "licenses": "",
             "priority": "1000",
             "reason": "",
         }
@@ -330,7 +331,7 @@ def test_the_configuration_of_the_queue_slurm_is_written(dump, tmp_path, topolan
             {"ReqTRES": "cpu=3,node=2"}, at(5, JobIDRaw=11, Start="Unknown", End=ZERO + 50, State="CANCELLED")
         ),
         config="SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityWeightAge = 7\n"
-        "PriorityMaxAge = 1-00:00:10\nSchedulerParameters = bf_interval=20,bf_window=10\nLicenses = x:1\n"
+        "PriorityMaxAge = 1-00:00:10\nSchedulerParameters = bf_interval=20,bf_window=10\nPreemptType = preempt/qos\n"
         f"BOOT_TIME = {ZERO - 9}\n",
         partitions="PartitionName=batch Nodes=n[1-4] PriorityTier=3 PriorityJobFactor=2 TotalNodes=4 TotalCPUs=8\n",
         qos="Name|Priority|GrpTRES|MaxJobsPU\nnormal|5|cpu=9,node=2|3\n",
@@ -339,7 +340,7 @@ def test_the_configuration_of_the_queue_slurm_is_written(dump, tmp_path, topolan
         events=f"Cluster|NodeName|TimeStart|TimeEnd|State\nhex|n2|{ZERO + 1}|Unknown|DRAIN\n",
     )
     printed = topolane("workload", "import", tmp_path, "--out", "log.csv")
-    assert "Licenses is 'x:1', which the queue slurm does not know" in printed
+    assert "PreemptType is 'preempt/qos', which the queue slurm does not know" in printed
     config = json.loads((tmp_path / "log-slurm.json").read_text())
     assert (config["epoch"], config["begin"], config["processors_per_node"]) == (ZERO, -9, 2)
     assert (config["priority"]["weight_age"], config["priority"]["max_age"]) == (7, 86_410)
@@ -406,13 +407,59 @@ def test_a_job_that_never_started_has_a_nice_value_too(dump):
     assert told(imported, "1 jobs have a nice value, by the priorities of jobs like them")
 
 
+CONFIG = "SelectType = select/linear\nLicenses = matlab:4,fluent:2\nSchedulerParameters = bf_licenses\n"
+
+
+def test_licences_go_to_the_queue_slurm(dump):
+    """A run has the licences of its column Licenses, or of ReqTRES. The configuration has those of slurm.conf."""
+    rows = (
+        at(1, JobIDRaw=1, Licenses="matlab:2,fluent"),
+        at(2, JobIDRaw=2, ReqTRES="cpu=2,license/matlab=3,node=2"),
+        at(3, JobIDRaw=3, Licenses="matlab:1|fluent:1"),
+        at(4, JobIDRaw=4, Start="Unknown", End=ZERO + 50, State="CANCELLED", Licenses="fluent:2"),
+    )
+    directory = dump(table(*rows), config=CONFIG)
+    imported = accounting_workload.read(directory)
+    assert [row["licenses"] for row in rows_of(imported)] == ["matlab:2,fluent:1", "matlab:3", ""]
+    queue = json.loads(imported.queue)
+    assert queue["licenses"] == {"matlab": 4, "fluent": 2}
+    assert queue["schedulers"]["backfill_licenses"] is True
+    assert [row["licenses"] for row in queue["never_started"]] == [{"fluent": 2}]
+    assert told(imported, "2 runs asked for licences, which only the queue slurm counts")
+    assert told(imported, "1 runs asked for one of several licences: no queue counts them")
+    assert not accounting_check.of_directory(directory).findings
+
+
+def test_what_scontrol_says_of_licences_counts(dump):
+    """`scontrol show licenses` knows those of servers too. A licence that nobody counts is told, and so are more than there are."""
+    known = "LicenseName=matlab@server Total=3 Used=0 Free=3 Reserved=0 Remote=yes\n"
+    rows = (at(1, JobIDRaw=1, Licenses="matlab@server:5"), at(2, JobIDRaw=2, Licenses="gone"))
+    imported = accounting_workload.read(dump(table(*rows), config=CONFIG, licenses=known))
+    assert json.loads(imported.queue)["licenses"] == {"matlab@server": 5}
+    assert told(imported, "licence gone: no file says how many there are; no queue counts it")
+    assert told(imported, "licence matlab@server: 3 there are, and a run asked for 5, which is taken")
+    imported = accounting_workload.read(dump(table(at(1)), licenses="No licenses configured in Slurm.\n"))
+    assert json.loads(imported.queue)["licenses"] == {}
+
+
+def test_licences_that_cannot_be_read_are_an_error(dump):
+    """The sentence names file, line and value."""
+    jobs = table(at(1, Licenses="matlab:two"))
+    with pytest.raises(InputError, match=r"jobs.txt:2: Licenses 'matlab:two' is not like matlab:2,fluent"):
+        accounting_workload.read(dump(jobs))
+    with pytest.raises(InputError, match=r"licenses.txt:1: no LicenseName with a Total in 'matlab 3'"):
+        accounting_workload.read(dump(table(at(1)), licenses="matlab 3\n"))
+    with pytest.raises(InputError, match=r"config.txt: Licenses 'a b' is not like"):
+        config = "SelectType = select/linear\nLicenses = a b\n"
+        (dump(table(at(1))) / "licenses.txt").unlink()
+        accounting_workload.read(dump(table(at(1)), config=config))
+
+
 def test_what_no_queue_does_is_counted(dump):
-    """Jobs that asked for licences, and jobs that Slurm preempted, stay: a line counts each kind. They are no faults."""
-    licensed = at(1, JobIDRaw=1, ReqTRES="cpu=2,license/matlab=1,node=2")
-    directory = dump(table(licensed, at(2, JobIDRaw=2, State="PREEMPTED")))
+    """Jobs that Slurm preempted stay: a line counts them. They are no faults."""
+    directory = dump(table(at(1, JobIDRaw=1), at(2, JobIDRaw=2, State="PREEMPTED")))
     imported = accounting_workload.read(directory)
     assert imported.jobs == 2
-    assert told(imported, "1 runs asked for licences, which no queue counts")
     assert told(imported, "1 runs were preempted: no queue preempts, and each run takes as long as recorded")
     assert not accounting_check.of_directory(directory).findings
 
@@ -432,8 +479,8 @@ def test_one_cluster_and_one_partition_are_chosen(dump, tmp_path, topolane):
 
 
 REFUSED = [
-    (table({})[:-8], "jobs.txt:2: 26 fields, where the header has 27"),
-    (table({"Constraints": "a;b"}), "jobs.txt:2: 28 fields, where the header has 27"),
+    (table({})[:-2], "jobs.txt:2: 27 fields, where the header has 28"),
+    (table({"Constraints": "a;b"}), "jobs.txt:2: 29 fields, where the header has 28"),
     (table({}, {"Start": "yesterday"}), "jobs.txt:3: Start 'yesterday' is neither seconds"),
     (table({"End": "2026-02-30T00:00:00"}), "jobs.txt:2: End '2026-02-30T00:00:00' is neither seconds"),
     (table({"NNodes": "-2"}), "jobs.txt:2: NNodes '-2' is not a whole number"),
@@ -520,6 +567,7 @@ shares = some.builds(
         lambda counts: tuple(sorted(counts.items()))
     ),
 )
+licenses = some.dictionaries(words, some.integers(1, 10**6), max_size=2)
 
 
 @some.composite
@@ -544,6 +592,7 @@ def runs(draw):
                     draw(words),
                     draw(words),
                     draw(some.none() | some.integers(1, 10**6)),
+                    ",".join(f"{name}:{count}" for name, count in draw(licenses).items()),
                 ),
             )
         )
@@ -574,6 +623,7 @@ def as_row(run):
         "Priority": run.priority,
         "Reason": run.reason,
         "Reservation": run.reservation,
+        "Licenses": run.licenses,
         "ReqTRES": "" if run.processors is None else f"billing=7,cpu={run.processors},node=1",
     }
 

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from topolane.slurm import accounting
+
 SCRIPT = Path(__file__).parent / "cluster.sh"
 
 
@@ -186,6 +188,19 @@ class Cluster:
         first = re.search(r"SlurmctldPort=(\d+)", conf)
         assert first
         return int(first[1]), int(first[1]) + int(self.facts["NODES"])
+
+
+def printed_by(cluster: Cluster, directory: Path) -> Path:
+    """Runs the commands that `--commands` prints, as an administrator does."""
+    done = subprocess.run(
+        [*cluster.inside.prefix, "bash", "-ec", f"cd '{directory}'\n{accounting.commands()}"],
+        env=cluster.environment | {"PATH": cluster.environment.get("PATH", os.defpath)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return directory / "topolane-import"
 
 
 def until(holds: Callable[[], bool], what: str, seconds: float = 240) -> None:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import os
 import re
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import Cluster, Inside, running, until
+from live_cluster import Cluster, Inside, printed_by, running, until
 from topolane.slurm import accounting, accounting_workload
 
 NODES = 4
@@ -23,19 +21,6 @@ def accounted(inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Itera
     options = ("--leaf", 2, "--pod", 2, "--select", "cons_tres", "--accounting", "slurmdbd")
     with running(NODES, tmp_path_factory.mktemp("accounted"), *options, inside=inside) as up:
         yield up
-
-
-def printed_by(cluster: Cluster, directory: Path) -> Path:
-    """Runs the commands that `--commands` prints, as an administrator does."""
-    done = subprocess.run(
-        [*cluster.inside.prefix, "bash", "-ec", f"cd '{directory}'\n{accounting.commands()}"],
-        env=cluster.environment | {"PATH": cluster.environment.get("PATH", os.defpath)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    return directory / "topolane-import"
 
 
 def test_import_gives_what_happened(accounted: Cluster, tmp_path: Path) -> None:

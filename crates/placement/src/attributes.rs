@@ -19,4 +19,6 @@ pub struct Attributes {
     pub nice: i64,
     /// Processors it asked for; `None` if that is not known.
     pub processors: Option<u64>,
+    /// Licences it asked for, by name.
+    pub licenses: Vec<(Arc<str>, u64)>,
 }

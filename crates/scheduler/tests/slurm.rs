@@ -186,6 +186,55 @@ fn a_reservation_keeps_its_nodes() {
     assert!((100.0..200.0).contains(&starts[&3]));
 }
 
+/// A request with licences.
+fn licensed(request: Request, licenses: &[(&str, u64)]) -> Request {
+    let licenses = licenses.iter().map(|&(name, asked)| (name.into(), asked)).collect();
+    let whose = request.attributes.as_deref().cloned().unwrap_or_default();
+    Request { attributes: Some(Arc::new(Attributes { licenses, ..whose })), ..request }
+}
+
+/// A job whose licences are in use waits, and closes nothing. It has no promise, so later jobs start on its nodes.
+#[test]
+fn a_job_without_licences_is_passed_over() {
+    let config = r#"{"licenses": {"solver": 3}}"#;
+    let jobs = [
+        (0.0, licensed(ask(1, 4, 100.0, NOBODY), &[("solver", 2)])),
+        (0.0, licensed(ask(2, 20, 100.0, NOBODY), &[("solver", 2)])),
+        (0.0, ask(3, 20, 300.0, NOBODY)),
+        (0.0, licensed(ask(4, 1, 50.0, NOBODY), &[("solver", 1), ("unknown", 7)])),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 1_000.0);
+    assert_eq!((starts[&1], starts[&3]), (1.0, 1.0), "job 2 closes nothing: {starts:?}");
+    assert_eq!(starts[&4], 120.0, "by backfill: job 2 has licences now, and closes its partition");
+    assert_eq!(starts[&2], 303.0, "job 3 has ended by then");
+}
+
+/// With backfill of licences a job that waits for them ends the run of the main scheduler. It is promised them, with nodes, for when
+/// they are free, and no later job may delay that.
+#[test]
+fn backfill_promises_licences_if_asked_to() {
+    let jobs = [
+        (0.0, licensed(ask(1, 2, 600.0, NOBODY), &[("solver", 3)])),
+        (1.0, licensed(ask(2, 2, 600.0, NOBODY), &[("solver", 4)])),
+        (2.0, licensed(ask(3, 2, 1_200.0, NOBODY), &[("solver", 1)])),
+        (3.0, licensed(ask(4, 2, 300.0, NOBODY), &[("solver", 1)])),
+        (4.0, ask(5, 2, 1_200.0, NOBODY)),
+    ];
+    let run = |licenses: u64, promises: bool| {
+        let config = format!(
+            r#"{{"licenses": {{"solver": {licenses}}}, "schedulers": {{"backfill_licenses": {promises}}}}}"#
+        );
+        started(&mut scheduler(&config), &jobs, 5_000.0)
+    };
+    let plain = run(4, false);
+    assert_eq!((plain[&3], plain[&5]), (4.0, 7.0), "nothing is promised to job 2: {plain:?}");
+    assert!(plain[&2] > 1_200.0, "{plain:?}");
+    let promised = run(4, true);
+    assert_eq!((promised[&4], promised[&5]), (30.0, 30.0), "by backfill: {promised:?}");
+    assert!((601.0..=720.0).contains(&promised[&2]), "when job 1 has ended: {promised:?}");
+    assert!(promised[&3] >= promised[&2], "{promised:?}");
+}
+
 /// Nodes out of service get no job until they are back.
 #[test]
 fn nodes_out_of_service_get_no_job() {

@@ -59,6 +59,10 @@ fn an_error_names_the_line_and_the_value() {
         ),
         ("id,submit,run,nodes\n1.5,0,1,1\n", "line 2: id '1.5' is not a number"),
         ("id,submit,run,nodes\n1,0,1,1\n1,0,1,1\n", "line 3: job 1 appears a second time"),
+        (
+            "id,submit,run,nodes,licenses\n1,0,1,1,matlab:0\n",
+            "line 2: licenses 'matlab:0' is not like matlab:2,fluent",
+        ),
         ("id,submit,run,nodes,memory\n1,0,1,1,5\n", "line 2: memory without cores"),
         ("id,submit,run,nodes,start,hosts\n1,0,1,1,,n1\n", "line 2: hosts 'n1' without a start"),
     ];
@@ -72,8 +76,10 @@ fn an_error_names_the_line_and_the_value() {
 fn any_owner() -> impl Strategy<Value = Option<Arc<Attributes>>> {
     let name = || prop_oneof![Just(""), Just("u1"), Just("a,b"), Just("the \"big\" one")];
     let names = (name(), name(), name(), name(), name());
-    let owner = (names, -100..100_i64, prop::option::of(1..=10_000_u64));
-    owner.prop_map(|((partition, user, account, qos, reservation), nice, processors)| {
+    let license = (prop_oneof![Just("matlab"), Just("fluent@server")], 1..=10_000_u64);
+    let licenses = prop::collection::vec(license, 0..3);
+    let owner = (names, -100..100_i64, prop::option::of(1..=10_000_u64), licenses);
+    owner.prop_map(|((partition, user, account, qos, reservation), nice, processors, licenses)| {
         let found = Attributes {
             partition: partition.into(),
             user: user.into(),
@@ -82,6 +88,7 @@ fn any_owner() -> impl Strategy<Value = Option<Arc<Attributes>>> {
             reservation: reservation.into(),
             nice,
             processors,
+            licenses: licenses.into_iter().map(|(name, asked)| (name.into(), asked)).collect(),
         };
         (found != Attributes::default()).then(|| Arc::new(found))
     })

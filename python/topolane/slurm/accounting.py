@@ -40,7 +40,7 @@ FIELDS = (
         "User",
         "Priority",
     ),
-    *("Reservation", "Constraints", "Flags", "Reason", "Planned", "Restarts", "NodeList"),
+    *("Reservation", "Constraints", "Flags", "Reason", "Planned", "Restarts", "NodeList", "Licenses"),
 )
 """Fields of sacct that the printed command asks for."""
 
@@ -84,6 +84,11 @@ DUMPS = (
         "reservations.txt",
         "sacctmgr --parsable2 show reservation start={since} format=Cluster,Name,Start,End,NodeNames",
         "how many reservations kept nodes from jobs",
+    ),
+    Dump(
+        "licenses.txt",
+        "scontrol -o show licenses",
+        "how many licences there are, beside those that config.txt names",
     ),
 )
 
@@ -195,6 +200,30 @@ def partitions(path: Path) -> dict[str, bool]:
         if "PartitionName" not in values:
             raise InputError(f"{path}:{number}: no PartitionName in {texts.shown(line)}")
         found[values["PartitionName"]] = values.get("OverSubscribe") == "EXCLUSIVE"
+    return found
+
+
+def licenses(path: Path) -> dict[str, int]:
+    """Licences by name. Raises InputError for what is not `scontrol -o show licenses`."""
+    found: dict[str, int] = {}
+    for number, line in lines(path):
+        values = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        if not line or line.startswith("No licenses"):
+            continue
+        if "LicenseName" not in values or not re.fullmatch(r"\d{1,15}", values.get("Total", ""), re.ASCII):
+            raise InputError(f"{path}:{number}: no LicenseName with a Total in {texts.shown(line)}")
+        found[values["LicenseName"]] = int(values["Total"])
+    return found
+
+
+def licenses_of(text: str) -> dict[str, int]:
+    """Licences by name of `matlab:2,fluent`, as slurm.conf and sacct write them. Raises ValueError for any other text."""
+    found: dict[str, int] = {}
+    for item in filter(None, text.split(",")):
+        parts = re.fullmatch(r"([^\s:|=*]{1,200})(?:[:=*](\d{1,15}))?", item, re.ASCII)
+        if parts is None:
+            raise ValueError(f"Licenses {texts.shown(text)} is not like matlab:2,fluent")
+        found[parts[1]] = found.get(parts[1], 0) + int(parts[2] or 1)
     return found
 
 

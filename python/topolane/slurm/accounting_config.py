@@ -52,7 +52,7 @@ ASSOCIATION_LIMITS = {
     "nodes_per_job": "MaxTRES",
 }
 """Keys of the file, and the columns of sacctmgr. Of resources only nodes are read."""
-NOT_MODELLED = ("Licenses", "PreemptType", "PriorityWeightAssoc", "PriorityWeightTRES")
+NOT_MODELLED = ("PreemptType", "PriorityWeightAssoc", "PriorityWeightTRES")
 """Settings that change decisions and that the queue does not have."""
 
 
@@ -67,6 +67,7 @@ def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) ->
         config["qos"] = list(_qos(path))
     if path := there["assoc.txt"]:
         config["associations"] = list(_associations(path, jobs.cluster))
+    config["licenses"] = _licenses(there, jobs, told)
     end = max(run.start + run.run for run in jobs.runs)
     if path := there["reservations.txt"]:
         config["reservations"] = list(_withheld(path, ("Name", "NodeName"), jobs.cluster, zero, end))
@@ -104,11 +105,13 @@ def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], told
     words = dict(
         word.partition("=")[::2] for word in settings.get("SchedulerParameters", "").split(",") if word
     )
-    schedulers = {
+    schedulers: dict[str, Any] = {
         key: _number(words[name], name, path) for key, name in SCHEDULERS.items() if words.get(name)
     }
     if words.get("bf_window"):
         schedulers["backfill_window"] = 60 * _number(words["bf_window"], "bf_window", path)
+    if "bf_licenses" in words:
+        schedulers["backfill_licenses"] = True
     config["schedulers"] = schedulers
     for name in NOT_MODELLED:
         if settings.get(name, "(null)") not in ("(null)", "0", "", "preempt/none"):
@@ -135,6 +138,32 @@ def _partitions(path: Path, config: dict[str, Any]) -> None:
             processors = _number(values.get("TotalCPUs", "0"), "TotalCPUs", path, number)
     config["processors_per_node"] = round(processors / nodes) if nodes else 0
     config["partitions"] = [row for row in found if row["nodes"] not in ("", "(null)")]
+
+
+def _licenses(there: dict[str, Path | None], jobs: Jobs, told: list[str]) -> dict[str, int]:
+    """Licences of the cluster. What a run asks for beyond them, Slurm had when it was submitted."""
+    found: dict[str, int] = {}
+    if path := there["licenses.txt"]:
+        found = accounting.licenses(path)
+    elif path := there["config.txt"]:
+        text = accounting.config(path).get("Licenses", "(null)")
+        try:
+            found = accounting.licenses_of(text.replace("(null)", ""))
+        except ValueError as error:
+            raise InputError(f"{path}: {error}") from error
+    asked: dict[str, int] = {}
+    for text in {run.licenses for run in jobs.runs}:
+        for name, count in accounting.licenses_of(text).items():
+            asked[name] = max(asked.get(name, 0), count)
+    for name, most in sorted(asked.items()):
+        if name not in found:
+            told.append(f"licence {name}: no file says how many there are; no queue counts it")
+        elif most > found[name]:
+            told.append(
+                f"licence {name}: {found[name]:,} there are, and a run asked for {most:,}, which is taken"
+            )
+            found[name] = most
+    return found
 
 
 def _limits(row: dict[str, str], columns: dict[str, str], path: Path, number: int) -> dict[str, int]:
@@ -216,6 +245,7 @@ def _never_started(job: NeverStarted, nice: int, zero: int) -> dict[str, Any]:
         "qos": job.qos,
         "nice": nice,
         "processors": job.processors,
+        "licenses": accounting.licenses_of(job.licenses),
     }
 
 

@@ -73,6 +73,8 @@ class Run(NamedTuple):
     reservation: str
     processors: int | None
     """Processors that it asked for."""
+    licenses: str
+    """Licences that it asked for, such as `matlab:2,fluent:1`."""
 
 
 class NeverStarted(NamedTuple):
@@ -90,10 +92,12 @@ class NeverStarted(NamedTuple):
     user: str
     processors: int | None
     priority: str
+    licenses: str
 
 
 HELD = "held, or waiting for a dependency or a begin time at first: the wait begins at Eligible"
-LICENSED = "asked for licences, which no queue counts"
+LICENSED = "asked for licences, which only the queue slurm counts"
+ONE_OF_LICENSES = "asked for one of several licences: no queue counts them"
 PREEMPTED = "were preempted: no queue preempts, and each run takes as long as recorded"
 NO_FAULTS = frozenset(
     {
@@ -104,6 +108,7 @@ NO_FAULTS = frozenset(
         "of another cluster",
         HELD,
         LICENSED,
+        ONE_OF_LICENSES,
         PREEMPTED,
     }
 )
@@ -302,8 +307,11 @@ class _Reader:
             eligible = submit
         if eligible > submit:
             notes[HELD] += 1
-        if "license/" in at("ReqTRES"):
+        licenses = _licenses(at("Licenses"), at("ReqTRES"))
+        if licenses:
             notes[LICENSED] += 1
+        elif "|" in at("Licenses"):
+            notes[ONE_OF_LICENSES] += 1
         if state == "PREEMPTED":
             notes[PREEMPTED] += 1
         if len(self.jobs.runs) >= MOST_JOBS:
@@ -333,6 +341,7 @@ class _Reader:
                 reason=sys.intern(at("Reason")),
                 reservation=sys.intern(at("Reservation")),
                 processors=_requested(at("ReqTRES")),
+                licenses=licenses,
             )
         )
 
@@ -366,6 +375,7 @@ class _Reader:
                 user,
                 _requested(at("ReqTRES")),
                 sys.intern(at("Priority")),
+                _licenses(at("Licenses"), at("ReqTRES")),
             )
         )
 
@@ -441,6 +451,16 @@ def _requested(tres: str) -> int | None:
     """Processors of `cpu=16,mem=64G,node=2`; None if it names none."""
     found = re.search(r"(?:^|,)cpu=(\d{1,12})(?:,|$)", tres, re.ASCII)
     return int(found[1]) if found else None
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _licenses(licenses: str, tres: str) -> str:
+    """Licences as `matlab:2,fluent:1`, from a column that says so or from `cpu=16,license/matlab=2`; empty for one of several."""
+    if "|" in licenses:
+        return ""
+    accounted = [item.removeprefix("license/") for item in tres.split(",") if item.startswith("license/")]
+    found = accounting.licenses_of(licenses) or accounting.licenses_of(",".join(accounted))
+    return ",".join(f"{name}:{count}" for name, count in found.items() if count)
 
 
 @functools.lru_cache(maxsize=1 << 16)

@@ -18,7 +18,7 @@ from topolane.slurm.accounting_jobs import Jobs, Run
 
 RUN_ID = accounting_jobs.HIGHEST_ID
 """Run r of a job, counted from 0, has the id `job + r * RUN_ID`."""
-OWNERS = ("partition", "user", "account", "qos", "reservation", "requested_processors", "nice")
+OWNERS = ("partition", "user", "account", "qos", "reservation", "requested_processors", "nice", "licenses")
 """Columns that the queue slurm reads."""
 BESIDE = ("job", "submitted", "state", "priority", "reason")
 """Columns that no queue reads; the reader of CSV passes over them."""
@@ -316,6 +316,7 @@ def _csv(
                 *(partition, user, account, qos, reservation),
                 "" if run.processors is None else run.processors,
                 nice.get((run.job, run.submit), ""),
+                run.licenses,
                 *(run.shown, run.submit - zero, run.state, run.priority, run.reason),
             )
         )

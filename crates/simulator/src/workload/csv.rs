@@ -200,6 +200,7 @@ struct Owners {
     columns: [Option<usize>; 5],
     nice: Option<usize>,
     processors: Option<usize>,
+    licenses: Option<usize>,
     names: HashSet<Arc<str>>,
 }
 
@@ -216,6 +217,7 @@ impl Owners {
             ],
             nice: find("nice")?,
             processors: find("requested_processors")?,
+            licenses: find("licenses")?,
             names: HashSet::new(),
         })
     }
@@ -234,12 +236,28 @@ impl Owners {
             .map(|text| count("requested_processors", text))
             .transpose()?
             .map(u64::from);
+        let licenses = given(self.licenses).map_or(Ok(Vec::new()), |text| self.licenses(text))?;
         let columns = self.columns;
         let [partition, user, account, qos, reservation] =
             columns.map(|column| self.named(given(column).unwrap_or_default()));
         let nice = nice.unwrap_or(0);
-        let found = Attributes { partition, user, account, qos, reservation, nice, processors };
+        let found =
+            Attributes { partition, user, account, qos, reservation, nice, processors, licenses };
         Ok((found != Attributes::default()).then(|| Arc::new(found)))
+    }
+
+    /// Of `matlab:2,fluent`, as Slurm writes licences.
+    fn licenses(&mut self, text: &str) -> Result<Vec<(Arc<str>, u64)>, String> {
+        let license = |one: &str| {
+            let (name, asked) = one.split_once(':').unwrap_or((one, "1"));
+            match asked.parse() {
+                Ok(asked) if asked > 0 && !name.is_empty() => Ok((self.named(name), asked)),
+                _ => {
+                    Err(format!("licenses {} is not like matlab:2,fluent", shown(text.as_bytes())))
+                }
+            }
+        };
+        text.split(',').map(license).collect()
     }
 
     fn named(&mut self, name: &str) -> Arc<str> {

@@ -1,6 +1,7 @@
 //! Workloads as text: the Standard Workload Format and comma-separated values.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use topolane_fabric::InputError;
 use topolane_fabric::resources::MEMORY;
@@ -159,7 +160,7 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
 type Owner = fn(&Attributes) -> String;
 
 /// The columns that say whose a job is.
-const OWNERS: [(&str, Owner); 7] = [
+const OWNERS: [(&str, Owner); 8] = [
     ("partition", |of| of.partition.to_string()),
     ("user", |of| of.user.to_string()),
     ("account", |of| of.account.to_string()),
@@ -167,7 +168,14 @@ const OWNERS: [(&str, Owner); 7] = [
     ("reservation", |of| of.reservation.to_string()),
     ("nice", |of| if of.nice == 0 { String::new() } else { of.nice.to_string() }),
     ("requested_processors", |of| of.processors.map(|count| count.to_string()).unwrap_or_default()),
+    ("licenses", licenses),
 ];
+
+/// As Slurm writes them.
+fn licenses(of: &Attributes) -> String {
+    let license = |(name, asked): &(Arc<str>, u64)| format!("{name}:{asked}");
+    of.licenses.iter().map(license).collect::<Vec<_>>().join(",")
+}
 
 fn owned(job: &Job, owner: Owner) -> String {
     job.attributes.as_deref().map(owner).unwrap_or_default()

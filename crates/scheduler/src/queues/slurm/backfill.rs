@@ -7,6 +7,7 @@ use topolane_fabric::NodeSet;
 use topolane_placement::{Occupancy, Placement, Request};
 
 use super::config::Schedulers;
+use super::licenses::{self, Licenses};
 use super::plan::Plan;
 use super::{Slurm, Turn, limited};
 use crate::running::RunningJob;
@@ -35,6 +36,7 @@ struct Freed<'a> {
     /// The nodes that matter and that could be free by now.
     at_most: NodeSet,
     nodes: &'a NodeSet,
+    licenses: Licenses,
     state: &'a mut Occupancy,
     is_copied: bool,
     /// Jobs that have ended and that `state` still has.
@@ -43,21 +45,28 @@ struct Freed<'a> {
 
 impl<'a> Freed<'a> {
     /// `state`: any, to be overwritten.
-    fn new(now: &'a Occupancy, nodes: &'a NodeSet, state: &'a mut Occupancy) -> Self {
+    fn new(
+        now: &'a Occupancy,
+        licenses: Licenses,
+        nodes: &'a NodeSet,
+        state: &'a mut Occupancy,
+    ) -> Self {
         let mut at_most = now.idle().clone();
         at_most.intersect(nodes);
-        Freed { now, at_most, nodes, state, is_copied: false, ended: Vec::new() }
+        Freed { now, at_most, nodes, licenses, state, is_copied: false, ended: Vec::new() }
     }
 
-    fn release(&mut self, placement: &'a Placement) {
-        let held = placement.held().filter(|&node| self.nodes.contains(node));
+    fn release(&mut self, job: &'a RunningJob) {
+        let held = job.placement.held().filter(|&node| self.nodes.contains(node));
         held.for_each(|node| self.at_most.insert(node));
-        self.ended.push(placement);
+        self.licenses.give_back(licenses::of(&job.request));
+        self.ended.push(&job.placement);
     }
 
     /// False only if it certainly cannot.
     fn could_hold(&self, request: &Request) -> bool {
-        !request.share.is_whole() || self.at_most.count() >= request.nodes
+        let has_nodes = !request.share.is_whole() || self.at_most.count() >= request.nodes;
+        has_nodes && self.licenses.suffice(licenses::of(request))
     }
 
     fn occupancy(&mut self) -> &Occupancy {
@@ -100,8 +109,8 @@ impl Slurm {
     pub(super) fn run_backfill(&mut self, view: &mut View<'_>) {
         let usable = self.usable(view);
         let mut state = view.occupancy.clone();
-        let mut plan = self.empty_plan(view.now, usable.clone());
         let schedulers = self.config.schedulers.clone();
+        let mut plan = self.new_plan(view, usable.clone());
         let mut seen = Seen::default();
         let never = Arc::clone(&self.never);
         for turn in self.turns(view, &never) {
@@ -112,6 +121,9 @@ impl Slurm {
                 continue;
             }
             seen.tried += 1;
+            if !schedulers.backfill_licenses && !self.held.licenses.suffice(&turn.whose.licenses) {
+                continue;
+            }
             let Some(found) = self.find(view, &plan, &turn, (&usable, &mut state)) else {
                 continue;
             };
@@ -125,25 +137,48 @@ impl Slurm {
                     }
                     let nodes = NodeSet::of(view.occupancy.idle().capacity(), placement.held());
                     if self.start_on(view, &turn, placement) && turn.request.share.is_whole() {
-                        let (start, end) = self.slot(view.now, turn.request.walltime);
-                        plan.promise(&nodes, start, end, schedulers.backfill_resolution);
+                        let slot = self.slot(view.now, turn.request.walltime);
+                        plan.promise(
+                            &nodes,
+                            &turn.whose.licenses,
+                            slot,
+                            schedulers.backfill_resolution,
+                        );
                     }
                 }
                 Found::Later(nodes, start) => {
                     if !self.held.admits_on(&turn.whose, &nodes) {
                         continue;
                     }
-                    let (start, end) = self.slot(start, turn.request.walltime);
-                    plan.promise(&nodes, start, end, schedulers.backfill_resolution);
+                    let slot = self.slot(start, turn.request.walltime);
+                    plan.promise(
+                        &nodes,
+                        &turn.whose.licenses,
+                        slot,
+                        schedulers.backfill_resolution,
+                    );
                 }
             }
         }
     }
 
-    fn empty_plan(&self, now: f64, usable: NodeSet) -> Plan {
-        let window = self.config.schedulers.backfill_window;
-        let (begin, end) = (self.down(now), self.down(now + window));
-        Plan::new(begin, end, usable)
+    /// No promises, or with backfill of licences those to the running jobs.
+    fn new_plan(&self, view: &View<'_>, usable: NodeSet) -> Plan {
+        let Schedulers { backfill_window, backfill_resolution: step, backfill_licenses, .. } =
+            self.config.schedulers;
+        let (begin, end) = (self.down(view.now), self.down(view.now + backfill_window));
+        if !backfill_licenses {
+            return Plan::new(begin, end, usable, Licenses::default());
+        }
+        let capacity = usable.capacity();
+        let mut plan = Plan::new(begin, end, usable, Licenses::of(&self.config));
+        for job in view.running.jobs() {
+            let nodes = job.request.share.is_whole().then(|| job.placement.held());
+            let nodes = NodeSet::of(capacity, nodes.into_iter().flatten());
+            let span = (begin, self.down(job.expected_end + step - 1.0));
+            plan.promise(&nodes, licenses::of(&job.request), span, step);
+        }
+        plan
     }
 
     /// Down to the resolution, in times of the day.
@@ -182,10 +217,15 @@ impl Slurm {
         while from <= last {
             let mut nodes = usable.clone();
             let is_reduced = self.keep_allowed(&mut nodes, turn, (from, from + walltime))?;
-            let mut later = plan.keep_free(&mut nodes, from, from + walltime);
+            let licensed = plan.licenses_later(&turn.whose.licenses, from, from + walltime);
+            let mut later = licensed.or(plan.keep_free(&mut nodes, from, from + walltime));
             if is_reduced {
                 let end = self.after_reservation(from).filter(|&end| end < last);
                 later = [later, end].into_iter().flatten().min_by(f64::total_cmp);
+            }
+            if licensed.is_some() {
+                from = later?;
+                continue;
             }
             let Some(chance) = self.will_run(view, turn.request, &nodes, (from, later), state)
             else {
@@ -201,7 +241,7 @@ impl Slurm {
                 later = None;
             }
             let (begin, end) = self.slot(start, walltime);
-            let is_overlapping = !plan.is_free(&chosen, begin, end);
+            let is_overlapping = !plan.is_free(&chosen, &turn.whose.licenses, begin, end);
             if is_overlapping && chance.start > now {
                 from = if start > from { start } else { start + step };
             } else if let Some(later) = later.filter(|&later| start > later) {
@@ -230,7 +270,8 @@ impl Slurm {
         if nodes.count() < request.nodes {
             return None;
         }
-        let mut freed = Freed::new(view.occupancy, nodes, state);
+        let licenses = self.held.licenses.clone();
+        let mut freed = Freed::new(view.occupancy, licenses, nodes, state);
         let place = |nodes: NodeSet, occupancy: &Occupancy| {
             view.policy.place(&limited(request, nodes), occupancy).ok()
         };
@@ -251,12 +292,16 @@ impl Slurm {
                 return Some(at(now + 1.0, placement));
             }
         }
-        let holds_some = |job: &RunningJob| job.placement.held().any(|node| nodes.contains(node));
+        let asked = licenses::of(request);
+        let holds_some = |job: &RunningJob| {
+            job.placement.held().any(|node| nodes.contains(node))
+                || licenses::meet(licenses::of(&job.request), asked)
+        };
         let running = view.running.jobs();
         let mut next = running.partition_point(|job| job.expected_end < from);
         let mut is_changed = from > now;
         for job in running[..next].iter().filter(|job| holds_some(job)) {
-            freed.release(&job.placement);
+            freed.release(job);
             is_changed = true;
         }
         if is_changed && let Some(placement) = fits(&mut freed) {
@@ -274,7 +319,7 @@ impl Slurm {
                     continue;
                 }
                 let base = *base.get_or_insert_with(|| self.after_window(job.expected_end));
-                freed.release(&job.placement);
+                freed.release(job);
                 last = Some(job.expected_end);
                 if running.get(next).is_some_and(|next| next.expected_end > base + together) {
                     break;

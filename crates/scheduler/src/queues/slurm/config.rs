@@ -1,6 +1,6 @@
 //! What of a cluster's configuration the queue `slurm` reads, as JSON.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 use topolane_fabric::{Fabric, InputError, NodeSet, expand};
@@ -69,6 +69,8 @@ pub struct Schedulers {
     pub backfill_depth_user: usize,
     /// Of one partition; 0 for all.
     pub backfill_depth_partition: usize,
+    /// Whether backfill promises licences too, and nodes and licences of running jobs until their walltime.
+    pub backfill_licenses: bool,
 }
 
 impl Default for Schedulers {
@@ -84,6 +86,7 @@ impl Default for Schedulers {
             backfill_depth: 500,
             backfill_depth_user: 0,
             backfill_depth_partition: 0,
+            backfill_licenses: false,
         }
     }
 }
@@ -210,6 +213,9 @@ pub struct NeverStarted {
     pub nice: i64,
     /// Processors it asked for.
     pub processors: Option<u64>,
+    /// Licences it asked for, by name.
+    #[serde(default)]
+    pub licenses: BTreeMap<String, u64>,
 }
 
 /// A cluster as the queue `slurm` sees it.
@@ -240,6 +246,8 @@ pub struct SlurmConfig {
     pub out_of_service: Vec<Withheld>,
     /// Jobs that waited and never started.
     pub never_started: Vec<NeverStarted>,
+    /// Licences of the cluster, by name.
+    pub licenses: BTreeMap<String, u64>,
 }
 
 impl SlurmConfig {

@@ -8,6 +8,7 @@ use topolane_fabric::NodeSet;
 use topolane_placement::Attributes;
 
 use super::config::{Association, Limits, SlurmConfig};
+use super::licenses::Licenses;
 
 /// Jobs that count together: of a QOS, of an account or of a user in one, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -41,6 +42,7 @@ pub(super) struct Held {
     qos: HashMap<Arc<str>, Limits>,
     associations: HashMap<Owner, OfOwner>,
     holdings: HashMap<Together, Holding>,
+    pub licenses: Licenses,
 }
 
 impl Held {
@@ -52,7 +54,7 @@ impl Held {
             .iter()
             .map(|one| (key(one), (one.limits, Arc::from(&*one.parent))))
             .collect();
-        Held { qos, associations, holdings: HashMap::new() }
+        Held { qos, associations, holdings: HashMap::new(), licenses: Licenses::of(config) }
     }
 
     /// Whether a job may start beside those that run, on nodes that none of them is on.
@@ -81,6 +83,7 @@ impl Held {
 
     /// A job starts.
     pub fn add(&mut self, whose: &Attributes, nodes: &NodeSet) {
+        self.licenses.take(&whose.licenses);
         for (together, (_, most_nodes)) in self.bounds(whose) {
             let holding = self.holdings.entry(together).or_default();
             holding.jobs += 1;
@@ -92,6 +95,7 @@ impl Held {
 
     /// A job that was added ends.
     pub fn remove(&mut self, whose: &Attributes, nodes: &NodeSet) {
+        self.licenses.give_back(&whose.licenses);
         for (together, _) in self.bounds(whose) {
             let Some(holding) = self.holdings.get_mut(&together) else { continue };
             holding.jobs = holding.jobs.saturating_sub(1);

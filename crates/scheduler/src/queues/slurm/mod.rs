@@ -2,6 +2,7 @@
 
 mod backfill;
 mod config;
+mod licenses;
 mod limits;
 mod plan;
 mod priority;
@@ -555,6 +556,12 @@ impl Slurm {
             {
                 continue;
             }
+            if nodes.count() >= request.nodes && !self.held.licenses.suffice(&turn.whose.licenses) {
+                if self.config.schedulers.backfill_licenses {
+                    break;
+                }
+                continue;
+            }
             nodes.subtract(&leaving);
             if let Err(refusal) = self.start(view, &turn, nodes) {
                 first.get_or_insert((request.id, refusal));
@@ -677,6 +684,11 @@ impl Never {
             reservation: Arc::default(),
             nice: one.nice,
             processors: one.processors,
+            licenses: one
+                .licenses
+                .iter()
+                .map(|(name, &asked)| (Arc::from(&**name), asked))
+                .collect(),
         };
         let request = Request {
             attributes: Some(Arc::new(attributes)),

@@ -2,12 +2,15 @@
 
 use topolane_fabric::NodeSet;
 
-/// Nodes without a promise from one time to another.
+use super::licenses::{Asked, Licenses};
+
+/// Nodes and licences without a promise from one time to another.
 #[derive(Debug, Clone)]
 struct Slot {
     begin: f64,
     end: f64,
     free: NodeSet,
+    licenses: Licenses,
 }
 
 /// The slots of time from now to the end of the window, in order and without gaps.
@@ -17,9 +20,9 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// No promises on these nodes from `begin` to `end`.
-    pub fn new(begin: f64, end: f64, free: NodeSet) -> Self {
-        Plan { slots: vec![Slot { begin, end, free }] }
+    /// No promises on these nodes and licences from `begin` to `end`.
+    pub fn new(begin: f64, end: f64, free: NodeSet, licenses: Licenses) -> Self {
+        Plan { slots: vec![Slot { begin, end, free, licenses }] }
     }
 
     /// Takes away from `nodes` those that are promised at any time from `start` to `end`. Answers when other nodes are free
@@ -49,15 +52,23 @@ impl Plan {
         later
     }
 
-    /// Whether all these nodes are without a promise from `start` to `end`.
-    pub fn is_free(&self, nodes: &NodeSet, start: f64, end: f64) -> bool {
-        let meets = |slot: &&Slot| slot.end > start && slot.begin < end;
-        self.slots.iter().filter(meets).all(|slot| nodes.is_within(&slot.free))
+    /// When licences of a job that are promised to others from `start` to `end` are free again; `None` if none is.
+    pub fn licenses_later(&self, asked: &Asked, start: f64, end: f64) -> Option<f64> {
+        let meets = |slot: &&Slot| slot.end > start && slot.begin <= end;
+        let lacking = self.slots.iter().filter(meets).rfind(|slot| !slot.licenses.suffice(asked));
+        lacking.map(|slot| slot.end)
     }
 
-    /// Promises these nodes from `start` to `end`, for `step` at least. As in Slurm, a promise that begins or ends with a slot
+    /// Whether all these nodes and the job's licences are without a promise from `start` to `end`.
+    pub fn is_free(&self, nodes: &NodeSet, asked: &Asked, start: f64, end: f64) -> bool {
+        let meets = |slot: &&Slot| slot.end > start && slot.begin < end;
+        let is_free = |slot: &Slot| nodes.is_within(&slot.free) && slot.licenses.suffice(asked);
+        self.slots.iter().filter(meets).all(is_free)
+    }
+
+    /// Promises these nodes and the job's licences from `start` to `end`, for `step` at least. As in Slurm, a promise that begins or ends with a slot
     /// leaves an empty slot there, and no more than two equal neighbours become one.
-    pub fn promise(&mut self, nodes: &NodeSet, start: f64, end: f64, step: f64) {
+    pub fn promise(&mut self, nodes: &NodeSet, asked: &Asked, (start, end): (f64, f64), step: f64) {
         let start = start.max(self.slots[0].begin);
         let end = end.max(start + step);
         let Some(before) = self.slots.iter().position(|slot| slot.end >= start) else { return };
@@ -70,6 +81,7 @@ impl Plan {
                 self.cut(index, end);
             }
             self.slots[index].free.subtract(nodes);
+            self.slots[index].licenses.take(asked);
             if self.slots[index].end >= end {
                 break;
             }
@@ -77,7 +89,8 @@ impl Plan {
         }
         let touched = before.saturating_sub(1)..(index + 1).min(self.slots.len() - 1);
         for index in touched {
-            if self.slots[index].free == self.slots[index + 1].free {
+            let [one, next] = [index, index + 1].map(|index| &self.slots[index]);
+            if one.free == next.free && one.licenses == next.licenses {
                 self.slots[index].end = self.slots[index + 1].end;
                 self.slots.remove(index + 1);
                 break;

@@ -35,7 +35,7 @@ pub struct RecordedStart {
 pub enum Because {
     /// It is not eligible yet, or unknown.
     Unknown,
-    /// A limit holds it.
+    /// A limit holds it, or licences that are in use.
     Limit,
     /// It finds no nodes, though it is alone in the queue.
     Nodes,
@@ -149,7 +149,9 @@ impl Retrace {
         }
         let waiting = view.waiting.iter().find(|waiting| waiting.request.id == id);
         let is_admitted = waiting.is_some_and(|waiting| {
-            slurm.held.admits(&super::whose(&waiting.request), waiting.request.nodes)
+            let whose = super::whose(&waiting.request);
+            slurm.held.admits(&whose, waiting.request.nodes)
+                && slurm.held.licenses.suffice(&whose.licenses)
         });
         if !is_admitted {
             return Answer::Not(Because::Limit);
