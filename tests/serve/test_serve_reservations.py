@@ -21,7 +21,7 @@ HALF = Reserved("upgrade", (0, 1, 2, 3), HOUR, 2 * HOUR)
 
 def start(nodes: int, walltime: float | None, reservation: str = "") -> tuple[float, set[int]] | None:
     """When and where the only job starts; None if it does not."""
-    job = Waiting(1, "1", "", "", nodes, 0.0, walltime, reservation=reservation)
+    job = Waiting(1, "1", "", "", nodes, 0.0, walltime, reservations=(reservation,) if reservation else ())
     copy = Copy(MACHINE, Snapshot(0.0, (), (job,), reserved=(HALF,)), "first-fit", "easy")
     found = copy.run(outlook.HORIZON, 30.0).starts
     return (found[0].start, set(found[0].nodes)) if found else None
@@ -57,9 +57,52 @@ def test_a_job_of_a_reservation_runs_within_it(
 
 def test_a_job_of_a_reservation_waits_for_the_jobs_that_run_there() -> None:
     """Two jobs of half a reservation each start together; a third starts when one has ended."""
-    jobs = tuple(Waiting(id, str(id), "", "", 2, 0.0, HOUR / 3, reservation="upgrade") for id in range(1, 4))
+    jobs = tuple(
+        Waiting(id, str(id), "", "", 2, 0.0, HOUR / 3, reservations=("upgrade",)) for id in range(1, 4)
+    )
     found = Copy(MACHINE, Snapshot(0.0, (), jobs, reserved=(HALF,)), "first-fit", "easy").run(9 * HOUR, 30.0)
     assert [(one.id, one.start) for one in found.starts] == [(1, HOUR), (2, HOUR), (3, HOUR + HOUR / 3)]
+
+
+SOON = Reserved("soon", (4, 5), HOUR / 2, 2 * HOUR)
+"""Two other nodes, half an hour earlier."""
+
+
+def first_starts(*jobs: Waiting, reserved: tuple[Reserved, ...]) -> dict[int, tuple[float, set[int]]]:
+    """When and where each job starts."""
+    found = Copy(MACHINE, Snapshot(0.0, (), jobs, reserved=reserved), "first-fit", "easy").run(9 * HOUR, 30.0)
+    return {one.id: (one.start, set(one.nodes)) for one in found.starts}
+
+
+@pytest.mark.parametrize(
+    ("nodes", "walltime", "expected"),
+    [
+        (2, HOUR, (HOUR / 2, {4, 5})),
+        (4, HOUR, (HOUR, {0, 1, 2, 3})),
+        (2, 1.5 * HOUR, (HOUR / 2, {4, 5})),
+        (6, HOUR, None),
+        (4, 1.5 * HOUR, None),
+    ],
+)
+@pytest.mark.parametrize("names", [("upgrade", "soon"), ("soon", "upgrade")])
+def test_a_job_of_several_reservations_runs_in_the_one_that_it_can_use_first(
+    nodes: int, walltime: float, expected: tuple[float, set[int]] | None, names: tuple[str, ...]
+) -> None:
+    """A job that names two reservations runs in the one that lets it start first, never on nodes of both, and never outside."""
+    job = Waiting(1, "1", "", "", nodes, 0.0, walltime, reservations=names)
+    assert first_starts(job, reserved=(HALF, SOON)) == ({} if expected is None else {1: expected})
+
+
+def test_of_reservations_that_have_begun_the_first_named_with_room_is_used() -> None:
+    """Jobs that name two open reservations fill the first that they name, then the second; the fourth waits for the first to end."""
+    open_ = (dataclasses.replace(HALF, start=0.0), dataclasses.replace(SOON, start=0.0))
+    jobs = [
+        Waiting(id, str(id), "", "", 2, 0.0, id * HOUR / 9, reservations=("upgrade", "soon"))
+        for id in range(1, 5)
+    ]
+    starts = first_starts(*jobs, reserved=open_)
+    assert [starts[id] for id in (1, 2, 3)] == [(0.0, {0, 1}), (0.0, {2, 3}), (0.0, {4, 5})]
+    assert starts[4] == (HOUR / 9, {0, 1})
 
 
 def test_no_forecast_breaks_a_reservation() -> None:

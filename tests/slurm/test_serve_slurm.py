@@ -139,6 +139,33 @@ def test_reservations_are_shown_and_kept(cluster: Cluster, page: str) -> None:
         cluster.run("scontrol", "delete", "ReservationName=upgrade")
 
 
+def test_a_job_of_several_reservations_is_forecast_in_one(cluster: Cluster, page: str) -> None:
+    """A job that names two reservations, of which the second begins first, is forecast to start when that one begins."""
+    for reservation, nodes, hours in (("later", "node[1-8]", 3), ("sooner", "node[9-16]", 2)):
+        cluster.run(
+            *("scontrol", "create", "reservation", f"ReservationName={reservation}", "Users=root"),
+            *(f"Nodes={nodes}", f"StartTime=now+{hours}hours", "Duration=60"),
+        )
+    job = cluster.submit("-p", "pbatch", "-N", "4", "-t", "30", "--reservation=later,sooner", script="true")
+    try:
+        until(
+            lambda: len(shown(page)["reserved"]) == 2 and shown(page)["waiting"], "the page shows all three"
+        )
+        begins = {name: start for name, _, start, _ in shown(page)["reserved"]}
+
+        def forecast() -> list[float]:
+            starts = httpx.get(f"{page}/api/outlook", timeout=60).json()["starts"]
+            return [row[2] for row in starts if row[0] == job]
+
+        until(forecast, "the forecast has the job")
+        assert forecast() == [begins["sooner"]]
+    finally:
+        cluster.run("scancel", job)
+        until(lambda: not shown(page)["waiting"], "the job is gone")
+        for reservation in ("later", "sooner"):
+            cluster.run("scontrol", "delete", f"ReservationName={reservation}")
+
+
 def test_the_page_says_that_slurm_is_gone(cluster: Cluster, page: str) -> None:
     """While slurmctld is down the page shows its last state and says so; then it goes on."""
     cluster.script("stop", "slurmctld")

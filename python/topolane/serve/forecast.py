@@ -99,8 +99,12 @@ class Copy:
 
     def submit(self, job: Waiting, order: int) -> Refusal | None:
         """Queues a job behind those of a lower `order`; the refusal if it can never be placed."""
-        own = self._own(job)
-        refusal = self._queue(job, order, job.eligible if own is None else _both(own.nodes, job.eligible))
+        choices: list[Sequence[int] | None] = [_both(one.nodes, job.eligible) for one in self._own(job)]
+        refusal = None
+        for nodes in choices or [job.eligible]:
+            refusal = self._queue(job, order, nodes)
+            if refusal is None:
+                break
         if refusal is not None:
             self.refused[job.id] = refusal
             return refusal
@@ -123,25 +127,24 @@ class Copy:
         change = min((time for time in self._boundaries(job) if time > self.time), default=NEVER)
         if change < NEVER:
             heapq.heappush(self._changes, (change, job.id))
-        usable = self.usable(job)
-        if usable is None or usable:
+        for usable in self.usable(job)[:1]:
             self._queue(job, order, usable)  # refused, it waits for the next change
 
-    def usable(self, job: Waiting) -> Sequence[int] | None:
-        """The nodes on which a job may start now; None for all."""
+    def usable(self, job: Waiting) -> list[Sequence[int] | None]:
+        """The nodes on which a job may start now, those in each of its reservations apart; None for all nodes."""
         own, kept_off = self._own(job), {node for one in self.kept_off(job) for node in one.nodes}
-        if own is None and not kept_off:
-            return job.eligible
-        if own is not None and not own.start <= self.time <= own.end - length_of(job):
-            return ()
-        nodes = _both(range(self._nodes) if own is None else own.nodes, job.eligible)
-        return [node for node in nodes if node not in kept_off]
+        if not own and not kept_off:
+            return [job.eligible]
+        begun = [one.nodes for one in own if one.start <= self.time <= one.end - length_of(job)]
+        choices = (_both(nodes, job.eligible) for nodes in (begun if own else [range(self._nodes)]))
+        found = ([node for node in nodes if node not in kept_off] for nodes in choices)
+        return [nodes for nodes in found if nodes]
 
     def _boundaries(self, job: Waiting) -> list[float]:
         """When what reservations mean for a job changes: a job must end before another's begins, and within its own."""
-        length, own = length_of(job), self._own(job)
+        length = length_of(job)
         others = [time for one in self._others(job) for time in (_after(one.start - length), one.end)]
-        return others if own is None else [*others, own.start, _after(own.end - length)]
+        return others + [time for one in self._own(job) for time in (one.start, _after(one.end - length))]
 
     def kept_off(self, job: Waiting) -> list[Reserved]:
         """The reservations on whose nodes a job may not start now, for it would still run when they begin."""
@@ -149,13 +152,34 @@ class Copy:
         return [one for one in self._others(job) if one.start - length < self.time < one.end]
 
     def _others(self, job: Waiting) -> list[Reserved]:
-        return [one for one in self._reserved if one.name != job.reservation]
+        return [one for one in self._reserved if one.name not in job.reservations]
 
-    def _own(self, job: Waiting) -> Reserved | None:
-        return next((one for one in self._reserved if one.name == job.reservation), None)
+    def _own(self, job: Waiting) -> list[Reserved]:
+        named = {one.name: one for one in self._reserved}
+        return [named[name] for name in job.reservations if name in named]
 
     def starts(self) -> list[Start]:
         """What starts now."""
+        found = self._started()
+        for job, order in [row for row in self._queued.values() if len(row[0].reservations) > 1]:
+            found += self._in_the_others(job, order)
+        return found
+
+    def _in_the_others(self, job: Waiting, order: int) -> list[Start]:
+        """What starts if a job that did not start in the first of its reservations is queued for the next ones."""
+        found: list[Start] = []
+        first, *others = self.usable(job) or [()]
+        for nodes in others:
+            if job.id in self._queued:
+                self.scheduler.cancel(job.id)
+                self._queue(job, order, nodes)
+                found += self._started()
+        if others and job.id in self._queued:
+            self.scheduler.cancel(job.id)
+            self._queue(job, order, first)
+        return found
+
+    def _started(self) -> list[Start]:
         found = []
         for one in self.scheduler.start(self.time):
             job, _ = self._queued.pop(one.id)

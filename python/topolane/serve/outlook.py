@@ -58,7 +58,7 @@ class Question:
             *(id, "", "", "", self.nodes, now, self.walltime),
             share=self.share(machine),
             eligible=self.eligible,
-            reservation=self.reservation,
+            reservations=(self.reservation,) if self.reservation else (),
         )
 
     def share(self, machine: Machine) -> dict[str, int] | None:
@@ -158,12 +158,12 @@ def _refused(refusal: Refusal, nodes: int, names: dict[int, str]) -> list[str]:
 
 def _reserved(present: Copy, snapshot: Snapshot, job: Waiting) -> list[str]:
     """What reservations mean for a job now."""
-    own = next((one for one in snapshot.reserved if one.name == job.reservation), None)
     said = []
-    if own is not None and own.start > snapshot.time:
-        said.append(f"Its reservation {own.name} begins in {duration(own.start - snapshot.time)}.")
-    if own is not None and length_of(job) > own.end - max(own.start, snapshot.time):
-        said.append(f"It cannot end within its reservation {own.name}.")
+    for own in (one for one in snapshot.reserved if one.name in job.reservations):
+        if own.start > snapshot.time:
+            said.append(f"Its reservation {own.name} begins in {duration(own.start - snapshot.time)}.")
+        if length_of(job) > own.end - max(own.start, snapshot.time):
+            said.append(f"It cannot end within its reservation {own.name}.")
     return said + [_kept_off(one, snapshot.time) for one in present.kept_off(job)]
 
 
@@ -229,8 +229,8 @@ def ask(machine: Machine, snapshot: Snapshot, queue: str, question: Question) ->
         if refusal is None and waits:
             before = plural(len(snapshot.waiting), "job")
             answer["why"].append(f"There is room for it now, but {before} would be before it in the queue.")
-        if usable is None or usable:
-            answer["room"] = _room(machine, snapshot, question, id, names, usable)
+        if usable:
+            answer["room"] = _room(machine, snapshot, question, id, names, usable[0])
     if present.left_out > 0:
         answer["why"].append(
             f"{plural(present.left_out, 'waiting job')} at the end of the queue are left out."

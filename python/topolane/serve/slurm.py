@@ -155,5 +155,5 @@ def _waiting(look: Inspection, job: Job, eligible: tuple[int, ...] | None) -> Wa
         share=None if job.exclusive or not cores else {"cores": cores},
         held=job.is_held or bool(job.dependency) or job.reason not in (*OURS, "Reservation"),
         eligible=eligible,
-        reservation=job.reservation,
+        reservations=tuple(name for name in job.reservation.split(",") if name),
     )

@@ -53,8 +53,8 @@ class Waiting:
     """Whether it waits for something other than nodes, so that no forecast has it."""
     eligible: tuple[int, ...] | None = None
     """The nodes that it may use; None for all."""
-    reservation: str = ""
-    """The reservation in which it is to run; empty for none."""
+    reservations: tuple[str, ...] = ()
+    """It is to run in one of these, which are tried in this order; empty for none."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
