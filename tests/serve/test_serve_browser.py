@@ -130,6 +130,28 @@ def test_time_can_be_dragged_back(browser: Any, page: str) -> None:
     assert browser.get_log("browser") == []
 
 
+@pytest.mark.parametrize(
+    ("question", "section", "what"),
+    [("series", "h-figures", "The figures"), ("outlook", "h-hours", "The coming hours")],
+)
+def test_what_could_not_be_read_is_told(
+    browser: Any, page: str, question: str, section: str, what: str
+) -> None:
+    """If figures or coming hours cannot be read, their place on the page says so and why, and no longer once they can be read."""
+    browser.execute_cdp_cmd("Network.enable", {})
+    browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": [f"*/api/{question}*"]})
+    try:
+        load(browser, page)
+        place = f"//section[@aria-labelledby='{section}']"
+        told = until(lambda: browser.find_element(By.XPATH, f"{place}//*[@class='wrong']").text)
+        assert told == f"{what} could not be read: Failed to fetch. The page tries again."
+    finally:
+        browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
+        browser.execute_cdp_cmd("Network.disable", {})
+    until(lambda: not browser.find_elements(By.XPATH, f"{place}//*[@class='wrong']"))
+    assert browser.find_element(By.XPATH, place).text.splitlines()[0] in ("Figures", "Coming hours")
+
+
 def test_all_of_it_works_by_keyboard(browser: Any, page: str) -> None:
     """Without a mouse: Tab reaches queue, form, machine and slider; arrow keys go from job to job and say why it waits."""
     load(browser, page)

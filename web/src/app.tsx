@@ -32,6 +32,7 @@ function Page() {
   const dark = useDark();
   const { machine, moment, series } = store;
   const outlook = store.outlook;
+  const drawn = series && series.times.length > 1 ? series : null;
   if (store.needsToken) return <Login />;
   if (!machine || !moment) return <p class="hint">{store.error ?? "Reading …"}</p>;
   return (
@@ -45,12 +46,14 @@ function Page() {
           </section>
           <section aria-labelledby="h-hours">
             <h2 id="h-hours">Coming hours</h2>
+            <Unread what="The coming hours" error={store.outlookError} />
             <Gantt machine={machine} moment={moment} outlook={outlook} dark={dark} />
           </section>
-          {series && series.times.length > 1 && (
+          {(store.seriesError || drawn) && (
             <section aria-labelledby="h-figures">
               <h2 id="h-figures">Figures</h2>
-              <Charts series={series} epoch={machine.epoch} time={moment.time} dark={dark} />
+              <Unread what="The figures" error={store.seriesError} />
+              {drawn && <Charts series={drawn} epoch={machine.epoch} time={moment.time} dark={dark} />}
             </section>
           )}
         </div>
@@ -76,6 +79,14 @@ function Page() {
         ))}
       </footer>
     </>
+  );
+}
+
+function Unread({ what, error }: { what: string; error: string | null }) {
+  return error === null ? null : (
+    <p class="wrong" role="status">
+      {what} could not be read: {error}. The page tries again.
+    </p>
   );
 }
 

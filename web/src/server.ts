@@ -15,7 +15,7 @@ async function asked<T>(path: string, init?: RequestInit): Promise<T> {
   const answer = await fetch(path, { credentials: "same-origin", ...init });
   if (!answer.ok) {
     const said = await answer.json().catch(() => ({}));
-    const detail = typeof said.detail === "string" ? said.detail : "the question was not understood";
+    const detail = typeof said.detail === "string" ? said.detail : `the server's answer is error ${answer.status}`;
     throw new Refused(answer.status, detail);
   }
   return answer.status === 204 ? (undefined as T) : ((await answer.json()) as T);

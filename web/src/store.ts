@@ -22,6 +22,9 @@ export class Store {
   there = true;
   needsToken = false;
   error: string | null = null;
+  /** Why the newest coming hours or figures could not be read. */
+  outlookError: string | null = null;
+  seriesError: string | null = null;
   private views = new Set<() => void>();
   private scheduled = false;
   /** When the first change came that the next picture shows. */
@@ -109,19 +112,18 @@ export class Store {
 
   private async lookAhead(): Promise<void> {
     const at = this.at;
-    const found = await server.outlook(at).catch(() => null);
-    if (found && at === this.at) {
-      this.outlook = found;
-      this.changed();
-    }
+    const [found, error] = await tried(server.outlook(at));
+    if (at !== this.at) return;
+    this.outlook = found ?? this.outlook;
+    this.outlookError = error;
+    this.changed();
   }
 
   private async readSeries(): Promise<void> {
-    const found = await server.series().catch(() => null);
-    if (found) {
-      this.series = found;
-      this.changed();
-    }
+    const [found, error] = await tried(server.series());
+    this.series = found ?? this.series;
+    this.seriesError = error;
+    this.changed();
   }
 
   /** Looks at a time; null for the present. While a slider is dragged only its last place is asked for. */
@@ -193,5 +195,12 @@ export class Store {
     }
   }
 }
+
+/** An answer, or why there is none. */
+const tried = <T>(answer: Promise<T>): Promise<[T | null, string | null]> =>
+  answer.then(
+    (found) => [found, null],
+    (error: Error) => [null, error.message],
+  );
 
 export const store = new Store();
