@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import xen_machine
-from topolane.studies.xen_machine import NATIVE, Cores, Failed, XenMachine, missing
+from topolane.studies.xen_machine import NATIVE, Cores, Failed, XenMachine, missing, search_path
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,7 @@ def test_a_machine_ends_with_the_process_that_booted_it(tmp_path: Path) -> None:
         pytest.skip(reason)
     boots = f"from pathlib import Path; XenMachine(Path({str(tmp_path)!r}), Cores(2))"
     script = f"from topolane.studies.xen_machine import Cores, XenMachine; {boots}"
-    around = os.environ | {"PYTHONPATH": xen_machine.PATH}
+    around = os.environ | {"PYTHONPATH": search_path()}
     with subprocess.Popen([sys.executable, "-c", script], env=around) as booting:
         wait_until(lambda: (tmp_path / "commands").exists())
         assert len(programs_of(tmp_path)) == 3

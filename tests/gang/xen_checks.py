@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from topolane._engine import InputError
-from topolane.gang import xen
+from topolane.gang import watchdog, xen
 from topolane.gang.agent import Agent, Limits
 from topolane.gang.xen import Pool
 
 CORES = (2, 3)
 """The second socket."""
 LONG = Limits(slice=60)
+HYPFS, XL = Path("/usr/sbin/xenhypfs"), Path("/usr/lib/xen-4.17/bin/xl")
 
 
 def soon(what: str, true: Callable[[], object]) -> None:
@@ -77,8 +78,8 @@ def by_pauses(policy: str = "gang", limits: Limits = LONG) -> Agent:
 
 def elsewhere() -> int:
     """An agent in a process of its own, that has let a run and paused b. Returns the process."""
-    domain("a")
-    domain("b")
+    for name in {"a", "b"} - {one.name for one in xen.domains()}:
+        domain(name)
     process = os.fork()
     if process == 0:
         with by_pauses() as agent:
@@ -89,6 +90,12 @@ def elsewhere() -> int:
     soon("b is in the agent's pool", lambda: xen.domain("b").pool != "Pool-0")
     soon("b is paused", lambda: paused("b"))
     return process
+
+
+def watchdog_of(agent: int) -> int:
+    """The watchdog of an agent."""
+    (found,) = [process for process, fields in watchdog.stats() if int(fields[1]) == agent]
+    return found
 
 
 def pauses() -> None:
@@ -146,6 +153,20 @@ def killed() -> None:
     soon("domains and cores are back", is_as_before)
 
 
+def both_killed() -> None:
+    """The agent and its watchdog die by kill -9: the next agent lets all run before it makes its pool."""
+    process = elsewhere()
+    watching = watchdog_of(process)
+    os.kill(process, signal.SIGSTOP)
+    os.kill(watching, signal.SIGKILL)
+    os.kill(process, signal.SIGKILL)
+    os.wait()
+    assert paused("b")
+    Pool("gang", CORES, "pause")
+    computes("b")
+    assert is_as_before()
+
+
 def silent() -> None:
     """The watchdog lets all run while the agent is silent. When it goes on, one pause is one pause."""
     process = elsewhere()
@@ -162,8 +183,9 @@ def silent() -> None:
 
 def dies() -> None:
     """A domain that ends while it is paused is a job that ended; the others go on."""
+    identity = 'uuid="293dfa8a-ea72-11f1-ba67-525400123456"'
     domain("a")
-    domain("b")
+    domain("b", more=identity)
     with by_pauses() as agent:
         stays = agent.adopt_domain("a", xen.domain("a"))
         ends = agent.adopt_domain("b", xen.domain("b"))
@@ -171,9 +193,9 @@ def dies() -> None:
         xen.xl("destroy", "b")
         soon("its job has ended", lambda: ends.state() == "ended")
         soon("the other is alone", lambda: [first for _, first, _ in agent.round().slices] == [[stays.id]])
-        domain("b")
+        domain("b", more=identity)
         agent.adopt_domain("b", xen.domain("b"))
-        soon("a domain of the same name is another job", lambda: paused("b"))
+        soon("a domain that has restarted is another job", lambda: paused("b"))
         xen.xl("destroy", "a")
         soon("the next runs when the first ends in its slice", lambda: not paused("b"))
     assert is_as_before()
@@ -273,6 +295,52 @@ def hidden(file: Path, by: Path = Path("/dev/null")) -> Iterator[None]:
     subprocess.run(["umount", file], check=True)
 
 
+def instead_of(tool: Path, first: str) -> Path:
+    """A program that does a line of shell first, then what the tool does."""
+    real, made = Path(f"/run/{tool.name}-itself"), Path(f"/run/{tool.name}-other")
+    real.write_bytes(tool.read_bytes())
+    made.write_text(f'#!/bin/sh\n{first}\nexec {real} "$@"\n')
+    for program in (real, made):
+        program.chmod(0o755)
+    return made
+
+
+def library_removed() -> None:
+    """The library is removed while a domain is paused: the watchdog has it already, and nothing stays paused."""
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    (library,) = Path("/usr/lib/x86_64-linux-gnu").glob("libxenctrl.so.*.*.*")
+    domain("b")
+    xen.xl("pause", "b")
+    record = Path("/run/of-an-agent.json")
+    taken = xen.Taken(xen.domain("b"), []).record()
+    record.write_text(json.dumps({"library": xen.library(), "domains": [taken]}))
+    command = [sys.executable, "-I", "-S", watchdog.__file__, str(record)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0) as watching:
+        pipe, maps = watching.stdin, Path(f"/proc/{watching.pid}/maps")
+        assert pipe
+        # A silent agent's domains run at once: the pipe needs signs of life.
+        soon("the watchdog has loaded it", lambda: pipe.write(b".") and library.name in maps.read_text())
+        with hidden(library):
+            pipe.close()
+            watching.wait()
+    assert not paused("b")
+    computes("b")
+
+
+def killed_at_start() -> None:
+    """The agent dies while it makes its pool: the watchdog gives the cores back."""
+    subprocess.run(["mount", "--make-rprivate", "/"], check=True)
+    with hidden(HYPFS, instead_of(HYPFS, '[ "$1" = write ] && exec sleep 3600')):
+        process = os.fork()
+        if process == 0:
+            Agent("gang", pool=Pool("gang", CORES))
+            os._exit(0)
+        soon("it makes its pool", lambda: len(xen.pools()) == 2)
+        os.kill(process, signal.SIGTERM)
+        os.wait()
+        soon("the cores are back", is_as_before)
+
+
 def without_tools() -> None:
     """What is missing is named, and nothing is changed. Files are hidden in a mount namespace of this process."""
     subprocess.run(["mount", "--make-rprivate", "/"], check=True)
@@ -280,22 +348,19 @@ def without_tools() -> None:
     (library,) = Path("/usr/lib/x86_64-linux-gnu").glob("libxenctrl.so.*.*.*")
     with hidden(library):
         refused("no library", "the library of this version of Xen, cannot be loaded", xen.library)
-    tools = {
-        name: subprocess.run(["which", name], capture_output=True, text=True).stdout.strip()
-        for name in ("xl", "xenhypfs")
-    }
-    real = Path("/run/xenhypfs")
-    real.write_bytes(Path(tools["xenhypfs"]).read_bytes())
-    real.chmod(0o755)
-    fails = Path("/run/read-only")
-    fails.write_text(
-        f'#!/bin/sh\n[ "$1" = write ] && {{ echo "write error: Permission denied" >&2; exit 1; }}\nexec {real} "$@"\n'
-    )
-    fails.chmod(0o755)
-    with hidden(Path(tools["xenhypfs"]), fails):
+    refuses = '[ "$1" = write ] && { echo "write error: Permission denied" >&2; exit 1; }'
+    with hidden(HYPFS, instead_of(HYPFS, refuses)):
         refused(
             "hypfs",
             "sched-gran of hypfs cannot be set to socket",
+            lambda: Agent("gang", pool=Pool("gang", CORES)),
+        )
+        assert is_as_before()
+    refuses = 'case "$1 $2" in "cpupool-cpu-add topolane-"*) exit 0;; esac'
+    with hidden(XL, instead_of(XL, refuses)):
+        refused(
+            "no core",
+            "cores 2,3: Xen does not move them to another pool",
             lambda: Agent("gang", pool=Pool("gang", CORES)),
         )
         assert is_as_before()

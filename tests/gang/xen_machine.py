@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,15 +10,13 @@ import pytest
 from topolane.studies import xen_machine
 from topolane.studies.xen_machine import Cores, XenMachine
 
-PATH = os.pathsep.join(str(Path(path or ".").absolute()) for path in sys.path)
-PYTHON = f"PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={PATH} {sys.executable}"
-"""In dom0: this interpreter, with all that it can import here."""
+PYTHON = xen_machine.python()
 
 
 @contextmanager
-def booted(folder: Path, cores: int = 2) -> Iterator[XenMachine]:
-    """A machine with so many cores for domains and as many for dom0. Skips where there can be none."""
+def booted(folder: Path, *, counted: bool = False) -> Iterator[XenMachine]:
+    """A machine with two cores for domains and as many for dom0. Skips where there can be none."""
     if reason := xen_machine.missing():
         pytest.skip(reason)
-    with XenMachine(folder, Cores(cores)) as machine:
+    with XenMachine(folder, Cores(2, counted)) as machine:
         yield machine

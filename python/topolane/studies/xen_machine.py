@@ -45,6 +45,16 @@ def guest_kernel() -> Path | None:
     return found[-1] if found else None
 
 
+def search_path() -> str:
+    """Where Python finds all that it can import here, for PYTHONPATH."""
+    return os.pathsep.join(str(Path(path or ".").absolute()) for path in sys.path)
+
+
+def python() -> str:
+    """This interpreter in dom0, with the same modules: the beginning of a line of shell."""
+    return f"PYTHONDONTWRITEBYTECODE=1 PYTHONPATH={search_path()} {sys.executable}"
+
+
 def missing() -> str | None:
     """What such a machine lacks here, in words."""
     if os.geteuid() != 0:
