@@ -8,7 +8,6 @@ import types
 
 import polars
 import pytest
-from matplotlib.colors import to_hex
 from networks import links_of, on_network
 from schedules import finish, make_run, picture, without_jobs
 from topolane.report import Run, write_report
@@ -17,7 +16,7 @@ from topolane.report.data import distinct
 from topolane.report.figures import contention, contention_by_pattern, contention_by_size, link_heat
 from topolane.report.heat import Scale, most_loaded
 from topolane.report.link_cells import strips_of, with_ports
-from topolane.report.style import HEAT, IDLE, drawing
+from topolane.report.style import HEAT, IDLE
 
 TREE, PARENTS, CABLES = (4, 3, 2), (1, 2, 2), (1, 1, 2)
 MISSING = ((1, 4, 0, 1, 0), (2, 1, 1, 0, 1))
@@ -38,14 +37,12 @@ def three() -> list[Run]:
 def drawn(links: polars.DataFrame, tree: tuple[int, ...], scale: Scale):
     """The boxes of the first row of the picture with their colours: (left, right, low, high, colour)."""
     run = on_network(make_run(tree=tree, count=20), links)
-    with drawing():
-        plot = link_heat.draw(run, picture(tree), scale, 1)
+    plot = link_heat.draw(run, picture(tree), scale, 1)
     found = []
-    for patch in plot.figure.axes[0].patches:
-        if (patch.get_gid() or "").startswith("load-"):
-            for corners in patch.get_path().vertices.reshape(-1, 5, 2):
-                (left, low), (right, high) = corners.min(axis=0), corners.max(axis=0)
-                found.append((left, right, low, high, to_hex(patch.get_facecolor())))
+    for shape in plot.figure.axes[0].items:
+        if (shape.gid or "").startswith("load-"):
+            for (left, low), _, (right, high), _ in shape.lines:
+                found.append((left, right, low, high, shape.fill))
     return found
 
 
@@ -138,10 +135,7 @@ def test_links_between_sites_are_named_too():
     )  # fmt: skip
     run = on_network(make_run(count=5, tree=TREE), polars.concat([links, wan]))
     assert most_loaded(run, picture(TREE))[0] == ["link 999", "between sites", "up", "50.00 %"]
-    with drawing():
-        assert (
-            "site to site 50.00 % / 50.00 %" in link_heat.draw(run, picture(TREE), Scale.of([run]), 1).words
-        )
+    assert "site to site 50.00 % / 50.00 %" in link_heat.draw(run, picture(TREE), Scale.of([run]), 1).words
 
 
 def texts(values: polars.Series) -> list[str]:
@@ -152,25 +146,22 @@ def texts(values: polars.Series) -> list[str]:
 
 
 def test_the_distribution_is_of_jobs_of_several_nodes(three):
-    with drawing():
-        plot = contention.draw(three, picture(TREE))
+    plot = contention.draw(three, picture(TREE))
     assert [row[0] for row in plot.numbers] == ["run", "first-fit", "isolated"]
     several = three[1].jobs.filter(polars.col(SIZE) > 1)["contention"]
     share = sum(value > 1.0 for value in several) / len(several)
     assert plot.numbers[1][1:] == [f"{100 * share:.1f} %", *texts(several)]
     assert plot.numbers[2][1:] == ["0.0 %", "1.000", "1.000", "1.000"]
-    first, second = plot.figure.axes[0].get_lines()
-    points = sorted(zip(first.get_xdata(), first.get_ydata()))
-    for x, y in points[1:-1]:
+    first, second = plot.figure.axes[0].items
+    for x, y in sorted(first.lines[0])[1:-1]:
         assert y == pytest.approx(0) or y <= 100 * sum(v <= x for v in several) / len(several) + 1e-9
-    assert set(second.get_xdata()[1:-1]) == {1.0}
-    assert first.get_color() == "#d55e00"  # the second run's, as in the other figures
+    assert {x for x, _ in second.lines[0][1:-1]} == {1.0}
+    assert first.stroke == "#d55e00"  # the second run's, as in the other figures
 
 
 @pytest.mark.parametrize("module", [contention_by_pattern, contention_by_size])
 def test_spreads_are_those_of_the_jobs(three, module):
-    with drawing():
-        plot = module.draw(three, picture(TREE))
+    plot = module.draw(three, picture(TREE))
     jobs = three[1].jobs.filter(polars.col(SIZE) > 1)
     bounds = {"2–4 nodes": (2, 4), "5–24 nodes": (5, 24), "5–64 nodes": (5, 64)}
     shown = 0
@@ -181,8 +172,9 @@ def test_spreads_are_those_of_the_jobs(three, module):
             own = jobs.filter(polars.col(SIZE).is_between(*bounds[title]))
         shown += own.height
         assert cell.split(" / ") == texts(own["contention"])
-        assert axes.get_title(loc="left") == title
-        assert 1.0 + axes.patches[0].get_width() == pytest.approx(own["contention"].mean())
+        assert axes.title == title
+        (bar,) = next(item for item in axes.items if item.fill).lines
+        assert bar[2][0] == pytest.approx(own["contention"].mean())
     assert shown == jobs.height
     assert all(cell == "1.000 / 1.000 / 1.000" for cell in plot.numbers[2][1:])
 

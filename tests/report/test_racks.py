@@ -9,7 +9,6 @@ import polars
 import pytest
 import topolane
 from gpu_runs import gpu_run, racks
-from matplotlib.colors import to_hex
 from schedules import finish
 from topolane import _engine
 from topolane.moment import MOVE_COLUMNS, running_at
@@ -19,7 +18,7 @@ from topolane.report.gpus import common_moment, gpu_state, racks_of, smallest
 from topolane.report.holders import held_by
 from topolane.report.rack_boxes import boxes
 from topolane.report.rack_layout import TALLEST, WIDTH, lay_out
-from topolane.report.style import IDLE, LOCAL, MUTED, drawing
+from topolane.report.style import IDLE, LOCAL, MUTED
 from topolane.report.svg import to_svg
 
 ONE = "cores=8;memory=100;gpu=1"
@@ -64,24 +63,22 @@ def test_parts_of_a_gpu_stand_on_each_other():
     layout = lay_out(state.racks, racks())
     found = {gid: shapes for gid, _, shapes in boxes(layout, state, state.jobs)}
     (low,), (high,) = found["job-4"], found["job-5"]
-    with drawing():
-        drawn = figure.floor_plan(racks(), state).axes[0].patches
-    (tops,) = (patch.get_path().vertices[:, 1] for patch in drawn if patch.get_gid() == "parts")
-    assert set(tops) == {low[2], high[2]}  # a line parts one from the next
+    drawn = figure.floor_plan(racks(), state).axes[0].items
+    (lines,) = (shape.lines for shape in drawn if shape.gid == "parts")
+    assert {y for line in lines for _, y in line} == {low[2], high[2]}  # a line parts one from the next
     assert low[:2] == high[:2] and low[2] == pytest.approx(high[3]) and low[3] > high[3]
 
 
 def test_cells_add_up_to_the_gpus_of_the_machine():
     picture, run = racks(), gpu_run(*MIXED)
-    with drawing():
-        plot = figure.draw(run, picture, 0.0, 1)
+    plot = figure.draw(run, picture, 0.0, 1)
     state = gpu_state(run, picture, 0.0)
     wide, high = lay_out(state.racks, picture).cell
     areas = [
-        (box[:, 0].max() - box[:, 0].min()) * (box[:, 1].max() - box[:, 1].min())
-        for patch in plot.figure.axes[0].patches
-        if (patch.get_gid() or "").startswith("rack-") and to_hex(patch.get_facecolor()) == IDLE
-        for box in patch.get_path().vertices.reshape(-1, 5, 2)
+        (right - left) * (high_y - low)
+        for shape in plot.figure.axes[0].items
+        if (shape.gid or "").startswith("rack-") and shape.fill == IDLE
+        for (left, low), _, (right, high_y), _ in shape.lines
     ]
     assert sum(areas) / (wide * high) == pytest.approx(36.0)
     assert sum(state.jobs.values()) + state.total("free") == 36.0
@@ -203,8 +200,7 @@ def test_a_large_machine_has_a_small_file():
     """80,000 GPUs with 20,000 jobs are less than 1 MB: small jobs of one colour are drawn together."""
     picture = racks(1111, 18)
     run = gpu_run(*[(str(node), "", "") for node in range(1111 * 18)], nodes=1111 * 18)
-    with drawing():
-        assert len(to_svg(figure.draw(run, picture, 0.0, 1).figure)) < 1e6
+    assert len(to_svg(figure.draw(run, picture, 0.0, 1).figure)) < 1e6
 
 
 def test_machines_without_gpus_have_no_floor_plan(tmp_path):

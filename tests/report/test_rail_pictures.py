@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import topolane
-from matplotlib.colors import to_hex
 from networks import links_of, on_network
 from schedules import make_run, picture
 from topolane.report import MachinePicture
@@ -16,7 +15,7 @@ from topolane.report.figures.fat_tree import tree, words
 from topolane.report.heat import Scale
 from topolane.report.holders import held_by
 from topolane.report.rail_lines import colour
-from topolane.report.style import FAINT, SHARED, drawing
+from topolane.report.style import FAINT, SHARED
 
 JOBS = {1: [(0, 6)], 2: [(4, 5), (8, 9)], 3: [(20, 21)]}
 JOINED = """
@@ -34,12 +33,11 @@ joined = [false, true]
 def parts(shape: MachinePicture):
     """The axes of the picture of three jobs, and by gid the lines of rails: colour and number."""
     state = held_by(JOBS, shape, 0.0)
-    with drawing():
-        axes = tree(shape, state, {job: str(job) for job in JOBS}).axes[0]
+    axes = tree(shape, state, {job: str(job) for job in JOBS}).axes[0]
     lines = {
-        patch.get_gid(): (to_hex(patch.get_edgecolor()), len(patch.get_path().vertices) // 2)
-        for patch in axes.patches
-        if (patch.get_gid() or "").startswith("rail-")
+        shape.gid: (shape.stroke, len(shape.lines))
+        for shape in axes.items
+        if (shape.gid or "").startswith("rail-")
     }
     return axes, state, lines
 
@@ -61,10 +59,9 @@ def test_shared_links_are_red_at_the_foot_and_jobs_have_their_colour():
     shape = dataclasses.replace(picture((4, 3, 2)), rails=(3, 3, 3))
     axes, state, _ = parts(shape)
     feet: dict[str, int] = {}
-    for patch in axes.patches:
-        if patch.get_gid() is None and patch.get_linewidth() == 0:
-            each = to_hex(patch.get_facecolor())
-            feet[each] = feet.get(each, 0) + len(patch.get_path().vertices) // 5
+    for shape in axes.items:
+        if shape.gid is None and shape.fill:
+            feet[shape.fill] = feet.get(shape.fill, 0) + len(shape.lines)
     groups = [len(jobs) for level in state.crossing[:2] for jobs in level]
     assert feet[SHARED] == sum(jobs > 1 for jobs in groups) > 0
     assert feet[FAINT] == groups.count(0)
@@ -77,15 +74,16 @@ def test_loads_have_their_rails_beneath():
     sizes = (4, 3, 2)
     shape = dataclasses.replace(picture(sizes), rails=(2, 1, 1))
     run = on_network(make_run(tree=sizes, count=20), links_of(sizes, (2, 2, 2), (1, 1, 1)))
-    with drawing():
-        axes = link_heat.draw(run, shape, Scale(0.04), 1).figure.axes[0]
-    lines = {patch.get_gid(): patch for patch in axes.patches if (patch.get_gid() or "").startswith("rail-")}
+    axes = link_heat.draw(run, shape, Scale(0.04), 1).figure.axes[0]
+    lines = {shape.gid: shape for shape in axes.items if (shape.gid or "").startswith("rail-")}
     assert set(lines) == {"rail-1-0", "rail-1-1"}
-    ends = [lines[f"rail-1-{rail}"].get_path().vertices[:, 0].reshape(-1, 2) for rail in range(2)]
-    assert [len(each) for each in ends] == [6, 6]
-    assert ends[0][:, 1] == pytest.approx(ends[1][:, 0])
-    assert ends[1][:, 1] - ends[0][:, 0] == pytest.approx([0.84] * 6)
-    assert [to_hex(lines[f"rail-1-{rail}"].get_edgecolor()) for rail in range(2)] == [colour(0), colour(1)]
+    first, second = (
+        [(left, right) for (left, _), (right, _) in lines[f"rail-1-{rail}"].lines] for rail in range(2)
+    )
+    assert [len(first), len(second)] == [6, 6]
+    assert [right for _, right in first] == pytest.approx([left for left, _ in second])
+    assert [end[1] - start[0] for start, end in zip(first, second)] == pytest.approx([0.84] * 6)
+    assert [lines[f"rail-1-{rail}"].stroke for rail in range(2)] == [colour(0), colour(1)]
 
 
 def test_rails_are_those_of_the_machine():
@@ -102,4 +100,5 @@ def test_rails_that_meet_have_one_bar_there(tmp_path: Path):
     shape = MachinePicture.of(topolane.machine(str(file)))
     assert shape.rails == [4, 1]
     axes, _, lines = parts(dataclasses.replace(picture((8, 3)), rails=shape.rails))
-    assert len(axes.lines) == 1 and len(lines) == 8
+    bars = [shape for shape in axes.items if shape.gid is None and shape.round_ends]
+    assert len(bars) == 1 and len(lines) == 8

@@ -8,9 +8,10 @@ import dataclasses
 import pytest
 from gpu_runs import gpu_run, racks
 from topolane.report import Run, write_report
+from topolane.report.chart import Axes
 from topolane.report.figures import room, stranded
+from topolane.report.marks import Shape
 from topolane.report.room import place_of, sizes
-from topolane.report.style import drawing
 
 LEVELS = ["node", "domain", "segments", "leaf", "site"]
 ROOM = {
@@ -44,12 +45,17 @@ def test_sizes_are_those_that_fitted_and_their_places_the_closest(two):
     assert [place_of(two, size) for size in (4, 8, 16, 32)] == ["node", "domain", "segments", "site"]
 
 
+def heights(axes: Axes) -> list[list[float]]:
+    """The values of each line."""
+    lines = (item.lines[0] for item in axes.items if isinstance(item, Shape))
+    return [[y for _, y in line] for line in lines]
+
+
 def test_the_lines_are_the_means_and_shares_of_the_summary(two):
-    with drawing():
-        plot = room.draw(two, racks())
+    plot = room.draw(two, racks())
     number, share = plot.figure.axes
-    assert [list(line.get_ydata()) for line in number.lines[:2]] == [[1.5, 0.25, 0.0], [1.5, 0.25, 0.5]]
-    assert [list(line.get_ydata()) for line in share.lines[:2]] == [[50.0, 12.5, 0.0], [50.0, 12.5, 25.0]]
+    assert heights(number) == [[1.5, 0.25, 0.0], [1.5, 0.25, 0.5]]
+    assert heights(share) == [[50.0, 12.5, 0.0], [50.0, 12.5, 25.0]]
     assert plot.numbers == [
         ["run: jobs / time", "8 GPUs (domain)", "16 GPUs (segments)", "32 GPUs (site)"],
         ["one", "1.50 / 50.0 %", "0.25 / 12.5 %", "0.00 / 0.0 %"],
@@ -58,11 +64,10 @@ def test_the_lines_are_the_means_and_shares_of_the_summary(two):
 
 
 def test_stranded_gpus_add_up_and_absorbed_failures_are_a_share(two):
-    with drawing():
-        plot = stranded.draw(two, racks())
-    bars = [patch for patch in plot.figure.axes[0].patches if patch.get_y() < 0.5]
-    assert sum(bar.get_width() for bar in bars) == 1.5 + 0.25 + 3.0
-    assert max(bar.get_x() + bar.get_width() for bar in bars) == 4.75
+    plot = stranded.draw(two, racks())
+    bars = [shape.lines[0] for shape in plot.figure.axes[0].items if shape.lines[0][0][1] < 0]
+    assert sum(right - left for (left, _), _, (right, _), _ in bars) == 1.5 + 0.25 + 3.0
+    assert max(right for _, _, (right, _), _ in bars) == 4.75
     own = ["10", "1.5", "0.2", "3.0", "8.0", "12.5 %"]
     assert plot.numbers[1:] == [["one", *own, "8", "75.0 %", "2"], ["other", *own, "–", "–", "–"]]
 

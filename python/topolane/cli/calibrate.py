@@ -124,8 +124,7 @@ def written(
     from topolane.calibrate import machine_file
     from topolane.calibrate.fit import fit
     from topolane.report import calibration
-    from topolane.report.style import drawing
-    from topolane.report.svg import to_svg
+    from topolane.report.with_matplotlib import drawing, to_svg
 
     fitted = fit(found, interface)
     if machine is None or base is None:

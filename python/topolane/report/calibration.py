@@ -11,8 +11,9 @@ from matplotlib.ticker import FuncFormatter
 from topolane.calibrate.fit import Fit
 from topolane.calibrate.measurement import Measurement, Row
 
-from .plot import WIDTH, figure
+from .plot import WIDTH
 from .style import MUTED, SERIES
+from .with_matplotlib import figure
 
 MOST_LINES = len(SERIES)
 TITLES = {"pairs": "Between two nodes", "inside": "Inside a node"}

@@ -35,16 +35,15 @@ def draw(machine: Machine, links: polars.DataFrame, out: str, title: str) -> Non
     """Draws the links of a machine into an .svg or .png. Raises InputError if the file cannot be written."""
     from .figures import link_heat
     from .heat import Scale
-    from .style import drawing
-    from .svg import to_png, to_svg, with_tips
+    from .svg import to_svg
 
     check_name(out)
     loaded = Loaded(title, links)
-    with drawing():
-        plot = link_heat.draw(loaded, MachinePicture.of(machine), Scale.of([loaded]), 1)
-        plot.figure.suptitle(f"{title}\n{plot.words}", x=0.01, ha="left", fontsize=9)
-        text = to_svg(plot.figure)
-        if out.lower().endswith(".svg"):
-            files.write(out, with_tips(text, plot.tips), "--picture")
-            return
-        files.write(out, to_png(plot.figure, 160), "--picture")
+    plot = link_heat.draw(loaded, MachinePicture.of(machine), Scale.of([loaded]), 1)
+    plot.figure.title = f"{title}\n{plot.words}"
+    if out.lower().endswith(".svg"):
+        files.write(out, to_svg(plot.figure, plot.tips), "--picture")
+        return
+    from .png import to_png
+
+    files.write(out, to_png(plot.figure, 160), "--picture")

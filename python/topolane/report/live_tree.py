@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from .data import MachinePicture
 from .figures.fat_tree import facts, tree
 from .holders import held_by
-from .style import drawing
-from .svg import to_svg, with_tips
+from .svg import to_svg
 
 if TYPE_CHECKING:
     from topolane._engine import Machine
@@ -38,8 +37,6 @@ def svg(
     picture = MachinePicture.of(machine)
     ranges = {key: [(node, node + 1) for node in one.nodes] for key, one in holders.items()}
     state = held_by(ranges, picture, 0.0, closed, apart)
-    with drawing():
-        drawn = tree(picture, state, {key: one.name for key, one in holders.items()})
-        drawn.suptitle(title + facts(picture, state), x=0.01, ha="left", fontsize=9)
-        text = to_svg(drawn)
-    return with_tips(text, {f"job-{key}": one.tip for key, one in holders.items()})
+    drawn = tree(picture, state, {key: one.name for key, one in holders.items()})
+    drawn.title = title + facts(picture, state)
+    return to_svg(drawn, {f"job-{key}": one.tip for key, one in holders.items()})

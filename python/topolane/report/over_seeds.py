@@ -10,7 +10,6 @@ from topolane.units import HOUR, count
 
 from .figures import wait_over_seeds
 from .page import Cell, Section, render_rows
-from .style import drawing
 from .write import Folder, section
 
 COLUMNS = (
@@ -30,10 +29,9 @@ def write(directory: Path, heading: str, runs: int, rows: Sequence[Row], notes: 
     """Write `report.html` and its figure into a directory that has neither."""
     folder = Folder(directory / "figures", png=False)
     folder.path.mkdir()
-    with drawing():
-        sections: list[Section] = [
-            section(wait_over_seeds.NAME, wait_over_seeds.TITLE, [wait_over_seeds.draw(rows)], folder)
-        ]
+    sections: list[Section] = [
+        section(wait_over_seeds.NAME, wait_over_seeds.TITLE, [wait_over_seeds.draw(rows)], folder)
+    ]
     page = render_rows(
         heading=heading,
         what="A Topolane report: the same rules under several seeds and loads.",

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from .gpus import DUST, Gpu, GpuState
+from .marks import Box
 from .rack_layout import Column, RackLayout
 from .style import MUTED
 
 LARGE = 40_000
 """GPUs of a machine on which neighbouring cells of several small jobs of one colour are one box."""
-
-Box = tuple[float, float, float, float]
-"""Left, right, low, high."""
 
 
 def boxes(

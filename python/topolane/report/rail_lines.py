@@ -7,11 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
-from matplotlib.patches import PathPatch
-from matplotlib.path import Path
-
+from .chart import Axes, Entry
 from .data import MachinePicture
 from .style import MUTED, RAILS
 from .tree_layout import Layout
@@ -72,22 +68,10 @@ def uplinks(
     width = max(0.3, min(1.6, 0.75 * 2 * half / point / rails))
     for (rail, is_unused), feet_of in lines.items():
         end = layout.y[level + 1] + (rail if above > 1 else 0) * BAR / layout.cell_points
-        path = Path(
-            [point_of for x, low in feet_of for point_of in ((x, low), (x, end))],
-            [Path.MOVETO, Path.LINETO] * len(feet_of),
-        )
-        patch = PathPatch(path, facecolor="none", edgecolor=colour(rail), linewidth=width, capstyle="butt")
-        patch.set_alpha(0.4 if is_unused else 1.0)
-        patch.set_gid(f"rail-{level}-{rail}{'-unused' if is_unused else ''}")
-        axes.add_patch(patch)
+        gid, opacity = f"rail-{level}-{rail}{'-unused' if is_unused else ''}", 0.4 if is_unused else 1.0
+        axes.strokes([((x, low), (x, end)) for x, low in feet_of], colour(rail), width, gid, opacity)
     for each, spans in feet.items():
-        vertices = [
-            corner
-            for low, high in spans
-            for corner in ((low, start), (high, start), (high, foot), (low, foot), (low, start))
-        ]
-        codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(spans)
-        axes.add_patch(PathPatch(Path(vertices, codes), facecolor=each, linewidth=0))
+        axes.boxes([(left, right, start, foot) for left, right in spans], each)
 
 
 def half_of(layout: Layout, level: int) -> float:
@@ -103,23 +87,13 @@ def bar(axes: Axes, layout: Layout, picture: MachinePicture, level: int, ends: t
     ends = (ends[0] - beyond, ends[1] + beyond)
     for rail in range(rails):
         y = layout.y[level] + rail * BAR / layout.cell_points
-        axes.plot(
-            list(ends),
-            [y, y],
-            color=colour(rail) if rails > 1 else MUTED,
-            linewidth=1.5 if rails > 1 else 3.2,
-            solid_capstyle="butt" if rails > 1 else "round",
-            zorder=3,
-            clip_on=False,
-        )
+        each, width = (colour(rail), 1.5) if rails > 1 else (MUTED, 3.2)
+        axes.strokes([((ends[0], y), (ends[1], y))], each, width, round_ends=rails == 1)
 
 
-def legend(picture: MachinePicture) -> list[Line2D]:
+def legend(picture: MachinePicture) -> list[Entry]:
     """An entry for every rail."""
-    return [
-        Line2D([], [], color=colour(rail), linewidth=1.8, label=f"rail {rail}")
-        for rail in range(max(picture.rails, default=0))
-    ]
+    return [Entry(f"rail {rail}", colour(rail), 1.8) for rail in range(max(picture.rails, default=0))]
 
 
 def tips(picture: MachinePicture) -> dict[str, str]:

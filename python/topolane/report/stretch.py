@@ -9,15 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from topolane.units import NOTHING
 
+from .chart import Axes, Figure, Spot
 from .data import Run
-from .plot import label, name_rows, panels
-from .style import INK, MUTED, SURFACE, series
+from .plot import label, panels, share_x
+from .scale import Scale, linear
+from .style import MUTED, SURFACE, series
 
 SIZE = "requested_number_of_resources"
 MARKS = "The bar ends at the mean, the upright stroke is the 95th percentile, the circle the worst."
@@ -56,24 +55,20 @@ def draw_spreads(
     runs: Sequence[tuple[Run, str, polars.DataFrame]], groups: Sequence[tuple[str, Sequence[Spread | None]]]
 ) -> Figure:
     """A panel per group, a row per run."""
-    drawn, axes = panels(len(groups), len(runs))
+    drawn, axes = panels([title for title, _ in groups], [label(run) for run, *_ in runs])
     longest = max((each.most for _, spreads in groups for each in spreads if each), default=1.0)
-    for one, (title, spreads) in zip(axes, groups):
-        one.set_title(title)
+    for one, (_, spreads) in zip(axes, groups):
         for row, (spread, (_, colour, _)) in enumerate(zip(spreads, runs)):
             _mark(one, row, spread, colour)
     room = max(longest - 1.0, 0.01)
-    axes[0].set_xlim(1.0 - 0.03 * room, 1.0 + 1.45 * room)
-    times_axis(axes[0])
-    name_rows(axes[0], [label(run) for run, *_ in runs])
-    drawn.supxlabel("times longer than alone", fontsize=9)
+    share_x(axes, stretches(1.0 - 0.03 * room, 1.0 + 1.45 * room))
+    drawn.x_name = "times longer than alone"
     return drawn
 
 
-def times_axis(axes: Axes) -> None:
-    """An axis of stretches: ×1, ×1.05, ×1.1."""
-    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"×{value:.4g}"))
+def stretches(low: float, high: float) -> Scale:
+    """A scale of stretches: ×1, ×1.05, ×1.1."""
+    return linear(low, high, "×{:.4g}".format, 4)
 
 
 def table(
@@ -89,11 +84,10 @@ def table(
 
 def _mark(axes: Axes, row: int, spread: Spread | None, colour: str) -> None:
     if spread is None:
-        axes.text(1.0, row, "no jobs", va="center", color=MUTED, fontsize=8)
+        axes.text(1.0, row, "no jobs", size=8.0, colour=MUTED)
         return
-    axes.plot([1.0, spread.most], [row, row], color=colour, linewidth=1)
-    axes.barh(row, spread.mean - 1.0, left=1.0, height=0.6, color=colour)
-    axes.plot([spread.high] * 2, [row - 0.3, row + 0.3], color=colour, linewidth=2)
-    axes.plot([spread.most], [row], "o", markersize=4.5, markerfacecolor=SURFACE, markeredgecolor=colour)
-    place, text = (spread.most, row), f"{spread.mean:.3f}"
-    axes.annotate(text, place, (6, 0), textcoords="offset points", va="center", fontsize=8, color=INK)
+    axes.strokes([((1.0, row), (spread.most, row))], colour, 1.0)
+    axes.boxes([(1.0, spread.mean, row - 0.3, row + 0.3)], colour)
+    axes.strokes([((spread.high, row - 0.3), (spread.high, row + 0.3))], colour, 2.0)
+    axes.items.append(Spot(spread.most, row, 2.2, SURFACE, colour))
+    axes.text(spread.most, row, f"{spread.mean:.3f}", size=8.0, beside=(6.0, 0.0))

@@ -1,4 +1,4 @@
-"""Colours and Matplotlib settings, the same for every figure.
+"""Colours, the same for every figure.
 
 Figures are drawn in the light colours. On the page each becomes a CSS variable whose dark value
 stands beside it here. Series colours come from Okabe and Ito's palette, which people with any of
@@ -6,9 +6,6 @@ the common colour-vision deficiencies can tell apart.
 """
 
 from __future__ import annotations
-
-import contextlib
-from collections.abc import Iterator
 
 INK, MUTED, FAINT, SURFACE = "#1b1f24", "#5c6670", "#d5dade", "#ffffff"
 IDLE, LOCAL, SHARED = "#e9edf0", "#a4aeb7", "#d0021b"
@@ -46,56 +43,6 @@ SERIES = ("#0072b2", "#d55e00", "#009e73", "#b0588a", "#e69f00", "#56b4e9", "#7f
 JOBS = ("#0072b2", "#e69f00", "#009e73", "#56b4e9", "#7f5b3c", "#4d5a9e", "#8f9a1b")
 
 RAILS = (*JOBS, "#b0588a")
-
-SETTINGS = {
-    "axes.axisbelow": True,
-    "axes.edgecolor": MUTED,
-    "axes.facecolor": SURFACE,
-    "axes.grid": True,
-    "axes.labelcolor": INK,
-    "axes.labelsize": 9,
-    "axes.linewidth": 0.7,
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlecolor": INK,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 9.5,
-    "axes.titleweight": "bold",
-    "axes.titley": 1.0,  # nothing is above a panel, so its title need not be moved out of the way
-    "figure.edgecolor": SURFACE,
-    "figure.facecolor": SURFACE,
-    "font.family": ["DejaVu Sans"],  # ships with Matplotlib: the same letters everywhere
-    "font.size": 9,
-    "grid.color": FAINT,
-    "grid.linewidth": 0.6,
-    "legend.fontsize": 9,
-    "legend.frameon": False,
-    "legend.labelcolor": INK,
-    "patch.edgecolor": SURFACE,
-    "savefig.edgecolor": "auto",
-    "savefig.facecolor": "auto",
-    "svg.fonttype": "none",  # text stays text: it can be searched and copied, and takes a third of the bytes
-    "svg.hashsalt": "topolane",
-    "text.color": INK,
-    "text.parse_math": False,  # a dollar in a workload's name is a dollar
-    "xtick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "xtick.labelsize": 8.5,
-    "ytick.color": MUTED,
-    "ytick.labelcolor": INK,
-    "ytick.labelsize": 8.5,
-}
-
-
-@contextlib.contextmanager
-def drawing() -> Iterator[None]:
-    """Draw with these settings alone, whatever the user's matplotlibrc says."""
-    import matplotlib
-
-    with matplotlib.rc_context():
-        matplotlib.rcdefaults()
-        matplotlib.rcParams.update(SETTINGS)
-        yield
 
 
 def series(index: int) -> str:

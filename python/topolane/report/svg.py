@@ -1,106 +1,122 @@
-"""What Matplotlib writes as SVG, made small, and made fit to stand inside a page."""
+"""Figures as SVG: as a file of its own, and inside a page."""
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
+from .chart import SIZE, Figure
+from .marks import Clip, Dot, Mark, Point, Shape, Text, corners
+from .style import HEAT_THEME, INK, SURFACE, THEME
 
-from .style import HEAT_THEME, THEME
-
-PROLOGUE = re.compile(r"^.*?(?=<svg)", re.DOTALL)
-COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-METADATA = re.compile(r"<metadata>.*?</metadata>", re.DOTALL)
-PATH_DATA = re.compile(r'(<path\b[^>]*?\bd=")([^"]*)(")', re.DOTALL)
 NAMES = {colour: name for colour, (name, _) in (THEME | HEAT_THEME).items()}
 COLOUR = re.compile("|".join(NAMES))
 OPENING = re.compile(r"<svg\b[^>]*>")
-VIEW_BOX = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 SCALE = 1.6  # pixels of the page to a point of the figure: its text is then as large as the page's
 LEAST = 1.2  # on a narrow screen a figure scrolls sideways before its text gets too small
-FONT = "font-family: 'DejaVu Sans'"
-FONTS = f"{FONT}, Verdana, sans-serif"
-"""Where the font that a figure was laid out with is absent: Verdana is as wide, and most others are narrower."""
-BETWEEN = re.compile(r">\s+<")
+ENTITIES = {'"': "&quot;", "#": "&#35;"}
+"""Written so in texts, because `inline` looks for ids and colours."""
+FONTS = "font-family: 'DejaVu Sans', Verdana, sans-serif"
+"""Where the font that a figure is laid out with is absent: Verdana is as wide, and most others are narrower."""
 
 
-def to_svg(figure: Figure) -> str:
-    """The figure as SVG in points: the same figure gives the same text.
-
-    `Figure.savefig` would draw it twice, the first time without any output.
-    """
-    file = io.StringIO()
-    FigureCanvasSVG(figure).print_svg(
-        file, metadata={"Date": None, "Creator": None, "Format": None, "Type": None}
-    )
-    text = METADATA.sub("", COMMENT.sub("", file.getvalue()))
-    text = PATH_DATA.sub(lambda match: match[1] + "".join(_shorter(match[2])) + match[3], text)
-    return BETWEEN.sub(">\n<", text.replace(FONT, FONTS))
-
-
-def to_png(figure: Figure, dots_per_inch: float) -> bytes:
-    """The figure as PNG, laid out as `to_svg` left it."""
-    figure.set_layout_engine("none")
-    figure.set_dpi(dots_per_inch)
-    file = io.BytesIO()
-    FigureCanvasAgg(figure).print_png(file, metadata={"Software": None})
-    return file.getvalue()
+def to_svg(figure: Figure, tips: Mapping[str, str] | None = None) -> str:
+    """The figure as SVG in points, with hover texts on the shapes of these gids: the same figure gives the same text."""
+    width, height = _short(figure.width), _short(figure.height)
+    ground = Shape(corners([(0.0, figure.width, 0.0, figure.height)]), SURFACE, closed=True)
+    parts = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt" viewBox="0 0 {width} {height}">',
+        f'<g style="{FONTS}" font-size="{SIZE:g}" fill="{INK}">',
+        _shape(ground, {}),
+    ]
+    for number, mark in enumerate(figure.marks()):
+        parts += _written(mark, number, tips or {})
+    return "\n".join([*parts, "</g>", "</svg>", ""])
 
 
-def inline(svg: str, name: str, title: str, alt: str, tips: Mapping[str, str]) -> str:
-    """`svg` for the page: its own ids, colours that follow the theme, a title and hover texts.
+def inline(figure: Figure, svg: str, name: str, title: str, alt: str) -> str:
+    """The figure's `svg` for the page: its own ids and colours that follow the theme.
 
     The alternative text is what a screen reader says in place of the picture.
     """
-    text = PROLOGUE.sub("", svg)
-    width, height = (float(size) for size in VIEW_BOX.search(text).groups())
-    for old in (' id="', '"#', "url(#"):
+    text = svg[svg.index("<svg") :]
+    for old in (' id="', "url(#"):
         text = text.replace(old, f"{old}{name}-")
-    text = with_tips(text, {f"{name}-{part}": tip for part, tip in tips.items()})
     text = COLOUR.sub(lambda match: f"var(--{NAMES[match[0]]})", text)
     head = (
-        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
-        f'viewBox="0 0 {width:g} {height:g}" '
-        f'style="width:{width * SCALE:.0f}px;min-width:{width * LEAST:.0f}px" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_short(figure.width)} {_short(figure.height)}" '
+        f'style="width:{figure.width * SCALE:.0f}px;min-width:{figure.width * LEAST:.0f}px" '
         f'role="img" aria-label={quoteattr(f"{title}. {alt}")}>'
     )
     return OPENING.sub(lambda _: head, text, count=1)
 
 
-def with_tips(svg: str, tips: Mapping[str, str]) -> str:
-    """`svg` with hover texts on the parts drawn with these gids."""
-    return re.sub(
-        '<g id="([^"]*)">',
-        lambda match: match[0] + (f"<title>{escape(tips[match[1]])}</title>" if match[1] in tips else ""),
-        svg,
-    )
+def _written(mark: Mark, number: int, tips: Mapping[str, str]) -> Iterator[str]:
+    if isinstance(mark, Clip):
+        yield f'<clipPath id="clip-{number}"><path d="{_data(corners([mark.box]), closed=True)}"/></clipPath>'
+        yield f'<g clip-path="url(#clip-{number})">'
+        yield from (_shape(shape, tips) for shape in mark.marks)
+        yield "</g>"
+    elif isinstance(mark, Dot):
+        x, y, radius = (_short(value) for value in (mark.x, mark.y, mark.radius))
+        yield f'<circle cx="{x}" cy="{y}" r="{radius}" fill="{mark.fill}" stroke="{mark.stroke}"/>'
+    elif isinstance(mark, Text):
+        yield _text(mark)
+    else:
+        yield _shape(mark, tips)
 
 
-def _shorter(data: str) -> Iterator[str]:
+def _shape(shape: Shape, tips: Mapping[str, str]) -> str:
+    looks = f' fill="{shape.fill or "none"}"'
+    if shape.stroke:
+        looks += f' stroke="{shape.stroke}" stroke-width="{_short(shape.width)}"'
+    if shape.dash:
+        looks += f' stroke-dasharray="{" ".join(map(_short, shape.dash))}"'
+    if shape.opacity < 1.0:
+        looks += f' opacity="{_short(shape.opacity)}"'
+    if shape.round_ends:
+        looks += ' stroke-linecap="round"'
+    path = f'<path d="{_data(shape.lines, closed=shape.closed)}"{looks}'
+    if shape.gid is None:
+        return f"{path}/>"
+    tip = f"<title>{escape(tips[shape.gid], ENTITIES)}</title>" if shape.gid in tips else ""
+    return f"<g id={quoteattr(shape.gid)}>{tip}{path}/></g>"
+
+
+def _data(lines: Sequence[Sequence[Point]], *, closed: bool) -> str:
     """Path data to a hundredth of a point, level and upright lines by their one coordinate."""
-    tokens = data.split()
-    x = y = ""
-    place = 0
-    while place < len(tokens):
-        command = tokens[place]
-        count = {"M": 2, "L": 2, "Q": 4, "C": 6}.get(command, 0)
-        numbers = [_short(token) for token in tokens[place + 1 : place + 1 + count]]
-        place += 1 + count
-        if command == "L" and numbers[0] == x:
-            yield f"V{numbers[1]}"
-        elif command == "L" and numbers[1] == y:
-            yield f"H{numbers[0]}"
-        else:
-            yield command + " ".join(numbers)
-        if count:
-            x, y = numbers[-2:]
+    parts = []
+    for line in lines:
+        (x, y), *others = ((_short(x), _short(y)) for x, y in line)
+        parts.append(f"M{x} {y}")
+        for other_x, other_y in others:
+            if other_x == x:
+                parts.append(f"V{other_y}")
+            elif other_y == y:
+                parts.append(f"H{other_x}")
+            else:
+                parts.append(f"L{other_x} {other_y}")
+            x, y = other_x, other_y
+        if closed:
+            parts.append("Z")
+    return "".join(parts)
 
 
-def _short(number: str) -> str:
-    value = float(number)
-    return f"{round(value, 2):g}" if abs(value) < 10000 else number
+def _text(text: Text) -> str:
+    x, y = _short(text.x), _short(text.y)
+    looks = f' transform="translate({x} {y}) rotate(-90)"' if text.upward else f' x="{x}" y="{y}"'
+    if text.anchor != "start":
+        looks += f' text-anchor="{text.anchor}"'
+    if text.size != SIZE:
+        looks += f' font-size="{text.size:g}"'
+    if text.colour != INK:
+        looks += f' fill="{text.colour}"'
+    if text.bold:
+        looks += ' font-weight="bold"'
+    return f"<text{looks}>{escape(text.text, ENTITIES)}</text>"
+
+
+def _short(number: float) -> str:
+    return f"{round(number, 2):g}" if abs(number) < 10000 else f"{number:.0f}"

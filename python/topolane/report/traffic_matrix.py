@@ -23,25 +23,21 @@ MOST_CELLS = 256
 
 def draw(recorded: Recorded, out: str) -> None:
     """Draws bytes and messages of every pair. Raises InputError for a file that is neither .svg nor .png."""
-    from matplotlib.figure import Figure
-
-    from .style import drawing
-    from .svg import to_png, to_svg
+    from .with_matplotlib import drawing, figure, to_png, to_svg
 
     kind = Path(out).suffix.lower()
     if kind not in (".svg", ".png"):
         raise InputError(f"--out {out}: ends in neither .svg nor .png")
     with drawing():
-        figure = Figure(figsize=(8.6, 3.9), layout="constrained")
-        for axes, name in zip(figure.subplots(1, 2), ("bytes", "messages")):
+        drawn = figure(8.6, 3.9)
+        for axes, name in zip(drawn.subplots(1, 2), ("bytes", "messages")):
             _draw_one(axes, recorded, name)
         about = recorded.about
-        figure.suptitle(f"{about.name}: {about.ranks} ranks, {max(about.seconds):.3g} s", x=0.01, ha="left")
+        drawn.suptitle(f"{about.name}: {about.ranks} ranks, {max(about.seconds):.3g} s", x=0.01, ha="left")
         if kind == ".svg":
-            files.write(out, to_svg(figure))
+            files.write(out, to_svg(drawn))
             return
-        figure.draw_without_rendering()
-        files.write(out, to_png(figure, 160))
+        files.write(out, to_png(drawn, 160))
 
 
 def _draw_one(axes: Axes, recorded: Recorded, name: str) -> None:

@@ -40,8 +40,7 @@ from .own import OWN
 from .page import Section, Shown, render
 from .plot import Plot
 from .room import with_room
-from .style import drawing
-from .svg import inline, to_png, to_svg
+from .svg import inline, to_svg
 
 FIGURES = (
     mean_wait,
@@ -86,28 +85,26 @@ def write(
     with files.drafted(directory, OWN, "report") as draft:
         figures = Folder(draft / "figures", png)
         figures.path.mkdir()
-        with drawing():
-            sections = [
-                section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures)
-                for module in FIGURES
-            ]
-            if baseline is not None:
-                plots = [baseline_figure.draw(baseline)]
-                sections.insert(
-                    0,
-                    section(
-                        "baseline-figures",
-                        baseline_figure.SECTION,
-                        plots,
-                        figures,
-                        baseline.sentence,
-                        baseline.notes,
-                    ),
-                )
-            sections += _network_sections(runs, picture, figures)
-            sections += _gpu_sections(runs, picture, at, figures)
-            trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
-            sections.append(section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.words(picture)))
+        sections = [
+            section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures) for module in FIGURES
+        ]
+        if baseline is not None:
+            plots = [baseline_figure.draw(baseline)]
+            sections.insert(
+                0,
+                section(
+                    "baseline-figures",
+                    baseline_figure.SECTION,
+                    plots,
+                    figures,
+                    baseline.sentence,
+                    baseline.notes,
+                ),
+            )
+        sections += _network_sections(runs, picture, figures)
+        sections += _gpu_sections(runs, picture, at, figures)
+        trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
+        sections.append(section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.words(picture)))
         (draft / "report.html").write_text(render(runs, picture, sections, png, sentence), encoding="utf-8")
     return directory / "report.html"
 
@@ -165,10 +162,12 @@ def section(
     """Write each plot's files and keep what the page shows; a drawn figure is let go at once."""
     shown = []
     for plot in plots:
-        text = to_svg(plot.figure)
+        text = to_svg(plot.figure, plot.tips)
         (figures.path / f"{plot.name}.svg").write_text(text, encoding="utf-8")
         if figures.png:
+            from .png import to_png
+
             (figures.path / f"{plot.name}.png").write_bytes(to_png(plot.figure, DOTS_PER_INCH))
-        svg = Markup(inline(text, plot.name, plot.title, plot.alt, plot.tips))
+        svg = Markup(inline(plot.figure, text, plot.name, plot.title, plot.alt))
         shown.append(Shown(plot.name, plot.title, plot.words, svg, plot.numbers, plot.numbers_name))
     return Section(name, title, words, shown, notes)

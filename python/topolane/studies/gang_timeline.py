@@ -31,7 +31,7 @@ def plays(cores: int) -> list[Play]:
 def figure(columns: Mapping[str, Sequence[Played]]) -> Figure:
     """Cores downward, time across, a colour for each job; a column for each kind of cores."""
     from topolane.report.plot import WIDTH
-    from topolane.report.plot import figure as blank
+    from topolane.report.with_matplotlib import figure as blank
 
     cores = max((spell.core for of in columns.values() for one in of for spell in one.spells), default=0) + 1
     drawn = blank(WIDTH, 0.8 + len(gang.POLICIES) * (0.55 + 0.16 * cores))
@@ -75,7 +75,7 @@ def marks() -> tuple[list[Artist], list[str]]:
 
 def write(folder: Path, columns: Mapping[str, Sequence[Played]]) -> None:
     """The picture into a folder; none where there is nothing to draw."""
-    from topolane.report.style import drawing
+    from topolane.report.with_matplotlib import drawing
 
     if not columns:
         return

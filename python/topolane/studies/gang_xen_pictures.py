@@ -21,7 +21,7 @@ DRAWN = (CREDIT, CREDIT2, GANG)
 
 def write(folder: Path, found: Sequence[InStep], simulated: Sequence[InStep | None]) -> None:
     """Both into a folder."""
-    from topolane.report.style import drawing
+    from topolane.report.with_matplotlib import drawing
 
     with drawing():
         for name, drawn in zip(OWN, (in_step(found, simulated), iterations(found, simulated))):
@@ -31,8 +31,8 @@ def write(folder: Path, found: Sequence[InStep], simulated: Sequence[InStep | No
 def in_step(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Figure:
     """The share of iterations in step: a panel for each width, a bar for each scheduler and number of domains."""
     from topolane.report.plot import WIDTH
-    from topolane.report.plot import figure as blank
     from topolane.report.style import INK, SERIES
+    from topolane.report.with_matplotlib import figure as blank
 
     widths = sorted({one.setting.width for one in found})
     drawn = blank(WIDTH, 3.2)
@@ -67,7 +67,7 @@ def in_step(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Figu
 def iterations(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Figure:
     """When each virtual processor of one domain ended its iterations, where the most domains share the most cores."""
     from topolane.report.plot import WIDTH
-    from topolane.report.plot import figure as blank
+    from topolane.report.with_matplotlib import figure as blank
 
     most = max((one.setting.width, one.setting.domains) for one in found)
     drawn = blank(WIDTH, 6.0)

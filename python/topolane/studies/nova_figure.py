@@ -20,8 +20,8 @@ SHOWN = ("stock", "ours")
 
 def figure(found: Sequence[Times]) -> Figure:
     """Bars of the mean over stock's mean, with the shortest and the longest run."""
-    from topolane.report.plot import figure as blank
     from topolane.report.style import MUTED, series
+    from topolane.report.with_matplotlib import figure as blank
 
     drawn = blank(7.2, 3.8)
     axes = drawn.add_subplot()
@@ -42,7 +42,7 @@ def write(folder: Path, times: Sequence[Times]) -> None:
     """The figure and its points, of the setting as chosen."""
     import polars
 
-    from topolane.report.style import drawing
+    from topolane.report.with_matplotlib import drawing
 
     found = [each for each in times if each.setting == nova.CHOSEN]
     if not found:

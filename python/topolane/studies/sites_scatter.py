@@ -112,8 +112,8 @@ def row(found: Sequence[Point]) -> Row:
 
 def figure(found: Sequence[Point]) -> Figure:
     """Loss against bytes per second, a colour for each kernel, a form for each class, a size for the ranks."""
-    from topolane.report.plot import figure as blank
     from topolane.report.style import MUTED, series
+    from topolane.report.with_matplotlib import figure as blank
 
     drawn = blank(7.2, 4.6)
     axes = drawn.add_subplot()
@@ -147,7 +147,7 @@ def write(folder: Path, found: Sequence[Point]) -> None:
     """The figure and its points into a folder."""
     import polars
 
-    from topolane.report.style import drawing
+    from topolane.report.with_matplotlib import drawing
 
     with drawing():
         figure(found).savefig(folder / "loss-against-traffic.png", dpi=150, metadata={"Software": None})

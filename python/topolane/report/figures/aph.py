@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import polars
-from numpy.typing import NDArray
 
 from topolane.units import decimal
 
 from ..bins import nodes_label, size_bins
 from ..data import MachinePicture, Run
-from ..plot import Plot, box_statistics, boxes, empty, label, name_rows, panels
+from ..plot import Plot, box_statistics, boxes, empty, label, panels, share_x
+from ..scale import Scale
 from ..style import MUTED, series
 
 NAME = "aph"
@@ -39,27 +38,25 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     bins = [
         (2, high) if low == 1 else (low, high) for low, high in size_bins(picture.leaf, largest) if high != 1
     ]
-    drawn, axes = panels(len(bins), len(columns))
+    drawn, axes = panels([nodes_label(bounds) for bounds in bins], [name for name, *_ in columns])
     numbers = [["run", *(nodes_label(bounds) for bounds in bins)], *([name] for name, *_ in columns)]
     for one, (low, high) in zip(axes, bins):
-        one.set_title(nodes_label((low, high)))
         rows = []
         for row, (_, sizes, values, colour) in enumerate(columns):
-            inside = (low <= sizes) & (sizes <= (largest if high is None else high))
-            statistics = box_statistics(values[inside])
+            inside = sizes.is_between(low, largest if high is None else high)
+            statistics = box_statistics(values.filter(inside))
             rows.append((statistics, colour))
             numbers[row + 1].append(decimal(statistics and statistics["mean"]))
         boxes(one, rows, "no jobs")
-    name_rows(axes[0], [name for name, *_ in columns])
-    axes[0].set_xlim(-0.08, 2 * (len(picture.levels) - 1) + 0.08)
-    axes[0].set_xticks(range(2 * len(picture.levels) - 1))
-    drawn.supxlabel("average pairwise hops of a job", fontsize=9)
+    most = 2 * (len(picture.levels) - 1)
+    share_x(axes, Scale(-0.08, most + 0.08, [(float(hops), str(hops)) for hops in range(most + 1)]))
+    drawn.x_name = "average pairwise hops of a job"
     alt = "Mean APH by job size. " + " ".join(
         f"{name}: {', '.join(values)}." for name, *values in numbers[1:]
     )
     return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=[numbers[0], *numbers[1:]])
 
 
-def _by_size(run: Run, column: str) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The sizes of all jobs, and a column; NaN where it says nothing."""
-    return run.jobs[SIZE].to_numpy(), run.jobs[column].cast(polars.Float64).to_numpy()
+def _by_size(run: Run, column: str) -> tuple[polars.Series, polars.Series]:
+    """The sizes of all jobs, and a column; empty where it says nothing."""
+    return run.jobs[SIZE], run.jobs[column].cast(polars.Float64)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 import polars
 
 from topolane.baseline import Baseline
 from topolane.units import DAY, HOUR, NOTHING, count, decimal, duration
 
-from ..plot import WIDTH, Plot, decade_axis, figure
+from ..chart import DASHED, Entry, Figure
+from ..marks import Point
+from ..plot import WIDTH, Plot
+from ..scale import WHOLE, decades, linear
 from ..style import INK, series
 from .wait_cdf import curve
 
@@ -29,27 +35,21 @@ def draw(baseline: Baseline) -> Plot:
     hours, step = 1, "hour"
     if len(baseline.utilisation[0]) > MOST_HOURS:
         hours, step = 24, "day"
-    drawn = figure(WIDTH, 5.2)
-    above, below = drawn.subplots(2, 1)
+    drawn = Figure(WIDTH, 5.2)
+    above, below = drawn.grid(2)
     waits = [baseline.jobs[name].sort() for name in ("recorded_wait", "replayed_wait")]
     longest = max(float(wait[-1]) for wait in waits)
-    for index, (name, held, wait) in enumerate(zip(("recorded", "replayed"), baseline.utilisation, waits)):
-        style = {
-            "color": INK if index == 0 else series(0),
-            "linewidth": 1.3,
-            "linestyle": ("-", (0, (5, 1.5)))[index],
-        }
-        parts = _means(100 * held, hours)
-        above.stairs(parts, _edges(baseline, hours, len(parts)), baseline=None, label=name, **style)
-        below.plot(*curve(polars.Series(wait), longest * 10), **style)
-    drawn.legend(loc="outside upper left", ncols=2, borderaxespad=0)
-    above.set_ylim(0, 102)
-    above.set_ylabel("nodes in use, %", fontsize=9)
-    above.set_xlabel("days since the workload's epoch", fontsize=9)
-    below.set_ylim(0, 101)
-    below.set_ylabel("% of the jobs", fontsize=9)
-    unit = decade_axis(below.xaxis, longest, room=0.96, gap=0.08)
-    below.set_xlabel(f"wait ({unit})", fontsize=9)
+    entries = [Entry("recorded", INK, 1.3), Entry("replayed", series(0), 1.3, DASHED)]
+    edges = _edges(baseline, hours)
+    for entry, held, wait in zip(entries, baseline.utilisation, waits):
+        above.line(_steps(_means(100 * held, hours), edges), entry.colour, entry.width, entry.dash)
+        below.line(curve(polars.Series(wait), longest * 10), entry.colour, entry.width, entry.dash)
+    drawn.legend(entries, 2, above=True)
+    above.x, above.y = linear(edges[0], edges[-1], most=9), linear(0.0, 102.0, most=6, steps=WHOLE)
+    above.x_name, above.y_name = "days since the workload's epoch", "nodes in use, %"
+    below.x, unit = decades(longest, room=0.96, gap=0.08)
+    below.y = linear(0.0, 101.0, most=6, steps=WHOLE)
+    below.x_name, below.y_name = f"wait ({unit})", "% of the jobs"
     numbers = table(baseline)
     alt = f"{baseline.sentence} " + "; ".join(
         f"{what}: mean recorded {recorded}, replayed {replayed}"
@@ -71,11 +71,22 @@ def table(baseline: Baseline) -> list[list[str]]:
     return rows
 
 
-def _means(values: np.ndarray, hours: int) -> np.ndarray:
+def _means(values: np.ndarray, hours: int) -> list[float]:
     """The mean of every so many values."""
-    return np.array([values[at : at + hours].mean() for at in range(0, len(values), hours)])
+    return [float(values[at : at + hours].mean()) for at in range(0, len(values), hours)]
 
 
-def _edges(baseline: Baseline, hours: int, parts: int) -> np.ndarray:
+def _edges(baseline: Baseline, hours: int) -> list[float]:
+    """Where each of these means begins, and the end of the last, in days."""
+    parts = -(-len(baseline.utilisation[0]) // hours)
     edges = baseline.edges[0] + HOUR * hours * np.arange(parts + 1)
-    return np.minimum(edges, baseline.edges[-1]) / DAY
+    return [float(edge) for edge in np.minimum(edges, baseline.edges[-1]) / DAY]
+
+
+def _steps(values: Sequence[float], edges: Sequence[float]) -> list[Point]:
+    """A line that keeps each value from one edge to the next."""
+    return [
+        point
+        for value, ends in zip(values, pairwise(edges))
+        for point in ((ends[0], value), (ends[1], value))
+    ]

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from topolane.units import percent
 
 from ..data import MachinePicture, Run
-from ..plot import TOGETHER, Plot, empty, lines
-from ..stretch import NONE, Spread, networked, times_axis
+from ..plot import TOGETHER, Plot, empty, lines, share_x
+from ..scale import WHOLE, linear
+from ..stretch import NONE, Spread, networked, stretches
 from .wait_cdf import OVERLAID, curve
 
 NAME = "contention"
@@ -36,11 +37,10 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         2 if len(shown) <= 8 else 3,
         [colour for _, colour, _ in shown],
     )
-    axes[0].set_xlim(1.0 - 0.02 * (end - 1.0), end + 0.05 * (end - 1.0))
-    axes[0].set_ylim(0, 102)
-    times_axis(axes[0])
-    drawn.supxlabel("times longer than alone", fontsize=9)
-    drawn.supylabel("% of the jobs", fontsize=9)
+    share_x(axes, stretches(1.0 - 0.02 * (end - 1.0), end + 0.05 * (end - 1.0)))
+    for one in axes:
+        one.y = linear(0.0, 102.0, most=6, steps=WHOLE)
+    drawn.x_name, drawn.y_name = "times longer than alone", "% of the jobs"
     numbers = [["run", "slowed", "mean", "95 % of the jobs at most", "worst"]]
     for (run, *_), each in zip(shown, values):
         spread = Spread.of(each)

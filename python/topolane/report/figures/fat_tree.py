@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, PathPatch
-from matplotlib.path import Path
+from collections.abc import Mapping
 
 from topolane.units import clean, moment, plural
 
 from .. import rail_lines
+from ..chart import Axes, Entry, Figure
 from ..data import MachinePicture, Run
 from ..fat_tree import held
 from ..holders import Held
-from ..plot import Plot, figure, strokes
-from ..style import FAINT, IDLE, INK, LOCAL, MUTED, SHARED, SURFACE
+from ..marks import Box
+from ..plot import Plot
+from ..scale import Scale
+from ..style import FAINT, IDLE, LOCAL, MUTED, SHARED, SURFACE
 from ..tree_layout import Layout, Row, lay_out
 
 NAME = "fat-tree"
@@ -61,22 +58,16 @@ def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figu
     if picture.rails:
         step = layout.y[1] - layout.y[0] if len(layout.y) > 1 else 0.0
         layout = lay_out(picture, rail_lines.room(picture, layout.cell_points, step))
-    drawn = figure(9.6, len(layout.rows) * layout.row_height + 0.55)
-    for axes, row in zip(drawn.subplots(len(layout.rows), 1, squeeze=False).flat, layout.rows):
-        axes.set_axis_off()
+    drawn = Figure(9.6, len(layout.rows) * layout.row_height + 0.55)
+    for axes, row in zip(drawn.grid(len(layout.rows)), layout.rows):
+        axes.shown = False
         # With room for the number of jobs at the last pod.
-        axes.set_xlim(-layout.margin, 1.04 * layout.width + 0.5)
-        axes.set_ylim(layout.bottom, layout.top)
+        axes.x = Scale(-layout.margin, 1.04 * layout.width + 0.5)
+        axes.y = Scale(layout.bottom, layout.top)
         _cells(axes, row, layout, picture, state)
         _links(axes, row, layout, picture, state)
-    drawn.legend(
-        handles=[*_legend(state, names, 5.0 if picture.rails else 2.6), *rail_lines.legend(picture)],
-        loc="outside lower left",
-        ncols=5,
-        fontsize=8,
-        handlelength=1.3,
-        columnspacing=1.4,
-    )
+    entries = [*_legend(state, names, 5.0 if picture.rails else 2.6), *rail_lines.legend(picture)]
+    drawn.legend(entries, 5, above=False, size=8.0)
     return drawn
 
 
@@ -93,7 +84,7 @@ def facts(picture: MachinePicture, state: Held) -> str:
 
 def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
     """One path per job, the neighbouring cells of a leaf as one rectangle."""
-    boxes: dict[int | str, list[tuple[float, float, float, float]]] = {}
+    boxes: dict[int | str, list[Box]] = {}
     for index in row.leaves:
         leaf, x = picture.levels[0][index], layout.x[0][index]
         start = leaf.start
@@ -105,11 +96,9 @@ def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
                 start = node
     for holder, shapes in boxes.items():
         colour = EMPTY[holder] if isinstance(holder, str) else state.colour[holder]
-        patch = PathPatch(_rectangles(shapes), facecolor=colour, linewidth=0)
-        patch.set_gid(holder if isinstance(holder, str) else f"job-{holder}")
-        axes.add_artist(patch)
+        axes.boxes(shapes, colour, holder if isinstance(holder, str) else f"job-{holder}")
     between = [[(-0.5, -node), (layout.width, -node)] for node in range(1, picture.leaf)]
-    axes.add_artist(strokes(between, SURFACE, 0.6 if layout.cell_points > 3.5 else 0.25))
+    axes.strokes(between, SURFACE, 0.6 if layout.cell_points > 3.5 else 0.25)
 
 
 def _holder(state: Held, node: int) -> int | str:
@@ -118,14 +107,6 @@ def _holder(state: Held, node: int) -> int | str:
     if job is None:
         return "out-of-service" if node in state.out_of_service else "idle"
     return job
-
-
-def _rectangles(shapes: Iterable[tuple[float, float, float, float]]) -> Path:
-    vertices, codes = [], []
-    for left, right, low, high in shapes:
-        vertices += [(left, low), (right, low), (right, high), (left, high), (left, low)]
-        codes += [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
-    return Path(vertices, codes)
 
 
 def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
@@ -143,37 +124,24 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
                 by_kind.setdefault(kind, []).append(ends)
             if level and len(jobs := state.crossing[level][group]) > 1:
                 middle = (layout.y[level] + layout.y[level + 1]) / 2
-                axes.text(
-                    x + (rail_lines.half_of(layout, level) + 0.3 if picture.rails else 0.5),
-                    middle,
-                    plural(len(jobs), "job"),
-                    va="center",
-                    fontsize=8,
-                    color=INK,
-                )
+                beside = rail_lines.half_of(layout, level) + 0.3 if picture.rails else 0.5
+                axes.text(x + beside, middle, plural(len(jobs), "job"), size=8.0)
         if picture.rails_at(level) > 1:
             rail_lines.uplinks(axes, layout, picture, level, by_group, FAINT)
             continue
         for (colour, width), segments in sorted(by_kind.items(), key=lambda item: item[0][1]):
-            axes.add_artist(strokes(segments, colour, width))
+            axes.strokes(segments, colour, width)
     for level in range(1, top + 1):
         for first, last in _bars(level, row, layout, picture):
             rail_lines.bar(axes, layout, picture, level, (first, last))
     for level in range(1, top + 1):
         name = "core" if level == top else picture.level_name(level) + "s"
-        axes.text(-1.0, layout.y[level], name, ha="right", va="center", fontsize=8, color=MUTED)
-    axes.text(-1.0, -picture.leaf / 2, "nodes", ha="right", va="center", fontsize=8, color=MUTED)
+        axes.text(-1.0, layout.y[level], name, size=8.0, colour=MUTED, anchor="end")
+    axes.text(-1.0, -picture.leaf / 2, "nodes", size=8.0, colour=MUTED, anchor="end")
     if top > 1 and layout.named:
         for group in row.groups[top - 1]:
-            axes.text(
-                layout.x[top - 1][group],
-                layout.bottom + 0.2,
-                clean(picture.levels[top - 1][group].name, 18),
-                ha="center",
-                va="bottom",
-                fontsize=8,
-                color=MUTED,
-            )
+            name, x = clean(picture.levels[top - 1][group].name, 18), layout.x[top - 1][group]
+            axes.text(x, layout.bottom + 0.2, name, size=8.0, colour=MUTED, anchor="middle", rise="bottom")
 
 
 def _uplinks(state: Held, level: int, group: int) -> list[tuple[tuple[str, float], float]]:
@@ -204,21 +172,21 @@ def _bars(level: int, row: Row, layout: Layout, picture: MachinePicture) -> list
     return bars
 
 
-def _legend(state: Held, names: Mapping[int, str], width: float) -> list[Patch | Line2D]:
+def _legend(state: Held, names: Mapping[int, str], width: float) -> list[Entry]:
     spanning = sorted(
         {job for jobs in state.crossing[0] for job in jobs}, key=lambda job: (-state.size[job], job)
     )
-    handles: list[Patch | Line2D] = [
-        Patch(color=state.colour[job], label=f"{names[job]}: {plural(state.size[job], 'node')}")
+    entries = [
+        Entry(f"{names[job]}: {plural(state.size[job], 'node')}", state.colour[job])
         for job in spanning[:LISTED]
     ]
     if len(spanning) > LISTED:
-        handles.append(Patch(color=SURFACE, label=f"and {plural(len(spanning) - LISTED, 'smaller job')}"))
+        entries.append(Entry(f"and {plural(len(spanning) - LISTED, 'smaller job')}", SURFACE))
     return [
-        *handles,
-        Patch(color=LOCAL, label="jobs inside one leaf"),
-        Patch(color=IDLE, label="idle"),
-        *([Patch(color=MUTED, label="out of service")] if state.out_of_service else []),
-        Line2D([], [], color=FAINT, linewidth=width / 2.6, label="links no job uses"),
-        Line2D([], [], color=SHARED, linewidth=width, label="links two jobs may share"),
+        *entries,
+        Entry("jobs inside one leaf", LOCAL),
+        Entry("idle", IDLE),
+        *([Entry("out of service", MUTED)] if state.out_of_service else []),
+        Entry("links no job uses", FAINT, width / 2.6),
+        Entry("links two jobs may share", SHARED, width),
     ]

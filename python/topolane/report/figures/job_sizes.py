@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import polars
-from matplotlib.ticker import MaxNLocator
 
 from topolane.units import HOUR, count, percent
 
 from ..bins import bin_label, size_bins
+from ..chart import DASHED, Figure, Guide, Label
 from ..data import MachinePicture, Run
-from ..plot import WIDTH, Plot, empty, figure
+from ..plot import WIDTH, Plot, empty
+from ..scale import WHOLE, linear, rows
 from ..style import MUTED, SERIES
 
 NAME = "job-sizes"
@@ -36,59 +37,39 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         return Plot(NAME, TITLE, words, "The workload has no jobs.", empty("The workload has no jobs."))
 
     bins = size_bins(picture.leaf, jobs["size"].max())
-    rows = []
+    sizes = []
     for low, high in bins:
         inside = jobs.filter(polars.col("size").is_between(low, jobs["size"].max() if high is None else high))
-        rows.append((bin_label((low, high)), inside.height, inside["hours"].sum()))
-    all_hours = sum(hours for _, _, hours in rows) or 1.0
+        sizes.append((bin_label((low, high)), inside.height, inside["hours"].sum()))
+    all_hours = sum(hours for _, _, hours in sizes) or 1.0
 
-    drawn = figure(WIDTH, 0.9 + 0.3 * len(rows))
-    left, right = drawn.subplots(1, 2, sharey=True)
-    for axes, shares, labels, title, colour in (
-        (
-            left,
-            [n / jobs.height for _, n, _ in rows],
-            [count(n) for _, n, _ in rows],
-            "Share of jobs (count)",
-            SERIES[0],
-        ),
-        (
-            right,
-            [h / all_hours for *_, h in rows],
-            [count(h) for *_, h in rows],
-            "Share of node hours (hours)",
-            SERIES[2],
-        ),
+    drawn = Figure(WIDTH, 0.9 + 0.3 * len(sizes))
+    left, right = drawn.grid(1, 2)
+    left.title, right.title = "Share of jobs (count)", "Share of node hours (hours)"
+    names = rows([name for name, *_ in sizes])
+    for axes, amounts, whole, colour in (
+        (left, [number for _, number, _ in sizes], jobs.height, SERIES[0]),
+        (right, [spent for *_, spent in sizes], all_hours, SERIES[2]),
     ):
-        bars = axes.barh(range(len(rows)), [100 * share for share in shares], height=0.7, color=colour)
-        axes.bar_label(
-            bars, [f"{percent(s)}  ({text})" for s, text in zip(shares, labels)], padding=3, fontsize=8.5
-        )
-        axes.set_xlim(0, 100 * max(max(shares), 0.01) * 1.75)
-        axes.set_title(title)
-        axes.xaxis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
-        axes.set_xlabel("%")
-        axes.grid(axis="y", visible=False)
-        axes.tick_params(axis="y", length=0)
-    left.set_yticks(range(len(rows)), [name for name, *_ in rows])
-    left.set_ylabel("nodes of the job")
-    left.invert_yaxis()
+        shares = [amount / whole for amount in amounts]
+        axes.bars([100 * share for share in shares], [colour] * len(shares), 0.7)
+        for row, (share, amount) in enumerate(zip(shares, amounts)):
+            text = f"{percent(share)}  ({count(amount)})"
+            axes.text(100 * share, row, text, size=8.5, beside=(3.0, 0.0))
+        axes.x = linear(0.0, 100 * max(*shares, 0.01) * 1.75, steps=WHOLE)
+        axes.x_name = "%"
+        axes.y, axes.has_rows = names, True
+    left.y_name = "nodes of the job"
+    right.has_y_labels = False
     if (edge := next((i for i, (low, _) in enumerate(bins) if low == picture.leaf + 1), None)) is not None:
         for axes in (left, right):
-            axes.axhline(edge - 0.5, color=MUTED, linewidth=0.9, linestyle=(0, (4, 2)))
-        right.annotate(
-            "one leaf",
-            (1, edge - 0.5),
-            xycoords=("axes fraction", "data"),
-            xytext=(0, 2),
-            textcoords="offset points",
-            ha="right",
-            fontsize=8,
-            color=MUTED,
+            axes.items.append(Guide(edge - 0.5, upright=False, width=0.9, dash=DASHED))
+        right.labels.append(
+            Label(1.0, edge - 0.5, "one leaf", 8.0, MUTED, "end", "bottom", beside=(0.0, -2.0), shares="x")
         )
     alt = "; ".join(
         f"{name} nodes: {percent(n / jobs.height)} of jobs, {percent(h / all_hours)} of node hours"
-        for name, n, h in rows
+        for name, n, h in sizes
     )
-    numbers = [["nodes", "jobs", "node hours"], *([name, count(n), count(h)] for name, n, h in rows)]
+    numbers = [["nodes", "jobs", "node hours"], *([name, count(n), count(h)] for name, n, h in sizes)]
     return Plot(NAME, TITLE, words, alt, drawn, numbers=numbers)

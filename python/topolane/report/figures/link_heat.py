@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy
-from matplotlib.axes import Axes
-from matplotlib.patches import PathPatch, Rectangle
-from matplotlib.path import Path
 
 from topolane.units import clean, percent
 
 from .. import rail_lines
+from ..chart import Axes, Figure
 from ..data import MachinePicture
 from ..heat import Loaded, Scale, by_level, level_words, most_loaded
-from ..link_cells import GAP, HALF, Boxes, Strip, block_of, cells, strips_of, with_ports
-from ..plot import Plot, figure
-from ..style import HEAT, IDLE, INK, MUTED, SURFACE
+from ..link_cells import GAP, HALF, Strip, block_of, cells, strips_of, with_ports
+from ..plot import Plot
+from ..scale import Scale as Axis
+from ..style import HEAT, IDLE, MUTED, SURFACE
 from ..tree_layout import Layout, Row
 
 NAME = "link-heat"
@@ -43,24 +42,23 @@ def draw(run: Loaded, picture: MachinePicture, scale: Scale, number: int) -> Plo
     links = with_ports(run.links).with_columns(kind=scale.classes())
     layout, strips = strips_of(links, picture)
     heights = [layout.row_height] * len(layout.rows) + [KEY]
-    drawn = figure(9.6, sum(heights))
-    *axes, key = drawn.subplots(len(heights), 1, height_ratios=heights, squeeze=False).flat
+    drawn = Figure(9.6, sum(heights))
+    *axes, key = drawn.grid(len(heights), 1, heights)
     for place, (one, row) in enumerate(zip(axes, layout.rows)):
-        one.set_axis_off()
-        one.set_xlim(-max(layout.margin, 0.5), layout.width + 0.5)
-        one.set_ylim(layout.bottom, layout.top)
+        one.shown = False
+        one.x = Axis(-max(layout.margin, 0.5), layout.width + 0.5)
+        one.y = Axis(layout.bottom, layout.top)
         for level, strip in enumerate(strips):
             for kind, boxes in cells(links, level, strip, layout, row, picture).items():
-                patch = PathPatch(_path(boxes), facecolor=HEAT[kind - 1] if kind else IDLE, linewidth=0)
-                patch.set_gid(f"load-{place}-{level}-{kind}")
-                one.add_patch(patch)
+                colour = HEAT[kind - 1] if kind else IDLE
+                one.boxes(boxes.tolist(), colour, f"load-{place}-{level}-{kind}")
         _grid(one, layout, strips, picture)
         _bars(one, layout, row, picture)
         _rails(one, layout, row, strips, picture)
         _names(one, layout, row, strips, picture)
     _key(key, scale)
     if picture.rails:
-        drawn.legend(handles=rail_lines.legend(picture), loc="outside lower left", ncols=8, fontsize=8)
+        drawn.legend(rail_lines.legend(picture), 8, above=False, size=8.0)
     return Plot(
         f"{NAME}-{number}",
         run.label,
@@ -89,23 +87,13 @@ def _tips(layout: Layout, strips: Sequence[Strip], picture: MachinePicture, scal
     }
 
 
-def _path(boxes: Boxes) -> Path:
-    """Rectangles as one path."""
-    left, right, low, high = boxes.T
-    corners = numpy.stack([left, low, right, low, right, high, left, high, left, low], axis=1)
-    codes = [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY] * len(boxes)
-    return Path(corners.reshape(-1, 2), codes)
-
-
 def _grid(axes: Axes, layout: Layout, strips: Sequence[Strip], picture: MachinePicture) -> None:
     """Lines in the page's colour that part one cell from the next."""
     places = [-float(node) for node in range(1, picture.leaf)]
     for strip in strips[1:]:
         places += [float(y) for y in numpy.linspace(strip.low, strip.high, strip.rows + 1)[1:-1]]
-    ends = [point for y in places for point in ((-0.5, y), (layout.width, y))]
-    path = Path(ends, [Path.MOVETO, Path.LINETO] * len(places)) if places else Path([(0, 0)])
-    width = 0.5 if layout.cell_points > 3.5 else 0.25
-    axes.add_patch(PathPatch(path, facecolor="none", edgecolor=SURFACE, linewidth=width, capstyle="butt"))
+    lines = [((-0.5, y), (layout.width, y)) for y in places]
+    axes.strokes(lines, SURFACE, 0.5 if layout.cell_points > 3.5 else 0.25)
 
 
 def _bars(axes: Axes, layout: Layout, row: Row, picture: MachinePicture) -> None:
@@ -125,9 +113,7 @@ def _bars(axes: Axes, layout: Layout, row: Row, picture: MachinePicture) -> None
                 ends.append((min(inside_group), max(inside_group), layout.y[level]))
     for first, last, y in ends:
         width = 1.6 if y < layout.y[-1] and y < gap else 3.0
-        axes.plot(
-            [first - HALF, last + HALF], [y, y], color=MUTED, linewidth=width, solid_capstyle="butt", zorder=3
-        )
+        axes.strokes([((first - HALF, y), (last + HALF, y))], MUTED, width)
 
 
 def _rails(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], picture: MachinePicture) -> None:
@@ -140,25 +126,22 @@ def _rails(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], pictur
         left, width = block_of(*spans.reshape(-1, 2).T, strip.columns, level)
         for rail in range(rails):
             first, end = (-(-number * strip.columns // rails) for number in (rail, rail + 1))
-            points = numpy.stack([left + first * width, left + end * width], axis=1).reshape(-1)
-            path = Path([(x, y) for x in points], [Path.MOVETO, Path.LINETO] * len(spans))
-            colour = rail_lines.colour(rail)
-            patch = PathPatch(path, facecolor="none", edgecolor=colour, linewidth=1.8, capstyle="butt")
-            patch.set_gid(f"rail-{level}-{rail}")
-            axes.add_patch(patch)
+            ends = numpy.stack([left + first * width, left + end * width], axis=1).tolist()
+            lines = [((low, y), (high, y)) for low, high in ends]
+            axes.strokes(lines, rail_lines.colour(rail), 1.8, f"rail-{level}-{rail}")
 
 
 def _names(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], picture: MachinePicture) -> None:
     middles = [-picture.leaf / 2, *((strip.low + strip.high) / 2 for strip in strips[1:])]
     for level, y in enumerate(middles):
         text = level_words(picture, level).replace(" to ", "\nto ")
-        axes.text(-0.5 - 0.012 * layout.width, y, text, ha="right", va="center", fontsize=8, color=MUTED)
+        axes.text(-0.5 - 0.012 * layout.width, y, text, size=8.0, colour=MUTED, anchor="end")
     top = len(picture.levels) - 1
     if top > 1 and layout.named:
         for group in row.groups[top - 1]:
             name = clean(picture.levels[top - 1][group].name, 18)
             x, y = layout.x[top - 1][group], layout.bottom + 0.2
-            axes.text(x, y, name, ha="center", va="bottom", fontsize=8, color=MUTED)
+            axes.text(x, y, name, size=8.0, colour=MUTED, anchor="middle", rise="bottom")
 
 
 def _key(axes: Axes, scale: Scale) -> None:
@@ -166,12 +149,11 @@ def _key(axes: Axes, scale: Scale) -> None:
     for kind, colour in enumerate((IDLE, *HEAT)):
         x = kind if kind else -1.6
         width = 1.0 if kind else 1.4
-        axes.add_patch(Rectangle((x, 0), width, 1, facecolor=colour, linewidth=0))
+        axes.boxes([(x, x + width, 0.0, 1.0)], colour)
     for index in range(len(HEAT) + 1):
         text = scale.edge(index).removesuffix(" %") if index < len(HEAT) else scale.edge(index)
-        axes.text(1 + index, -0.25, text, ha="center", va="top", fontsize=8, color=INK)
-    axes.text(-0.9, -0.25, "no traffic", ha="center", va="top", fontsize=8, color=INK)
-    axes.text(10.0, 0.5, "of its capacity: left half up, right half down", va="center", fontsize=8, color=INK)
-    axes.set_xlim(-3, 17)
-    axes.set_ylim(-1.6, 1.4)
-    axes.set_axis_off()
+        axes.text(1.0 + index, -0.25, text, size=8.0, anchor="middle", rise="top")
+    axes.text(-0.9, -0.25, "no traffic", size=8.0, anchor="middle", rise="top")
+    axes.text(10.0, 0.5, "of its capacity: left half up, right half down", size=8.0)
+    axes.x, axes.y = Axis(-3.0, 17.0), Axis(-1.6, 1.4)
+    axes.shown = False

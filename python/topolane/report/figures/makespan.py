@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from topolane.units import NOTHING, decimal, span
 
+from ..chart import DASHED, Figure, Guide
 from ..data import MachinePicture, Run
-from ..plot import WIDTH, Plot, empty, figure, label, name_rows
-from ..style import MUTED, series
+from ..plot import WIDTH, Plot, empty, label
+from ..scale import linear, rows
+from ..style import series
 
 NAME = "makespan"
 TITLE = "Makespan"
@@ -31,18 +33,15 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     texts = [
         NOTHING if value is None else f"{share:.1f} %   {span(value)}" for value, share in zip(spans, shares)
     ]
-    drawn = figure(WIDTH, 0.75 + 0.3 * len(runs))
-    axes = drawn.add_subplot()
-    axes.barh(range(len(runs)), shares, height=0.66, color=[series(i) for i in range(len(runs))])
+    drawn = Figure(WIDTH, 0.75 + 0.3 * len(runs))
+    (axes,) = drawn.grid(1)
+    axes.bars(shares, [series(row) for row in range(len(runs))])
     for row, text in enumerate(texts):
-        axes.text(max(100.0, *shares) * 1.012, row, text, va="center", fontsize=8.5)
-    axes.axvline(100, color=MUTED, linewidth=1, linestyle=(0, (4, 2)))
-    axes.set_xlim(0, max(shares) * 1.2)
-    axes.set_ylim(len(runs) - 0.5, -0.5)
-    axes.set_xlabel("makespan, % of the first run's")
-    axes.grid(axis="y", visible=False)
-    axes.tick_params(axis="y", length=0)
-    name_rows(axes, [label(run) for run in runs])
+        axes.text(max(100.0, *shares) * 1.012, row, text, size=8.5)
+    axes.items.append(Guide(100.0, upright=True, dash=DASHED))
+    axes.x = linear(0.0, max(shares) * 1.2, most=7)
+    axes.y, axes.has_rows = rows([label(run) for run in runs]), True
+    axes.x_name = "makespan, % of the first run's"
     alt = "; ".join(f"{run.label}: {text}" for run, text in zip(runs, texts))
     numbers = [["run", "% of the first run's", "makespan"]]
     numbers += [

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from topolane.units import HOUR, NOTHING, clean
 
+from ..chart import Figure
 from ..data import MachinePicture, Run
-from ..plot import WIDTH, Plot, figure
-from ..style import FAINT, INK, MUTED
+from ..plot import WIDTH, Plot
+from ..scale import Scale
+from ..style import FAINT, MUTED
 
 NAME = "mean-wait"
 TITLE = "Mean wait, policies by scenarios"
@@ -25,32 +27,24 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     widths = [max(len(clean(row)) for row in (*rows, "policy, queue")) * 0.075 + 0.3]
     widths += [max(0.95, len(clean(column, 22)) * 0.08 + 0.25) for column in columns]
     total = max(sum(widths), 3.0)
-    drawn = figure(min(total, WIDTH * 1.6), 0.32 * (len(rows) + 1) + 0.2)
-    axes = drawn.add_subplot()
-    axes.set_axis_off()
-    axes.set_xlim(0, total)
-    axes.set_ylim(len(rows) + 0.5, -0.5)
+    drawn = Figure(min(total, WIDTH * 1.6), 0.32 * (len(rows) + 1) + 0.2)
+    (axes,) = drawn.grid(1)
+    axes.shown = False
+    axes.x, axes.y = Scale(0.0, total), Scale(len(rows) + 0.5, -0.5)
     edges = [sum(widths[: i + 1]) + widths[i + 1] - 0.1 for i in range(len(columns))]
-    axes.text(0, 0, "policy, queue", va="center", color=MUTED)
+    axes.text(0.0, 0.0, "policy, queue", colour=MUTED)
     for edge, column in zip(edges, columns):
-        axes.text(edge, 0, clean(column, 22), ha="right", va="center", color=MUTED)
-    axes.plot([0, total], [0.5, 0.5], color=MUTED, linewidth=0.8)
+        axes.text(edge, 0.0, clean(column, 22), anchor="end", colour=MUTED)
+    axes.strokes([((0.0, 0.5), (total, 0.5))], MUTED, 0.8)
     for y, row in enumerate(rows, start=1):
-        axes.text(0, y, clean(row), va="center", color=INK)
-        axes.plot([0, total], [y + 0.5, y + 0.5], color=FAINT, linewidth=0.6)
+        axes.text(0.0, y, clean(row))
+        axes.strokes([((0.0, y + 0.5), (total, y + 0.5))], FAINT, 0.6)
         for edge, column in zip(edges, columns):
             value = cells.get((row, column))
             best = value is not None and value == min(
                 v for (_, c), v in cells.items() if c == column and v is not None
             )
-            axes.text(
-                edge,
-                y,
-                hours(value),
-                ha="right",
-                va="center",
-                weight="bold" if best and len(rows) > 1 else None,
-            )
+            axes.text(edge, y, hours(value), anchor="end", bold=best and len(rows) > 1)
     numbers = [
         ["policy, queue", *columns],
         *([row, *(hours(cells.get((row, column))) for column in columns)] for row in rows),

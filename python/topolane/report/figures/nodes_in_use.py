@@ -9,8 +9,10 @@ import polars
 
 from topolane.units import DAY, HOUR, count, percent, plural
 
+from ..chart import Guide
 from ..data import MachinePicture, Run
-from ..plot import TOGETHER, Plot, empty, lines, thousands
+from ..plot import TOGETHER, Plot, empty, lines
+from ..scale import linear
 from ..style import MUTED
 
 NAME = "nodes-in-use"
@@ -43,22 +45,30 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
             .agg(polars.col("busy_nodes").mean())
             .sort("block")
         )
-        curves.append(
-            (((block["block"] + 0.5) * hours * HOUR / unit).to_list(), block["busy_nodes"].to_list())
-        )
+        curves.append(list(zip((block["block"] + 0.5) * hours * HOUR / unit, block["busy_nodes"])))
     drawn, axes = lines(runs, curves, 3.0, OVERLAID, 1 if len(runs) <= 6 else 2)
+    across = linear(
+        0.0, float(math.ceil(last / unit)) if days else max(last / unit, 1.0), "{:,.0f}".format, 9
+    )
+    upward = linear(0.0, picture.nodes * 1.12, "{:,.0f}".format, 4)
     for one in axes:
-        one.axhline(picture.nodes, color=MUTED, linewidth=1, linestyle=(0, (1, 1.5)))
-        one.set_ylim(0, picture.nodes * 1.12)
-        one.set_xlim(0, math.ceil(last / unit) if days else max(last / unit, 1.0))
-        thousands(one.yaxis)
-        thousands(one.xaxis)
-    axes[0].annotate(
-        plural(picture.nodes, "node"), (1, picture.nodes), xycoords=("axes fraction", "data"), xytext=(0, 2),
-        textcoords="offset points", ha="right", va="bottom", fontsize=8, color=MUTED,
-    )  # fmt: skip
-    drawn.supylabel("busy nodes", fontsize=9)
-    drawn.supxlabel(f"{'days' if days else 'hours'} since second 0 of the workload", fontsize=9)
+        one.x, one.y = across, upward
+        one.items.append(Guide(picture.nodes, upright=False, dash=(1.0, 1.5)))
+    axes[0].text(
+        1.0,
+        picture.nodes,
+        plural(picture.nodes, "node"),
+        size=8.0,
+        colour=MUTED,
+        anchor="end",
+        rise="bottom",
+        beside=(0.0, -2.0),
+        shares="x",
+    )
+    drawn.x_name, drawn.y_name = (
+        f"{'days' if days else 'hours'} since second 0 of the workload",
+        "busy nodes",
+    )
     means = [f"{run.label}: {percent(run.number('utilization'))} of the node time used" for run in runs]
     return Plot(
         NAME,

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, PathPatch
-from matplotlib.path import Path
+from collections.abc import Iterator, Sequence
 
 from topolane.units import clean, count, decimal, moment, plural
 
+from ..chart import Axes, Entry, Figure
 from ..data import MachinePicture, Run
 from ..gpus import DUST, GpuState, gpu_state
-from ..plot import Plot, empty, figure
-from ..rack_boxes import Box, boxes, parts
+from ..marks import Box, Point, Shape, corners
+from ..plot import Plot, empty
+from ..rack_boxes import boxes, parts
 from ..rack_layout import WIDTH, RackLayout, lay_out
+from ..scale import Scale
 from ..style import IDLE, INK, LOCAL, MUTED, SURFACE
 
 NAME = "racks"
@@ -57,35 +54,26 @@ def draw(run: Run, picture: MachinePicture, at: float, number: int) -> Plot:
 def floor_plan(picture: MachinePicture, state: GpuState) -> Figure:
     """The racks in one state."""
     layout = lay_out(state.racks, picture)
-    drawn = figure(WIDTH / 72 + 0.2, layout.height / 72 + 0.5)
-    axes = drawn.add_subplot()
-    axes.set_axis_off()
-    axes.set_xlim(-3, WIDTH)
-    axes.set_ylim(layout.height, -2)
-    _draw_racks(axes, layout, state)
+    drawn = Figure(WIDTH / 72 + 0.2, layout.height / 72 + 0.5)
+    (axes,) = drawn.grid(1)
+    axes.shown = False
+    axes.x, axes.y = Scale(-3.0, WIDTH), Scale(layout.height, -2.0)
+    frames = _draw_racks(axes, layout, state)
     hovered = set(sorted(state.jobs, key=lambda job: (-state.jobs[job], job))[:HOVERED])
     for gid, colour, shapes in boxes(layout, state, hovered):
-        _patch(axes, shapes, colour, gid)
+        axes.boxes(shapes, colour, gid)
     _draw_grid(axes, layout)
     tops = [
         ((left, low), (right, low))
         for column in layout.columns
         for _, (left, right, low, _) in parts(column, layout, state)
     ]
-    _lines(axes, tops, SURFACE, 0.5 if layout.cell[0] > 5 else 0.25, "parts")
-    strokes = list(_strokes(layout, state))
-    if strokes:
-        _lines(axes, strokes, INK, 0.5 if layout.cell[0] > 2 else 0.25, "stranded")
+    axes.strokes(tops, SURFACE, 0.5 if layout.cell[0] > 5 else 0.25, "parts")
+    axes.strokes(list(_strokes(layout, state)), INK, 0.5 if layout.cell[0] > 2 else 0.25, "stranded")
+    axes.items.append(Shape(corners(frames), None, MUTED, 0.35, closed=True))
     for name, x, y in layout.pods:
-        axes.text(x, y, clean(name, 18), fontsize=7, color=MUTED, va="bottom")
-    drawn.legend(
-        handles=_legend(state, picture),
-        loc="outside lower left",
-        ncols=5,
-        fontsize=8,
-        handlelength=1.3,
-        columnspacing=1.4,
-    )
+        axes.text(x, y, clean(name, 18), size=7.0, colour=MUTED, rise="bottom")
+    drawn.legend(_legend(state, picture), 5, above=False, size=8.0)
     return drawn
 
 
@@ -133,7 +121,7 @@ def _racks(picture: MachinePicture) -> int:
     return len(picture.domains) or len(picture.levels[0])
 
 
-def _strokes(layout: RackLayout, state: GpuState) -> Iterator[Sequence[tuple[float, float]]]:
+def _strokes(layout: RackLayout, state: GpuState) -> Iterator[Sequence[Point]]:
     wide, high = layout.cell
     for column in layout.columns:
         for row, node in enumerate(column.nodes):
@@ -143,8 +131,8 @@ def _strokes(layout: RackLayout, state: GpuState) -> Iterator[Sequence[tuple[flo
                     yield (left, top + gpu.free * high), (left + wide, top)
 
 
-def _draw_racks(axes: Axes, layout: RackLayout, state: GpuState) -> None:
-    """The cells that there are, and a frame around each column."""
+def _draw_racks(axes: Axes, layout: RackLayout, state: GpuState) -> list[Box]:
+    """Draws the cells that there are; returns a frame around each column."""
     wide, high = layout.cell
     frames: list[Box] = []
     cells: dict[int, list[Box]] = {}
@@ -163,12 +151,10 @@ def _draw_racks(axes: Axes, layout: RackLayout, state: GpuState) -> None:
         )
         if layout.named and column.nodes[0] == first_node[column.rack]:
             name = clean(state.racks[column.rack].name, 12)
-            axes.text(column.x, top + 3, name, fontsize=7, color=MUTED, va="top")
+            axes.text(column.x, top + 3, name, size=7.0, colour=MUTED, rise="top")
     for rack, shapes in cells.items():
-        _patch(axes, shapes, IDLE, f"rack-{rack}")
-    axes.add_patch(
-        PathPatch(_rectangles(frames), facecolor="none", edgecolor=MUTED, linewidth=0.35, zorder=4)
-    )
+        axes.boxes(shapes, IDLE, f"rack-{rack}")
+    return frames
 
 
 def _draw_grid(axes: Axes, layout: RackLayout) -> None:
@@ -183,32 +169,7 @@ def _draw_grid(axes: Axes, layout: RackLayout) -> None:
             y = column.y + row * high
             rows[y] = (rows.get(y, (column.x,))[0], right)
     lines += [[(left, y), (right, y)] for y, (left, right) in rows.items()]
-    _lines(axes, lines, SURFACE, 0.5 if wide > 5 else 0.12 if wide > 1 else 0.05, "grid")
-
-
-def _patch(axes: Axes, shapes: Sequence[Box], colour: str, gid: str) -> None:
-    patch = PathPatch(_rectangles(shapes), facecolor=colour, linewidth=0, clip_on=False)
-    patch.set_gid(gid)
-    axes.add_patch(patch)
-
-
-def _rectangles(shapes: Iterable[Box]) -> Path:
-    vertices, codes = [], []
-    for left, right, low, high in shapes:
-        vertices += [(left, low), (right, low), (right, high), (left, high), (left, low)]
-        codes += [Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY]
-    return Path(vertices, codes)
-
-
-def _lines(
-    axes: Axes, lines: Sequence[Sequence[tuple[float, float]]], colour: str, width: float, gid: str
-) -> None:
-    if not lines:
-        return
-    path = Path([point for ends in lines for point in ends], [Path.MOVETO, Path.LINETO] * len(lines))
-    patch = PathPatch(path, facecolor="none", edgecolor=colour, linewidth=width, capstyle="butt", zorder=3)
-    patch.set_gid(gid)
-    axes.add_patch(patch)
+    axes.strokes(lines, SURFACE, 0.5 if wide > 5 else 0.12 if wide > 1 else 0.05, "grid")
 
 
 def tips(picture: MachinePicture, state: GpuState) -> dict[str, str]:
@@ -236,21 +197,20 @@ def tips(picture: MachinePicture, state: GpuState) -> dict[str, str]:
     return found
 
 
-def _legend(state: GpuState, picture: MachinePicture) -> list[Patch | Line2D]:
+def _legend(state: GpuState, picture: MachinePicture) -> list[Entry]:
     spanning = sorted(
         (job for job, colour in state.colour.items() if colour != LOCAL),
         key=lambda job: (-state.jobs[job], job),
     )
-    handles: list[Patch | Line2D] = [
-        Patch(color=state.colour[job], label=f"job {job}: {_short(state.jobs[job])} GPUs")
-        for job in spanning[:LISTED]
+    entries = [
+        Entry(f"job {job}: {_short(state.jobs[job])} GPUs", state.colour[job]) for job in spanning[:LISTED]
     ]
     if len(spanning) > LISTED:
-        handles.append(Patch(color=SURFACE, label=f"and {plural(len(spanning) - LISTED, 'smaller job')}"))
+        entries.append(Entry(f"and {plural(len(spanning) - LISTED, 'smaller job')}", SURFACE))
     inside = f"one {_unit(picture)}" if len(state.racks) > 1 else "one node"
-    handles += [Patch(color=LOCAL, label=f"jobs inside {inside}"), Patch(color=IDLE, label="free")]
+    entries += [Entry(f"jobs inside {inside}", LOCAL), Entry("free", IDLE)]
     if state.total("stranded") > DUST:
-        handles.append(Line2D([], [], color=INK, linewidth=0.8, marker="", label="stranded"))
+        entries.append(Entry("stranded", INK, 0.8))
     if state.total("failed"):
-        handles.append(Patch(color=MUTED, label="failed"))
-    return handles
+        entries.append(Entry("failed", MUTED))
+    return entries

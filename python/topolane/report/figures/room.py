@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
 
 from topolane.units import decimal, percent
 
+from ..chart import DASHED, MARKERS, Axes, Entry, Figure, Guide, Label, Spot
 from ..data import MachinePicture, Run
-from ..plot import WIDTH, Plot, empty, figure, label
+from ..plot import WIDTH, Plot, empty, label
 from ..room import fits, place_of, sizes, with_room
+from ..scale import WHOLE, Scale, linear
 from ..style import MUTED, SERIES, series
 
 NAME = "room-for-jobs"
@@ -21,7 +21,8 @@ WORDS = (
     "machine for itself, so the numbers cannot be added. Right: the share of that time in which at least one fitted. Above "
     "the sizes is the closest place in which such jobs fit on this machine; “segments” are parts of a job in one domain each."
 )
-MARKERS = "osD^vP*X"
+LEAST = 0.1
+"""Jobs up to which the scale is linear."""
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
@@ -32,30 +33,30 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         return Plot(NAME, TITLE, WORDS, reason, empty(reason))
     places = [place_of(runs, size) for size in shown]
     found = [[fits(run, size, place) for size, place in zip(shown, places)] for run in runs]
-    drawn = figure(WIDTH, 3.6 + 0.2 * (len(runs) > 6))
-    number, share = drawn.subplots(1, 2)
-    positions = range(len(shown))
+    drawn = Figure(WIDTH, 3.6 + 0.2 * (len(runs) > 6))
+    number, share = drawn.grid(1, 2)
+    entries = []
     for index, (run, values) in enumerate(zip(runs, found)):
-        looks = {
-            "color": series(index),
-            "marker": MARKERS[(index + index // len(SERIES)) % len(MARKERS)],
-            "markersize": 4.5,
-            "linewidth": 1.3,
-            "linestyle": ("-", (0, (5, 1.5)))[index % 2],
-        }
-        number.plot(positions, [jobs for jobs, _ in values], label=label(run), **looks)
-        share.plot(positions, [100 * part for _, part in values], **looks)
-    number.set_yscale("symlog", linthresh=0.1, linscale=0.5)
-    number.set_ylim(bottom=0)
-    number.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
-    number.set_title("Jobs that fit, in the mean", pad=16)
-    share.set_title("Share of time in which one fits (%)", pad=16)
-    share.set_ylim(0, 103)
+        entry = Entry(
+            label(run),
+            series(index),
+            1.3,
+            ((), DASHED)[index % 2],
+            (index + index // len(SERIES)) % len(MARKERS),
+        )
+        entries.append(entry)
+        _line(number, [jobs for jobs, _ in values], entry)
+        _line(share, [100 * part for _, part in values], entry)
+    number.title, share.title = "Jobs that fit, in the mean", "Share of time in which one fits (%)"
+    number.y = _jobs(max(jobs for values in found for jobs, _ in values))
+    share.y = linear(0.0, 103.0, most=6, steps=WHOLE)
+    half = 0.04 * max(len(shown) - 1, 1) + 0.02
+    sizes_of = [(float(place), f"{size:,}") for place, size in enumerate(shown)]
     for axes in (number, share):
-        axes.set_xticks(positions, [f"{size:,}" for size in shown], fontsize=7)
-        axes.set_xlabel("GPUs of the job")
+        axes.x, axes.x_name = Scale(-half, len(shown) - 1 + half, sizes_of), "GPUs of the job"
+        axes.above = 18.0
         _name_places(axes, places)
-    drawn.legend(loc="outside upper left", ncols=min(len(runs), 4), borderaxespad=0)
+    drawn.legend(entries, 4, above=True)
     rows = [
         [run.label, *(f"{decimal(jobs)} / {percent(part)}" for jobs, part in values)]
         for run, values in zip(runs, found)
@@ -68,6 +69,24 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=[heading, *rows])
 
 
+def _line(axes: Axes, values: Sequence[float], entry: Entry) -> None:
+    points = [(float(place), value) for place, value in enumerate(values)]
+    axes.line(points, entry.colour, entry.width, entry.dash)
+    for x, y in points:
+        axes.items.append(Spot(x, y, 2.2, entry.colour, entry.colour, entry.marker or 0))
+
+
+def _jobs(most: float) -> Scale:
+    """A scale of numbers of jobs, linear up to a tenth and logarithmic beyond it."""
+
+    def place(jobs: float) -> float:
+        return jobs / LEAST / 2 if jobs < LEAST else 0.5 + math.log10(jobs / LEAST)
+
+    top = max(most, LEAST) * 1.3
+    ticks = [0.0, *(10.0**power for power in range(-1, math.floor(math.log10(top)) + 1))]
+    return Scale(0.0, top, [(tick, f"{tick:,g}") for tick in ticks], place)
+
+
 def _name_places(axes: Axes, places: Sequence[str]) -> None:
     """Where jobs lie, above the sizes that lie there, with a line where that changes."""
     start = 0
@@ -75,16 +94,20 @@ def _name_places(axes: Axes, places: Sequence[str]) -> None:
         if end == len(places) or places[end] != places[start]:
             text = {"site": "anywhere", "segments": "in segments"}.get(places[start], f"in a {places[start]}")
             middle = (start + end - 1) / 2
-            axes.annotate(
-                text if end - start > 1 else text.removeprefix("in a "),
-                (middle, 1),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, 2),
-                textcoords="offset points",
-                ha="right" if end == len(places) and end - start == 1 else "center",
-                fontsize=7.5,
-                color=MUTED,
+            alone_at_end = end == len(places) and end - start == 1
+            axes.labels.append(
+                Label(
+                    middle,
+                    1.0,
+                    text if end - start > 1 else text.removeprefix("in a "),
+                    7.5,
+                    MUTED,
+                    "end" if alone_at_end else "middle",
+                    "bottom",
+                    beside=(0.0, -2.0),
+                    shares="y",
+                )
             )
             if end < len(places):
-                axes.axvline(end - 0.5, color=MUTED, linewidth=0.8, linestyle=(0, (3, 2)))
+                axes.items.append(Guide(end - 0.5, upright=True, width=0.8, dash=(2.4, 1.6)))
             start = end

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter
-
 from topolane.units import HOUR, NOTHING, count, decimal, percent
 
+from ..chart import Axes, Entry, Figure
 from ..data import MachinePicture, Run, finite
-from ..plot import WIDTH, Plot, empty, figure, label, name_rows
+from ..plot import WIDTH, Plot, empty, label
 from ..room import CAUSES, with_room
+from ..scale import linear, rows
 from ..style import SERIES
 
 NAME = "stranded-gpus"
@@ -32,27 +31,25 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         reason = "No run was looked at while it had room."
         return Plot(NAME, TITLE, WORDS, reason, empty(reason))
     stranded = [run.summary["room"]["stranded"] for run in runs]
-    drawn = figure(WIDTH, 1.15 + 0.3 * len(runs))
-    nodes, segments = drawn.subplots(1, 2, sharey=True)
-    left = [0.0] * len(runs)
-    for (key, words), colour in zip(CAUSES, (SERIES[0], SERIES[4], SERIES[2])):
-        widths = [of_run[key] for of_run in stranded]
-        nodes.barh(range(len(runs)), widths, left=left, height=0.65, color=colour, label=words)
-        left = [start + width for start, width in zip(left, widths)]
-    _numbers(nodes, left)
+    drawn = Figure(WIDTH, 1.15 + 0.3 * len(runs))
+    nodes, segments = drawn.grid(1, 2)
+    ends = [0.0] * len(runs)
+    colours = (SERIES[0], SERIES[4], SERIES[2])
+    for (key, _), colour in zip(CAUSES, colours):
+        starts, ends = ends, [end + of_run[key] for end, of_run in zip(ends, stranded)]
+        nodes.bars(ends, [colour] * len(runs), 0.65, starts)
+    _numbers(nodes, ends)
     over = [of_run["left_over_from_segments"] for of_run in stranded]
-    segments.barh(range(len(runs)), over, height=0.65, color=SERIES[3])
+    segments.bars(over, [SERIES[3]] * len(runs), 0.65)
     _numbers(segments, over)
-    nodes.set_title("On their node (GPUs)")
-    segments.set_title("Left over from segments (GPUs)")
-    name_rows(nodes, [label(run) for run in runs])
-    nodes.invert_yaxis()
+    nodes.title, segments.title = "On their node (GPUs)", "Left over from segments (GPUs)"
     for axes in (nodes, segments):
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
-        axes.grid(axis="y", visible=False)
-        axes.tick_params(axis="y", length=0)
-    drawn.legend(loc="outside lower left", ncols=len(CAUSES), borderaxespad=0)
-    rows = [_row(run) for run in runs]
+        axes.y, axes.has_rows = rows([label(run) for run in runs]), True
+    segments.has_y_labels = False
+    drawn.legend(
+        [Entry(words, colour) for (_, words), colour in zip(CAUSES, colours)], len(CAUSES), above=False
+    )
+    of_runs = [_row(run) for run in runs]
     heading = [
         "run",
         "free GPUs",
@@ -65,21 +62,14 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     alt = "; ".join(
         f"{run.label}: {decimal(sum(of_run.values()))} GPUs" for run, of_run in zip(runs, stranded)
     )
-    return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=[heading, *rows], numbers_name="GPUs by run")
+    return Plot(NAME, TITLE, WORDS, alt, drawn, numbers=[heading, *of_runs], numbers_name="GPUs by run")
 
 
 def _numbers(axes: Axes, values: Sequence[float]) -> None:
     """The sums behind the bars."""
     for row, value in enumerate(values):
-        axes.annotate(
-            decimal(value, 1),
-            (value, row),
-            xytext=(3, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=8.5,
-        )
-    axes.set_xlim(0, 1.25 * max([*values, 0.01]))
+        axes.text(value, row, decimal(value, 1), size=8.5, beside=(3.0, 0.0))
+    axes.x = linear(0.0, 1.25 * max([*values, 0.01]))
 
 
 def _row(run: Run) -> list[str]:

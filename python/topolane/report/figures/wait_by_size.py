@@ -8,7 +8,8 @@ from topolane.units import NOTHING, duration
 
 from ..bins import merge_bins, nodes_label
 from ..data import MachinePicture, Run
-from ..plot import Plot, decade_axis, empty, label, name_rows, panels, plain_time, spans_decades
+from ..plot import Plot, empty, label, panels, share_x
+from ..scale import decades, spans_decades, times
 from ..style import INK, MUTED, series
 
 NAME = "wait-by-size"
@@ -30,24 +31,19 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     if not bins:
         return Plot(NAME, TITLE, words, "No jobs.", empty("No jobs."))
 
-    drawn, axes = panels(len(bins), len(runs))
+    drawn, axes = panels([nodes_label(bounds) for bounds in bins], [label(run) for run in runs])
     longest = max(value or 0.0 for value in values)
     for one, bounds in zip(axes, bins):
-        one.set_title(nodes_label(bounds))
         ends = [wait.get(bounds) or 0.0 for wait in waits]
-        one.barh(range(len(runs)), ends, height=0.66, color=[series(row) for row in range(len(runs))])
+        one.bars(ends, [series(row) for row in range(len(runs))])
         for row, wait in enumerate(waits):
             value = wait.get(bounds)
-            one.annotate(
-                "no jobs" if value is None else duration(value), (value or 0.0, row), xytext=(4, 0),
-                textcoords="offset points", va="center", fontsize=8, color=MUTED if value is None else INK,
-            )  # fmt: skip
-    axis = axes[0].xaxis
-    unit = (
-        decade_axis(axis, longest, room=0.74, gap=0.2) if wide else plain_time(axis, max(longest * 1.4, 60.0))
-    )
-    name_rows(axes[0], [label(run) for run in runs])
-    drawn.supxlabel(f"mean wait ({unit})", fontsize=9)
+            text = "no jobs" if value is None else duration(value)
+            colour = MUTED if value is None else INK
+            one.text(value or 0.0, row, text, size=8.0, colour=colour, beside=(4.0, 0.0))
+    scale, unit = decades(longest, room=0.74, gap=0.2) if wide else times(max(longest * 1.4, 60.0))
+    share_x(axes, scale)
+    drawn.x_name = f"mean wait ({unit})"
     numbers = [["run", *(nodes_label(bounds) for bounds in bins)]]
     numbers += [
         [

@@ -9,7 +9,8 @@ import polars
 from topolane.units import duration, percent
 
 from ..data import MachinePicture, Run
-from ..plot import TOGETHER, Plot, decade_axis, empty, lines
+from ..plot import TOGETHER, Plot, empty, lines, share_x
+from ..scale import WHOLE, decades, linear
 
 NAME = "wait-distribution"
 TITLE = "How long jobs wait"
@@ -33,11 +34,12 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         runs, [curve(wait, longest * 10) for wait in waits], 3.2, OVERLAID, 2 if len(runs) <= 8 else 3
     )
     least = min(100 * (wait < 1.0).mean() for wait in waits if not wait.is_empty())
+    shares = linear(max(0.0, 10 * (least // 10) - 10) if least > 40 else 0.0, 101.0, most=6, steps=WHOLE)
     for one in axes:
-        one.set_ylim(max(0.0, 10 * (least // 10) - 10) if least > 40 else 0.0, 101)
-    unit = decade_axis(axes[0].xaxis, longest, room=0.96, gap=0.08 if len(axes) == 1 else 0.2)
-    drawn.supxlabel(f"wait ({unit})", fontsize=9)
-    drawn.supylabel("% of the jobs", fontsize=9)
+        one.y = shares
+    scale, unit = decades(longest, room=0.96, gap=0.08 if len(axes) == 1 else 0.2)
+    share_x(axes, scale)
+    drawn.x_name, drawn.y_name = f"wait ({unit})", "% of the jobs"
     numbers = [["run", "did not wait", "median", "95th percentile", "longest"]]
     for run, wait in zip(runs, waits):
         still = None if wait.is_empty() else (wait < 1.0).mean()
@@ -50,10 +52,11 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     return Plot(NAME, TITLE, words, alt, drawn, numbers=numbers)
 
 
-def curve(wait: polars.Series, end: float) -> tuple[list[float], list[float]]:
+def curve(wait: polars.Series, end: float) -> list[tuple[float, float]]:
     """At most `POINTS` points of the distribution of the sorted `wait`, drawn on to `end`."""
     if wait.is_empty():
-        return [], []
+        return []
     places = sorted({round(i * (wait.len() - 1) / (POINTS - 1)) for i in range(POINTS)})
     x = wait.gather(places).to_list()
-    return [x[0], *x, end], [0.0, *(100 * (place + 1) / wait.len() for place in places), 100.0]
+    shares = (100 * (place + 1) / wait.len() for place in places)
+    return [(x[0], 0.0), *zip(x, shares), (end, 100.0)]

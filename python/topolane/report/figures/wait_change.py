@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from topolane.units import change
 
 from ..bins import merge_bins, nodes_label
+from ..chart import Guide
 from ..data import MachinePicture, Run
-from ..plot import Plot, decade_axis, empty, label, name_rows, panels, plain_time, spans_decades
+from ..plot import Plot, empty, label, panels, share_x
+from ..scale import decades, spans_decades, times
 from ..style import GAIN, INK, LOSS, MUTED
 
 NAME = "wait-change"
@@ -30,34 +32,29 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         reason = "No jobs." if others else "There is one run: nothing to compare it with."
         return Plot(NAME, TITLE, words, reason, empty(reason))
 
-    drawn, axes = panels(len(bins), len(others))
-    for column, (one, bounds) in enumerate(zip(axes, bins)):
-        one.set_title(nodes_label(bounds))
-        one.axvline(0, color=MUTED, linewidth=0.9)
+    drawn, axes = panels([nodes_label(bounds) for bounds in bins], [label(run) for run, _ in others])
+    for column, one in enumerate(axes):
         ends = [line[column] or 0.0 for line in changes]
         colours = [LOSS if end >= 0 else GAIN for end in ends]
-        one.barh(range(len(others)), ends, height=0.66, color=colours)
+        one.bars(ends, colours)
+        one.items.append(Guide(0.0, upright=True, width=0.9))
         for row, value in enumerate(line[column] for line in changes):
             later = (value or 0.0) >= 0
-            one.annotate(
+            one.text(
+                value or 0.0,
+                row,
                 "no jobs" if value is None else change(value),
-                (value or 0.0, row),
-                xytext=(4 if later else -4, 0),
-                textcoords="offset points",
-                va="center",
-                ha="left" if later else "right",
-                fontsize=8,
-                color=MUTED if value is None else INK,
+                size=8.0,
+                colour=MUTED if value is None else INK,
+                anchor="start" if later else "end",
+                beside=(4.0 if later else -4.0, 0.0),
             )
     most = max((abs(value) for value in values if value is not None), default=0.0)
-    axis = axes[0].xaxis
-    unit = (
-        decade_axis(axis, most, room=0.62, gap=0.22, signed=True)
-        if wide
-        else plain_time(axis, max(most * 2, 60.0), signed=True)
+    scale, unit = (
+        decades(most, room=0.62, gap=0.22, signed=True) if wide else times(max(most * 2, 60.0), signed=True)
     )
-    name_rows(axes[0], [label(run) for run, _ in others])
-    drawn.supxlabel(f"change of the mean wait ({unit})", fontsize=9)
+    share_x(axes, scale)
+    drawn.x_name = f"change of the mean wait ({unit})"
     numbers = [["run", *(nodes_label(bounds) for bounds in bins)]]
     numbers += [[run.label, *(change(value) for value in row)] for (run, _), row in zip(others, changes)]
     alt = f"Change of the mean wait against {first[0].label}. " + " ".join(

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from topolane.sweep.seeds import Row, text
 from topolane.units import HOUR, clean
 
-from ..plot import Plot, name_rows, panels
+from ..chart import Spot
+from ..plot import Plot, panels
+from ..scale import linear
 from ..style import INK
 
 NAME = "wait-over-seeds"
@@ -18,25 +20,24 @@ WORDS = "A dot is the mean over the seeds in hours, a line its confidence interv
 def draw(rows: Sequence[Row]) -> Plot:
     """The dots, from the first rule downward."""
     loads, names = (list(dict.fromkeys(each)) for each in zip(*((row.load, row.label) for row in rows)))
-    drawn, axes = panels(len(loads), len(names))
+    titles = ["" if load is None else f"load {load:g}" for load in loads]
+    drawn, axes = panels(titles, [clean(name) for name in names])
+    known = [(row, row.figures["mean_wait"]) for row in rows]
+    ends = [(wait.mean - (wait.half or 0.0), wait.mean + (wait.half or 0.0)) for _, wait in known if wait]
+    low, high = (
+        min((end for end, _ in ends), default=0.0) / HOUR,
+        max((end for _, end in ends), default=0.0) / HOUR,
+    )
+    room = 0.05 * (high - low) or max(0.05 * high, 0.01)
     for axis, load in zip(axes, loads):
-        if load is not None:
-            axis.set_title(f"load {load:g}")
-        for row in (row for row in rows if row.load == load):
-            wait = row.figures["mean_wait"]
-            if wait is None:
-                continue
-            axis.errorbar(
-                wait.mean / HOUR,
-                names.index(row.label),
-                xerr=None if wait.half is None else wait.half / HOUR,
-                fmt="o",
-                color=INK,
-                markersize=4,
-                capsize=2,
-            )
-        axis.set_xlabel("hours")
-    name_rows(axes[0], [clean(name) for name in names])
+        for row, wait in known:
+            if row.load == load and wait is not None:
+                y, half = names.index(row.label), (wait.half or 0.0) / HOUR
+                left, right = wait.mean / HOUR - half, wait.mean / HOUR + half
+                caps = [((end, y - 0.12), (end, y + 0.12)) for end in (left, right)]
+                axis.strokes([((left, y), (right, y)), *caps], INK, 1.3)
+                axis.items.append(Spot(wait.mean / HOUR, y, 2.0, INK, INK))
+        axis.x, axis.x_name = linear(low - room, high + room), "hours"
     numbers = [["rule, load", "mean wait (h)"]]
     numbers += [
         [
