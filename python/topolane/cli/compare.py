@@ -6,11 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-import numpy as np
 
-from topolane import baseline, failures
+from topolane import failures
 from topolane._engine import InputError
-from topolane.baseline import details
 from topolane.cli import common, over_seeds, settings, tables
 from topolane.sweep import Task, compare, shares_bought_back, tasks_for
 from topolane.sweep.seeds import tasks_of
@@ -140,13 +138,7 @@ def command(
         )
     with common.outputs(out) as directory:
         common.tell(base.fabric())
-        today = baseline.task_of(base, common.names(policies), common.names(queues))
-        if today is None and wants_baseline:
-            raise InputError("--baseline needs a queue other than recorded")
-        if today is not None and not _has_starts(today):
-            if wants_baseline:
-                raise InputError(f"--baseline: {source} records no starts")
-            today = None
+        today = _today(base, common.names(policies), common.names(queues), wanted=wants_baseline)
         every = tasks if today is None or today in tasks else [*tasks, today]
         with common.keeping(resume) as kept, common.counting_bar("simulating", len(every)) as done:
             runs = compare(every, executor=executor, workers=workers, done=done, kept=kept)
@@ -210,13 +202,35 @@ def _check_many(base: Task, loads: list[float] | None, of_a_run: dict[str, bool]
             raise InputError(f"{option} is for single runs: it cannot be given with --loads or --seeds")
 
 
-def _has_starts(task: Task) -> bool:
-    """Whether the workload is a log that records starts. A pipe can be read only once, so it does not count."""
-    return Path(task.workload).is_file() and not bool(np.isnan(task.jobs().columns()["start"]).all())
+def _today(base: Task, policies: Sequence[str], queues: Sequence[str], *, wanted: bool) -> Task | None:
+    """Today's rules, if the workload is a log that records starts. A pipe can be read only once, so it does not count.
+
+    Raises InputError if there are none and a baseline is wanted.
+    """
+    is_log = Path(base.workload).is_file()
+    if not (is_log or wanted):
+        return None
+    import numpy as np
+
+    from topolane import baseline
+
+    today = baseline.task_of(base, policies, queues)
+    if today is None:
+        if wanted:
+            raise InputError("--baseline needs a queue other than recorded")
+        return None
+    if is_log and not bool(np.isnan(today.jobs().columns()["start"]).all()):
+        return today
+    if wanted:
+        raise InputError(f"--baseline: {base.workload} records no starts")
+    return None
 
 
 def _baseline(run: Run, task: Task, *, whole: bool) -> Baseline | None:
     """The run of today's rules next to the records; `whole` with reasons and partitions."""
+    from topolane import baseline
+    from topolane.baseline import details
+
     fabric, jobs = task.fabric(), task.jobs()
     if not whole:
         return baseline.measured(run, jobs, fabric)

@@ -10,7 +10,8 @@ import polars
 
 from topolane.units import clean
 
-from .chart import DASHED, Axes, Entry, Figure, Label, Spot
+from .axes import DASHED, Axes, Spot
+from .chart import Entry, Figure
 from .data import Run
 from .scale import Scale, rows
 from .style import INK, MUTED, SURFACE, series
@@ -48,17 +49,15 @@ def empty(reason: str) -> Figure:
     blank = Figure(6.0, 1.0)
     (axes,) = blank.grid(1)
     axes.shown = False
-    axes.labels.append(Label(0.5, 0.5, reason, 11.0, MUTED, "middle"))
+    axes.text(0.5, 0.5, reason, size=11.0, colour=MUTED, anchor="middle")
     return blank
 
 
-def panels(
-    titles: Sequence[str], names: Sequence[str], columns: int = 3, *, extra: float = 0.75
-) -> tuple[Figure, list[Axes]]:
+def panels(titles: Sequence[str], names: Sequence[str], columns: int = 3) -> tuple[Figure, list[Axes]]:
     """A panel for each title with a row for each name; all have the same rows."""
     columns = min(columns, len(titles))
     lines = math.ceil(len(titles) / columns)
-    drawn = Figure(WIDTH, lines * (extra + 0.235 * len(names)) + 0.3)
+    drawn = Figure(WIDTH, lines * (0.75 + 0.235 * len(names)) + 0.3)
     axes = drawn.grid(lines, columns)
     own_rows = rows(names)
     for position, one in enumerate(axes):

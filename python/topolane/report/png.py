@@ -9,12 +9,12 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure as Canvas
-from matplotlib.patches import Circle, PathPatch, Rectangle
+from matplotlib.patches import Circle, PathPatch
 from matplotlib.path import Path
 from matplotlib.text import Text as Letters
 
 from .chart import INCH, Figure
-from .marks import Clip, Dot, Mark, Shape, Text
+from .marks import Clip, Dot, Mark, Shape, Text, corners
 from .style import SURFACE
 
 
@@ -45,11 +45,10 @@ def _artists(mark: Mark, axes: Axes) -> list[Artist]:
 
 
 def _clipped(clip: Clip, axes: Axes) -> list[Artist]:
-    left, right, top, bottom = clip.box
-    window = Rectangle((left, top), right - left, bottom - top, transform=axes.transData)
+    (window,) = corners([clip.box])
     patches = [_patch(shape) for shape in clip.marks]
     for patch in patches:
-        patch.set_clip_path(window)
+        patch.set_clip_path(Path(window), axes.transData)
     return patches
 
 

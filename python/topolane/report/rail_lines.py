@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .chart import Axes, Entry
+from .axes import Axes
+from .chart import Entry
 from .data import MachinePicture
 from .style import MUTED, RAILS
 from .tree_layout import Layout

@@ -32,7 +32,7 @@ class Scale:
     def share(self, value: float) -> float:
         """How far along the scale a value lies: 0 at its begin, 1 at its end."""
         first, last = self.place(self.low), self.place(self.high)
-        return (self.place(value) - first) / (last - first)
+        return (self.place(value) - first) / ((last - first) or 1.0)
 
     def shown(self) -> list[tuple[float, str]]:
         """The ticks that lie on the scale: how far along, and their labels."""
@@ -58,7 +58,7 @@ def linear(
 
 def round_values(low: float, high: float, most: int, steps: Sequence[float] = STEPS) -> list[float]:
     """Multiples of a round step, at most `most` steps apart from end to end."""
-    least = (high - low) / most
+    least = (high - low) / most or 1.0
     decade = 10.0 ** math.floor(math.log10(least))
     step = next(decade * step for step in steps if decade * step >= least * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)

@@ -12,7 +12,8 @@ import polars
 
 from topolane.units import NOTHING
 
-from .chart import Axes, Figure, Spot
+from .axes import Axes, Spot
+from .chart import Figure
 from .data import Run
 from .plot import label, panels, share_x
 from .scale import Scale, linear

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from xml.sax.saxutils import escape, quoteattr
 
-from .chart import SIZE, Figure
+from .axes import SIZE
+from .chart import Figure
 from .marks import Clip, Dot, Mark, Point, Shape, Text, corners
 from .style import HEAT_THEME, INK, SURFACE, THEME
 

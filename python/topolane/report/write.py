@@ -6,11 +6,11 @@ import dataclasses
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from topolane import files
-from topolane.baseline import Baseline
 
 from .contention_words import bought_back, words
 from .data import MachinePicture, Run, distinct
@@ -21,7 +21,6 @@ from .figures import (
     contention_by_size,
     fat_tree,
     job_sizes,
-    link_heat,
     makespan,
     mean_wait,
     nodes_in_use,
@@ -33,7 +32,6 @@ from .figures import (
     wait_cdf,
     wait_change,
 )
-from .figures import baseline as baseline_figure
 from .gpus import common_moment
 from .heat import Scale
 from .own import OWN
@@ -41,6 +39,9 @@ from .page import Section, Shown, render
 from .plot import Plot
 from .room import with_room
 from .svg import inline, to_svg
+
+if TYPE_CHECKING:
+    from topolane.baseline import Baseline
 
 FIGURES = (
     mean_wait,
@@ -89,24 +90,20 @@ def write(
             section(module.NAME, module.TITLE, [module.draw(runs, picture)], figures) for module in FIGURES
         ]
         if baseline is not None:
-            plots = [baseline_figure.draw(baseline)]
-            sections.insert(
-                0,
-                section(
-                    "baseline-figures",
-                    baseline_figure.SECTION,
-                    plots,
-                    figures,
-                    baseline.sentence,
-                    baseline.notes,
-                ),
-            )
+            sections.insert(0, _baseline_section(baseline, figures))
         sections += _network_sections(runs, picture, figures)
         sections += _gpu_sections(runs, picture, at, figures)
         trees = (fat_tree.draw(run, picture, at, number) for number, run in enumerate(runs, start=1))
         sections.append(section(fat_tree.NAME, fat_tree.TITLE, trees, figures, fat_tree.words(picture)))
         (draft / "report.html").write_text(render(runs, picture, sections, png, sentence), encoding="utf-8")
     return directory / "report.html"
+
+
+def _baseline_section(baseline: Baseline, figures: Folder) -> Section:
+    from .figures import baseline as figure
+
+    plots = [figure.draw(baseline)]
+    return section("baseline-figures", figure.SECTION, plots, figures, baseline.sentence, baseline.notes)
 
 
 def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Folder) -> list[Section]:
@@ -118,6 +115,8 @@ def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Fol
     sections = [section(name, "What jobs cost each other", plots, figures, words(runs), notes)]
     loaded = [run for run in runs if run.links is not None]
     if loaded:
+        from .figures import link_heat
+
         scale = Scale.of(loaded)
         maps = (link_heat.draw(run, picture, scale, number) for number, run in enumerate(loaded, start=1))
         sections.append(section(link_heat.NAME, link_heat.TITLE, maps, figures, link_heat.words(picture)))

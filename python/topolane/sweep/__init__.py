@@ -176,7 +176,7 @@ def over(
 
     executor: None for processes of this machine; `dask://HOST:PORT` for the Dask scheduler there, which gets the content
     of the files that a task names; `dask://` for a Dask cluster on this machine that ends with the sweep.
-    workers: processes to use here, by default as many as there are cores. They import the main
+    workers: processes to use here, by default as many as there are cores for this process. They import the main
     script anew: a script calls this under `if __name__ == "__main__":`.
     done: called after each task; once with the number of those that were kept.
     kept: has the answers of earlier sweeps, and gets each answer as it comes (`kept.opened`). The tasks are then `Task`s, and so
@@ -195,7 +195,7 @@ def over(
             done(len(found))
     left = [place for place in range(len(tasks)) if place not in found]
     if left:
-        here = min(workers or os.cpu_count() or 1, len(left))
+        here = min(workers or _cores(), len(left))
         missing = [tasks[place] for place in left]
         with contextlib.closing(_answers(function, missing, executor, here)) as coming:
             for number, answer in coming:
@@ -205,6 +205,13 @@ def over(
                 found[place] = answer
                 done()
     return [found[place] for place in range(len(tasks))]
+
+
+def _cores() -> int:
+    """The cores that this process may use: those of its batch job or container, where the system tells."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _answers(

@@ -11,7 +11,8 @@ import polars
 from topolane.baseline import Baseline
 from topolane.units import DAY, HOUR, NOTHING, count, decimal, duration
 
-from ..chart import DASHED, Entry, Figure
+from ..axes import DASHED
+from ..chart import Entry, Figure
 from ..marks import Point
 from ..plot import WIDTH, Plot
 from ..scale import WHOLE, decades, linear

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from topolane.units import clean, moment, plural
 
 from .. import rail_lines
-from ..chart import Axes, Entry, Figure
+from ..axes import Axes
+from ..chart import Entry, Figure
 from ..data import MachinePicture, Run
 from ..fat_tree import held
 from ..holders import Held

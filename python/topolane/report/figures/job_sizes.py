@@ -8,8 +8,9 @@ import polars
 
 from topolane.units import HOUR, count, percent
 
+from ..axes import DASHED, Guide
 from ..bins import bin_label, size_bins
-from ..chart import DASHED, Figure, Guide, Label
+from ..chart import Figure
 from ..data import MachinePicture, Run
 from ..plot import WIDTH, Plot, empty
 from ..scale import WHOLE, linear, rows
@@ -64,9 +65,8 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     if (edge := next((i for i, (low, _) in enumerate(bins) if low == picture.leaf + 1), None)) is not None:
         for axes in (left, right):
             axes.items.append(Guide(edge - 0.5, upright=False, width=0.9, dash=DASHED))
-        right.labels.append(
-            Label(1.0, edge - 0.5, "one leaf", 8.0, MUTED, "end", "bottom", beside=(0.0, -2.0), shares="x")
-        )
+        looks = {"size": 8.0, "colour": MUTED, "anchor": "end", "rise": "bottom"}
+        right.text(1.0, edge - 0.5, "one leaf", beside=(0.0, -2.0), shares="x", **looks)
     alt = "; ".join(
         f"{name} nodes: {percent(n / jobs.height)} of jobs, {percent(h / all_hours)} of node hours"
         for name, n, h in sizes

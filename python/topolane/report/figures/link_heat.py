@@ -9,7 +9,8 @@ import numpy
 from topolane.units import clean, percent
 
 from .. import rail_lines
-from ..chart import Axes, Figure
+from ..axes import Axes
+from ..chart import Figure
 from ..data import MachinePicture
 from ..heat import Loaded, Scale, by_level, level_words, most_loaded
 from ..link_cells import GAP, HALF, Strip, block_of, cells, strips_of, with_ports

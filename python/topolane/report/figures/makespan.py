@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from topolane.units import NOTHING, decimal, span
 
-from ..chart import DASHED, Figure, Guide
+from ..axes import DASHED, Guide
+from ..chart import Figure
 from ..data import MachinePicture, Run
 from ..plot import WIDTH, Plot, empty, label
 from ..scale import linear, rows

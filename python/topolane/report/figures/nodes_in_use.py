@@ -9,7 +9,7 @@ import polars
 
 from topolane.units import DAY, HOUR, count, percent, plural
 
-from ..chart import Guide
+from ..axes import Guide
 from ..data import MachinePicture, Run
 from ..plot import TOGETHER, Plot, empty, lines
 from ..scale import linear

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from topolane.units import clean, count, decimal, moment, plural
 
-from ..chart import Axes, Entry, Figure
+from ..axes import Axes
+from ..chart import Entry, Figure
 from ..data import MachinePicture, Run
 from ..gpus import DUST, GpuState, gpu_state
 from ..marks import Box, Point, Shape, corners

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from topolane.units import decimal, percent
 
-from ..chart import DASHED, MARKERS, Axes, Entry, Figure, Guide, Label, Spot
+from ..axes import DASHED, MARKERS, Axes, Guide, Spot
+from ..chart import Entry, Figure
 from ..data import MachinePicture, Run
 from ..plot import WIDTH, Plot, empty, label
 from ..room import fits, place_of, sizes, with_room
@@ -54,7 +55,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     sizes_of = [(float(place), f"{size:,}") for place, size in enumerate(shown)]
     for axes in (number, share):
         axes.x, axes.x_name = Scale(-half, len(shown) - 1 + half, sizes_of), "GPUs of the job"
-        axes.above = 18.0
+        axes.above, axes.x_size = 18.0, 7.0
         _name_places(axes, places)
     drawn.legend(entries, 4, above=True)
     rows = [
@@ -94,19 +95,16 @@ def _name_places(axes: Axes, places: Sequence[str]) -> None:
         if end == len(places) or places[end] != places[start]:
             text = {"site": "anywhere", "segments": "in segments"}.get(places[start], f"in a {places[start]}")
             middle = (start + end - 1) / 2
-            alone_at_end = end == len(places) and end - start == 1
-            axes.labels.append(
-                Label(
-                    middle,
-                    1.0,
-                    text if end - start > 1 else text.removeprefix("in a "),
-                    7.5,
-                    MUTED,
-                    "end" if alone_at_end else "middle",
-                    "bottom",
-                    beside=(0.0, -2.0),
-                    shares="y",
-                )
+            axes.text(
+                middle,
+                1.0,
+                text if end - start > 1 else text.removeprefix("in a "),
+                size=7.5,
+                colour=MUTED,
+                anchor="end" if end == len(places) and end - start == 1 else "middle",
+                rise="bottom",
+                beside=(0.0, -2.0),
+                shares="y",
             )
             if end < len(places):
                 axes.items.append(Guide(end - 0.5, upright=True, width=0.8, dash=(2.4, 1.6)))

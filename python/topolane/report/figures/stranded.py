@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from topolane.units import HOUR, NOTHING, count, decimal, percent
 
-from ..chart import Axes, Entry, Figure
+from ..axes import Axes
+from ..chart import Entry, Figure
 from ..data import MachinePicture, Run, finite
 from ..plot import WIDTH, Plot, empty, label
 from ..room import CAUSES, with_room

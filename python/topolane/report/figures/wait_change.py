@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from topolane.units import change
 
+from ..axes import Guide
 from ..bins import merge_bins, nodes_label
-from ..chart import Guide
 from ..data import MachinePicture, Run
 from ..plot import Plot, empty, label, panels, share_x
 from ..scale import decades, spans_decades, times

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from topolane.sweep.seeds import Row, text
 from topolane.units import HOUR, clean
 
-from ..chart import Spot
+from ..axes import Spot
 from ..plot import Plot, panels
 from ..scale import linear
 from ..style import INK
