@@ -8,7 +8,7 @@ import dataclasses
 import pytest
 from gpu_runs import gpu_run, racks
 from topolane.report import Run, write_report
-from topolane.report.chart import Axes
+from topolane.report.axes import Axes
 from topolane.report.figures import room, stranded
 from topolane.report.marks import Shape
 from topolane.report.room import place_of, sizes
