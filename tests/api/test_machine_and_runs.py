@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import pickle
+import subprocess
+import sys
 
 import numpy
 import polars
@@ -319,3 +322,20 @@ def test_a_table_that_was_not_sent(toy, jobs):
     for wrong in (b"", b"\xff" * 40, given[:-1]):
         with pytest.raises(topolane.InputError, match="not a table that was sent"):
             read(wrong)
+
+
+@pytest.mark.skipif(
+    not hasattr(os, "sched_setaffinity"), reason="this system cannot bind a process to a core"
+)
+def test_a_sweep_starts_no_more_processes_than_it_may_use_cores():
+    """A process that is bound to one core, as in a batch job, does its tasks itself."""
+    code = (
+        "import multiprocessing, os\n"
+        "os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\n"
+        "from topolane import sweep\n"
+        "others = []\n"
+        "sweep.over(abs, [-1, -2], done=lambda count=1: others.append(len(multiprocessing.active_children())))\n"
+        "print(others)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[0, 0]"
