@@ -331,7 +331,7 @@ def test_the_configuration_of_the_queue_slurm_is_written(dump, tmp_path, topolan
             {"ReqTRES": "cpu=3,node=2"}, at(5, JobIDRaw=11, Start="Unknown", End=ZERO + 50, State="CANCELLED")
         ),
         config="SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityWeightAge = 7\n"
-        "PriorityMaxAge = 1-00:00:10\nSchedulerParameters = bf_interval=20,bf_window=10\nPreemptType = preempt/qos\n"
+        "PriorityMaxAge = 1-00:00:10\nSchedulerParameters = bf_interval=20,bf_window=10\nPriorityWeightAssoc = 9\n"
         f"BOOT_TIME = {ZERO - 9}\n",
         partitions="PartitionName=batch Nodes=n[1-4] PriorityTier=3 PriorityJobFactor=2 TotalNodes=4 TotalCPUs=8\n",
         qos="Name|Priority|GrpTRES|MaxJobsPU\nnormal|5|cpu=9,node=2|3\n",
@@ -340,7 +340,7 @@ def test_the_configuration_of_the_queue_slurm_is_written(dump, tmp_path, topolan
         events=f"Cluster|NodeName|TimeStart|TimeEnd|State\nhex|n2|{ZERO + 1}|Unknown|DRAIN\n",
     )
     printed = topolane("workload", "import", tmp_path, "--out", "log.csv")
-    assert "PreemptType is 'preempt/qos', which the queue slurm does not know" in printed
+    assert "PriorityWeightAssoc is '9', which the queue slurm does not know" in printed
     config = json.loads((tmp_path / "log-slurm.json").read_text())
     assert (config["epoch"], config["begin"], config["processors_per_node"]) == (ZERO, -9, 2)
     assert (config["priority"]["weight_age"], config["priority"]["max_age"]) == (7, 86_410)
@@ -455,12 +455,80 @@ def test_licences_that_cannot_be_read_are_an_error(dump):
         accounting_workload.read(dump(table(at(1)), config=config))
 
 
+PREEMPTING = (
+    "SelectType = select/linear\nPreemptType = preempt/qos\nPreemptMode = REQUEUE\nPreemptExemptTime = 00:02:00\n"
+    "KillWait = 5 sec\nMessageTimeout = 10 sec\nAuthInfo = socket=/x,cred_expire=20\n"
+    "PreemptParameters = youngest_first,reorder_count=3,strict_order\n"
+)
+QOS_HEAD = "Name|Priority|GraceTime|Preempt|PreemptExemptTime|PreemptMode\n"
+
+
+def test_preemption_goes_to_the_queue_slurm(dump):
+    """Its kind, its times and the lists of the QOS are read. What the queue does not know is told."""
+    qos = f"{QOS_HEAD}high|9|00:00:00|low,lost||cluster\nlow|0|00:00:00||00:00:30|requeue\nlost|0|00:01:00|||suspend\n"
+    imported = accounting_workload.read(dump(table({}), config=PREEMPTING, qos=qos))
+    queue = json.loads(imported.queue)
+    assert queue["preemption"] == {
+        "by": "qos",
+        "mode": "requeue",
+        "youngest_first": True,
+        "reorder": 3,
+        "exempt": 120,
+        "again": 15,
+        "requeue_after": 21,
+    }
+    assert [(row["preempts"], row["preempt_mode"], row["preempt_exempt"]) for row in queue["qos"]] == [
+        (["low", "lost"], None, None),
+        ([], "requeue", 30),
+        ([], "off", None),
+    ]
+    assert told(imported, "PreemptParameters has 'strict_order', which the queue slurm does not know")
+    assert told(imported, "QOS lost: its jobs have a GraceTime, which the queue slurm does not know")
+    assert told(
+        imported, "QOS lost: PreemptMode 'suspend' is not known to the queue slurm: its jobs do not give way"
+    )
+
+
+def test_partitions_preempt(dump):
+    """The mode of each partition is read if tiers decide. Suspended jobs are not known: then no job gives way."""
+    partitions = "PartitionName=low Nodes=n[1-2] PriorityTier=1 PreemptMode=CANCEL GraceTime=0\n"
+    config = PREEMPTING.replace("preempt/qos", "preempt/partition_prio")
+    queue = json.loads(accounting_workload.read(dump(table({}), config=config, partitions=partitions)).queue)
+    assert (queue["preemption"]["by"], queue["partitions"][0]["preempt_mode"]) == ("partition", "cancel")
+    suspending = config.replace("REQUEUE", "SUSPEND,GANG")
+    imported = accounting_workload.read(dump(table({}), config=suspending))
+    assert "preemption" not in json.loads(imported.queue)
+    assert told(
+        imported,
+        "PreemptType 'preempt/partition_prio' with PreemptMode 'SUSPEND,GANG' is not known to the queue slurm: no job gives way",
+    )
+
+
+def test_a_preempted_run_is_one_job_with_the_next(dump):
+    """The job waits since its first submission and takes as long as its last run. Without preemption in the queue, runs stay apart."""
+    rows = (
+        at(1, 20, JobIDRaw=1, State="PREEMPTED"),
+        at(60, 90, JobIDRaw=1, State="PREEMPTED"),
+        at(120, 220, JobIDRaw=1),
+        at(5, 30, JobIDRaw=2, State="PREEMPTED"),
+    )
+    imported = accounting_workload.read(dump(table(*rows), config=PREEMPTING))
+    found = {row["id"]: (row["submit"], row["start"], row["run"]) for row in rows_of(imported)}
+    assert found == {"1": ("0", "119", "100"), "2": ("4", "4", "25")}
+    assert told(
+        imported,
+        "2 runs that were preempted are one job with the run that came later: the queue slurm decides anew which job gives way",
+    )
+    apart = accounting_workload.read(dump(table(*rows), config="SelectType = select/linear\n"))
+    assert len(rows_of(apart)) == 4
+
+
 def test_what_no_queue_does_is_counted(dump):
     """Jobs that Slurm preempted stay: a line counts them. They are no faults."""
     directory = dump(table(at(1, JobIDRaw=1), at(2, JobIDRaw=2, State="PREEMPTED")))
     imported = accounting_workload.read(directory)
     assert imported.jobs == 2
-    assert told(imported, "1 runs were preempted: no queue preempts, and each run takes as long as recorded")
+    assert told(imported, "1 runs were preempted: a run takes as long as recorded")
     assert not accounting_check.of_directory(directory).findings
 
 

@@ -1,9 +1,10 @@
-"""The queue slurm starts jobs in the order in which a real Slurm did, with licences."""
+"""The queue slurm starts jobs in the order in which a real Slurm did, with licences and with preemption."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
+import functools
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -33,6 +34,8 @@ class Job:
     seconds: int
     options: tuple[str, ...] = ()
     minutes: int = 1
+    is_later: bool = False
+    """Whether the job before it has started when it is submitted."""
 
 
 def configured(site: Cluster, **settings: str) -> None:
@@ -45,14 +48,18 @@ def configured(site: Cluster, **settings: str) -> None:
     until(lambda: site.run("sinfo", "-h", "-o", "%D %t").strip() == f"{NODES} idle", "idle nodes")
 
 
+def has_started(site: Cluster, job: int) -> bool:
+    return f"{job} PENDING" not in site.run("squeue", "-h", "-o", "%A %T")
+
+
 def recorded(site: Cluster, jobs: Sequence[Job], directory: Path) -> dict[int, str]:
     """Runs the jobs, one submitted after the other, and imports the records. Answers their names by number."""
-    names = {
-        site.submit(
-            *(f"--nodes={job.nodes}", f"--time={job.minutes}", *job.options), script=f"sleep {job.seconds}"
-        ): job.name
-        for job in jobs
-    }
+    names: dict[int, str] = {}
+    for job in jobs:
+        if job.is_later:
+            until(functools.partial(has_started, site, max(names)), "the job before it runs")
+        words = (f"--nodes={job.nodes}", f"--time={job.minutes}", "--requeue", *job.options)
+        names[site.submit(*words, script=f"sleep {job.seconds}")] = job.name
     until(lambda: not site.run("squeue", "-h", "-o", "%A"), "all jobs end")
 
     def known() -> bool:
@@ -62,30 +69,41 @@ def recorded(site: Cluster, jobs: Sequence[Job], directory: Path) -> dict[int, s
 
     until(known, "accounting knows all ends")
     imported = accounting_workload.read(printed_by(site, directory))
-    rows = list(csv.DictReader(imported.csv.splitlines()))
+    rows = [row for row in csv.DictReader(imported.csv.splitlines()) if int(row["job"]) in names]
+    for row in rows:
+        if row["state"] == "PREEMPTED":  # no record says how long it would have run
+            row["run"] = next(str(job.seconds) for job in jobs if job.name == names[int(row["job"])])
     with open(directory / "log.csv", "w", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
-        writer.writerows(row for row in rows if int(row["job"]) in names)
+        writer.writerows(rows)
     (directory / "log-slurm.json").write_text(imported.queue)
     return names
 
 
 def orders(site: Cluster, jobs: Sequence[Job], directory: Path) -> tuple[list[str], list[str]]:
-    """The names of the jobs in the order of their starts, in Slurm and in a replay of its records."""
+    """The names of the jobs in the order of their starts, in Slurm and in a replay of its records; `-` before one that gave way."""
     names = recorded(site, jobs, directory)
     replay = ("--queue", "slurm", "--policy", "slurm-cons-tres", "--no-report", "--out", directory / "out")
     words = ("simulate", "--machine", site.directory / "topology.conf", "--trace", directory / "log.csv")
     done = topolane(site.environment, *words, *replay)
     assert done.returncode == 0, done.stderr
 
-    def order(path: Path, id: str, start: str) -> list[str]:
+    def order(path: Path, columns: tuple[str, str, str], preempted: str, delimiter: str) -> list[str]:
+        job, start, state = columns
         with open(path, newline="") as file:
-            rows = [(float(row[start]), int(row[id])) for row in csv.DictReader(file)]
-        return [names[job] for _, job in sorted(rows)]
+            rows = [row for row in csv.DictReader(file, delimiter=delimiter) if int(row[job]) in names]
+        rows.sort(key=lambda row: (float(row[start]), int(row[job])))
+        return [("-" if row[state] == preempted else "") + names[int(row[job])] for row in rows]
 
-    return order(directory / "log.csv", "id", "start"), order(
-        directory / "out" / "jobs.csv", "job_id", "starting_time"
+    return (
+        order(directory / "topolane-import" / "jobs.txt", ("JobIDRaw", "Start", "State"), "PREEMPTED", ";"),
+        order(
+            directory / "out" / "jobs.csv",
+            ("job_id", "starting_time", "final_state"),
+            "COMPLETED_KILLED",
+            ",",
+        ),
     )
 
 
@@ -112,4 +130,31 @@ def test_backfill_promises_licences_as_in_slurm(site: Cluster, tmp_path: Path) -
     configured(site, SchedulerParameters=f"{PARAMETERS},bf_licenses")
     recorded, replayed = orders(site, LICENSED, tmp_path)
     assert recorded.index("all") < recorded.index("long")
+    assert replayed == recorded
+
+
+PREEMPTING = (
+    Job("small", 1, 12, ("--qos=again",)),
+    Job("lost", 2, 40, ("--qos=never",)),
+    Job("other", 1, 25, ("--qos=normal",)),
+    Job("urgent", 1, 4, ("--qos=first",), is_later=True),
+    Job("wide", 2, 4, ("--qos=first",), is_later=True),
+)
+
+
+def test_jobs_give_way_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
+    """The smallest job of a QOS that gives way is requeued, and starts again later; a job of another one is cancelled."""
+    for words in (
+        ("add", "qos", "again", "PreemptMode=requeue"),
+        ("add", "qos", "never", "PreemptMode=cancel"),
+        ("add", "qos", "first", "Preempt=again,never"),
+        ("modify", "account", "root", "set", "qos+=again,never,first"),
+    ):
+        site.run("sacctmgr", "-iQ", *words)
+    preemption = {"PreemptType": "preempt/qos", "PreemptMode": "REQUEUE"}
+    configured(
+        site, AccountingStorageEnforce="associations,qos", SchedulerParameters=PARAMETERS, **preemption
+    )
+    recorded, replayed = orders(site, PREEMPTING, tmp_path)
+    assert recorded == ["-small", "-lost", "other", "urgent", "wide", "small"]
     assert replayed == recorded

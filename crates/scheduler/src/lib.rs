@@ -24,4 +24,4 @@ pub use defrag::{Defrag, Moved};
 pub use queue::{Pass, QUEUES, Queue, QueueInfo, Reservation, queue};
 pub use running::{Running, RunningJob};
 pub use scheduler::Scheduler;
-pub use view::{View, Waiting};
+pub use view::{Preempted, View, Waiting};

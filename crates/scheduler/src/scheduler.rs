@@ -13,7 +13,7 @@ use crate::defrag::{Defrag, Moved};
 use crate::kinds::Kinds;
 use crate::queue::{Pass, Queue};
 use crate::running::{Running, RunningJob};
-use crate::view::{View, Waiting};
+use crate::view::{Preempted, View, Waiting};
 
 /// Everything a driver needs to decide: tell it what happened, then ask for a pass.
 pub struct Scheduler {
@@ -41,6 +41,7 @@ pub struct Scheduler {
     last: Pass,
     defrag: Option<Defrag>,
     moved: Vec<Moved>,
+    preempted: Vec<Preempted>,
     lent: Vec<Lent>,
     seen: SeenRequests,
 }
@@ -66,6 +67,7 @@ impl Scheduler {
             last: Pass::default(),
             defrag: None,
             moved: Vec::new(),
+            preempted: Vec::new(),
             lent: Vec::new(),
             seen: SeenRequests::default(),
         }
@@ -304,10 +306,15 @@ impl Scheduler {
             defrag: self.defrag.as_mut(),
             started: Vec::new(),
             moved: Vec::new(),
+            preempted: Vec::new(),
         };
         self.last = self.queue.pass(&mut view);
         let started = view.started;
         self.moved = view.moved;
+        self.preempted = view.preempted;
+        for job in &self.preempted {
+            self.known.remove(&job.request.id);
+        }
         if let Some(defrag) = &mut self.defrag {
             defrag.starts += started.len() as u64;
         }
@@ -334,6 +341,9 @@ impl Scheduler {
 
     /// When a pass is due though nothing happens: the next begin time after `now`.
     pub fn next_begin(&self, now: f64) -> Option<f64> {
+        if self.with_begin == 0 {
+            return None;
+        }
         let later = self.waiting.iter().map(|w| w.begin).filter(|&begin| begin > now);
         later.min_by(f64::total_cmp)
     }
@@ -397,6 +407,11 @@ impl Scheduler {
     /// The running jobs that the last pass moved, each to its new place, all before anything started.
     pub fn last_moved(&self) -> &[Moved] {
         &self.moved
+    }
+
+    /// The running jobs that the last pass ended to make room for others.
+    pub fn last_preempted(&self) -> &[Preempted] {
+        &self.preempted
     }
 
     /// What the last pass promised and refused.

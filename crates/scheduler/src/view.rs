@@ -11,6 +11,15 @@ use crate::defrag::{Defrag, Moved};
 use crate::kinds::NO_CLASS;
 use crate::running::{Running, RunningJob};
 
+/// A running job that a pass ended to make room for another.
+#[derive(Debug, Clone)]
+pub struct Preempted {
+    /// Its request, to be submitted again with [`Request::begin`] at `again`.
+    pub request: Arc<Request>,
+    /// When it may start again, seconds; `None` if it is lost.
+    pub again: Option<f64>,
+}
+
 /// A request in the queue.
 #[derive(Debug, Clone)]
 pub struct Waiting {
@@ -83,6 +92,7 @@ pub struct View<'a> {
     pub defrag: Option<&'a mut Defrag>,
     pub(crate) started: Vec<(usize, Arc<Placement>)>,
     pub(crate) moved: Vec<Moved>,
+    pub(crate) preempted: Vec<Preempted>,
 }
 
 impl<'a> View<'a> {
@@ -114,6 +124,13 @@ impl<'a> View<'a> {
         });
         self.started.push((index, placement));
         true
+    }
+
+    /// Ends a running job, to make room for another; nothing happens if it does not run. It may start again at a time, or is lost.
+    pub fn preempt(&mut self, id: u64, again: Option<f64>) {
+        let Some(job) = self.running.remove(id) else { return };
+        self.occupancy.release(&job.placement);
+        self.preempted.push(Preempted { request: job.request, again });
     }
 
     /// Whether this pass has started `waiting[index]`.

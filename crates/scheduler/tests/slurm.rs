@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use common::{Job, jobs, machine, no_core_twice, rule};
 use proptest::prelude::*;
 use topolane_placement::{Attributes, Request};
-use topolane_scheduler::Scheduler;
 use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::{
     Answer, Asked, Because, By, RecordedStart, Retrace, SlurmConfig,
 };
+use topolane_scheduler::{Preempted, Scheduler};
 
 fn scheduler(config: &str) -> Scheduler {
     let config = SlurmConfig::parse(config).unwrap();
@@ -36,9 +36,18 @@ fn ask(id: u64, nodes: u32, walltime: f64, (part, user, qos): (&str, &str, &str)
 
 const NOBODY: (&str, &str, &str) = ("", "", "");
 
-/// Submits jobs at their times and lets time go on up to `until`. Answers when each started.
+/// Submits jobs at their times and lets time go on up to `until`. Answers when each started, the last time.
 fn started(scheduler: &mut Scheduler, jobs: &[(f64, Request)], until: f64) -> BTreeMap<u64, f64> {
-    let mut starts = BTreeMap::new();
+    followed(scheduler, jobs, until).0
+}
+
+/// The same, and when which jobs were preempted.
+fn followed(
+    scheduler: &mut Scheduler,
+    jobs: &[(f64, Request)],
+    until: f64,
+) -> (BTreeMap<u64, f64>, Vec<(u64, f64)>) {
+    let (mut starts, mut victims) = (BTreeMap::new(), Vec::new());
     let mut ends: Vec<(f64, u64)> = Vec::new();
     let mut timed = None;
     let mut next = 0;
@@ -46,7 +55,7 @@ fn started(scheduler: &mut Scheduler, jobs: &[(f64, Request)], until: f64) -> BT
         let arrival = jobs.get(next).map(|job| job.0);
         let end = ends.iter().map(|end| end.0).min_by(f64::total_cmp);
         let due = [arrival, end, timed].into_iter().flatten().min_by(f64::total_cmp);
-        let Some(now) = due.filter(|&now| now <= until) else { return starts };
+        let Some(now) = due.filter(|&now| now <= until) else { return (starts, victims) };
         for (_, id) in ends.iter().filter(|end| end.0 <= now) {
             scheduler.complete(*id);
         }
@@ -59,7 +68,15 @@ fn started(scheduler: &mut Scheduler, jobs: &[(f64, Request)], until: f64) -> BT
             starts.insert(start.request.id, now);
             ends.push((now + start.request.walltime, start.request.id));
         }
-        timed = scheduler.next_pass(now);
+        for Preempted { request, again } in scheduler.last_preempted().to_vec() {
+            victims.push((request.id, now));
+            ends.retain(|&(_, id)| id != request.id);
+            if let Some(begin) = again {
+                scheduler.submit(Request { begin, ..(*request).clone() }, 0.0).unwrap();
+            }
+        }
+        let next_due = [scheduler.next_pass(now), scheduler.next_begin(now)];
+        timed = next_due.into_iter().flatten().min_by(f64::total_cmp);
         assert!(timed.is_none_or(|time| time > now), "a pass at {now} wants another one then");
     }
 }
@@ -233,6 +250,98 @@ fn backfill_promises_licences_if_asked_to() {
     assert_eq!((promised[&4], promised[&5]), (30.0, 30.0), "by backfill: {promised:?}");
     assert!((601.0..=720.0).contains(&promised[&2]), "when job 1 has ended: {promised:?}");
     assert!(promised[&3] >= promised[&2], "{promised:?}");
+}
+
+/// A configuration with QOS of which the second preempts the first.
+fn preempting(more: &str) -> Scheduler {
+    let config = format!(
+        r#"{{"preemption": {{"by": "qos"{more}}},
+            "qos": [{{"name": "low"}}, {{"name": "high", "preempts": ["low"]}}, {{"name": "other"}}]}}"#
+    );
+    scheduler(&config)
+}
+
+const LOW: (&str, &str, &str) = ("", "u", "low");
+const HIGH: (&str, &str, &str) = ("", "u", "high");
+const OTHER: (&str, &str, &str) = ("", "u", "other");
+
+/// The smallest job whose QOS is named gives way. The other one starts when its nodes are cleaned up. The victim starts anew for its
+/// full time, at the earliest after `requeue_after`.
+#[test]
+fn a_job_of_a_low_qos_makes_room_and_starts_anew() {
+    let jobs = [
+        (0.0, ask(1, 12, 500.0, LOW)),
+        (0.0, ask(2, 8, 500.0, LOW)),
+        (0.0, ask(3, 4, 1_000.0, OTHER)),
+        (20.0, ask(4, 6, 50.0, HIGH)),
+    ];
+    let (starts, victims) = followed(&mut preempting(""), &jobs, 1_000.0);
+    assert_eq!(victims, [(2, 21.0)]);
+    assert_eq!((starts[&1], starts[&4]), (1.0, 24.0), "{starts:?}");
+    assert!((142.0..=150.0).contains(&starts[&2]), "{starts:?}");
+    let (starts, victims) = followed(&mut preempting(r#", "mode": "cancel""#), &jobs, 1_000.0);
+    assert_eq!((victims, starts[&2]), (vec![(2, 21.0)], 1.0), "it is lost");
+}
+
+/// Slurm orders victims anew: the one without which the job did not fit goes first, and then it may be enough.
+#[test]
+fn no_more_jobs_than_needed_make_room() {
+    let jobs = [
+        (0.0, ask(1, 2, 500.0, LOW)),
+        (0.0, ask(2, 4, 500.0, LOW)),
+        (0.0, ask(3, 12, 500.0, LOW)),
+        (0.0, ask(4, 6, 500.0, OTHER)),
+        (20.0, ask(5, 12, 50.0, HIGH)),
+    ];
+    assert_eq!(followed(&mut preempting(""), &jobs, 100.0).1, [(3, 21.0)]);
+    let one = (20.0, ask(5, 2, 50.0, HIGH));
+    let jobs = [jobs[0].clone(), jobs[1].clone(), jobs[2].clone(), jobs[3].clone(), one];
+    assert_eq!(followed(&mut preempting(""), &jobs, 100.0).1, [(1, 21.0)]);
+    let (_, youngest) = followed(&mut preempting(r#", "youngest_first": true"#), &jobs, 100.0);
+    assert_eq!(youngest.len(), 1);
+}
+
+/// No job gives way before its exempt time is over, and none if not enough of them may.
+#[test]
+fn a_job_gives_way_after_its_exempt_time() {
+    let high = (20.0, ask(2, 24, 50.0, HIGH));
+    let jobs = [(0.0, ask(1, 24, 500.0, LOW)), high.clone()];
+    let (_, victims) = followed(&mut preempting(r#", "exempt": 90"#), &jobs, 400.0);
+    assert!(matches!(victims[..], [(1, at)] if (91.0..=121.0).contains(&at)), "{victims:?}");
+    let jobs = [(0.0, ask(1, 20, 500.0, LOW)), (0.0, ask(3, 4, 500.0, OTHER)), high];
+    assert_eq!(followed(&mut preempting(""), &jobs, 400.0).1, []);
+}
+
+/// Jobs of a lower tier make room, unless their partition keeps them.
+#[test]
+fn a_higher_tier_preempts() {
+    let config = r#"{"preemption": {"by": "partition"}, "partitions": [{"name": "high", "tier": 3},
+        {"name": "kept", "tier": 1, "preempt_mode": "off"}, {"name": "lost", "tier": 2, "preempt_mode": "cancel"}]}"#;
+    let jobs = [
+        (0.0, ask(1, 12, 500.0, ("kept", "u", ""))),
+        (0.0, ask(2, 12, 500.0, ("lost", "u", ""))),
+        (20.0, ask(3, 2, 50.0, ("high", "u", ""))),
+    ];
+    let (starts, victims) = followed(&mut scheduler(config), &jobs, 1_000.0);
+    assert_eq!(victims, [(2, 21.0)]);
+    assert_eq!((starts[&2], starts[&3]), (1.0, 24.0));
+}
+
+/// Backfill lets jobs make room too, for a job that the main scheduler does not look at.
+#[test]
+fn backfill_preempts() {
+    let config = r#"{"preemption": {"by": "qos"}, "schedulers": {"depth": 1, "interval": 10000},
+        "qos": [{"name": "low"}, {"name": "high", "preempts": ["low"]}]}"#;
+    let jobs = [
+        (0.0, ask(1, 16, 600.0, OTHER)),
+        (5.0, ask(2, 8, 3_000.0, LOW)),
+        (10.0, ask(3, 24, 600.0, HIGH)),
+        (12.0, ask(4, 4, 300.0, HIGH)),
+    ];
+    let (starts, victims) = followed(&mut scheduler(config), &jobs, 620.0);
+    assert_eq!(victims, [(2, 30.0)]);
+    assert!(starts[&4] <= 60.0, "{starts:?}");
+    assert!(starts[&3] <= 620.0, "its promise holds: {starts:?}");
 }
 
 /// Nodes out of service get no job until they are back.

@@ -258,8 +258,8 @@ impl Spares {
 /// What a job that is interrupted still has to do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Left {
-    /// Seconds that it still needs.
-    pub run: f64,
+    /// Seconds that it still needs; `None` if it begins anew.
+    pub run: Option<f64>,
     /// When it was submitted again.
     pub submitted: f64,
 }

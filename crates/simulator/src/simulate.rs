@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{Fabric, Fixed, InputError, Routing, Rule};
 use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share, Traits, Within};
-use topolane_scheduler::{Defrag, Moved, Queue, Reservation, Scheduler};
+use topolane_scheduler::{Defrag, Moved, Preempted, Queue, Reservation, Scheduler};
 
 use crate::drains::Drains;
 use crate::ends::{Begun, Due, Ends, Time};
@@ -57,6 +57,15 @@ pub struct Options {
     pub recovery: Recovery,
 }
 
+/// What becomes of a job that makes room for another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GaveWay {
+    /// It was submitted again.
+    Requeued,
+    /// It was lost.
+    Cancelled,
+}
+
 /// One job's fate. Times in seconds since the workload's epoch.
 #[derive(Debug, Clone)]
 pub struct JobOutcome {
@@ -68,8 +77,11 @@ pub struct JobOutcome {
     pub start: f64,
     /// When it ended.
     pub finish: f64,
-    /// If a node's failure ended it, the seconds that this cost. It was submitted again, and has another outcome for that.
+    /// If a node's failure ended it, or another job did so that it will start again, the seconds that this cost. It was submitted
+    /// again, and has another outcome for that.
     pub interruption: Option<f64>,
+    /// How it made room for another job, if it did.
+    pub gave_way: Option<GaveWay>,
     /// The walltime it was scheduled with.
     pub walltime: f64,
     /// Whether it was ended at its walltime.
@@ -108,7 +120,7 @@ impl JobOutcome {
         if longer < 1e-6 { 0.0 } else { longer.min(self.stood_still) }
     }
 
-    /// Whether a node's failure ended it.
+    /// Whether it was ended and submitted again.
     pub fn is_interrupted(&self) -> bool {
         self.interruption.is_some()
     }
@@ -201,7 +213,6 @@ pub fn simulate<E: From<InputError>>(
     let spares = options.recovery.spares;
     let mut failing = Failing::new(&options.failures, spares, first, fabric, &mut run.scheduler);
     let mut drains = Drains::new(&options.out_of_service, first);
-    let has_begins = replay || workload.jobs.iter().any(|job| job.held_until.is_some());
     let mut room = RoomLog::of(workload, fabric, options.segment);
     let mut next = 0;
     let mut begin = None;
@@ -239,7 +250,7 @@ pub fn simulate<E: From<InputError>>(
             next += 1;
         }
         run.pass(now)?;
-        begin = if has_begins { run.scheduler.next_begin(now) } else { None };
+        begin = run.scheduler.next_begin(now);
         let timed = if replay { None } else { run.scheduler.next_pass(now) };
         begin = [begin, timed].into_iter().flatten().min_by(f64::total_cmp);
         let ended = run.outcome.jobs.len() - run.ends.len();
@@ -428,6 +439,22 @@ impl Run<'_> {
         let mut request = Request::clone(&running.request);
         let placement = Arc::clone(&running.placement);
         let cost = self.cost_of_failure(id, &placement, now);
+        let left = self.outcome.jobs[order].alone;
+        let done = self.end_early(id, order, now);
+        let job = &mut self.outcome.jobs[order];
+        let run = left - done + cost;
+        self.left.insert(id, Left { run: Some(run), submitted: now });
+        // It asked for time without failures.
+        request.walltime = request.walltime.max(run);
+        job.interruption = Some(cost);
+        job.affected = true;
+        if let Err(refusal) = self.scheduler.submit(request, AHEAD) {
+            self.outcome.refused.push((id as usize, refusal));
+        }
+    }
+
+    /// Takes a job out before it is done; answers the seconds of its work that it has done.
+    fn end_early(&mut self, id: u64, order: usize, now: f64) -> f64 {
         let done = self.ends.done(id, now);
         self.ends.interrupt(id);
         self.scheduler.complete(id);
@@ -439,16 +466,24 @@ impl Run<'_> {
             job.links = links;
             job.bandwidth_share = bandwidth_share;
         }
-        let run = job.alone - done + cost;
-        self.left.insert(id, Left { run, submitted: now });
-        // It asked for time without failures.
-        request.walltime = request.walltime.max(run);
         job.finish = now;
         job.alone = done;
-        job.interruption = Some(cost);
-        job.affected = true;
-        if let Err(refusal) = self.scheduler.submit(request, AHEAD) {
-            self.outcome.refused.push((id as usize, refusal));
+        done
+    }
+
+    /// Jobs that the pass ended to make room for others are lost, or submitted again for all of their work.
+    fn follow_preempted(&mut self, now: f64) {
+        for Preempted { request, again } in self.scheduler.last_preempted().to_vec() {
+            let Some(&order) = self.order.get(&request.id) else { continue };
+            let done = self.end_early(request.id, order, now);
+            let job = &mut self.outcome.jobs[order];
+            job.gave_way = Some(again.map_or(GaveWay::Cancelled, |_| GaveWay::Requeued));
+            job.killed = false;
+            if let Some(begin) = again {
+                job.interruption = Some(done);
+                self.left.insert(request.id, Left { run: None, submitted: now });
+                self.submit(Request { begin, ..Request::clone(&request) });
+            }
         }
     }
 
@@ -539,6 +574,7 @@ impl Run<'_> {
             self.fragmented.insert(head);
         }
         let starts = self.scheduler.pass(now);
+        self.follow_preempted(now);
         let vacated = self.follow_moves(now);
         for start in starts {
             let wait =
@@ -626,7 +662,7 @@ impl Run<'_> {
         let width = self.chosen.get(&request.id);
         let logged = job.run * width.map_or(1.0, |width| width.stretch);
         let left = self.left.remove(&request.id);
-        let run = left.map_or(logged * (1.0 - cut), |left| left.run);
+        let run = left.and_then(|left| left.run).unwrap_or(logged * (1.0 - cut));
         let alone = run.min(walltime);
         let order = self.outcome.jobs.len();
         let mut pattern = 0;
@@ -656,6 +692,7 @@ impl Run<'_> {
             start: now,
             finish: now + alone,
             interruption: None,
+            gave_way: None,
             walltime,
             killed: run > walltime,
             alone,

@@ -8,7 +8,7 @@ use crate::failures::FailureCount;
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::room::RoomFacts;
-use crate::simulate::{JobOutcome, Options, Outcome};
+use crate::simulate::{GaveWay, JobOutcome, Options, Outcome};
 use crate::workload::Workload;
 
 /// A run in a few figures, as `summary.json` has them. Times in seconds.
@@ -77,6 +77,9 @@ pub struct Summary {
     /// How much more would have fitted; nothing on a machine without GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<RoomFacts>,
+    /// What preemption did; of a run without, nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub preemption: Option<PreemptionFacts>,
     /// What failures of nodes did; of a run without failures and spare nodes, nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<FailureFacts>,
@@ -108,6 +111,32 @@ pub struct Fragmentation {
     pub jobs: usize,
     /// For how long in all.
     pub seconds: f64,
+}
+
+/// Runs that were ended to make room for other jobs.
+#[derive(Debug, Clone, Serialize)]
+pub struct PreemptionFacts {
+    /// Runs of jobs that started again later.
+    pub requeued: usize,
+    /// Runs of jobs that did not.
+    pub cancelled: usize,
+    /// Node-seconds of work that was lost.
+    pub node_seconds_lost: f64,
+}
+
+impl PreemptionFacts {
+    /// `None` if there were none.
+    fn of(outcome: &Outcome) -> Option<Self> {
+        let victims: Vec<&JobOutcome> =
+            outcome.jobs.iter().filter(|job| job.gave_way.is_some()).collect();
+        let requeued = victims.iter().filter(|job| job.gave_way == Some(GaveWay::Requeued)).count();
+        let lost = |job: &&JobOutcome| job.placement.nodes().len() as f64 * job.alone;
+        (!victims.is_empty()).then(|| PreemptionFacts {
+            requeued,
+            cancelled: victims.len() - requeued,
+            node_seconds_lost: victims.iter().map(lost).sum(),
+        })
+    }
 }
 
 /// What failures of nodes did.
@@ -255,6 +284,7 @@ impl Summary {
             late_against_log: outcome.late_against_log,
             left_out: left_out(workload, outcome),
             room: outcome.room.clone(),
+            preemption: PreemptionFacts::of(outcome),
             failures: outcome.failures.map(|count| FailureFacts::of(count, options)),
             outages: (!options.outages.is_empty())
                 .then(|| OutageFacts::of(workload, outcome, options.outages.len())),

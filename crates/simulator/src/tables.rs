@@ -126,6 +126,7 @@ fn jobs_placed(
     let pattern = |(job, _): (&JobOutcome, _)| patterns.get(job.pattern).map_or("", String::as_str);
     let state = |(job, _): (&JobOutcome, _)| match job {
         JobOutcome { killed: true, .. } => "COMPLETED_WALLTIME_REACHED",
+        JobOutcome { gave_way: Some(_), .. } => "COMPLETED_KILLED",
         JobOutcome { interruption: Some(_), .. } => "COMPLETED_FAILED",
         _ => "COMPLETED_SUCCESSFULLY",
     };
@@ -136,7 +137,10 @@ fn jobs_placed(
         number("submission_time", |job, _| job.submitted),
         placed.sizes,
         number("requested_time", |job, _| job.walltime),
-        Column::whole("success", rows().map(|(job, _)| !job.killed && !job.is_interrupted())),
+        Column::whole(
+            "success",
+            rows().map(|(job, _)| !job.killed && !job.is_interrupted() && job.gave_way.is_none()),
+        ),
         Column::text("final_state", rows().map(state)),
         number("starting_time", |job, _| job.start),
         number("execution_time", |job, _| job.finish - job.start),

@@ -176,6 +176,7 @@ def command(
         *tables.assumed_notes(runs),
         *tables.outage_notes(runs),
         *tables.failure_notes(runs),
+        *tables.preemption_notes(runs),
         *tables.inferred_notes(runs),
     ]:
         click.echo(note)

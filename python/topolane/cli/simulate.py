@@ -60,6 +60,7 @@ def command(
         *tables.assumed_notes([run]),
         *tables.outage_notes([run]),
         *tables.failure_notes([run]),
+        *tables.preemption_notes([run]),
         *tables.inferred_notes([run]),
     ]:
         click.echo(note)

@@ -247,6 +247,16 @@ def failure_notes(runs: Sequence[Run]) -> list[str]:
     return notes
 
 
+def preemption_notes(runs: Sequence[Run]) -> list[str]:
+    """Notes on jobs that made room for others: a line for every run in which some did."""
+    return [
+        f"{run.label}, {run.queue}: {plural(found['requeued'] + found['cancelled'], 'run')} ended to make room for other jobs, "
+        f"{found['cancelled']:,} of them for good; {found['node_seconds_lost'] / common.HOUR:,.0f} node hours lost"
+        for run in runs
+        if (found := run.summary.get("preemption"))
+    ]
+
+
 def print_room(runs: Sequence[Run]) -> None:
     """Prints what more would have fitted on a machine with GPUs, with a row for every run; nothing without GPUs."""
     runs = [run for run in runs if "room" in run.summary]

@@ -10,7 +10,7 @@ from typing import Any
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.slurm import accounting
+from topolane.slurm import accounting, accounting_preemption
 from topolane.slurm.accounting_jobs import Jobs, NeverStarted
 
 WEIGHTS = {
@@ -52,7 +52,7 @@ ASSOCIATION_LIMITS = {
     "nodes_per_job": "MaxTRES",
 }
 """Keys of the file, and the columns of sacctmgr. Of resources only nodes are read."""
-NOT_MODELLED = ("PreemptType", "PriorityWeightAssoc", "PriorityWeightTRES")
+NOT_MODELLED = ("PriorityWeightAssoc", "PriorityWeightTRES")
 """Settings that change decisions and that the queue does not have."""
 
 
@@ -62,9 +62,10 @@ def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) ->
     if path := there["config.txt"]:
         _settings(accounting.config(path), path, config, told)
     if path := there["partitions.txt"]:
-        _partitions(path, config)
+        _partitions(path, config, told)
     if path := there["qos.txt"]:
-        config["qos"] = list(_qos(path))
+        by_qos = config.get("preemption", {}).get("by") == "qos"
+        config["qos"] = list(_qos(path, by_qos, told))
     if path := there["assoc.txt"]:
         config["associations"] = list(_associations(path, jobs.cluster))
     config["licenses"] = _licenses(there, jobs, told)
@@ -99,7 +100,7 @@ def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], told
             priority[key] = _number(settings.get(name, "0"), name, path)
         for key, name in TIMES.items():
             if name in settings:
-                priority[key] = _seconds(settings[name], name, path)
+                priority[key] = accounting_preemption.seconds(settings[name], name, path)
         priority["favor_small"] = settings.get("PriorityFavorSmall", "").lower() in ("yes", "1")
         config["priority"] = priority
     words = dict(
@@ -113,13 +114,17 @@ def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], told
     if "bf_licenses" in words:
         schedulers["backfill_licenses"] = True
     config["schedulers"] = schedulers
+    if preemption := accounting_preemption.of(settings, path, told):
+        config["preemption"] = preemption
     for name in NOT_MODELLED:
         if settings.get(name, "(null)") not in ("(null)", "0", "", "preempt/none"):
             told.append(f"{name} is {texts.shown(settings[name])}, which the queue slurm does not know")
 
 
-def _partitions(path: Path, config: dict[str, Any]) -> None:
-    found, nodes, processors = [], 0, 0
+def _partitions(path: Path, config: dict[str, Any], told: list[str]) -> None:
+    found: list[dict[str, Any]] = []
+    nodes, processors = 0, 0
+    by_tier = config.get("preemption", {}).get("by") == "partition"
     for number, line in accounting.lines(path):
         values = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if "PartitionName" not in values:
@@ -132,6 +137,10 @@ def _partitions(path: Path, config: dict[str, Any]) -> None:
                 "factor": _number(values.get("PriorityJobFactor", "1"), "PriorityJobFactor", path, number),
             }
         )
+        if by_tier:
+            name = f"partition {values['PartitionName']}"
+            found[-1]["preempt_mode"] = accounting_preemption.mode(values.get("PreemptMode", ""), name, told)
+            _grace(values.get("GraceTime", "0"), name, told)
         total = _number(values.get("TotalNodes", "0"), "TotalNodes", path, number)
         if total > nodes:
             nodes = total
@@ -177,14 +186,31 @@ def _limits(row: dict[str, str], columns: dict[str, str], path: Path, number: in
     return limits
 
 
-def _qos(path: Path) -> Iterable[dict[str, Any]]:
+def _grace(text: str, whose: str, told: list[str]) -> None:
+    if text.strip("0:"):
+        told.append(f"{whose}: its jobs have a GraceTime, which the queue slurm does not know")
+
+
+def _qos(path: Path, by_qos: bool, told: list[str]) -> Iterable[dict[str, Any]]:
     for number, row in accounting.table(path, ("Name",), None):
         yield {
             "name": row["Name"],
             "priority": _number(row.get("Priority") or "0", "Priority", path, number),
             "usage_factor": float(row.get("UsageFactor") or 1),
             "limits": _limits(row, QOS_LIMITS, path, number),
+            **(_preempting(row, path, told) if by_qos else {}),
         }
+
+
+def _preempting(row: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
+    """Which QOS a QOS preempts, and how its own jobs give way."""
+    name, exempt = f"QOS {row['Name']}", "PreemptExemptTime"
+    _grace(row.get("GraceTime", ""), name, told)
+    return {
+        "preempts": [other for other in row.get("Preempt", "").split(",") if other],
+        "preempt_mode": accounting_preemption.mode(row.get("PreemptMode", ""), name, told),
+        "preempt_exempt": accounting_preemption.seconds(row.get(exempt, ""), exempt, path),
+    }
 
 
 def _associations(path: Path, cluster: str | None) -> Iterable[dict[str, Any]]:
@@ -254,12 +280,3 @@ def _number(text: str, what: str, path: Path, number: int = 0) -> int:
         where = f"{path}:{number}" if number else str(path)
         raise InputError(f"{where}: {what} {texts.shown(text)} is not a whole number")
     return int(text)
-
-
-def _seconds(text: str, what: str, path: Path) -> int:
-    """Of `7-00:00:00` or `00:05:00`."""
-    parts = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6}):(\d\d):(\d\d)", text, re.ASCII)
-    if parts is None:
-        raise InputError(f"{path}: {what} {texts.shown(text)} is not a time like 7-00:00:00")
-    days, hours, minutes, seconds = (int(part or 0) for part in parts.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

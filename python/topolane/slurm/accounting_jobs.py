@@ -98,7 +98,7 @@ class NeverStarted(NamedTuple):
 HELD = "held, or waiting for a dependency or a begin time at first: the wait begins at Eligible"
 LICENSED = "asked for licences, which only the queue slurm counts"
 ONE_OF_LICENSES = "asked for one of several licences: no queue counts them"
-PREEMPTED = "were preempted: no queue preempts, and each run takes as long as recorded"
+PREEMPTED = "were preempted: a run takes as long as recorded"
 NO_FAULTS = frozenset(
     {
         "steps of jobs",

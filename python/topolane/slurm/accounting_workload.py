@@ -13,7 +13,13 @@ from typing import Any
 
 from topolane import files, texts
 from topolane._engine import InputError
-from topolane.slurm import accounting, accounting_config, accounting_jobs, accounting_nice
+from topolane.slurm import (
+    accounting,
+    accounting_config,
+    accounting_jobs,
+    accounting_nice,
+    accounting_preemption,
+)
 from topolane.slurm.accounting_jobs import Jobs, Run
 
 RUN_ID = accounting_jobs.HIGHEST_ID
@@ -84,6 +90,13 @@ def read(
     failures = _failures(there["events.txt"], jobs, zero, told)
     _reservations(there["reservations.txt"], jobs, told)
     config = accounting_config.of(there, jobs, zero, told)
+    if "preemption" in config:
+        whole_runs = accounting_preemption.joined(jobs.runs)
+        if again := len(jobs.runs) - len(whole_runs):
+            told.append(
+                f"{again:,} runs that were preempted are one job with the run that came later: the queue slurm decides anew which job gives way"
+            )
+        jobs.runs = whole_runs
     nice = accounting_nice.of(jobs, config, zero)
     if nice:
         told.append(f"{len(nice):,} jobs have a nice value, by the priorities of jobs like them")
@@ -249,6 +262,8 @@ class _Numbers:
         for key in ("partitions", "qos", "reservations"):
             for row in config.get(key, []):
                 row["name"] = self.other(row["name"])
+                if "preempts" in row:
+                    row["preempts"] = [self.other(name) for name in row["preempts"]]
 
     def user(self, name: str) -> str:
         return self._users.get(name, "")

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use topolane_fabric::NodeSet;
 use topolane_placement::{Occupancy, Placement, Request};
 
-use super::config::Schedulers;
+use super::config::{PreemptMode, Schedulers};
 use super::licenses::{self, Licenses};
 use super::plan::Plan;
-use super::{Slurm, Turn, limited};
+use super::{Slurm, Turn, limited, whose};
 use crate::running::RunningJob;
 use crate::view::View;
 
@@ -136,7 +136,9 @@ impl Slurm {
                         continue;
                     }
                     let nodes = NodeSet::of(view.occupancy.idle().capacity(), placement.held());
-                    if self.start_on(view, &turn, placement) && turn.request.share.is_whole() {
+                    if self.start_on(view, &turn, placement)
+                        && let Some(nodes) = self.kept_nodes(turn.request, nodes)
+                    {
                         let slot = self.slot(view.now, turn.request.walltime);
                         plan.promise(
                             &nodes,
@@ -147,6 +149,13 @@ impl Slurm {
                     }
                 }
                 Found::Later(nodes, start) => {
+                    if start <= view.now && self.config.preemption.by.is_some() {
+                        let span = (view.now, view.now + turn.request.walltime);
+                        let mut free = usable.clone();
+                        self.keep_allowed(&mut free, &turn, span);
+                        plan.keep_free(&mut free, span.0, span.1);
+                        self.make_room(view, &turn, &free);
+                    }
                     if !self.held.admits_on(&turn.whose, &nodes) {
                         continue;
                     }
@@ -173,12 +182,19 @@ impl Slurm {
         let capacity = usable.capacity();
         let mut plan = Plan::new(begin, end, usable, Licenses::of(&self.config));
         for job in view.running.jobs() {
-            let nodes = job.request.share.is_whole().then(|| job.placement.held());
-            let nodes = NodeSet::of(capacity, nodes.into_iter().flatten());
+            let nodes = NodeSet::of(capacity, job.placement.held());
+            let nodes = self.kept_nodes(&job.request, nodes);
+            let nodes = nodes.unwrap_or_else(|| NodeSet::empty(capacity));
             let span = (begin, self.down(job.expected_end + step - 1.0));
             plan.promise(&nodes, licenses::of(&job.request), span, step);
         }
         plan
+    }
+
+    /// The nodes of a job that nobody else is promised: those that it does not share, unless it gives way to others.
+    fn kept_nodes(&self, request: &Request, nodes: NodeSet) -> Option<NodeSet> {
+        let is_kept = request.share.is_whole() && self.mode_of(&whose(request)) == PreemptMode::Off;
+        is_kept.then_some(nodes)
     }
 
     /// Down to the resolution, in times of the day.
@@ -227,8 +243,7 @@ impl Slurm {
                 from = later?;
                 continue;
             }
-            let Some(chance) = self.will_run(view, turn.request, &nodes, (from, later), state)
-            else {
+            let Some(chance) = self.will_run(view, turn, &nodes, (from, later), state) else {
                 from = later?;
                 continue;
             };
@@ -258,15 +273,16 @@ impl Slurm {
     }
 
     /// When a job can start on some of these nodes as running jobs end: at once, at `from`, or at one of the ends up to `until`.
-    /// Ends that lie close together count as one.
+    /// Ends that lie close together count as one. Jobs that make room for it are gone at once.
     fn will_run(
         &self,
         view: &View<'_>,
-        request: &Request,
+        turn: &Turn<'_>,
         nodes: &NodeSet,
         (from, until): (f64, Option<f64>),
         state: &mut Occupancy,
     ) -> Option<Chance> {
+        let request = turn.request;
         if nodes.count() < request.nodes {
             return None;
         }
@@ -297,10 +313,13 @@ impl Slurm {
             job.placement.held().any(|node| nodes.contains(node))
                 || licenses::meet(licenses::of(&job.request), asked)
         };
+        let giving_way = self.candidates(view, turn);
+        let gives_way = |job: &RunningJob| giving_way.iter().any(|other| other.id == job.id);
         let running = view.running.jobs();
         let mut next = running.partition_point(|job| job.expected_end < from);
         let mut is_changed = from > now;
-        for job in running[..next].iter().filter(|job| holds_some(job)) {
+        let ended = running[..next].iter().filter(|job| !gives_way(job));
+        for job in ended.chain(&giving_way).filter(|job| holds_some(job)) {
             freed.release(job);
             is_changed = true;
         }
@@ -315,7 +334,7 @@ impl Slurm {
             let mut last = None;
             while let Some(job) = running.get(next).filter(ends) {
                 next += 1;
-                if !holds_some(job) {
+                if !holds_some(job) || gives_way(job) {
                     continue;
                 }
                 let base = *base.get_or_insert_with(|| self.after_window(job.expected_end));

@@ -91,6 +91,63 @@ impl Default for Schedulers {
     }
 }
 
+/// What lets one job preempt another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PreemptBy {
+    /// Its QOS names the other's.
+    Qos,
+    /// Its partition has a higher tier.
+    Partition,
+}
+
+/// What becomes of a job that gives way.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PreemptMode {
+    /// It does not give way.
+    Off,
+    /// It waits again, and starts anew with its full time.
+    #[default]
+    Requeue,
+    /// It ends.
+    Cancel,
+}
+
+/// How running jobs make room for others. Times in seconds.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Preemption {
+    /// What lets one job preempt another; none: nothing does.
+    pub by: Option<PreemptBy>,
+    /// What becomes of jobs whose QOS or partition does not say so.
+    pub mode: PreemptMode,
+    /// For how long after its start no job gives way whose QOS does not say so.
+    pub exempt: f64,
+    /// After a job has preempted others, it does so again only then.
+    pub again: f64,
+    /// When a job that gave way may start again.
+    pub requeue_after: f64,
+    /// Whether jobs that started last give way first; otherwise those of low QOS or tier.
+    pub youngest_first: bool,
+    /// How often victims are ordered anew, to need fewer.
+    pub reorder: usize,
+}
+
+impl Default for Preemption {
+    fn default() -> Self {
+        Preemption {
+            by: None,
+            mode: PreemptMode::Requeue,
+            exempt: 0.0,
+            again: 40.0,
+            requeue_after: 121.0,
+            youngest_first: false,
+            reorder: 1,
+        }
+    }
+}
+
 /// A partition.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -105,6 +162,8 @@ pub struct Partition {
     /// Its factor in the priority.
     #[serde(default)]
     pub factor: f64,
+    /// What becomes of its jobs that give way to a higher tier; none for what the cluster says.
+    pub preempt_mode: Option<PreemptMode>,
 }
 
 /// What jobs that count together may hold at one time; none for no limit.
@@ -142,6 +201,13 @@ pub struct Qos {
     /// What its jobs may hold.
     #[serde(default)]
     pub limits: Limits,
+    /// Names of the QOS whose jobs give way to its jobs.
+    #[serde(default)]
+    pub preempts: Vec<String>,
+    /// What becomes of its own jobs that give way; none for what the cluster says.
+    pub preempt_mode: Option<PreemptMode>,
+    /// For how long after their start they do not give way, seconds; none for what the cluster says.
+    pub preempt_exempt: Option<f64>,
 }
 
 fn one() -> f64 {
@@ -248,6 +314,8 @@ pub struct SlurmConfig {
     pub never_started: Vec<NeverStarted>,
     /// Licences of the cluster, by name.
     pub licenses: BTreeMap<String, u64>,
+    /// How running jobs make room for others.
+    pub preemption: Preemption,
 }
 
 impl SlurmConfig {
@@ -275,6 +343,9 @@ impl SlurmConfig {
             ("schedulers.epilog", config.schedulers.epilog.unwrap_or(0.0)),
             ("schedulers.backfill_window", config.schedulers.backfill_window),
             ("priority.half_life", config.priority.half_life),
+            ("preemption.exempt", config.preemption.exempt),
+            ("preemption.again", config.preemption.again),
+            ("preemption.requeue_after", config.preemption.requeue_after),
         ] {
             if !(value.is_finite() && value >= 0.0) {
                 return Err(InputError::whole(format!("{what} {value} is not 0 seconds or more")));

@@ -5,6 +5,7 @@ mod config;
 mod licenses;
 mod limits;
 mod plan;
+mod preempt;
 mod priority;
 mod retrace;
 
@@ -15,7 +16,8 @@ use topolane_fabric::{Fabric, InputError, NodeSet};
 use topolane_placement::{Attributes, Placement, Refusal, Request};
 
 pub use config::{
-    Association, Limits, NeverStarted, Partition, Priority, Qos, Schedulers, SlurmConfig, Withheld,
+    Association, Limits, NeverStarted, Partition, PreemptBy, PreemptMode, Preemption, Priority,
+    Qos, Schedulers, SlurmConfig, Withheld,
 };
 
 pub use retrace::{Answer, Asked, Because, By, RecordedStart, Retrace};
@@ -24,17 +26,19 @@ use crate::queue::{Pass, Queue};
 use crate::view::View;
 use config::{by_name, nodes_of};
 use limits::Held;
+use preempt::merge_sort;
 use priority::{Asks, Factors, FairTree};
 
 /// The main scheduler runs this long before priorities are computed at the same time, seconds.
 const A_MOMENT: f64 = 0.001;
 
-/// A partition's nodes and tier.
-#[derive(Debug, Clone)]
+/// A partition's nodes and tier, and how its jobs give way.
+#[derive(Debug, Clone, Default)]
 struct Part {
     /// `None`: all.
     nodes: Option<NodeSet>,
     tier: u32,
+    preempt_mode: Option<PreemptMode>,
 }
 
 /// Nodes withheld for a time.
@@ -82,6 +86,8 @@ struct Standing {
     /// Whether backfill has found nodes for it. From then on all processors of its nodes count in its priority.
     is_tested: bool,
     part: usize,
+    /// When it last preempted others.
+    preempted: f64,
 }
 
 /// A job in its turn: in the queue, or of those that never start.
@@ -144,7 +150,7 @@ impl Default for Slurm {
         let config = SlurmConfig::default();
         let held = Held::of(&config);
         Slurm {
-            parts: vec![Part { nodes: None, tier: 0 }],
+            parts: vec![Part::default()],
             part_of: HashMap::new(),
             reservations: Vec::new(),
             out: Vec::new(),
@@ -171,7 +177,7 @@ impl Slurm {
     /// # Errors
     /// A hostlist that cannot be read, a partition without a node of the machine, a name that is there twice.
     pub fn new(config: SlurmConfig, fabric: &Fabric) -> Result<Self, InputError> {
-        let mut parts = vec![Part { nodes: None, tier: 0 }];
+        let mut parts = vec![Part::default()];
         let mut names = Vec::new();
         for partition in &config.partitions {
             let in_partition = |message: String| {
@@ -184,7 +190,8 @@ impl Slurm {
                 return Err(in_partition(message));
             }
             names.push((partition.name.clone(), parts.len()));
-            parts.push(Part { nodes, tier: partition.tier });
+            let Partition { tier, preempt_mode, .. } = *partition;
+            parts.push(Part { nodes, tier, preempt_mode });
         }
         by_name("QOS", config.qos.iter().map(|qos| (qos.name.clone(), ())))?;
         let kept = |withheld: &[Withheld]| -> Result<Vec<Kept>, InputError> {
@@ -272,12 +279,18 @@ impl Slurm {
         let key = |turn: &Turn<'_>| {
             (!turn.whose.reservation.is_empty(), self.parts[turn.standing.part].tier)
         };
-        turns.sort_by(|a, b| {
+        let order = |a: &Turn<'_>, b: &Turn<'_>| {
             let by_priority = b.standing.priority.total_cmp(&a.standing.priority);
             let by_age = a.standing.since.total_cmp(&b.standing.since);
             key(b).cmp(&key(a)).then(by_priority).then(by_age)
-        });
-        turns
+        };
+        if self.config.preemption.by.is_none() {
+            turns.sort_by(order);
+            return turns;
+        }
+        merge_sort(turns, &|a, b| {
+            self.goes_before(a, b) || !self.goes_before(b, a) && order(a, b).is_le()
+        })
     }
 
     /// Sets the clock at the first pass.
@@ -421,9 +434,9 @@ impl Slurm {
             return;
         }
         let seen = if request.begin > 0.0 { since } else { self.next_second(since) };
-        let partition = request.attributes.as_ref().map_or("", |whose| &*whose.partition);
-        let part = self.part_of.get(partition).copied().unwrap_or(0);
-        let standing = Standing { since, seen, priority: 0.0, is_tested: false, part };
+        let part = self.part(&whose(request));
+        let preempted = f64::NEG_INFINITY;
+        let standing = Standing { since, seen, priority: 0.0, is_tested: false, part, preempted };
         let priority = self.priority(request, standing, since);
         self.waiting.insert(request.id, Standing { priority, ..standing });
         self.wake(since);
@@ -484,10 +497,13 @@ impl Slurm {
     /// Counts what a job used since its usage was last counted.
     fn charge(&mut self, ran: &Ran, until: f64) {
         let seconds = (until - ran.counted.max(self.clock.last_period)).max(0.0);
-        let factor = self.config.qos.iter().find(|qos| *qos.name == *ran.whose.qos);
-        let factor = factor.map_or(1.0, |qos| qos.usage_factor);
+        let factor = self.qos_of(&ran.whose).map_or(1.0, |qos| qos.usage_factor);
         let processors = self.config.processors_per_node.max(1) as f64 * f64::from(ran.count);
         self.fair.charge(&ran.whose, factor * processors, seconds);
+    }
+
+    fn qos_of(&self, whose: &Attributes) -> Option<&Qos> {
+        self.config.qos.iter().find(|qos| *qos.name == *whose.qos)
     }
 
     fn note_start(&mut self, request: &Request, nodes: &[u32], start: f64) {
@@ -563,7 +579,11 @@ impl Slurm {
                 continue;
             }
             nodes.subtract(&leaving);
+            let room = self.config.preemption.by.map(|_| nodes.clone());
             if let Err(refusal) = self.start(view, &turn, nodes) {
+                if let Some(nodes) = room {
+                    leaving.unite(&self.make_room(view, &turn, &nodes));
+                }
                 first.get_or_insert((request.id, refusal));
                 if is_reserved {
                     closed_reservations.push(Arc::clone(own));

@@ -65,7 +65,7 @@ pub struct Asked {
     pub more: Vec<u64>,
 }
 
-/// The queue, made to follow records.
+/// The queue, made to follow records. Asked what it would start, it lets no job make room.
 pub struct Retrace {
     slurm: Slurm,
     starts: HashMap<u64, RecordedStart>,
@@ -79,10 +79,11 @@ pub struct Retrace {
 impl Retrace {
     /// starts: by identity of the request. What is asked is written to `asked`.
     pub fn new(
-        slurm: Slurm,
+        mut slurm: Slurm,
         starts: HashMap<u64, RecordedStart>,
         asked: Arc<Mutex<Vec<Asked>>>,
     ) -> Self {
+        slurm.config.preemption.by = None;
         Retrace { slurm, starts, asked, seen: HashSet::new(), next: f64::INFINITY }
     }
 
@@ -237,6 +238,7 @@ fn would_start(view: &View<'_>, turn: impl FnOnce(&mut View<'_>)) -> HashMap<u64
         defrag: None,
         started: view.started.clone(),
         moved: Vec::new(),
+        preempted: Vec::new(),
         ..*view
     };
     turn(&mut copy);

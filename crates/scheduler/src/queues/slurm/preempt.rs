@@ -1,0 +1,192 @@
+//! Preemption: which running jobs make room for one that waits.
+
+use topolane_fabric::NodeSet;
+use topolane_placement::{Attributes, Request};
+
+use super::config::{PreemptBy, PreemptMode};
+use super::{Slurm, Turn, limited, whose};
+use crate::running::RunningJob;
+use crate::view::View;
+
+/// Priorities and nodes count up to here in the order of victims.
+const MOST: u32 = 0xffff;
+
+impl Slurm {
+    /// How a running job gives way; `Off` if it never does.
+    pub(super) fn mode_of(&self, whose: &Attributes) -> PreemptMode {
+        let preemption = &self.config.preemption;
+        let own = match preemption.by {
+            None => return PreemptMode::Off,
+            Some(PreemptBy::Qos) => self.qos_of(whose).and_then(|qos| qos.preempt_mode),
+            Some(PreemptBy::Partition) => self.parts[self.part(whose)].preempt_mode,
+        };
+        own.unwrap_or(preemption.mode)
+    }
+
+    /// Whether one job comes before another because it may preempt it.
+    pub(super) fn goes_before(&self, one: &Turn<'_>, other: &Turn<'_>) -> bool {
+        match self.config.preemption.by {
+            None => false,
+            Some(PreemptBy::Qos) => self.qos_preempts(&one.whose, &other.whose),
+            Some(PreemptBy::Partition) => {
+                let [one, other] = [one, other].map(|turn| &self.parts[turn.standing.part]);
+                let meet = match (&one.nodes, &other.nodes) {
+                    (Some(one), Some(other)) => one.intersects(other),
+                    _ => true,
+                };
+                meet && one.tier > other.tier
+            }
+        }
+    }
+
+    fn qos_preempts(&self, one: &Attributes, other: &Attributes) -> bool {
+        let qos = self.qos_of(one);
+        qos.is_some_and(|qos| qos.preempts.iter().any(|name| **name == *other.qos))
+    }
+
+    /// The running jobs that may make room for a job, in the order in which Slurm takes them.
+    pub(super) fn candidates(&self, view: &View<'_>, turn: &Turn<'_>) -> Vec<RunningJob> {
+        let preemption = &self.config.preemption;
+        if preemption.by.is_none() || turn.index.is_none() {
+            return Vec::new();
+        }
+        let part = &self.parts[turn.standing.part];
+        let gives_way = |job: &&RunningJob| {
+            let victim = whose(&job.request);
+            let outranked = match preemption.by {
+                Some(PreemptBy::Qos) => self.qos_preempts(&turn.whose, &victim),
+                _ => self.parts[self.part(&victim)].tier < part.tier,
+            };
+            let own = self.qos_of(&victim).and_then(|qos| qos.preempt_exempt);
+            outranked
+                && self.mode_of(&victim) != PreemptMode::Off
+                && view.now >= job.start + own.unwrap_or(preemption.exempt)
+                && part.nodes.as_ref().is_none_or(|nodes| holds_some(job, nodes))
+        };
+        let mut found: Vec<RunningJob> =
+            view.running.jobs().iter().filter(gives_way).cloned().collect();
+        found.sort_by_key(|job| job.id);
+        if preemption.youngest_first {
+            found.sort_by(|a, b| b.start.total_cmp(&a.start));
+        } else {
+            found.sort_by_key(|job| self.rank(job));
+        }
+        found
+    }
+
+    /// Jobs of low QOS or tier, and of these the small ones, give way first.
+    fn rank(&self, job: &RunningJob) -> (u32, u32) {
+        let victim = whose(&job.request);
+        let priority = match self.config.preemption.by {
+            Some(PreemptBy::Qos) => self
+                .qos_of(&victim)
+                .map_or(0, |qos| qos.priority.clamp(0.0, f64::from(MOST)) as u32),
+            _ => self.parts[self.part(&victim)].tier.min(MOST),
+        };
+        (priority, (job.placement.nodes().len() as u32).min(MOST))
+    }
+
+    /// Lets running jobs make room for one on some of these nodes, which starts when they are cleaned up. Answers the nodes that they
+    /// leave: none if they do not make enough room, or if the job has preempted others a moment ago.
+    pub(super) fn make_room(
+        &mut self,
+        view: &mut View<'_>,
+        turn: &Turn<'_>,
+        nodes: &NodeSet,
+    ) -> NodeSet {
+        let mut left = NodeSet::empty(nodes.capacity());
+        let again = turn.standing.preempted + self.config.preemption.again;
+        let candidates = self.candidates(view, turn);
+        if view.now < again || candidates.is_empty() {
+            return left;
+        }
+        let mut nodes = nodes.clone();
+        self.completing.iter().for_each(|(_, leaving)| nodes.subtract(leaving));
+        let request = limited(turn.request, nodes.clone());
+        let victims = self.victims(view, &request, &nodes, candidates);
+        for victim in &victims {
+            let back = match self.mode_of(&whose(&victim.request)) {
+                PreemptMode::Requeue => Some(view.now + self.config.preemption.requeue_after),
+                _ => None,
+            };
+            view.preempt(victim.id, back);
+            if let Some(ran) = self.running.remove(&victim.id) {
+                left.unite(&ran.nodes);
+                self.held.remove(&ran.whose, &ran.nodes);
+                self.charge(&ran, view.now);
+                self.clean_up(ran.nodes, view.now);
+            }
+        }
+        if let Some(standing) =
+            self.waiting.get_mut(&turn.request.id).filter(|_| !victims.is_empty())
+        {
+            standing.preempted = view.now;
+        }
+        left
+    }
+
+    /// As Slurm looks for them: candidates are taken away until the job fits. Then the last of them goes first, the others by how many
+    /// of its nodes they have, and the search begins anew, `reorder` times and once more.
+    fn victims(
+        &self,
+        view: &View<'_>,
+        request: &Request,
+        nodes: &NodeSet,
+        mut candidates: Vec<RunningJob>,
+    ) -> Vec<RunningJob> {
+        let most = (self.config.preemption.reorder + 2).min(candidates.len());
+        for pass in 1.. {
+            let mut state = view.occupancy.clone();
+            let fits = candidates.iter().enumerate().find_map(|(place, job)| {
+                if !holds_some(job, nodes) {
+                    return None;
+                }
+                state.release(&job.placement);
+                let placement = view.policy.place(request, &state).ok()?;
+                Some((place, NodeSet::of(nodes.capacity(), placement.held())))
+            });
+            let Some((last, chosen)) = fits else { break };
+            if pass >= most {
+                candidates.truncate(last + 1);
+                candidates.retain(|job| holds_some(job, &chosen));
+                return candidates;
+            }
+            let of_chosen = |job: &RunningJob| {
+                job.placement.held().filter(|&node| chosen.contains(node)).count()
+            };
+            let rest = candidates.split_off(last + 1);
+            let first = candidates.split_off(last);
+            candidates.sort_by_key(|job| std::cmp::Reverse(of_chosen(job)));
+            // Those that have none of its nodes are equal to those behind the last one.
+            candidates = first.into_iter().chain(candidates).chain(rest).collect();
+        }
+        Vec::new()
+    }
+
+    /// The place of a job's partition.
+    pub(super) fn part(&self, whose: &Attributes) -> usize {
+        self.part_of.get(&*whose.partition).copied().unwrap_or(0)
+    }
+}
+
+fn holds_some(job: &RunningJob, nodes: &NodeSet) -> bool {
+    job.placement.held().any(|node| nodes.contains(node))
+}
+
+/// Sorts as the C library of Slurm does: "may preempt" is no order, and what comes of it depends on the steps.
+pub(super) fn merge_sort<T>(mut turns: Vec<T>, is_first: &impl Fn(&T, &T) -> bool) -> Vec<T> {
+    if turns.len() < 2 {
+        return turns;
+    }
+    let second = turns.split_off(turns.len() / 2);
+    let [first, second] = [turns, second].map(|half| merge_sort(half, is_first));
+    let (mut first, mut second) = (first.into_iter().peekable(), second.into_iter().peekable());
+    let mut sorted = Vec::with_capacity(first.len() + second.len());
+    while let (Some(one), Some(other)) = (first.peek(), second.peek()) {
+        let next = if is_first(one, other) { first.next() } else { second.next() };
+        sorted.extend(next);
+    }
+    sorted.extend(first);
+    sorted.extend(second);
+    sorted
+}

@@ -1,0 +1,79 @@
+//! Jobs that make room for others under the queue `slurm`.
+
+#![allow(clippy::unwrap_used, clippy::float_cmp)] // Helpers may fail; values are exact.
+
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, InputError, preset};
+use topolane_placement::{Attributes, policy};
+use topolane_scheduler::queues::Slurm;
+use topolane_scheduler::queues::slurm::SlurmConfig;
+use topolane_simulator::workload::{Job, Workload};
+use topolane_simulator::{GaveWay, Metrics, Options, Outcome, Summary, simulate};
+
+fn job(id: u64, submit: f64, run: f64, nodes: u32, qos: &str) -> Job {
+    let attributes = Some(Arc::new(Attributes { qos: qos.into(), ..Attributes::default() }));
+    let walltime = Some(2.0 * run);
+    Job { id, submit, run, walltime, nodes, attributes, ..Job::default() }
+}
+
+/// Runs jobs on 16 nodes where `high` preempts `low`, which is requeued or cancelled.
+fn run(jobs: &[Job], mode: &str) -> (Outcome, Summary) {
+    let fabric = Arc::new(Fabric::build(&preset("fat-tree(radix=4)").unwrap().unwrap()).unwrap());
+    let config = format!(
+        r#"{{"preemption": {{"by": "qos", "mode": "{mode}"}},
+            "qos": [{{"name": "low"}}, {{"name": "high", "preempts": ["low"]}}]}}"#
+    );
+    let queue = Slurm::new(SlurmConfig::parse(&config).unwrap(), &fabric).unwrap();
+    let workload = Workload { jobs: jobs.to_vec(), ..Workload::default() };
+    let rule = Arc::from(policy("first-fit", 0).unwrap());
+    let options = Options::default();
+    let queue = Box::new(queue);
+    let outcome =
+        simulate::<InputError>(&workload, &fabric, &rule, queue, &options, &mut |_| Ok(()))
+            .unwrap();
+    let metrics = Metrics::of(&workload, &fabric, &outcome);
+    let summary = Summary::of(&workload, fabric.nodes(), &outcome, &metrics, &options);
+    (outcome, summary)
+}
+
+fn jobs() -> [Job; 2] {
+    [job(1, 0.0, 500.0, 16, "low"), job(2, 100.0, 50.0, 4, "high")]
+}
+
+/// The first run of a requeued job is lost. The second one begins at the earliest two minutes later, and takes all of its time. Its
+/// wait begins where the first run ended.
+#[test]
+fn a_requeued_job_does_all_of_its_work_again() {
+    let (outcome, summary) = run(&jobs(), "requeue");
+    let [first, urgent, second] = &outcome.jobs[..] else { unreachable!("three runs") };
+    assert_eq!((first.start, first.finish, first.interruption), (1.0, 103.0, Some(102.0)));
+    assert!(first.is_interrupted() && second.gave_way.is_none());
+    assert_eq!(first.gave_way, Some(GaveWay::Requeued));
+    assert_eq!((urgent.start, urgent.finish), (106.0, 156.0));
+    assert!((224.0..=240.0).contains(&second.start), "{}", second.start);
+    assert_eq!((second.submitted, second.finish - second.start), (103.0, 500.0));
+    let facts = summary.preemption.unwrap();
+    assert_eq!((facts.requeued, facts.cancelled, facts.node_seconds_lost), (1, 0, 1_632.0));
+    assert_eq!((summary.jobs, summary.left_out.len()), (2, 0));
+}
+
+/// A cancelled job has one run, which ends when it makes room.
+#[test]
+fn a_cancelled_job_ends_when_it_makes_room() {
+    let (outcome, summary) = run(&jobs(), "cancel");
+    let [lost, _] = &outcome.jobs[..] else { unreachable!("two runs") };
+    assert_eq!(
+        (lost.finish, lost.gave_way, lost.is_interrupted()),
+        (103.0, Some(GaveWay::Cancelled), false)
+    );
+    assert_eq!(summary.preemption.unwrap().cancelled, 1);
+    assert_eq!((summary.jobs, summary.left_out.len()), (2, 0));
+}
+
+/// Without preemption nothing is said of it.
+#[test]
+fn without_preemption_every_job_runs_once() {
+    let (outcome, summary) = run(&jobs(), "off");
+    assert!(summary.preemption.is_none() && outcome.jobs.iter().all(|job| job.gave_way.is_none()));
+}

@@ -1,0 +1,90 @@
+"""How a cluster preempts jobs, for the queue `slurm`, and the runs that it ended by that."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from topolane import texts
+from topolane._engine import InputError
+from topolane.slurm.accounting_jobs import Run
+
+BY = {"preempt/qos": "qos", "preempt/partition_prio": "partition"}
+MODES = {"OFF": "off", "REQUEUE": "requeue", "CANCEL": "cancel"}
+WORDS = {"youngest_first", "preempt_youngest_first"}
+REORDER = re.compile(r"(?:preempt_)?reorder_count=(\d{1,6})", re.ASCII)
+HARMLESS = re.compile(r"|suspend_grace_time=.*|send_user_signal|preempt_send_user_signal")
+CREDENTIALS = 120
+"""Seconds for which Slurm's credentials are valid: a job that gave way may start again one second after that."""
+
+
+def of(settings: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
+    """The key `preemption` of the configuration; empty if no job gives way. Raises InputError."""
+    by, mode = settings.get("PreemptType", "(null)"), settings.get("PreemptMode", "OFF").upper()
+    if by in ("(null)", "", "preempt/none") or mode == "OFF":
+        return {}
+    if by not in BY or mode not in MODES:
+        told.append(
+            f"PreemptType {texts.shown(by)} with PreemptMode {texts.shown(mode)} is not known to the queue slurm: no job gives way"
+        )
+        return {}
+    found: dict[str, Any] = {"by": BY[by], "mode": MODES[mode]}
+    words = f"{settings.get('PreemptParameters', '')},{settings.get('SchedulerParameters', '')}".split(",")
+    for word in map(str.strip, words):
+        if word in WORDS:
+            found["youngest_first"] = True
+        elif count := REORDER.fullmatch(word):
+            found["reorder"] = int(count[1])
+    for word in settings.get("PreemptParameters", "").replace("(null)", "").split(","):
+        if word not in WORDS and not REORDER.fullmatch(word) and not HARMLESS.fullmatch(word):
+            told.append(f"PreemptParameters has {texts.shown(word)}, which the queue slurm does not know")
+    found["exempt"] = seconds(settings.get("PreemptExemptTime", "00:00:00"), "PreemptExemptTime", path) or 0
+    waits = (
+        settings.get(name, f"{default} sec") for name, default in (("KillWait", 30), ("MessageTimeout", 10))
+    )
+    found["again"] = sum(int(digits[0]) for text in waits if (digits := re.match(r"\d{1,9}", text)))
+    valid = re.search(r"cred_expire=(\d{1,9})", settings.get("AuthInfo", ""))
+    found["requeue_after"] = 1 + (int(valid[1]) if valid else CREDENTIALS)
+    return found
+
+
+def mode(text: str, whose: str, told: list[str]) -> str | None:
+    """The mode of a QOS or a partition; None for that of the cluster."""
+    if text.upper() in ("", "CLUSTER"):
+        return None
+    if text.upper() not in MODES:
+        told.append(
+            f"{whose}: PreemptMode {texts.shown(text)} is not known to the queue slurm: its jobs do not give way"
+        )
+        return "off"
+    return MODES[text.upper()]
+
+
+def seconds(text: str, what: str, path: Path) -> int | None:
+    """Of `1-00:00:00` or `00:05:00`; None for no time of its own. Raises InputError."""
+    if text in ("", "NONE", "INFINITE", "UNLIMITED", "-1"):
+        return None
+    parts = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6}):(\d\d):(\d\d)", text, re.ASCII)
+    if parts is None:
+        raise InputError(f"{path}: {what} {texts.shown(text)} is not a time like 7-00:00:00")
+    days, hours, minutes, rest = (int(part or 0) for part in parts.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + rest
+
+
+def joined(runs: list[Run]) -> list[Run]:
+    """The runs without those that were preempted and started again: the next run of the job waits since then."""
+    first: dict[int, Run] = {}
+    kept = set()
+    places = sorted(range(len(runs)), key=lambda place: (runs[place].job, runs[place].start))
+    found = list(runs)
+    for place, then in zip(places, [*places[1:], None]):
+        run = runs[place]
+        comes_again = then is not None and runs[then].job == run.job
+        if run.state == "PREEMPTED" and comes_again:
+            first.setdefault(run.job, run)
+            continue
+        kept.add(place)
+        if before := first.pop(run.job, None):
+            found[place] = run._replace(submit=before.submit, eligible=before.eligible)
+    return [run for place, run in enumerate(found) if place in kept]
