@@ -523,6 +523,25 @@ def test_a_preempted_run_is_one_job_with_the_next(dump):
     assert len(rows_of(apart)) == 4
 
 
+def test_a_run_that_a_node_ended_stays_beside_the_next(dump):
+    """Both runs are jobs, each as long as recorded, and the second waits since Slurm queued it again. Neither preemption nor a missing
+    run changes that."""
+    rows = (at(1, 20, JobIDRaw=1, State="NODE_FAIL", Restarts=0), at(60, 90, JobIDRaw=1, Restarts=1))
+    for config in (PREEMPTING, "SelectType = select/linear\n"):
+        directory = dump(table(*rows), config=config)
+        imported = accounting_workload.read(directory)
+        found = [(row["id"], row["job"], row["submit"], row["run"]) for row in rows_of(imported)]
+        assert found == [("1", "10", "0", "19"), ("10000000001", "10", "59", "30")]
+        assert told(imported, "1 runs ended because a node failed: a run takes as long as recorded")
+        assert told(imported, "1 runs are further runs of requeued jobs: each is a job")
+        assert not accounting_check.of_directory(directory).findings
+    imported = accounting_workload.read(dump(table(at(60, 90, JobIDRaw=1, Restarts=1))))
+    assert told(
+        imported,
+        "1 runs missing, of jobs that ran several times: purged, too early, or sacct without --duplicates",
+    )
+
+
 def test_what_no_queue_does_is_counted(dump):
     """Jobs that Slurm preempted stay: a line counts them. They are no faults."""
     directory = dump(table(at(1, JobIDRaw=1), at(2, JobIDRaw=2, State="PREEMPTED")))

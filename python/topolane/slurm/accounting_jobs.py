@@ -99,6 +99,7 @@ HELD = "held, or waiting for a dependency or a begin time at first: the wait beg
 LICENSED = "asked for licences, which only the queue slurm counts"
 ONE_OF_LICENSES = "asked for one of several licences: no queue counts them"
 PREEMPTED = "were preempted: a run takes as long as recorded"
+NODE_FAILED = "ended because a node failed: a run takes as long as recorded"
 NO_FAULTS = frozenset(
     {
         "steps of jobs",
@@ -110,6 +111,7 @@ NO_FAULTS = frozenset(
         LICENSED,
         ONE_OF_LICENSES,
         PREEMPTED,
+        NODE_FAILED,
     }
 )
 """What is counted though nothing is wrong with it."""
@@ -314,6 +316,8 @@ class _Reader:
             notes[ONE_OF_LICENSES] += 1
         if state == "PREEMPTED":
             notes[PREEMPTED] += 1
+        elif state == "NODE_FAIL":
+            notes[NODE_FAILED] += 1
         if len(self.jobs.runs) >= MOST_JOBS:
             raise ValueError(f"more than {MOST_JOBS} runs: give a part of the time")
         hosts = at("NodeList")
