@@ -1703,7 +1703,8 @@ class GangJob:
     thread 0 computes `coarse`, then all do `tasks` tasks from one queue, log-normal with mean `fine` and sigma
     `spread`, then all are blocked for `wait`. These are the kinds and the random numbers of the program `work`
     of the gang paper. The job ends after so many `iterations`, or with the first that ends `seconds` after it
-    first ran; one of both is given. weight: its share of the time; arrival: when it comes.
+    first ran; one of both is given. weight: its share of the time; arrival: when it comes; delays: when
+    each thread begins after that.
     """
 
     def __new__(
@@ -1724,6 +1725,7 @@ class GangJob:
         wait: float = 0.0,
         weight: float = 1.0,
         arrival: float = 0.0,
+        delays: Sequence[float] = (),
         seed: int = 0,
     ) -> GangJob: ...
 

@@ -81,6 +81,8 @@ def test_a_bad_value_is_named(change, said):
         ({"threads": 0}, "job 1: threads must be at least 1, not 0"),
         ({"weight": 0.0}, "job 1: weight must be a number from 0.000001 to 1000000, not 0"),
         ({"iterations": 0, "seconds": None}, "job 1: iterations must be at least 1, not 0"),
+        ({"delays": [0.0, 1.0, 1.0]}, "job 1: delays must be at most one for each thread, not 3"),
+        ({"delays": [-1.0]}, "job 1: delay must be a number from 0 to 1000000, not -1"),
         ({"kind": "gang"}, 'no workload is called "gang"; there are independent, barrier, coevp'),
         ({"iterations": 1}, "a job needs one of iterations and seconds"),
     ],

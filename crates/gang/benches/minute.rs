@@ -39,6 +39,7 @@ fn measure(workload: Workload, policy: &str) -> f64 {
         threads: CORES,
         weight: 1.0,
         arrival: 0.0,
+        delays: Vec::new(),
         workload,
         length: Length::Seconds(2.0 * SECONDS),
         seed,

@@ -34,11 +34,12 @@ fn tasks(most: usize) -> impl Strategy<Value = Task> {
         (1_u64..200).prop_map(Length::Iterations),
         (0.1..3.0).prop_map(Length::Seconds),
     ];
-    (1..=most, 0.5..4.0, 0.0..1.0, workloads(), length, any::<u64>()).prop_map(
-        |(threads, weight, arrival, workload, length, seed)| Task {
+    (1..=most, 0.5..4.0, 0.0..1.0, 0.0..0.5, workloads(), length, any::<u64>()).prop_map(
+        |(threads, weight, arrival, delay, workload, length, seed)| Task {
             threads,
             weight,
             arrival,
+            delays: [0.0, delay][..threads.min(2)].to_vec(),
             workload,
             length,
             seed,

@@ -53,6 +53,18 @@ fn a_barrier_job_alone_takes_what_it_computes() {
     }
 }
 
+/// A thread begins after its delay, whatever the others do.
+#[test]
+fn threads_begin_after_their_delays() {
+    let job = Task { delays: vec![0.0, 0.5], ..task(2, BUSY, Length::Iterations(2)) };
+    let outcome = run(&Setup { costs: FREE_OF_COST, ..setup(vec![job], 2, 10.0) }, "free");
+    for (ends, expected) in outcome.jobs[0].ends.iter().zip([[0.1, 0.2], [0.6, 0.7]]) {
+        for (end, expected) in ends.iter().zip(expected) {
+            assert!((end - expected).abs() < 1e-6, "{end} {expected}");
+        }
+    }
+}
+
 /// Who waits at a spin barrier keeps its core busy; at a blocking one it does not.
 #[test]
 fn spinning_is_running_and_blocking_is_not() {

@@ -17,7 +17,7 @@ pub struct GangJob {
 #[pymethods]
 impl GangJob {
     #[new]
-    #[pyo3(signature = (kind, threads, *, iterations=None, seconds=None, iteration=0.1, interval=1e-3, spin=false, imbalance=0.0, coarse=0.01, tasks=16, fine=0.01, spread=0.0, wait=0.0, weight=1.0, arrival=0.0, seed=0))]
+    #[pyo3(signature = (kind, threads, *, iterations=None, seconds=None, iteration=0.1, interval=1e-3, spin=false, imbalance=0.0, coarse=0.01, tasks=16, fine=0.01, spread=0.0, wait=0.0, weight=1.0, arrival=0.0, delays=Vec::new(), seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         kind: &str,
@@ -35,6 +35,7 @@ impl GangJob {
         wait: f64,
         weight: f64,
         arrival: f64,
+        delays: Vec<f64>,
         seed: u64,
     ) -> PyResult<Self> {
         let workload = match kind {
@@ -51,7 +52,7 @@ impl GangJob {
             (None, Some(seconds)) => Length::Seconds(seconds),
             _ => return Err(bad_input("a job needs one of iterations and seconds")),
         };
-        Ok(GangJob { task: Task { threads, weight, arrival, workload, length, seed } })
+        Ok(GangJob { task: Task { threads, weight, arrival, delays, workload, length, seed } })
     }
 }
 

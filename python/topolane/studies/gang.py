@@ -65,6 +65,8 @@ class Job:
     threads: int
     arrival: float = 0.0
     """Seconds after the start of the play."""
+    delays: tuple[float, ...] = ()
+    """When each thread begins, seconds after the arrival, if they do not begin together. Simulated only."""
     ranks: bool = False
     """Whether its threads are MPI ranks; the simulation knows no difference."""
 

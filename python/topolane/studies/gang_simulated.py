@@ -73,6 +73,7 @@ def engine_job(job: Job) -> GangJob:
         iterations=run.iterations,
         seconds=run.seconds,
         arrival=job.arrival,
+        delays=job.delays,
         seed=run.seed,
         **dataclasses.asdict(run.workload),
     )

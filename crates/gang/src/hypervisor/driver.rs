@@ -148,7 +148,7 @@ impl<'a> Driver<'a> {
             let program = Program::new(Kind::Job(workload, length), threads, seed);
             self.present.push(self.arrived);
             self.arrived += 1;
-            self.machine.add(threads, weight, program);
+            self.machine.add(threads, weight, program, &task.delays);
         }
     }
 
@@ -157,7 +157,7 @@ impl<'a> Driver<'a> {
         let share = self.setup.background;
         let threads = if share > 0.0 { self.setup.cores } else { 0 };
         let kind = Kind::Host { burst: BURST, rest: BURST * (1.0 - share) / share };
-        self.machine.add(threads, 1.0, Program::new(kind, threads, self.setup.seed));
+        self.machine.add(threads, 1.0, Program::new(kind, threads, self.setup.seed), &[]);
     }
 
     fn next_slice(&mut self) {

@@ -67,11 +67,15 @@ impl Machine {
         }
     }
 
-    /// Adds a job, and its threads, stopped.
-    pub fn add(&mut self, threads: usize, weight: f64, program: Program) {
+    /// Adds a job, and its threads: stopped, or blocked until they begin.
+    pub fn add(&mut self, threads: usize, weight: f64, program: Program, delays: &[f64]) {
         let job = self.runs.len();
         let first = self.threads.len();
         self.threads.extend((0..threads).map(|index| Thread::new(job, index, self.now)));
+        for (index, &delay) in delays.iter().enumerate().filter(|&(_, &delay)| delay > 0.0) {
+            self.threads[first + index].state = State::Blocked;
+            self.timers.push(Reverse((self.now + nanos(delay), first + index)));
+        }
         self.runs.push(Run {
             threads: first..first + threads,
             weight,

@@ -14,6 +14,8 @@ pub struct Task {
     pub weight: f64,
     /// When it comes, seconds.
     pub arrival: f64,
+    /// When each thread begins, seconds after that; threads without one begin at once.
+    pub delays: Vec<f64>,
     /// What it does.
     pub workload: Workload,
     /// When it ends.
@@ -117,6 +119,12 @@ impl Task {
         }
         within("weight", self.weight, 1e-6, 1e6)?;
         within("arrival", self.arrival, 0.0, LONGEST)?;
+        if self.delays.len() > self.threads {
+            return refuse("delays", "at most one for each thread", self.delays.len());
+        }
+        for &delay in &self.delays {
+            within("delay", delay, 0.0, LONGEST)?;
+        }
         match self.length {
             Length::Iterations(0) => return refuse("iterations", "at least 1", 0),
             Length::Iterations(_) => {}

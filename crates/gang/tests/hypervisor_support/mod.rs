@@ -25,7 +25,7 @@ pub fn setup(jobs: Vec<Task>, cores: usize, seconds: f64) -> Setup {
 
 /// A job that is there from the start.
 pub fn task(threads: usize, workload: Workload, length: Length) -> Task {
-    Task { threads, weight: 1.0, arrival: 0.0, workload, length, seed: 0 }
+    Task { threads, weight: 1.0, arrival: 0.0, delays: Vec::new(), workload, length, seed: 0 }
 }
 
 /// A job that outlives every test.
