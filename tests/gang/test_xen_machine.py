@@ -45,7 +45,7 @@ def test_a_pool_of_the_second_socket_has_the_scheduler_and_the_granularity(
     """Rule: the pool has all cores of the second socket, under this scheduler, as many at a time as the granularity
     says; dom0 keeps the first socket."""
     cores = " ".join(map(str, machine.cores.of_domains))
-    said = machine.run(f"sh {NATIVE}/pool {scheduler} {granularity} {cores}")
+    said = machine.run(f"sh {NATIVE}/pool {scheduler} {granularity} 0 {cores}")
     assert said.splitlines()[-1] == granularity
     assert said.splitlines()[1].split() == ["gangs", "2", scheduler, "y", "0"]
     pools = [line.split() for line in machine.run("xl cpupool-list -c").splitlines()[1:]]

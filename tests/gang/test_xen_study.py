@@ -12,7 +12,7 @@ from topolane.studies import gang_xen, xen_machine
 from topolane.studies.cli import gang_xen as command
 from topolane.studies.gang import Done, Job
 from topolane.studies.gang_programs import Independent, Run
-from topolane.studies.gang_xen import CREDIT, CREDIT2, GANG, InStep, Setting
+from topolane.studies.gang_xen import ADAPTIVE, CREDIT, CREDIT2, GANG, SCHEDULERS, InStep, Mixed, Setting
 
 TWO = Job("two", Run(Independent(0.1), iterations=2), 2)
 EVEN = Done(TWO, [[0.1, 0.2], [0.1, 0.25]])
@@ -23,7 +23,7 @@ def test_in_step_is_at_most_an_iteration_after_the_others() -> None:
     """Of the four iterations of two threads, those that end 0.2 and 0.3 s after the other's are out of step: half. The
     mean of two domains, of which one is whole, is three quarters, give or take 12.706 standard errors of 0.25."""
     seen = InStep(Setting(2, 2, CREDIT), [EVEN, UNEVEN])
-    assert seen.shares == [1.0, 0.5]
+    assert gang_xen.shares(seen.done) == [1.0, 0.5]
     assert seen.mean.mean == 0.75
     assert seen.mean.half == pytest.approx(12.706 * 0.25, rel=1e-4)
     assert seen.worst == pytest.approx(0.3)
@@ -38,6 +38,40 @@ def test_a_log_of_a_console_is_read_by_thread() -> None:
     assert done.finished == pytest.approx(2.0)
 
 
+LOG = """\
+log 0 1.0 5.0 4.9 2.095 5.0 2.105 101.0 2.1 98.0
+log 1 1.0 5.0 3.0 2.098 5.0 2.103 102.999 2.1 97.9
+"""
+
+
+def test_an_iteration_ends_when_xen_has_counted_it() -> None:
+    """Xen's clock is 98 s ahead. Thread 0 has run since 3.0 of its domain's clock, so its work was done 5 ms before its look at
+    5.0. Thread 1 runs only since 4.999: 1 ms. It had run 3 ms too long, so its work was done before it lost the core, 2 ms
+    after its look at 3.0. Times count from 1.0."""
+    done = gang_xen.counted_by(LOG, TWO)
+    assert done.ends == [pytest.approx([3.995]), pytest.approx([2.002])]
+    assert gang_xen.done_by(LOG, TWO).ends == [[4.0], [4.0]]
+
+
+def test_a_late_beginning_can_be_left_out() -> None:
+    """The second thread begins 0.2 s after the first, and ends each iteration so much later: out of step. As if both had begun
+    together, both end their iterations at the same time."""
+    late = Done(TWO, [[0.1, 0.2], [0.3, 0.4]])
+    seen = InStep(Setting(2, 2, CREDIT), [late], [late], [(1.0, 1.2)])
+    assert gang_xen.shares(seen.counted) == [0.5]
+    (own,) = gang_xen.from_own_beginning(seen)
+    assert own.ends == [pytest.approx([0.1, 0.2])] * 2
+
+
+def test_a_job_of_the_mix_counts_from_its_arrival() -> None:
+    """Domains have clocks of their own: of the second, which arrives half a second after the first, Xen's clock is 88 s
+    ahead. It ends at 105 of Xen's clock, where the first began at 99."""
+    first, second = gang_xen.mix(2)[:2]
+    other = "log 0 11.5 17.0 0 0 0 0 0 0 88.0\nlog 1 11.5 16.0 0 0 0 0 0 0 87.0\n"
+    done = gang_xen.by_one_clock([LOG, other], [first, second])
+    assert [one.turnaround for one in done] == [pytest.approx(4.0), pytest.approx(5.5)]
+
+
 def test_a_gang_below_95_percent_has_failed() -> None:
     """Each setting under gang has a verdict, next to what credit kept in step."""
     found = [InStep(Setting(2, 2, CREDIT), [UNEVEN]), InStep(Setting(2, 2, GANG), [UNEVEN])]
@@ -49,13 +83,32 @@ def test_a_gang_below_95_percent_has_failed() -> None:
 
 
 def test_the_simulated_hypervisor_does_the_same_jobs() -> None:
-    """Every seed has every domain with all iterations of all threads; credit2 is not simulated."""
-    model = gang_xen.simulated(Setting(4, 3, GANG), 5)
+    """Every seed has every domain with all iterations of all threads, begun as on Xen; credit2 is not simulated."""
+    model = gang_xen.simulated(InStep(Setting(4, 3, GANG), [], begun=[(0.0,) * 4, (0.2,) * 4, (0.1,) * 4]), 5)
     assert model is not None
     assert [len(ends) for done in model.done for ends in done.ends] == [5] * (4 * len(model.done))
-    assert gang_xen.simulated(Setting(4, 3, CREDIT2), 5) is None
+    assert model.done[1].ends[0][0] > 0.3
+    assert gang_xen.simulated(InStep(Setting(4, 3, CREDIT2), []), 5) is None
     shown = command.table([InStep(Setting(4, 3, CREDIT2), [EVEN])], [None])
     assert shown.lines[0][-2:] == (None, None)
+
+
+def test_options_of_xen_are_refused_without_it_and_widths_are_known() -> None:
+    """--full and --widths need --xen; a width that no machine is made for is named."""
+    for option in (["--full"], ["--widths", "2"]):
+        assert "are for --xen" in CliRunner().invoke(cli, ["paper", "gang", *option]).output
+    ran = CliRunner().invoke(cli, ["paper", "gang", "--xen", "--widths", "2,3"])
+    assert ran.exit_code == 2
+    assert "2,3 is not a list of numbers out of 2, 4, 8" in ran.output
+
+
+def test_the_mix_is_shown_next_to_the_simulated_one() -> None:
+    """Of two jobs of the mix that end 4 and 5.5 s after their arrivals the mean is 4.75 s; the simulated adaptive has figures."""
+    first, second = gang_xen.mix(2)[:2]
+    done = [Done(first, [[4.0]], 0.0, 4.0), Done(second, [[6.0]], 0.0, 6.0)]
+    (line,) = command.mixes([Mixed(2, ADAPTIVE, done)]).dicts()
+    assert (line["mean"], line["all"]) == (4.75, 6.0)
+    assert 4 < line["simulated mean"] < line["simulated all"]
 
 
 def test_without_xen_a_sentence_says_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,12 +120,14 @@ def test_without_xen_a_sentence_says_what_is_missing(tmp_path: Path, monkeypatch
 
 
 def test_domains_of_a_real_xen_log_all_iterations(tmp_path: Path) -> None:
-    """Two domains of two virtual processors run to their ends under every scheduler of Xen, pinned thread by thread,
+    """Two domains of two virtual processors run to their ends under every scheduler of Xen and the agent's, pinned thread by thread,
     and move from pool to pool; a domain alone is in step."""
     if reason := xen_machine.missing():
         pytest.skip(reason)
-    found = gang_xen.measure(tmp_path, 2, (2,), 3)
-    assert [one.setting.scheduler for one in found] == list(gang_xen.SCHEDULERS)
+    schedulers = (*SCHEDULERS, ADAPTIVE)
+    found = gang_xen.measure(tmp_path, 2, (2,), 3, schedulers).steps
+    assert [one.setting.scheduler for one in found] == list(schedulers)
     for one in found:
-        assert [[len(ends) for ends in done.ends] for done in one.done] == [[3, 3], [3, 3]]
+        for seen in (one.done, one.counted):
+            assert [[len(ends) for ends in done.ends] for done in seen] == [[3, 3], [3, 3]]
     assert found[0].mean.mean == 1.0

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topolane.studies import gang, gang_programs, gang_simulated, gang_studies
-from topolane.studies.gang import Done, Expectation, Job, Play
+from topolane.studies.gang import Done, Expectation, Job, Mix, Play
 from topolane.studies.gang_programs import Independent, Run
 from topolane.studies.gang_simulated import Task
 from topolane.studies.xen_machine import (
@@ -18,12 +20,12 @@ from topolane.studies.xen_machine import (
     guest_kernel,
     initramfs,
     missing,
+    python,
 )
 from topolane.sweep.seeds import mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     from topolane.sweep.seeds import Mean
 
@@ -31,6 +33,8 @@ MEMORY = 96
 """Megabytes of a domain."""
 WIDTHS = (2, 4)
 """Cores of the pool, and virtual processors of each domain."""
+ALLOWED = (2, 4, 8)
+"""Widths that can be asked for."""
 COUNTS = (2, 3, 4)
 """Domains at the same time."""
 IN_STEP = 0.95
@@ -41,18 +45,32 @@ RATE = 10_000_000
 
 @dataclasses.dataclass(frozen=True)
 class Scheduler:
-    """A pool of Xen's: who schedules, and how many cores together."""
+    """Who switches between the domains: a pool of Xen's, or the agent by pauses."""
 
     name: str
-    scheduler: str
-    granularity: str
+    scheduler: str = "credit"
+    """Of the pool."""
+    granularity: str = "core"
+    slice: int = 0
+    """Milliseconds of the credit scheduler; 0 for Xen's own."""
+    policy: str | None = None
+    """Of the agent, if it switches."""
 
 
-BATCH = Scheduler("batch", "credit", "core")
-CREDIT = Scheduler("credit", "credit", "core")
-CREDIT2 = Scheduler("credit2", "credit2", "core")
-GANG = Scheduler("gang", "credit", "socket")
+BATCH = Scheduler("batch")
+CREDIT = Scheduler("credit")
+CREDIT2 = Scheduler("credit2", "credit2")
+GANG = Scheduler("gang", granularity="socket")
+LONG = Scheduler("gang, 100 ms", granularity="socket", slice=100)
+PAUSED = Scheduler("gang by pauses", policy="gang")
+ADAPTIVE = Scheduler("adaptive", policy="adaptive")
 SCHEDULERS = (BATCH, CREDIT, CREDIT2, GANG)
+MORE = (LONG, PAUSED, ADAPTIVE)
+"""Those of --full, in addition."""
+MIXED = (BATCH, CREDIT, CREDIT2, GANG, ADAPTIVE)
+"""Those of the mix."""
+MIX = Mix(kinds=("coevp", "coevp", "compute", "coevp"), lengths=(2.0, 1.0, 0.5, 0.5))
+"""The mix without its barriers each millisecond: emulated cores take turns of several milliseconds."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,22 +88,59 @@ class InStep:
 
     setting: Setting
     done: list[Done]
-
-    @property
-    def shares(self) -> list[float]:
-        """Of the iterations of each domain, those that end at most one iteration after the other threads'."""
-        lags = [gang_studies.lags(one.ends) for one in self.done]
-        return [sum(lag <= gang.ITERATION for lag in each) / len(each) for each in lags if each]
+    """Ends of iterations as the threads saw them."""
+    counted: list[Done] = dataclasses.field(default_factory=list)
+    """The same by Xen's count of the time that each virtual processor ran."""
+    begun: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
+    """When each domain's threads began, seconds of Xen's clock after the very first; empty if one ran after another."""
 
     @property
     def mean(self) -> Mean:
-        """Of the domains' shares, with its confidence interval, as if the domains were drawn on their own."""
-        return mean_of(self.shares)
+        """Of the domains' shares in step, with its confidence interval, as if the domains were drawn on their own."""
+        return mean_of(shares(self.done))
 
     @property
     def worst(self) -> float:
         """The longest lag, seconds."""
-        return max((lag for one in self.done for lag in gang_studies.lags(one.ends)), default=0.0)
+        return worst(self.done)
+
+
+def shares(done: Sequence[Done]) -> list[float]:
+    """Of the iterations of each domain, those that end at most one iteration after the other threads'."""
+    lags = [gang_studies.lags(one.ends) for one in done]
+    return [sum(lag <= gang.ITERATION for lag in each) / len(each) for each in lags if each]
+
+
+def from_own_beginning(seen: InStep) -> list[Done]:
+    """The counted ends, as if all threads of a domain had begun together."""
+    return [
+        dataclasses.replace(
+            one, ends=[[end - begin + min(begun) for end in ends] for ends, begin in zip(one.ends, begun)]
+        )
+        for one, begun in zip(seen.counted, seen.begun)
+    ]
+
+
+def worst(done: Sequence[Done]) -> float:
+    """The longest lag, seconds."""
+    return max((lag for one in done for lag in gang_studies.lags(one.ends)), default=0.0)
+
+
+@dataclasses.dataclass(frozen=True)
+class Mixed:
+    """The mix on cores under a scheduler."""
+
+    width: int
+    scheduler: Scheduler
+    done: list[Done]
+
+
+@dataclasses.dataclass(frozen=True)
+class Found:
+    """All that a machine has shown."""
+
+    steps: list[InStep]
+    mixes: list[Mixed]
 
 
 class Domains:
@@ -130,23 +185,68 @@ class Domains:
 
     def pool(self, scheduler: Scheduler) -> None:
         """Moves all of them to a pool of this kind."""
-        cores = " ".join(map(str, self.machine.cores.of_domains))
         granularity = "socket" if scheduler.granularity == "socket" else "cpu"
-        self.machine.run(f"sh {NATIVE}/pool {scheduler.scheduler} {granularity} {cores}")
+        self.machine.run(
+            f"sh {NATIVE}/pool {scheduler.scheduler} {granularity} {scheduler.slice} {self.cores()}"
+        )
 
-    def play(self, names: Sequence[str], run: Run) -> list[Done]:
-        """Runs the work in these domains at once, until all have done it."""
-        words = f"independent --iteration {gang.ITERATION} --iterations {run.iterations}"
-        words += f" --rate {RATE} --threads {self.width} --pin --xen-clock"
-        before = {name: int(self.machine.run(f"wc -c <{log(name)}")) for name in names}
-        self.machine.run("; ".join(f"echo '{words}' >{self.consoles[name]}" for name in names))
-        for name in names:
-            wait = f"until tail -c +{before[name] + 1} {log(name)} | grep -q ^done; do sleep 1; done"
+    def cores(self) -> str:
+        """Those of the domains, for a command."""
+        return " ".join(map(str, self.machine.cores.of_domains))
+
+    @contextlib.contextmanager
+    def under(self, scheduler: Scheduler) -> Iterator[None]:
+        """A scheduler has all of them; an agent has those that it takes."""
+        self.taken: list[str] = []
+        self.policy = scheduler.policy
+        if self.policy is None:
+            self.pool(scheduler)
+            yield
+            return
+        self.machine.run(f"sh {NATIVE}/pool none cpu 0 {self.cores()}; mkfifo /run/names")
+        agent = f"{python()} -m topolane.studies.xen_agent {self.policy} {self.cores()}"
+        # The last program keeps the pipe open: its end is the agent's.
+        self.machine.run(
+            f"{agent} </run/names >/run/agent.log 2>&1 & sleep 1000000 >/run/names & echo $! >/run/open"
+        )
+        self.agent_says("ready")
+        yield
+        self.machine.run(
+            "kill $(cat /run/open); rm /run/names; while xl cpupool-list | grep -q ^topolane; do sleep 1; done"
+        )
+
+    def take(self, names: Sequence[str]) -> None:
+        """The agent takes these too, if there is one."""
+        for name in names if self.policy else ():
+            if name not in self.taken:
+                self.machine.run(f"echo {name} >/run/names")
+                self.agent_says(name)
+                self.taken.append(name)
+
+    def agent_says(self, line: str) -> None:
+        """Waits for it. Raises Failed with what it said if it ended."""
+        wait = f"until grep -qx {line} /run/agent.log; do pgrep -f studies.xen_agent >/dev/null || {{ cat /run/agent.log; exit 1; }}; sleep 1; done"
+        self.machine.run(wait)
+
+    def play(self, jobs: Sequence[Job]) -> list[str]:
+        """Does jobs, each in the domain of its name from its arrival on. Returns what the domains printed."""
+        before = {job.name: int(self.machine.run(f"wc -c <{log(job.name)}")) for job in jobs}
+        starts, time = [], 0.0
+        for job in sorted(jobs, key=lambda job: job.arrival):
+            starts.append(f"sleep {job.arrival - time:g}; " if job.arrival > time else "")
+            starts.append(f"echo '{words(job)}' >{self.consoles[job.name]}; ")
+            time = job.arrival
+        self.machine.run("".join(starts))
+        for job in jobs:
+            wait = f"until tail -c +{before[job.name] + 1} {log(job.name)} | grep -q ^done; do sleep 1; done"
             self.machine.run(wait, 1200)
-        return [
-            done_by(self.machine.run(f"tail -c +{before[name] + 1} {log(name)}"), Job(name, run, self.width))
-            for name in names
-        ]
+        return [self.machine.run(f"tail -c +{before[job.name] + 1} {log(job.name)}") for job in jobs]
+
+
+def words(job: Job) -> str:
+    """What the domain's program is told."""
+    own = job.run.words(RATE, Path("/log"))
+    return " ".join([*own, "--threads", str(job.threads), "--pin", "--xen-clock"])
 
 
 def privcmd() -> Path:
@@ -164,45 +264,163 @@ def log(name: str) -> str:
 
 def done_by(printed: str, job: Job) -> Done:
     """What became of a domain's job; seconds after its first thread began. Raises Failed if it logged nothing."""
-    lines = [line.split()[1:4] for line in printed.splitlines() if line.startswith("log ")]
+    lines = logged(printed, job)
+    return done(job, [(int(line[0]), line[2]) for line in lines], min(line[1] for line in lines))
+
+
+def counted_by(printed: str, job: Job) -> Done:
+    """The same by Xen's count: an iteration ends when its virtual processor has run for long enough, whether or not its
+    thread has looked then. Raises Failed.
+    """
+    lines = logged(printed, job)
+    ahead = xen_is_ahead(lines)
+    ends = []
+    for thread, _, _, before, ran_before, after, ran, since, due, _ in lines:
+        runs_for = after + ahead - since
+        ends.append(
+            (int(thread), after - (ran - due) if ran - due <= runs_for else before + due - ran_before)
+        )
+    return done(job, ends, min(line[1] for line in lines))
+
+
+def xen_is_ahead(lines: Sequence[Sequence[float]]) -> float:
+    """By how much Xen's clock is ahead of a domain's, a constant: no processor has run since a time that is still to come."""
+    return max(line[-1] for line in lines)
+
+
+def logged(printed: str, job: Job) -> list[list[float]]:
+    """The lines of the job's log. Raises Failed if there are none."""
+    lines = [
+        [float(word) for word in line.split()[1:]] for line in printed.splitlines() if line.startswith("log ")
+    ]
     if not lines:
         raise Failed(f"{job.name} has logged nothing: {printed}")
-    zero = min(float(start) for _, start, _ in lines)
-    ends: dict[int, list[float]] = {}
-    for thread, _, end in lines:
-        ends.setdefault(int(thread), []).append(float(end) - zero)
-    own = [ends[thread] for thread in sorted(ends)]
+    return lines
+
+
+def done(job: Job, ends: Sequence[tuple[int, float]], zero: float) -> Done:
+    """What became of a job, by the ends of its threads' iterations and when the first began."""
+    by_thread: dict[int, list[float]] = {}
+    for thread, end in ends:
+        by_thread.setdefault(thread, []).append(end - zero)
+    own = [by_thread[thread] for thread in sorted(by_thread)]
     return Done(job, own, 0.0, max(each[-1] for each in own))
 
 
-def measure(folder: Path, width: int, counts: Sequence[int], iterations: int) -> list[InStep]:
-    """All schedulers with domains of a width. Raises Unable, or Failed."""
+def measure(
+    folder: Path,
+    width: int,
+    counts: Sequence[int],
+    iterations: int,
+    schedulers: Sequence[Scheduler] = SCHEDULERS,
+    with_mix: Sequence[Scheduler] = (),
+    seconds: float = gang.SECONDS,
+) -> Found:
+    """Domains of a width under schedulers, some of them also with the mix, which is longer for more seconds. Raises Unable,
+    or Failed.
+    """
     domains = Domains(folder, width, max(counts))
-    found = []
-    run = Run(Independent(gang.ITERATION), iterations=iterations)
+    found = Found([], [])
     with XenMachine(folder, Cores(width, counted=True)) as machine:
         domains.boot(machine)
-        for scheduler in SCHEDULERS:
-            domains.pool(scheduler)
-            for count in counts[:1] if scheduler is BATCH else counts:
-                names = domains.names[:count]
-                if scheduler is BATCH:
-                    done = one_after_another(domains, names, run)
-                else:
-                    done = domains.play(names, run)
-                found.append(InStep(Setting(width, count, scheduler), done))
+        for scheduler in schedulers:
+            with domains.under(scheduler):
+                for count in counts[:1] if scheduler is BATCH else counts:
+                    found.steps.append(in_step(domains, Setting(width, count, scheduler), iterations))
+                if scheduler in with_mix:
+                    found.mixes.append(
+                        Mixed(width, scheduler, mixed(domains, scheduler, mix(width, seconds)))
+                    )
     return found
 
 
-def simulated(setting: Setting, iterations: int) -> InStep | None:
-    """The same on the simulated hypervisor; it has no credit2."""
-    policy = {BATCH: "batch", CREDIT: "free", GANG: "gang"}.get(setting.scheduler)
+def jobs(setting: Setting, iterations: int) -> tuple[Job, ...]:
+    """The micro-benchmark."""
+    run = Run(Independent(gang.ITERATION), iterations=iterations)
+    return tuple(Job(f"domain{number}", run, setting.width) for number in range(1, setting.domains + 1))
+
+
+def in_step(domains: Domains, setting: Setting, iterations: int) -> InStep:
+    """Plays the micro-benchmark."""
+    own = jobs(setting, iterations)
+    domains.take([job.name for job in own])
+    batches = [[job] for job in own] if setting.scheduler is BATCH else [list(own)]
+    printed = [said for batch in batches for said in domains.play(batch)]
+    return InStep(
+        setting,
+        [done_by(said, job) for said, job in zip(printed, own)],
+        [counted_by(said, job) for said, job in zip(printed, own)],
+        begun([logged(said, job) for said, job in zip(printed, own)]) if len(batches) == 1 else [],
+    )
+
+
+def begun(logs: Sequence[Sequence[Sequence[float]]]) -> list[tuple[float, ...]]:
+    """When the threads of each domain began, seconds of Xen's clock after the very first."""
+    each = []
+    for lines in logs:
+        firsts: dict[float, float] = {}
+        for thread, start, *_ in lines:
+            firsts.setdefault(thread, start + xen_is_ahead(lines))
+        each.append([firsts[thread] for thread in sorted(firsts)])
+    zero = min(map(min, each))
+    return [tuple(one - zero for one in starts) for starts in each]
+
+
+def mix(width: int, seconds: float = gang.SECONDS) -> tuple[Job, ...]:
+    """The jobs of the mix, each in a domain."""
+    own = MIX.jobs(width, seconds)
+    return tuple(dataclasses.replace(job, name=f"domain{number}") for number, job in enumerate(own, start=1))
+
+
+def mixed(domains: Domains, scheduler: Scheduler, own: Sequence[Job]) -> list[Done]:
+    """Plays the mix. Batch is each job alone, from when the one before has ended."""
+    domains.take([job.name for job in own])
+    if scheduler is not BATCH:
+        return by_one_clock(domains.play(own), own)
+    time, found = 0.0, []
+    for job in own:
+        alone = done_by(domains.play([dataclasses.replace(job, arrival=0.0)])[0], job)
+        time = max(time, job.arrival) + (alone.finished or 0.0)
+        found.append(dataclasses.replace(alone, finished=time))
+    return found
+
+
+def by_one_clock(printed: Sequence[str], own: Sequence[Job]) -> list[Done]:
+    """What became of jobs; seconds of Xen's clock after the first thread of the first one began."""
+    each = [logged(said, job) for said, job in zip(printed, own)]
+    zero = min(line[1] for line in each[0]) + xen_is_ahead(each[0])
+    return [
+        done(job, [(int(line[0]), line[2] + xen_is_ahead(lines)) for line in lines], zero)
+        for lines, job in zip(each, own)
+    ]
+
+
+def simulated_mix(mixed: Mixed) -> list[Done] | None:
+    """The same on the simulated hypervisor, if it has such a scheduler."""
+    policy = policy_of(mixed.scheduler)
     if policy is None:
         return None
-    run = Run(Independent(gang.ITERATION), iterations=iterations)
-    jobs = tuple(Job(f"domain{number}", run, setting.width) for number in range(1, setting.domains + 1))
-    task = Task(setting.width, Play(policy, jobs, 10 * iterations * gang.ITERATION * setting.domains))
-    return InStep(setting, gang_simulated.play(task).done)
+    jobs = tuple(one.job for one in mixed.done)
+    return gang_simulated.play(Task(mixed.width, Play(policy, jobs, 300.0))).done
+
+
+def simulated(seen: InStep, iterations: int) -> InStep | None:
+    """The same on the simulated hypervisor, where each thread begins when it did on Xen. It has neither credit2 nor other
+    slices of Xen's.
+    """
+    setting = seen.setting
+    policy = policy_of(setting.scheduler)
+    if policy is None:
+        return None
+    own = jobs(setting, iterations)
+    late = [dataclasses.replace(job, delays=delays) for job, delays in zip(own, seen.begun)] or own
+    seconds = 10 * iterations * gang.ITERATION * setting.domains
+    return InStep(setting, gang_simulated.play(Task(setting.width, Play(policy, tuple(late), seconds))).done)
+
+
+def policy_of(scheduler: Scheduler) -> str | None:
+    """By which the simulated hypervisor does the same."""
+    return scheduler.policy or {BATCH: "batch", CREDIT: "free", GANG: "gang"}.get(scheduler)
 
 
 def expectations(found: Sequence[InStep]) -> list[Expectation]:
@@ -221,11 +439,3 @@ def expectations(found: Sequence[InStep]) -> list[Expectation]:
                 )
             )
     return rows
-
-
-def one_after_another(domains: Domains, names: Sequence[str], run: Run) -> list[Done]:
-    """Each domain alone, when the one before has ended."""
-    done: list[Done] = []
-    for name in names:
-        done += domains.play([name], run)
-    return done

@@ -34,6 +34,16 @@ DISTURBED = 0.05
     help="Only the micro-benchmark, in domains of a real Xen in emulation. Needs root and what make test installs.",
 )
 @click.option(
+    "--full",
+    is_flag=True,
+    help="With --xen: also slices of 100 ms, the agent's pauses, and a CoEVP-like mix.",
+)
+@click.option(
+    "--widths",
+    metavar="LIST",
+    help="With --xen: virtual processors of each domain, out of 2, 4 and 8 [default: 2,4].",
+)
+@click.option(
     "--seconds",
     type=common.Number(0.5, 600),
     default=6.0,
@@ -42,15 +52,26 @@ DISTURBED = 0.05
 )
 @click.option("--out", help="A directory for the pictures.")
 @common.json_option
-def command(real: bool, simulated: bool, xen: bool, seconds: float, out: str | None, as_json: bool) -> None:
+def command(
+    real: bool,
+    simulated: bool,
+    xen: bool,
+    full: bool,
+    widths: str | None,
+    seconds: float,
+    out: str | None,
+    as_json: bool,
+) -> None:
     """Gang scheduling for predictable performance (poster), on real and simulated cores."""
     if xen:
         if real or simulated:
             raise click.UsageError("--xen goes with neither --real nor --simulated")
         from topolane.studies.cli import gang_xen
 
-        gang_xen.run(seconds, out, as_json)
+        gang_xen.run(seconds, out, as_json, full, gang_xen.widths(widths))
         return
+    if full or widths:
+        raise click.UsageError("--full and --widths are for --xen")
     from topolane.studies import gang, gang_causes, gang_timeline
     from topolane.studies.cli import gang_tables as tables
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import resource
 import tempfile
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,14 +14,15 @@ import click
 
 from topolane._engine import InputError
 from topolane.cli import common
-from topolane.studies import gang, gang_xen, xen_machine
+from topolane.studies import gang, gang_studies, gang_xen, xen_machine
 from topolane.studies.cli.sites_tables import Table
+from topolane.sweep.seeds import mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane.studies.gang import Expectation
-    from topolane.studies.gang_xen import InStep
+    from topolane.studies.gang import Done, Expectation
+    from topolane.studies.gang_xen import Found, InStep, Mixed
 
 SIDE_BY_SIDE = 2
 """Emulated machines at the same time: each takes one core of this machine."""
@@ -30,50 +33,79 @@ SHOWN = (
 )
 
 
-def run(seconds: float, out: str | None, as_json: bool) -> None:
+def widths(text: str | None) -> tuple[int, ...]:
+    """Virtual processors of each domain: 2,4. Raises UsageError."""
+    try:
+        chosen = tuple(sorted({int(word) for word in text.split(",")})) if text else gang_xen.WIDTHS
+    except ValueError:
+        chosen = ()
+    if not chosen or not set(chosen) <= set(gang_xen.ALLOWED):
+        allowed = ", ".join(map(str, gang_xen.ALLOWED))
+        raise click.UsageError(f"--widths: {text} is not a list of numbers out of {allowed}")
+    return chosen
+
+
+def run(seconds: float, out: str | None, as_json: bool, full: bool, chosen: Sequence[int]) -> None:
     """Measures, simulates the same, prints both."""
     from topolane.studies import gang_xen_pictures
 
     iterations = gang.even_iterations(seconds)
+    began, before = time.monotonic(), processor_time()
 
     with (
         common.outputs(out, gang_xen_pictures.OWN) as folder,
         tempfile.TemporaryDirectory(prefix="topolane-xen-") as name,
     ):
-        found = measured(Path(name), iterations)
-        simulated = [gang_xen.simulated(one.setting, iterations) for one in found]
+        found = measured(Path(name), seconds, full, chosen)
+        simulated = [gang_xen.simulated(one, iterations) for one in found.steps]
         if folder is not None:
-            gang_xen_pictures.write(folder, found, simulated)
-    rows = gang_xen.expectations(found)
-    shown = table(found, simulated)
+            gang_xen_pictures.write(folder, found.steps, simulated)
+    rows = gang_xen.expectations(found.steps)
+    tables = [table(found.steps, simulated), *([mixes(found.mixes)] if found.mixes else [])]
+    took = f"{(time.monotonic() - began) / 60:.1f} minutes, and {(processor_time() - before) / 60:.1f} minutes of processors"
     if as_json:
         common.print_json(
             {
-                "table": shown.dicts(),
+                "tables": {one.name: one.dicts() for one in tables},
                 "expectations": [dataclasses.asdict(row) for row in rows],
                 "emulation": SHOWN,
+                "took": took,
             }
         )
         return
-    shown.show()
+    for one in tables:
+        one.show()
     print_expectations(rows)
     click.echo(f"emulated: {SHOWN}")
+    click.echo(f"took {took}")
 
 
-def measured(folder: Path, iterations: int) -> list[InStep]:
+def processor_time() -> float:
+    """Seconds of all programs that were started here and have ended: the emulated machines."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def measured(folder: Path, seconds: float, full: bool, chosen: Sequence[int]) -> Found:
     """All settings, the widest domains first."""
+    iterations = gang.even_iterations(seconds)
 
-    def one(width: int) -> list[InStep]:
+    def one(width: int) -> Found:
         own = folder / str(width)
         own.mkdir()
-        return gang_xen.measure(own, width, gang_xen.COUNTS, iterations)
+        more, mix = (gang_xen.MORE, gang_xen.MIXED) if full else ((), ())
+        schedulers = (*gang_xen.SCHEDULERS, *more)
+        return gang_xen.measure(own, width, gang_xen.COUNTS, iterations, schedulers, mix, seconds)
 
     try:
         with ThreadPoolExecutor(SIDE_BY_SIDE) as pool:
-            each = list(pool.map(one, sorted(gang_xen.WIDTHS, reverse=True)))
+            each = list(pool.map(one, sorted(chosen, reverse=True)))
     except (xen_machine.Unable, xen_machine.Failed) as error:
         raise InputError(f"not measured on Xen: {error}") from error
-    return [one for some in reversed(each) for one in some]
+    each.reverse()
+    return gang_xen.Found(
+        [step for some in each for step in some.steps], [mixed for some in each for mixed in some.mixes]
+    )
 
 
 def table(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Table:
@@ -81,7 +113,8 @@ def table(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Table:
     return Table(
         "xen",
         "iterations in step: they end at most one iteration after the other threads of the domain; mean of the domains, "
-        "and half of its 95 % interval",
+        "and half of its 95 % interval. Counted: by Xen's count of the time that each virtual processor ran, whether or "
+        "not its thread has looked at the clock then. From own beginning: counted, as if all threads had begun together",
         (
             "cores",
             "domains",
@@ -89,21 +122,52 @@ def table(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Table:
             "in step (%)",
             "give or take",
             "worst lag (ms)",
+            "counted (%)",
+            "counted lag (ms)",
+            "from own beginning (%)",
             "simulated (%)",
-            "lag (ms)",
+            "simulated lag (ms)",
         ),
         [
             (
                 real.setting.width,
                 real.setting.domains,
                 real.setting.scheduler.name,
-                100 * real.mean.mean,
-                100 * (real.mean.half or 0.0),
-                1e3 * real.worst,
-                *((100 * model.mean.mean, 1e3 * model.worst) if model else (None, None)),
+                *(*in_step(real.done), 1e3 * gang_xen.worst(real.done)),
+                in_step(real.counted)[0],
+                1e3 * gang_xen.worst(real.counted),
+                in_step(gang_xen.from_own_beginning(real))[0],
+                *((in_step(model.done)[0], 1e3 * gang_xen.worst(model.done)) if model else (None, None)),
             )
             for real, model in zip(found, simulated)
         ],
+        ("scheduler",),
+    )
+
+
+def in_step(done: Sequence[Done]) -> tuple[float | None, float | None]:
+    """The mean of the domains' shares and half of its interval, in per cent."""
+    shares = gang_xen.shares(done)
+    if not shares:
+        return None, None
+    mean = mean_of(shares)
+    return 100 * mean.mean, 100 * (mean.half or 0.0)
+
+
+def mixes(found: Sequence[Mixed]) -> Table:
+    """How soon the jobs of the mix ended, on Xen and simulated."""
+    lines = []
+    for one in found:
+        real = gang_studies.mixed(one.scheduler.name, one.done)
+        simulated = gang_xen.simulated_mix(one)
+        model = gang_studies.mixed(one.scheduler.name, simulated) if simulated else None
+        figures = (model.turnaround, model.last) if model else (None, None)
+        lines.append((one.width, one.scheduler.name, real.turnaround, real.last, *figures))
+    return Table(
+        "mix",
+        "the CoEVP-like mix: mean seconds from arrival to end, and until all have ended",
+        ("cores", "scheduler", "mean", "all", "simulated mean", "simulated all"),
+        lines,
         ("scheduler",),
     )
 

@@ -25,7 +25,7 @@ double now(void)
     return clock_of(CLOCK_MONOTONIC);
 }
 
-void note(Lines *lines, double start, double end, int number)
+Line *note(Lines *lines, double start, double end, int number)
 {
     if (lines->count == lines->room) {
         lines->room = lines->room ? 2 * lines->room : 1024;
@@ -33,7 +33,8 @@ void note(Lines *lines, double start, double end, int number)
         if (lines->lines == NULL)
             abort();
     }
-    lines->lines[lines->count++] = (Line){start, end, number};
+    lines->lines[lines->count] = (Line){.start = start, .end = end, .number = number};
+    return &lines->lines[lines->count++];
 }
 
 /* Each round needs the one before it: it runs at the core's latency, whatever the memory does. */
@@ -111,9 +112,14 @@ void keep_to_own_core(const Member *member)
 /* What one iteration takes too long is the next one's: else each thread would have its own sum of these. */
 static void compute_by_xen_clock(Member *member, double seconds)
 {
-    member->due = (member->due > 0 ? member->due : xen_clock(member->me)) + seconds;
-    while (xen_clock(member->me) < member->due) {
+    member->after = xen_look(member->me);
+    member->due = (member->due > 0 ? member->due : member->after.ran) + seconds;
+    while (member->after.ran < member->due) {
         kernel((uint64_t)(rate * XEN_CHUNK) + 1);
+        member->before = member->after;
+        member->after = xen_look(member->me);
+        const double ahead = member->after.since - member->after.time;
+        member->ahead = ahead > member->ahead ? ahead : member->ahead;
         look(member);
     }
 }

@@ -41,7 +41,10 @@ void write_lines(Files *files, int thread, const Lines *log, const Lines *trace,
 {
     for (const Line *line = log->lines; line < log->lines + log->count; line++) {
         fprintf(files->log, "%d %.6f %.6f", thread, line->start, line->end);
-        if (options->kind == COEVP)
+        if (options->xen_clock)
+            fprintf(files->log, " %.6f %.6f %.6f %.6f %.6f %.6f %.6f", line->before.time, line->before.ran,
+                    line->after.time, line->after.ran, line->after.since, line->due, line->ahead);
+        else if (options->kind == COEVP)
             fprintf(files->log, " %d", line->number);
         fputc('\n', files->log);
     }

@@ -55,11 +55,13 @@ static int step(Member *member, const Options *options, uint64_t iteration)
 {
     int done = 0;
     if (member->me == 0) {
+        member->due = 0;
         compute(member, options->coarse);
         put_tasks();
     }
     meet(member, false, false);
     for (int task = take_task(); task < (int)options->tasks; task = take_task()) {
+        member->due = 0;
         compute(member, fine_seconds(options, iteration, task));
         done++;
     }
@@ -73,6 +75,8 @@ void work(Member *member, const Options *options)
         keep_to_own_core(member);
     enter_core(member);
     meet(member, false, false);
+    if (options->xen_clock)
+        meet(member, false, true); /* processors wake one after another: all have, before the first iteration */
     double start = now();
     const double last = start + (options->seconds > 0 ? options->seconds : INFINITY);
     bool over = false;
@@ -89,7 +93,11 @@ void work(Member *member, const Options *options)
         if (options->wait > 0 && options->kind == COEVP)
             nap(member, options->wait);
         const double end = now();
-        note(&member->log, start, end, done);
+        Line *line = note(&member->log, start, end, done);
+        line->before = member->before;
+        line->after = member->after;
+        line->due = member->due;
+        line->ahead = member->ahead;
         start = end;
     }
     leave_core(member);

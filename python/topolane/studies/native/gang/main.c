@@ -99,7 +99,7 @@ const char *read_options(Options *options, int count, char **words)
         {"--spread", 1 << COEVP, 0, 3, false, &options->spread},
         {"--wait", 1 << COEVP, 0, 3600, false, &options->wait},
         {"--pin", OF_ALL, 0, 0, true, &options->pin},
-        {"--xen-clock", 1 << INDEPENDENT, 0, 0, true, &options->xen_clock},
+        {"--xen-clock", 1 << INDEPENDENT | 1 << COEVP, 0, 0, true, &options->xen_clock},
         {"--seconds", OF_ALL, 1e-3, 1e6, false, &options->seconds},
         {"--iterations", OF_ALL, 1, 1e9, true, &options->iterations},
         {"--seed", OF_ALL, 0, 1e15, true, &options->seed},

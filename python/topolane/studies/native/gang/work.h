@@ -11,7 +11,9 @@
  * thread, start, end, and in `coevp` the tasks that the thread did. The trace has a line for each time that a thread
  * was on a core without a break: thread, core, start, end. Times are CLOCK_MONOTONIC seconds. With --pin thread N stays
  * on core N. With --xen-clock seconds of work are those in which Xen lets the processor of the thread's number run,
- * whatever it does in them: for emulated processors, whose speeds differ.
+ * whatever it does in them: for emulated processors, whose speeds differ. A line then has, instead of tasks, the looks
+ * at Xen's clock before and after the iteration's work was done (time and seconds run, each), since when the processor
+ * runs, the seconds run at which the work was done, and by how much Xen's clock is ahead of this one at least.
  */
 #ifndef WORK_H
 #define WORK_H
@@ -42,9 +44,16 @@ typedef struct {
 const char *read_options(Options *options, int count, char **words);
 
 /* What a thread, or the process of a rank, notes. */
+/* How long Xen let a processor run until a time, and since when it runs, which is a time of Xen's. */
+typedef struct {
+    double time, ran, since;
+} Look;
+
 typedef struct {
     double start, end;
     int number; /* tasks done; the core */
+    Look before, after; /* by Xen's clock: around the end of the work */
+    double due, ahead;
 } Line;
 
 typedef struct {
@@ -58,17 +67,19 @@ typedef struct {
     double on_core_since, seen; /* of a trace */
     int core;
     double due; /* by Xen's clock: when the work so far is done */
+    Look before, after;
+    double ahead; /* the most that a processor ran since a time which is still to come */
 } Member;
 
 double now(void);
-void note(Lines *lines, double start, double end, int number);
+Line *note(Lines *lines, double start, double end, int number);
 
 /* Rounds of the kernel in a second of this thread's CPU: the most of some tries. */
 double measured_rate(void);
 void set_rate(double rate, bool by_xen_clock, bool tracing);
-/* Seconds that a processor has run since its domain began, as Xen counts them; less than 0 where it does not say. */
+/* Whether Xen counts the time of so many processors, and what it counts of one. */
 bool open_xen_clock(int processors);
-double xen_clock(int processor);
+Look xen_look(int processor);
 /* Keeps the thread that calls to the core of its number. */
 void keep_to_own_core(const Member *member);
 /* Computes so many seconds of CPU. */
