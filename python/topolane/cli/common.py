@@ -128,12 +128,15 @@ resume_option = click.option(
 @contextlib.contextmanager
 def keeping(folder: str | None) -> Iterator[Kept | None]:
     """Keeps runs in a folder, see `kept.opened`; says on standard error how many were there before."""
+    if folder is None:
+        yield None
+        return
     from topolane.sweep import kept
 
     with kept.opened(folder) as found:
-        before = 0 if found is None else len(found)
+        before = len(found)
         yield found
-        if found is not None and before:
+        if before:
             unused = len(found) - len(found.used)
             text = f"note: {folder}: {plural(before - unused, 'run')} kept from before"
             if unused:

@@ -116,15 +116,12 @@ class Kept:
 
 
 @contextlib.contextmanager
-def opened(folder: str | None) -> Iterator[Kept | None]:
-    """The answers in a folder, which is made where there is none; None without a folder.
+def opened(folder: str) -> Iterator[Kept]:
+    """The answers in a folder, which is made where there is none.
 
     Raises InputError for a folder that another command uses, that holds something else or that is damaged. The last line
     is cut off where it is not whole: a command ended while it wrote. A new folder in which nothing was kept is removed.
     """
-    if folder is None:
-        yield None
-        return
     place = Path(folder)
     new = not os.path.lexists(place)
     try:
