@@ -110,7 +110,13 @@ impl Timeline {
         self.held_from(self.step_at(start), end, |_| true)
     }
 
-    /// The same from a step on, as long as `goes_on` with what is held.
+    /// The bits that are held just before a time.
+    pub fn held_before(&self, time: f64) -> u64 {
+        let index = self.steps.partition_point(|step| step.time < time);
+        self.steps[index.saturating_sub(1)].held
+    }
+
+    /// The bits that are held at any time from a step to `end`, as long as `goes_on` with what is held.
     fn held_from(&self, index: usize, end: f64, goes_on: impl Fn(u64) -> bool) -> u64 {
         let mut held = self.steps[index].held;
         for step in self.steps[index + 1..].iter().take_while(|step| step.time < end) {
