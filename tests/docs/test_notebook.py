@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,12 @@ for needed in ("ipykernel", "duckdb", "pandas", "pyarrow"):
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "tutorials" / "notebook.ipynb"
 
 
+def rows(table: str) -> list[list[str]]:
+    """The cells of a table of polars, without its head."""
+    lines = table.partition("╞")[2].splitlines()
+    return [[cell.strip() for cell in re.split("[│┆]", line)[1:-1]] for line in lines if line.startswith("│")]
+
+
 def test_the_notebook_holds_no_output() -> None:
     """Outputs are not committed: they would be old with the next change."""
     for cell in nbformat.read(NOTEBOOK, 4).cells:
@@ -21,7 +28,8 @@ def test_the_notebook_holds_no_output() -> None:
 
 
 def test_the_notebook_runs(tmp_path: Path) -> None:
-    """Every cell runs in order, none warns, and those that end in a value or a figure show it."""
+    """Every cell runs in order, none warns, and those that end in a value or a figure show it. What the text says of them holds:
+    only first-fit lets jobs share links; and a policy that counts waits as long as another one that counts."""
     notebook = nbformat.read(NOTEBOOK, 4)
     client = nbclient.NotebookClient(
         notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
@@ -34,7 +42,11 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
             str(one.get("text", "")) + str(one.get("data", {}).get("text/plain", "")) for one in cell.outputs
         )
     assert "1296 nodes, 1500 jobs" in shown[0]
-    assert "first-fit" in shown[2] and "dedicated" in shown[2]
+    compared = {cells[0]: cells[1:] for cells in rows(shown[2])}
+    assert list(compared) == ["first-fit", "isolated", "dedicated"]
+    assert int(compared["first-fit"][-1]) > 0
+    assert compared["isolated"][-1] == compared["dedicated"][-1] == "0"
+    assert {cells[0] for cells in rows(shown[3])} == {"up to 4", "5 to 64", "more than 64"}
     figures = [
         one
         for cell in notebook.cells
@@ -42,5 +54,6 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
         if "image/png" in one.get("data", {})
     ]
     assert len(figures) == 1
-    assert float(shown[5]) > 0
-    assert "nodes" in shown[6]
+    assert float(shown[5]) == pytest.approx(float(compared["first-fit"][0]), abs=1e-6)
+    counts = [int(line.split()[-1]) for line in shown[6].splitlines()[1:]]
+    assert len(counts) == 5 and counts == sorted(counts, reverse=True)
