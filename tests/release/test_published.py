@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -78,7 +79,9 @@ def test_from_pip_install_to_the_first_picture(dist: Path, tmp_path: Path) -> No
     prefix = tmp_path / "venv"
     assert (prefix / "share/man/man1/topolane-compare.1").is_file()
     assert (prefix / "share/bash-completion/completions/topolane").is_file()
-    assert list(prefix.glob("lib/python*/site-packages/topolane/serve/static/index.html"))
+    (static,) = prefix.glob("lib/python*/site-packages/topolane/serve/static")
+    files = set(re.findall(r'(?:src|href)="static/([^"]+)"', (static / "index.html").read_text()))
+    assert "app.js" in files and files | {"LICENCES.txt"} <= {path.name for path in static.iterdir()}
 
 
 class Debian:
@@ -186,10 +189,15 @@ def test_the_package_on_another_processor(dist: Path) -> None:
 
 
 def test_the_sums_are_of_the_files(dist: Path) -> None:
-    """SHA256SUMS names every other file, and the lists of parts name a licence for each."""
+    """SHA256SUMS names every other file. The licences are of all parts in the three lists, and each part has one."""
     said("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=dist)
     listed = {line.split()[1] for line in (dist / "SHA256SUMS").read_text().splitlines()}
     assert listed == {path.name for path in dist.iterdir()} - {"SHA256SUMS"}
     licences = one(dist, "topolane-*-licences.txt").read_text()
-    assert len(re.findall(r"^\S+\.cdx\.json: ", licences, re.MULTILINE)) == 3
+    told = re.findall(r"^(\S+\.cdx\.json): .*\n((?:  .*\n)+)", licences, re.MULTILINE)
+    lists = {path.name: json.loads(path.read_text())["components"] for path in dist.glob("*.cdx.json")}
+    assert len(told) == len(lists) == 3
+    for name, lines in told:
+        parts = [line.split()[:2] for line in lines.splitlines()]
+        assert sorted(parts) == sorted([part["name"], part["version"]] for part in lists[name])
     assert "not stated" not in licences, [line for line in licences.splitlines() if "not stated" in line]
