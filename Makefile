@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel release page serve bench bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -264,6 +264,10 @@ bench-nova: $(VENV)/.optimised $(VENV)/.test-installed
 # Plans that make room, against the optimum, and how long they take: make bench-room BENCH="--states 1000".
 bench-room: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/making_room.py $(BENCH)
+
+# From `pip install` of the wheel to the first picture, in new environments: make bench-first-picture BENCH="--times 5".
+bench-first-picture: wheel
+	$(BIN)/python benches/first_picture.py dist $(BENCH)
 
 # The page of 5,000 nodes and 10,000 jobs: its first paint, its updates, and what 50 viewers cost.
 bench-serve: $(VENV)/.optimised $(VENV)/.test-installed $(VENV)/.components page
