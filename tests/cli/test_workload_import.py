@@ -519,8 +519,18 @@ def test_a_preempted_run_is_one_job_with_the_next(dump):
         imported,
         "2 runs that were preempted are one job with the run that came later: the queue slurm decides anew which job gives way",
     )
+    assert not [line for line in imported.told if "further runs" in line]
     apart = accounting_workload.read(dump(table(*rows), config="SelectType = select/linear\n"))
     assert len(rows_of(apart)) == 4
+    assert told(apart, "2 runs are further runs of requeued jobs: each is a job")
+
+
+def test_names_in_lists_of_qos_become_numbers_too(dump):
+    """A QOS that carries the name of an account has the same number where another QOS preempts it."""
+    qos = f"{QOS_HEAD}high|9||physics-low||\nphysics-low|0||||\n"
+    imported = accounting_workload.read(dump(table({}), config=PREEMPTING, qos=qos), anonymize=True)
+    high, low = json.loads(imported.queue)["qos"]
+    assert high["preempts"] == [low["name"]] == ["1-low"]
 
 
 def test_a_run_that_a_node_ended_stays_beside_the_next(dump):

@@ -80,7 +80,6 @@ def read(
     ]
     if not jobs.runs:
         raise InputError(f"{path}: no job that ran and ended ({'; '.join(told)})")
-    told += _kinds(jobs)
     told += [
         f"no {dump.file}: not known is {dump.lost}" for dump in accounting.DUMPS if there[dump.file] is None
     ]
@@ -97,6 +96,7 @@ def read(
                 f"{again:,} runs that were preempted are one job with the run that came later: the queue slurm decides anew which job gives way"
             )
         jobs.runs = whole_runs
+    told += _kinds(jobs)
     nice = accounting_nice.of(jobs, config, zero)
     if nice:
         told.append(f"{len(nice):,} jobs have a nice value, by the priorities of jobs like them")
