@@ -87,21 +87,22 @@ def _shape(shape: Shape, tips: Mapping[str, str]) -> str:
 
 
 def _data(lines: Sequence[Sequence[Point]], *, closed: bool) -> str:
-    """Path data to a hundredth of a point, level and upright lines by their one coordinate."""
+    """Path data to a hundredth of a point, each place by its distance from the one before: that is shortest."""
     parts = []
     for line in lines:
-        (x, y), *others = ((_short(x), _short(y)) for x, y in line)
-        parts.append(f"M{x} {y}")
+        (x, y), *others = ((round(x, 2), round(y, 2)) for x, y in line)
+        parts.append(f"M{_short(x)} {_short(y)}")
         for other_x, other_y in others:
+            across, down = other_x - x, other_y - y
             if other_x == x:
-                parts.append(f"V{other_y}")
+                parts.append(f"v{_short(down)}")
             elif other_y == y:
-                parts.append(f"H{other_x}")
+                parts.append(f"h{_short(across)}")
             else:
-                parts.append(f"L{other_x} {other_y}")
+                parts.append(f"l{_short(across)} {_short(down)}")
             x, y = other_x, other_y
         if closed:
-            parts.append("Z")
+            parts.append("z")
     return "".join(parts)
 
 
