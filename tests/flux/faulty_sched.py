@@ -1,4 +1,4 @@
-"""Our scheduler module with an engine that fails: `when=` says at which passes, at jobs of 26 nodes, or at jobs that come again.
+"""Our scheduler module with an engine that fails: `when=` says at which passes, at jobs of 26 nodes, at jobs that come again, or at jobs that run already.
 
 `most=` and `calm=` set how many failures within how many seconds are too many.
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "python"))
 
+from topolane._engine import InputError
 from topolane.flux.scheduler import TopolaneScheduler
 
 
@@ -33,6 +34,11 @@ class Faulty:
             return "refused on purpose"
         self._known.add(jobid)
         return self._engine.submit(jobid, nodes, *words, **more)
+
+    def adopt(self, *words, **more):
+        if self._when == "running":
+            raise InputError("refused on purpose")
+        return self._engine.adopt(*words, **more)
 
     def start(self, now):
         Faulty.passes += 1

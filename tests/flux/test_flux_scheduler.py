@@ -404,6 +404,23 @@ def test_a_waiting_job_that_the_engine_refuses_later_is_denied(flux: Instance, m
     assert flux.wait_state(other, "INACTIVE").result == "COMPLETED"
 
 
+def test_a_running_job_that_the_engine_refuses_keeps_its_nodes(flux: Instance, machine: Path) -> None:
+    """Such a job is warned of when the scheduler is loaded. No other job gets its nodes before it ends."""
+    flux.load(f"machine={machine}")
+    runs = flux.submit("-N2", "--exclusive", seconds=3600)
+    flux.wait_state(runs, "RUN")
+    flux.run("module", "remove", "sched-topolane")
+    faulty = Path(__file__).with_name("faulty_sched.py")
+    flux.run("module", "load", faulty, f"machine={machine}", "when=running")
+    assert "cannot be taken over (refused on purpose)" in flux.run("dmesg")
+    beside = flux.submit(f"-N{NODES - 2}", "--exclusive")
+    assert flux.wait_state(beside, "INACTIVE").result == "COMPLETED"
+    wide = flux.submit(f"-N{NODES - 1}", "--exclusive")
+    wait_for("the wide job waits", lambda: _pending(flux) == 1)
+    flux.run("cancel", runs)
+    assert flux.wait_state(wide, "INACTIVE").result == "COMPLETED"
+
+
 def _pending(flux: Instance) -> int:
     return int(json.loads(flux.run("module", "stats", "faulty_sched"))["pending_jobs"])
 
