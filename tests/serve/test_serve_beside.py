@@ -100,6 +100,18 @@ def test_a_job_that_was_requeued_comes_twice() -> None:
     assert starts == [-5.0, 10.0]
 
 
+def test_a_job_that_is_seen_while_its_nodes_are_given_to_it_has_all_of_them() -> None:
+    """A Kubernetes group may be seen half bound, at the first look or later. It is one stay, on the nodes it has in the end."""
+    followed, starts = seen(
+        Snapshot(0.0, (running(1, (0,), -1.0),), ()),
+        Snapshot(10.0, (running(1, (0, 1), -1.0), running(2, (2,), 9.0)), ()),
+        Snapshot(20.0, (running(1, (0, 1), -1.0), running(2, (2, 3), 9.0)), ()),
+    )
+    assert [(stay.job.nodes, stay.start) for stay in followed.stays] == [(2, -1.0), (2, 9.0)]
+    assert followed.base is not None and followed.base.running[0].nodes == (0, 1)
+    assert starts == [-1.0, 9.0]
+
+
 def test_a_job_that_runs_again_at_the_next_look_comes_twice() -> None:
     """If a job was requeued and started again between two looks, its first run ends at the latest where its second begins."""
     followed, starts = seen(

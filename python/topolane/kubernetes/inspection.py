@@ -66,6 +66,12 @@ class Group:
         return max(times) if times else min(pod.created for pod in self.pods)
 
     @property
+    def begun(self) -> float:
+        """When the first pod got its node, or came if none has one. It stays while the others are bound."""
+        times = [pod.placed for pod in self.placed if pod.placed]
+        return min(times) if times else self.since
+
+    @property
     def share(self) -> float:
         """The least share of full bandwidth that it asks for."""
         try:

@@ -72,6 +72,8 @@ class Followed:
     def _runs(self, job: Running) -> None:
         known = self._stay(job.id)
         if known is not None and known.start in (NEVER, job.start):
+            if known.since == job.start and known.job.nodes < len(job.nodes):
+                self._widen(self._now[job.id], job)
             known.start = job.start
             return
         if known is not None:  # it was requeued since the last look, or its start was moved
@@ -81,6 +83,16 @@ class Followed:
             job.id, Waiting(0, "", "", "", len(job.nodes), job.start, walltime, share=job.share), job.start
         )
         self.stays[-1].start = job.start
+
+    def _widen(self, number: int, job: Running) -> None:
+        """A group was first seen while its pods were being bound: it has these nodes."""
+        stay = self.stays[number]
+        stay.job = dataclasses.replace(stay.job, nodes=len(job.nodes))
+        base = self.base
+        if base is not None and number < len(base.running):
+            there = list(base.running)
+            there[number] = dataclasses.replace(there[number], nodes=job.nodes)
+            self.base = dataclasses.replace(base, running=tuple(there))
 
     def _waits(self, job: Waiting, now: float) -> None:
         known = self._stay(job.id)

@@ -109,8 +109,8 @@ class Kubernetes:
         return Running(
             *(self._ids[job.name], job.name, "", job.first.namespace),
             tuple(on_machine(job.hosts, self.machine)),
-            job.since,
-            end=None if limit is None else job.since + limit,
+            job.begun,
+            end=None if limit is None else job.begun + limit,
             links=tuple(sorted(links.links)) if links else (),
             bandwidth_share=links.bandwidth_share if links else 1.0,
             share=self._counted(*of_each_node(job.placed, look.nodes)[0]),
