@@ -265,7 +265,7 @@ bench-nova: $(VENV)/.optimised $(VENV)/.test-installed
 bench-room: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/making_room.py $(BENCH)
 
-# From `pip install` of the wheel to the first picture, in new environments: make bench-first-picture BENCH="--times 5".
+# From installing the wheel to the first picture, in new environments: make bench-first-picture BENCH="--times 5".
 bench-first-picture: wheel
 	$(BIN)/python benches/first_picture.py dist $(BENCH)
 

@@ -52,6 +52,7 @@ FILES = {
     "assoc.txt": "Cluster|Account|User\nhex|physics|alice\n",
     "events.txt": "Cluster|NodeName|TimeStart|TimeEnd|State\n",
     "reservations.txt": "Cluster|Name|TimeStart|TimeEnd|NodeNames\n",
+    "licenses.txt": "LicenseName=solver Total=3 Used=0 Free=3 Reserved=0 Remote=no\n",
 }
 
 

@@ -108,7 +108,7 @@ def orders(site: Cluster, jobs: Sequence[Job], directory: Path) -> tuple[list[st
 
 
 LICENSED = (
-    Job("first", 1, 8, ("-L", "solver:2")),
+    Job("first", 1, 20, ("-L", "solver:2")),
     Job("all", 1, 4, ("-L", "solver:3")),
     Job("long", 1, 12, ("-L", "solver:1"), minutes=5),
     Job("none", 1, 2),
@@ -133,10 +133,11 @@ def test_backfill_promises_licences_as_in_slurm(site: Cluster, tmp_path: Path) -
     assert replayed == recorded
 
 
+# A replay starts "small" when it was submitted, Slurm a little later. It must still run in both when "urgent" comes.
 PREEMPTING = (
-    Job("small", 1, 12, ("--qos=again",)),
-    Job("lost", 2, 40, ("--qos=never",)),
-    Job("other", 1, 25, ("--qos=normal",)),
+    Job("small", 1, 30, ("--qos=again",)),
+    Job("lost", 2, 50, ("--qos=never",)),
+    Job("other", 1, 50, ("--qos=normal",)),
     Job("urgent", 1, 4, ("--qos=first",), is_later=True),
     Job("wide", 2, 4, ("--qos=first",), is_later=True),
 )
