@@ -34,8 +34,7 @@ def dom0(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[XenMachine,
     program = folder / "spin"
     source = Path(__file__).with_name("pv_spin.c")
     subprocess.run(["cc", *COMPILED, *LINKED, "-o", program, source], check=True)
-    # Deadlines are those of the emulated clock, which other load on this machine does not change.
-    with xen_machine.booted(folder, counted=True) as machine:
+    with xen_machine.booted(folder) as machine:
         yield machine, program
 
 

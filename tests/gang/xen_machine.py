@@ -14,9 +14,9 @@ PYTHON = xen_machine.python()
 
 
 @contextmanager
-def booted(folder: Path, *, counted: bool = False) -> Iterator[XenMachine]:
+def booted(folder: Path) -> Iterator[XenMachine]:
     """A machine with two cores for domains and as many for dom0. Skips where there can be none."""
     if reason := xen_machine.missing():
         pytest.skip(reason)
-    with XenMachine(folder, Cores(2, counted)) as machine:
+    with XenMachine(folder, Cores(2)) as machine:
         yield machine
