@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,17 @@ from topolane.studies import gang_xen, xen_machine
 from topolane.studies.cli import gang_xen as command
 from topolane.studies.gang import Done, Job
 from topolane.studies.gang_programs import Independent, Run
-from topolane.studies.gang_xen import ADAPTIVE, CREDIT, CREDIT2, GANG, SCHEDULERS, InStep, Mixed, Setting
+from topolane.studies.gang_xen import (
+    ADAPTIVE,
+    CREDIT,
+    CREDIT2,
+    GANG,
+    SCHEDULERS,
+    InStep,
+    Mixed,
+    Scheduler,
+    Setting,
+)
 
 TWO = Job("two", Run(Independent(0.1), iterations=2), 2)
 EVEN = Done(TWO, [[0.1, 0.2], [0.1, 0.25]])
@@ -119,13 +131,44 @@ def test_without_xen_a_sentence_says_what_is_missing(tmp_path: Path, monkeypatch
         CliRunner().invoke(cli, ["paper", "gang", "--xen"], catch_exceptions=False)
 
 
+@pytest.mark.parametrize("ended", [False, True])
+def test_a_panic_of_xen_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: bool) -> None:
+    """Whether the machine still waits or has ended, a panic on its console is said, long before the deadline. Without one, what
+    is waited for is missed at the deadline, or has ended."""
+    monkeypatch.setattr(xen_machine, "LOOK", 0.05)
+    machine = xen_machine.XenMachine.__new__(xen_machine.XenMachine)
+    machine.folder = tmp_path
+    machine.commands, other = socket.socketpair()
+    if ended:
+        other.close()
+    (tmp_path / "console").write_text("Done setting up Dom0\n")
+    with pytest.raises(xen_machine.Failed, match="has ended" if ended else r"no answer in 0\.2 s"):
+        machine.said("ready", 0.2)
+    (tmp_path / "console").write_text("(XEN) Panic on CPU 2:\n")
+    with pytest.raises(xen_machine.Panicked, match="Xen panicked, try again"):
+        machine.said("ready", 600.0)
+    other.close()
+
+
+def measured(folder: Path, schedulers: Sequence[Scheduler]) -> list[InStep]:
+    """Where time is counted in instructions, Xen itself panics now and then: three tries."""
+    for number in ("first", "second"):
+        own = folder / number
+        own.mkdir()
+        try:
+            return gang_xen.measure(own, 2, (2,), 3, schedulers).steps
+        except xen_machine.Panicked as error:
+            print(error)
+    return gang_xen.measure(folder, 2, (2,), 3, schedulers).steps
+
+
 def test_domains_of_a_real_xen_log_all_iterations(tmp_path: Path) -> None:
     """Two domains of two virtual processors run to their ends under every scheduler of Xen and the agent's, pinned thread by thread,
     and move from pool to pool; a domain alone is in step."""
     if reason := xen_machine.missing():
         pytest.skip(reason)
     schedulers = (*SCHEDULERS, ADAPTIVE)
-    found = gang_xen.measure(tmp_path, 2, (2,), 3, schedulers).steps
+    found = measured(tmp_path, schedulers)
     assert [one.setting.scheduler for one in found] == list(schedulers)
     for one in found:
         for seen in (one.done, one.counted):

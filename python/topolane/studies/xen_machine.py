@@ -22,6 +22,9 @@ BOOT = 900.0
 """Seconds until dom0 is ready: it takes half a minute of two free cores."""
 CPU = "Westmere"
 """Without AVX, of which Xen cannot save the state when emulated: `max` crashes dom0."""
+LOOK = 10.0
+"""Seconds between looks whether Xen has panicked, while nothing comes."""
+PANIC = "(XEN) Panic on CPU"
 ENDED = "-- ended with "
 READY = "dom0 is ready"
 
@@ -32,6 +35,10 @@ class Unable(Exception):
 
 class Failed(Exception):
     """A command of dom0 failed, or the machine did: what was said."""
+
+
+class Panicked(Failed):
+    """Xen itself has ended."""
 
 
 def components() -> Path:
@@ -187,17 +194,29 @@ class XenMachine:
         until = time.monotonic() + seconds
         got = b""
         while not (got.endswith(b"\n") and got.splitlines()[-1].startswith(word.encode())):
-            self.commands.settimeout(max(until - time.monotonic(), 0.1))
+            self.commands.settimeout(min(max(until - time.monotonic(), 0.1), LOOK))
             try:
                 more = self.commands.recv(1 << 16)
             except TimeoutError:
-                raise Failed(
-                    f"no answer in {seconds:g} s: {got.decode(errors='replace')}{self.last_words()}"
-                ) from None
+                if self.panicked() or time.monotonic() > until:
+                    raise self.failure(
+                        f"no answer in {seconds:g} s: {got.decode(errors='replace')}"
+                    ) from None
+                continue
             if not more:
-                raise Failed(f"the machine has ended: {self.last_words()}")
+                raise self.failure("the machine has ended: ")
             got += more
         return got.decode(errors="replace")
+
+    def panicked(self) -> bool:
+        """Whether Xen has."""
+        return PANIC in (self.folder / "console").read_text(errors="replace")
+
+    def failure(self, what: str) -> Failed:
+        """What to raise, with the ends of the logs."""
+        if self.panicked():
+            return Panicked(f"Xen panicked, try again: {self.last_words()}")
+        return Failed(what + self.last_words())
 
     def last_words(self) -> str:
         """The ends of the logs."""
