@@ -76,6 +76,11 @@ def by_pauses(policy: str = "gang", limits: Limits = LONG) -> Agent:
     return Agent(policy, limits=limits, pool=Pool(policy, CORES, "pause"))
 
 
+def by_sockets() -> Agent:
+    """An agent that has Xen switch whole sockets."""
+    return Agent("gang", pool=Pool("gang", CORES))
+
+
 def elsewhere() -> int:
     """An agent in a process of its own, that has let a run and paused b. Returns the process."""
     for name in {"a", "b"} - {one.name for one in xen.domains()}:
@@ -333,7 +338,7 @@ def killed_at_start() -> None:
     with hidden(HYPFS, instead_of(HYPFS, '[ "$1" = write ] && exec sleep 3600')):
         process = os.fork()
         if process == 0:
-            Agent("gang", pool=Pool("gang", CORES))
+            by_sockets()
             os._exit(0)
         soon("it makes its pool", lambda: len(xen.pools()) == 2)
         os.kill(process, signal.SIGTERM)
@@ -353,7 +358,7 @@ def without_tools() -> None:
         refused(
             "hypfs",
             "sched-gran of hypfs cannot be set to socket",
-            lambda: Agent("gang", pool=Pool("gang", CORES)),
+            by_sockets,
         )
         assert is_as_before()
     refuses = 'case "$1 $2" in "cpupool-cpu-add topolane-"*) exit 0;; esac'
@@ -361,7 +366,7 @@ def without_tools() -> None:
         refused(
             "no core",
             "cores 2,3: Xen does not move them to another pool",
-            lambda: Agent("gang", pool=Pool("gang", CORES)),
+            by_sockets,
         )
         assert is_as_before()
     os.environ["PATH"] = "/nowhere"

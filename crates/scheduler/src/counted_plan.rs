@@ -9,7 +9,7 @@ use crate::promise::number_of;
 use crate::queue::{Pass, Reservation};
 use crate::queues::reservation::{Promise, SHORTEST, lasts, whole_nodes};
 use crate::steps::Steps;
-use crate::view::{View, Waiting};
+use crate::view::View;
 
 /// Differences of times may be off by rounding, seconds.
 const ROUNDING: f64 = 1e-3;
@@ -160,13 +160,7 @@ impl CountedPlan {
 
     /// Has an entry for each waiting job, in order; a new one has the promise that is known of it.
     fn align(&mut self, view: &View<'_>, mut known: HashMap<u64, Promise>) {
-        let is_same = |(entry, waiting): (&Entry, &Waiting)| entry.id == waiting.request.id;
-        let in_order = self.entries.len() <= view.waiting.len()
-            && (!view.changed || self.entries.iter().zip(view.waiting).all(is_same));
-        let mut before = HashMap::new();
-        if !in_order {
-            before = self.entries.drain(..).map(|entry| (entry.id, entry)).collect();
-        }
+        let mut before = view.out_of_order(&mut self.entries, |entry| entry.id);
         for waiting in &view.waiting[self.entries.len()..] {
             let request = &*waiting.request;
             let entry = before.remove(&request.id);

@@ -1,5 +1,6 @@
 //! What a queue discipline sees and may do in one pass.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use topolane_placement::{
@@ -131,6 +132,21 @@ impl<'a> View<'a> {
         let Some(job) = self.running.remove(id) else { return };
         self.occupancy.release(&job.placement);
         self.preempted.push(Preempted { request: job.request, again });
+    }
+
+    /// Takes what is known of waiting jobs out of `entries`, by number, if the queue is in another order now; else nothing.
+    pub(crate) fn out_of_order<E>(
+        &self,
+        entries: &mut Vec<E>,
+        number: impl Fn(&E) -> u64,
+    ) -> HashMap<u64, E> {
+        let is_same = |(entry, waiting): (&E, &Waiting)| number(entry) == waiting.request.id;
+        let in_order = entries.len() <= self.waiting.len()
+            && (!self.changed || entries.iter().zip(self.waiting).all(is_same));
+        if in_order {
+            return HashMap::new();
+        }
+        entries.drain(..).map(|entry| (number(&entry), entry)).collect()
     }
 
     /// Whether this pass has started `waiting[index]`.

@@ -17,7 +17,7 @@ use crate::promise::number_of;
 use crate::queue::{Pass, Reservation};
 use crate::queues::reservation::{Promise, SHORTEST, lasts};
 use crate::timeline::MOST_NODES;
-use crate::view::{View, Waiting};
+use crate::view::View;
 use choice::Choice;
 use held::{Held, Parts};
 use homes::Homes;
@@ -177,13 +177,7 @@ impl KeptPlan {
 
     /// Has an entry for each waiting job, in order; a new one has the promise that is known of it.
     fn align(&mut self, view: &View<'_>, mut known: HashMap<u64, Promise>) {
-        let is_same = |(entry, waiting): (&Entry, &Waiting)| entry.id == waiting.request.id;
-        let in_order = self.entries.len() <= view.waiting.len()
-            && (!view.changed || self.entries.iter().zip(view.waiting).all(is_same));
-        let mut before = HashMap::new();
-        if !in_order {
-            before = self.entries.drain(..).map(|entry| (entry.id, entry)).collect();
-        }
+        let mut before = view.out_of_order(&mut self.entries, |entry| entry.id);
         for waiting in &view.waiting[self.entries.len()..] {
             let request = &*waiting.request;
             let entry = before.remove(&request.id);
