@@ -182,6 +182,8 @@ def test_units_and_containers_are_found_by_name(mount: Path) -> None:
         control_groups.unit(f"empty-{ME}")
     with pytest.raises(InputError, match="container 'web': give its ID"):
         control_groups.container("web")
+    with pytest.raises(InputError, match="unit '': give the name of"):
+        control_groups.unit("")
     with pytest.raises(InputError, match="control group /nowhere: no such group that freezes"):
         control_groups.group("/nowhere")
 

@@ -36,6 +36,8 @@ WAIT = 120.0
 """Seconds that anything may take: only what fails waits so long."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "DEFAULT": {"reserved_host_memory_mb": 0, "reserved_host_disk_mb": 0, "service_down_time": 3600},
+    # a new connection would be a new, empty database in memory
+    **{base: {"connection_recycle_time": -1} for base in ("database", "api_database")},
     "notifications": {"notification_format": "unversioned"},
     "quota": {"instances": -1, "cores": -1, "ram": -1, "server_groups": -1, "server_group_members": -1},
 }

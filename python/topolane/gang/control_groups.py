@@ -39,6 +39,8 @@ def group(named: str) -> Path:
 
 def unit(named: str) -> Path:
     """The group of a unit of systemd: a service, scope or slice. Raises InputError."""
+    if not named:
+        raise InputError("unit '': give the name of a service, scope or slice")
     wanted = named if named.endswith(SUFFIXES) else f"{named}.service"
     return _only(f"unit {wanted}", lambda name: name == wanted)
 
