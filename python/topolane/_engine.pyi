@@ -937,7 +937,7 @@ class Outcome:
     """What happened in a run, and its measures."""
 
     def tables(self) -> dict[str, Table]:
-        """The tables of the run by name: jobs, utilization, and links, job-links, moves and failures if it has them."""
+        """The tables of the run by name: jobs, utilization, and links, job-links, head-waits, moves and failures if it has them."""
 
     def take_tables(self) -> dict[str, Table]:
         """The same, and the outcome is empty afterwards: it has no jobs any more."""
@@ -1224,6 +1224,16 @@ class Scheduler:
     @property
     def reservation(self) -> tuple[int, float] | None:
         """(id, latest start) promised to the head of the queue in the last pass."""
+
+    @property
+    def head_wait(self) -> tuple[int, float | None] | None:
+        """(id, time by which the rule for heads has to place it) of the head in the last pass, under a policy with such a rule.
+
+        The time is None if the head goes by the policy itself.
+        """
+
+    def set_head_wait(self, id: int, until: float | None) -> None:
+        """Takes over what another scheduler has decided about the wait of its head: see `head_wait`."""
 
     def rank_k(
         self,

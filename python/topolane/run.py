@@ -177,7 +177,7 @@ class Run:
     scenario: str
     summary: dict[str, Any]
     tables: dict[str, Table]
-    """By name: jobs, utilization, and links, job-links, moves and failures if the run has them (docs/reference/outputs.md)."""
+    """By name: jobs, utilization, and links, job-links, head-waits, moves and failures if the run has them (docs/reference/outputs.md)."""
     network: str | None = None
 
     @functools.cached_property
@@ -199,6 +199,11 @@ class Run:
     def job_links(self) -> polars.DataFrame | None:
         """The links of every job in the course of time; None where no job owned any."""
         return self._optional("job-links")
+
+    @functools.cached_property
+    def head_waits(self) -> polars.DataFrame | None:
+        """A row for each change of the rule by which a head of the queue waits; None where the policy has no rule for heads."""
+        return self._optional("head-waits")
 
     @functools.cached_property
     def moves(self) -> polars.DataFrame | None:

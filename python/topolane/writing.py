@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from topolane.sweep import Task
 
 
-TABLES = ("jobs", "utilization", "links", "job-links", "moves", "failures")
-"""The tables of a run. The last four are written if the run has them."""
+TABLES = ("jobs", "utilization", "links", "job-links", "head-waits", "moves", "failures")
+"""The tables of a run. The last five are written if the run has them."""
 
 
 def run_name(run: Run) -> str:

@@ -39,7 +39,7 @@ def out(topolane: Any, toy: Path, log: Path) -> Path:
     return topolane.directory / "out"
 
 
-TABLES = ("jobs", "utilization", "links", "job-links", "moves")
+TABLES = ("jobs", "utilization", "links", "job-links", "head-waits", "moves")
 
 
 def test_columns_have_the_types_of_the_page(topolane: Any, toy: Path, log: Path, out: Path) -> None:

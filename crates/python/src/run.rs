@@ -195,7 +195,7 @@ fn by_name<'py>(
 
 #[pymethods]
 impl Outcome {
-    /// The tables of the run by name: jobs, utilization, and links, job-links and moves if the run has them.
+    /// The tables of the run by name: jobs, utilization, and links, job-links, head-waits, moves and failures if the run has them.
     fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let jobs = &self.workload.get().jobs;
         let made = py.detach(|| {

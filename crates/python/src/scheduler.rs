@@ -5,6 +5,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use topolane_fabric::NodeSet;
 use topolane_placement::{JobTraffic, Request};
+use topolane_scheduler::HeadWait;
 
 use crate::decision::{Decision, Refusal};
 use crate::error::bad_input;
@@ -246,6 +247,18 @@ impl Scheduler {
     #[getter]
     fn reservation(&self) -> Option<(u64, f64)> {
         self.scheduler.last_pass().reservation.map(|promise| (promise.id, promise.at))
+    }
+
+    /// (id, time by which the rule for heads has to place it) of the head in the last pass, under a policy with such a rule. The
+    /// time is None if the head goes by the policy itself.
+    #[getter]
+    fn head_wait(&self) -> Option<(u64, Option<f64>)> {
+        self.scheduler.last_pass().head_wait.map(|wait| (wait.id, wait.until))
+    }
+
+    /// Takes over what another scheduler has decided about the wait of its head.
+    fn set_head_wait(&mut self, id: u64, until: Option<f64>) {
+        self.scheduler.set_head_wait(HeadWait { id, until });
     }
 
     /// Predicts a program's run time for every k in the state as it is, or with `empty` on the

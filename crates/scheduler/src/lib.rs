@@ -21,7 +21,7 @@ mod timeline;
 mod view;
 
 pub use defrag::{Defrag, Moved};
-pub use queue::{Pass, QUEUES, Queue, QueueInfo, Reservation, queue};
+pub use queue::{HeadWait, Pass, QUEUES, Queue, QueueInfo, Reservation, queue};
 pub use running::{Running, RunningJob};
 pub use scheduler::Scheduler;
 pub use view::{Preempted, View, Waiting};

@@ -18,6 +18,9 @@ pub trait Queue: Send + Sync {
     fn next_pass(&self, _now: f64) -> Option<f64> {
         None
     }
+
+    /// Takes over what another scheduler has decided about the wait of its head.
+    fn set_head_wait(&mut self, _wait: HeadWait) {}
 }
 
 /// What a pass found out beside what it started.
@@ -27,6 +30,17 @@ pub struct Pass {
     pub reservation: Option<Reservation>,
     /// Why the head of the queue was not placed: its identity and the policy's reason.
     pub refusal: Option<(u64, Refusal)>,
+    /// By which rule the head waits, under a policy with a [`HeadRule`](topolane_placement::HeadRule).
+    pub head_wait: Option<HeadWait>,
+}
+
+/// The rule by which the head of the queue waits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct HeadWait {
+    /// The request's identity.
+    pub id: u64,
+    /// The time by which the rule for heads has to place it, seconds; `None` if it goes by the policy itself.
+    pub until: Option<f64>,
 }
 
 /// A promised start.

@@ -11,7 +11,7 @@ use topolane_placement::{
 
 use crate::defrag::{Defrag, Moved};
 use crate::kinds::Kinds;
-use crate::queue::{Pass, Queue};
+use crate::queue::{HeadWait, Pass, Queue};
 use crate::running::{Running, RunningJob};
 use crate::view::{Preempted, View, Waiting};
 
@@ -275,6 +275,12 @@ impl Scheduler {
             self.running.jobs().iter().filter(may_use).map(|job| job.id).collect();
         found.sort_unstable();
         found
+    }
+
+    /// Takes over what another scheduler has decided about the wait of its head ([`Pass::head_wait`]).
+    pub fn set_head_wait(&mut self, wait: HeadWait) {
+        self.queue.set_head_wait(wait);
+        self.changed = true;
     }
 
     /// Says what time it is, seconds, before requests are predicted or submitted; a pass says so itself.

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use topolane_placement::{
     Choice, FreeSlots, HeadRule, Occupancy, Placement, Policy, QueueRule, Refusal, Request, Traits,
 };
-use topolane_scheduler::{Scheduler, queue};
+use topolane_scheduler::{HeadWait, Scheduler, queue};
 
 /// Nodes of a leaf of [`machine`].
 const LEAF: u32 = 4;
@@ -192,6 +192,27 @@ fn the_patience_does_not_begin_anew() {
     scheduler.set_in_service(0, false);
     scheduler.complete(100);
     assert_eq!(pass(&mut scheduler, 2.0), [(0, vec![1, 2, 3, 4])]);
+}
+
+/// A scheduler that is told what another one has decided goes on like that one: a head that has waited in vain starts, one that a
+/// leaf is too late for starts too, and one that the leaf is in time for waits.
+#[test]
+fn another_scheduler_takes_over_the_wait() {
+    for (until, nodes) in
+        [(Some(3.0), vec![1, 2, 3, 4]), (None, vec![1, 2, 3, 4]), (Some(6.0), vec![])]
+    {
+        let mut scheduler = scheduler(0.5);
+        taken(&mut scheduler, 1, 3.0, 6.0);
+        scheduler.complete(100);
+        scheduler.set_in_service(0, false);
+        scheduler.submit(ask(0, 4, 10.0), 0.0).unwrap();
+        scheduler.set_head_wait(HeadWait { id: 0, until });
+        let started: Vec<u32> =
+            pass(&mut scheduler, 2.0).into_iter().flat_map(|job| job.1).collect();
+        assert_eq!(started, nodes, "told {until:?}");
+        let kept = scheduler.last_pass().head_wait;
+        assert_eq!(kept, nodes.is_empty().then_some(HeadWait { id: 0, until: Some(6.0) }));
+    }
 }
 
 proptest! {

@@ -40,4 +40,6 @@ pub use summary::{
     Contention, FailureFacts, Fragmentation, OfPattern, OutageFacts, SizeRow, Spread, Summary,
 };
 pub use table::{Column, Table, Texts, Values, Written};
-pub use tables::{into_tables, job_links, jobs, links, loaded_links, moves, tables, utilization};
+pub use tables::{
+    head_waits, into_tables, job_links, jobs, links, loaded_links, moves, tables, utilization,
+};

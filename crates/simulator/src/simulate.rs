@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{Fabric, Fixed, InputError, Routing, Rule};
 use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share, Traits, Within};
-use topolane_scheduler::{Defrag, Moved, Preempted, Queue, Reservation, Scheduler};
+use topolane_scheduler::{Defrag, HeadWait, Moved, Preempted, Queue, Reservation, Scheduler};
 
 use crate::drains::Drains;
 use crate::ends::{Begun, Due, Ends, Time};
@@ -155,6 +155,8 @@ pub struct Outcome {
     pub searches: (u64, u64),
     /// Of every channel of the network the seconds at full rate that all jobs needed it for.
     pub channel_busy: Vec<f64>,
+    /// By which rule the heads of the queue waited, from when on; empty if the policy has no rule for heads.
+    pub head_waits: Vec<(f64, HeadWait)>,
     /// How much more would have fitted; `None` on a machine without GPUs.
     pub room: Option<RoomFacts>,
     /// What failures did; `None` without failures and spare nodes.
@@ -716,6 +718,9 @@ impl Run<'_> {
             last.reservation.is_some_and(|next| next.id == kept.id && kept.at <= next.at)
         });
         self.promise = kept.or(last.reservation);
+        let known = self.outcome.head_waits.last().map(|&(_, wait)| wait);
+        let news = last.head_wait.filter(|&wait| known != Some(wait));
+        self.outcome.head_waits.extend(news.map(|wait| (now, wait)));
         // One that only counts nodes has never refused a job that enough are free for.
         let counts = self.traits.count_only;
         let wanted = match last.refusal {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use topolane_fabric::{CableId, Direction, Routing};
 use topolane_placement::{Placement, Share};
+use topolane_scheduler::HeadWait;
 
 use crate::failures::Failure;
 use crate::gpu_use::gpus_of;
@@ -57,6 +58,9 @@ fn other_tables(
     }
     if outcome.jobs.iter().any(|job| !job.links.is_empty()) {
         tables.push(("job-links", job_links(workload, outcome)));
+    }
+    if !outcome.head_waits.is_empty() {
+        tables.push(("head-waits", head_waits(workload, outcome)));
     }
     if options.moving.is_some() || outcome.jobs.iter().any(|job| !job.moves.is_empty()) {
         tables.push(("moves", moves(workload, outcome)));
@@ -272,6 +276,18 @@ pub fn job_links(workload: &Workload, outcome: &Outcome) -> Table {
         ),
         Column::text("links", rows.iter().map(|(_, held, _)| interval_set(held.placement.links()))),
         Column::text("lent_links", rows.iter().map(|(_, held, _)| interval_set(&held.lent))),
+    ])
+}
+
+/// A row for each change of the rule by which a head of the queue waits, in order of time. `until` is empty if it goes by the policy
+/// itself.
+pub fn head_waits(workload: &Workload, outcome: &Outcome) -> Table {
+    let rows = || outcome.head_waits.iter();
+    let until = |wait: &HeadWait| wait.until.map_or_else(String::new, |until| until.to_string());
+    Table::new(vec![
+        ids(workload, rows().map(|(_, wait)| wait.id as usize)),
+        Column::numbers("time", Written::Short, rows().map(|&(time, _)| time)),
+        Column::text("until", rows().map(|(_, wait)| until(wait))),
     ])
 }
 

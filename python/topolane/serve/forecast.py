@@ -70,6 +70,9 @@ class Copy:
         self.left_out = len(ready) - DEPTH
         for order, one in enumerate(ready[:DEPTH]):
             self.submit(one, order)
+        wait = snapshot.head_wait
+        if wait is not None and wait.policy == policy:
+            self.scheduler.set_head_wait(wait.id, wait.until)
 
     def set_out(self, nodes: Sequence[int]) -> None:
         """Takes these nodes out of service, and no others."""

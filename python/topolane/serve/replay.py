@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from topolane.moment import intervals, share_of
-from topolane.serve.snapshot import Line, Running, Series, Snapshot, Waiting
+from topolane.serve.snapshot import HeadWait, Line, Running, Series, Snapshot, Waiting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,6 +51,7 @@ class Replay:
             jobs[name].to_numpy() for name in ("submission_time", "starting_time", "finish_time")
         )
         self._links = _links(runs[0])
+        self._head_waits = _head_waits(runs[0])
         self._series = _series(runs, self.machine.nodes)
         first, last = self.span()
         shown = _longest_queue(runs[0]) if at is None else first + at
@@ -83,7 +85,15 @@ class Replay:
             time,
             tuple(self._running(int(row), time) for row in runs),
             tuple(self._waiting(int(row)) for row in waits),
+            head_wait=self._head_wait(time),
         )
+
+    def _head_wait(self, time: float) -> HeadWait | None:
+        place = bisect.bisect_right(self._head_waits, time, key=lambda row: row[0]) - 1
+        if place < 0:
+            return None
+        _, id, until = self._head_waits[place]
+        return HeadWait(id, self.policy, until)
 
     def _running(self, row: int, time: float) -> Running:
         jobs = self._jobs
@@ -141,6 +151,16 @@ def _links(run: Run) -> dict[int, list[tuple[float, float, float, str]]]:
     for id, *row in table.select("job_id", "from", "until", "bandwidth_share", "links").iter_rows():
         found.setdefault(id, []).append((row[0], row[1], row[2], row[3]))
     return found
+
+
+def _head_waits(run: Run) -> list[tuple[float, int, float | None]]:
+    """How the heads of the queue waited: from when on, job, and by when the rule for heads had to place it."""
+    import polars
+
+    if "head-waits" not in run.tables:
+        return []
+    table = polars.DataFrame(run.tables["head-waits"])
+    return table.select("time", "job_id", polars.col("until").cast(polars.Float64)).rows()
 
 
 def _series(runs: Sequence[Run], nodes: int) -> Series:

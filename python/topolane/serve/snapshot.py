@@ -68,6 +68,17 @@ class Reserved:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class HeadWait:
+    """How the head of the queue waits under a policy with a rule for heads."""
+
+    id: int
+    policy: str
+    """Only under this policy it waits so."""
+    until: float | None
+    """By when the rule for heads has to place it; None if it goes by the policy itself."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
     """A machine at one moment. Times in seconds, Unix time or since second 0 of a log."""
 
@@ -83,6 +94,8 @@ class Snapshot:
     """Whether the source did not answer, so that the jobs are those of its last answer."""
     reserved: tuple[Reserved, ...] = ()
     """Reservations that have not ended."""
+    head_wait: HeadWait | None = None
+    """None if it is not known."""
 
 
 @dataclasses.dataclass(frozen=True)

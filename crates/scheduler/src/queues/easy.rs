@@ -8,7 +8,7 @@ use crate::beside_head::BesideHead;
 use crate::future::{Future, first_where};
 use crate::kinds::NO_CLASS;
 use crate::promise::Promise;
-use crate::queue::{Pass, Queue, Reservation};
+use crate::queue::{HeadWait, Pass, Queue, Reservation};
 use crate::view::{View, Waiting};
 
 /// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001) over any policy.
@@ -28,15 +28,7 @@ pub struct Easy {
     future: Option<Future>,
     promise: Option<Promise>,
     beside: Option<BesideHead>,
-    going_by: Option<GoingBy>,
-}
-
-/// The rule by which the head waits.
-#[derive(Debug, Clone, Copy)]
-struct GoingBy {
-    head: u64,
-    /// The time by which the head rule has to place it, seconds; `None` if it goes by the policy itself.
-    head_rule_until: Option<f64>,
+    head_wait: Option<HeadWait>,
 }
 
 /// The head and its reservation, good until something other than an arrival happens.
@@ -77,7 +69,12 @@ impl Queue for Easy {
         if let Some(promise) = &mut self.promise {
             promise.count_own_starts(view);
         }
-        Pass { reservation, refusal }
+        let head_wait = self.head_wait.filter(|wait| wait.id == kept.head);
+        Pass { reservation, refusal, head_wait }
+    }
+
+    fn set_head_wait(&mut self, wait: HeadWait) {
+        self.head_wait = Some(wait);
     }
 }
 
@@ -122,8 +119,8 @@ impl Easy {
     /// The rule for heads, unless the job is known to go by the policy itself.
     fn head_rule<'a>(&self, index: usize, view: &View<'a>) -> Option<HeadRule<'a>> {
         let id = view.waiting[index].request.id;
-        let decided = self.going_by.filter(|going_by| going_by.head == id);
-        let is_out = decided.is_some_and(|decided| decided.head_rule_until.is_none());
+        let decided = self.head_wait.filter(|wait| wait.id == id);
+        let is_out = decided.is_some_and(|decided| decided.until.is_none());
         view.policy.for_head().filter(|_| !is_out)
     }
 
@@ -136,8 +133,8 @@ impl Easy {
         view: &mut View<'_>,
     ) -> bool {
         let request = &view.waiting[index].request;
-        let decided = self.going_by.filter(|going_by| going_by.head == request.id);
-        let until = decided.and_then(|decided| decided.head_rule_until).unwrap_or_else(|| {
+        let decided = self.head_wait.filter(|wait| wait.id == request.id);
+        let until = decided.and_then(|decided| decided.until).unwrap_or_else(|| {
             // Without a walltime nobody knows what is long.
             let patience = rule.patience * request.walltime;
             let patience = if patience.is_finite() { patience } else { 0.0 };
@@ -148,8 +145,7 @@ impl Easy {
             until
         });
         let waits = shadow.at <= until && shadow.at < f64::INFINITY;
-        let head_rule_until = waits.then_some(shadow.at);
-        self.going_by = Some(GoingBy { head: request.id, head_rule_until });
+        self.head_wait = Some(HeadWait { id: request.id, until: waits.then_some(shadow.at) });
         if !waits {
             self.promise = None;
         }
