@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
+import json
 import os
 import re
 import shutil
@@ -20,6 +22,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 MAIN = "import sys; from topolane.cli import main; sys.exit(main())"
 MACHINE = """\
@@ -36,12 +39,17 @@ VIEWERS = 50
 FIRST_PAINT, UPDATE, CORES = 1.0, 0.1, 0.5
 """Targets: seconds, seconds, cores."""
 
-UPDATES = """
-const [seconds, done] = arguments, seen = [];
-const watch = new PerformanceObserver((list) => seen.push(...list.getEntriesByType("measure").map((one) => one.duration)));
-watch.observe({ type: "measure" });
-setTimeout(() => { watch.disconnect(); done(seen); }, seconds * 1000);
-"""
+TRACED = "disabled-by-default-devtools.timeline,blink.user_timing"
+"""What the browser records: the tasks of each thread with their processor times, and the page's own measures."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Update:
+    """From the arrival of a change to the end of its picture, seconds."""
+
+    elapsed: float
+    worked: float
+    """Processor time of the thread that runs the page."""
 
 
 def log_of(folder: Path) -> Path:
@@ -72,18 +80,19 @@ def page(folder: Path) -> Iterator[tuple[str, int]]:
             process.terminate()
 
 
-def seen_by_a_browser(address: str, seconds: float) -> tuple[float, list[float]]:
-    """Seconds from the start of navigation to the first picture of the machine, the median of five loads; and of each update
-    from the arrival of its event to the picture, seconds."""
+def seen_by_a_browser(address: str, seconds: float) -> tuple[float, list[Update]]:
+    """Seconds from the start of navigation to the first picture of the machine, the median of five loads; and the updates that
+    then come in so many seconds."""
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
     for flag in ("--headless", "--no-sandbox", "--disable-gpu"):
         options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"performance": "ALL"})
+    options.add_experimental_option("perfLoggingPrefs", {"traceCategories": TRACED})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
     try:
-        driver.set_script_timeout(seconds + 60)
         paints = []
         for _ in range(5):
             driver.get(address)
@@ -92,10 +101,37 @@ def seen_by_a_browser(address: str, seconds: float) -> tuple[float, list[float]]
             ):
                 time.sleep(0.05)
             paints.append(marks[0]["startTime"] / 1000)
-        updates = driver.execute_async_script(UPDATES, seconds)
-        return statistics.median(paints), [one / 1000 for one in updates]
+        driver.get_log("performance")
+        time.sleep(seconds)
+        driver.get("about:blank")  # the browser hands out what it has recorded when a page is left
+        rows = [json.loads(row["message"])["message"] for row in driver.get_log("performance")]
+        events = [row["params"] for row in rows if row["method"] == "Tracing.dataCollected"]
+        return statistics.median(paints), updates_of(events)
     finally:
         driver.quit()
+
+
+def updates_of(events: list[dict[str, Any]]) -> list[Update]:
+    """The updates in what the browser has recorded: measures of the page with the tasks that its thread did meanwhile."""
+    measures = [one for one in events if one.get("name") == "topolane-update"]
+    begun: dict[str, int] = {}
+    found = []
+    for one in sorted(measures, key=lambda one: (one["ts"], one["ph"] == "b")):
+        id = one["id2"]["local"]
+        if one["ph"] == "b":
+            begun[id] = one["ts"]
+        elif id in begun:
+            start, end = begun.pop(id), one["ts"]
+            worked = sum(
+                task.get("tdur", 0)
+                for task in events
+                if task.get("name") == "RunTask"
+                and (task["pid"], task["tid"]) == (one["pid"], one["tid"])
+                and task["ts"] < end
+                and task["ts"] + task["dur"] > start
+            )
+            found.append(Update((end - start) / 1e6, worked / 1e6))
+    return found
 
 
 def cores_of(process: int, seconds: float) -> float:
@@ -136,6 +172,11 @@ def viewers(address: str) -> Iterator[None]:
             thread.join(10)
 
 
+def row(what: str, seconds: float) -> tuple[str, str, str, bool]:
+    """The row of a figure of updates."""
+    return what, f"{1000 * seconds:.0f} ms", f"{1000 * UPDATE:g} ms", seconds < UPDATE
+
+
 def main() -> None:
     """Prints the table. The exit code is 1 if a target is missed."""
     asked = argparse.ArgumentParser(description=__doc__)
@@ -148,15 +189,18 @@ def main() -> None:
         with viewers(address):
             time.sleep(3)
             cores = cores_of(process, seconds)
-    worst = max(updates)
+    elapsed, worked = [one.elapsed for one in updates], [one.worked for one in updates]
     rows = [
         ("first paint, median of 5", f"{paint:.2f} s", f"{FIRST_PAINT:g} s", paint < FIRST_PAINT),
-        (f"update, median of {len(updates)}", f"{1000 * statistics.median(updates):.0f} ms", "100 ms", statistics.median(updates) < UPDATE),
-        ("update, longest", f"{1000 * worst:.0f} ms", "100 ms", worst < UPDATE),
+        row("update, median", statistics.median(elapsed)),
+        row("update, longest", max(elapsed)),
+        row("its processor time, median", statistics.median(worked)),
+        row("its processor time, longest", max(worked)),
         (f"{VIEWERS} viewers", f"{cores:.2f} cores", f"{CORES:g} cores", cores < CORES),
-    ]  # fmt: skip
+    ]
+    print(f"{len(updates)} updates; load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
     for what, found, target, met in rows:
-        print(f"{what:28} {found:>10}  target under {target:10} {'met' if met else 'missed'}")
+        print(f"{what:32} {found:>10}  target under {target:10} {'met' if met else 'missed'}")
     sys.exit(0 if all(met for *_, met in rows) else 1)
 
 
