@@ -1,7 +1,7 @@
 //! The free slots that a request may use, per node and per group.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use topolane_fabric::{BlockIndex, Fabric, GroupIndex, NodeIndex, NodeSet};
 
@@ -24,8 +24,8 @@ enum Slots<'a> {
     Idle(&'a Occupancy),
     /// Those that a state keeps up to date for a share of a node.
     Shared(Arc<SharedSlots>),
-    /// Counted for this request alone.
-    Counted(NodeSet, Vec<Vec<u32>>),
+    /// Of this request alone; counted when somebody asks for it.
+    Own(NodeSet, OnceLock<Vec<Vec<u32>>>),
 }
 
 impl<'a> FreeSlots<'a> {
@@ -39,7 +39,7 @@ impl<'a> FreeSlots<'a> {
             };
             let nodes = NodeSet::of(fabric.nodes(), (0..fabric.nodes()).filter(may));
             let stack = request.stacked.then(|| (0..fabric.nodes()).map(slots).collect());
-            return FreeSlots::counted(fabric, nodes, stack);
+            return FreeSlots::own(fabric, nodes, stack);
         }
         match (&request.share, &request.eligible) {
             (Share::Whole, None) => {
@@ -48,7 +48,7 @@ impl<'a> FreeSlots<'a> {
             (Share::Whole, Some(eligible)) => {
                 let mut nodes = occupancy.idle().clone();
                 nodes.intersect(eligible);
-                FreeSlots::counted(fabric, nodes, None)
+                FreeSlots::own(fabric, nodes, None)
             }
             (Share::Part(amounts), None) if !request.stacked => {
                 let slots = Slots::Shared(occupancy.part_counts(amounts));
@@ -65,20 +65,27 @@ impl<'a> FreeSlots<'a> {
                         .map(|node| if nodes.contains(node) { slots(node) } else { 0 })
                         .collect()
                 });
-                FreeSlots::counted(fabric, nodes, stack)
+                FreeSlots::own(fabric, nodes, stack)
             }
         }
     }
 
-    fn counted(fabric: &'a Fabric, nodes: NodeSet, stack: Option<Vec<u32>>) -> Self {
+    fn own(fabric: &'a Fabric, nodes: NodeSet, stack: Option<Vec<u32>>) -> Self {
+        FreeSlots { fabric, slots: Slots::Own(nodes, OnceLock::new()), stack }
+    }
+
+    /// Slots of every group by level, counted anew.
+    fn counted(&self) -> Vec<Vec<u32>> {
+        let fabric = self.fabric;
         let mut counts: Vec<Vec<u32>> =
             (0..=fabric.depth()).map(|level| vec![0; fabric.groups(level) as usize]).collect();
         counts[0].clear();
         for (leaf, count) in (0..).zip(&mut counts[1]) {
             let range = fabric.node_range(1, leaf);
-            *count = match &stack {
-                None => nodes.count_in(range),
-                Some(slots) => nodes
+            *count = match &self.stack {
+                None => self.set().count_in(range),
+                Some(slots) => self
+                    .set()
                     .iter_in(range)
                     .map(|node| slots[node as usize])
                     .fold(0, u32::saturating_add),
@@ -92,14 +99,14 @@ impl<'a> FreeSlots<'a> {
                     .fold(0, u32::saturating_add);
             }
         }
-        FreeSlots { fabric, slots: Slots::Counted(nodes, counts), stack }
+        counts
     }
 
     fn set(&self) -> &NodeSet {
         match &self.slots {
             Slots::Idle(occupancy) => occupancy.idle(),
             Slots::Shared(shared) => &shared.nodes,
-            Slots::Counted(nodes, _) => nodes,
+            Slots::Own(nodes, _) => nodes,
         }
     }
 
@@ -107,7 +114,7 @@ impl<'a> FreeSlots<'a> {
         match &self.slots {
             Slots::Idle(occupancy) => occupancy.idle_counts(),
             Slots::Shared(shared) => &shared.counts,
-            Slots::Counted(_, counts) => counts,
+            Slots::Own(_, counts) => counts.get_or_init(|| self.counted()),
         }
     }
 
@@ -116,7 +123,7 @@ impl<'a> FreeSlots<'a> {
         match &self.slots {
             Slots::Idle(occupancy) => Some(occupancy.idle_by_block()),
             Slots::Shared(shared) => Some(&shared.by_block),
-            Slots::Counted(..) => None,
+            Slots::Own(..) => None,
         }
     }
 
@@ -136,14 +143,14 @@ impl<'a> FreeSlots<'a> {
     #[must_use]
     pub fn only(&self, keep: impl Fn(NodeIndex) -> bool) -> FreeSlots<'a> {
         let nodes = NodeSet::of(self.fabric.nodes(), self.set().iter().filter(|&node| keep(node)));
-        FreeSlots::counted(self.fabric, nodes, self.stack.clone())
+        FreeSlots::own(self.fabric, nodes, self.stack.clone())
     }
 
     /// The same slots on some nodes only.
     pub(crate) fn on(&self, nodes: impl IntoIterator<Item = NodeIndex>) -> FreeSlots<'a> {
         let nodes = nodes.into_iter().filter(|&node| self.set().contains(node));
         let nodes = NodeSet::of(self.fabric.nodes(), nodes);
-        FreeSlots::counted(self.fabric, nodes, self.stack.clone())
+        FreeSlots::own(self.fabric, nodes, self.stack.clone())
     }
 
     /// The machine.
@@ -154,6 +161,9 @@ impl<'a> FreeSlots<'a> {
     /// All slots; counts of stacked slots stop at `u32::MAX`.
     #[inline]
     pub fn total(&self) -> u32 {
+        if let (Slots::Own(nodes, _), None) = (&self.slots, &self.stack) {
+            return nodes.count();
+        }
         self.counts().last().map_or(0, |sites| sites.iter().copied().fold(0, u32::saturating_add))
     }
 

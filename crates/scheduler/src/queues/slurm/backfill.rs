@@ -37,7 +37,7 @@ struct Freed<'a> {
     at_most: NodeSet,
     nodes: &'a NodeSet,
     licenses: Licenses,
-    state: &'a mut Occupancy,
+    state: &'a mut Option<Occupancy>,
     is_copied: bool,
     /// Jobs that have ended and that `state` still has.
     ended: Vec<&'a Placement>,
@@ -49,7 +49,7 @@ impl<'a> Freed<'a> {
         now: &'a Occupancy,
         licenses: Licenses,
         nodes: &'a NodeSet,
-        state: &'a mut Occupancy,
+        state: &'a mut Option<Occupancy>,
     ) -> Self {
         let mut at_most = now.idle().clone();
         at_most.intersect(nodes);
@@ -70,12 +70,13 @@ impl<'a> Freed<'a> {
     }
 
     fn occupancy(&mut self) -> &Occupancy {
+        let state = self.state.get_or_insert_with(|| self.now.without_network());
         if !self.is_copied {
-            self.state.clone_from(self.now);
+            state.clone_from(self.now);
             self.is_copied = true;
         }
-        self.ended.drain(..).for_each(|placement| self.state.release(placement));
-        self.state
+        self.ended.drain(..).for_each(|placement| state.release(placement));
+        state
     }
 }
 
@@ -107,24 +108,30 @@ impl Seen {
 impl Slurm {
     /// Goes through the jobs in order. Each starts, or is promised nodes at a time, or neither.
     pub(super) fn run_backfill(&mut self, view: &mut View<'_>) {
+        let never = Arc::clone(&self.never);
+        let turns = self.turns(view, &never);
+        if turns.is_empty() {
+            return;
+        }
         let usable = self.usable(view);
-        let mut state = view.occupancy.clone();
+        let mut state = self.scratch.take();
         let schedulers = self.config.schedulers.clone();
         let mut plan = self.new_plan(view, usable.clone());
         let mut seen = Seen::default();
-        let never = Arc::clone(&self.never);
-        for turn in self.turns(view, &never) {
-            if seen.tried >= schedulers.backfill_depth {
+        let mut matter = turns.len();
+        for (place, turn) in turns.iter().enumerate() {
+            matter = self.how_many_matter(view, &plan, &usable, &turns[..matter]);
+            if seen.tried >= schedulers.backfill_depth || place >= matter {
                 break;
             }
-            if !self.held.admits(&turn.whose, 0) || !seen.counts(&turn, &schedulers) {
+            if !self.held.admits(&turn.whose, 0) || !seen.counts(turn, &schedulers) {
                 continue;
             }
             seen.tried += 1;
             if !schedulers.backfill_licenses && !self.held.licenses.suffice(&turn.whose.licenses) {
                 continue;
             }
-            let Some(found) = self.find(view, &plan, &turn, (&usable, &mut state)) else {
+            let Some(found) = self.find(view, &plan, turn, (&usable, &mut state)) else {
                 continue;
             };
             if let Some(standing) = self.waiting.get_mut(&turn.request.id) {
@@ -136,7 +143,7 @@ impl Slurm {
                         continue;
                     }
                     let nodes = NodeSet::of(view.occupancy.idle().capacity(), placement.held());
-                    if self.start_on(view, &turn, placement)
+                    if self.start_on(view, turn, placement)
                         && let Some(nodes) = self.kept_nodes(turn.request, nodes)
                     {
                         let slot = self.slot(view.now, turn.request.walltime);
@@ -152,9 +159,9 @@ impl Slurm {
                     if start <= view.now && self.config.preemption.by.is_some() {
                         let span = (view.now, view.now + turn.request.walltime);
                         let mut free = usable.clone();
-                        self.keep_allowed(&mut free, &turn, span);
+                        self.keep_allowed(&mut free, turn, span);
                         plan.keep_free(&mut free, span.0, span.1);
-                        self.make_room(view, &turn, &free);
+                        self.make_room(view, turn, &free);
                     }
                     if !self.held.admits_on(&turn.whose, &nodes) {
                         continue;
@@ -169,6 +176,53 @@ impl Slurm {
                 }
             }
         }
+        self.scratch = state;
+    }
+
+    /// How many of the first turns decide what starts in this pass, and whose priority changes. A promise to a job behind them keeps no
+    /// other from a start.
+    fn how_many_matter(
+        &self,
+        view: &View<'_>,
+        plan: &Plan,
+        usable: &NodeSet,
+        turns: &[Turn<'_>],
+    ) -> usize {
+        let matters = |turn: &Turn<'_>| {
+            self.config.preemption.by.is_some()
+                || self.counts_when_tested(turn)
+                || turn.index.is_some() && self.could_start(view, plan, usable, turn)
+        };
+        turns.iter().rposition(matters).map_or(0, |place| place + 1)
+    }
+
+    /// False only if a job certainly cannot start now, nor later in this pass.
+    fn could_start(&self, view: &View<'_>, plan: &Plan, usable: &NodeSet, turn: &Turn<'_>) -> bool {
+        let request = turn.request;
+        if !request.share.is_whole() {
+            return true;
+        }
+        if view.occupancy.idle_nodes() < request.nodes
+            || !self.held.admits(&turn.whose, request.nodes)
+        {
+            return false;
+        }
+        let end = view.now + request.walltime;
+        let mut nodes = usable.clone();
+        nodes.intersect(view.occupancy.idle());
+        self.completing.iter().for_each(|(_, left)| nodes.subtract(left));
+        if self.keep_allowed(&mut nodes, turn, (view.now, end)).is_none() {
+            return false;
+        }
+        plan.keep_free(&mut nodes, view.now, end);
+        nodes.count() >= request.nodes
+    }
+
+    /// Whether the priority of a job changes as soon as backfill has found nodes for it.
+    fn counts_when_tested(&self, turn: &Turn<'_>) -> bool {
+        let of_nodes = self.processors_of(turn.request);
+        let is_fewer = turn.whose.processors.is_some_and(|asked| asked < of_nodes);
+        !turn.standing.is_tested && is_fewer
     }
 
     /// No promises, or with backfill of licences those to the running jobs.
@@ -223,7 +277,7 @@ impl Slurm {
         view: &View<'_>,
         plan: &Plan,
         turn: &Turn<'_>,
-        (usable, state): (&NodeSet, &mut Occupancy),
+        (usable, state): (&NodeSet, &mut Option<Occupancy>),
     ) -> Option<Found> {
         let (now, walltime) = (view.now, turn.request.walltime);
         let step = self.config.schedulers.backfill_resolution;
@@ -280,7 +334,7 @@ impl Slurm {
         turn: &Turn<'_>,
         nodes: &NodeSet,
         (from, until): (f64, Option<f64>),
-        state: &mut Occupancy,
+        state: &mut Option<Occupancy>,
     ) -> Option<Chance> {
         let request = turn.request;
         if nodes.count() < request.nodes {

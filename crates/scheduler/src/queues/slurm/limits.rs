@@ -154,6 +154,9 @@ impl Held {
     /// An account and those above it.
     fn accounts(&self, account: &Arc<str>) -> Vec<(Arc<str>, Limits)> {
         let mut found: Vec<(Arc<str>, Limits)> = Vec::new();
+        if self.associations.is_empty() {
+            return found;
+        }
         let mut name = Arc::clone(account);
         while let Some((limits, parent)) = self.associations.get(&(Arc::clone(&name), "".into())) {
             if found.iter().any(|(known, _)| *known == name) {

@@ -10,10 +10,10 @@ mod priority;
 mod retrace;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use topolane_fabric::{Fabric, InputError, NodeSet};
-use topolane_placement::{Attributes, Placement, Refusal, Request};
+use topolane_placement::{Attributes, Occupancy, Placement, Refusal, Request};
 
 pub use config::{
     Association, Limits, NeverStarted, Partition, PreemptBy, PreemptMode, Preemption, Priority,
@@ -143,6 +143,8 @@ pub struct Slurm {
     /// Whether all was tried on a machine where nothing runs, and only another event can help.
     is_stuck: bool,
     waits: bool,
+    /// Memory for the machine at later times, as backfill sees it.
+    scratch: Option<Occupancy>,
 }
 
 impl Default for Slurm {
@@ -166,6 +168,7 @@ impl Default for Slurm {
             clock: Clock::default(),
             is_stuck: false,
             waits: false,
+            scratch: None,
             config,
         }
     }
@@ -445,7 +448,7 @@ impl Slurm {
     /// The priority of a waiting job at a time.
     fn priority(&self, request: &Request, standing: Standing, time: f64) -> f64 {
         let whose = whose(request);
-        let of_nodes = u64::from(request.nodes) * self.config.processors_per_node;
+        let of_nodes = self.processors_of(request);
         let processors = whose.processors.map(|asked| asked.max(of_nodes));
         let asks = Asks {
             nodes: request.nodes,
@@ -454,6 +457,11 @@ impl Slurm {
             age: time - standing.since,
         };
         self.factors.priority(asks, self.fair.factor(&whose))
+    }
+
+    /// All processors of so many nodes as a job asks for.
+    fn processors_of(&self, request: &Request) -> u64 {
+        u64::from(request.nodes) * self.config.processors_per_node
     }
 
     /// Computes usage and priorities as of all turns of the period up to `until`.
@@ -546,6 +554,11 @@ impl Slurm {
     /// The main scheduler: each job in order starts where it fits. A partition is closed with all its nodes by the first job
     /// that does not, and a reservation likewise.
     fn run_main(&mut self, view: &mut View<'_>, is_full: bool) -> Option<(u64, Refusal)> {
+        let never = Arc::clone(&self.never);
+        let turns = self.turns(view, &never);
+        if turns.is_empty() {
+            return None;
+        }
         let mut open = self.usable(view);
         let mut leaving = NodeSet::empty(open.capacity());
         let completing = self.completing.iter().map(|(_, nodes)| nodes);
@@ -556,8 +569,7 @@ impl Slurm {
         let mut closed_reservations: Vec<Arc<str>> = Vec::new();
         let mut first = None;
         let depth = if is_full { usize::MAX } else { self.config.schedulers.depth };
-        let never = Arc::clone(&self.never);
-        for turn in self.turns(view, &never).into_iter().take(depth) {
+        for turn in turns.into_iter().take(depth) {
             let request = turn.request;
             let own = &turn.whose.reservation;
             let is_reserved = !own.is_empty();
@@ -720,7 +732,8 @@ impl Never {
 
 /// Whose a request is; of nobody if that is not known.
 fn whose(request: &Request) -> Arc<Attributes> {
-    request.attributes.clone().unwrap_or_default()
+    static NOBODY: LazyLock<Arc<Attributes>> = LazyLock::new(Arc::default);
+    request.attributes.as_ref().unwrap_or(&NOBODY).clone()
 }
 
 /// The request on these nodes only.

@@ -87,7 +87,11 @@ impl FairTree {
         Ok(tree)
     }
 
+    /// `None` as well where there is no user to whom it could matter.
     fn place(&self, whose: &Attributes) -> Option<usize> {
+        if self.users == 0 {
+            return None;
+        }
         self.of.get(&(Arc::clone(&whose.account), Arc::clone(&whose.user))).copied()
     }
 
