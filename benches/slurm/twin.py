@@ -6,8 +6,9 @@ nodes, reservations, dependencies, nodes that fail, and 1,000 jobs that sleep. W
 writes the records into DIR. They are imported and replayed, and a table says how close the replay is.
 
 `--records DIR` measures records that are there, and starts no Slurm. With `--single-decisions` it counts the recorded starts that
-the queue `slurm` decides too, asked in the recorded state just before each. `--scale` measures import and replay of a made-up year of
-1,000,000 jobs. docs/explanation/benchmarks.md says what the figures mean. The exit code is 1 if a target was missed, and 2
+the queue `slurm` decides too, asked in the recorded state just before each. `--shaken N` replays them with times that differ by a second:
+so far is the replay from itself. `--made-up` does so with the plan alone, before any Slurm runs. `--scale` measures import and replay of a
+made-up year of 1,000,000 jobs. docs/explanation/benchmarks.md says what the figures mean. The exit code is 1 if a target was missed, and 2
 for wrong options or a missing component.
 """
 
@@ -26,9 +27,11 @@ HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "slurm")]
 
 import slurm_sites
+import twin_made_up
 import twin_plan
 import twin_run
 import twin_scale
+import twin_shaken
 import twin_single
 import twin_table
 from measure import BenchError, Row
@@ -36,7 +39,7 @@ from options import finish, log_options
 from topolane import InputError
 from topolane._engine import queues
 from topolane.sources import machine
-from twin_command import topolane
+from twin_command import replayed, topolane
 
 POLICY = "slurm-cons-tres"
 """The policy that gives the nodes that topology/tree gives under select/cons_tres."""
@@ -51,6 +54,11 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--out", type=Path, metavar="DIR", help="run Slurm and write its records here")
     what.add_argument("--records", type=Path, metavar="DIR", help="measure these records")
+    what.add_argument(
+        "--made-up",
+        action="store_true",
+        help="measure the plan, with the starts of the queue slurm as records",
+    )
     what.add_argument("--scale", action="store_true", help="import and replay a made-up year")
     parser.add_argument("--jobs", type=int, help="jobs [1000; 1000000 with --scale]")
     parser.add_argument("--minutes", type=float, default=60, help="how long Slurm runs [60]")
@@ -77,22 +85,29 @@ def arguments(words: Sequence[str]) -> argparse.Namespace:
         action="store_true",
         help="ask the queue slurm about each recorded start, instead of a replay",
     )
+    parser.add_argument(
+        "--shaken",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also replay with times that differ by a second, each way N times, and measure against the replay [0]",
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
     options = parser.parse_args(words)
     if options.slurmds < 24:
         parser.error(f"--slurmds {options.slurmds}: the experiment needs at least 24")
     if options.minutes < 2:
         parser.error(f"--minutes {options.minutes}: the experiment needs at least 2")
+    if options.shaken < 0:
+        parser.error(f"--shaken {options.shaken}: a number of replays is needed")
     if options.jobs is not None and options.jobs < 2:
         parser.error(f"--jobs {options.jobs}: the experiment needs at least 2")
     return options
 
 
-def run(options: argparse.Namespace) -> None:
-    """The experiment itself. Raises InputError and RuntimeError."""
-    if options.out.is_dir() and any(options.out.iterdir()):
-        raise RuntimeError(f"{options.out} is not empty")
-    plan = twin_plan.plan(
+def planned(options: argparse.Namespace) -> twin_plan.Plan:
+    """The plan that the options ask for. Raises InputError."""
+    return twin_plan.plan(
         options.slurmds,
         options.jobs or 1000,
         options.minutes,
@@ -101,6 +116,13 @@ def run(options: argparse.Namespace) -> None:
         options.log,
         options.cores_per_node,
     )
+
+
+def run(options: argparse.Namespace) -> None:
+    """The experiment itself. Raises InputError and RuntimeError."""
+    if options.out.is_dir() and any(options.out.iterdir()):
+        raise RuntimeError(f"{options.out} is not empty")
+    plan = planned(options)
     slurm_sites.enter()
     if missing := slurm_sites.missing():
         raise RuntimeError(missing)
@@ -117,28 +139,49 @@ def again(records: Path, other: Path) -> list[Row]:
         for directory in (records, other):
             topolane("workload", "import", directory, "--out", log)
             runs.append(twin_table.imported(log))
-    return twin_table.closeness(*runs, nodes, interval).rows("Slurm again", interval, "a second run")
+    found = twin_table.closeness(*runs, nodes, interval)
+    return twin_table.rows("Slurm again", [found], interval, "a second run")
 
 
-def compared(records: Path, names: Sequence[str]) -> tuple[list[Row], dict[str, Any]]:
+def compared(records: Path, names: Sequence[str], shaken: int = 0) -> tuple[list[Row], dict[str, Any]]:
     """Imports records and replays them under each queue. Raises BenchError, OSError and ValueError."""
-    nodes, interval = _facts(records / twin_run.FACTS)
-    rows: list[Row] = []
-    parts: dict[str, Any] = {}
+    facts = _facts(records / twin_run.FACTS)
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
         log = Path(scratch) / "log.csv"
         print(topolane("workload", "import", records, "--out", log).output)
-        recorded = twin_table.imported(log)
-        for queue in names:
-            out = Path(scratch) / queue
-            topolane(
-                *("simulate", "--machine", records / twin_run.TOPOLOGY, "--trace", log, "--policy", POLICY),
-                *("--queue", queue, "--no-report", "--out", out),
-            )
-            found = twin_table.closeness(recorded, twin_table.replayed(out / "jobs.csv"), nodes, interval)
-            rows += found.rows(f"--queue {queue}", interval)
-            parts[queue] = found.utilisation
+        return _replayed(log, records / twin_run.TOPOLOGY, facts, names, shaken)
+
+
+def made_up(options: argparse.Namespace) -> tuple[list[Row], dict[str, Any]]:
+    """The same of a plan, with the starts of the queue `slurm` as records. Raises BenchError, InputError, OSError and ValueError."""
+    plan = planned(options)
+    with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
+        log, topology = Path(scratch) / "log.csv", Path(scratch) / twin_run.TOPOLOGY
+        topology.write_text(twin_made_up.topology(plan.nodes))
+        twin_made_up.write(plan, log, _how(topology))
+        return _replayed(log, topology, (plan.nodes, twin_plan.BF_INTERVAL), options.queues, options.shaken)
+
+
+def _replayed(
+    log: Path, topology: Path, facts: tuple[int, float], names: Sequence[str], shaken: int
+) -> tuple[list[Row], dict[str, Any]]:
+    """The measures of replays under each queue, and of shaken ones."""
+    nodes, interval = facts
+    recorded = twin_table.imported(log)
+    rows: list[Row] = []
+    parts: dict[str, Any] = {}
+    for queue in names:
+        found = twin_table.closeness(recorded, replayed(log, queue, _how(topology)), nodes, interval)
+        rows += twin_table.rows(f"--queue {queue}", [found], interval)
+        parts[queue] = found.utilisation
+    if shaken:
+        rows += twin_shaken.rows(log, _how(topology), nodes, interval, shaken)
     return rows, {"utilisation": parts}
+
+
+def _how(topology: Path) -> tuple[str | Path, ...]:
+    """Machine and policy of a replay, as options."""
+    return ("--machine", topology, "--policy", POLICY)
 
 
 def single(records: Path) -> list[Row]:
@@ -169,7 +212,10 @@ def main(words: Sequence[str]) -> int:
             run(options)
         if options.single_decisions:
             return finish(options, single(options.out or options.records), {})
-        rows, more = compared(options.out or options.records, options.queues)
+        if options.made_up:
+            rows, more = made_up(options)
+        else:
+            rows, more = compared(options.out or options.records, options.queues, options.shaken)
         if options.again:
             rows += again(options.out or options.records, options.again)
         code = finish(options, rows, more)

@@ -21,31 +21,33 @@ STUDENT = ("physics", "lp")
 QOS = {
     "normal": "Priority=0 MaxJobsPerUser=20",
     "short": "Priority=100 MaxJobsPerUser=4 GrpTRES=node={half}",
-    "large": "Priority=40 MaxTRESPerUser=node={widest} GrpTRES=node={most}",
+    "large": "Priority=40 MaxTRESPerUser=node={third} GrpTRES=node={most}",
 }
-BF_INTERVAL = 10
-"""Seconds. Slurm's default of 30 belongs to waits of hours; here an hour stands for weeks."""
+BF_INTERVAL = 30
+"""Seconds, Slurm's default."""
 SETTINGS = {
     "AccountingStorageEnforce": "associations,limits,qos",
     "PriorityType": "priority/multifactor",
     "PriorityDecayHalfLife": "0-00:20:00",
     "PriorityCalcPeriod": "00:01:00",
-    "PriorityMaxAge": "0-00:15:00",
-    "PriorityWeightAge": 2000,
-    "PriorityWeightFairshare": 10000,
+    "PriorityMaxAge": "0-01:00:00",
+    "PriorityWeightAge": 20000,
+    "PriorityWeightFairShare": 2000,
     "PriorityWeightJobSize": 1000,
     "PriorityWeightPartition": 1000,
-    "PriorityWeightQOS": 4000,
+    "PriorityWeightQOS": 1000,
     "ReturnToService": 1,  # a node that the plan takes down stays down until the plan says otherwise
     "SchedulerParameters": f"bf_interval={BF_INTERVAL},bf_resolution={BF_INTERVAL},bf_continue,bf_max_job_test=1000,"
     "kill_invalid_depend",
 }
 """Of slurm.conf, beside those of tests/slurm/config.sh. Minutes are the least that Slurm decays usage by."""
-WIDEST = 0.45
-"""Nodes of the widest job, as a part of the machine."""
-SUBMITTED = 0.8
+SCALED_TO = 0.45
+"""Nodes of the widest job of the log, as a part of the machine, after its widths are scaled."""
+WIDEST = 0.1
+"""Nodes that a job gets at most, as a part of the machine. One wide job less or more moves many others."""
+SUBMITTED = 0.7
 """Part of the time in which jobs are submitted; in the rest the queue empties."""
-LONGEST = 0.1
+LONGEST = 0.06
 """Run time of the longest job, as a part of the time."""
 
 
@@ -126,8 +128,7 @@ class Plan:
 
     def qos(self) -> dict[str, str]:
         """Limits of each QOS as sacctmgr wants them."""
-        widest = math.floor(WIDEST * self.nodes)
-        parts = {"half": self.nodes // 2, "widest": widest, "most": max(widest, self.nodes * 3 // 4)}
+        parts = {"half": self.nodes // 2, "third": self.nodes // 3, "most": self.nodes * 3 // 4}
         return {name: limits.format(**parts) for name, limits in QOS.items()}
 
 
@@ -188,7 +189,7 @@ class _People:
             return "normal", "pdebug"
         if limit <= 2 and draw.random() < 0.4:
             return "short", "pbatch"
-        if width >= self._nodes // 8 and draw.random() < 0.6:
+        if width >= WIDEST * self._nodes / 2 and draw.random() < 0.6:
             return "large", "pbatch"
         return "normal", "pbatch"
 
@@ -232,7 +233,7 @@ def _squeezed(
     if len(taken[0]) < jobs:
         raise InputError(f"{log}: {len(taken[0]):,} jobs, where --jobs wants {jobs:,}")
     submit, width, run, walltime = taken
-    narrower = max(max(width) / (WIDEST * nodes), 1)
+    narrower = max(max(width) / (SCALED_TO * nodes), 1)
     widths = [max(1, min(round(each / narrower), math.floor(WIDEST * nodes))) for each in width]
     span = SUBMITTED * seconds
     first, length = submit[0], (submit[-1] - submit[0]) or 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -46,29 +46,34 @@ class Closeness:
         """The largest difference in points."""
         return max(abs(a - b) for a, b in self.utilisation)
 
-    def rows(self, figure: str, interval: float, what: str = "replayed") -> list[Row]:
-        """The figures with their targets."""
-        return [
-            Row(figure, f"mean wait, recorded ({self.jobs:,} runs)", "s", (self.recorded,)),
-            Row(figure, f"mean wait, {what}", "s", (self.replayed,)),
-            Row(figure, "mean wait is off by", "%", (self.mean_off,), MEAN),
-            Row(figure, "rank correlation of waits", "", (self.rank,), RANK, more_is_better=True),
-            Row(
-                figure,
-                f"utilisation is off by, at most, in {BINS} parts of the time",
-                "points",
-                (self.utilisation_off,),
-                UTILISATION,
-            ),
-            Row(
-                figure,
-                f"starts within {2 * interval:.0f} s of the recorded ones",
-                "%",
-                (self.within,),
-                WITHIN,
-                more_is_better=True,
-            ),
-        ]
+
+def rows(figure: str, found: Sequence[Closeness], interval: float, what: str = "replayed") -> list[Row]:
+    """The figures of one or more replays with their targets."""
+
+    def row(
+        what: str, unit: str, value: Callable[[Closeness], float], *target: float, more: bool = False
+    ) -> Row:
+        return Row(figure, what, unit, tuple(map(value, found)), *target, more_is_better=more)
+
+    return [
+        row(f"mean wait, recorded ({found[0].jobs:,} runs)", "s", lambda each: each.recorded),
+        row(f"mean wait, {what}", "s", lambda each: each.replayed),
+        row("mean wait is off by", "%", lambda each: each.mean_off, MEAN),
+        row("rank correlation of waits", "", lambda each: each.rank, RANK, more=True),
+        row(
+            f"utilisation is off by, at most, in {BINS} parts of the time",
+            "points",
+            lambda each: each.utilisation_off,
+            UTILISATION,
+        ),
+        row(
+            f"starts within {2 * interval:.0f} s of the recorded ones",
+            "%",
+            lambda each: each.within,
+            WITHIN,
+            more=True,
+        ),
+    ]
 
 
 def imported(path: Path) -> Runs:

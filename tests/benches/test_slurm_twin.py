@@ -19,10 +19,13 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "benches"), str(ROOT / "benches" / "slurm"), str(ROOT / "tests" / "slurm")]
 
 import twin
+import twin_made_up
 import twin_plan
 import twin_scale
+import twin_shaken
 import twin_single
 import twin_table
+from measure import Row
 
 RECORDS = ROOT / "tests" / "slurm" / "records-of-a-twin"
 
@@ -37,7 +40,7 @@ def test_a_replay_that_is_what_happened_meets_every_target() -> None:
     recorded = runs((1, 0, 0, 60, 2), (2, 0, 10, 60, 1), (3, 5, 70, 10, 3))
     found = twin_table.closeness(recorded, recorded, nodes=4, interval=10)
     assert (found.mean_off, found.rank, found.utilisation_off, found.within) == (0, pytest.approx(1), 0, 100)
-    assert "MISSED" not in {row.verdict for row in found.rows("easy", 10)}
+    assert "MISSED" not in {row.verdict for row in twin_table.rows("easy", [found], 10)}
 
 
 def test_measures_of_a_replay_that_is_off() -> None:
@@ -53,7 +56,7 @@ def test_measures_of_a_replay_that_is_off() -> None:
     # Six parts of 20 s. Recorded: 2 nodes for 60 s, 1 node from 10 to 60, one for a second, then all four.
     assert [round(part, 6) for part, _ in found.utilisation] == [31.875, 37.5, 37.5, 50, 50, 50]
     assert [round(part, 6) for _, part in found.utilisation] == [25, 84.375, 87.5, 59.375, 0, 0]
-    missed = {row.what: row.verdict for row in found.rows("easy", 10) if row.limit is not None}
+    missed = {row.what: row.verdict for row in twin_table.rows("easy", [found], 10) if row.limit is not None}
     assert set(missed.values()) == {"MISSED"}
     assert len(missed) == 4
 
@@ -85,8 +88,8 @@ def test_the_plan_is_one_that_slurm_can_carry_out(nodes: int, jobs: int, minutes
             assert (other.user, other.submit <= job.submit) == (job.user, True)
     assert {job.qos for job in plan.jobs} == set(plan.qos())
     widest = max(job.nodes for job in plan.jobs if job.qos == "large")
-    assert f"MaxTRESPerUser=node={math.floor(twin_plan.WIDEST * nodes)}" in plan.qos()["large"]
-    assert widest <= math.floor(twin_plan.WIDEST * nodes)
+    assert f"MaxTRESPerUser=node={nodes // 3}" in plan.qos()["large"]
+    assert widest <= math.floor(twin_plan.WIDEST * nodes) <= nodes // 3
 
 
 def test_the_plan_has_the_load_that_is_asked_for() -> None:
@@ -154,6 +157,58 @@ def test_the_records_are_of_the_plan() -> None:
     assert found == planned
 
 
+def test_a_shaken_log_differs_by_a_second_in_one_thing() -> None:
+    """All submissions come a second later, or each run is a second longer or shorter, or only the turns of schedulers move."""
+    jobs = [{"id": "1", "submit": "5", "run": "10"}, {"id": "2", "submit": "6", "run": "1"}]
+    config = {"begin": -3, "never_started": [{"id": 3, "submit": 7}]}
+    later, runs, turns = (list(each) for each in twin_shaken.shakes(jobs, config, 9).values())
+    ((late, its_config),) = later
+    assert [job["submit"] for job in late + its_config["never_started"]] == [6, 7, 8]
+    assert [job["run"] for job in late] == ["10", "1"] and its_config["begin"] == -3
+    assert len(runs) == 9 and all(its_config == config for _, its_config in runs)
+    assert {job["run"] for made, _ in runs for job in made} == {9, 11, 1, 2}  # a run takes at least a second
+    assert {job["submit"] for made, _ in runs for job in made} == {"5", "6"}
+    assert [its_config["begin"] for _, its_config in turns] == list(range(-4, -13, -1))
+    assert all(made == jobs for made, _ in turns)
+
+
+def test_a_replay_of_the_made_up_plan_is_the_plan_s_own_record(tmp_path: Path) -> None:
+    """The queue slurm repeats its own starts; shaken replays of them are measured, each way with its number of replays."""
+    words = ["--made-up", "--slurmds", "24", "--jobs", "60", "--minutes", "4", "--shaken", "2"]
+    rows, _ = twin.made_up(twin.arguments([*words, "--queues", "slurm"]))
+    by_figure: dict[str, list[Row]] = {}
+    for row in rows:
+        by_figure.setdefault(row.figure, []).append(row)
+    own, *shaken = by_figure.values()
+    assert [row.verdict for row in own if row.limit is not None] == ["met"] * 4
+    assert [len(rows[0].values) for rows in shaken] == [1, 2, 2]
+    assert any(
+        row.verdict == "MISSED" or row.median not in (0, 1, 100) for rows in shaken for row in rows[2:]
+    )
+
+
+def test_a_made_up_dependency_holds(tmp_path: Path) -> None:
+    """A job that depends on another is submitted when that one ends, if it was not submitted later."""
+    plan = twin_plan.plan(24, 60, 4, 1.0, 1)
+    log, topology = tmp_path / "log.csv", tmp_path / "topology.conf"
+    topology.write_text(twin_made_up.topology(24))
+    twin_made_up.write(plan, log, ("--machine", topology, "--policy", twin.POLICY))
+    with open(log, newline="") as file:
+        rows = {int(row["id"]): row for row in csv.DictReader(file)}
+    depending = [job for job in plan.jobs if job.after]
+    for job in depending:
+        assert job.after
+        other = rows[job.after[1]]
+        assert float(rows[job.number]["submit"]) >= float(other["start"]) + float(other["run"])
+    assert depending
+
+
+def test_the_topology_is_that_of_a_real_run() -> None:
+    """Leaves and pods as tests/slurm/config.sh writes them."""
+    recorded = RECORDS.with_name("records-of-a-twin-45-minutes") / "topology.conf"
+    assert twin_made_up.topology(72) == recorded.read_text()
+
+
 def test_the_made_up_year_is_read_without_a_complaint(tmp_path: Path) -> None:
     path = tmp_path / accounting.JOBS
     path.write_text("".join(f"{row}\n" for row in twin_scale.rows(500)))
@@ -167,6 +222,7 @@ def test_the_made_up_year_is_read_without_a_complaint(tmp_path: Path) -> None:
         (["--out", "x", "--slurmds", "5"], "at least 24"),
         (["--out", "x", "--minutes", "1"], "at least 2"),
         (["--records", "x", "--jobs", "1"], "at least 2"),
+        (["--records", "x", "--shaken", "-1"], "a number of replays"),
         ([], "required"),
     ],
 )

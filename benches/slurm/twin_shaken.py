@@ -1,0 +1,77 @@
+"""How close a replay comes to itself if times move by a second. No model of Slurm can be expected to come closer to records."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import twin_table
+from measure import Row
+from twin_command import replayed
+
+Jobs = list[dict[str, Any]]
+
+
+def rows(log: Path, how: Sequence[str | Path], nodes: int, interval: float, seeds: int) -> list[Row]:
+    """The measures of shaken replays under the queue `slurm`, put in the place of the replay, and the replay in that of the records.
+
+    log: with its configuration beside it; how: machine and policy as options. Raises BenchError, OSError and ValueError.
+    """
+    jobs = _read(log)
+    config = json.loads(_config_of(log).read_text())
+    itself = replayed(log, "slurm", how)
+    made: list[Row] = []
+    for shake, each in shakes(jobs, config, seeds).items():
+        found = []
+        for other_jobs, other_config in each:
+            other = log.with_name("shaken.csv")
+            write(other, other_jobs, other_config)
+            found.append(twin_table.closeness(itself, replayed(other, "slurm", how), nodes, interval))
+        made += twin_table.rows(f"a replay and itself, {shake}", found, interval)
+    return made
+
+
+def write(log: Path, jobs: Jobs, config: dict[str, Any]) -> None:
+    """Writes a log and its configuration of the queue `slurm`."""
+    with open(log, "w", newline="") as file:
+        writer = csv.DictWriter(file, list(jobs[0]))
+        writer.writeheader()
+        writer.writerows(jobs)
+    _config_of(log).write_text(json.dumps(config))
+
+
+def shakes(
+    jobs: Jobs, config: dict[str, Any], seeds: int
+) -> dict[str, Iterator[tuple[Jobs, dict[str, Any]]]]:
+    """By name, what is replayed instead of these jobs and this configuration."""
+    never = config.get("never_started", [])
+    numbers = range(1, seeds + 1)
+    return {
+        "all submissions 1 s later": iter([(_later(jobs), config | {"never_started": _later(never)})]),
+        "runs 1 s longer or shorter": ((_other_runs(jobs, seed), config) for seed in numbers),
+        "turns some seconds earlier": (
+            (jobs, config | {"begin": config.get("begin", 0) - seed}) for seed in numbers
+        ),
+    }
+
+
+def _later(jobs: Jobs) -> Jobs:
+    return [job | {"submit": float(job["submit"]) + 1} for job in jobs]
+
+
+def _other_runs(jobs: Jobs, seed: int) -> Jobs:
+    draw = random.Random(seed)
+    return [job | {"run": max(float(job["run"]) + draw.choice((-1, 1)), 1)} for job in jobs]
+
+
+def _read(log: Path) -> Jobs:
+    with open(log, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _config_of(log: Path) -> Path:
+    return log.with_name(f"{log.stem}-slurm.json")
