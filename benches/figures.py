@@ -23,6 +23,7 @@ SEPTEMBER_LIMIT = 10.0
 CONSERVATIVE_LIMITS = {"cab-aug": 2.0, "cab-sep": 60.0}
 START_LIMIT = 0.1
 REPORT_LIMIT = 2.0
+PAGE_LIMIT = 1000.0
 DECISION_LIMITS = {"median_us": 20.0, "p99_us": 200.0}
 SHORTEST = 1e-3
 SHORT_TIMES = 3
@@ -127,7 +128,7 @@ def start(setting: Setting) -> list[Row]:
 
 
 def report(setting: Setting) -> list[Row]:
-    """A month under three policies, compared with and without the report, start-up counted."""
+    """A month under three policies, compared with and without the report, start-up counted; and how large the largest page is."""
     rows = []
     for what, more, limit in (
         ("with the report", (), REPORT_LIMIT),
@@ -137,6 +138,10 @@ def report(setting: Setting) -> list[Row]:
         rows.append(
             Row("report", f"compare of cab-aug, {what}", "s CPU", tuple(run.cpu for run in runs), limit)
         )
+    centre = ("--machine", "nvl72-5000", "--workload", "gpu-month", "--scenarios", "none")
+    setting.topolane("compare", *centre, "--policies", "first-fit,slurm-block,segments", "--out", "gpus")
+    size = (setting.scratch / "gpus" / "report.html").stat().st_size
+    rows.append(Row("report", "page of gpu-month, three policies", "kB", (size / 1000,), PAGE_LIMIT))
     return rows
 
 

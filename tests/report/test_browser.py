@@ -94,10 +94,11 @@ def test_every_figure_is_drawn_and_nothing_is_asked_for(browser, page, width, da
 
 CELLS = """
 return [...document.querySelectorAll("#link-heat-section figure")].map(figure => {
-  const marks = [...figure.querySelectorAll("g[id*='-load-'] path")];
+  const marks = [...figure.querySelectorAll("title ~ path")];
+  const colour = mark => (({fill, stroke}) => fill === "none" ? stroke : fill)(getComputedStyle(mark));
   return {drawn: marks.filter(mark => mark.getBoundingClientRect().width > 0).length,
-          colours: [...new Set(marks.map(mark => getComputedStyle(mark).fill))],
-          tip: figure.querySelector("g[id*='-load-'] title").textContent};
+          colours: [...new Set(marks.map(colour))],
+          tip: figure.querySelector("g > title").textContent};
 });
 """
 

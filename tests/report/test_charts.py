@@ -20,13 +20,73 @@ from topolane.report.axes import Guide
 from topolane.report.chart import Entry, Figure
 from topolane.report.figures import job_sizes, nodes_in_use, wait_by_size, wait_cdf, wait_change
 from topolane.report.lettering import width_of
-from topolane.report.marks import Clip, Text
+from topolane.report.marks import Clip, Shape, Text
 from topolane.report.png import to_png
 from topolane.report.scale import Scale, decades, linear, round_values, times
 from topolane.report.svg import to_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
 RED = "#d0021b"
+
+
+def written(svg: str) -> list[tuple[str | None, str, list[list[tuple[float, float]]]]]:
+    """What an SVG draws: gid, colour and corners or ends. Lines that stand for boxes are boxes again."""
+    found = []
+
+    def walk(part: ElementTree.Element, looks: dict[str, str], gid: str | None) -> None:
+        looks, gid = looks | part.attrib, part.get("id", gid)
+        if part.tag == f"{SVG}path":
+            fill, width = looks["fill"], float(looks.get("stroke-width", 0))
+            lines = lines_of(part.attrib["d"])
+            if gid is not None and fill == "none":
+                lines = [
+                    [(x - width / 2, y), (x + width / 2, y), (x + width / 2, end), (x - width / 2, end)]
+                    for (x, y), (_, end) in lines
+                ]
+            found.append((gid, looks["stroke"] if fill == "none" else fill, lines))
+        for child in part:
+            walk(child, looks, gid)
+
+    walk(ElementTree.fromstring(svg), {}, None)
+    return found
+
+
+def lines_of(data: str) -> list[list[tuple[float, float]]]:
+    """The absolute points of path data."""
+    lines: list[list[tuple[float, float]]] = []
+    x = y = 0.0
+    for letter, rest in re.findall(r"([MmhvlzZ])([^A-Za-z]*)", data):
+        numbers = [float(number) for number in re.findall(r"-?[\d.]+", rest)]
+        across = {"h": (*numbers, 0.0), "v": (0.0, *numbers), "z": (0.0, 0.0)}.get(letter, numbers)
+        if letter == "z":
+            x, y = lines[-1][0]
+            continue
+        x, y = (across[0], across[1]) if letter == "M" else (x + across[0], y + across[1])
+        if letter in "Mm":
+            lines.append([])
+        lines[-1].append((x, y))
+    return lines
+
+
+@pytest.mark.parametrize("widths", [[3.0], [3.0, 3.0, 3.0], [3.0, 5.0]])
+def test_what_is_written_is_what_is_drawn(widths):
+    """Colours and corners of all shapes are those of the figure, to a hundredth of a point, in its order: also of boxes of one
+    width, which are written as lines, of shapes behind each other, and of shapes in groups."""
+    drawn = Figure(5.0, 3.0)
+    (axes,) = drawn.grid(1)
+    axes.shown = False
+    axes.x, axes.y = Scale(0.0, 100.0), Scale(0.0, 50.0)
+    for job, colour in enumerate(["#0072b2", "#0072b2", "#e69f00", "#0072b2"]):
+        at = [(job + 11.3 * place, job + 0.7 * place) for place in range(len(widths))]
+        axes.boxes([(x, x + width, y, y + 0.4) for (x, y), width in zip(at, widths)], colour, f"job-{job}")
+    axes.strokes([[(1.0, 2.0), (30.5, 40.25)], [(0.3, 0.2), (0.1, 0.9)]], RED, 0.5)
+    shapes = [mark for mark in drawn.marks() if isinstance(mark, Shape)]
+    _, *found = written(to_svg(drawn))  # the first is the ground
+    assert [(gid, colour) for gid, colour, _ in found] == [
+        (shape.gid, shape.fill or shape.stroke) for shape in shapes
+    ]
+    for (*_, lines), shape in zip(found, shapes):
+        assert numpy.array(lines) == pytest.approx(numpy.array(shape.lines), abs=0.011)
 
 
 @pytest.mark.parametrize("text", ["isolated, easy, 10 %", "129-256", "WMwm il1|", "first-fit", "~_^{}"])

@@ -16,7 +16,7 @@ LARGE = 40_000
 def boxes(
     layout: RackLayout, state: GpuState, hovered: Iterable[int]
 ) -> Iterator[tuple[str, str, list[Box]]]:
-    """What is drawn of jobs and failed nodes: gid, colour and boxes. Neighbouring cells of one job are one box."""
+    """What is drawn of jobs and failed nodes: gid, colour and boxes, by colour and width. Neighbouring cells of one job are one box."""
     hovered = set(hovered)
     is_large = sum(map(len, state.gpus)) > LARGE
     found: dict[tuple[str, str], list[Box]] = {}
@@ -41,7 +41,12 @@ def boxes(
             found.setdefault(gid_of(holder), []).append(box)
         for job, box in parts(column, layout, state):
             found.setdefault(gid_of(job), []).append(box)
-    for (gid, colour), shapes in found.items():
+
+    def looks(item: tuple[tuple[str, str], list[Box]]) -> tuple[bool, str, float]:
+        (gid, colour), ((left, right, *_), *_) = item
+        return gid == "failed", colour, right - left
+
+    for (gid, colour), shapes in sorted(found.items(), key=looks):
         yield gid, colour, shapes
 
 

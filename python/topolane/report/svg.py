@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from xml.sax.saxutils import escape, quoteattr
 
 from .axes import SIZE
 from .chart import Figure
-from .marks import Clip, Dot, Mark, Point, Shape, Text, corners
+from .marks import Box, Clip, Dot, Mark, Point, Shape, Text, corners
 from .style import HEAT_THEME, INK, SURFACE, THEME
 
 NAMES = {colour: name for colour, (name, _) in (THEME | HEAT_THEME).items()}
 COLOUR = re.compile("|".join(NAMES))
+MARK = re.compile(r'<g id="[^"]*">')
+"""The page does not use the ids of marks, and they would be a tenth of it."""
 OPENING = re.compile(r"<svg\b[^>]*>")
 SCALE = 1.6  # pixels of the page to a point of the figure: its text is then as large as the page's
 LEAST = 1.2  # on a narrow screen a figure scrolls sideways before its text gets too small
@@ -30,19 +34,19 @@ def to_svg(figure: Figure, tips: Mapping[str, str] | None = None) -> str:
         '<?xml version="1.0" encoding="utf-8"?>',
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}pt" height="{height}pt" viewBox="0 0 {width} {height}">',
         f'<g style="{FONTS}" font-size="{SIZE:g}" fill="{INK}">',
-        _shape(ground, {}),
+        _shape(ground, {}, _looks(ground)),
     ]
-    for number, mark in enumerate(figure.marks()):
-        parts += _written(mark, number, tips or {})
+    parts += _all(figure.marks(), tips or {})
     return "\n".join([*parts, "</g>", "</svg>", ""])
 
 
 def inline(figure: Figure, svg: str, name: str, title: str, alt: str) -> str:
-    """The figure's `svg` for the page: its own ids and colours that follow the theme.
+    """The figure's `svg` for the page: ids of its own for clips, none for marks, and colours that follow the theme.
 
     The alternative text is what a screen reader says in place of the picture.
     """
     text = svg[svg.index("<svg") :]
+    text = MARK.sub("<g>", text)
     for old in (' id="', "url(#"):
         text = text.replace(old, f"{old}{name}-")
     text = COLOUR.sub(lambda match: f"var(--{NAMES[match[0]]})", text)
@@ -54,11 +58,50 @@ def inline(figure: Figure, svg: str, name: str, title: str, alt: str) -> str:
     return OPENING.sub(lambda _: head, text, count=1)
 
 
+def _all(marks: Iterable[Mark], tips: Mapping[str, str]) -> Iterator[str]:
+    """The marks in their order; neighbours that look the same stand in one group, which says so once."""
+    short = (_as_lines(mark) if isinstance(mark, Shape) else mark for mark in marks)
+    for looks, same in itertools.groupby(enumerate(short), lambda numbered: _looks_of_a_group(numbered[1])):
+        found = list(same)
+        if looks and len(found) > 1:
+            yield f"<g{looks}>"
+            yield from (_shape(mark, tips, "") for _, mark in found if isinstance(mark, Shape))
+            yield "</g>"
+        else:
+            for number, mark in found:
+                yield from _written(mark, number, tips)
+
+
+def _as_lines(shape: Shape) -> Shape:
+    """Boxes of one width as upright lines of that width: that is half as long."""
+    if shape.gid is None or not shape.closed or shape.fill is None or shape.stroke:
+        return shape
+    boxes = [_box(line) for line in shape.lines]
+    widths = {round(box[1] - box[0], 2) for box in boxes if box}
+    if None in boxes or len(widths) != 1:
+        return shape
+    lines = [[((box[0] + box[1]) / 2, end) for end in box[2:]] for box in boxes if box]
+    return replace(shape, lines=lines, fill=None, stroke=shape.fill, width=widths.pop(), closed=False)
+
+
+def _box(line: Sequence[Point]) -> Box | None:
+    """Left, right, low and high of an area that `corners` has made."""
+    if len(line) != 4:
+        return None
+    (left, low), (right, _), (_, high), _ = line
+    return (left, right, low, high) if list(line) == corners([(left, right, low, high)])[0] else None
+
+
+def _looks_of_a_group(mark: Mark) -> str:
+    """How a shape looks that may stand in a group; empty for other marks. What is translucent would be so as a whole there."""
+    return _looks(mark) if isinstance(mark, Shape) and mark.opacity >= 1.0 else ""
+
+
 def _written(mark: Mark, number: int, tips: Mapping[str, str]) -> Iterator[str]:
     if isinstance(mark, Clip):
         yield f'<clipPath id="clip-{number}"><path d="{_data(corners([mark.box]), closed=True)}"/></clipPath>'
         yield f'<g clip-path="url(#clip-{number})">'
-        yield from (_shape(shape, tips) for shape in mark.marks)
+        yield from _all(mark.marks, tips)
         yield "</g>"
     elif isinstance(mark, Dot):
         x, y, radius = (_short(value) for value in (mark.x, mark.y, mark.radius))
@@ -66,10 +109,10 @@ def _written(mark: Mark, number: int, tips: Mapping[str, str]) -> Iterator[str]:
     elif isinstance(mark, Text):
         yield _text(mark)
     else:
-        yield _shape(mark, tips)
+        yield _shape(mark, tips, _looks(mark))
 
 
-def _shape(shape: Shape, tips: Mapping[str, str]) -> str:
+def _looks(shape: Shape) -> str:
     looks = f' fill="{shape.fill or "none"}"'
     if shape.stroke:
         looks += f' stroke="{shape.stroke}" stroke-width="{_short(shape.width)}"'
@@ -79,6 +122,10 @@ def _shape(shape: Shape, tips: Mapping[str, str]) -> str:
         looks += f' opacity="{_short(shape.opacity)}"'
     if shape.round_ends:
         looks += ' stroke-linecap="round"'
+    return looks
+
+
+def _shape(shape: Shape, tips: Mapping[str, str], looks: str) -> str:
     path = f'<path d="{_data(shape.lines, closed=shape.closed)}"{looks}'
     if shape.gid is None:
         return f"{path}/>"
@@ -89,9 +136,13 @@ def _shape(shape: Shape, tips: Mapping[str, str]) -> str:
 def _data(lines: Sequence[Sequence[Point]], *, closed: bool) -> str:
     """Path data to a hundredth of a point, each place by its distance from the one before: that is shortest."""
     parts = []
+    end = None
     for line in lines:
-        (x, y), *others = ((round(x, 2), round(y, 2)) for x, y in line)
-        parts.append(f"M{_short(x)} {_short(y)}")
+        start, *others = ((round(x, 2), round(y, 2)) for x, y in line)
+        parts.append(
+            f"M{_pair(*start)}" if end is None else f"m{_pair(start[0] - end[0], start[1] - end[1])}"
+        )
+        x, y = start
         for other_x, other_y in others:
             across, down = other_x - x, other_y - y
             if other_x == x:
@@ -99,11 +150,19 @@ def _data(lines: Sequence[Sequence[Point]], *, closed: bool) -> str:
             elif other_y == y:
                 parts.append(f"h{_short(across)}")
             else:
-                parts.append(f"l{_short(across)} {_short(down)}")
+                parts.append(f"l{_pair(across, down)}")
             x, y = other_x, other_y
+        end = x, y
         if closed:
             parts.append("z")
+            end = start
     return "".join(parts)
+
+
+def _pair(x: float, y: float) -> str:
+    """Two numbers: a minus parts the second one from the first."""
+    down = _short(y)
+    return f"{_short(x)}{down}" if down.startswith("-") else f"{_short(x)} {down}"
 
 
 def _text(text: Text) -> str:
@@ -121,4 +180,7 @@ def _text(text: Text) -> str:
 
 
 def _short(number: float) -> str:
-    return f"{round(number, 2):g}" if abs(number) < 10000 else f"{number:.0f}"
+    if abs(number) >= 10000:
+        return f"{number:.0f}"
+    text = f"{round(number, 2):g}"
+    return text.replace("0.", ".", 1) if abs(number) < 1 else text

@@ -95,9 +95,9 @@ def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
                     (x - 0.42, x + 0.42, leaf.start - node, leaf.start - start)
                 )
                 start = node
-    for holder, shapes in boxes.items():
-        colour = EMPTY[holder] if isinstance(holder, str) else state.colour[holder]
-        axes.boxes(shapes, colour, holder if isinstance(holder, str) else f"job-{holder}")
+    colours = {holder: EMPTY[holder] if isinstance(holder, str) else state.colour[holder] for holder in boxes}
+    for holder, colour in sorted(colours.items(), key=lambda item: item[1]):
+        axes.boxes(boxes[holder], colour, holder if isinstance(holder, str) else f"job-{holder}")
     between = [[(-0.5, -node), (layout.width, -node)] for node in range(1, picture.leaf)]
     axes.strokes(between, SURFACE, 0.6 if layout.cell_points > 3.5 else 0.25)
 
