@@ -188,7 +188,7 @@ def single(records: Path) -> list[Row]:
     """What the queue slurm says about each recorded start. Raises BenchError, InputError, OSError and ValueError."""
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
         log = Path(scratch) / "log.csv"
-        topolane("workload", "import", records, "--out", log)
+        twin_single.imported(records, log)
         found = twin_single.counts(log, records, machine(records / twin_run.TOPOLOGY), POLICY)
     return twin_single.rows(found)
 

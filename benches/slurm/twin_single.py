@@ -10,13 +10,20 @@ from pathlib import Path
 from measure import Row
 from topolane import InputError, Machine, Workload
 from topolane._engine import retrace
-from topolane.slurm import accounting
+from topolane.slurm import accounting, accounting_workload
 from topolane.slurm.accounting_workload import RUN_ID
 
 SCHEDULERS = {"SchedMain": "main", "SchedBackfill": "backfill"}
 """Flags of sacct, and what the engine calls the scheduler that they name."""
 ANSWERS = ("same", "other nodes", "not eligible", "limit", "no nodes", "behind others")
 START = tuple[int, float, list[int], str | None]
+
+
+def imported(records: Path, log: Path) -> None:
+    """Writes the log of the records, with every run as a job, and its configuration. Raises InputError."""
+    found = accounting_workload.read(records, join=False)
+    log.write_text(found.csv)
+    log.with_name(f"{log.stem}-slurm.json").write_text(found.queue)
 
 
 def counts(log: Path, records: Path, machine: Machine, policy: str) -> dict[str, Counter[str]]:

@@ -82,7 +82,7 @@ def imported(path: Path) -> Runs:
 
 
 def replayed(path: Path) -> Runs:
-    """The runs in `jobs.csv` of `topolane simulate`; the last of a job that ran several times."""
+    """The runs in `jobs.csv` of `topolane simulate`; of a job that ran several times the last, submitted as the first was."""
     return _read(
         path,
         ("job_id", "submission_time", "starting_time", "execution_time", "requested_number_of_resources"),
@@ -91,7 +91,11 @@ def replayed(path: Path) -> Runs:
 
 def _read(path: Path, names: Sequence[str]) -> Runs:
     with open(path, newline="") as file:
-        rows = {int(row[names[0]]): [float(row[name]) for name in names[1:]] for row in csv.DictReader(file)}
+        rows: dict[int, list[float]] = {}
+        for row in csv.DictReader(file):
+            submit, *rest = (float(row[name]) for name in names[1:])
+            first = rows.get(int(row[names[0]]), [submit])[0]
+            rows[int(row[names[0]])] = [first, *rest]
     values = np.array(list(rows.values()), float).reshape(len(rows), 4)
     return Runs(np.array(list(rows), np.int64), *values.T)
 

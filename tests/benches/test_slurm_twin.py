@@ -106,14 +106,21 @@ def test_a_log_with_too_few_jobs_is_refused(tmp_path: Path) -> None:
 
 
 def test_records_of_a_real_slurm_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    """The recorded mean wait is Start - Eligible, from Submit if Eligible was overwritten by a requeue."""
+    """The recorded mean wait is Start - Eligible, from Submit if Eligible was overwritten by a requeue. A job that a failed node ended
+    waits from its first submission to its last start."""
     rows, more = twin.compared(RECORDS, ["easy"])
     waits = []
+    failed: dict[str, int] = {}
     with open(RECORDS / "jobs.txt", newline="") as file:
         for row in csv.DictReader(file, delimiter=";"):
             if row["Start"] not in ("Unknown", "None") and row["State"].split()[0] != "PENDING":
                 start, submit = int(row["Start"]), int(row["Submit"])
                 eligible = submit if row["Eligible"] == "Unknown" else int(row["Eligible"])
+                if row["State"] == "NODE_FAIL":
+                    failed[row["JobIDRaw"]] = submit
+                    continue
+                if row["JobIDRaw"] in failed:
+                    submit = eligible = failed[row["JobIDRaw"]]
                 waits.append(start - (submit if eligible > start else max(eligible, submit)))
     figures = {row.what: row for row in rows if row.figure == "--queue easy"}
     (recorded,) = (row for what, row in figures.items() if what.startswith("mean wait, recorded"))
@@ -121,7 +128,7 @@ def test_records_of_a_real_slurm_are_measured(capsys: pytest.CaptureFixture[str]
     assert recorded.median == pytest.approx(sum(waits) / len(waits))
     assert len(more["utilisation"]["easy"]) == twin_table.BINS
     assert all(0 <= part <= 100 for pair in more["utilisation"]["easy"] for part in pair)
-    assert "1 runs are further runs of requeued jobs" in capsys.readouterr().out
+    assert "1 runs that ended because a node failed are one job with" in capsys.readouterr().out
 
 
 def test_a_replay_of_recorded_starts_meets_every_target() -> None:
@@ -249,7 +256,7 @@ def test_facts_that_are_none_are_named(tmp_path: Path, capsys: pytest.CaptureFix
 def test_every_recorded_start_of_a_scheduler_has_one_answer(tmp_path: Path) -> None:
     """The counts of each scheduler's answers add up to the starts that sacct says it made."""
     log = tmp_path / "log.csv"
-    twin.topolane("workload", "import", RECORDS, "--out", log)
+    twin_single.imported(RECORDS, log)
     found = twin_single.counts(log, RECORDS, machine(RECORDS / "topology.conf"), twin.POLICY)
     with open(RECORDS / "jobs.txt", newline="") as file:
         flags = [row["Flags"] for row in csv.DictReader(file, delimiter=";")]

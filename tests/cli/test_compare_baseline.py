@@ -148,3 +148,20 @@ def test_without_recorded_starts_there_is_no_baseline(topolane, inputs, write):
     )
     assert "were recorded" not in topolane(*others, "--trace", "log.swf", "--queue", "recorded")
     topolane.refused("compare", "--workload", "cab-aug", "--baseline", says="cab-aug records no starts")
+
+
+def test_a_job_that_runs_twice_waits_from_its_first_submission_to_its_last_start(topolane, write):
+    """Its node fails after ten minutes and is back after an hour. A job of all nodes starts again only then."""
+    write("topology.conf", "SwitchName=leaf Nodes=n[1-4]\n")
+    write("log.csv", "id,submit,run,walltime,nodes,start\n1,0,1800,3600,4,3700\n")
+    failure = {"nodes": "n1", "from": 600, "until": 3600, "ends_jobs": True}
+    write("queue.json", json.dumps({"out_of_service": [failure]}))
+    topolane(
+        *("compare", "--machine", "topology.conf", "--trace", "log.csv", "--policies", "first-fit"),
+        *("--queue", "slurm", "--queue-config", "queue.json", "--scenarios", "none", "--baseline"),
+        *("--no-report", "--out", "out"),
+    )
+    with open(topolane.directory / "out/baseline.csv", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert float(row["replayed_wait"]) == float(row["replayed_start"]) >= 3600
+    assert float(row["recorded_wait"]) == 3700

@@ -101,6 +101,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
             "requested_processors": "2",
             "nice": "",
             "licenses": "",
+            "requeue": "",
             "priority": "1000",
             "reason": "",
         }
@@ -278,7 +279,8 @@ def test_nodes_that_were_down_are_failures(dump, tmp_path, topolane):
         in printed
     )
     config = json.loads((tmp_path / "log-slurm.json").read_text())
-    assert [row["nodes"] for row in config["out_of_service"]] == ["n3", "n1", "n2"]
+    found = [(row["nodes"], row["ends_jobs"]) for row in config["out_of_service"]]
+    assert found == [("n3", True), ("n1", True), ("n2", False)]
     assert "\nsecond 0 is 2026-11-18T11:06:40 UTC\n" in printed
 
 
@@ -351,7 +353,7 @@ def test_the_configuration_of_the_queue_slurm_is_written(dump, tmp_path, topolan
     ]
     assert [row["shares"] for row in config["associations"]] == [1, 8, None]
     assert config["reservations"] == [{"name": "r", "nodes": "n1", "from": 1, "until": 2}]
-    assert config["out_of_service"] == [{"name": "", "nodes": "n2", "from": 1, "until": None}]
+    assert config["out_of_service"] == [{"nodes": "n2", "from": 1, "until": None, "ends_jobs": False}]
     assert [(job["id"], job["submit"], job["until"]) for job in config["never_started"]] == [(11, 5, 50)]
     run = (
         "simulate",
@@ -475,8 +477,8 @@ def test_preemption_goes_to_the_queue_slurm(dump):
         "reorder": 3,
         "exempt": 120,
         "again": 15,
-        "requeue_after": 21,
     }
+    assert queue["schedulers"]["requeue_after"] == 21
     assert [(row["preempts"], row["preempt_mode"], row["preempt_exempt"]) for row in queue["qos"]] == [
         (["low", "lost"], None, None),
         ([], "requeue", 30),
@@ -550,6 +552,44 @@ def test_a_run_that_a_node_ended_stays_beside_the_next(dump):
         imported,
         "1 runs missing, of jobs that ran several times: purged, too early, or sacct without --duplicates",
     )
+
+
+def test_a_run_that_a_failed_node_ended_is_one_job_with_the_next(dump):
+    """If the records say that one of its nodes went down then, the job waits since its first submission and takes as long as its last
+    run. A run after which it did not run again stays, and the job is not requeued in a replay."""
+    rows = (
+        at(1, 20, JobIDRaw=1, State="NODE_FAIL"),
+        at(60, 90, JobIDRaw=1, State="NODE_FAIL"),
+        at(120, 220, JobIDRaw=1, NodeList="n[3-4]"),
+        at(5, 30, JobIDRaw=2, State="NODE_FAIL"),
+        at(6, 40, JobIDRaw=3),
+    )
+    head = "Cluster|NodeName|TimeStart|TimeEnd|State\n"
+    events = f"{head}hex|n2|{ZERO + 21}|{ZERO + 40}|DOWN*\nhex|n1|{ZERO + 90}|Unknown|DOWN\n"
+    imported = accounting_workload.read(dump(table(*rows), events=events))
+    found = {
+        row["id"]: (row["submit"], row["start"], row["run"], row["requeue"]) for row in rows_of(imported)
+    }
+    assert found == {
+        "1": ("0", "119", "100", ""),
+        "2": ("4", "4", "25", "no"),
+        "3": ("5", "5", "34", ""),
+    }
+    assert told(
+        imported,
+        "2 runs that ended because a node failed are one job with the run that came later: in the queue slurm a job starts anew if one of its own nodes fails",
+    )
+    for other in (events.replace("DOWN", "DRAIN"), events.replace("|n", "|m"), head):
+        apart = rows_of(accounting_workload.read(dump(table(*rows), events=other)))
+        assert [row["requeue"] for row in apart if row["id"].endswith("1")] == ["no", "no", ""]
+
+
+def test_jobs_are_not_requeued_where_slurm_does_not(dump):
+    """With JobRequeue=0 only jobs that the records show to be requeued start again in a replay."""
+    rows = (at(1, 20, JobIDRaw=1, State="REQUEUED"), at(60, 90, JobIDRaw=1), at(5, JobIDRaw=2))
+    config = "SelectType = select/linear\nJobRequeue = 0\n"
+    found = rows_of(accounting_workload.read(dump(table(*rows), config=config)))
+    assert [(row["job"], row["requeue"]) for row in found] == [("10", ""), ("10", "no"), ("10", "")]
 
 
 def test_what_no_queue_does_is_counted(dump):

@@ -21,4 +21,6 @@ pub struct Attributes {
     pub processors: Option<u64>,
     /// Licences it asked for, by name.
     pub licenses: Vec<(Arc<str>, u64)>,
+    /// Whether it does not start again if its run is ended early.
+    pub no_requeue: bool,
 }

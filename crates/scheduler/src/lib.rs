@@ -24,4 +24,4 @@ pub use defrag::{Defrag, Moved};
 pub use queue::{HeadWait, Pass, QUEUES, Queue, QueueInfo, Reservation, queue};
 pub use running::{Running, RunningJob};
 pub use scheduler::Scheduler;
-pub use view::{Preempted, View, Waiting};
+pub use view::{EndedBy, EndedEarly, View, Waiting};

@@ -13,7 +13,7 @@ use crate::defrag::{Defrag, Moved};
 use crate::kinds::Kinds;
 use crate::queue::{HeadWait, Pass, Queue};
 use crate::running::{Running, RunningJob};
-use crate::view::{Preempted, View, Waiting};
+use crate::view::{EndedEarly, View, Waiting};
 
 /// Everything a driver needs to decide: tell it what happened, then ask for a pass.
 pub struct Scheduler {
@@ -41,7 +41,7 @@ pub struct Scheduler {
     last: Pass,
     defrag: Option<Defrag>,
     moved: Vec<Moved>,
-    preempted: Vec<Preempted>,
+    ended_early: Vec<EndedEarly>,
     lent: Vec<Lent>,
     seen: SeenRequests,
 }
@@ -67,7 +67,7 @@ impl Scheduler {
             last: Pass::default(),
             defrag: None,
             moved: Vec::new(),
-            preempted: Vec::new(),
+            ended_early: Vec::new(),
             lent: Vec::new(),
             seen: SeenRequests::default(),
         }
@@ -312,13 +312,13 @@ impl Scheduler {
             defrag: self.defrag.as_mut(),
             started: Vec::new(),
             moved: Vec::new(),
-            preempted: Vec::new(),
+            ended_early: Vec::new(),
         };
         self.last = self.queue.pass(&mut view);
         let started = view.started;
         self.moved = view.moved;
-        self.preempted = view.preempted;
-        for job in &self.preempted {
+        self.ended_early = view.ended_early;
+        for job in &self.ended_early {
             self.known.remove(&job.request.id);
         }
         if let Some(defrag) = &mut self.defrag {
@@ -415,9 +415,9 @@ impl Scheduler {
         &self.moved
     }
 
-    /// The running jobs that the last pass ended to make room for others.
-    pub fn last_preempted(&self) -> &[Preempted] {
-        &self.preempted
+    /// The running jobs that the last pass ended.
+    pub fn last_ended_early(&self) -> &[EndedEarly] {
+        &self.ended_early
     }
 
     /// What the last pass promised and refused.

@@ -12,13 +12,24 @@ use crate::defrag::{Defrag, Moved};
 use crate::kinds::NO_CLASS;
 use crate::running::{Running, RunningJob};
 
-/// A running job that a pass ended to make room for another.
+/// Why a queue ends a running job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndedBy {
+    /// It makes room for another job.
+    Preemption,
+    /// One of its nodes fails.
+    NodeFailure,
+}
+
+/// A running job that a pass ended.
 #[derive(Debug, Clone)]
-pub struct Preempted {
+pub struct EndedEarly {
     /// Its request, to be submitted again with [`Request::begin`] at `again`.
     pub request: Arc<Request>,
     /// When it may start again, seconds; `None` if it is lost.
     pub again: Option<f64>,
+    /// Why it was ended.
+    pub by: EndedBy,
 }
 
 /// A request in the queue.
@@ -93,7 +104,7 @@ pub struct View<'a> {
     pub defrag: Option<&'a mut Defrag>,
     pub(crate) started: Vec<(usize, Arc<Placement>)>,
     pub(crate) moved: Vec<Moved>,
-    pub(crate) preempted: Vec<Preempted>,
+    pub(crate) ended_early: Vec<EndedEarly>,
 }
 
 impl<'a> View<'a> {
@@ -127,11 +138,11 @@ impl<'a> View<'a> {
         true
     }
 
-    /// Ends a running job, to make room for another; nothing happens if it does not run. It may start again at a time, or is lost.
-    pub fn preempt(&mut self, id: u64, again: Option<f64>) {
+    /// Ends a running job; nothing happens if it does not run. It may start again at a time, or is lost.
+    pub fn end_early(&mut self, id: u64, again: Option<f64>, by: EndedBy) {
         let Some(job) = self.running.remove(id) else { return };
         self.occupancy.release(&job.placement);
-        self.preempted.push(Preempted { request: job.request, again });
+        self.ended_early.push(EndedEarly { request: job.request, again, by });
     }
 
     /// Takes what is known of waiting jobs out of `entries`, by number, if the queue is in another order now; else nothing.

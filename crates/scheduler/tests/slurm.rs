@@ -13,7 +13,7 @@ use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::{
     Answer, Asked, Because, By, RecordedStart, Retrace, SlurmConfig,
 };
-use topolane_scheduler::{Preempted, Scheduler};
+use topolane_scheduler::{EndedEarly, Scheduler};
 
 fn scheduler(config: &str) -> Scheduler {
     let config = SlurmConfig::parse(config).unwrap();
@@ -68,7 +68,7 @@ fn followed(
             starts.insert(start.request.id, now);
             ends.push((now + start.request.walltime, start.request.id));
         }
-        for Preempted { request, again } in scheduler.last_preempted().to_vec() {
+        for EndedEarly { request, again, .. } in scheduler.last_ended_early().to_vec() {
             victims.push((request.id, now));
             ends.retain(|&(_, id)| id != request.id);
             if let Some(begin) = again {
@@ -351,6 +351,26 @@ fn nodes_out_of_service_get_no_job() {
     let jobs = [(0.0, ask(1, 24, 10.0, NOBODY)), (1.0, ask(2, 20, 10.0, NOBODY))];
     let starts = started(&mut scheduler(config), &jobs, 400.0);
     assert!(starts[&1] >= 70.0 && starts[&2] < 70.0, "{starts:?}");
+}
+
+/// Jobs on nodes that fail end then. They start anew for their full time, at the earliest after `requeue_after` and on other nodes,
+/// unless they may not. Jobs on other nodes run on, and a drained node ends none.
+#[test]
+fn a_job_whose_node_fails_starts_anew() {
+    let config = r#"{"schedulers": {"requeue_after": 11}, "out_of_service": [
+        {"nodes": "n[1-4]", "from": 100, "until": 10000, "ends_jobs": true},
+        {"nodes": "n24", "from": 50, "until": 60}]}"#;
+    let may_not = Attributes { no_requeue: true, ..Attributes::default() };
+    let may_not = Some(Arc::new(may_not));
+    let jobs = [
+        (0.0, ask(1, 2, 500.0, NOBODY)),
+        (0.0, Request { attributes: may_not, ..ask(2, 2, 500.0, NOBODY) }),
+        (0.0, ask(3, 20, 300.0, NOBODY)),
+    ];
+    let (starts, ended) = followed(&mut scheduler(config), &jobs, 1_000.0);
+    assert_eq!(ended, [(1, 100.0), (2, 100.0)]);
+    assert_eq!((starts[&2], starts[&3]), (1.0, 1.0), "{starts:?}");
+    assert!((301.0..=310.0).contains(&starts[&1]), "when job 3 leaves its nodes: {starts:?}");
 }
 
 /// A job of the records that never started keeps its place in the order, but is never started itself.

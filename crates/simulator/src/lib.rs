@@ -35,7 +35,7 @@ pub use outages::Outage;
 pub use room::{FitFacts, LargestFacts, RoomFacts};
 pub use scenario::Scenario;
 pub use shared_links::{Stay, links_shared};
-pub use simulate::{GaveWay, JobOutcome, Options, Outcome, Progress, simulate};
+pub use simulate::{CutShort, JobOutcome, Options, Outcome, Progress, simulate};
 pub use summary::{
     Contention, FailureFacts, Fragmentation, OfPattern, OutageFacts, SizeRow, Spread, Summary,
 };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use topolane_fabric::{Fabric, Fixed, InputError, Routing, Rule};
 use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share, Traits, Within};
-use topolane_scheduler::{Defrag, HeadWait, Moved, Preempted, Queue, Reservation, Scheduler};
+use topolane_scheduler::{
+    Defrag, EndedBy, EndedEarly, HeadWait, Moved, Queue, Reservation, Scheduler,
+};
 
 use crate::drains::Drains;
 use crate::ends::{Begun, Due, Ends, Time};
@@ -57,13 +59,15 @@ pub struct Options {
     pub recovery: Recovery,
 }
 
-/// What becomes of a job that makes room for another.
+/// Why a queue ended a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GaveWay {
-    /// It was submitted again.
+pub enum CutShort {
+    /// It made room for another job, and was submitted again.
     Requeued,
-    /// It was lost.
+    /// It made room for another job, and was lost.
     Cancelled,
+    /// One of its nodes failed, and it was lost.
+    Failed,
 }
 
 /// One job's fate. Times in seconds since the workload's epoch.
@@ -80,8 +84,8 @@ pub struct JobOutcome {
     /// If a node's failure ended it, or another job did so that it will start again, the seconds that this cost. It was submitted
     /// again, and has another outcome for that.
     pub interruption: Option<f64>,
-    /// How it made room for another job, if it did.
-    pub gave_way: Option<GaveWay>,
+    /// Why a queue ended it, if one did; a failure after which it was submitted again is an interruption only.
+    pub cut_short: Option<CutShort>,
     /// The walltime it was scheduled with.
     pub walltime: f64,
     /// Whether it was ended at its walltime.
@@ -159,7 +163,7 @@ pub struct Outcome {
     pub head_waits: Vec<(f64, HeadWait)>,
     /// How much more would have fitted; `None` on a machine without GPUs.
     pub room: Option<RoomFacts>,
-    /// What failures did; `None` without failures and spare nodes.
+    /// What failures did; `None` if there were none and no spare nodes.
     pub failures: Option<FailureCount>,
 }
 
@@ -263,7 +267,7 @@ pub fn simulate<E: From<InputError>>(
     }
     progress(1.0)?;
     run.outcome.room = room.and_then(RoomLog::into_facts);
-    if !options.failures.is_empty() || spares > 0 {
+    if !options.failures.is_empty() || spares > 0 || run.failures.interruptions > 0 {
         let last = run.outcome.jobs.iter().map(|job| job.finish).fold(first, f64::max);
         run.failures.node_seconds_spare = failing.spares().node_seconds(last);
         run.outcome.failures = Some(run.failures);
@@ -473,14 +477,25 @@ impl Run<'_> {
         done
     }
 
-    /// Jobs that the pass ended to make room for others are lost, or submitted again for all of their work.
-    fn follow_preempted(&mut self, now: f64) {
-        for Preempted { request, again } in self.scheduler.last_preempted().to_vec() {
+    /// Jobs that the pass ended are lost, or submitted again for all of their work.
+    fn follow_ended_early(&mut self, now: f64) {
+        for EndedEarly { request, again, by } in self.scheduler.last_ended_early().to_vec() {
             let Some(&order) = self.order.get(&request.id) else { continue };
             let done = self.end_early(request.id, order, now);
             let job = &mut self.outcome.jobs[order];
-            job.gave_way = Some(again.map_or(GaveWay::Cancelled, |_| GaveWay::Requeued));
             job.killed = false;
+            match by {
+                EndedBy::Preemption => {
+                    job.cut_short = Some(again.map_or(CutShort::Cancelled, |_| CutShort::Requeued));
+                }
+                EndedBy::NodeFailure => {
+                    let fabric = self.scheduler.occupancy().fabric();
+                    self.failures.interruptions += 1;
+                    self.failures.node_seconds_lost += nodes_held(fabric, &job.placement) * done;
+                    job.affected = true;
+                    job.cut_short = again.is_none().then_some(CutShort::Failed);
+                }
+            }
             if let Some(begin) = again {
                 job.interruption = Some(done);
                 self.left.insert(request.id, Left { run: None, submitted: now });
@@ -576,7 +591,7 @@ impl Run<'_> {
             self.fragmented.insert(head);
         }
         let starts = self.scheduler.pass(now);
-        self.follow_preempted(now);
+        self.follow_ended_early(now);
         let vacated = self.follow_moves(now);
         for start in starts {
             let wait =
@@ -694,7 +709,7 @@ impl Run<'_> {
             start: now,
             finish: now + alone,
             interruption: None,
-            gave_way: None,
+            cut_short: None,
             walltime,
             killed: run > walltime,
             alone,

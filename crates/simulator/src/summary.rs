@@ -8,7 +8,7 @@ use crate::failures::FailureCount;
 use crate::metrics::Metrics;
 use crate::network::Network;
 use crate::room::RoomFacts;
-use crate::simulate::{GaveWay, JobOutcome, Options, Outcome};
+use crate::simulate::{CutShort, JobOutcome, Options, Outcome};
 use crate::workload::Workload;
 
 /// A run in a few figures, as `summary.json` has them. Times in seconds.
@@ -127,9 +127,12 @@ pub struct PreemptionFacts {
 impl PreemptionFacts {
     /// `None` if there were none.
     fn of(outcome: &Outcome) -> Option<Self> {
-        let victims: Vec<&JobOutcome> =
-            outcome.jobs.iter().filter(|job| job.gave_way.is_some()).collect();
-        let requeued = victims.iter().filter(|job| job.gave_way == Some(GaveWay::Requeued)).count();
+        let made_room = |job: &&JobOutcome| {
+            matches!(job.cut_short, Some(CutShort::Requeued | CutShort::Cancelled))
+        };
+        let victims: Vec<&JobOutcome> = outcome.jobs.iter().filter(made_room).collect();
+        let requeued =
+            victims.iter().filter(|job| job.cut_short == Some(CutShort::Requeued)).count();
         let lost = |job: &&JobOutcome| job.placement.nodes().len() as f64 * job.alone;
         (!victims.is_empty()).then(|| PreemptionFacts {
             requeued,

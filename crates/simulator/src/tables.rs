@@ -12,7 +12,7 @@ use crate::gpu_use::gpus_of;
 use crate::metrics::Metrics;
 use crate::moving::Move;
 use crate::network::Network;
-use crate::simulate::{JobOutcome, Options, Outcome};
+use crate::simulate::{CutShort, JobOutcome, Options, Outcome};
 use crate::table::{Column, Table, Values, Written};
 use crate::workload::{Job, Workload};
 
@@ -130,7 +130,8 @@ fn jobs_placed(
     let pattern = |(job, _): (&JobOutcome, _)| patterns.get(job.pattern).map_or("", String::as_str);
     let state = |(job, _): (&JobOutcome, _)| match job {
         JobOutcome { killed: true, .. } => "COMPLETED_WALLTIME_REACHED",
-        JobOutcome { gave_way: Some(_), .. } => "COMPLETED_KILLED",
+        JobOutcome { cut_short: Some(CutShort::Failed), .. } => "COMPLETED_FAILED",
+        JobOutcome { cut_short: Some(_), .. } => "COMPLETED_KILLED",
         JobOutcome { interruption: Some(_), .. } => "COMPLETED_FAILED",
         _ => "COMPLETED_SUCCESSFULLY",
     };
@@ -143,7 +144,7 @@ fn jobs_placed(
         number("requested_time", |job, _| job.walltime),
         Column::whole(
             "success",
-            rows().map(|(job, _)| !job.killed && !job.is_interrupted() && job.gave_way.is_none()),
+            rows().map(|(job, _)| !job.killed && !job.is_interrupted() && job.cut_short.is_none()),
         ),
         Column::text("final_state", rows().map(state)),
         number("starting_time", |job, _| job.start),

@@ -1,4 +1,4 @@
-//! Jobs that make room for others under the queue `slurm`.
+//! Jobs that the queue `slurm` ends: they make room for others, or their nodes fail.
 
 #![allow(clippy::unwrap_used, clippy::float_cmp)] // Helpers may fail; values are exact.
 
@@ -9,7 +9,7 @@ use topolane_placement::{Attributes, policy};
 use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::SlurmConfig;
 use topolane_simulator::workload::{Job, Workload};
-use topolane_simulator::{GaveWay, Metrics, Options, Outcome, Summary, simulate};
+use topolane_simulator::{CutShort, Metrics, Options, Outcome, Summary, simulate};
 
 fn job(id: u64, submit: f64, run: f64, nodes: u32, qos: &str) -> Job {
     let attributes = Some(Arc::new(Attributes { qos: qos.into(), ..Attributes::default() }));
@@ -19,12 +19,17 @@ fn job(id: u64, submit: f64, run: f64, nodes: u32, qos: &str) -> Job {
 
 /// Runs jobs on 16 nodes where `high` preempts `low`, which is requeued or cancelled.
 fn run(jobs: &[Job], mode: &str) -> (Outcome, Summary) {
-    let fabric = Arc::new(Fabric::build(&preset("fat-tree(radix=4)").unwrap().unwrap()).unwrap());
     let config = format!(
         r#"{{"preemption": {{"by": "qos", "mode": "{mode}"}},
             "qos": [{{"name": "low"}}, {{"name": "high", "preempts": ["low"]}}]}}"#
     );
-    let queue = Slurm::new(SlurmConfig::parse(&config).unwrap(), &fabric).unwrap();
+    run_under(&config, jobs)
+}
+
+/// Runs jobs on 16 nodes, n0 to n15.
+fn run_under(config: &str, jobs: &[Job]) -> (Outcome, Summary) {
+    let fabric = Arc::new(Fabric::build(&preset("fat-tree(radix=4)").unwrap().unwrap()).unwrap());
+    let queue = Slurm::new(SlurmConfig::parse(config).unwrap(), &fabric).unwrap();
     let workload = Workload { jobs: jobs.to_vec(), ..Workload::default() };
     let rule = Arc::from(policy("first-fit", 0).unwrap());
     let options = Options::default();
@@ -48,8 +53,8 @@ fn a_requeued_job_does_all_of_its_work_again() {
     let (outcome, summary) = run(&jobs(), "requeue");
     let [first, urgent, second] = &outcome.jobs[..] else { unreachable!("three runs") };
     assert_eq!((first.start, first.finish, first.interruption), (1.0, 103.0, Some(102.0)));
-    assert!(first.is_interrupted() && second.gave_way.is_none());
-    assert_eq!(first.gave_way, Some(GaveWay::Requeued));
+    assert!(first.is_interrupted() && second.cut_short.is_none());
+    assert_eq!(first.cut_short, Some(CutShort::Requeued));
     assert_eq!((urgent.start, urgent.finish), (106.0, 156.0));
     assert!((224.0..=240.0).contains(&second.start), "{}", second.start);
     assert_eq!((second.submitted, second.finish - second.start), (103.0, 500.0));
@@ -64,8 +69,8 @@ fn a_cancelled_job_ends_when_it_makes_room() {
     let (outcome, summary) = run(&jobs(), "cancel");
     let [lost, _] = &outcome.jobs[..] else { unreachable!("two runs") };
     assert_eq!(
-        (lost.finish, lost.gave_way, lost.is_interrupted()),
-        (103.0, Some(GaveWay::Cancelled), false)
+        (lost.finish, lost.cut_short, lost.is_interrupted()),
+        (103.0, Some(CutShort::Cancelled), false)
     );
     assert_eq!(summary.preemption.unwrap().cancelled, 1);
     assert_eq!((summary.jobs, summary.left_out.len()), (2, 0));
@@ -75,5 +80,29 @@ fn a_cancelled_job_ends_when_it_makes_room() {
 #[test]
 fn without_preemption_every_job_runs_once() {
     let (outcome, summary) = run(&jobs(), "off");
-    assert!(summary.preemption.is_none() && outcome.jobs.iter().all(|job| job.gave_way.is_none()));
+    assert!(summary.preemption.is_none() && outcome.jobs.iter().all(|job| job.cut_short.is_none()));
+}
+
+/// A job whose node fails does all of its work again, and its run counts as an interruption by a failure. One that may not start
+/// again has one run, which failed.
+#[test]
+fn a_job_whose_node_fails_does_all_of_its_work_again() {
+    let config =
+        r#"{"out_of_service": [{"nodes": "NODE", "from": 100, "until": 200, "ends_jobs": true}]}"#;
+    let fabric = Fabric::build(&preset("fat-tree(radix=4)").unwrap().unwrap()).unwrap();
+    let config = config.replace("NODE", fabric.node_name(0));
+    let (outcome, summary) = run_under(&config, &[job(1, 0.0, 500.0, 16, "")]);
+    let [first, second] = &outcome.jobs[..] else { unreachable!("two runs") };
+    assert_eq!((first.start, first.finish, first.interruption), (1.0, 100.0, Some(99.0)));
+    assert!(first.cut_short.is_none() && summary.preemption.is_none());
+    assert!(second.start >= 221.0 && second.finish - second.start == 500.0);
+    let facts = summary.failures.unwrap();
+    assert_eq!((facts.interruptions, facts.node_seconds_lost), (1, 1_584.0));
+    let may_not = Attributes { no_requeue: true, ..Attributes::default() };
+    let lost = Job { attributes: Some(Arc::new(may_not)), ..job(1, 0.0, 500.0, 16, "") };
+    let (outcome, summary) = run_under(&config, &[lost]);
+    let [only] = &outcome.jobs[..] else { unreachable!("one run") };
+    assert_eq!((only.finish, only.cut_short), (100.0, Some(CutShort::Failed)));
+    assert!(summary.preemption.is_none() && !only.is_interrupted());
+    assert_eq!((summary.jobs, summary.left_out.len()), (1, 0));
 }

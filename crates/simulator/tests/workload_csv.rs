@@ -63,6 +63,10 @@ fn an_error_names_the_line_and_the_value() {
             "id,submit,run,nodes,licenses\n1,0,1,1,matlab:0\n",
             "line 2: licenses 'matlab:0' is not like matlab:2,fluent",
         ),
+        (
+            "id,submit,run,nodes,requeue\n1,0,1,1,maybe\n",
+            "line 2: requeue 'maybe' is neither yes nor no",
+        ),
         ("id,submit,run,nodes,memory\n1,0,1,1,5\n", "line 2: memory without cores"),
         ("id,submit,run,nodes,start,hosts\n1,0,1,1,,n1\n", "line 2: hosts 'n1' without a start"),
     ];
@@ -78,8 +82,9 @@ fn any_owner() -> impl Strategy<Value = Option<Arc<Attributes>>> {
     let names = (name(), name(), name(), name(), name());
     let license = (prop_oneof![Just("matlab"), Just("fluent@server")], 1..=10_000_u64);
     let licenses = prop::collection::vec(license, 0..3);
-    let owner = (names, -100..100_i64, prop::option::of(1..=10_000_u64), licenses);
-    owner.prop_map(|((partition, user, account, qos, reservation), nice, processors, licenses)| {
+    let owner = (names, -100..100_i64, prop::option::of(1..=10_000_u64), licenses, any::<bool>());
+    owner.prop_map(|(names, nice, processors, licenses, no_requeue)| {
+        let (partition, user, account, qos, reservation) = names;
         let found = Attributes {
             partition: partition.into(),
             user: user.into(),
@@ -89,6 +94,7 @@ fn any_owner() -> impl Strategy<Value = Option<Arc<Attributes>>> {
             nice,
             processors,
             licenses: licenses.into_iter().map(|(name, asked)| (name.into(), asked)).collect(),
+            no_requeue,
         };
         (found != Attributes::default()).then(|| Arc::new(found))
     })

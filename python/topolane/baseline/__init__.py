@@ -180,8 +180,11 @@ def recorded_runs(workload: Workload, machine: Machine) -> Runs:
 
 
 def _replayed(run: Run) -> Runs:
-    """The runs of a replay; of a job that ran several times the first."""
-    jobs = run.jobs.sort("starting_time").unique("job_id", keep="first", maintain_order=True)
+    """The runs of a replay; of a job that ran several times the last, submitted as the first was."""
+    runs = run.jobs.sort("starting_time")
+    first = runs.unique("job_id", keep="first").select("job_id", "submission_time")
+    last = runs.unique("job_id", keep="last", maintain_order=True).drop("submission_time")
+    jobs = last.join(first, on="job_id", maintain_order="left")
     names = ("submission_time", "starting_time", "execution_time", "requested_number_of_resources")
     values = (jobs[name].to_numpy().astype(float) for name in names)
     return Runs(jobs["job_id"].to_numpy().astype(np.int64), *values)

@@ -71,9 +71,15 @@ def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) ->
     config["licenses"] = _licenses(there, jobs, told)
     end = max(run.start + run.run for run in jobs.runs)
     if path := there["reservations.txt"]:
-        config["reservations"] = list(_withheld(path, ("Name", "NodeName"), jobs.cluster, zero, end))
+        config["reservations"] = [
+            {"name": row["Name"], **times}
+            for row, times in _withheld(path, "NodeName", jobs.cluster, zero, end)
+        ]
     if path := there["events.txt"]:
-        config["out_of_service"] = list(_withheld(path, ("", "NodeName"), jobs.cluster, zero, end))
+        config["out_of_service"] = [
+            {**times, "ends_jobs": row.get("State", "").startswith("DOWN")}
+            for row, times in _withheld(path, "NodeName", jobs.cluster, zero, end)
+        ]
     return config
 
 
@@ -111,6 +117,8 @@ def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], told
     }
     if words.get("bf_window"):
         schedulers["backfill_window"] = 60 * _number(words["bf_window"], "bf_window", path)
+    if valid := re.search(r"cred_expire=(\d{1,9})", settings.get("AuthInfo", "")):
+        schedulers["requeue_after"] = int(valid[1]) + 1
     if "bf_licenses" in words:
         schedulers["backfill_licenses"] = True
     config["schedulers"] = schedulers
@@ -231,10 +239,12 @@ def _associations(path: Path, cluster: str | None) -> Iterable[dict[str, Any]]:
 
 
 def _withheld(
-    path: Path, columns: tuple[str, str], cluster: str | None, zero: int, last: int
-) -> Iterable[dict[str, Any]]:
-    """Reservations, or times in which nodes were down or drained, between the first job and the last."""
-    name, nodes = columns
+    path: Path, nodes: str, cluster: str | None, zero: int, last: int
+) -> Iterable[tuple[dict[str, str], dict[str, Any]]]:
+    """Reservations, or times in which nodes were down or drained, between the first job and the last: rows, and their nodes and times.
+
+    nodes: the column that names the nodes.
+    """
     for number, row in accounting.table(path, ("TimeStart", "TimeEnd"), cluster):
         start, end = accounting.times(path, number, row)
         if (
@@ -244,12 +254,14 @@ def _withheld(
             or (end is not None and end <= max(zero, start))
         ):
             continue
-        yield {
-            "name": row[name] if name else "",
-            "nodes": row[nodes],
-            "from": start - zero,
-            "until": None if end is None else end - zero,
-        }
+        yield (
+            row,
+            {
+                "nodes": row[nodes],
+                "from": start - zero,
+                "until": None if end is None else end - zero,
+            },
+        )
 
 
 def never_started(jobs: Jobs, nice: dict[tuple[int, int], int], zero: int) -> list[dict[str, Any]]:

@@ -75,6 +75,8 @@ class Run(NamedTuple):
     """Processors that it asked for."""
     licenses: str
     """Licences that it asked for, such as `matlab:2,fluent:1`."""
+    no_requeue: bool = False
+    """Whether Slurm does not start the job again if it ends this run."""
 
 
 class NeverStarted(NamedTuple):

@@ -1,4 +1,4 @@
-"""How a cluster preempts jobs, for the queue `slurm`, and the runs that it ended by that."""
+"""How a cluster preempts jobs, for the queue `slurm`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ from typing import Any
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.slurm.accounting_jobs import Run
 
 BY = {"preempt/qos": "qos", "preempt/partition_prio": "partition"}
 MODES = {"OFF": "off", "REQUEUE": "requeue", "CANCEL": "cancel"}
 WORDS = {"youngest_first", "preempt_youngest_first"}
 REORDER = re.compile(r"(?:preempt_)?reorder_count=(\d{1,6})", re.ASCII)
 HARMLESS = re.compile(r"|suspend_grace_time=.*|send_user_signal|preempt_send_user_signal")
-CREDENTIALS = 120
-"""Seconds for which Slurm's credentials are valid: a job that gave way may start again one second after that."""
 
 
 def of(settings: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
@@ -44,8 +41,6 @@ def of(settings: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
         settings.get(name, f"{default} sec") for name, default in (("KillWait", 30), ("MessageTimeout", 10))
     )
     found["again"] = sum(int(digits[0]) for text in waits if (digits := re.match(r"\d{1,9}", text)))
-    valid = re.search(r"cred_expire=(\d{1,9})", settings.get("AuthInfo", ""))
-    found["requeue_after"] = 1 + (int(valid[1]) if valid else CREDENTIALS)
     return found
 
 
@@ -70,21 +65,3 @@ def seconds(text: str, what: str, path: Path) -> int | None:
         raise InputError(f"{path}: {what} {texts.shown(text)} is not a time like 7-00:00:00")
     days, hours, minutes, rest = (int(part or 0) for part in parts.groups())
     return ((days * 24 + hours) * 60 + minutes) * 60 + rest
-
-
-def joined(runs: list[Run]) -> list[Run]:
-    """The runs without those that were preempted and started again: the next run of the job waits since then."""
-    first: dict[int, Run] = {}
-    kept = set()
-    places = sorted(range(len(runs)), key=lambda place: (runs[place].job, runs[place].start))
-    found = list(runs)
-    for place, then in zip(places, [*places[1:], None]):
-        run = runs[place]
-        comes_again = then is not None and runs[then].job == run.job
-        if run.state == "PREEMPTED" and comes_again:
-            first.setdefault(run.job, run)
-            continue
-        kept.add(place)
-        if before := first.pop(run.job, None):
-            found[place] = run._replace(submit=before.submit, eligible=before.eligible)
-    return [run for place, run in enumerate(found) if place in kept]

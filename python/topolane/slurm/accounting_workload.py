@@ -18,13 +18,16 @@ from topolane.slurm import (
     accounting_config,
     accounting_jobs,
     accounting_nice,
-    accounting_preemption,
+    accounting_requeues,
 )
 from topolane.slurm.accounting_jobs import Jobs, Run
 
 RUN_ID = accounting_jobs.HIGHEST_ID
 """Run r of a job, counted from 0, has the id `job + r * RUN_ID`."""
-OWNERS = ("partition", "user", "account", "qos", "reservation", "requested_processors", "nice", "licenses")
+OWNERS = (
+    *("partition", "user", "account", "qos", "reservation", "requested_processors", "nice", "licenses"),
+    "requeue",
+)
 """Columns that the queue slurm reads."""
 BESIDE = ("job", "submitted", "state", "priority", "reason")
 """Columns that no queue reads; the reader of CSV passes over them."""
@@ -57,11 +60,13 @@ def read(
     partition: str | None = None,
     shared: bool | None = None,
     anonymize: bool = False,
+    join: bool = True,
 ) -> Imported:
     """The workload in a directory that `accounting.commands` filled.
 
     shared: whether jobs take cores, memory and generic resources of nodes; None for what partitions and configuration say,
-    or whole nodes without them. anonymize: numbers for users and accounts.
+    or whole nodes without them. anonymize: numbers for users and accounts. join: whether runs that the queue slurm ends and starts
+    again by itself are one job; otherwise each run is a job.
     Raises InputError if the jobs are missing, or if a file is not what its command prints.
     """
     if not Path(directory).is_dir():
@@ -89,13 +94,11 @@ def read(
     failures = _failures(there["events.txt"], jobs, zero, told)
     _reservations(there["reservations.txt"], jobs, told)
     config = accounting_config.of(there, jobs, zero, told)
-    if "preemption" in config:
-        whole_runs = accounting_preemption.joined(jobs.runs)
-        if again := len(jobs.runs) - len(whole_runs):
-            told.append(
-                f"{again:,} runs that were preempted are one job with the run that came later: the queue slurm decides anew which job gives way"
-            )
-        jobs.runs = whole_runs
+    settings = accounting.config(path) if (path := there["config.txt"]) else {}
+    requeues = settings.get("JobRequeue") != "0"
+    downs = accounting_requeues.Downs.read(there["events.txt"], jobs.cluster)
+    if join:
+        accounting_requeues.join(jobs, downs, "preemption" in config, requeues, told)
     told += _kinds(jobs)
     nice = accounting_nice.of(jobs, config, zero)
     if nice:
@@ -332,6 +335,7 @@ def _csv(
                 "" if run.processors is None else run.processors,
                 nice.get((run.job, run.submit), ""),
                 run.licenses,
+                "no" if run.no_requeue else "",
                 *(run.shown, run.submit - zero, run.state, run.priority, run.reason),
             )
         )

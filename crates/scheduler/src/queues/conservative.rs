@@ -457,7 +457,7 @@ mod tests {
                 policy: &*rule,
                 defrag: None,
                 started: Vec::new(),
-                preempted: Vec::new(),
+                ended_early: Vec::new(),
                 moved: Vec::new(),
             };
             let mut plan = Plan::of(&view, std::collections::HashMap::new());

@@ -201,6 +201,7 @@ struct Owners {
     nice: Option<usize>,
     processors: Option<usize>,
     licenses: Option<usize>,
+    requeue: Option<usize>,
     names: HashSet<Arc<str>>,
 }
 
@@ -218,6 +219,7 @@ impl Owners {
             nice: find("nice")?,
             processors: find("requested_processors")?,
             licenses: find("licenses")?,
+            requeue: find("requeue")?,
             names: HashSet::new(),
         })
     }
@@ -237,12 +239,28 @@ impl Owners {
             .transpose()?
             .map(u64::from);
         let licenses = given(self.licenses).map_or(Ok(Vec::new()), |text| self.licenses(text))?;
+        let no_requeue = match given(self.requeue) {
+            None | Some("yes") => false,
+            Some("no") => true,
+            Some(other) => {
+                return Err(format!("requeue {} is neither yes nor no", shown(other.as_bytes())));
+            }
+        };
         let columns = self.columns;
         let [partition, user, account, qos, reservation] =
             columns.map(|column| self.named(given(column).unwrap_or_default()));
         let nice = nice.unwrap_or(0);
-        let found =
-            Attributes { partition, user, account, qos, reservation, nice, processors, licenses };
+        let found = Attributes {
+            partition,
+            user,
+            account,
+            qos,
+            reservation,
+            nice,
+            processors,
+            licenses,
+            no_requeue,
+        };
         Ok((found != Attributes::default()).then(|| Arc::new(found)))
     }
 

@@ -160,7 +160,7 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
 type Owner = fn(&Attributes) -> String;
 
 /// The columns that say whose a job is.
-const OWNERS: [(&str, Owner); 8] = [
+const OWNERS: [(&str, Owner); 9] = [
     ("partition", |of| of.partition.to_string()),
     ("user", |of| of.user.to_string()),
     ("account", |of| of.account.to_string()),
@@ -169,6 +169,7 @@ const OWNERS: [(&str, Owner); 8] = [
     ("nice", |of| if of.nice == 0 { String::new() } else { of.nice.to_string() }),
     ("requested_processors", |of| of.processors.map(|count| count.to_string()).unwrap_or_default()),
     ("licenses", licenses),
+    ("requeue", |of| if of.no_requeue { "no".to_string() } else { String::new() }),
 ];
 
 /// As Slurm writes them.

@@ -69,6 +69,8 @@ pub struct Schedulers {
     pub backfill_depth_user: usize,
     /// Of one partition; 0 for all.
     pub backfill_depth_partition: usize,
+    /// After a job's run is ended for another job or by a failure, it may start again only then.
+    pub requeue_after: f64,
     /// Whether backfill promises licences too, and nodes and licences of running jobs until their walltime.
     pub backfill_licenses: bool,
 }
@@ -86,6 +88,7 @@ impl Default for Schedulers {
             backfill_depth: 500,
             backfill_depth_user: 0,
             backfill_depth_partition: 0,
+            requeue_after: 121.0,
             backfill_licenses: false,
         }
     }
@@ -126,8 +129,6 @@ pub struct Preemption {
     pub exempt: f64,
     /// After a job has preempted others, it does so again only then.
     pub again: f64,
-    /// When a job that gave way may start again.
-    pub requeue_after: f64,
     /// Whether jobs that started last give way first; otherwise those of low QOS or tier.
     pub youngest_first: bool,
     /// How often victims are ordered anew, to need fewer.
@@ -141,7 +142,6 @@ impl Default for Preemption {
             mode: PreemptMode::Requeue,
             exempt: 0.0,
             again: 40.0,
-            requeue_after: 121.0,
             youngest_first: false,
             reorder: 1,
         }
@@ -246,6 +246,9 @@ pub struct Withheld {
     pub from: f64,
     /// When it ends; none for never.
     pub until: Option<f64>,
+    /// Whether nodes out of service have failed: the jobs on them end when it begins.
+    #[serde(default)]
+    pub ends_jobs: bool,
 }
 
 /// A job of the records that waited and never started.
@@ -345,7 +348,7 @@ impl SlurmConfig {
             ("priority.half_life", config.priority.half_life),
             ("preemption.exempt", config.preemption.exempt),
             ("preemption.again", config.preemption.again),
-            ("preemption.requeue_after", config.preemption.requeue_after),
+            ("schedulers.requeue_after", config.schedulers.requeue_after),
         ] {
             if !(value.is_finite() && value >= 0.0) {
                 return Err(InputError::whole(format!("{what} {value} is not 0 seconds or more")));

@@ -9,7 +9,7 @@ mod preempt;
 mod priority;
 mod retrace;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, LazyLock};
 
 use topolane_fabric::{Fabric, InputError, NodeSet};
@@ -127,6 +127,8 @@ pub struct Slurm {
     part_of: HashMap<String, usize>,
     reservations: Vec<Kept>,
     out: Vec<Kept>,
+    /// Those of them that end jobs, by time; without those that have.
+    failing: VecDeque<Kept>,
     /// By time of submission.
     never: Arc<[Never]>,
     /// How many of these have come, and which of them still wait.
@@ -156,6 +158,7 @@ impl Default for Slurm {
             part_of: HashMap::new(),
             reservations: Vec::new(),
             out: Vec::new(),
+            failing: VecDeque::new(),
             never: Arc::default(),
             come: 0,
             never_waiting: Vec::new(),
@@ -197,17 +200,20 @@ impl Slurm {
             parts.push(Part { nodes, tier, preempt_mode });
         }
         by_name("QOS", config.qos.iter().map(|qos| (qos.name.clone(), ())))?;
-        let kept = |withheld: &[Withheld]| -> Result<Vec<Kept>, InputError> {
-            let kept = |one: &Withheld| {
-                Ok(Kept {
-                    name: Arc::from(&*one.name),
-                    nodes: nodes_of(&one.nodes, fabric)?,
-                    from: one.from,
-                    until: one.until.unwrap_or(f64::INFINITY),
-                })
-            };
+        let kept = |one: &Withheld| {
+            Ok(Kept {
+                name: Arc::from(&*one.name),
+                nodes: nodes_of(&one.nodes, fabric)?,
+                from: one.from,
+                until: one.until.unwrap_or(f64::INFINITY),
+            })
+        };
+        let all = |withheld: &[Withheld]| -> Result<Vec<Kept>, InputError> {
             withheld.iter().map(kept).collect()
         };
+        let failing = config.out_of_service.iter().filter(|one| one.ends_jobs).map(kept);
+        let mut failing = failing.collect::<Result<Vec<Kept>, InputError>>()?;
+        failing.sort_by(|a, b| a.from.total_cmp(&b.from));
         let mut never: Vec<Never> = config.never_started.iter().map(Never::of).collect();
         never.sort_by(|a, b| a.submit.total_cmp(&b.submit));
         let config = SlurmConfig {
@@ -217,8 +223,9 @@ impl Slurm {
         Ok(Slurm {
             parts,
             part_of: by_name("partitions", names.into_iter())?,
-            reservations: kept(&config.reservations)?,
-            out: kept(&config.out_of_service)?,
+            reservations: all(&config.reservations)?,
+            out: all(&config.out_of_service)?,
+            failing: failing.into(),
             never: never.into(),
             factors: Factors::of(&config),
             fair: FairTree::of(&config.associations, config.priority.half_life)?,
@@ -664,6 +671,7 @@ impl Queue for Slurm {
         let now = view.now;
         self.begin(now);
         self.completing.retain(|(until, _)| *until > now);
+        self.fail_nodes(view);
         self.compute_priorities(view, now - A_MOMENT);
         let mut refusal = self.run_if_due(view);
         self.compute_priorities(view, now);
@@ -692,8 +700,10 @@ impl Queue for Slurm {
     }
 
     fn next_pass(&self, now: f64) -> Option<f64> {
+        let running = !self.running.is_empty();
+        let failure = self.failing.front().filter(|_| running).map(|kept| kept.from);
         if !self.waits {
-            return None;
+            return failure;
         }
         let change = self.next_change(now);
         if self.is_stuck {
@@ -716,6 +726,7 @@ impl Never {
             reservation: Arc::default(),
             nice: one.nice,
             processors: one.processors,
+            no_requeue: false,
             licenses: one
                 .licenses
                 .iter()

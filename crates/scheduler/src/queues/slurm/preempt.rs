@@ -1,4 +1,4 @@
-//! Preemption: which running jobs make room for one that waits.
+//! Which running jobs make room for one that waits, and which end because their nodes fail.
 
 use topolane_fabric::NodeSet;
 use topolane_placement::{Attributes, Request};
@@ -6,7 +6,7 @@ use topolane_placement::{Attributes, Request};
 use super::config::{PreemptBy, PreemptMode};
 use super::{Slurm, Turn, limited, whose};
 use crate::running::RunningJob;
-use crate::view::View;
+use crate::view::{EndedBy, View};
 
 /// Priorities and nodes count up to here in the order of victims.
 const MOST: u32 = 0xffff;
@@ -105,17 +105,9 @@ impl Slurm {
         let request = limited(turn.request, nodes.clone());
         let victims = self.victims(view, &request, &nodes, candidates);
         for victim in &victims {
-            let back = match self.mode_of(&whose(&victim.request)) {
-                PreemptMode::Requeue => Some(view.now + self.config.preemption.requeue_after),
-                _ => None,
-            };
-            view.preempt(victim.id, back);
-            if let Some(ran) = self.running.remove(&victim.id) {
-                left.unite(&ran.nodes);
-                self.held.remove(&ran.whose, &ran.nodes);
-                self.charge(&ran, view.now);
-                self.clean_up(ran.nodes, view.now);
-            }
+            let held = victim.placement.held();
+            left.unite(&NodeSet::of(nodes.capacity(), held));
+            self.end_early(view, victim, EndedBy::Preemption);
         }
         if let Some(standing) =
             self.waiting.get_mut(&turn.request.id).filter(|_| !victims.is_empty())
@@ -123,6 +115,34 @@ impl Slurm {
             standing.preempted = view.now;
         }
         left
+    }
+
+    /// Ends a running job. It may start again later, unless it is cancelled or asked not to be requeued.
+    pub(super) fn end_early(&mut self, view: &mut View<'_>, job: &RunningJob, by: EndedBy) {
+        let whose = whose(&job.request);
+        let is_cancelled = by == EndedBy::Preemption && self.mode_of(&whose) == PreemptMode::Cancel;
+        let again = view.now + self.config.schedulers.requeue_after;
+        view.end_early(job.id, (!is_cancelled && !whose.no_requeue).then_some(again), by);
+        if let Some(ran) = self.running.remove(&job.id) {
+            self.held.remove(&ran.whose, &ran.nodes);
+            self.charge(&ran, view.now);
+            self.clean_up(ran.nodes, view.now);
+        }
+    }
+
+    /// Lets nodes fail that do so by now: the jobs on them end.
+    pub(super) fn fail_nodes(&mut self, view: &mut View<'_>) {
+        while let Some(kept) = self.failing.pop_front() {
+            if kept.from > view.now {
+                self.failing.push_front(kept);
+                return;
+            }
+            let is_hit = |job: &&RunningJob| job.start < kept.from && holds_some(job, &kept.nodes);
+            let hit: Vec<RunningJob> = view.running.jobs().iter().filter(is_hit).cloned().collect();
+            for job in &hit {
+                self.end_early(view, job, EndedBy::NodeFailure);
+            }
+        }
     }
 
     /// As Slurm looks for them: candidates are taken away until the job fits. Then the last of them goes first, the others by how many

@@ -65,7 +65,7 @@ pub struct Asked {
     pub more: Vec<u64>,
 }
 
-/// The queue, made to follow records. Asked what it would start, it lets no job make room.
+/// The queue, made to follow records. Asked what it would start, it ends no job.
 pub struct Retrace {
     slurm: Slurm,
     starts: HashMap<u64, RecordedStart>,
@@ -84,6 +84,7 @@ impl Retrace {
         asked: Arc<Mutex<Vec<Asked>>>,
     ) -> Self {
         slurm.config.preemption.by = None;
+        slurm.failing.clear();
         Retrace { slurm, starts, asked, seen: HashSet::new(), next: f64::INFINITY }
     }
 
@@ -238,7 +239,7 @@ fn would_start(view: &View<'_>, turn: impl FnOnce(&mut View<'_>)) -> HashMap<u64
         defrag: None,
         started: view.started.clone(),
         moved: Vec::new(),
-        preempted: Vec::new(),
+        ended_early: Vec::new(),
         ..*view
     };
     turn(&mut copy);

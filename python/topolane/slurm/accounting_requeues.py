@@ -1,0 +1,87 @@
+"""Runs that Slurm ended and started again, as one job, where the queue `slurm` decides anew what ends a run."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+from topolane.slurm import accounting
+from topolane.slurm.accounting_jobs import Jobs, Run
+from topolane.slurm.inspection import names_in
+
+FAILED = frozenset({"NODE_FAIL", "REQUEUED"})
+"""States of runs that a failed node may have ended."""
+CLOSE = 60
+"""Seconds between the end of a run and a record that one of its nodes went down then."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Downs:
+    """When nodes went down, in seconds since 1970."""
+
+    times: dict[str, list[int]]
+
+    @classmethod
+    def read(cls, path: Path | None, cluster: str | None) -> Downs:
+        """Those in `events.txt`. Raises InputError for a file that is not what its command prints."""
+        times: dict[str, list[int]] = defaultdict(list)
+        if path is None:
+            return cls(times)
+        for number, row in accounting.table(path, ("NodeName", "TimeStart", "TimeEnd", "State"), cluster):
+            start, _ = accounting.times(path, number, row)
+            if row["State"].startswith("DOWN") and start is not None:
+                times[row["NodeName"]].append(start)
+        return cls(times)
+
+    def ended(self, run: Run) -> bool:
+        """Whether one of its nodes went down when the run ended."""
+        end = run.start + run.run
+        return any(
+            abs(time - end) <= CLOSE for node in names_in(run.hosts) for time in self.times.get(node, ())
+        )
+
+
+def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, told: list[str]) -> None:
+    """Makes one run of runs that were preempted, or ended because a node went down, and the next run of the same job: it
+    waits since the first one was submitted.
+
+    preempts: whether the queue preempts. requeues: whether jobs start again that do not say so.
+    """
+    counts = Counter(run.job for run in jobs.runs)
+    failed = _without(jobs, lambda run: run.state in FAILED and downs.ended(run))
+    if failed:
+        told.append(
+            f"{failed:,} runs that ended because a node failed are one job with the run that came later: "
+            "in the queue slurm a job starts anew if one of its own nodes fails"
+        )
+    preempted = _without(jobs, lambda run: run.state == "PREEMPTED") if preempts else 0
+    if preempted:
+        told.append(
+            f"{preempted:,} runs that were preempted are one job with the run that came later: "
+            "the queue slurm decides anew which job gives way"
+        )
+    for place, run in enumerate(jobs.runs):
+        if run.state == "NODE_FAIL" or not requeues and counts[run.job] < 2:
+            jobs.runs[place] = run._replace(no_requeue=True)
+
+
+def _without(jobs: Jobs, is_ended: Callable[[Run], bool]) -> int:
+    """Leaves out runs that were ended and after which the same job ran again. Answers how many."""
+    runs = jobs.runs
+    ended = {place for place, run in enumerate(runs) if is_ended(run)}
+    numbers = {runs[place].job for place in ended}
+    places = [place for place, run in enumerate(runs) if run.job in numbers]
+    places.sort(key=lambda place: (runs[place].job, runs[place].start))
+    first: dict[int, Run] = {}
+    left_out = set()
+    for place, then in zip(places, [*places[1:], None]):
+        run = runs[place]
+        if place in ended and then is not None and runs[then].job == run.job:
+            first.setdefault(run.job, run)
+            left_out.add(place)
+        elif before := first.pop(run.job, None):
+            runs[place] = run._replace(submit=before.submit, eligible=before.eligible)
+    jobs.runs = [run for place, run in enumerate(runs) if place not in left_out]
+    return len(left_out)
