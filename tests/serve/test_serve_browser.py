@@ -10,6 +10,8 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="needs the Python p
 from in_browser import PIXELS, browser, load, rows, text, until
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
+from served import served
 
 __all__ = ["browser"]
 
@@ -113,6 +115,22 @@ def test_the_form_answers(browser: Any, page: str) -> None:
     said = until(lambda: "would start in" in text(browser, "answer") and text(browser, "answer"))
     assert "200 nodes" in said and "Why not now" in said and "without job" in said
     assert browser.get_log("browser") == []
+
+
+def test_what_is_typed_stays_while_the_page_changes(browser: Any, page: str) -> None:
+    """While time goes on and the page is drawn anew, the form keeps what a viewer has typed and chosen."""
+    with served("--limit", "1500", "--shadow", "none", "--speed", "60") as running:
+        load(browser, running)
+        nodes = browser.find_element(By.NAME, "nodes")
+        nodes.clear()
+        nodes.send_keys("200")
+        policy = Select(browser.find_element(By.NAME, "policy"))
+        policy.select_by_visible_text("jigsaw")
+        before = text(browser, "time")
+        until(lambda: text(browser, "time") != before)
+        assert nodes.get_property("value") == "200"
+        assert policy.first_selected_option.text == "jigsaw"
+    browser.get_log("browser")  # the page says that its server is gone
 
 
 def test_time_can_be_dragged_back(browser: Any, page: str) -> None:

@@ -172,10 +172,10 @@ export function Form({ machine, moment }: { machine: Machine; moment: Moment }) 
     <>
       <form onSubmit={submitted} aria-label="When would a job start">
         <label>
-          Nodes <input name="nodes" type="number" min="1" max="1000000" step="1" value="16" required />
+          Nodes <input name="nodes" type="number" min="1" max="1000000" step="1" defaultValue="16" required />
         </label>
         <label>
-          Hours <input name="hours" type="number" min="0.01" max="8784" step="any" value="4" required />
+          Hours <input name="hours" type="number" min="0.01" max="8784" step="any" defaultValue="4" required />
         </label>
         {machine.gpus > 0 && (
           <label>
