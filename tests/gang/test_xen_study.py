@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -63,16 +63,6 @@ def test_an_iteration_ends_when_xen_has_counted_it() -> None:
     done = gang_xen.counted_by(LOG, TWO)
     assert done.ends == [pytest.approx([3.995]), pytest.approx([2.002])]
     assert gang_xen.done_by(LOG, TWO).ends == [[4.0], [4.0]]
-
-
-def test_a_late_beginning_can_be_left_out() -> None:
-    """The second thread begins 0.2 s after the first, and ends each iteration so much later: out of step. As if both had begun
-    together, both end their iterations at the same time."""
-    late = Done(TWO, [[0.1, 0.2], [0.3, 0.4]])
-    seen = InStep(Setting(2, 2, CREDIT), [late], [late], [(1.0, 1.2)])
-    assert gang_xen.shares(seen.counted) == [0.5]
-    (own,) = gang_xen.from_own_beginning(seen)
-    assert own.ends == [pytest.approx([0.1, 0.2])] * 2
 
 
 def test_a_job_of_the_mix_counts_from_its_arrival() -> None:
@@ -150,16 +140,72 @@ def test_a_panic_of_xen_is_told_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     other.close()
 
 
-def measured(folder: Path, schedulers: Sequence[Scheduler]) -> list[InStep]:
-    """Where time is counted in instructions, Xen itself panics now and then: three tries."""
-    for number in ("first", "second"):
-        own = folder / number
-        own.mkdir()
-        try:
-            return gang_xen.measure(own, 2, (2,), 3, schedulers).steps
-        except xen_machine.Panicked as error:
-            print(error)
-    return gang_xen.measure(folder, 2, (2,), 3, schedulers).steps
+class Booted:
+    """Stands for the machine, and for the domains, whose third setting meets a panic of Xen on the first machine."""
+
+    def __init__(self, panics: int) -> None:
+        self.panics = panics
+        self.boots: list[Path] = []
+        self.asked: list[Setting] = []
+
+    def machine(self, folder: Path, _: object) -> contextlib.nullcontext[None]:
+        self.boots.append(folder)
+        return contextlib.nullcontext()
+
+    def in_step(self, _: object, setting: Setting, __: int) -> InStep:
+        self.asked.append(setting)
+        if len(self.boots) <= self.panics and setting.scheduler is GANG:
+            raise xen_machine.Panicked("Xen panicked")
+        return InStep(setting, [EVEN])
+
+
+class Waiting:
+    """Stands for domains that never run."""
+
+    def __init__(self, folder: Path, width: int, count: int) -> None:
+        self.width = width
+
+    def boot(self, machine: object) -> None:
+        pass
+
+    def under(self, scheduler: Scheduler) -> contextlib.nullcontext[None]:
+        return contextlib.nullcontext()
+
+
+@pytest.mark.parametrize("panics", [0, 1, gang_xen.BOOTS])
+def test_after_a_panic_what_is_left_is_measured_on_another_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, panics: int
+) -> None:
+    """A panic under gang, on the first machine: credit is measured once, gang again on a second machine, and the panic is told.
+    If each machine panics, the study ends with the panic after the last that it may boot."""
+    booted = Booted(panics)
+    monkeypatch.setattr(gang_xen, "Domains", Waiting)
+    monkeypatch.setattr(gang_xen, "XenMachine", booted.machine)
+    monkeypatch.setattr(gang_xen, "in_step", booted.in_step)
+    if panics == gang_xen.BOOTS:
+        with pytest.raises(xen_machine.Panicked):
+            gang_xen.measure(tmp_path, 2, (2,), 3, (CREDIT, GANG))
+        assert len(set(booted.boots)) == gang_xen.BOOTS
+        return
+    found = gang_xen.measure(tmp_path, 2, (2,), 3, (CREDIT, GANG))
+    assert [one.setting.scheduler for one in found.steps] == [CREDIT, GANG]
+    assert [one.scheduler for one in booted.asked] == [CREDIT, GANG, GANG][: 2 + panics]
+    assert found.panics == ["Xen panicked"] * panics
+
+
+def test_three_domains_are_next_to_one_that_blocks_under_credit_and_gang() -> None:
+    """With four domains the settings have three of them next to one that blocks, which runs as long as all four would one by
+    one. Its iterations are not counted, on the simulated hypervisor either."""
+    settings = gang_xen.settings(2, (2, 4), SCHEDULERS)
+    blocking = [one for one in settings if one.blocking]
+    assert [(one.domains, one.scheduler) for one in blocking] == [(3, CREDIT), (3, GANG)]
+    assert not [one for one in gang_xen.settings(2, (2,), SCHEDULERS) if one.blocking]
+    (blocker,) = gang_xen.blockers(blocking[0], 20)
+    assert (blocker.name, blocker.threads) == ("domain4", 2)
+    assert blocker.run.seconds == pytest.approx(8.0)
+    model = gang_xen.simulated(InStep(blocking[1], []), 5)
+    assert model is not None
+    assert {one.job.name for one in model.done} == {"domain1", "domain2", "domain3"}
 
 
 def test_domains_of_a_real_xen_log_all_iterations(tmp_path: Path) -> None:
@@ -168,9 +214,10 @@ def test_domains_of_a_real_xen_log_all_iterations(tmp_path: Path) -> None:
     if reason := xen_machine.missing():
         pytest.skip(reason)
     schedulers = (*SCHEDULERS, ADAPTIVE)
-    found = measured(tmp_path, schedulers)
+    found = gang_xen.measure(tmp_path, 2, (2,), 3, schedulers).steps
     assert [one.setting.scheduler for one in found] == list(schedulers)
     for one in found:
+        assert all(max(starts) - min(starts) <= 0.01 for starts in one.begun)
         for seen in (one.done, one.counted):
             assert [[len(ends) for ends in done.ends] for done in seen] == [[3, 3], [3, 3]]
     assert found[0].mean.mean == 1.0

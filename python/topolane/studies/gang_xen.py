@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 from topolane.studies import gang, gang_programs, gang_simulated, gang_studies
 from topolane.studies.gang import Done, Expectation, Job, Mix, Play
-from topolane.studies.gang_programs import Independent, Run
+from topolane.studies.gang_programs import Coevp, Independent, Run
 from topolane.studies.gang_simulated import Task
 from topolane.studies.xen_machine import (
     NATIVE,
     Cores,
     Failed,
+    Panicked,
     Unable,
     XenMachine,
     guest_kernel,
@@ -37,6 +38,10 @@ ALLOWED = (2, 4, 8)
 """Widths that can be asked for."""
 COUNTS = (2, 3, 4)
 """Domains at the same time."""
+BESIDE = 3
+"""Domains of the settings in which one more domain blocks."""
+BOOTS = 4
+"""Machines that are booted one after another because Xen panics, before the study gives up."""
 IN_STEP = 0.95
 """The share of iterations that gang is to keep in step."""
 RATE = 10_000_000
@@ -69,6 +74,8 @@ MORE = (LONG, PAUSED, ADAPTIVE)
 """Those of --full, in addition."""
 MIXED = (BATCH, CREDIT, CREDIT2, GANG, ADAPTIVE)
 """Those of the mix."""
+DISTURBED = (CREDIT, GANG)
+"""Those of the settings in which one more domain blocks."""
 MIX = Mix(kinds=("coevp", "coevp", "compute", "coevp"), lengths=(2.0, 1.0, 0.5, 0.5))
 """The mix without its barriers each millisecond: emulated cores take turns of several milliseconds."""
 
@@ -80,6 +87,8 @@ class Setting:
     width: int
     domains: int
     scheduler: Scheduler
+    blocking: bool = False
+    """Whether one more domain, CoEVP-like, blocks again and again next to them. Its own iterations are not counted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -111,16 +120,6 @@ def shares(done: Sequence[Done]) -> list[float]:
     return [sum(lag <= gang.ITERATION for lag in each) / len(each) for each in lags if each]
 
 
-def from_own_beginning(seen: InStep) -> list[Done]:
-    """The counted ends, as if all threads of a domain had begun together."""
-    return [
-        dataclasses.replace(
-            one, ends=[[end - begin + min(begun) for end in ends] for ends, begin in zip(one.ends, begun)]
-        )
-        for one, begun in zip(seen.counted, seen.begun)
-    ]
-
-
 def worst(done: Sequence[Done]) -> float:
     """The longest lag, seconds."""
     return max((lag for one in done for lag in gang_studies.lags(one.ends)), default=0.0)
@@ -139,8 +138,10 @@ class Mixed:
 class Found:
     """All that a machine has shown."""
 
-    steps: list[InStep]
-    mixes: list[Mixed]
+    steps: list[InStep] = dataclasses.field(default_factory=list)
+    mixes: list[Mixed] = dataclasses.field(default_factory=list)
+    panics: list[str] = dataclasses.field(default_factory=list)
+    """What was said when Xen panicked. The machine was then booted again for what was left."""
 
 
 class Domains:
@@ -307,6 +308,16 @@ def done(job: Job, ends: Sequence[tuple[int, float]], zero: float) -> Done:
     return Done(job, own, 0.0, max(each[-1] for each in own))
 
 
+def settings(width: int, counts: Sequence[int], schedulers: Sequence[Scheduler]) -> list[Setting]:
+    """What is measured in domains of a width: batch, in which each domain is alone, with the fewest."""
+    own = []
+    for scheduler in schedulers:
+        own += [Setting(width, count, scheduler) for count in (counts[:1] if scheduler is BATCH else counts)]
+        if scheduler in DISTURBED and max(counts) > BESIDE:
+            own.append(Setting(width, BESIDE, scheduler, blocking=True))
+    return own
+
+
 def measure(
     folder: Path,
     width: int,
@@ -316,22 +327,45 @@ def measure(
     with_mix: Sequence[Scheduler] = (),
     seconds: float = gang.SECONDS,
 ) -> Found:
-    """Domains of a width under schedulers, some of them also with the mix, which is longer for more seconds. Raises Unable,
-    or Failed.
+    """Domains of a width under schedulers, some of them also with the mix, which is longer for more seconds. If Xen panics,
+    another machine measures what is left. Raises Unable, or Failed.
     """
     domains = Domains(folder, width, max(counts))
-    found = Found([], [])
-    with XenMachine(folder, Cores(width, counted=True)) as machine:
-        domains.boot(machine)
-        for scheduler in schedulers:
-            with domains.under(scheduler):
-                for count in counts[:1] if scheduler is BATCH else counts:
-                    found.steps.append(in_step(domains, Setting(width, count, scheduler), iterations))
-                if scheduler in with_mix:
-                    found.mixes.append(
-                        Mixed(width, scheduler, mixed(domains, scheduler, mix(width, seconds)))
-                    )
+    left = settings(width, counts, schedulers)
+    mixes = [scheduler for scheduler in schedulers if scheduler in with_mix]
+    found = Found()
+    while left or mixes:
+        boot = folder / f"boot{len(found.panics) + 1}"
+        boot.mkdir()
+        try:
+            with XenMachine(boot, Cores(width, counted=True)) as machine:
+                domains.boot(machine)
+                measure_left(domains, found, left, mixes, iterations, seconds)
+        except Panicked as error:
+            found.panics.append(str(error))
+            if len(found.panics) == BOOTS:
+                raise
     return found
+
+
+def measure_left(
+    domains: Domains,
+    found: Found,
+    left: list[Setting],
+    mixes: list[Scheduler],
+    iterations: int,
+    seconds: float,
+) -> None:
+    """Measures what is left, scheduler by scheduler. What has been found is no longer left."""
+    for scheduler in dict.fromkeys([*(setting.scheduler for setting in left), *mixes]):
+        with domains.under(scheduler):
+            for setting in [one for one in left if one.scheduler is scheduler]:
+                found.steps.append(in_step(domains, setting, iterations))
+                left.remove(setting)
+            if scheduler in mixes:
+                done = mixed(domains, scheduler, mix(domains.width, seconds))
+                found.mixes.append(Mixed(domains.width, scheduler, done))
+                mixes.remove(scheduler)
 
 
 def jobs(setting: Setting, iterations: int) -> tuple[Job, ...]:
@@ -340,11 +374,21 @@ def jobs(setting: Setting, iterations: int) -> tuple[Job, ...]:
     return tuple(Job(f"domain{number}", run, setting.width) for number in range(1, setting.domains + 1))
 
 
+def blockers(setting: Setting, iterations: int) -> tuple[Job, ...]:
+    """The domain that blocks, if the setting has one: CoEVP-like, for as long as all domains would run one by one."""
+    if not setting.blocking:
+        return ()
+    work = Coevp(gang.COARSE, gang.TASKS * setting.width, gang.FINE, gang.SPREAD, gang.WAIT)
+    run = Run(work, seconds=gang.ITERATION * iterations * (setting.domains + 1))
+    return (Job(f"domain{setting.domains + 1}", run, setting.width),)
+
+
 def in_step(domains: Domains, setting: Setting, iterations: int) -> InStep:
     """Plays the micro-benchmark."""
     own = jobs(setting, iterations)
-    domains.take([job.name for job in own])
-    batches = [[job] for job in own] if setting.scheduler is BATCH else [list(own)]
+    all_jobs = [*own, *blockers(setting, iterations)]
+    domains.take([job.name for job in all_jobs])
+    batches = [[job] for job in own] if setting.scheduler is BATCH else [all_jobs]
     printed = [said for batch in batches for said in domains.play(batch)]
     return InStep(
         setting,
@@ -415,12 +459,20 @@ def simulated(seen: InStep, iterations: int) -> InStep | None:
     own = jobs(setting, iterations)
     late = [dataclasses.replace(job, delays=delays) for job, delays in zip(own, seen.begun)] or own
     seconds = 10 * iterations * gang.ITERATION * setting.domains
-    return InStep(setting, gang_simulated.play(Task(setting.width, Play(policy, tuple(late), seconds))).done)
+    all_jobs = (*late, *blockers(setting, iterations))
+    done = gang_simulated.play(Task(setting.width, Play(policy, all_jobs, seconds))).done
+    return InStep(setting, [one for one in done if isinstance(one.job.run.workload, Independent)])
 
 
 def policy_of(scheduler: Scheduler) -> str | None:
     """By which the simulated hypervisor does the same."""
     return scheduler.policy or {BATCH: "batch", CREDIT: "free", GANG: "gang"}.get(scheduler)
+
+
+def named(setting: Setting) -> str:
+    """The domains of a setting, in words."""
+    own = f"{setting.domains} domains of {setting.width}"
+    return f"{own} next to one that blocks" if setting.blocking else own
 
 
 def expectations(found: Sequence[InStep]) -> list[Expectation]:
@@ -432,7 +484,7 @@ def expectations(found: Sequence[InStep]) -> list[Expectation]:
             credit = shares[dataclasses.replace(one.setting, scheduler=CREDIT)]
             rows.append(
                 Expectation(
-                    f"Xen, {one.setting.domains} domains of {one.setting.width}: iterations in step under gang",
+                    f"Xen, {named(one.setting)}: iterations in step under gang",
                     f"at least {IN_STEP:.0%}",
                     f"{one.mean.mean:.1%} (credit {credit:.1%})",
                     one.mean.mean >= IN_STEP,

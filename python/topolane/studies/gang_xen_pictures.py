@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from topolane.studies.gang_xen import InStep
+    from topolane.studies.gang_xen import InStep, Setting
 
 OWN = ("gang-xen-in-step.png", "gang-xen-iterations.png")
 DRAWN = (CREDIT, CREDIT2, GANG)
@@ -38,10 +38,10 @@ def in_step(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Figu
     drawn = blank(WIDTH, 3.2)
     panels = drawn.subplots(1, len(widths), sharey=True, squeeze=False)[0]
     for axes, width in zip(panels, widths):
-        counts = sorted({one.setting.domains for one in found})
+        groups = sorted({group(one.setting) for one in found})
         for number, scheduler in enumerate(DRAWN):
             own = [
-                (counts.index(one.setting.domains) + 0.27 * (number - 1), one, model)
+                (groups.index(group(one.setting)) + 0.27 * (number - 1), one, model)
                 for one, model in zip(found, simulated)
                 if (one.setting.width, one.setting.scheduler) == (width, scheduler)
             ]
@@ -55,7 +55,11 @@ def in_step(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Figu
             )
             modelled = [(place, 100 * model.mean.mean) for place, _, model in own if model is not None]
             axes.plot(*zip(*modelled), "x", color=INK) if modelled else None
-        axes.set_xticks(range(len(counts)), [f"{count} domains" for count in counts])
+        axes.set_xticks(
+            range(len(groups)),
+            [f"{count}\n+ one that blocks" if blocking else count for blocking, count in groups],
+        )
+        axes.set_xlabel("domains")
         axes.set_title(f"{width} virtual processors")
         axes.set_ylim(0, 105)
     panels[0].set_ylabel("iterations in step (%)")
@@ -64,20 +68,29 @@ def in_step(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Figu
     return drawn
 
 
+def group(setting: Setting) -> tuple[bool, int]:
+    """The settings that are next to each other, in their order."""
+    return setting.blocking, setting.domains
+
+
 def iterations(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Figure:
-    """When each virtual processor of one domain ended its iterations, where the most domains share the most cores."""
+    """When each virtual processor of one domain ended its iterations, next to a domain that blocks if that was measured, where
+    the most domains share the most cores.
+    """
     from topolane.report.plot import WIDTH
     from topolane.report.with_matplotlib import figure as blank
 
-    most = max((one.setting.width, one.setting.domains) for one in found)
-    drawn = blank(WIDTH, 6.0)
-    panels = drawn.subplots(len(DRAWN), 2, sharex="col", squeeze=False)
-    for row, scheduler in enumerate(DRAWN):
-        for one, model in zip(found, simulated):
-            setting = one.setting
-            if (setting.width, setting.domains, setting.scheduler) == (*most, scheduler):
-                ends(panels[row, 0], one, f"{scheduler.name}, Xen in emulation")
-                ends(panels[row, 1], model, f"{scheduler.name}, simulated")
+    most = max((one.setting.width, *group(one.setting)) for one in found)
+    drawn_here = [
+        (one, model)
+        for one, model in zip(found, simulated)
+        if (one.setting.width, *group(one.setting)) == most and one.setting.scheduler in DRAWN
+    ]
+    drawn = blank(WIDTH, 2.0 * len(drawn_here))
+    panels = drawn.subplots(len(drawn_here), 2, sharex="col", squeeze=False)
+    for row, (one, model) in zip(panels, drawn_here):
+        ends(row[0], one, f"{one.setting.scheduler.name}, Xen in emulation")
+        ends(row[1], model, f"{one.setting.scheduler.name}, simulated")
     for axes in panels[-1]:
         axes.set_xlabel("seconds")
     return drawn

@@ -33,6 +33,9 @@ SHOWN = (
 )
 
 
+PANICS = "Xen panicked, so often: {}. Each time the machine was booted again, and what was not measured yet was measured there"
+
+
 def widths(text: str | None) -> tuple[int, ...]:
     """Virtual processors of each domain: 2,4. Raises UsageError."""
     try:
@@ -69,6 +72,7 @@ def run(seconds: float, out: str | None, as_json: bool, full: bool, chosen: Sequ
                 "tables": {one.name: one.dicts() for one in tables},
                 "expectations": [dataclasses.asdict(row) for row in rows],
                 "emulation": SHOWN,
+                "panics": found.panics,
                 "took": took,
             }
         )
@@ -76,6 +80,8 @@ def run(seconds: float, out: str | None, as_json: bool, full: bool, chosen: Sequ
     for one in tables:
         one.show()
     print_expectations(rows)
+    if found.panics:
+        click.echo(PANICS.format(len(found.panics)))
     click.echo(f"emulated: {SHOWN}")
     click.echo(f"took {took}")
 
@@ -104,7 +110,9 @@ def measured(folder: Path, seconds: float, full: bool, chosen: Sequence[int]) ->
         raise InputError(f"not measured on Xen: {error}") from error
     each.reverse()
     return gang_xen.Found(
-        [step for some in each for step in some.steps], [mixed for some in each for mixed in some.mixes]
+        [step for some in each for step in some.steps],
+        [mixed for some in each for mixed in some.mixes],
+        [panic for some in each for panic in some.panics],
     )
 
 
@@ -114,17 +122,17 @@ def table(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Table:
         "xen",
         "iterations in step: they end at most one iteration after the other threads of the domain; mean of the domains, "
         "and half of its 95 % interval. Counted: by Xen's count of the time that each virtual processor ran, whether or "
-        "not its thread has looked at the clock then. From own beginning: counted, as if all threads had begun together",
+        "not its thread has looked at the clock then",
         (
             "cores",
             "domains",
+            "next to",
             "scheduler",
             "in step (%)",
             "give or take",
             "worst lag (ms)",
             "counted (%)",
             "counted lag (ms)",
-            "from own beginning (%)",
             "simulated (%)",
             "simulated lag (ms)",
         ),
@@ -132,16 +140,16 @@ def table(found: Sequence[InStep], simulated: Sequence[InStep | None]) -> Table:
             (
                 real.setting.width,
                 real.setting.domains,
+                "one that blocks" if real.setting.blocking else "",
                 real.setting.scheduler.name,
                 *(*in_step(real.done), 1e3 * gang_xen.worst(real.done)),
                 in_step(real.counted)[0],
                 1e3 * gang_xen.worst(real.counted),
-                in_step(gang_xen.from_own_beginning(real))[0],
                 *((in_step(model.done)[0], 1e3 * gang_xen.worst(model.done)) if model else (None, None)),
             )
             for real, model in zip(found, simulated)
         ],
-        ("scheduler",),
+        ("next to", "scheduler"),
     )
 
 

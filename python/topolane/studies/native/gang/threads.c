@@ -13,6 +13,7 @@ static struct {
     atomic_uint turn;
     atomic_bool late;
     bool answer;
+    double met;
     pthread_mutex_t lock;
     pthread_cond_t all_there;
     const Options *options;
@@ -22,6 +23,7 @@ static struct {
 static void let_go(unsigned turn)
 {
     team.answer = atomic_exchange(&team.late, false);
+    team.met = now();
     atomic_store(&team.arrived, 0);
     pthread_mutex_lock(&team.lock);
     atomic_store(&team.turn, turn + 1);
@@ -51,6 +53,11 @@ bool meet(Member *member, bool late, bool spin)
     while (atomic_load(&team.turn) == turn)
         spin_on(member);
     return team.answer;
+}
+
+double met_at(void)
+{
+    return team.met;
 }
 
 void put_tasks(void)

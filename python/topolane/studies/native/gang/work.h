@@ -11,7 +11,8 @@
  * thread, start, end, and in `coevp` the tasks that the thread did. The trace has a line for each time that a thread
  * was on a core without a break: thread, core, start, end. Times are CLOCK_MONOTONIC seconds. With --pin thread N stays
  * on core N. With --xen-clock seconds of work are those in which Xen lets the processor of the thread's number run,
- * whatever it does in them: for emulated processors, whose speeds differ. A line then has, instead of tasks, the looks
+ * whatever it does in them: for emulated processors, whose speeds differ. All threads then begin within a hundredth of a
+ * second if they can. A line then has, instead of tasks, the looks
  * at Xen's clock before and after the iteration's work was done (time and seconds run, each), since when the processor
  * runs, the seconds run at which the work was done, and by how much Xen's clock is ahead of this one at least.
  */
@@ -96,6 +97,8 @@ void enter_core(Member *member);
 int run_team(Options *options, void (*body)(Member *, const Options *));
 /* All meet; whether anybody is `late`. Who is early spins or blocks. */
 bool meet(Member *member, bool late, bool spin);
+/* When all had come to the last meeting, as far as this is known. */
+double met_at(void);
 /* The tasks of a step: `put_tasks` by one thread before all meet, then numbers from 0, each once. */
 void put_tasks(void);
 int take_task(void);
