@@ -151,11 +151,16 @@ void spin_on(Member *member)
     look(member);
 }
 
-void nap(Member *member, double seconds)
+void sleep_until(Member *member, double time)
 {
-    struct timespec left = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
+    const struct timespec at = {(time_t)time, (long)(1e9 * (time - (double)(time_t)time))};
     leave_core(member);
-    while (clock_nanosleep(CLOCK_MONOTONIC, 0, &left, &left) != 0)
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL) != 0)
         ;
     enter_core(member);
+}
+
+void nap(Member *member, double seconds)
+{
+    sleep_until(member, now() + seconds);
 }

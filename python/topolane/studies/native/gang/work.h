@@ -12,9 +12,9 @@
  * was on a core without a break: thread, core, start, end. Times are CLOCK_MONOTONIC seconds. With --pin thread N stays
  * on core N. With --xen-clock seconds of work are those in which Xen lets the processor of the thread's number run,
  * whatever it does in them: for emulated processors, whose speeds differ. All threads then begin within a hundredth of a
- * second if they can. A line then has, instead of tasks, the looks
- * at Xen's clock before and after the iteration's work was done (time and seconds run, each), since when the processor
- * runs, the seconds run at which the work was done, and by how much Xen's clock is ahead of this one at least.
+ * second if they can. A line then has, instead of tasks, the looks at Xen's clock before and after the iteration's work
+ * was done (time and seconds run, each), since when the processor runs, the seconds run at which the work was done, and
+ * by how much Xen's clock is ahead of this one at least.
  */
 #ifndef WORK_H
 #define WORK_H
@@ -87,7 +87,8 @@ void keep_to_own_core(const Member *member);
 void compute(Member *member, double seconds);
 /* What a thread does while it waits without leaving its core. */
 void spin_on(Member *member);
-/* Leaves the core for so long. */
+/* Leaves the core until then; and for so long. */
+void sleep_until(Member *member, double time);
 void nap(Member *member, double seconds);
 /* Before a thread leaves its core of its own will, and at its end; and when it is back. */
 void leave_core(Member *member);
