@@ -34,7 +34,9 @@ class HostLists:
 
 
 def could_use(job: Job, snapshot: Snapshot, lists: HostLists) -> tuple[set[str], list[str]]:
-    """The nodes, idle or not, that a job may use, and the options that this leaves out."""
+    """The nodes, idle or not, that a job may use, and the options that this leaves out. A job that names several reservations may use
+    the nodes of each.
+    """
     ignored: list[str] = [job.unsupported_option] if job.unsupported_option else []
     nodes: set[str] = set()
     for name in job.partitions:
@@ -55,11 +57,12 @@ def could_use(job: Job, snapshot: Snapshot, lists: HostLists) -> tuple[set[str],
         ignored.append("--nodelist")
     if job.switches:
         ignored.append("--switches")
-    own = snapshot.reservations.get(job.reservation)
-    if own is not None and own.nodes:
-        nodes &= lists.read(own.nodes) or set()
+    named = job.reservation.split(",")
+    own = [snapshot.reservations[name] for name in named if name in snapshot.reservations]
+    if own and all(each.nodes for each in own):
+        nodes &= {name for each in own for name in lists.read(each.nodes) or ()}
     for other in snapshot.reservations.values():
-        if other.name != job.reservation and _meets(other, job):
+        if other not in own and _meets(other, job):
             nodes -= lists.read(other.nodes) or set()
     return nodes | given, ignored
 
