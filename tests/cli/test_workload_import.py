@@ -492,18 +492,35 @@ def test_preemption_goes_to_the_queue_slurm(dump):
 
 
 def test_partitions_preempt(dump):
-    """The mode of each partition is read if tiers decide. Suspended jobs are not known: then no job gives way."""
+    """The mode of each partition is read if tiers decide. Suspension is not known: only jobs of partitions with another mode give way."""
     partitions = "PartitionName=low Nodes=n[1-2] PriorityTier=1 PreemptMode=CANCEL GraceTime=0\n"
     config = PREEMPTING.replace("preempt/qos", "preempt/partition_prio")
     queue = json.loads(accounting_workload.read(dump(table({}), config=config, partitions=partitions)).queue)
     assert (queue["preemption"]["by"], queue["partitions"][0]["preempt_mode"]) == ("partition", "cancel")
     suspending = config.replace("REQUEUE", "SUSPEND,GANG")
-    imported = accounting_workload.read(dump(table({}), config=suspending))
-    assert "preemption" not in json.loads(imported.queue)
+    imported = accounting_workload.read(dump(table({}), config=suspending, partitions=partitions))
+    queue = json.loads(imported.queue)
+    assert (queue["preemption"]["mode"], queue["partitions"][0]["preempt_mode"]) == ("off", "cancel")
     assert told(
         imported,
-        "PreemptType 'preempt/partition_prio' with PreemptMode 'SUSPEND,GANG' is not known to the queue slurm: no job gives way",
+        "PreemptMode 'SUSPEND,GANG' is not known to the queue slurm: no job gives way unless its QOS or partition has another mode",
     )
+    imported = accounting_workload.read(
+        dump(table({}), config=config.replace("preempt/partition_prio", "preempt/x"))
+    )
+    assert "preemption" not in json.loads(imported.queue)
+    assert told(imported, "PreemptType 'preempt/x' is not known to the queue slurm: no job gives way")
+
+
+def test_suspended_runs_are_counted(dump):
+    """A run that stood still for a time keeps its nodes for that time too. It is no fault."""
+    directory = dump(table(at(0, 700, Suspended="00:01:40", ElapsedRaw="600"), at(1, 20, JobIDRaw=11)))
+    imported = accounting_workload.read(directory)
+    assert told(
+        imported, "1 runs were suspended for a time: a run takes as long as recorded, and keeps its nodes"
+    )
+    assert [row["run"] for row in rows_of(imported)] == ["700", "19"]
+    assert not accounting_check.of_directory(directory).findings
 
 
 def test_a_preempted_run_is_one_job_with_the_next(dump):

@@ -102,6 +102,7 @@ LICENSED = "asked for licences, which only the queue slurm counts"
 ONE_OF_LICENSES = "asked for one of several licences: no queue counts them"
 PREEMPTED = "were preempted: a run takes as long as recorded"
 NODE_FAILED = "ended because a node failed: a run takes as long as recorded"
+SUSPENDED = "were suspended for a time: a run takes as long as recorded, and keeps its nodes"
 NO_FAULTS = frozenset(
     {
         "steps of jobs",
@@ -114,6 +115,7 @@ NO_FAULTS = frozenset(
         ONE_OF_LICENSES,
         PREEMPTED,
         NODE_FAILED,
+        SUSPENDED,
     }
 )
 """What is counted though nothing is wrong with it."""
@@ -294,9 +296,12 @@ class _Reader:
         nodes = _count("NNodes", at("NNodes"), MOST_NODES)
         run = end - start
         elapsed = at("ElapsedRaw")
+        suspended = _length("Suspended", at("Suspended"))
+        if suspended:
+            notes[SUSPENDED] += 1
         if elapsed:
             held = _count("ElapsedRaw", elapsed, 1 << 40)
-            if abs(run - held - _length("Suspended", at("Suspended"))) > 1:
+            if abs(run - held - suspended) > 1:
                 notes["whose End - Start is not their run time: the clock jumped; ElapsedRaw is used"] += 1
                 run = held
         if start < submit:

@@ -21,12 +21,15 @@ def of(settings: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
     by, mode = settings.get("PreemptType", "(null)"), settings.get("PreemptMode", "OFF").upper()
     if by in ("(null)", "", "preempt/none") or mode == "OFF":
         return {}
-    if by not in BY or mode not in MODES:
-        told.append(
-            f"PreemptType {texts.shown(by)} with PreemptMode {texts.shown(mode)} is not known to the queue slurm: no job gives way"
-        )
+    if by not in BY:
+        told.append(f"PreemptType {texts.shown(by)} is not known to the queue slurm: no job gives way")
         return {}
-    found: dict[str, Any] = {"by": BY[by], "mode": MODES[mode]}
+    if mode not in MODES:
+        told.append(
+            f"PreemptMode {texts.shown(mode)} is not known to the queue slurm: "
+            "no job gives way unless its QOS or partition has another mode"
+        )
+    found: dict[str, Any] = {"by": BY[by], "mode": MODES.get(mode, "off")}
     words = f"{settings.get('PreemptParameters', '')},{settings.get('SchedulerParameters', '')}".split(",")
     for word in map(str.strip, words):
         if word in WORDS:
