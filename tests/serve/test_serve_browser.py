@@ -11,7 +11,7 @@ from in_browser import PIXELS, browser, load, rows, text, until
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
-from served import served
+from served import SMALL, served
 
 __all__ = ["browser"]
 
@@ -193,8 +193,6 @@ def test_all_of_it_works_by_keyboard(browser: Any, page: str) -> None:
 
 def test_the_token_is_asked_for(browser: Any, tmp_path: Any) -> None:
     """A page with a token shows a form for it and nothing else; with the token it shows the machine."""
-    from served import SMALL, served
-
     token = "viewers-" + "v" * 16
     (tmp_path / "token").write_text(token)
     with served(*SMALL, "--token-file", str(tmp_path / "token")) as locked:
