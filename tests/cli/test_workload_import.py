@@ -479,13 +479,13 @@ def test_preemption_goes_to_the_queue_slurm(dump):
         "again": 15,
     }
     assert queue["schedulers"]["requeue_after"] == 21
-    assert [(row["preempts"], row["preempt_mode"], row["preempt_exempt"]) for row in queue["qos"]] == [
-        (["low", "lost"], None, None),
-        ([], "requeue", 30),
-        ([], "off", None),
+    keys = ("preempts", "preempt_mode", "preempt_exempt", "grace")
+    assert [tuple(row[key] for key in keys) for row in queue["qos"]] == [
+        (["low", "lost"], None, None, 0),
+        ([], "requeue", 30, 0),
+        ([], "off", None, 60),
     ]
     assert told(imported, "PreemptParameters has 'strict_order', which the queue slurm does not know")
-    assert told(imported, "QOS lost: its jobs have a GraceTime, which the queue slurm does not know")
     assert told(
         imported, "QOS lost: PreemptMode 'suspend' is not known to the queue slurm: its jobs do not give way"
     )
@@ -493,10 +493,11 @@ def test_preemption_goes_to_the_queue_slurm(dump):
 
 def test_partitions_preempt(dump):
     """The mode of each partition is read if tiers decide. Suspension is not known: only jobs of partitions with another mode give way."""
-    partitions = "PartitionName=low Nodes=n[1-2] PriorityTier=1 PreemptMode=CANCEL GraceTime=0\n"
+    partitions = "PartitionName=low Nodes=n[1-2] PriorityTier=1 PreemptMode=CANCEL GraceTime=45\n"
     config = PREEMPTING.replace("preempt/qos", "preempt/partition_prio")
     queue = json.loads(accounting_workload.read(dump(table({}), config=config, partitions=partitions)).queue)
-    assert (queue["preemption"]["by"], queue["partitions"][0]["preempt_mode"]) == ("partition", "cancel")
+    low = queue["partitions"][0]
+    assert (queue["preemption"]["by"], low["preempt_mode"], low["grace"]) == ("partition", "cancel", 45)
     suspending = config.replace("REQUEUE", "SUSPEND,GANG")
     imported = accounting_workload.read(dump(table({}), config=suspending, partitions=partitions))
     queue = json.loads(imported.queue)

@@ -145,6 +145,14 @@ impl<'a> View<'a> {
         self.ended_early.push(EndedEarly { request: job.request, again, by });
     }
 
+    /// Says that a running job ends at another time; nothing happens if it does not run.
+    pub(crate) fn set_expected_end(&mut self, id: u64, end: f64) {
+        let Some(mut job) = self.running.remove(id) else { return };
+        job.expected_end = end;
+        job.placement = self.occupancy.set_end(job.placement, end);
+        self.running.insert(job);
+    }
+
     /// Takes what is known of waiting jobs out of `entries`, by number, if the queue is in another order now; else nothing.
     pub(crate) fn out_of_order<E>(
         &self,

@@ -327,6 +327,32 @@ fn a_higher_tier_preempts() {
     assert_eq!((starts[&2], starts[&3]), (1.0, 24.0));
 }
 
+/// A job that gives way keeps its nodes for the grace time of its QOS or partition. Slurm looks every 30 s whether it is over.
+#[test]
+fn a_job_that_gives_way_keeps_its_nodes_for_its_grace_time() {
+    let by_qos = r#"{"preemption": {"by": "qos"},
+        "qos": [{"name": "low", "grace": 50}, {"name": "high", "preempts": ["low"]}]}"#;
+    let by_partition = r#"{"preemption": {"by": "partition"}, "partitions": [
+        {"name": "low", "tier": 1, "grace": 50}, {"name": "high", "tier": 2}]}"#;
+    for config in [by_qos, by_partition] {
+        let jobs = |run: f64| {
+            [
+                (0.0, ask(1, 24, run, ("low", "u", "low"))),
+                (20.0, ask(2, 4, 50.0, ("high", "u", "high"))),
+            ]
+        };
+        let (starts, victims) = followed(&mut scheduler(config), &jobs(5_000.0), 1_000.0);
+        assert_eq!(victims, [(1, 90.0)], "the first look at or after 21 + 50");
+        assert!((91.0..=95.0).contains(&starts[&2]), "{starts:?}");
+        assert!(starts[&1] >= 211.0, "it starts anew: {starts:?}");
+        let (starts, victims) = followed(&mut scheduler(config), &jobs(40.0), 1_000.0);
+        assert_eq!((victims, starts[&1]), (vec![], 1.0), "it ends before its grace time does");
+        assert!((42.0..=45.0).contains(&starts[&2]), "{starts:?}");
+    }
+    let error = SlurmConfig::parse(r#"{"qos": [{"name": "low", "grace": -1}]}"#).unwrap_err();
+    assert!(error.to_string().contains("grace -1 is not 0 seconds or more"), "{error}");
+}
+
 /// Backfill lets jobs make room too, for a job that the main scheduler does not look at.
 #[test]
 fn backfill_preempts() {

@@ -148,7 +148,7 @@ def _partitions(path: Path, config: dict[str, Any], told: list[str]) -> None:
         if by_tier:
             name = f"partition {values['PartitionName']}"
             found[-1]["preempt_mode"] = accounting_preemption.mode(values.get("PreemptMode", ""), name, told)
-            _grace(values.get("GraceTime", "0"), name, told)
+            found[-1]["grace"] = _number(values.get("GraceTime", "0"), "GraceTime", path, number)
         total = _number(values.get("TotalNodes", "0"), "TotalNodes", path, number)
         if total > nodes:
             nodes = total
@@ -194,11 +194,6 @@ def _limits(row: dict[str, str], columns: dict[str, str], path: Path, number: in
     return limits
 
 
-def _grace(text: str, whose: str, told: list[str]) -> None:
-    if text.strip("0:"):
-        told.append(f"{whose}: its jobs have a GraceTime, which the queue slurm does not know")
-
-
 def _qos(path: Path, by_qos: bool, told: list[str]) -> Iterable[dict[str, Any]]:
     for number, row in accounting.table(path, ("Name",), None):
         yield {
@@ -212,12 +207,12 @@ def _qos(path: Path, by_qos: bool, told: list[str]) -> Iterable[dict[str, Any]]:
 
 def _preempting(row: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
     """Which QOS a QOS preempts, and how its own jobs give way."""
-    name, exempt = f"QOS {row['Name']}", "PreemptExemptTime"
-    _grace(row.get("GraceTime", ""), name, told)
+    name, exempt, grace = f"QOS {row['Name']}", "PreemptExemptTime", "GraceTime"
     return {
         "preempts": [other for other in row.get("Preempt", "").split(",") if other],
         "preempt_mode": accounting_preemption.mode(row.get("PreemptMode", ""), name, told),
         "preempt_exempt": accounting_preemption.seconds(row.get(exempt, ""), exempt, path),
+        "grace": accounting_preemption.seconds(row.get(grace, ""), grace, path) or 0,
     }
 
 

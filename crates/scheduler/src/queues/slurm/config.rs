@@ -164,6 +164,9 @@ pub struct Partition {
     pub factor: f64,
     /// What becomes of its jobs that give way to a higher tier; none for what the cluster says.
     pub preempt_mode: Option<PreemptMode>,
+    /// For how long these keep their nodes, seconds.
+    #[serde(default)]
+    pub grace: f64,
 }
 
 /// What jobs that count together may hold at one time; none for no limit.
@@ -208,6 +211,9 @@ pub struct Qos {
     pub preempt_mode: Option<PreemptMode>,
     /// For how long after their start they do not give way, seconds; none for what the cluster says.
     pub preempt_exempt: Option<f64>,
+    /// For how long its own jobs that give way keep their nodes, seconds.
+    #[serde(default)]
+    pub grace: f64,
 }
 
 fn one() -> f64 {
@@ -341,7 +347,9 @@ impl SlurmConfig {
                 return Err(InputError::whole(format!("{what} {value} is not 1 second or more")));
             }
         }
-        for (what, value) in [
+        let graces = config.partitions.iter().map(|one| one.grace);
+        let graces = graces.chain(config.qos.iter().map(|one| one.grace));
+        let times = [
             ("schedulers.submission_delay", config.schedulers.submission_delay),
             ("schedulers.epilog", config.schedulers.epilog.unwrap_or(0.0)),
             ("schedulers.backfill_window", config.schedulers.backfill_window),
@@ -349,7 +357,8 @@ impl SlurmConfig {
             ("preemption.exempt", config.preemption.exempt),
             ("preemption.again", config.preemption.again),
             ("schedulers.requeue_after", config.schedulers.requeue_after),
-        ] {
+        ];
+        for (what, value) in times.into_iter().chain(graces.map(|grace| ("grace", grace))) {
             if !(value.is_finite() && value >= 0.0) {
                 return Err(InputError::whole(format!("{what} {value} is not 0 seconds or more")));
             }

@@ -39,6 +39,7 @@ struct Part {
     nodes: Option<NodeSet>,
     tier: u32,
     preempt_mode: Option<PreemptMode>,
+    grace: f64,
 }
 
 /// Nodes withheld for a time.
@@ -73,6 +74,8 @@ struct Ran {
     count: u32,
     /// Up to when its usage has been counted.
     counted: f64,
+    /// When the grace time ends that it has because it gives way; infinite if it does not.
+    leaves: f64,
 }
 
 /// A job that waits.
@@ -196,8 +199,8 @@ impl Slurm {
                 return Err(in_partition(message));
             }
             names.push((partition.name.clone(), parts.len()));
-            let Partition { tier, preempt_mode, .. } = *partition;
-            parts.push(Part { nodes, tier, preempt_mode });
+            let Partition { tier, preempt_mode, grace, .. } = *partition;
+            parts.push(Part { nodes, tier, preempt_mode, grace });
         }
         by_name("QOS", config.qos.iter().map(|qos| (qos.name.clone(), ())))?;
         let kept = |one: &Withheld| {
@@ -528,7 +531,8 @@ impl Slurm {
         let capacity = nodes.iter().max().map_or(0, |last| last + 1);
         let nodes = NodeSet::of(capacity, nodes.iter().copied());
         self.held.add(&whose, &nodes);
-        self.running.insert(request.id, Ran { whose, nodes, count, counted: start });
+        self.running
+            .insert(request.id, Ran { whose, nodes, count, counted: start, leaves: f64::INFINITY });
     }
 
     /// Places a job on some of these nodes and starts it.
@@ -672,6 +676,7 @@ impl Queue for Slurm {
         self.begin(now);
         self.completing.retain(|(until, _)| *until > now);
         self.fail_nodes(view);
+        self.end_graces(view);
         self.compute_priorities(view, now - A_MOMENT);
         let mut refusal = self.run_if_due(view);
         self.compute_priorities(view, now);
@@ -702,8 +707,9 @@ impl Queue for Slurm {
     fn next_pass(&self, now: f64) -> Option<f64> {
         let running = !self.running.is_empty();
         let failure = self.failing.front().filter(|_| running).map(|kept| kept.from);
+        let end = [failure, self.next_grace_end()].into_iter().flatten().min_by(f64::total_cmp);
         if !self.waits {
-            return failure;
+            return end;
         }
         let change = self.next_change(now);
         if self.is_stuck {
@@ -712,7 +718,7 @@ impl Queue for Slurm {
         let Clock { main, epilog, backfill, last_full, period, .. } = self.clock;
         let full = last_full + self.config.schedulers.interval;
         let due = [main, epilog, backfill, full, period];
-        due.into_iter().chain(change).min_by(f64::total_cmp).map(|time| time.max(now))
+        due.into_iter().chain(change).chain(end).min_by(f64::total_cmp).map(|time| time.max(now))
     }
 }
 

@@ -8,6 +8,9 @@ use super::{Slurm, Turn, limited, whose};
 use crate::running::RunningJob;
 use crate::view::{EndedBy, View};
 
+/// Between two looks of Slurm for jobs that are over their time, seconds.
+const LOOKS: f64 = 30.0;
+
 /// Priorities and nodes count up to here in the order of victims.
 const MOST: u32 = 0xffff;
 
@@ -107,7 +110,12 @@ impl Slurm {
         for victim in &victims {
             let held = victim.placement.held();
             left.unite(&NodeSet::of(nodes.capacity(), held));
-            self.end_early(view, victim, EndedBy::Preemption);
+            let grace = self.grace_of(&whose(&victim.request));
+            if grace > 0.0 {
+                self.give_grace(view, victim, view.now + grace);
+            } else {
+                self.end_early(view, victim, EndedBy::Preemption);
+            }
         }
         if let Some(standing) =
             self.waiting.get_mut(&turn.request.id).filter(|_| !victims.is_empty())
@@ -128,6 +136,44 @@ impl Slurm {
             self.charge(&ran, view.now);
             self.clean_up(ran.nodes, view.now);
         }
+    }
+
+    /// For how long a job that gives way keeps its nodes, seconds.
+    fn grace_of(&self, whose: &Attributes) -> f64 {
+        match self.config.preemption.by {
+            Some(PreemptBy::Qos) => self.qos_of(whose).map_or(0.0, |qos| qos.grace),
+            _ => self.parts[self.part(whose)].grace,
+        }
+    }
+
+    /// A job that gives way keeps its nodes until then, or ends before. It has this time once.
+    fn give_grace(&mut self, view: &mut View<'_>, job: &RunningJob, until: f64) {
+        if let Some(ran) = self.running.get_mut(&job.id).filter(|ran| ran.leaves.is_infinite()) {
+            ran.leaves = until;
+            view.set_expected_end(job.id, job.expected_end.min(until));
+        }
+    }
+
+    /// Ends the jobs whose grace time is over when Slurm last looked.
+    pub(super) fn end_graces(&mut self, view: &mut View<'_>) {
+        if self.config.preemption.by.is_none() {
+            return;
+        }
+        let looked = self.last(LOOKS, view.now);
+        let is_over =
+            |job: &&RunningJob| self.running.get(&job.id).is_some_and(|ran| ran.leaves <= looked);
+        let over: Vec<RunningJob> = view.running.jobs().iter().filter(is_over).cloned().collect();
+        for job in &over {
+            self.end_early(view, job, EndedBy::Preemption);
+        }
+    }
+
+    /// When Slurm looks next after the end of a grace time.
+    pub(super) fn next_grace_end(&self) -> Option<f64> {
+        self.config.preemption.by?;
+        let leaves = self.running.values().map(|ran| ran.leaves).min_by(f64::total_cmp)?;
+        let look = self.last(LOOKS, leaves);
+        leaves.is_finite().then_some(if look < leaves { look + LOOKS } else { look })
     }
 
     /// Lets nodes fail that do so by now: the jobs on them end.
