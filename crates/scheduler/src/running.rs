@@ -1,8 +1,9 @@
 //! The running jobs, by expected end.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use topolane_placement::{Placement, Request};
 
 /// A job that holds nodes.
@@ -40,7 +41,7 @@ pub struct Running {
     jobs: Vec<RunningJob>,
     /// The times at which any of them is expected to end, each once, ascending.
     times: Vec<f64>,
-    ends: HashMap<u64, f64>,
+    ends: FxHashMap<u64, f64>,
     /// How many of them leave room for others on their nodes.
     sharing: usize,
     /// How many own links with less than full bandwidth on them.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -187,9 +188,14 @@ def import_(
     if directory is None or out is None:
         raise InputError("give a directory and --out LOG.csv, or --commands")
     beside = Path(out).with_name(f"{Path(out).stem}-failures.csv")
-    imported = accounting_workload.read(
-        directory, cluster=cluster, partition=partition, shared=shared, anonymize=anonymize
-    )
+    # Runs make no cycles, and the collector would go through a million of them again and again.
+    gc.disable()
+    try:
+        imported = accounting_workload.read(
+            directory, cluster=cluster, partition=partition, shared=shared, anonymize=anonymize
+        )
+    finally:
+        gc.enable()
     queue = Path(out).with_name(f"{Path(out).stem}-slurm.json")
     files.write(out, imported.csv)
     click.echo(f"{imported.jobs:,} jobs: {out}")

@@ -6,7 +6,7 @@ import dataclasses
 import functools
 import re
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -251,12 +251,8 @@ class _Reader:
 
     def row(self, cells: list[str]) -> None:
         """Keeps the run of a row or counts why it is none. Raises ValueError with the sentence that says what is wrong."""
-        columns, left_out, notes = self._columns, self.jobs.left_out, self.jobs.notes
-
-        def at(name: str) -> str:
-            place = columns.get(name)
-            return "" if place is None else cells[place].strip()
-
+        left_out, notes = self.jobs.left_out, self.jobs.notes
+        at = defaultdict(str, zip(self._columns, map(str.strip, cells))).__getitem__
         text = at("JobIDRaw")
         if "." in text or "." in at("JobID"):
             left_out["steps of jobs"] += 1

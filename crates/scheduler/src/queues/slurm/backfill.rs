@@ -118,10 +118,10 @@ impl Slurm {
         let schedulers = self.config.schedulers.clone();
         let mut plan = self.new_plan(view, usable.clone());
         let mut seen = Seen::default();
-        let mut matter = turns.len();
+        let mut next = 0;
         for (place, turn) in turns.iter().enumerate() {
-            matter = self.how_many_matter(view, &plan, &usable, &turns[..matter]);
-            if seen.tried >= schedulers.backfill_depth || place >= matter {
+            next = self.next_that_matters(view, (&plan, &usable), &turns, next.max(place));
+            if seen.tried >= schedulers.backfill_depth || next == turns.len() {
                 break;
             }
             if !self.held.admits(&turn.whose, 0) || !seen.counts(turn, &schedulers) {
@@ -179,21 +179,21 @@ impl Slurm {
         self.scratch = state;
     }
 
-    /// How many of the first turns decide what starts in this pass, and whose priority changes. A promise to a job behind them keeps no
-    /// other from a start.
-    fn how_many_matter(
+    /// The first turn from a place on that may end in a start or change a priority; as many as there are if there is none. A promise to
+    /// a job behind all these keeps no other from a start.
+    fn next_that_matters(
         &self,
         view: &View<'_>,
-        plan: &Plan,
-        usable: &NodeSet,
+        (plan, usable): (&Plan, &NodeSet),
         turns: &[Turn<'_>],
+        from: usize,
     ) -> usize {
         let matters = |turn: &Turn<'_>| {
             self.config.preemption.by.is_some()
                 || self.counts_when_tested(turn)
                 || turn.index.is_some() && self.could_start(view, plan, usable, turn)
         };
-        turns.iter().rposition(matters).map_or(0, |place| place + 1)
+        from + turns[from..].iter().position(matters).unwrap_or(turns.len() - from)
     }
 
     /// False only if a job certainly cannot start now, nor later in this pass.

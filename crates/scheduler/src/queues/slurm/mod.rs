@@ -12,6 +12,7 @@ mod retrace;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, LazyLock};
 
+use rustc_hash::FxHashMap;
 use topolane_fabric::{Fabric, InputError, NodeSet};
 use topolane_placement::{Attributes, Occupancy, Placement, Refusal, Request};
 
@@ -140,8 +141,8 @@ pub struct Slurm {
     factors: Factors,
     fair: FairTree,
     held: Held,
-    waiting: HashMap<u64, Standing>,
-    running: HashMap<u64, Ran>,
+    waiting: FxHashMap<u64, Standing>,
+    running: FxHashMap<u64, Ran>,
     /// Nodes whose jobs have just ended, and until when they are cleaned up.
     completing: Vec<(f64, NodeSet)>,
     clock: Clock,
@@ -168,8 +169,8 @@ impl Default for Slurm {
             factors: Factors::of(&config),
             fair: FairTree::default(),
             held,
-            waiting: HashMap::new(),
-            running: HashMap::new(),
+            waiting: FxHashMap::default(),
+            running: FxHashMap::default(),
             completing: Vec::new(),
             clock: Clock::default(),
             is_stuck: false,
