@@ -147,6 +147,15 @@ def test_the_queue_slurm_is_closer_to_a_real_slurm_than_easy() -> None:
     assert found["--queue slurm", "mean wait is off by"] < 30 < found["--queue easy", "mean wait is off by"]
 
 
+def test_a_replay_of_an_hour_of_slurm_meets_three_targets() -> None:
+    """Where seconds matter little, mean wait, order of waits and starts are what a real Slurm recorded."""
+    rows, _ = twin.compared(RECORDS.with_name("records-of-a-twin-an-hour"), ["slurm"])
+    judged = {row.what: row.verdict for row in rows if row.limit is not None}
+    utilisation = f"utilisation is off by, at most, in {twin_table.BINS} parts of the time"
+    assert {what for what, verdict in judged.items() if verdict == "MISSED"} <= {utilisation}
+    assert len(judged) == 4
+
+
 def test_the_records_are_of_the_plan() -> None:
     """What was submitted is what sacct has: users, QOS, partitions, nodes and time limits."""
     plan = json.loads((RECORDS / "plan.json").read_text())
