@@ -16,7 +16,7 @@ from topolane.slurm import accounting_workload
 
 NODES = 4
 SECONDS_APART = 3  # records tell whole seconds: a start and a later submission must not share one
-PARAMETERS = "batch_sched_delay=0,sched_min_interval=10000,bf_interval=2,bf_continue"
+PARAMETERS = "SchedulerParameters=batch_sched_delay=0,sched_min_interval=10000,bf_interval=2,bf_continue"
 
 
 @pytest.fixture(scope="module")
@@ -40,11 +40,12 @@ class Job:
     """Whether the job before it has started SECONDS_APART earlier."""
 
 
-def configured(site: Cluster, **settings: str) -> None:
-    """Other settings of slurm.conf, and a slurmctld that knows them."""
+def configured(site: Cluster, *lines: str) -> None:
+    """These lines of slurm.conf in place of those that set the same, and a slurmctld that knows them."""
     path = site.directory / "slurm.conf"
-    kept = [line for line in path.read_text().splitlines() if line.partition("=")[0] not in settings]
-    path.write_text("\n".join([*kept, *(f"{key}={value}" for key, value in settings.items())]) + "\n")
+    keys = {line.partition("=")[0] for line in lines}
+    kept = [line for line in path.read_text().splitlines() if line.partition("=")[0] not in keys]
+    path.write_text("\n".join([*kept, *lines]) + "\n")
     site.script("stop", "slurmctld")
     site.script("start", "slurmctld")
     until(lambda: site.run("sinfo", "-h", "-o", "%D %t").strip() == f"{NODES} idle", "idle nodes")
@@ -123,7 +124,7 @@ LICENSED = (
 
 def test_licences_hold_jobs_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
     """A job without its licences is passed over, and has no promise: a job of one licence goes before a job of all."""
-    configured(site, SchedulerParameters=PARAMETERS)
+    configured(site, PARAMETERS)
     recorded, replayed = orders(site, LICENSED, tmp_path)
     assert recorded.index("long") < recorded.index("all")
     assert replayed == recorded
@@ -131,7 +132,7 @@ def test_licences_hold_jobs_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
 
 def test_backfill_promises_licences_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
     """With bf_licenses the job of all licences has a promise, which the job of one licence would delay."""
-    configured(site, SchedulerParameters=f"{PARAMETERS},bf_licenses")
+    configured(site, f"{PARAMETERS},bf_licenses")
     recorded, replayed = orders(site, LICENSED, tmp_path)
     assert recorded.index("all") < recorded.index("long")
     assert replayed == recorded
@@ -156,10 +157,31 @@ def test_jobs_give_way_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
         ("modify", "account", "root", "set", "qos+=again,never,first"),
     ):
         site.run("sacctmgr", "-iQ", *words)
-    preemption = {"PreemptType": "preempt/qos", "PreemptMode": "REQUEUE"}
-    configured(
-        site, AccountingStorageEnforce="associations,qos", SchedulerParameters=PARAMETERS, **preemption
-    )
+    enforced = "AccountingStorageEnforce=associations,qos"
+    configured(site, PARAMETERS, enforced, "PreemptType=preempt/qos", "PreemptMode=REQUEUE")
     recorded, replayed = orders(site, PREEMPTING, tmp_path)
     assert recorded == ["-small", "-lost", "other", "urgent", "wide", "small"]
+    assert replayed == recorded
+
+
+PARTITIONS = (
+    "PartitionName=low Nodes=ALL Default=YES State=UP OverSubscribe=EXCLUSIVE PriorityTier=1 PreemptMode=REQUEUE",
+    "PartitionName=lost Nodes=ALL State=UP OverSubscribe=EXCLUSIVE PriorityTier=2 PreemptMode=CANCEL",
+    "PartitionName=firm Nodes=ALL State=UP OverSubscribe=EXCLUSIVE PriorityTier=3 PreemptMode=OFF",
+    "PartitionName=high Nodes=ALL State=UP OverSubscribe=EXCLUSIVE PriorityTier=10 PreemptMode=OFF",
+)
+OF_LOW_TIERS = (
+    Job("pair", 2, 30, ("--partition=low",)),
+    Job("single", 1, 50, ("--partition=lost",)),
+    Job("firm", 1, 50, ("--partition=firm",)),
+    Job("urgent", 1, 20, ("--partition=high",), is_later=True),
+    Job("wide", 2, 10, ("--partition=high",), is_later=True),
+)
+
+
+def test_lower_tiers_give_way_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
+    """The job of the lowest tier is requeued, though another one has fewer nodes; the partition of the next tier cancels its job."""
+    configured(site, PARAMETERS, *PARTITIONS, "PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE")
+    recorded, replayed = orders(site, OF_LOW_TIERS, tmp_path)
+    assert recorded == ["-pair", "-single", "firm", "urgent", "wide", "pair"]
     assert replayed == recorded
