@@ -6,7 +6,7 @@ use crate::dedicated::search::candidates::{Candidates, Leaf};
 use crate::dedicated::search::fill::fill;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{Members, lowest, nodes_on, planes_of, rarest};
-use crate::dedicated::search::{ATTEMPT, Budget, Pod};
+use crate::dedicated::search::{Budget, Pod};
 
 /// The best placement of this shape.
 pub fn search(
@@ -75,13 +75,15 @@ impl<'a> Search<'a> {
         common: &[u64],
         budget: &mut Budget,
     ) -> Option<Plan> {
-        budget.spend(ATTEMPT)?;
+        *budget = budget.checked_sub(1)?;
         if chosen.len() > 1
             && let Some(plan) = self.plan(chosen, common)
         {
             return Some(plan);
         }
-        if at == self.capacity.len() || !self.may_hold(at, chosen, common) {
+        let left: u32 = self.capacity[at..].iter().map(|&(_, nodes)| nodes).sum();
+        let had: u32 = chosen.iter().map(|&(_, nodes)| nodes).sum();
+        if had + left < self.candidates.wanted || at == self.capacity.len() {
             return None;
         }
         let (pod, nodes) = self.capacity[at];
@@ -96,29 +98,6 @@ impl<'a> Search<'a> {
             }
         }
         self.choose(at + 1, chosen, common, budget)
-    }
-
-    /// Whether the pods chosen could hold the job together with some of those from `at` on, with any number of links that these have
-    /// in common with the chosen ones. Each is looked at by itself, so what they have in common may still be too little.
-    fn may_hold(&self, at: usize, chosen: &[(usize, u32)], common: &[u64]) -> bool {
-        let links_with = |core: &[u64]| {
-            let both: Vec<u64> = common.iter().zip(core).map(|(one, other)| one & other).collect();
-            self.links(&both)
-        };
-        let rest = &self.capacity[at..];
-        let widths: Vec<u32> =
-            rest.iter().map(|&(pod, _)| links_with(&self.pods[pod].core)).collect();
-        let widest = match chosen {
-            [] => widths.iter().copied().max().unwrap_or(0),
-            _ => self.links(common),
-        };
-        (1..=widest).any(|links| {
-            let most = self.candidates.need.nodes_of_pod(links, self.slots);
-            let able = rest.iter().zip(&widths).filter(|&(_, &width)| width >= links);
-            let mut nodes = chosen.iter().chain(able.map(|(pod, _)| pod)).map(|&(_, nodes)| nodes);
-            let majority = nodes.next().unwrap_or(0);
-            majority + nodes.map(|nodes| nodes.min(most)).sum::<u32>() >= self.candidates.wanted
-        })
     }
 
     /// Links to the core that as many planes of the set as slots are wanted have at least.

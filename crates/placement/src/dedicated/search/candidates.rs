@@ -28,7 +28,7 @@ pub struct Candidates<'a> {
     pub weights: Weights,
     /// Whether any placement will do: a search ends with the first that it finds.
     pub any: bool,
-    /// Whether `full_leaves` is the only strategy over several pods.
+    /// Whether the last strategy over several pods, `fallback_pods`, is left out.
     pub tidy: bool,
     /// In order.
     pub leaves: Vec<Leaf>,

@@ -7,7 +7,7 @@ use crate::dedicated::search::candidates::{Candidates, Leaf};
 use crate::dedicated::search::cost::Weights;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{Members, lowest, nodes_on, planes_of};
-use crate::dedicated::search::{ATTEMPT, BOUNDS, Budget, Pod};
+use crate::dedicated::search::{BOUNDS, Budget, Pod};
 
 /// The best of the first placements of this shape.
 pub fn search(
@@ -42,7 +42,7 @@ pub fn search(
                 plans += 1;
                 best = Some(Plan::cheaper(best, plan));
             }
-            if plans == most_plans || budget.is_spent() {
+            if plans == most_plans || *budget == 0 {
                 return best;
             }
         }
@@ -110,41 +110,22 @@ impl<'a> FullLeaves<'a> {
         if wanted == 0 {
             return self.with_rest(chosen, budget);
         }
-        if self.left[at] < wanted {
+        if self.left[at] < wanted || *budget == 0 {
             return None;
         }
-        budget.spend(1)?;
         let (pod, leaves) = &self.full[at];
         // All but the largest pod own as many links in each plane as they have leaves.
         let most = if chosen.is_empty() { u32::MAX } else { self.least_core(*pod) };
         let taken = (leaves.len() as u32).min(wanted).min(most);
         if taken > 0 {
             chosen.push((*pod, taken));
-            let found = if self.may_own_core(chosen) {
-                self.choose(at + 1, wanted - taken, chosen, budget)
-            } else {
-                None
-            };
+            let found = self.choose(at + 1, wanted - taken, chosen, budget);
             chosen.pop();
             if found.is_some() {
                 return found;
             }
         }
         self.choose(at + 1, wanted, chosen, budget)
-    }
-
-    /// Whether pods chosen so far have enough links in common. The smallest of all pods owns a part of what the others have in common,
-    /// and it is not known yet which that is: one of these is left out in each plane.
-    fn may_own_core(&self, chosen: &[Part]) -> bool {
-        let need = |&(_, count): &Part| self.candidates.need.links(count.min(self.leaves - count));
-        let most = chosen.iter().map(need).max().unwrap_or(0);
-        planes_of(self.set).all(|plane| {
-            let common_but = |left_out: usize| {
-                let others = chosen.iter().enumerate().filter(|&(place, _)| place != left_out);
-                others.fold(!0u64, |common, (_, &(pod, _))| common & self.pods[pod].core[plane])
-            };
-            (0..chosen.len()).any(|left_out| common_but(left_out).count_ones() >= most)
-        })
     }
 
     /// Leaves that own every plane and for which a pod has links in all of them.
@@ -156,7 +137,7 @@ impl<'a> FullLeaves<'a> {
 
     /// Finds a leaf for what is left, in the chosen pods, the last first, then in others.
     fn with_rest(&self, chosen: &[Part], budget: &mut Budget) -> Option<Plan> {
-        budget.spend(ATTEMPT)?;
+        *budget = budget.checked_sub(1)?;
         if self.rest == 0 {
             return (chosen.len() > 1).then(|| self.lay_out(chosen, None)).flatten();
         }
@@ -167,7 +148,7 @@ impl<'a> FullLeaves<'a> {
             if chosen.len() == 1 && !is_other {
                 continue;
             }
-            budget.spend(ATTEMPT)?;
+            *budget = budget.checked_sub(1)?;
             let found = self
                 .last_leaf(chosen, pod)
                 .and_then(|leaf| self.lay_out(chosen, Some((pod, leaf))));

@@ -25,8 +25,8 @@ use slot_sets::{by_weight, closed_sets};
 pub struct Bounds {
     /// Sets of uplink slots that leaves of a pod, or of a third-level group, have in common.
     pub slot_sets: usize,
-    /// Choices of pods for which a placement is attempted, of `full_leaves` and `any_leaves` together.
-    pub pod_choices: u32,
+    /// Choices of pods, of `full_leaves` and `any_leaves` together.
+    pub pod_choices: Budget,
     /// Placements with full leaves of which the one of least cost is taken.
     pub full_leaves_plans: u32,
     /// Choices of pods, of `fallback_pods`.
@@ -35,24 +35,8 @@ pub struct Bounds {
     pub equal_parts_pods: usize,
 }
 
-/// Looks at a pod that are left.
-pub struct Budget(u32);
-
-/// What an attempt to place the job on a choice of pods costs: as much as so many looks.
-const ATTEMPT: u32 = 32;
-
-impl Budget {
-    /// Takes so many looks off; `None`, and nothing is left, if there were fewer.
-    fn spend(&mut self, looks: u32) -> Option<()> {
-        let left = self.0.checked_sub(looks);
-        self.0 = left.unwrap_or(0);
-        left.map(|_| ())
-    }
-
-    fn is_spent(&self) -> bool {
-        self.0 == 0
-    }
-}
+/// Choices that are left.
+pub type Budget = u32;
 
 /// The bounds of all searches. docs/explanation/dedicated-links.md says how often real jobs reach them.
 pub const BOUNDS: Bounds = Bounds {
@@ -123,18 +107,18 @@ fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     let fewest = most.as_ref().map_or(Some(1), MostOfPods::fewest_slots);
     let Some(fewest) = fewest else { return Found::NOTHING };
     let (sets, cut_short) = closed_sets(by_weight(leaves).into_iter(), fewest);
-    let mut budget = Budget(BOUNDS.pod_choices * ATTEMPT);
+    let mut budget = BOUNDS.pod_choices;
     let planes = if by_plane { &sets[..] } else { &[] };
     let plan = full_leaves::search(candidates, leaves, &pods, planes, &mut budget);
     if plan.is_some() {
         return Found { plan, cut_short };
     }
-    if candidates.tidy {
-        return Found { plan: None, cut_short: cut_short || budget.is_spent() };
-    }
     let plan = any_leaves::search(candidates, leaves, &pods, planes, &mut budget);
     if plan.is_some() {
-        return Found { plan, cut_short: cut_short || budget.is_spent() };
+        return Found { plan, cut_short: cut_short || budget == 0 };
+    }
+    if candidates.tidy {
+        return Found { plan: None, cut_short: cut_short || budget == 0 };
     }
     let most = most.get_or_insert_with(|| MostOfPods::new(candidates, &pods));
     let (plan, was_cut) = fallback_pods::search(candidates, &pods, most, &sets);
