@@ -396,6 +396,52 @@ def test_a_nice_value_is_what_priority_lacks_among_jobs_alike(dump, submitted, o
     assert {row["id"]: row["nice"] for row in rows_of(imported)} == {"1": "", "2": nice}
 
 
+@pytest.mark.parametrize(
+    ("submitted", "after", "nice"),
+    [
+        (2, 61, "400"),  # at least 299, and another job has 400
+        (50, 61, "400"),  # in the second of the computation: between two turns
+        (2, 50, "400"),  # the one after is in such a second and tells nothing, but its own turn does
+        (55, 115, "400"),  # a turn of its own: those before and after tell
+        (55, 80, ""),  # fair share may have fallen
+    ],
+)
+def test_the_lowest_priority_tells_how_much_a_nice_value_is_at_least(dump, submitted, after, nice):
+    """A priority of 1 may lie any amount below 0. The least nice value that another job has and that is enough counts."""
+    config = (
+        "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityCalcPeriod = 00:01:00\n"
+    )
+    others = [
+        at(1, JobIDRaw=number, User="bob", Priority=priority)
+        for number, priority in ((1, 900), (2, 500), (3, 700))
+    ]
+    mine = [
+        at(1, JobIDRaw=4, Priority=300),
+        at(submitted, JobIDRaw=5, Priority=1),
+        at(after, JobIDRaw=6, Priority=900 if after != 80 else 1),
+    ]
+    imported = accounting_workload.read(
+        dump(table(*others, *mine), config=f"{config}BOOT_TIME = {ZERO - 10}\n")
+    )
+    found = {row["id"]: row["nice"] for row in rows_of(imported)}
+    assert {number: found[number] for number in "12345"} == {
+        "1": "",
+        "2": "400",
+        "3": "200",
+        "4": "",
+        "5": nice,
+    }
+
+
+def test_a_nice_value_is_enough_for_the_lowest_priority_where_no_other_job_has_more(dump):
+    config = (
+        "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityCalcPeriod = 00:01:00\n"
+    )
+    jobs = [at(1, JobIDRaw=1, Priority=300), at(2, JobIDRaw=2, Priority=1), at(3, JobIDRaw=3, Priority=200)]
+    imported = accounting_workload.read(dump(table(*jobs), config=f"{config}BOOT_TIME = {ZERO - 10}\n"))
+    assert {row["id"]: row["nice"] for row in rows_of(imported)} == {"1": "", "2": "299", "3": "100"}
+
+
 def test_a_job_that_never_started_has_a_nice_value_too(dump):
     """The line says how many jobs have one, those that never started included."""
     config = (
