@@ -147,9 +147,10 @@ def test_the_queue_slurm_is_closer_to_a_real_slurm_than_easy() -> None:
     assert found["--queue slurm", "mean wait is off by"] < 30 < found["--queue easy", "mean wait is off by"]
 
 
-def test_a_replay_of_an_hour_of_slurm_meets_three_targets() -> None:
+@pytest.mark.parametrize("records", ["an-hour", "with-another-seed"])
+def test_a_replay_of_slurm_meets_three_targets(records: str) -> None:
     """Where seconds matter little, mean wait, order of waits and starts are what a real Slurm recorded."""
-    rows, _ = twin.compared(RECORDS.with_name("records-of-a-twin-an-hour"), ["slurm"])
+    rows, _ = twin.compared(RECORDS.with_name(f"records-of-a-twin-{records}"), ["slurm"])
     judged = {row.what: row.verdict for row in rows if row.limit is not None}
     utilisation = f"utilisation is off by, at most, in {twin_table.BINS} parts of the time"
     assert {what for what, verdict in judged.items() if verdict == "MISSED"} <= {utilisation}
