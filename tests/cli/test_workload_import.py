@@ -372,6 +372,13 @@ def test_the_configuration_of_the_queue_slurm_is_written(dump, tmp_path, topolan
     topolane.refused(*run, "--queue-config", "other.json", says="other.json:2: EOF while parsing an object")
 
 
+EACH_MINUTE = (
+    "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityCalcPeriod = 00:01:00\n"
+    f"BOOT_TIME = {ZERO - 10}\n"
+)
+"""Priorities are computed each minute, ten seconds before it is full."""
+
+
 @pytest.mark.parametrize(
     ("submitted", "other", "nice"),
     [
@@ -385,14 +392,9 @@ def test_the_configuration_of_the_queue_slurm_is_written(dump, tmp_path, topolan
 )
 def test_a_nice_value_is_what_priority_lacks_among_jobs_alike(dump, submitted, other, nice):
     """Jobs of a user that ask for the same, submitted between two computations of priorities, differ in nice only."""
-    config = (
-        "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityCalcPeriod = 00:01:00\n"
-    )
     first = at(1, JobIDRaw=1, Priority=1000)
     second = at(submitted, JobIDRaw=2, Priority=700) | other
-    imported = accounting_workload.read(
-        dump(table(first, second), config=f"{config}BOOT_TIME = {ZERO - 10}\n")
-    )
+    imported = accounting_workload.read(dump(table(first, second), config=EACH_MINUTE))
     assert {row["id"]: row["nice"] for row in rows_of(imported)} == {"1": "", "2": nice}
 
 
@@ -408,9 +410,6 @@ def test_a_nice_value_is_what_priority_lacks_among_jobs_alike(dump, submitted, o
 )
 def test_the_lowest_priority_tells_how_much_a_nice_value_is_at_least(dump, submitted, after, nice):
     """A priority of 1 may lie any amount below 0. The least nice value that another job has and that is enough counts."""
-    config = (
-        "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityCalcPeriod = 00:01:00\n"
-    )
     others = [
         at(1, JobIDRaw=number, User="bob", Priority=priority)
         for number, priority in ((1, 900), (2, 500), (3, 700))
@@ -420,9 +419,7 @@ def test_the_lowest_priority_tells_how_much_a_nice_value_is_at_least(dump, submi
         at(submitted, JobIDRaw=5, Priority=1),
         at(after, JobIDRaw=6, Priority=900 if after != 80 else 1),
     ]
-    imported = accounting_workload.read(
-        dump(table(*others, *mine), config=f"{config}BOOT_TIME = {ZERO - 10}\n")
-    )
+    imported = accounting_workload.read(dump(table(*others, *mine), config=EACH_MINUTE))
     found = {row["id"]: row["nice"] for row in rows_of(imported)}
     assert {number: found[number] for number in "12345"} == {
         "1": "",
@@ -434,23 +431,15 @@ def test_the_lowest_priority_tells_how_much_a_nice_value_is_at_least(dump, submi
 
 
 def test_a_nice_value_is_enough_for_the_lowest_priority_where_no_other_job_has_more(dump):
-    config = (
-        "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityCalcPeriod = 00:01:00\n"
-    )
     jobs = [at(1, JobIDRaw=1, Priority=300), at(2, JobIDRaw=2, Priority=1), at(3, JobIDRaw=3, Priority=200)]
-    imported = accounting_workload.read(dump(table(*jobs), config=f"{config}BOOT_TIME = {ZERO - 10}\n"))
+    imported = accounting_workload.read(dump(table(*jobs), config=EACH_MINUTE))
     assert {row["id"]: row["nice"] for row in rows_of(imported)} == {"1": "", "2": "299", "3": "100"}
 
 
 def test_a_job_that_never_started_has_a_nice_value_too(dump):
     """The line says how many jobs have one, those that never started included."""
-    config = (
-        "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityCalcPeriod = 00:01:00\n"
-    )
     waits = at(2, JobIDRaw=2, Priority=900, Start="Unknown", End=ZERO + 50, State="CANCELLED")
-    imported = accounting_workload.read(
-        dump(table(at(1, JobIDRaw=1), waits), config=f"{config}BOOT_TIME = {ZERO - 10}\n")
-    )
+    imported = accounting_workload.read(dump(table(at(1, JobIDRaw=1), waits), config=EACH_MINUTE))
     assert [row["nice"] for row in json.loads(imported.queue)["never_started"]] == [100]
     assert told(imported, "1 jobs have a nice value, by the priorities of jobs like them")
 
