@@ -57,13 +57,18 @@ def _drawn(workload: Workload, machine: Machine, rate: tuple[float, float], seed
     return [Failure(*drawn) for drawn in workload.draw_failures(machine, *rate, seed)]
 
 
-def read(file: str | Path, machine: Machine) -> list[Failure]:
-    """The failures in a CSV file. Raises InputError, naming file, line and value."""
+def read(file: str | Path, machine: Machine, *, others: bool = False) -> list[Failure]:
+    """The failures in a CSV file. Raises InputError, naming file, line and value.
+
+    others: whether the file may be of more nodes than the machine has; their failures are passed over.
+    """
     found = []
     for line, row in reading.csv_rows(file, COLUMNS):
         where = f"{file}:{line}"
         node = machine.node_named(row["node"])
         if node is None:
+            if others:
+                continue
             raise InputError(f"{where}: {machine.name} has no node {texts.shown(row['node'])}")
         start = _seconds(row["from"], "from", where)
         end = math.inf if not row["until"] else _seconds(row["until"], "until", where)
@@ -72,7 +77,7 @@ def read(file: str | Path, machine: Machine) -> list[Failure]:
                 f"{where}: it must end after it begins, not from {row['from']} until {row['until']}"
             )
         found.append(Failure(node, start, end))
-    if not found:
+    if not found and not others:
         raise InputError(f"{file}: no failure stands in it")
     return found
 

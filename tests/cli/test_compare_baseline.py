@@ -115,6 +115,20 @@ def test_a_held_job_has_its_reason(topolane, write):
     assert "1 job started over an hour earlier than recorded: 1 held." in said
 
 
+def test_nodes_that_the_machine_lacks_were_down_elsewhere(topolane, write):
+    """The import writes every node that was down next to the log, login nodes and those of other partitions too."""
+    write("four.toml", MACHINE)
+    write("log.csv", "id,submit,run,nodes,start\n1,0,60,1,0\n2,60,60,1,9000\n")
+    compare = (
+        *("compare", "--machine", "four.toml", "--trace", "log.csv", "--policies", "first-fit", "--baseline"),
+        *("--jobs", 1),
+    )
+    write("log-failures.csv", "node,from,until\nlogin1,0,9000\n")
+    assert "1 job started over an hour earlier than recorded: 1 unknown." in topolane(*compare)
+    write("log-failures.csv", "node,from,until\nlogin1,0,9000\nfour1,0,9000\n")
+    assert "1 job started over an hour earlier than recorded: 1 nodes down." in topolane(*compare)
+
+
 def test_the_sentence_names_what_is_from_the_records(topolane, inputs):
     """Job 2 was held for the two hours that it waited, so the replay is as recorded."""
     said = topolane(

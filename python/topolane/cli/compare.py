@@ -242,7 +242,7 @@ def _baseline(run: Run, task: Task, *, whole: bool) -> Baseline | None:
 def _down(log: str, fabric: Machine) -> list[Failure]:
     """Nodes that were down, as `topolane workload import` writes them next to a log."""
     beside = Path(log).with_name(f"{Path(log).stem}-failures.csv")
-    return failures.read(beside, fabric) if beside.is_file() else []
+    return failures.read(beside, fabric, others=True) if beside.is_file() else []
 
 
 def bought_back(runs: Sequence[Run]) -> list[str]:
