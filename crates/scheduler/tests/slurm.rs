@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use common::{Job, jobs, machine, no_core_twice, rule};
 use proptest::prelude::*;
-use topolane_placement::{Attributes, Request};
+use topolane_placement::{Attributes, Request, Share};
 use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::{
     Answer, Asked, Because, By, RecordedStart, Retrace, SlurmConfig,
@@ -184,6 +184,86 @@ fn backfill_delays_no_promise() {
     assert_eq!(starts[&3], 30.0, "in the first turn of backfill");
     assert_eq!(starts[&2], 603.0, "job 1 ends at 601, and the main scheduler ran at 600");
     assert!(starts[&4] > 1_200.0, "after job 2, which it would delay");
+}
+
+/// A job that takes so many of the 16 cores of each node, in a partition of one node.
+fn part(id: u64, cores: u32, walltime: f64) -> Request {
+    Request { share: Share::part(cores, 0), ..ask(id, 1, walltime, ("one", "", "")) }
+}
+
+const ONE_NODE: &str = r#"{"partitions": [{"name": "one", "nodes": "n[1]"}]}"#;
+
+/// A job that shares nodes is promised whole nodes, as in Slurm. Later jobs start there if they end before, although their cores would
+/// be free beside those of the promise.
+#[test]
+fn a_job_that_shares_nodes_is_promised_whole_nodes() {
+    let jobs = [
+        (0.0, part(1, 12, 600.0)),
+        (1.0, part(2, 8, 600.0)),
+        (2.0, part(3, 2, 300.0)),
+        (3.0, part(4, 2, 900.0)),
+    ];
+    let starts = started(&mut scheduler(ONE_NODE), &jobs, 5_000.0);
+    assert_eq!((starts[&1], starts[&3]), (1.0, 30.0), "job 3 ends before the promise: {starts:?}");
+    assert!((600.0..700.0).contains(&starts[&2]), "{starts:?}");
+    assert!(starts[&2] <= starts[&4] && starts[&4] < 1_000.0, "beside job 2: {starts:?}");
+}
+
+/// A job of whole nodes waits until all jobs on them have ended, and is promised them like another one.
+#[test]
+fn a_job_of_whole_nodes_waits_for_those_that_share_them() {
+    let whole = ask(3, 1, 100.0, ("one", "", ""));
+    let jobs = [
+        (0.0, part(1, 2, 600.0)),
+        (0.0, part(2, 2, 900.0)),
+        (1.0, whole),
+        (2.0, part(4, 2, 600.0)),
+        (3.0, part(5, 2, 1_200.0)),
+    ];
+    let starts = started(&mut scheduler(ONE_NODE), &jobs, 5_000.0);
+    assert_eq!((starts[&1], starts[&2], starts[&4]), (1.0, 1.0, 30.0), "{starts:?}");
+    assert!((900.0..1_000.0).contains(&starts[&3]), "{starts:?}");
+    assert!(starts[&5] >= starts[&3] + 100.0, "{starts:?}");
+}
+
+/// A job that backfill starts on a part of a node keeps its licences for its time, rounded up, and no nodes. So a job that waits for the
+/// licences is promised the node from 420 s on, not from the end at 370 s, and one that ends at 410 s starts at once.
+#[test]
+fn a_start_on_a_part_of_a_node_keeps_its_licences() {
+    let config = r#"{"licenses": {"solver": 1}, "schedulers": {"backfill_licenses": true},
+        "partitions": [{"name": "one", "nodes": "n[1]"}]}"#;
+    let jobs = [
+        (0.0, part(1, 8, 1_000.0)),
+        (1.0, part(2, 16, 600.0)),
+        (2.0, licensed(part(3, 2, 340.0), &[("solver", 1)])),
+        (2.0, licensed(part(4, 2, 340.0), &[("solver", 1)])),
+        (2.0, part(5, 2, 380.0)),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 5_000.0);
+    assert_eq!((starts[&3], starts[&5]), (30.0, 30.0), "{starts:?}");
+    assert!(starts[&4] >= 370.0 && starts[&4] < starts[&2], "{starts:?}");
+}
+
+/// The usage of a job that shares nodes is that of its processors. A user of few goes before one of many.
+#[test]
+fn usage_counts_the_processors_of_a_part() {
+    let config = r#"{"processors_per_node": 16, "priority": {"weight_fair_share": 1000, "period": 60},
+        "partitions": [{"name": "one", "nodes": "n[1]"}],
+        "associations": [{"account": "root", "shares": 1}, {"account": "all", "parent": "root", "shares": 1},
+            {"account": "all", "user": "few", "shares": 1}, {"account": "all", "user": "many", "shares": 1}]}"#;
+    let of = |user: &str, request: Request| {
+        let whose = request.attributes.as_deref().cloned().unwrap_or_default();
+        let attributes = Some(Arc::new(Attributes { user: user.into(), ..whose }));
+        Request { attributes, ..request }
+    };
+    let jobs = [
+        (0.0, of("few", part(1, 2, 200.0))),
+        (0.0, of("many", part(2, 6, 190.0))),
+        (1.0, of("many", part(3, 16, 100.0))),
+        (2.0, of("few", part(4, 16, 100.0))),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 2_000.0);
+    assert!(starts[&4] < starts[&3], "{starts:?}");
 }
 
 /// A job that is not in a reservation does not run on its nodes while it holds; one that is runs nowhere else.

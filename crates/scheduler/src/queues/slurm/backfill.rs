@@ -143,16 +143,9 @@ impl Slurm {
                         continue;
                     }
                     let nodes = NodeSet::of(view.occupancy.idle().capacity(), placement.held());
-                    if self.start_on(view, turn, placement)
-                        && let Some(nodes) = self.kept_nodes(turn.request, nodes)
-                    {
-                        let slot = self.slot(view.now, turn.request.walltime);
-                        plan.promise(
-                            &nodes,
-                            &turn.whose.licenses,
-                            slot,
-                            schedulers.backfill_resolution,
-                        );
+                    if self.start_on(view, turn, placement) {
+                        let end = view.now + turn.request.walltime;
+                        self.keep(&mut plan, turn.request, nodes, end);
                     }
                 }
                 Found::Later(nodes, start) => {
@@ -227,8 +220,7 @@ impl Slurm {
 
     /// No promises, or with backfill of licences those to the running jobs.
     fn new_plan(&self, view: &View<'_>, usable: NodeSet) -> Plan {
-        let Schedulers { backfill_window, backfill_resolution: step, backfill_licenses, .. } =
-            self.config.schedulers;
+        let Schedulers { backfill_window, backfill_licenses, .. } = self.config.schedulers;
         let (begin, end) = (self.down(view.now), self.down(view.now + backfill_window));
         if !backfill_licenses {
             return Plan::new(begin, end, usable, Licenses::default());
@@ -237,18 +229,25 @@ impl Slurm {
         let mut plan = Plan::new(begin, end, usable, Licenses::of(&self.config));
         for job in view.running.jobs() {
             let nodes = NodeSet::of(capacity, job.placement.held());
-            let nodes = self.kept_nodes(&job.request, nodes);
-            let nodes = nodes.unwrap_or_else(|| NodeSet::empty(capacity));
-            let span = (begin, self.down(job.expected_end + step - 1.0));
-            plan.promise(&nodes, licenses::of(&job.request), span, step);
+            self.keep(&mut plan, &job.request, nodes, job.expected_end);
         }
         plan
     }
 
-    /// The nodes of a job that nobody else is promised: those that it does not share, unless it gives way to others.
-    fn kept_nodes(&self, request: &Request, nodes: NodeSet) -> Option<NodeSet> {
-        let is_kept = request.share.is_whole() && self.mode_of(&whose(request)) == PreemptMode::Off;
-        is_kept.then_some(nodes)
+    /// Keeps what a running job has up to its end: its licences, and its nodes if it shares none and gives way to no other job.
+    /// Slurm does this in `_bf_reserve_running`.
+    fn keep(&self, plan: &mut Plan, request: &Request, mut nodes: NodeSet, end: f64) {
+        let step = self.config.schedulers.backfill_resolution;
+        let keeps_nodes =
+            request.share.is_whole() && self.mode_of(&whose(request)) == PreemptMode::Off;
+        let licenses = licenses::of(request);
+        if !keeps_nodes && licenses.is_empty() {
+            return;
+        }
+        if !keeps_nodes {
+            nodes = NodeSet::empty(nodes.capacity());
+        }
+        plan.promise(&nodes, licenses, (f64::NEG_INFINITY, self.down(end + step - 1.0)), step);
     }
 
     /// Down to the resolution, in times of the day.

@@ -14,7 +14,7 @@ use std::sync::{Arc, LazyLock};
 
 use rustc_hash::FxHashMap;
 use topolane_fabric::{Fabric, InputError, NodeSet};
-use topolane_placement::{Attributes, Occupancy, Placement, Refusal, Request};
+use topolane_placement::{Attributes, Occupancy, Placement, Refusal, Request, Share};
 
 pub use config::{
     Association, Limits, NeverStarted, Partition, PreemptBy, PreemptMode, Preemption, Priority,
@@ -72,7 +72,7 @@ struct Never {
 struct Ran {
     whose: Arc<Attributes>,
     nodes: NodeSet,
-    count: u32,
+    processors: u64,
     /// Up to when its usage has been counted.
     counted: f64,
     /// When the grace time ends that it has because it gives way; infinite if it does not.
@@ -470,9 +470,18 @@ impl Slurm {
         self.factors.priority(asks, self.fair.factor(&whose))
     }
 
-    /// All processors of so many nodes as a job asks for.
+    /// The processors that a job gets on so many nodes: all of them, or its part of each.
+    fn processors_on(&self, nodes: usize, request: &Request) -> u64 {
+        let of_a_node = match &request.share {
+            Share::Whole => self.config.processors_per_node,
+            Share::Part(amounts) => amounts.cores(),
+        };
+        nodes as u64 * of_a_node
+    }
+
+    /// The processors that a waiting job gets.
     fn processors_of(&self, request: &Request) -> u64 {
-        u64::from(request.nodes) * self.config.processors_per_node
+        self.processors_on(request.nodes as usize, request)
     }
 
     /// Computes usage and priorities as of all turns of the period up to `until`.
@@ -517,8 +526,7 @@ impl Slurm {
     fn charge(&mut self, ran: &Ran, until: f64) {
         let seconds = (until - ran.counted.max(self.clock.last_period)).max(0.0);
         let factor = self.qos_of(&ran.whose).map_or(1.0, |qos| qos.usage_factor);
-        let processors = self.config.processors_per_node.max(1) as f64 * f64::from(ran.count);
-        self.fair.charge(&ran.whose, factor * processors, seconds);
+        self.fair.charge(&ran.whose, factor * ran.processors as f64, seconds);
     }
 
     fn qos_of(&self, whose: &Attributes) -> Option<&Qos> {
@@ -527,13 +535,15 @@ impl Slurm {
 
     fn note_start(&mut self, request: &Request, nodes: &[u32], start: f64) {
         let whose = whose(request);
-        let count = nodes.len() as u32;
+        let processors = self.processors_on(nodes.len(), request).max(nodes.len() as u64);
         self.waiting.remove(&request.id);
         let capacity = nodes.iter().max().map_or(0, |last| last + 1);
         let nodes = NodeSet::of(capacity, nodes.iter().copied());
         self.held.add(&whose, &nodes);
-        self.running
-            .insert(request.id, Ran { whose, nodes, count, counted: start, leaves: f64::INFINITY });
+        self.running.insert(
+            request.id,
+            Ran { whose, nodes, processors, counted: start, leaves: f64::INFINITY },
+        );
     }
 
     /// Places a job on some of these nodes and starts it.
