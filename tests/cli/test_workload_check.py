@@ -51,7 +51,7 @@ FILES = {
     "qos.txt": "Name|Priority\nnormal|0\n",
     "assoc.txt": "Cluster|Account|User\nhex|physics|alice\n",
     "events.txt": "Cluster|NodeName|TimeStart|TimeEnd|State\n",
-    "reservations.txt": "Cluster|Name|TimeStart|TimeEnd|NodeNames\n",
+    "reservations.txt": "Cluster|Name|TimeStart|TimeEnd|NodeName\n",
     "licenses.txt": "LicenseName=solver Total=3 Used=0 Free=3 Reserved=0 Remote=no\n",
 }
 
@@ -153,6 +153,24 @@ def test_the_lines_are_those_of_the_import(check, topolane):
     assert len(lines) == 3
     imported = topolane("workload", "import", "dump", "--out", "log.csv").splitlines()
     assert set(lines) <= set(imported)
+
+
+def test_faults_of_the_other_files_are_those_of_the_import(check, topolane):
+    """Partitions that are gone, licences that nobody counts, events without times, the configuration of another cluster."""
+    text = jobs({"Partition": "gone"})
+    lines = check(
+        text,
+        config="ClusterName = oct\nSelectType = select/cons_tres\n",
+        events=FILES["events.txt"] + f"hex|n1|Unknown|{T}|DOWN\nhex|n1|{T}|{T}|DRAIN\nhex||{T}|Unknown|\n",
+    )
+    assert lines == [
+        "dump: 2 runs that can be replayed",
+        "2 runs are of cluster hex, and config.txt is of oct",
+        "2 events of nodes have no beginning, or do not end after it: left out",
+        "1 runs were in partitions that partitions.txt does not have",
+    ]
+    imported = topolane("workload", "import", "dump", "--out", "log.csv").splitlines()
+    assert set(lines[1:]) <= set(imported)
 
 
 def test_what_cannot_be_told_is_said(check):

@@ -189,6 +189,8 @@ LEFT_OUT = [
         "without an end, and past their time limit: see sacctmgr show runawayjobs",
     ),
     ({"End": ZERO + 99}, "ended before they started: the clock jumped"),
+    ({"NNodes": 0}, "ran on 0 nodes"),
+    ({"NNodes": 0, "End": ZERO + 100}, "never started"),
     ({"Submit": "Unknown"}, "without a time of submission: a purge has cut them off"),
     ({"JobIDRaw": "10.batch", "JobID": "10.batch"}, "steps of jobs"),
 ]
@@ -296,9 +298,11 @@ def test_what_is_written_is_compared(dump, tmp_path, topolane):
 
 
 def test_reservations_are_counted(dump):
+    """Only those that kept nodes while the jobs were there."""
     directory = dump(
         table({"Reservation": "maint"}),
-        reservations=f"Cluster|Name|TimeStart|TimeEnd\nhex|maint|{ZERO}|{ZERO + 60}\nhex|old|{ZERO - 60}|{ZERO - 9}\n",
+        reservations=f"Cluster|Name|TimeStart|TimeEnd|NodeName\nhex|maint|{ZERO}|{ZERO + 60}|n1\n"
+        f"hex|old|{ZERO - 60}|{ZERO - 9}|n1\nhex|licences|{ZERO}|{ZERO + 60}|\n",
     )
     imported = accounting_workload.read(directory)
     assert told(imported, "1 runs were in a reservation, which only the queue slurm knows")
@@ -471,10 +475,16 @@ def test_what_scontrol_says_of_licences_counts(dump):
     """`scontrol show licenses` knows those of servers too. A licence that nobody counts is told, and so are more than there are."""
     known = "LicenseName=matlab@server Total=3 Used=0 Free=3 Reserved=0 Remote=yes\n"
     rows = (at(1, JobIDRaw=1, Licenses="matlab@server:5"), at(2, JobIDRaw=2, Licenses="gone"))
-    imported = accounting_workload.read(dump(table(*rows), config=CONFIG, licenses=known))
+    directory = dump(table(*rows), config=CONFIG, licenses=known)
+    imported = accounting_workload.read(directory)
     assert json.loads(imported.queue)["licenses"] == {"matlab@server": 5}
-    assert told(imported, "licence gone: no file says how many there are; no queue counts it")
-    assert told(imported, "licence matlab@server: 3 there are, and a run asked for 5, which is taken")
+    faults = (
+        "1 runs asked for licence gone: no file says how many there are, and no queue counts it",
+        "1 runs asked for more of licence matlab@server than the 3 there are: as many as the most are taken",
+    )
+    for fault in faults:
+        assert told(imported, fault)
+    assert [str(finding) for finding in accounting_check.of_directory(directory).findings] == list(faults)
     imported = accounting_workload.read(dump(table(at(1)), licenses="No licenses configured in Slurm.\n"))
     assert json.loads(imported.queue)["licenses"] == {}
 
@@ -682,7 +692,12 @@ REFUSED = [
     (table(), "jobs.txt: a header line and no rows"),
     ("", "jobs.txt: the file is empty"),
     (table({"End": "Unknown"}), "jobs.txt: no job that ran and ended (left out: 1 without an end"),
-    (table({"NodeList": "=n1"}), "'=n1' in Slurm's records: a spreadsheet would take it for a formula"),
+    (table({"NodeList": "=n1"}), "jobs.txt:2: '=n1': a spreadsheet would take it for a formula"),
+    (table({"NodeList": "n[1-"}), "jobs.txt:2: NodeList 'n[1-' is not a list of nodes"),
+    (table({"Priority": "-5"}), "jobs.txt:2: Priority '-5' is not a whole number below 4,294,967,296"),
+    (table({"Priority": 1 << 32}), "jobs.txt:2: Priority '4294967296' is not a whole number"),
+    (table({"ReqTRES": "cpu=many,node=2"}), "jobs.txt:2: cpu 'many' is not a whole number"),
+    (table({"ReqTRES": f"cpu={1 << 31}"}), "jobs.txt:2: cpu '2147483648' is not a whole number"),
 ]
 
 
@@ -705,15 +720,93 @@ def test_a_file_that_is_not_what_it_should_be_is_refused(dump, jobs, says):
             "Cluster|NodeName|TimeStart|TimeEnd|State\nhex|n1\n",
             "events.txt:2: 2 fields, where the header has 5",
         ),
+        (
+            "events",
+            f"Cluster|NodeName|TimeStart|TimeEnd|State\nhex|@n1|{ZERO}||DOWN\n",
+            "events.txt:2: NodeName '@n1' is not a list of nodes",
+        ),
+        (
+            "reservations",
+            "No reservations in the system\n",
+            "reservations.txt:1: no column Name in 'No reservations in the system', where the header line of sacctmgr",
+        ),
+        (
+            "reservations",
+            f"Cluster|Name|TimeStart|TimeEnd|NodeName\nhex|r|{ZERO}||n[1-\n",
+            "reservations.txt:2: NodeName 'n[1-' is not a list of nodes",
+        ),
         ("qos", "Priority\n1\n", "qos.txt:1: no column Name"),
+        ("qos", "Name|UsageFactor\nq|1\nr|nan\n", "qos.txt:3: UsageFactor 'nan' is not a number like 1.5"),
+        ("qos", "Name|GrpJobs\nq|-1\n", "qos.txt:2: GrpJobs '-1' is not a whole number below 4,294,967,296"),
         ("assoc", "", "assoc.txt: the file is empty"),
+        ("partitions", "", "partitions.txt: the file is empty"),
         ("partitions", "NodeName=n1\n", "partitions.txt:1: no PartitionName"),
+        (
+            "partitions",
+            "PartitionName=p PriorityTier=4294967296\n",
+            "partitions.txt:1: PriorityTier '4294967296' is not a whole number",
+        ),
+        (
+            "partitions",
+            "PartitionName=p Nodes=n[1-\n",
+            "partitions.txt:1: Nodes 'n[1-' is not a list of nodes",
+        ),
+        ("licenses", "", "licenses.txt: the file is empty"),
         ("config", "slurm_load_ctl_conf error\n", "config.txt: no SelectType"),
+        (
+            "config",
+            "SelectType=select/linear\nNodeName=n[1-4] CPUs=16\n",
+            "config.txt:2: 'NodeName=n[1-4] CPUs=16' is a line of slurm.conf, where the output of scontrol show config",
+        ),
+        (
+            "config",
+            "SelectType=select/linear\nInclude nodes.conf\n",
+            "config.txt:2: 'Include nodes.conf' is a line",
+        ),
     ],
 )
 def test_the_other_files_are_checked_too(dump, file, text, says):
-    with pytest.raises(InputError, match=re.escape(says)):
-        accounting_workload.read(dump(table({}), **{file: text}))
+    """The import and the check refuse the same files."""
+    directory = dump(table({}), **{file: text})
+    for read in (accounting_workload.read, accounting_check.of_directory):
+        with pytest.raises(InputError, match=re.escape(says)):
+            read(directory)
+
+
+def test_files_from_windows_are_read(dump):
+    """A byte order mark and carriage returns change nothing."""
+    files = {
+        "qos": "Name|Priority\nnormal|0\n",
+        "assoc": "Cluster|Account|User\nhex|physics|alice\n",
+        "config": "ClusterName = hex\nSelectType = select/linear\n",
+        "partitions": "PartitionName=batch Nodes=n[1-2]\n",
+    }
+    plain = dump(table({}), **files)
+    expected = (accounting_workload.read(plain), accounting_check.of_directory(plain))
+    for name in ("jobs", *files):
+        path = plain / f"{name}.txt"
+        path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))
+    assert (accounting_workload.read(plain), accounting_check.of_directory(plain)) == expected
+
+
+def test_settings_that_the_queue_does_not_know_are_told(dump):
+    """Unknown words of SchedulerParameters, schedulers that are switched off, and a start of slurmctld in an unknown zone."""
+    config = (
+        "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityMaxAge = UNLIMITED\n"
+        "BOOT_TIME = 2026-10-01T08:00:00\n"
+        "SchedulerParameters = bf_continue,defer,bf_interval=-1,sched_interval=30,bf_max_time=300\n"
+    )
+    imported = accounting_workload.read(dump(table({}), config=config))
+    queue = json.loads(imported.queue)
+    assert queue["schedulers"] == {"interval": 30}
+    assert queue["priority"]["max_age"] == (1 << 32) - 1
+    assert told(
+        imported,
+        "SchedulerParameters has 'defer', 'bf_interval=-1', 'bf_max_time=300', which the queue slurm does not know",
+    )
+    assert any(
+        line.startswith("BOOT_TIME '2026-10-01T08:00:00' is a time of unknown zone") for line in imported.told
+    )
 
 
 def test_files_that_are_missing_are_told(dump, tmp_path, topolane):

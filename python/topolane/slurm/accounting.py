@@ -45,6 +45,8 @@ FIELDS = (
 """Fields of sacct that the printed command asks for."""
 
 JOBS = "jobs.txt"
+EVENTS = ("NodeName", "TimeStart", "TimeEnd", "State")
+"""Columns of `events.txt` that are read."""
 LONGEST_LINE = 1 << 20
 """Letters of the longest line: a node list of a hundred thousand nodes fits."""
 UNKNOWN = frozenset({"", "Unknown", "None", "N/A", "0"})
@@ -145,13 +147,23 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                     number += 1
                     if len(line) > LONGEST_LINE:
                         raise InputError(f"{path}:{number}: a line of more than {LONGEST_LINE} bytes")
-                    yield number, line.decode().rstrip("\r\n")
+                    text = line.decode().rstrip("\r\n")
+                    yield number, text.removeprefix("\ufeff") if number == 1 else text
     except UnicodeDecodeError as error:
         raise InputError(f"{path}:{number}: not UTF-8 text") from error
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{path}: cannot be read: {error.strerror if isinstance(error, OSError) and error.strerror else error}"
         ) from error
+
+
+def _some_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file. Raises InputError if it has none: its command failed."""
+    number = 0
+    for number, line in lines(path):
+        yield number, line
+    if not number:
+        raise InputError(f"{path}: the file is empty")
 
 
 def found(directory: str | os.PathLike[str], file: str) -> Path | None:
@@ -176,7 +188,10 @@ def table(path: Path, columns: Iterable[str], cluster: str | None) -> list[tuple
             header = cells
             for column in columns:
                 if column not in header:
-                    raise InputError(f"{path}:{number}: no column {column}, where a header line is expected")
+                    raise InputError(
+                        f"{path}:{number}: no column {column} in {texts.shown(line)}, "
+                        "where the header line of sacctmgr --parsable2 is expected"
+                    )
         elif line and cells != header:
             if len(cells) != len(header):
                 raise InputError(
@@ -193,7 +208,7 @@ def table(path: Path, columns: Iterable[str], cluster: str | None) -> list[tuple
 def partitions(path: Path) -> dict[str, bool]:
     """The partitions, and whether each gives whole nodes. Raises InputError for what is not `scontrol -o show partition`."""
     found: dict[str, bool] = {}
-    for number, line in lines(path):
+    for number, line in _some_lines(path):
         if not line or line == "No partitions in the system":
             continue
         values = dict(word.split("=", 1) for word in line.split() if "=" in word)
@@ -206,7 +221,7 @@ def partitions(path: Path) -> dict[str, bool]:
 def licenses(path: Path) -> dict[str, int]:
     """Licences by name. Raises InputError for what is not `scontrol -o show licenses`."""
     found: dict[str, int] = {}
-    for number, line in lines(path):
+    for number, line in _some_lines(path):
         values = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if not line or line.startswith("No licenses"):
             continue
@@ -228,10 +243,14 @@ def licenses_of(text: str) -> dict[str, int]:
 
 
 def config(path: Path) -> dict[str, str]:
-    """The values of `scontrol show config`. Raises InputError for any other file."""
+    """The values of `scontrol show config`. Raises InputError for any other file, slurm.conf too."""
     values: dict[str, str] = {}
-    for _, line in lines(path):
+    for number, line in lines(path):
         key, equals, value = line.partition("=")
+        if key.strip().lower() in ("nodename", "partitionname") or line.lower().startswith("include "):
+            raise InputError(
+                f"{path}:{number}: {texts.shown(line)} is a line of slurm.conf, where the output of scontrol show config is wanted"
+            )
         if equals:
             values.setdefault(key.strip(), value.strip())
     if "SelectType" not in values:

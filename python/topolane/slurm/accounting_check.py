@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 
 from topolane._engine import InputError
 from topolane.findings import Checked, Finding
-from topolane.slurm import accounting, accounting_jobs, accounting_workload
+from topolane.slurm import accounting, accounting_config, accounting_faults, accounting_jobs
 
 
 def of_directory(directory: str | os.PathLike[str]) -> Checked:
@@ -50,12 +51,14 @@ def of_jobs(path: Path, there: dict[str, Path | None] | None = None) -> Checked:
 def _of_cluster(path: Path, there: dict[str, Path | None] | None, cluster: str | None) -> Checked:
     jobs = accounting_jobs.read(path, cluster)
     counts = [
-        (Finding(count, what, is_left_out=True, cluster=cluster)) for what, count in jobs.left_out.items()
+        Finding(count, what, is_left_out=True, cluster=cluster) for what, count in jobs.left_out.items()
     ]
     counts += [Finding(count, what, cluster=cluster) for what, count in jobs.notes.items()]
     if there is not None:
-        gone = accounting_workload.gone(there, jobs)
-        counts += [Finding(count, what, cluster=cluster) for what, count in gone.items()]
+        # What an import would refuse is refused here too.
+        accounting_config.of(there, jobs, 0, [])
+        faults = accounting_faults.of(there, jobs)
+        counts += [dataclasses.replace(fault, cluster=cluster) for fault in faults]
     findings = [finding for finding in counts if finding.what not in accounting_jobs.NO_FAULTS]
     findings.sort(key=lambda finding: (not finding.is_left_out, -finding.count, finding.what))
     return Checked(len(jobs.runs), findings, jobs.without)

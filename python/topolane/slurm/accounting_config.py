@@ -8,10 +8,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from topolane import texts
+from topolane import files, texts
 from topolane._engine import InputError
 from topolane.slurm import accounting, accounting_preemption
 from topolane.slurm.accounting_jobs import Jobs, NeverStarted
+from topolane.slurm.inspection import names_in
 
 WEIGHTS = {
     "weight_age": "PriorityWeightAge",
@@ -52,6 +53,21 @@ ASSOCIATION_LIMITS = {
     "nodes_per_job": "MaxTRES",
 }
 """Keys of the file, and the columns of sacctmgr. Of resources only nodes are read."""
+RESERVATIONS = ("Name", "NodeName", "TimeStart", "TimeEnd")
+"""Columns of `reservations.txt` that are read."""
+HARMLESS = frozenset(
+    {
+        *("bf_continue", "bf_yield_interval", "bf_yield_sleep", "kill_invalid_depend", "max_array_tasks"),
+        *("enable_user_top", "nohold_on_prolog_fail", "requeue_setup_env_fail", "build_queue_timeout"),
+        *("salloc_wait_nodes", "sbatch_wait_nodes", "max_script_size", "max_submit_line_size"),
+        *("youngest_first", "preempt_youngest_first", "reorder_count", "preempt_reorder_count"),
+    }
+)
+"""Words of SchedulerParameters that change no decision of the queue, or that `accounting_preemption` reads."""
+OFF = {"sched_interval": ("-1", "0"), "bf_interval": ("-1", "0"), "bf_resolution": ("0",)}
+"""Values that switch a scheduler off, or that Slurm does not take."""
+FOREVER = (1 << 32) - 1
+"""Seconds that Slurm takes for UNLIMITED."""
 NOT_MODELLED = ("PriorityWeightAssoc", "PriorityWeightTRES")
 """Settings that change decisions and that the queue does not have."""
 
@@ -68,17 +84,17 @@ def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) ->
         config["qos"] = list(_qos(path, by_qos, told))
     if path := there["assoc.txt"]:
         config["associations"] = list(_associations(path, jobs.cluster))
-    config["licenses"] = _licenses(there, jobs, told)
-    end = max(run.start + run.run for run in jobs.runs)
+    config["licenses"] = _licenses(there, jobs)
+    end = max((run.start + run.run for run in jobs.runs), default=zero)
     if path := there["reservations.txt"]:
         config["reservations"] = [
             {"name": row["Name"], **times}
-            for row, times in _withheld(path, "NodeName", jobs.cluster, zero, end)
+            for row, times in _withheld(path, RESERVATIONS, jobs.cluster, zero, end)
         ]
     if path := there["events.txt"]:
         config["out_of_service"] = [
             {**times, "ends_jobs": row.get("State", "").startswith("DOWN")}
-            for row, times in _withheld(path, "NodeName", jobs.cluster, zero, end)
+            for row, times in _withheld(path, accounting.EVENTS, jobs.cluster, zero, end)
         ]
     return config
 
@@ -98,35 +114,52 @@ def text_of(config: dict[str, Any]) -> str:
 def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], told: list[str]) -> None:
     """Weights, times and the parameters of both schedulers."""
     boot = settings.get("BOOT_TIME", "")
-    if boot.isdecimal() and len(boot) < 12:  # otherwise a time of unknown zone
+    if boot.isdecimal() and len(boot) < 12:
         config["begin"] = int(boot) - config["epoch"]
+    elif boot:
+        told.append(
+            f"BOOT_TIME {texts.shown(boot)} is a time of unknown zone: nice values and the start of slurmctld are not known"
+        )
     priority: dict[str, Any] = {}
     if settings.get("PriorityType") == "priority/multifactor":
         for key, name in WEIGHTS.items():
             priority[key] = _number(settings.get(name, "0"), name, path)
         for key, name in TIMES.items():
             if name in settings:
-                priority[key] = accounting_preemption.seconds(settings[name], name, path)
+                seconds = accounting_preemption.seconds(settings[name], name, path)
+                priority[key] = FOREVER if seconds is None else seconds
         priority["favor_small"] = settings.get("PriorityFavorSmall", "").lower() in ("yes", "1")
         config["priority"] = priority
-    words = dict(
-        word.partition("=")[::2] for word in settings.get("SchedulerParameters", "").split(",") if word
-    )
-    schedulers: dict[str, Any] = {
-        key: _number(words[name], name, path) for key, name in SCHEDULERS.items() if words.get(name)
-    }
-    if words.get("bf_window"):
-        schedulers["backfill_window"] = 60 * _number(words["bf_window"], "bf_window", path)
-    if valid := re.search(r"cred_expire=(\d{1,9})", settings.get("AuthInfo", "")):
-        schedulers["requeue_after"] = int(valid[1]) + 1
-    if "bf_licenses" in words:
-        schedulers["backfill_licenses"] = True
-    config["schedulers"] = schedulers
+    config["schedulers"] = _schedulers(settings, path, told)
     if preemption := accounting_preemption.of(settings, path, told):
         config["preemption"] = preemption
     for name in NOT_MODELLED:
         if settings.get(name, "(null)") not in ("(null)", "0", "", "preempt/none"):
             told.append(f"{name} is {texts.shown(settings[name])}, which the queue slurm does not know")
+
+
+def _schedulers(settings: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
+    """The key `schedulers`. What the queue does not know of the parameters keeps its default, and is told."""
+    listed = settings.get("SchedulerParameters", "").replace("(null)", "").split(",")
+    words = dict(word.strip().partition("=")[::2] for word in listed if word)
+    known = {*SCHEDULERS.values(), "bf_window", "bf_licenses", *HARMLESS}
+    if unknown := {word for word in words if word not in known or words[word] in OFF.get(word, ())}:
+        texted = [f"{word}={words[word]}" if words[word] else word for word in words if word in unknown]
+        told.append(
+            f"SchedulerParameters has {', '.join(map(texts.shown, texted))}, which the queue slurm does not know"
+        )
+    found: dict[str, Any] = {
+        key: _number(words[name], name, path)
+        for key, name in SCHEDULERS.items()
+        if words.get(name) and name not in unknown
+    }
+    if words.get("bf_window"):
+        found["backfill_window"] = 60 * _number(words["bf_window"], "bf_window", path)
+    if valid := re.search(r"cred_expire=(\d{1,9})", settings.get("AuthInfo", "")):
+        found["requeue_after"] = int(valid[1]) + 1
+    if "bf_licenses" in words:
+        found["backfill_licenses"] = True
+    return found
 
 
 def _partitions(path: Path, config: dict[str, Any], told: list[str]) -> None:
@@ -140,7 +173,7 @@ def _partitions(path: Path, config: dict[str, Any], told: list[str]) -> None:
         found.append(
             {
                 "name": values["PartitionName"],
-                "nodes": values.get("Nodes", ""),
+                "nodes": _nodes(values.get("Nodes", ""), "Nodes", path, number),
                 "tier": _number(values.get("PriorityTier", "1"), "PriorityTier", path, number),
                 "factor": _number(values.get("PriorityJobFactor", "1"), "PriorityJobFactor", path, number),
             }
@@ -157,29 +190,26 @@ def _partitions(path: Path, config: dict[str, Any], told: list[str]) -> None:
     config["partitions"] = [row for row in found if row["nodes"] not in ("", "(null)")]
 
 
-def _licenses(there: dict[str, Path | None], jobs: Jobs, told: list[str]) -> dict[str, int]:
-    """Licences of the cluster. What a run asks for beyond them, Slurm had when it was submitted."""
-    found: dict[str, int] = {}
+def known_licenses(there: dict[str, Path | None]) -> dict[str, int]:
+    """Licences of the cluster by name. Raises InputError."""
     if path := there["licenses.txt"]:
-        found = accounting.licenses(path)
-    elif path := there["config.txt"]:
+        return accounting.licenses(path)
+    if path := there["config.txt"]:
         text = accounting.config(path).get("Licenses", "(null)")
         try:
-            found = accounting.licenses_of(text.replace("(null)", ""))
+            return accounting.licenses_of(text.replace("(null)", ""))
         except ValueError as error:
             raise InputError(f"{path}: {error}") from error
-    asked: dict[str, int] = {}
+    return {}
+
+
+def _licenses(there: dict[str, Path | None], jobs: Jobs) -> dict[str, int]:
+    """Licences of the cluster. What a run asks for beyond them, Slurm had when it was submitted."""
+    found = known_licenses(there)
     for text in {run.licenses for run in jobs.runs}:
         for name, count in accounting.licenses_of(text).items():
-            asked[name] = max(asked.get(name, 0), count)
-    for name, most in sorted(asked.items()):
-        if name not in found:
-            told.append(f"licence {name}: no file says how many there are; no queue counts it")
-        elif most > found[name]:
-            told.append(
-                f"licence {name}: {found[name]:,} there are, and a run asked for {most:,}, which is taken"
-            )
-            found[name] = most
+            if name in found:
+                found[name] = max(found[name], count)
     return found
 
 
@@ -199,7 +229,7 @@ def _qos(path: Path, by_qos: bool, told: list[str]) -> Iterable[dict[str, Any]]:
         yield {
             "name": row["Name"],
             "priority": _number(row.get("Priority") or "0", "Priority", path, number),
-            "usage_factor": float(row.get("UsageFactor") or 1),
+            "usage_factor": _factor(row.get("UsageFactor") or "1", path, number),
             "limits": _limits(row, QOS_LIMITS, path, number),
             **(_preempting(row, path, told) if by_qos else {}),
         }
@@ -234,16 +264,13 @@ def _associations(path: Path, cluster: str | None) -> Iterable[dict[str, Any]]:
 
 
 def _withheld(
-    path: Path, nodes: str, cluster: str | None, zero: int, last: int
+    path: Path, columns: tuple[str, ...], cluster: str | None, zero: int, last: int
 ) -> Iterable[tuple[dict[str, str], dict[str, Any]]]:
-    """Reservations, or times in which nodes were down or drained, between the first job and the last: rows, and their nodes and times.
-
-    nodes: the column that names the nodes.
-    """
-    for number, row in accounting.table(path, ("TimeStart", "TimeEnd"), cluster):
+    """Reservations, or times in which nodes were down or drained, between the first job and the last: rows, and their nodes and times."""
+    for number, row in accounting.table(path, columns, cluster):
         start, end = accounting.times(path, number, row)
         if (
-            not row.get(nodes)
+            not row["NodeName"]
             or start is None
             or start >= last
             or (end is not None and end <= max(zero, start))
@@ -252,7 +279,7 @@ def _withheld(
         yield (
             row,
             {
-                "nodes": row[nodes],
+                "nodes": _nodes(row["NodeName"], "NodeName", path, number),
                 "from": start - zero,
                 "until": None if end is None else end - zero,
             },
@@ -282,8 +309,20 @@ def _never_started(job: NeverStarted, nice: int, zero: int) -> dict[str, Any]:
     }
 
 
+def _nodes(text: str, what: str, path: Path, number: int) -> str:
+    if text.startswith(files.FORMULA) or ("[" in text and not names_in(text)):
+        raise InputError(f"{path}:{number}: {what} {texts.shown(text)} is not a list of nodes")
+    return text
+
+
+def _factor(text: str, path: Path, number: int) -> float:
+    if not re.fullmatch(r"\d{1,9}(\.\d{1,9})?", text, re.ASCII):
+        raise InputError(f"{path}:{number}: UsageFactor {texts.shown(text)} is not a number like 1.5")
+    return float(text)
+
+
 def _number(text: str, what: str, path: Path, number: int = 0) -> int:
-    if not re.fullmatch(r"\d{1,15}", text, re.ASCII):
+    if not re.fullmatch(r"\d{1,10}", text, re.ASCII) or int(text) > FOREVER:
         where = f"{path}:{number}" if number else str(path)
-        raise InputError(f"{where}: {what} {texts.shown(text)} is not a whole number")
+        raise InputError(f"{where}: {what} {texts.shown(text)} is not a whole number below {FOREVER + 1:,}")
     return int(text)

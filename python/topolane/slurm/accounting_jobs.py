@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from topolane import texts
+from topolane import files, texts
 from topolane._engine import InputError
 from topolane.slurm import accounting
 
@@ -143,7 +143,7 @@ def clusters(path: Path) -> Counter[str]:
     for _, line in accounting.lines(path):
         if not header:
             delimiter = _delimiter(line)
-            header = line.lstrip("\ufeff").split(delimiter)
+            header = line.split(delimiter)
             if "Cluster" not in header:
                 break
         cells = line.split(delimiter)
@@ -158,7 +158,7 @@ def is_printed_by_sacct(path: Path) -> bool:
         _, line = next(accounting.lines(path), (0, ""))
     except InputError:
         return False
-    return set(NEEDED) <= set(line.lstrip("\ufeff").split(_delimiter(line)))
+    return set(NEEDED) <= set(line.split(_delimiter(line)))
 
 
 def _delimiter(header: str) -> str:
@@ -179,9 +179,7 @@ def read(path: Path, cluster: str | None = None, partition: str | None = None) -
         if not header:
             header = line
             reader.delimiter = _delimiter(line)
-            columns = {
-                name: place for place, name in enumerate(line.lstrip("\ufeff").split(reader.delimiter))
-            }
+            columns = {name: place for place, name in enumerate(line.split(reader.delimiter))}
             for name in NEEDED:
                 if name not in columns:
                     raise InputError(
@@ -275,7 +273,8 @@ class _Reader:
         state = sys.intern(at("State").partition(" ")[0].rstrip("+"))
         if "T" in at("Submit"):
             self._is_civil = True
-        if start is None or at("NNodes") == "0" or at("NodeList") == "None assigned":
+        hosts = at("NodeList")
+        if start is None or hosts == "None assigned" or (at("NNodes") == "0" and start == end):
             left_out["never started"] += 1
             self._never_started(job, submit, eligible, end, at)
             return
@@ -288,6 +287,9 @@ class _Reader:
             return
         if end < start:
             left_out["ended before they started: the clock jumped"] += 1
+            return
+        if at("NNodes") == "0":
+            left_out["ran on 0 nodes"] += 1
             return
         nodes = _count("NNodes", at("NNodes"), MOST_NODES)
         run = end - start
@@ -323,14 +325,22 @@ class _Reader:
             notes[NODE_FAILED] += 1
         if len(self.jobs.runs) >= MOST_JOBS:
             raise ValueError(f"more than {MOST_JOBS} runs: give a part of the time")
-        hosts = at("NodeList")
-        partition, qos, account, user = (
-            sys.intern(at(name)) for name in ("Partition", "QOS", "Account", "User")
+        if hosts.count("[") != hosts.count("]"):
+            raise ValueError(f"NodeList {texts.shown(hosts)} is not a list of nodes")
+        partition, qos, account, user, priority, reason, reservation = (
+            sys.intern(at(name))
+            for name in ("Partition", "QOS", "Account", "User", "Priority", "Reason", "Reservation")
         )
+        if priority:
+            _count("Priority", priority, 1 << 32)
+        shown = at("JobID") or text
+        for cell in (shown, hosts, state, partition, qos, account, user, reason, reservation, licenses):
+            if cell.startswith(files.FORMULA):
+                raise ValueError(f"{texts.shown(cell)}: a spreadsheet would take it for a formula")
         self.jobs.runs.append(
             Run(
                 job=job,
-                shown=at("JobID") or text,
+                shown=shown,
                 submit=submit,
                 eligible=eligible,
                 start=start,
@@ -344,9 +354,9 @@ class _Reader:
                 qos=qos,
                 account=account,
                 user=user,
-                priority=sys.intern(at("Priority")),
-                reason=sys.intern(at("Reason")),
-                reservation=sys.intern(at("Reservation")),
+                priority=priority,
+                reason=reason,
+                reservation=reservation,
                 processors=_requested(at("ReqTRES")),
                 licenses=licenses,
             )
@@ -455,9 +465,9 @@ def _length(what: str, text: str) -> int:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _requested(tres: str) -> int | None:
-    """Processors of `cpu=16,mem=64G,node=2`; None if it names none."""
-    found = re.search(r"(?:^|,)cpu=(\d{1,12})(?:,|$)", tres, re.ASCII)
-    return int(found[1]) if found else None
+    """Processors of `cpu=16,mem=64G,node=2`; None if it names none. Raises ValueError."""
+    found = re.search(r"(?:^|,)cpu=([^,]*)", tres)
+    return (_count("cpu", found[1], MOST_NODES) or None) if found else None
 
 
 @functools.lru_cache(maxsize=1 << 16)
@@ -473,8 +483,6 @@ def _licenses(licenses: str, tres: str) -> str:
 @functools.lru_cache(maxsize=1 << 16)
 def _share(tres: str, processors: str, nodes: int) -> Share | None:
     """What a run takes of each of its nodes, from `cpu=16,gres/gpu=8,mem=64G,node=2` of all together."""
-    if nodes == 0:
-        raise ValueError("NNodes is 0, of a job that has nodes")
     cores, memory = 0, 0
     resources = {}
     for item in filter(None, tres.split(",")):

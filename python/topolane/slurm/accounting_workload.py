@@ -11,11 +11,11 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from topolane import files, texts
 from topolane._engine import InputError
 from topolane.slurm import (
     accounting,
     accounting_config,
+    accounting_faults,
     accounting_jobs,
     accounting_nice,
     accounting_requeues,
@@ -90,10 +90,10 @@ def read(
     ]
     zero = min(run.eligible for run in jobs.runs)
     whole = _whole(there, jobs, shared, told)
-    told += [f"{count:,} runs {what}" for what, count in gone(there, jobs).items()]
+    told += map(str, accounting_faults.of(there, jobs))
     failures = _failures(there["events.txt"], jobs, zero, told)
-    _reservations(there["reservations.txt"], jobs, told)
     config = accounting_config.of(there, jobs, zero, told)
+    told += _reservations(config)
     settings = accounting.config(path) if (path := there["config.txt"]) else {}
     requeues = settings.get("JobRequeue") != "0"
     downs = accounting_requeues.Downs.read(there["events.txt"], jobs.cluster)
@@ -146,15 +146,8 @@ def _whole(
     """Partitions whose jobs take whole nodes, or whether all jobs do."""
     path = there["config.txt"]
     settings = accounting.config(path) if path else {}
-    name = settings.get("ClusterName")
-    if name and jobs.cluster and name != jobs.cluster:
-        told.append(f"config.txt is of cluster {name}, the jobs are of {jobs.cluster}")
     path = there["partitions.txt"]
     partitions = accounting.partitions(path) if path else None
-    if partitions is not None:
-        gone = sum(run.partition not in partitions for run in jobs.runs)
-        if gone:
-            told.append(f"{gone:,} runs were in partitions that partitions.txt does not have")
     if shared is not None:
         whole: set[str] | bool = not shared
     elif partitions is None or settings.get("SelectType") == "select/linear":
@@ -177,66 +170,42 @@ def _is_whole(run: Run, whole: set[str] | bool) -> bool:
     return run.share is None or (whole if isinstance(whole, bool) else run.partition in whole)
 
 
-def gone(there: dict[str, Path | None], jobs: Jobs) -> Counter[str]:
-    """How many runs are of accounts, users and QOS that Slurm no longer has."""
-    found: Counter[str] = Counter()
-    if path := there["assoc.txt"]:
-        rows = [row for _, row in accounting.table(path, ("Account", "User"), jobs.cluster)]
-        accounts, pairs = {row["Account"] for row in rows}, {(row["Account"], row["User"]) for row in rows}
-        found["are of accounts that are gone"] = sum(
-            run.account not in accounts for run in jobs.runs if run.account
-        )
-        found["are of users who are gone from their account"] = sum(
-            (run.account, run.user) not in pairs for run in jobs.runs if run.account in accounts
-        )
-    if path := there["qos.txt"]:
-        known = {row["Name"] for _, row in accounting.table(path, ("Name",), None)}
-        found["have a QOS that was deleted or renamed"] = sum(
-            run.qos not in known for run in jobs.runs if run.qos
-        )
-    return +found
-
-
 def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str | None:
     """Nodes that were down while the jobs were there, as CSV."""
     if path is None:
         return None
     last = max(run.start + run.run for run in jobs.runs)
-    rows, drained, odd = [], 0, 0
-    for number, row in accounting.table(path, ("NodeName", "TimeStart", "TimeEnd", "State"), jobs.cluster):
+    rows, drained = [], 0
+    for number, row in accounting.table(path, accounting.EVENTS, jobs.cluster):
         start, end = accounting.times(path, number, row)
-        if not row["NodeName"] or start is None or start >= last or (end is not None and end <= zero):
-            continue  # of the whole cluster, or of another time
+        if (
+            not row["NodeName"]
+            or start is None
+            or start >= last
+            or (end is not None and end <= max(zero, start))
+        ):
+            continue  # of the whole cluster, of another time, or without a time
         if not row["State"].startswith("DOWN"):
             drained += 1
-        elif end is not None and end <= start:
-            odd += 1
         else:
             rows.append((row["NodeName"], start - zero, "" if end is None else end - zero))
     if drained:
         told.append(
             f"{drained:,} times that a node was drained or in maintenance: jobs on it run on, and only the queue slurm starts no others there"
         )
-    if odd:
-        told.append(f"{odd:,} events of nodes do not end after they begin: left out")
     if not rows:
         return None
     told.append(f"{len(rows):,} times that a node was down are in the file for --failures")
     return _table(("node", "from", "until"), sorted(rows, key=lambda row: (row[1], row[0])))
 
 
-def _reservations(path: Path | None, jobs: Jobs, told: list[str]) -> None:
-    if path is None:
-        return
-    first, last = min(run.submit for run in jobs.runs), max(run.start + run.run for run in jobs.runs)
-    count = 0
-    for number, row in accounting.table(path, ("Name", "TimeStart", "TimeEnd"), jobs.cluster):
-        start, end = accounting.times(path, number, row)
-        count += start is not None and start < last and (end is None or end > first)
-    if count:
-        told.append(
-            f"{count:,} reservations kept nodes from other jobs: all queues but slurm give these nodes to every job"
-        )
+def _reservations(config: dict[str, Any]) -> list[str]:
+    count = len(config.get("reservations", ()))
+    if not count:
+        return []
+    return [
+        f"{count:,} reservations kept nodes from other jobs: all queues but slurm give these nodes to every job"
+    ]
 
 
 class _Numbers:
@@ -348,11 +317,5 @@ def _table(header: tuple[str, ...], rows: list[tuple[object, ...]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
-    for row in rows:
-        for cell in row:
-            if isinstance(cell, str) and cell.startswith(files.FORMULA):
-                raise InputError(
-                    f"{texts.shown(cell)} in Slurm's records: a spreadsheet would take it for a formula"
-                )
-        writer.writerow(row)
+    writer.writerows(rows)
     return text.getvalue()

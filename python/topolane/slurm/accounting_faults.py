@@ -1,0 +1,94 @@
+"""What the other files of an import say is wrong with its jobs, and what is wrong in these files, counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from topolane.findings import Finding
+from topolane.slurm import accounting, accounting_config
+from topolane.slurm.accounting_jobs import Jobs
+
+
+def of(there: dict[str, Path | None], jobs: Jobs) -> list[Finding]:
+    """One finding for each fault. Raises InputError for a file that is not what its command prints."""
+    counts = [
+        *_of_another_cluster(there["config.txt"], jobs),
+        *_gone(there, jobs).items(),
+        *_licenses(there, jobs),
+    ]
+    found = [Finding(count, what) for what, count in counts]
+    if odd := _odd_events(there["events.txt"], jobs.cluster):
+        found.append(
+            Finding(odd, "have no beginning, or do not end after it: left out", of="events of nodes")
+        )
+    return found
+
+
+def _of_another_cluster(path: Path | None, jobs: Jobs) -> list[tuple[str, int]]:
+    name = accounting.config(path).get("ClusterName") if path else None
+    if not name or not jobs.cluster or name == jobs.cluster or not jobs.runs:
+        return []
+    return [(f"are of cluster {jobs.cluster}, and config.txt is of {name}", len(jobs.runs))]
+
+
+def _gone(there: dict[str, Path | None], jobs: Jobs) -> Counter[str]:
+    """How many runs are of partitions, accounts, users and QOS that Slurm no longer has."""
+    found: Counter[str] = Counter()
+    if path := there["partitions.txt"]:
+        partitions = accounting.partitions(path)
+        found["were in partitions that partitions.txt does not have"] = sum(
+            run.partition not in partitions for run in jobs.runs if run.partition
+        )
+    if path := there["assoc.txt"]:
+        rows = [row for _, row in accounting.table(path, ("Account", "User"), jobs.cluster)]
+        accounts, pairs = {row["Account"] for row in rows}, {(row["Account"], row["User"]) for row in rows}
+        found["are of accounts that are gone"] = sum(
+            run.account not in accounts for run in jobs.runs if run.account
+        )
+        found["are of users who are gone from their account"] = sum(
+            (run.account, run.user) not in pairs for run in jobs.runs if run.account in accounts
+        )
+    if path := there["qos.txt"]:
+        known = {row["Name"] for _, row in accounting.table(path, ("Name",), None)}
+        found["have a QOS that was deleted or renamed"] = sum(
+            run.qos not in known for run in jobs.runs if run.qos
+        )
+    return +found
+
+
+def _licenses(there: dict[str, Path | None], jobs: Jobs) -> list[tuple[str, int]]:
+    known = accounting_config.known_licenses(there)
+    texts = Counter(run.licenses for run in jobs.runs if run.licenses)
+    uncounted: Counter[str] = Counter()
+    beyond: Counter[str] = Counter()
+    for text, runs in texts.items():
+        for name, count in accounting.licenses_of(text).items():
+            if name not in known:
+                uncounted[name] += runs
+            elif count > known[name]:
+                beyond[name] += runs
+    return [
+        *(
+            (f"asked for licence {name}: no file says how many there are, and no queue counts it", runs)
+            for name, runs in sorted(uncounted.items())
+        ),
+        *(
+            (
+                f"asked for more of licence {name} than the {known[name]:,} there are: as many as the most are taken",
+                runs,
+            )
+            for name, runs in sorted(beyond.items())
+        ),
+    ]
+
+
+def _odd_events(path: Path | None, cluster: str | None) -> int:
+    """Events of nodes that say no time from which a node was out of service. Slurm writes others for the whole cluster."""
+    if path is None:
+        return 0
+    odd = 0
+    for number, row in accounting.table(path, accounting.EVENTS, cluster):
+        start, end = accounting.times(path, number, row)
+        odd += bool(row["NodeName"]) and (start is None or (end is not None and end <= start))
+    return odd
