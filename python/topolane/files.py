@@ -9,7 +9,7 @@ import re
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePath
 
 from topolane import texts
@@ -53,6 +53,25 @@ def write(path: str | Path, content: str | bytes, option: str = "--out", mode: i
         raise InputError(
             f"{option} {texts.shown(str(path), texts.PATH)}: cannot be written: {error}"
         ) from error
+
+
+def write_together(contents: Mapping[Path, str], option: str = "--out") -> None:
+    """Writes several files, none before all of them are on the disk as drafts. Raises InputError where that cannot be done.
+
+    What is there is replaced and keeps its mode, as by `write`; but it must be a regular file.
+    """
+    with contextlib.ExitStack() as stack:
+        placers = []
+        for target, content in contents.items():
+            try:
+                found = _found(target, option)
+                if found is not None and not stat.S_ISREG(found.st_mode):
+                    raise InputError(f"{option} {target}: cannot be written: it is not a regular file")
+                placers.append(stack.enter_context(_draft(target, content.encode(), _mode(found))))
+            except OSError as error:
+                raise InputError(f"{option} {target}: cannot be written: {error.strerror}") from error
+        for place in placers:
+            place()
 
 
 def check(path: str | Path, option: str = "--out") -> None:
@@ -123,7 +142,13 @@ def _pour(target: Path, data: bytes, *, follow: bool) -> None:
 
 
 def _replace(target: Path, data: bytes, mode: int | None) -> None:
-    """Through a draft that only this process knows, in the folder as it was when it was opened."""
+    with _draft(target, data, mode) as place:
+        place()
+
+
+@contextlib.contextmanager
+def _draft(target: Path, data: bytes, mode: int | None) -> Iterator[Callable[[], None]]:
+    """A draft that only this process knows, in the folder as it was when it was opened. What is given puts it in its place."""
     folder = os.open(target.parent, _FOLDER | _REACH)
     draft = f".topolane-{secrets.token_hex(8)}"
     try:
@@ -134,11 +159,10 @@ def _replace(target: Path, data: bytes, mode: int | None) -> None:
                 file.write(data)
                 if mode is not None:
                     os.fchmod(file.fileno(), mode)
-            os.replace(draft, target.name, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
-            with contextlib.suppress(OSError):
+            yield lambda: os.replace(draft, target.name, src_dir_fd=folder, dst_dir_fd=folder)
+        finally:
+            with contextlib.suppress(FileNotFoundError):
                 os.unlink(draft, dir_fd=folder)
-            raise
     finally:
         os.close(folder)
 

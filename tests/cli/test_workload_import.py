@@ -822,6 +822,35 @@ def test_files_that_are_missing_are_told(dump, tmp_path, topolane):
         assert len([line for line in imported.told if line.startswith(f"no column {column}: ")]) == 1
 
 
+def test_the_files_are_written_together_or_not_at_all(dump, tmp_path, topolane):
+    """If one of them cannot be written, the others are as they were. What the import reads is never replaced."""
+    events = "Cluster|NodeName|TimeStart|TimeEnd|State\n"
+    jobs = table({})
+    dump(jobs, events=f"{events}hex|n1|{ZERO + 60}|Unknown|DOWN\n")
+    (tmp_path / "log.csv").write_text("mine")
+    (tmp_path / "log.csv").chmod(0o600)
+    (tmp_path / "log-failures.csv").mkdir()
+    arguments = ("workload", "import", tmp_path, "--out")
+    topolane.refused(
+        *arguments, "log.csv", says="log-failures.csv: cannot be written: it is not a regular file"
+    )
+    assert (tmp_path / "log.csv").read_text() == "mine"
+    assert not (tmp_path / "log-slurm.json").exists()
+    (tmp_path / "log-failures.csv").rmdir()
+    topolane(*arguments, "log.csv")
+    assert (tmp_path / "log-failures.csv").exists()
+    assert (tmp_path / "log.csv").stat().st_mode & 0o777 == 0o600
+    dump(jobs, events=events)
+    assert "\nremoved: log-failures.csv, which an earlier import wrote" in topolane(*arguments, "log.csv")
+    assert not (tmp_path / "log-failures.csv").exists()
+    topolane.refused(*arguments, tmp_path / "jobs.txt", says="jobs.txt: the import reads this file")
+    topolane.refused(*arguments, "/dev/stdout", says="--out /dev/stdout: cannot be written")
+    topolane.refused(*arguments, "", says="give a directory and --out LOG.csv, or --commands")
+    topolane.refused(*arguments, "log.csv", "--since", "2026-10-01", says="--since goes with --commands")
+    assert (tmp_path / "jobs.txt").read_text() == jobs
+    assert not list(tmp_path.glob(".topolane-*"))
+
+
 def test_civil_times_are_read_and_told(dump):
     times = {"Submit": "2026-11-18T11:06:40", "Eligible": "2026-11-18T11:06:40"}
     times |= {"Start": "2026-11-18T11:08:20", "End": "2026-11-18T11:18:20"}

@@ -154,9 +154,7 @@ def _checked(path: str) -> Checked:
 )
 @click.option(
     "--since",
-    default="now-30days",
-    show_default=True,
-    help="With --commands: the first day, in the words of sacct.",
+    help=f"With --commands: the first day, in the words of sacct [default: {accounting.SINCE}].",
 )
 @click.option("--out", metavar="LOG.csv", help="File to write the workload to.")
 @click.option("--cluster", help="Use only the jobs of this cluster.")
@@ -170,7 +168,7 @@ def _checked(path: str) -> Checked:
 def import_(
     directory: str | None,
     as_commands: bool,
-    since: str,
+    since: str | None,
     out: str | None,
     cluster: str | None,
     partition: str | None,
@@ -183,11 +181,13 @@ def import_(
     `--failures`. What `--queue slurm` has to know is written to LOG-slurm.json, where it is found. What was left out or changed is printed, a line for each reason.
     """
     if as_commands:
-        click.echo(accounting.commands(since), nl=False)
+        click.echo(accounting.commands(accounting.SINCE if since is None else since), nl=False)
         return
-    if directory is None or out is None:
+    if not directory or not out:
         raise InputError("give a directory and --out LOG.csv, or --commands")
-    beside = Path(out).with_name(f"{Path(out).stem}-failures.csv")
+    if since is not None:
+        raise InputError("--since goes with --commands: it is the first day that sacct prints")
+    _check_is_no_dump(out, directory)
     # Runs make no cycles, and the collector would go through a million of them again and again.
     gc.disable()
     try:
@@ -196,15 +196,28 @@ def import_(
         )
     finally:
         gc.enable()
-    queue = Path(out).with_name(f"{Path(out).stem}-slurm.json")
-    files.write(out, imported.csv)
+    log = Path(out)
+    queue, beside = (log.with_name(f"{log.stem}{name}") for name in ("-slurm.json", "-failures.csv"))
+    contents = {log: imported.csv, queue: imported.queue}
+    if imported.failures is not None:
+        contents[beside] = imported.failures
+    files.write_together(contents)
     click.echo(f"{imported.jobs:,} jobs: {out}")
-    files.write(queue, imported.queue)
     click.echo(f"configuration of the queue slurm: {queue}")
     if imported.failures is not None:
-        files.write(beside, imported.failures)
         click.echo(f"nodes that were down: {beside}")
+    elif beside.is_file():
+        beside.unlink()
+        click.echo(f"removed: {beside}, which an earlier import wrote; no node was down")
     zero = datetime.datetime.fromtimestamp(imported.zero, datetime.UTC)
     click.echo(f"second 0 is {zero:%Y-%m-%dT%H:%M:%S} UTC")
     for line in imported.told:
         click.echo(line)
+
+
+def _check_is_no_dump(out: str, directory: str) -> None:
+    """Raises InputError if the workload would replace a file that the import reads."""
+    names = {name for dump in accounting.DUMPS for name in (dump.file, f"{dump.file}.gz")}
+    target = Path(out).absolute()
+    if target.name in names and target.parent.resolve() == Path(directory).resolve():
+        raise InputError(f"--out {out}: the import reads this file")

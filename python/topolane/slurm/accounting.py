@@ -45,6 +45,8 @@ FIELDS = (
 """Fields of sacct that the printed command asks for."""
 
 JOBS = "jobs.txt"
+SINCE = "now-30days"
+"""The first day of the records, in the words of sacct."""
 EVENTS = ("NodeName", "TimeStart", "TimeEnd", "State")
 """Columns of `events.txt` that are read."""
 LONGEST_LINE = 1 << 20
@@ -95,7 +97,7 @@ DUMPS = (
 )
 
 
-def commands(since: str = "now-30days") -> str:
+def commands(since: str = SINCE) -> str:
     """The commands that write the directory, as lines of a shell.
 
     since: the first day, in the words of sacct. Times are printed as seconds since 1970, so that no hour is missing or
