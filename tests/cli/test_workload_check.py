@@ -52,6 +52,7 @@ FILES = {
     "assoc.txt": "Cluster|Account|User\nhex|physics|alice\n",
     "events.txt": "Cluster|NodeName|TimeStart|TimeEnd|State\n",
     "reservations.txt": "Cluster|Name|TimeStart|TimeEnd|NodeName\n",
+    "reservations-now.txt": "No reservations in the system\n",
     "licenses.txt": "LicenseName=solver Total=3 Used=0 Free=3 Reserved=0 Remote=no\n",
 }
 

@@ -308,7 +308,7 @@ def test_reservations_are_counted(dump):
     assert told(imported, "1 runs were in a reservation, which only the queue slurm knows")
     assert told(
         imported,
-        "1 reservations kept nodes from other jobs: all queues but slurm give these nodes to every job",
+        "1 reservations kept nodes or licences from other jobs: all queues but slurm give these to every job",
     )
 
 
@@ -500,6 +500,49 @@ def test_licences_that_cannot_be_read_are_an_error(dump):
         config = "SelectType = select/linear\nLicenses = a b\n"
         (dump(table(at(1))) / "licenses.txt").unlink()
         accounting_workload.read(dump(table(at(1)), config=config))
+
+
+RESERVED = (
+    "Cluster|Name|TimeStart|TimeEnd|NodeName|TRES\n"
+    f"hex|course|{ZERO + 5}|{ZERO + 60}||license/matlab=3\n"
+    f"hex|tests|{ZERO + 7}|{ZERO + 90}|n1|cpu=4\n"
+    f"hex|empty|{ZERO + 7}|{ZERO + 90}||\n"
+)
+
+
+def test_reservations_keep_licences(dump):
+    """Accounting says which, or scontrol of the present ones. A reservation may keep licences and no nodes."""
+    now = (
+        f"ReservationName=tests StartTime={ZERO + 7} EndTime={ZERO + 90} Nodes=n1 Licenses=fluent:2 State=ACTIVE\n"
+        f"ReservationName=empty StartTime={ZERO + 700} EndTime={ZERO + 900} Nodes=(null) Licenses=fluent:1 State=INACTIVE\n"
+        f"ReservationName=course StartTime={ZERO + 5} EndTime={ZERO + 60} Nodes=(null) Licenses=(null) State=ACTIVE\n"
+    )
+    directory = dump(table(at(1)), reservations=RESERVED, **{"reservations-now": now})
+    assert json.loads(accounting_workload.read(directory).queue)["reservations"] == [
+        {"name": "course", "nodes": "", "licenses": {"matlab": 3}, "from": 4, "until": 59},
+        {"name": "tests", "nodes": "n1", "licenses": {"fluent": 2}, "from": 6, "until": 89},
+    ]
+    dump(table(at(1)), **{"reservations-now": "No reservations in the system\n"})
+    _, tests = json.loads(accounting_workload.read(directory).queue)["reservations"]
+    assert tests == {"name": "tests", "nodes": "n1", "from": 6, "until": 89}
+
+
+@pytest.mark.parametrize(
+    ("now", "sentence"),
+    [
+        ("ReservationName=a EndTime=1", "1: no StartTime in 'ReservationName=a EndTime=1'"),
+        (
+            "ReservationName=a StartTime=1 EndTime=2 Licenses=x:y",
+            "1: Licenses 'x:y' is not like matlab:2,fluent",
+        ),
+        ("ReservationName=a StartTime=soon EndTime=2", "1: 'soon' is not a time"),
+    ],
+)
+def test_reservations_that_cannot_be_read_are_an_error(dump, now, sentence):
+    """The sentence names file, line and value."""
+    directory = dump(table(at(1)), reservations=RESERVED, **{"reservations-now": now + "\n"})
+    with pytest.raises(InputError, match=re.escape(f"reservations-now.txt:{sentence}")):
+        accounting_workload.read(directory)
 
 
 PREEMPTING = (

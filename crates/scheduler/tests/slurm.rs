@@ -332,6 +332,95 @@ fn backfill_promises_licences_if_asked_to() {
     assert!(promised[&3] >= promised[&2], "{promised:?}");
 }
 
+/// The same of a reservation.
+fn reserved(request: Request, name: &str) -> Request {
+    let whose = request.attributes.as_deref().cloned().unwrap_or_default();
+    let attributes = Attributes { reservation: name.into(), ..whose };
+    Request { attributes: Some(Arc::new(attributes)), ..request }
+}
+
+/// Four licences, of which a reservation without nodes keeps three for a time.
+fn keeping_licences((from, until): (u32, u32), promises: bool) -> Scheduler {
+    scheduler(&format!(
+        r#"{{"licenses": {{"solver": 4}}, "schedulers": {{"backfill_licenses": {promises}}},
+            "partitions": [{{"name": "one", "nodes": "n[1]"}}], "reservations": [{{"name": "kept", "nodes": "", "licenses": {{"solver": 3}}, "from": {from}, "until": {until}}}]}}"#
+    ))
+}
+
+/// A job starts if its licences, those in use and those that other reservations keep during its time are no more than there are. For
+/// its own reservation it needs no others.
+#[test]
+fn a_reservation_keeps_its_licences() {
+    let jobs = [
+        (0.0, licensed(ask(1, 1, 400.0, NOBODY), &[("solver", 1)])),
+        (0.0, licensed(ask(2, 1, 400.0, NOBODY), &[("solver", 2)])),
+        (1.0, licensed(reserved(ask(3, 1, 100.0, NOBODY), "kept"), &[("solver", 3)])),
+        (500.0, licensed(ask(4, 1, 400.0, NOBODY), &[("solver", 4)])),
+    ];
+    let starts = started(&mut keeping_licences((0, 1_000), false), &jobs, 5_000.0);
+    assert_eq!((starts[&1], starts[&3]), (1.0, 4.0), "{starts:?}");
+    assert!(starts[&2] >= 1_000.0 && starts[&4] >= 1_000.0, "{starts:?}");
+
+    let jobs = [
+        (0.0, licensed(ask(1, 1, 400.0, NOBODY), &[("solver", 4)])),
+        (450.0, licensed(ask(2, 1, 100.0, NOBODY), &[("solver", 2)])),
+    ];
+    let starts = started(&mut keeping_licences((500, 1_000), false), &jobs, 5_000.0);
+    assert_eq!(starts[&1], 1.0, "it ends before the reservation begins");
+    assert!(starts[&2] >= 1_000.0, "it would run into the reservation: {starts:?}");
+}
+
+/// With backfill of licences, a job that would run into the licences of a reservation is promised them after its end. Slurm looks at its
+/// walltime from now on too: once this meets the reservation, the job has no promise, and others start.
+#[test]
+fn backfill_promises_licences_after_a_reservation() {
+    let jobs = [
+        (0.0, part(1, 12, 500.0)),
+        (1.0, licensed(part(2, 8, 450.0), &[("solver", 2)])),
+        (2.0, part(3, 2, 2_000.0)),
+        (3.0, part(4, 2, 1_400.0)),
+    ];
+    let starts = started(&mut keeping_licences((900, 1_500), true), &jobs, 9_000.0);
+    assert_eq!((starts[&1], starts[&4]), (1.0, 30.0), "it ends before the promise: {starts:?}");
+    assert!((450.0..600.0).contains(&starts[&3]), "{starts:?}");
+    assert!(starts[&2] >= 1_500.0, "{starts:?}");
+}
+
+/// In the plan, jobs of a reservation take its licences first. So the next of them is promised these as soon as the first has ended.
+#[test]
+fn backfill_promises_licences_within_a_reservation() {
+    let jobs = [
+        (0.0, licensed(reserved(ask(1, 1, 1_000.0, NOBODY), "kept"), &[("solver", 3)])),
+        (1.0, licensed(reserved(ask(2, 24, 300.0, NOBODY), "kept"), &[("solver", 3)])),
+        (2.0, ask(3, 1, 1_500.0, NOBODY)),
+        (3.0, ask(4, 1, 600.0, NOBODY)),
+    ];
+    let starts = started(&mut keeping_licences((0, 2_000), true), &jobs, 9_000.0);
+    assert_eq!((starts[&1], starts[&4]), (1.0, 30.0), "{starts:?}");
+    assert!((1_000.0..1_100.0).contains(&starts[&2]), "{starts:?}");
+    assert!(starts[&3] > starts[&2], "it would delay job 2: {starts:?}");
+}
+
+/// As long as there is any reservation, a job without one whose licences are in use is promised nothing: Slurm finds no later time for
+/// it (`job_test_resv`).
+#[test]
+fn with_a_reservation_no_job_is_promised_licences_in_use() {
+    let jobs = [
+        (0.0, licensed(ask(1, 2, 600.0, NOBODY), &[("solver", 3)])),
+        (1.0, licensed(ask(2, 24, 600.0, NOBODY), &[("solver", 4)])),
+        (2.0, ask(3, 2, 1_200.0, NOBODY)),
+    ];
+    let run = |reservations: &str| {
+        let config = format!(
+            r#"{{"licenses": {{"solver": 4}}, "schedulers": {{"backfill_licenses": true}}, "reservations": [{reservations}]}}"#
+        );
+        started(&mut scheduler(&config), &jobs, 9_000.0)
+    };
+    assert!(run("")[&3] > 600.0, "job 2 is promised the nodes");
+    let other = r#"{"name": "other", "nodes": "n[24]", "from": 100000, "until": 200000}"#;
+    assert_eq!(run(other)[&3], 30.0);
+}
+
 /// A configuration with QOS of which the second preempts the first.
 fn preempting(more: &str) -> Scheduler {
     let config = format!(

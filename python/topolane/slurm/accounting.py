@@ -86,8 +86,13 @@ DUMPS = (
     ),
     Dump(
         "reservations.txt",
-        "sacctmgr --parsable2 show reservation start={since} format=Cluster,Name,Start,End,NodeNames",
+        "sacctmgr --parsable2 show reservation start={since} format=Cluster,Name,Start,End,NodeNames,TRES",
         "how many reservations kept nodes from jobs",
+    ),
+    Dump(
+        "reservations-now.txt",
+        "scontrol -o show reservation",
+        "which licences reservations keep, unless AccountingStorageTRES names these licences",
     ),
     Dump(
         "licenses.txt",
@@ -242,6 +247,12 @@ def licenses_of(text: str) -> dict[str, int]:
             raise ValueError(f"Licenses {texts.shown(text)} is not like matlab:2,fluent")
         found[parts[1]] = found.get(parts[1], 0) + int(parts[2] or 1)
     return found
+
+
+def licenses_of_tres(tres: str) -> dict[str, int]:
+    """Licences by name of `cpu=16,license/matlab=2`. Raises ValueError for one that cannot be read."""
+    named = [item.removeprefix("license/") for item in tres.split(",") if item.startswith("license/")]
+    return licenses_of(",".join(named))
 
 
 def config(path: Path) -> dict[str, str]:

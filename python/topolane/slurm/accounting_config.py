@@ -10,7 +10,7 @@ from typing import Any
 
 from topolane import files, texts
 from topolane._engine import InputError
-from topolane.slurm import accounting, accounting_preemption
+from topolane.slurm import accounting, accounting_preemption, accounting_reservations
 from topolane.slurm.accounting_jobs import Jobs, NeverStarted
 from topolane.slurm.inspection import names_in
 
@@ -87,14 +87,14 @@ def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) ->
     config["licenses"] = _licenses(there, jobs)
     end = max((run.start + run.run for run in jobs.runs), default=zero)
     if path := there["reservations.txt"]:
-        config["reservations"] = [
-            {"name": row["Name"], **times}
-            for row, times in _withheld(path, RESERVATIONS, jobs.cluster, zero, end)
-        ]
+        present = there["reservations-now.txt"]
+        now = accounting_reservations.keeping(present) if present else []
+        config["reservations"] = list(_reservations(path, now, jobs.cluster, zero, end))
     if path := there["events.txt"]:
         config["out_of_service"] = [
             {**times, "ends_jobs": row.get("State", "").startswith("DOWN")}
-            for row, times in _withheld(path, accounting.EVENTS, jobs.cluster, zero, end)
+            for _, row, times in _withheld(path, accounting.EVENTS, jobs.cluster, zero, end)
+            if times["nodes"]
         ]
     return config
 
@@ -263,20 +263,26 @@ def _associations(path: Path, cluster: str | None) -> Iterable[dict[str, Any]]:
         }
 
 
+def _reservations(
+    path: Path, now: list[accounting_reservations.Keeping], cluster: str | None, zero: int, last: int
+) -> Iterable[dict[str, Any]]:
+    """Reservations that keep nodes or licences. now: what scontrol says of licences that present ones keep."""
+    for number, row, times in _withheld(path, RESERVATIONS, cluster, zero, last):
+        licenses = accounting_reservations.licenses(path, number, row, now)
+        if times["nodes"] or licenses:
+            yield {"name": row["Name"], **({"licenses": licenses} if licenses else {}), **times}
+
+
 def _withheld(
     path: Path, columns: tuple[str, ...], cluster: str | None, zero: int, last: int
-) -> Iterable[tuple[dict[str, str], dict[str, Any]]]:
-    """Reservations, or times in which nodes were down or drained, between the first job and the last: rows, and their nodes and times."""
+) -> Iterable[tuple[int, dict[str, str], dict[str, Any]]]:
+    """Reservations, or times in which nodes were down or drained, between the first job and the last: lines, rows, nodes and times."""
     for number, row in accounting.table(path, columns, cluster):
         start, end = accounting.times(path, number, row)
-        if (
-            not row["NodeName"]
-            or start is None
-            or start >= last
-            or (end is not None and end <= max(zero, start))
-        ):
+        if start is None or start >= last or (end is not None and end <= max(zero, start)):
             continue
         yield (
+            number,
             row,
             {
                 "nodes": _nodes(row["NodeName"], "NodeName", path, number),

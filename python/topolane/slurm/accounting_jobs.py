@@ -475,8 +475,7 @@ def _licenses(licenses: str, tres: str) -> str:
     """Licences as `matlab:2,fluent:1`, from a column that says so or from `cpu=16,license/matlab=2`; empty for one of several."""
     if "|" in licenses:
         return ""
-    accounted = [item.removeprefix("license/") for item in tres.split(",") if item.startswith("license/")]
-    found = accounting.licenses_of(licenses) or accounting.licenses_of(",".join(accounted))
+    found = accounting.licenses_of(licenses) or accounting.licenses_of_tres(tres)
     return ",".join(f"{name}:{count}" for name, count in found.items() if count)
 
 

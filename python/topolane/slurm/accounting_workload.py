@@ -204,7 +204,7 @@ def _reservations(config: dict[str, Any]) -> list[str]:
     if not count:
         return []
     return [
-        f"{count:,} reservations kept nodes from other jobs: all queues but slurm give these nodes to every job"
+        f"{count:,} reservations kept nodes or licences from other jobs: all queues but slurm give these to every job"
     ]
 
 

@@ -16,6 +16,9 @@ use crate::view::View;
 /// Ends of running jobs that are tried together at first, seconds. Each time after that twice as many.
 const TOGETHER: f64 = 30.0;
 
+/// How often Slurm looks for a later time at which licences are not reserved.
+const RETRIES: usize = 10;
+
 /// What can be done for a job.
 enum Found {
     Now(Placement),
@@ -37,6 +40,8 @@ struct Freed<'a> {
     at_most: NodeSet,
     nodes: &'a NodeSet,
     licenses: Licenses,
+    /// Licences that must be free.
+    needed: Vec<(Arc<str>, u64)>,
     state: &'a mut Option<Occupancy>,
     is_copied: bool,
     /// Jobs that have ended and that `state` still has.
@@ -47,13 +52,13 @@ impl<'a> Freed<'a> {
     /// `state`: any, to be overwritten.
     fn new(
         now: &'a Occupancy,
-        licenses: Licenses,
+        (licenses, needed): (Licenses, Vec<(Arc<str>, u64)>),
         nodes: &'a NodeSet,
         state: &'a mut Option<Occupancy>,
     ) -> Self {
         let mut at_most = now.idle().clone();
         at_most.intersect(nodes);
-        Freed { now, at_most, nodes, licenses, state, is_copied: false, ended: Vec::new() }
+        Freed { now, at_most, nodes, licenses, needed, state, is_copied: false, ended: Vec::new() }
     }
 
     fn release(&mut self, job: &'a RunningJob) {
@@ -66,7 +71,7 @@ impl<'a> Freed<'a> {
     /// False only if it certainly cannot.
     fn could_hold(&self, request: &Request) -> bool {
         let has_nodes = !request.share.is_whole() || self.at_most.count() >= request.nodes;
-        has_nodes && self.licenses.suffice(licenses::of(request))
+        has_nodes && self.licenses.suffice(&self.needed)
     }
 
     fn occupancy(&mut self) -> &Occupancy {
@@ -128,7 +133,9 @@ impl Slurm {
                 continue;
             }
             seen.tried += 1;
-            if !schedulers.backfill_licenses && !self.held.licenses.suffice(&turn.whose.licenses) {
+            if !schedulers.backfill_licenses
+                && !self.has_licenses(turn.request, &turn.whose, view.now)
+            {
                 continue;
             }
             let Some(found) = self.find(view, &plan, turn, (&usable, &mut state)) else {
@@ -160,12 +167,7 @@ impl Slurm {
                         continue;
                     }
                     let slot = self.slot(start, turn.request.walltime);
-                    plan.promise(
-                        &nodes,
-                        &turn.whose.licenses,
-                        slot,
-                        schedulers.backfill_resolution,
-                    );
+                    plan.promise(&nodes, &turn.whose, slot, schedulers.backfill_resolution);
                 }
             }
         }
@@ -220,13 +222,20 @@ impl Slurm {
 
     /// No promises, or with backfill of licences those to the running jobs.
     fn new_plan(&self, view: &View<'_>, usable: NodeSet) -> Plan {
-        let Schedulers { backfill_window, backfill_licenses, .. } = self.config.schedulers;
+        let Schedulers { backfill_window, backfill_resolution: step, backfill_licenses, .. } =
+            self.config.schedulers;
         let (begin, end) = (self.down(view.now), self.down(view.now + backfill_window));
         if !backfill_licenses {
             return Plan::new(begin, end, usable, Licenses::default());
         }
         let capacity = usable.capacity();
         let mut plan = Plan::new(begin, end, usable, Licenses::of(&self.config));
+        for kept in self.reservations.iter().filter(|kept| !kept.licenses.is_empty()) {
+            if kept.until >= begin {
+                let span = (self.down(kept.from), self.down(kept.until + step - 1.0));
+                plan.reserve(&kept.name, &kept.licenses, span, step);
+            }
+        }
         for job in view.running.jobs() {
             let nodes = NodeSet::of(capacity, job.placement.held());
             self.keep(&mut plan, &job.request, nodes, job.expected_end);
@@ -238,16 +247,15 @@ impl Slurm {
     /// Slurm does this in `_bf_reserve_running`.
     fn keep(&self, plan: &mut Plan, request: &Request, mut nodes: NodeSet, end: f64) {
         let step = self.config.schedulers.backfill_resolution;
-        let keeps_nodes =
-            request.share.is_whole() && self.mode_of(&whose(request)) == PreemptMode::Off;
-        let licenses = licenses::of(request);
-        if !keeps_nodes && licenses.is_empty() {
+        let whose = whose(request);
+        let keeps_nodes = request.share.is_whole() && self.mode_of(&whose) == PreemptMode::Off;
+        if !keeps_nodes && whose.licenses.is_empty() {
             return;
         }
         if !keeps_nodes {
             nodes = NodeSet::empty(nodes.capacity());
         }
-        plan.promise(&nodes, licenses, (f64::NEG_INFINITY, self.down(end + step - 1.0)), step);
+        plan.promise(&nodes, &whose, (f64::NEG_INFINITY, self.down(end + step - 1.0)), step);
     }
 
     /// Down to the resolution, in times of the day.
@@ -283,10 +291,14 @@ impl Slurm {
         let window = self.config.schedulers.backfill_window;
         let last = self.down(now + window);
         let mut from = now;
-        while from <= last {
+        loop {
+            from = self.after_reserved_licenses(turn, now, from)?;
+            if from > last {
+                return None;
+            }
             let mut nodes = usable.clone();
             let is_reduced = self.keep_allowed(&mut nodes, turn, (from, from + walltime))?;
-            let licensed = plan.licenses_later(&turn.whose.licenses, from, from + walltime);
+            let licensed = plan.licenses_later(&turn.whose, from, from + walltime);
             let mut later = licensed.or(plan.keep_free(&mut nodes, from, from + walltime));
             if is_reduced {
                 let end = self.after_reservation(from).filter(|&end| end < last);
@@ -309,7 +321,7 @@ impl Slurm {
                 later = None;
             }
             let (begin, end) = self.slot(start, walltime);
-            let is_overlapping = !plan.is_free(&chosen, &turn.whose.licenses, begin, end);
+            let is_overlapping = !plan.is_free(&chosen, &turn.whose, begin, end);
             if is_overlapping && chance.start > now {
                 from = if start > from { start } else { start + step };
             } else if let Some(later) = later.filter(|&later| start > later) {
@@ -321,6 +333,27 @@ impl Slurm {
             } else {
                 return Some(Found::Later(chosen, start));
             }
+        }
+    }
+
+    /// From when on the licences of a job are free now and not reserved; `None` if that does not help. As in `job_test_resv` of Slurm, that
+    /// is asked while there is any reservation, of a job without one, and the next time is the first end of one with such licences.
+    fn after_reserved_licenses(&self, turn: &Turn<'_>, now: f64, start: f64) -> Option<f64> {
+        let there = || self.reservations.iter().filter(|kept| kept.until >= now);
+        if !turn.whose.reservation.is_empty() || there().next().is_none() {
+            return Some(start);
+        }
+        let mut from = start;
+        for _ in 0..=RETRIES {
+            if self.has_licenses(turn.request, &turn.whose, from) {
+                return Some(from);
+            }
+            let end = from + turn.request.walltime;
+            let others = there().filter(|kept| {
+                kept.meets(from, end) && licenses::meet(&kept.licenses, &turn.whose.licenses)
+            });
+            from =
+                others.map(|kept| kept.until).min_by(f64::total_cmp).filter(|&end| end > from)?;
         }
         None
     }
@@ -339,7 +372,8 @@ impl Slurm {
         if nodes.count() < request.nodes {
             return None;
         }
-        let licenses = self.held.licenses.clone();
+        let needed = self.licenses_beside_reservations(request, &turn.whose, view.now);
+        let licenses = (self.held.licenses.clone(), needed);
         let mut freed = Freed::new(view.occupancy, licenses, nodes, state);
         let place = |nodes: NodeSet, occupancy: &Occupancy| {
             view.policy.place(&limited(request, nodes), occupancy).ok()

@@ -246,8 +246,11 @@ pub struct Withheld {
     /// The reservation's name; empty for nodes out of service.
     #[serde(default)]
     pub name: String,
-    /// Hostlist.
+    /// Hostlist; empty for a reservation without nodes, the jobs of which may run on any.
     pub nodes: String,
+    /// Licences that only jobs of the reservation may take, by name.
+    #[serde(default)]
+    pub licenses: BTreeMap<String, u64>,
     /// When it begins.
     pub from: f64,
     /// When it ends; none for never.

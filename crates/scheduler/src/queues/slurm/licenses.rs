@@ -1,9 +1,9 @@
 //! Licences: counted things that jobs hold wherever they run.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use topolane_placement::Request;
+use topolane_placement::{Attributes, Request};
 
 use super::config::SlurmConfig;
 
@@ -15,13 +15,15 @@ pub(super) type Asked = [(Arc<str>, u64)];
 pub(super) struct Licenses {
     /// Below 0 if jobs were started elsewhere on more than there are.
     free: HashMap<Arc<str>, i64>,
+    /// Those that only jobs of a reservation may take, by its name and theirs.
+    reserved: HashMap<(Arc<str>, Arc<str>), i64>,
 }
 
 impl Licenses {
     /// All licences of a cluster.
     pub fn of(config: &SlurmConfig) -> Self {
         let free = config.licenses.iter().map(|(name, &total)| (Arc::from(&**name), count(total)));
-        Licenses { free: free.collect() }
+        Licenses { free: free.collect(), reserved: HashMap::new() }
     }
 
     /// Whether those that a job asks for are free.
@@ -30,6 +32,42 @@ impl Licenses {
             self.free.get(name).is_none_or(|&free| free >= count(*number))
         };
         asked.iter().all(is_free)
+    }
+
+    /// Whether a job's licences are free, in its reservation and outside.
+    pub fn suffice_for(&self, whose: &Attributes) -> bool {
+        whose.licenses.iter().all(|(name, asked)| {
+            let outside = count(*asked) - self.in_reservation(whose, name).min(count(*asked));
+            outside == 0 || self.free.get(name).is_none_or(|&free| free >= outside)
+        })
+    }
+
+    /// A job takes its licences, those of its reservation first.
+    pub fn take_for(&mut self, whose: &Attributes) {
+        for (name, asked) in &whose.licenses {
+            let inside = self.in_reservation(whose, name).min(count(*asked));
+            if let Some(left) = self.reserved.get_mut(&key(&whose.reservation, name)) {
+                *left -= inside;
+            }
+            if let Some(free) = self.free.get_mut(name) {
+                *free = free.saturating_sub(count(*asked) - inside);
+            }
+        }
+    }
+
+    /// A reservation takes its licences, as far as they are free.
+    pub fn reserve(&mut self, reservation: &Arc<str>, licenses: &Asked) {
+        for (name, number) in licenses {
+            if let Some(free) = self.free.get_mut(name) {
+                let taken = count(*number).min((*free).max(0));
+                *free -= taken;
+                *self.reserved.entry(key(reservation, name)).or_default() += taken;
+            }
+        }
+    }
+
+    fn in_reservation(&self, whose: &Attributes, name: &Arc<str>) -> i64 {
+        self.reserved.get(&key(&whose.reservation, name)).copied().unwrap_or(0)
     }
 
     /// A job takes its licences.
@@ -56,9 +94,18 @@ pub(super) fn of(request: &Request) -> &Asked {
     request.attributes.as_deref().map_or(&[], |whose| &whose.licenses)
 }
 
+/// Licences by name, as jobs have them.
+pub(super) fn named(licenses: &BTreeMap<String, u64>) -> Vec<(Arc<str>, u64)> {
+    licenses.iter().map(|(name, &number)| (Arc::from(&**name), number)).collect()
+}
+
 /// Whether two jobs ask for licences of one name.
 pub(super) fn meet(one: &Asked, other: &Asked) -> bool {
     one.iter().any(|(name, _)| other.iter().any(|(other, _)| name == other))
+}
+
+fn key(reservation: &Arc<str>, name: &Arc<str>) -> (Arc<str>, Arc<str>) {
+    (Arc::clone(reservation), Arc::clone(name))
 }
 
 fn count(licenses: u64) -> i64 {

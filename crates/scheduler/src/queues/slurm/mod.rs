@@ -43,11 +43,14 @@ struct Part {
     grace: f64,
 }
 
-/// Nodes withheld for a time.
+/// Nodes and licences withheld for a time.
 #[derive(Debug, Clone)]
 struct Kept {
     name: Arc<str>,
     nodes: NodeSet,
+    /// Whether it is a reservation without nodes, the jobs of which may run on any.
+    is_of_any: bool,
+    licenses: Vec<(Arc<str>, u64)>,
     from: f64,
     until: f64,
 }
@@ -208,6 +211,8 @@ impl Slurm {
             Ok(Kept {
                 name: Arc::from(&*one.name),
                 nodes: nodes_of(&one.nodes, fabric)?,
+                is_of_any: one.nodes.is_empty(),
+                licenses: licenses::named(&one.licenses),
                 from: one.from,
                 until: one.until.unwrap_or(f64::INFINITY),
             })
@@ -265,7 +270,9 @@ impl Slurm {
         for kept in &self.reservations {
             if !own.is_empty() && kept.name == *own {
                 has_own |= kept.from <= start && start <= kept.until;
-                nodes.intersect(&kept.nodes);
+                if !kept.is_of_any {
+                    nodes.intersect(&kept.nodes);
+                }
             } else if kept.meets(start, end) {
                 is_reduced |= nodes.intersects(&kept.nodes);
                 nodes.subtract(&kept.nodes);
@@ -273,6 +280,35 @@ impl Slurm {
         }
         let knows_own = self.reservations.iter().any(|kept| kept.name == *own);
         (own.is_empty() || !knows_own || has_own).then_some(is_reduced)
+    }
+
+    /// The licences that must be free so that a job can run from `start` on: its own, and as many as other reservations keep of these
+    /// at that time. Slurm counts them in `job_test_lic_resv`.
+    fn licenses_beside_reservations(
+        &self,
+        request: &Request,
+        whose: &Attributes,
+        start: f64,
+    ) -> Vec<(Arc<str>, u64)> {
+        let end = start + request.walltime;
+        let mut needed = whose.licenses.clone();
+        let is_other =
+            |kept: &&Kept| whose.reservation.is_empty() || kept.name != whose.reservation;
+        let others = self.reservations.iter().filter(is_other);
+        for kept in others.filter(|kept| kept.meets(start, end)) {
+            for (name, number) in &kept.licenses {
+                if let Some((_, sum)) = needed.iter_mut().find(|(asked, _)| asked == name) {
+                    *sum = sum.saturating_add(*number);
+                }
+            }
+        }
+        needed
+    }
+
+    /// Whether the licences of a job are free beside those of reservations, if it starts at a time.
+    fn has_licenses(&self, request: &Request, whose: &Attributes, start: f64) -> bool {
+        whose.licenses.is_empty()
+            || self.held.licenses.suffice(&self.licenses_beside_reservations(request, whose, start))
     }
 
     /// The jobs in the order in which both schedulers look at them: those in reservations, then by tier, priority, submission.
@@ -606,7 +642,8 @@ impl Slurm {
             {
                 continue;
             }
-            if nodes.count() >= request.nodes && !self.held.licenses.suffice(&turn.whose.licenses) {
+            if nodes.count() >= request.nodes && !self.has_licenses(request, &turn.whose, view.now)
+            {
                 if self.config.schedulers.backfill_licenses {
                     break;
                 }
@@ -744,11 +781,7 @@ impl Never {
             nice: one.nice,
             processors: one.processors,
             no_requeue: false,
-            licenses: one
-                .licenses
-                .iter()
-                .map(|(name, &asked)| (Arc::from(&**name), asked))
-                .collect(),
+            licenses: licenses::named(&one.licenses),
         };
         let request = Request {
             attributes: Some(Arc::new(attributes)),

@@ -1,6 +1,9 @@
 //! Which nodes are promised to waiting jobs, and when.
 
+use std::sync::Arc;
+
 use topolane_fabric::NodeSet;
+use topolane_placement::Attributes;
 
 use super::licenses::{Asked, Licenses};
 
@@ -53,22 +56,42 @@ impl Plan {
     }
 
     /// When licences of a job that are promised to others from `start` to `end` are free again; `None` if none is.
-    pub fn licenses_later(&self, asked: &Asked, start: f64, end: f64) -> Option<f64> {
+    pub fn licenses_later(&self, whose: &Attributes, start: f64, end: f64) -> Option<f64> {
         let meets = |slot: &&Slot| slot.end > start && slot.begin <= end;
-        let lacking = self.slots.iter().filter(meets).rfind(|slot| !slot.licenses.suffice(asked));
+        let lacking =
+            self.slots.iter().filter(meets).rfind(|slot| !slot.licenses.suffice_for(whose));
         lacking.map(|slot| slot.end)
     }
 
     /// Whether all these nodes and the job's licences are without a promise from `start` to `end`.
-    pub fn is_free(&self, nodes: &NodeSet, asked: &Asked, start: f64, end: f64) -> bool {
+    pub fn is_free(&self, nodes: &NodeSet, whose: &Attributes, start: f64, end: f64) -> bool {
         let meets = |slot: &&Slot| slot.end > start && slot.begin < end;
-        let is_free = |slot: &Slot| nodes.is_within(&slot.free) && slot.licenses.suffice(asked);
+        let is_free = |slot: &Slot| nodes.is_within(&slot.free) && slot.licenses.suffice_for(whose);
         self.slots.iter().filter(meets).all(is_free)
     }
 
-    /// Promises these nodes and the job's licences from `start` to `end`, for `step` at least. As in Slurm, a promise that begins or ends with a slot
-    /// leaves an empty slot there, and no more than two equal neighbours become one.
-    pub fn promise(&mut self, nodes: &NodeSet, asked: &Asked, (start, end): (f64, f64), step: f64) {
+    /// Promises these nodes and the job's licences from `start` to `end`, for `step` at least.
+    pub fn promise(&mut self, nodes: &NodeSet, whose: &Attributes, span: (f64, f64), step: f64) {
+        self.change(span, step, |slot| {
+            slot.free.subtract(nodes);
+            slot.licenses.take_for(whose);
+        });
+    }
+
+    /// Leaves licences to the jobs of a reservation from `start` to `end`, for `step` at least.
+    pub fn reserve(
+        &mut self,
+        reservation: &Arc<str>,
+        licenses: &Asked,
+        span: (f64, f64),
+        step: f64,
+    ) {
+        self.change(span, step, |slot| slot.licenses.reserve(reservation, licenses));
+    }
+
+    /// Changes what is free from `start` to `end`. As in Slurm, a change that begins or ends with a slot leaves an empty slot there, and no
+    /// more than two equal neighbours become one.
+    fn change(&mut self, (start, end): (f64, f64), step: f64, change: impl Fn(&mut Slot)) {
         let start = start.max(self.slots[0].begin);
         let end = end.max(start + step);
         let Some(before) = self.slots.iter().position(|slot| slot.end >= start) else { return };
@@ -80,8 +103,7 @@ impl Plan {
             if self.slots[index].end > end {
                 self.cut(index, end);
             }
-            self.slots[index].free.subtract(nodes);
-            self.slots[index].licenses.take(asked);
+            change(&mut self.slots[index]);
             if self.slots[index].end >= end {
                 break;
             }

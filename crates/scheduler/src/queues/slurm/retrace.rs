@@ -153,7 +153,7 @@ impl Retrace {
         let is_admitted = waiting.is_some_and(|waiting| {
             let whose = super::whose(&waiting.request);
             slurm.held.admits(&whose, waiting.request.nodes)
-                && slurm.held.licenses.suffice(&whose.licenses)
+                && slurm.has_licenses(&waiting.request, &whose, view.now)
         });
         if !is_admitted {
             return Answer::Not(Because::Limit);

@@ -1,0 +1,63 @@
+"""The licences that reservations keep, from Slurm's records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from topolane import texts
+from topolane._engine import InputError
+from topolane.slurm import accounting
+
+
+class Keeping(NamedTuple):
+    """A reservation that keeps licences. Times in seconds since 1970."""
+
+    name: str
+    start: int
+    end: int | None
+    licenses: dict[str, int]
+
+
+def keeping(path: Path) -> list[Keeping]:
+    """Those that keep licences. Raises InputError for what is not `scontrol -o show reservation`."""
+    found = []
+    for number, line in accounting.lines(path):
+        values = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        if not line or line.startswith("No reservations"):
+            continue
+        for name in ("ReservationName", "StartTime", "EndTime"):
+            if name not in values:
+                raise InputError(f"{path}:{number}: no {name} in {texts.shown(line)}")
+        start, end = accounting.times(
+            path, number, {"TimeStart": values["StartTime"], "TimeEnd": values["EndTime"]}
+        )
+        licenses = _licenses(path, number, accounting.licenses_of, values.get("Licenses", ""))
+        if licenses and start is not None:
+            found.append(Keeping(values["ReservationName"], start, end, licenses))
+    return found
+
+
+def _licenses(
+    path: Path, number: int, licenses_of: Callable[[str], dict[str, int]], text: str
+) -> dict[str, int]:
+    try:
+        return licenses_of(text.replace("(null)", ""))
+    except ValueError as error:
+        raise InputError(f"{path}:{number}: {error}") from error
+
+
+def licenses(path: Path, number: int, row: dict[str, str], now: list[Keeping]) -> dict[str, int]:
+    """The licences that a reservation of accounting keeps, by its row. now: the present ones; they count where the row has no licences."""
+    accounted = _licenses(path, number, accounting.licenses_of_tres, row.get("TRES", ""))
+    return accounted or _licenses_now(row["Name"], *accounting.times(path, number, row), now)
+
+
+def _licenses_now(name: str, start: int | None, end: int | None, now: list[Keeping]) -> dict[str, int]:
+    """The licences of a present reservation of that name that is there in that time; none if there is none."""
+    for one in now:
+        is_there = (end is None or one.start < end) and (one.end is None or start is None or start < one.end)
+        if one.name == name and is_there:
+            return one.licenses
+    return {}
