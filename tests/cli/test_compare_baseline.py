@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
+RECORDS = Path(__file__).parents[1] / "slurm" / "records-of-a-twin-an-hour"
 SWF = "; MaxNodes: 4\n; MaxProcs: 4\n; Partition: 1 batch\n; Partition: 2 debug\n"
 
 
@@ -127,6 +129,40 @@ def test_nodes_that_the_machine_lacks_were_down_elsewhere(topolane, write):
     assert "1 job started over an hour earlier than recorded: 1 unknown." in topolane(*compare)
     write("log-failures.csv", "node,from,until\nlogin1,0,9000\nfour1,0,9000\n")
     assert "1 job started over an hour earlier than recorded: 1 nodes down." in topolane(*compare)
+
+
+def test_records_of_slurm_are_replayed_as_the_guide_says(topolane):
+    """Imported records under the queue slurm come closer than plain EASY. `--partition` chooses by the column of the CSV."""
+    topolane("workload", "import", RECORDS, "--out", "hour.csv")
+    compare = (
+        *(
+            "compare",
+            "--machine",
+            RECORDS / "topology.conf",
+            "--trace",
+            "hour.csv",
+            "--policies",
+            "first-fit",
+        ),
+        *("--scenarios", "none", "--jobs", 1, "--queue"),
+    )
+    said = topolane(*compare, "slurm")
+    assert (
+        "mean waits of 4.4 min where 4.2 min were recorded; differences between policies smaller than 12 s"
+        in said
+    )
+    assert (
+        "first-fit, slurm: nodes that were down in the records interrupted 5 jobs; 1 node hours lost" in said
+    )
+    said = topolane(*compare, "easy")
+    assert (
+        "mean waits of 1.5 min where 4.2 min were recorded; differences between policies smaller than 2.6 min"
+        in said
+    )
+    said = topolane(*compare, "slurm", "--partition", "pdebug", "--nodes", "twin[55-72]")
+    assert "hour on topology: 100 jobs, 18 nodes" in said
+    assert "left out: 904 in another partition" in said
+    topolane.refused(*compare, "slurm", "--partition", "none", says="hour.csv: no job is of partition 'none'")
 
 
 def test_the_sentence_names_what_is_from_the_records(topolane, inputs):

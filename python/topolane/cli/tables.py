@@ -236,13 +236,21 @@ def failure_notes(runs: Sequence[Run]) -> list[str]:
     """Notes on nodes that failed: a line for every run with failures or spare nodes."""
     notes = []
     for run in runs:
-        if failed := run.summary.get("failures"):
+        failed = run.summary.get("failures")
+        if not failed:
+            continue
+        lost = f"{failed['node_seconds_lost'] / common.HOUR:,.0f} node hours lost"
+        if failed["failures"] or failed["spares"] or not failed["interruptions"]:
             spare = f", {failed['node_seconds_spare'] / common.HOUR:,.0f} node hours of spare nodes"
             notes.append(
                 f"{run.label}, {run.queue}: {plural(failed['failures'], 'node failure')}, "
                 f"{plural(failed['interruptions'], 'job')} interrupted, {failed['absorbed']:,} of them went on with a spare "
-                f"node; {failed['node_seconds_lost'] / common.HOUR:,.0f} node hours lost"
-                + (spare if failed["spares"] else "")
+                f"node; {lost}" + (spare if failed["spares"] else "")
+            )
+        else:
+            notes.append(
+                f"{run.label}, {run.queue}: nodes that were down in the records interrupted "
+                f"{plural(failed['interruptions'], 'job')}; {lost}"
             )
     return notes
 

@@ -35,7 +35,7 @@ pub(super) enum LeftOut {
 }
 
 impl LeftOut {
-    fn reason(self) -> &'static str {
+    pub(super) fn reason(self) -> &'static str {
         match self {
             LeftOut::NeverRan => "never ran",
             LeftOut::PartialExecution => "part of a job that has a line of its own",

@@ -7,8 +7,8 @@ use std::path::Path;
 use flate2::bufread::MultiGzDecoder;
 use topolane_fabric::{InputError, is_printable};
 
-use super::job::Workload;
-use super::parse::unreadable;
+use super::job::{Job, Workload};
+use super::parse::{LeftOut, unreadable};
 use super::{csv::csv, openb, rfold, sacct::sacct, swf::swf};
 
 /// How to read a log. What does not apply to its format is not looked at.
@@ -18,7 +18,7 @@ pub struct ReadOptions {
     pub cores_per_node: Option<u32>,
     /// GPUs of a node, to turn GPUs into nodes where a log counts only GPUs (Philly, Lingjun).
     pub gpus_per_node: Option<u32>,
-    /// Only the jobs of this partition (SWF: its number or name; sacct: its name).
+    /// Only the jobs of this partition (SWF: its number or name; sacct and CSV: its name).
     pub partition: Option<String>,
     /// Jobs take cores and memory of nodes that others may share (sacct); else whole nodes.
     pub shared: bool,
@@ -34,6 +34,7 @@ enum Format {
     Openb,
 }
 
+const NO_PARTITIONS: &str = "a CSV log names no partitions, so none can be chosen";
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 /// Enough for the first bytes of a file to hold a header line.
 const BUFFER: usize = 1 << 16;
@@ -71,10 +72,16 @@ fn read_plain(
     }
     match format(path, start) {
         Some(Format::Swf) => swf(input, options),
-        Some(Format::Csv | Format::Rfold | Format::Openb) if options.partition.is_some() => {
-            Err(InputError::whole("a CSV log names no partitions, so none can be chosen"))
+        Some(Format::Rfold | Format::Openb) if options.partition.is_some() => {
+            Err(InputError::whole(NO_PARTITIONS))
         }
-        Some(Format::Csv) => csv(input),
+        Some(Format::Csv) => {
+            let workload = csv(input)?;
+            match &options.partition {
+                Some(partition) => of_partition(workload, partition),
+                None => Ok(workload),
+            }
+        }
         Some(Format::Sacct) => sacct(input, options),
         Some(Format::Rfold) => rfold::rfold(input, options),
         Some(Format::Openb) => openb::openb(input),
@@ -82,6 +89,21 @@ fn read_plain(
             "not a log known here: SWF, CSV with a header line, the output of sacct -P, or a trace of GPU jobs",
         )),
     }
+}
+
+/// The jobs of one partition; the others are counted.
+fn of_partition(mut workload: Workload, partition: &str) -> Result<Workload, InputError> {
+    let name = |job: &Job| job.attributes.as_ref().map(|of| of.partition.clone());
+    if workload.jobs.iter().all(|job| name(job).is_none_or(|name| name.is_empty())) {
+        return Err(InputError::whole(NO_PARTITIONS));
+    }
+    let all = workload.jobs.len();
+    workload.jobs.retain(|job| name(job).as_deref() == Some(partition));
+    let others = (all - workload.jobs.len()) as u64;
+    if others > 0 {
+        workload.left_out.insert(LeftOut::OtherPartition.reason().to_string(), others);
+    }
+    Ok(workload)
 }
 
 /// The format by the first line that is no comment, and by the extension where that is unclear.
