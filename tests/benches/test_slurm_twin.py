@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 import sys
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from topolane import InputError
 from topolane.baseline.measures import Runs
-from topolane.slurm import accounting, accounting_jobs
+from topolane.slurm import accounting, accounting_jobs, accounting_workload
 from topolane.sources import machine
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -287,3 +288,19 @@ def _log(directory: Path) -> Path:
     log.write_text("id,submit,run,nodes,start,hosts\n1,0,10,1,5,twin1\n")
     (directory / "log-slurm.json").write_text('{"epoch": 0}\n')
     return log
+
+
+@pytest.mark.parametrize(
+    ("records", "minutes", "seed"),
+    [("records-of-a-twin-an-hour", 60, 1), ("records-of-a-twin-with-another-seed", 45, 2)],
+)
+def test_the_import_tells_all_nice_values_that_slurm_was_given(records: str, minutes: int, seed: int) -> None:
+    """The plan of a run says with which nice value each job was submitted, and no other job is told to have one."""
+    given = {
+        number: str(job.nice)
+        for number, job in enumerate(twin_plan.plan(72, 1000, minutes, 1.05, seed).jobs, start=1)
+        if job.nice
+    }
+    imported = accounting_workload.read(RECORDS.with_name(records))
+    rows = csv.DictReader(io.StringIO(imported.csv))
+    assert {int(row["job"]): row["nice"] for row in rows if row["nice"]} == given

@@ -445,7 +445,7 @@ def test_a_job_that_never_started_has_a_nice_value_too(dump):
     waits = at(2, JobIDRaw=2, Priority=900, Start="Unknown", End=ZERO + 50, State="CANCELLED")
     imported = accounting_workload.read(dump(table(at(1, JobIDRaw=1), waits), config=EACH_MINUTE))
     assert [row["nice"] for row in json.loads(imported.queue)["never_started"]] == [100]
-    assert told(imported, "1 jobs have a nice value, by the priorities of jobs like them")
+    assert told(imported, "1 jobs have a nice value, by the recorded priorities")
 
 
 CONFIG = "SelectType = select/linear\nLicenses = matlab:4,fluent:2\nSchedulerParameters = bf_licenses\n"

@@ -102,7 +102,7 @@ def read(
     told += _kinds(jobs)
     nice = accounting_nice.of(jobs, config, zero)
     if nice:
-        told.append(f"{len(nice):,} jobs have a nice value, by the priorities of jobs like them")
+        told.append(f"{len(nice):,} jobs have a nice value, by the recorded priorities")
     config["never_started"] = accounting_config.never_started(jobs, nice, zero)
     names = _Numbers(jobs.runs, config) if anonymize else None
     if names is not None:
