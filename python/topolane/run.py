@@ -147,11 +147,13 @@ class Settings:
     )
     held: str | None = option(
         None,
-        "recorded: a job counts as held while, by the recorded starts, it could have started and did not.",
+        "recorded: a job counts as held while, by the recorded starts, it could have started and did not. A seed other than 0 "
+        "draws up to a minute more for each hold.",
     )
     capacity: str | None = option(
         None,
-        "recorded: nodes that, by the recorded starts, were never used while jobs wanted more count as out of service.",
+        "recorded: nodes that, by the recorded starts, were not used for a day or longer while jobs wanted more count as out "
+        "of service.",
     )
     order: str | None = option(
         None, "recorded: jobs queue in the order of their recorded starts [default: of submission]."
@@ -342,6 +344,7 @@ def _inferred(workload: Workload, machine: Machine, how: Settings) -> Inferred |
         machine,
         **{name: source is not None for name, source in asked.items()},
         default_walltime=how.default_walltime,
+        seed=how.seed,
     )
 
 

@@ -13,7 +13,8 @@ from topolane.inference.holds import held_until
 from topolane.inference.log import Log
 from topolane.inference.service import Service
 
-DAY = 86400.0
+HOUR = 3600.0
+DAY = 24 * HOUR
 
 
 def log(*jobs: tuple[float, float, float, float, float], by_start: bool = False) -> Log:
@@ -84,18 +85,41 @@ def test_a_job_without_a_run_time_holds_nothing() -> None:
     assert held(log((0, 0, 0, 0, 4), (0, 0, 10, 10, 4), (0, 10, 10, 10, 4))) == [None, None, None]
 
 
+def in_service(jobs: Log, nodes: int = 4) -> Service:
+    """What is inferred if every job wants its nodes from its submission on."""
+    return Service.of(jobs, jobs.submit, nodes)
+
+
 def test_nodes_that_were_not_used_while_jobs_wanted_more_are_out_of_service() -> None:
-    """On the first day 3 of 4 nodes are the most, and a job waits. On the second all of 1 that is wanted is used."""
-    service = Service.of(log((0, 0, DAY, DAY, 3), (10, DAY, 100, 100, 1)), 4)
-    assert service.nodes.tolist() == [3, 4]
+    """For a day 3 of 4 nodes are the most, and a job waits. Afterwards all 4 that are wanted are used."""
+    service = in_service(log((0, 0, DAY, DAY, 3), (10, DAY, 2 * HOUR, 2 * HOUR, 4)))
+    assert service.nodes.tolist() == 24 * [3] + 2 * [4]
     assert service.spans() == [Failure(3, 0.0, DAY)]
     assert service.node_seconds_out == DAY
     assert service.at(np.array([-1.0, 0.0, DAY - 1, DAY, 9 * DAY])).tolist() == [4, 3, 3, 4, 4]
 
 
+def test_nodes_that_were_not_used_for_less_than_a_day_are_in_service() -> None:
+    run = DAY - HOUR
+    assert in_service(log((0, 0, run, run, 3), (10, run, 2 * HOUR, 2 * HOUR, 4))).spans() == []
+
+
+@pytest.mark.parametrize(("hours", "out"), [(3, True), (2, False)])
+def test_more_nodes_must_be_wanted_for_a_tenth_of_the_time(hours: int, out: bool) -> None:
+    """Of 24 hours with 3 of 4 nodes in use, a job waits in the last two or three. The next hour all nodes are in use."""
+    jobs = log((0, 0, DAY, DAY, 3), (DAY - hours * HOUR, DAY, HOUR, HOUR, 4))
+    assert in_service(jobs).spans() == ([Failure(3, 0.0, DAY)] if out else [])
+
+
+def test_a_log_of_over_a_hundred_years_is_refused() -> None:
+    with pytest.raises(
+        InputError, match="--capacity recorded: .* 2,777,778 hours, over 1,000,000; one of its times is wrong"
+    ):
+        in_service(log((0, 0, 10, 10, 1), (1e10, 1e10, 10, 10, 1)))
+
+
 def test_an_idle_machine_is_in_service() -> None:
-    service = Service.of(log((0, 0, 100, 100, 1), (3 * DAY, 3 * DAY, 100, 100, 1)), 4)
-    assert service.spans() == []
+    assert in_service(log((0, 0, 100, 100, 1), (3 * DAY, 3 * DAY, 100, 100, 1))).spans() == []
 
 
 FOUR = """
@@ -129,6 +153,29 @@ def test_a_replay_holds_what_was_held(recorded) -> None:
     run = topolane.simulate(workload, machine, held="recorded")
     assert run.summary["inferred"] == {"options": ["held"], "held_jobs": 1, "held_seconds": 490.0}
     assert run.jobs.filter(run.jobs["job_id"] == 2)["waiting_time"].to_list() == [490]
+
+
+def test_what_held_jobs_want_says_nothing_about_service(recorded, tmp_path) -> None:
+    """Of 4 nodes 1 is in use, and another 2 for half of each hour. Job 2 waits two days for 1, though the 3 were enough for it."""
+    half = HOUR / 2
+    jobs = [(0, 0, 3 * DAY, 3 * DAY, 1), (10, 2 * DAY, half, half, 1)]
+    jobs += [(hour * HOUR, hour * HOUR, half, half, 2) for hour in range(72)]
+    assert in_service(log(*jobs)).node_seconds_out > 0
+    lines = [",".join(map(str, (number, *job))) for number, job in enumerate(jobs, 1)]
+    (tmp_path / "one-held.csv").write_text("\n".join(["id,submit,start,run,walltime,nodes", *lines]))
+    _, machine = recorded
+    run = topolane.simulate(
+        topolane.workload(tmp_path / "one-held.csv", machine.nodes), machine, capacity="recorded"
+    )
+    assert run.summary["inferred"]["node_seconds_out"] == 0
+
+
+def test_under_seeds_above_0_holds_end_up_to_a_minute_later(recorded) -> None:
+    """The same seed draws the same seconds. Jobs that were not held stay as they are."""
+    workload, machine = recorded
+    ends = [starts(workload, machine, held="recorded", seed=seed) for seed in (1, 2, 2)]
+    assert ends[0] != ends[1] == ends[2]
+    assert all(500 <= end[2] <= 560 and (end[1], end[3]) == (0, 600) for end in ends)
 
 
 def test_what_cannot_be_inferred_is_refused(recorded, tmp_path) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from topolane._engine import InputError
 from topolane.failures import Failure
-from topolane.inference.holds import held_until
+from topolane.inference.holds import SOON, held_until
 from topolane.inference.log import Log
 from topolane.inference.service import Service
 
@@ -37,10 +37,14 @@ def infer(
     capacity: bool,
     order: bool,
     default_walltime: float | None = None,
+    seed: int = 0,
 ) -> Inferred:
-    """What is asked for, inferred from the recorded starts. Raises InputError if there are none.
+    """What is asked for, inferred from the recorded starts.
+
+    Raises InputError if there are none, or for capacity if they are over a hundred years apart.
 
     held: until when each job counts as held. capacity: nodes that count as out of service. order: priorities by recorded start.
+    seed: draws by how many seconds each hold ends later; under 0 none does.
     """
     columns = workload.columns()
     known = ~np.isnan(columns["start"])
@@ -50,7 +54,7 @@ def infer(
             "what changes widths or submissions (--nodes-x, --load, --squeeze) takes them away"
         )
     log = Log.of(columns, known, machine, default_walltime, by_start=order)
-    service = Service.of(log, machine.nodes) if capacity else Service.full(machine.nodes)
+    service = _in_service(log, machine) if capacity else Service.full(machine.nodes)
     until = priority = None
     asked = {"held": held, "capacity": capacity, "order": order}
     facts: dict[str, Any] = {"options": [name for name, is_asked in asked.items() if is_asked]}
@@ -59,6 +63,8 @@ def infer(
         until[known] = held_until(log, service)
         extra = until - columns["submit"]
         facts |= {"held_jobs": int((extra > 0).sum()), "held_seconds": float(np.nansum(extra))}
+        if seed:
+            until += np.random.default_rng(seed).integers(0, int(SOON), len(until), endpoint=True)
     if order:
         starts = np.where(known, columns["start"], columns["submit"])
         priority = -np.argsort(np.argsort(starts, kind="stable"), kind="stable").astype(float)
@@ -72,3 +78,9 @@ def infer(
         service.spans(),
         facts,
     )
+
+
+def _in_service(log: Log, machine: Machine) -> Service:
+    """Nodes in service, by what jobs wanted that were not held. A job counts as held if even the nodes in use were enough for it."""
+    least = Service.of(log, log.submit, machine.nodes)
+    return Service.of(log, np.fmax(log.submit, held_until(log, least)), machine.nodes)

@@ -8,22 +8,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from topolane._engine import InputError
 from topolane.failures import Failure
-from topolane.units import DAY
+from topolane.units import HOUR
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from topolane.inference.log import Log
 
+LEAST_HOURS = 24
+"""Shorter times in which nodes were not used say nothing: EASY keeps nodes idle for a large job."""
+LEAST_WANTED = 0.1
+"""Part of the hours in which jobs must have wanted more nodes."""
+MOST_HOURS = 1_000_000
+"""Over a hundred years. A longer log has a wrong time."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Service:
-    """How many nodes are in service, day by day."""
+    """How many nodes are in service, hour by hour."""
 
     machine_nodes: int
     edges: NDArray[np.float64]
-    """Beginnings of the days, and the end of the last; before and after them all nodes are in service."""
+    """Beginnings of the hours, and the end of the last; before and after them all nodes are in service."""
     nodes: NDArray[np.int64]
 
     @classmethod
@@ -32,18 +42,30 @@ class Service:
         return cls(machine_nodes, np.zeros(1), np.zeros(0, np.int64))
 
     @classmethod
-    def of(cls, log: Log, machine_nodes: int) -> Service:
-        """On each day the most nodes in use, if more were wanted; otherwise all nodes.
+    def of(cls, log: Log, ready: NDArray[np.float64], machine_nodes: int) -> Service:
+        """The most nodes in use during each stretch of hours in which jobs wanted more; otherwise all nodes.
 
-        Wanted is what jobs hold and what waiting jobs ask for.
+        ready: from when each job wants nodes. Wanted is what jobs hold and what ready jobs ask for. Raises InputError for a log
+        of over MOST_HOURS.
         """
         first, last = float(log.submit.min()), float(log.end.max())
-        days = max(1, math.ceil((last - first) / DAY))
-        used = _most(log.start, log.end, log.nodes, first, days)
-        wanted = _most(log.submit, log.end, log.nodes, first, days)
-        nodes = np.where(wanted > used, np.ceil(used), machine_nodes)
-        edges = np.append(first + DAY * np.arange(days), last)
-        return cls(machine_nodes, edges, np.clip(nodes, 0, machine_nodes).astype(np.int64))
+        hours = max(1, math.ceil((last - first) / HOUR))
+        if hours > MOST_HOURS:
+            raise InputError(
+                f"--capacity recorded: from the first submission to the last end the log has {hours:,} hours, "
+                f"over {MOST_HOURS:,}; one of its times is wrong"
+            )
+        used = np.ceil(_most(log.start, log.end, log.nodes, first, hours))
+        wanted = _most(ready, log.end, log.nodes, first, hours)
+        nodes = np.full(hours, machine_nodes)
+        levels = np.unique(used[used < machine_nodes]).astype(int)
+        for level in levels[::-1].tolist():
+            for begin, end in _stretches(used <= level):
+                wants_more = wanted[begin:end] > level
+                if end - begin >= LEAST_HOURS and wants_more.mean() >= LEAST_WANTED:
+                    nodes[begin:end] = level
+        edges = np.append(first + HOUR * np.arange(hours), last)
+        return cls(machine_nodes, edges, nodes)
 
     def at(self, times: NDArray[np.float64]) -> NDArray[np.int64]:
         """Nodes in service at each time."""
@@ -59,10 +81,15 @@ class Service:
         """The nodes that are out, each from when until when: those with the highest numbers."""
         found = []
         for node in range(int(self.nodes.min(initial=self.machine_nodes)), self.machine_nodes):
-            is_out = np.concatenate(([False], self.nodes <= node, [False]))
-            changes = self.edges[np.flatnonzero(np.diff(is_out))].tolist()
-            found += [Failure(node, start, end) for start, end in zip(changes[::2], changes[1::2])]
+            out = _stretches(self.nodes <= node)
+            found += [Failure(node, float(self.edges[begin]), float(self.edges[end])) for begin, end in out]
         return found
+
+
+def _stretches(chosen: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
+    """Longest runs of True, each from the first index to the one behind it."""
+    changes = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])))).tolist()
+    return zip(changes[::2], changes[1::2])
 
 
 def _most(
@@ -70,13 +97,13 @@ def _most(
     until: NDArray[np.float64],
     nodes: NDArray[np.float64],
     first: float,
-    days: int,
+    hours: int,
 ) -> NDArray[np.float64]:
-    """The most nodes of jobs that are there at once, on each day; each is there from one time to another."""
+    """The most nodes of jobs that are there at once, in each hour; each is there from one time to another."""
     times, place = np.unique(np.concatenate((since, until)), return_inverse=True)
     there = np.cumsum(np.bincount(place, weights=np.concatenate((nodes, -nodes))))
-    begins = first + DAY * np.arange(days)
+    begins = first + HOUR * np.arange(hours)
     carried = np.searchsorted(times, begins, "right") - 1
     most = np.where(carried >= 0, there[np.maximum(carried, 0)], 0.0)
-    np.maximum.at(most, np.clip((times - first) // DAY, 0, days - 1).astype(int), there)
+    np.maximum.at(most, np.clip((times - first) // HOUR, 0, hours - 1).astype(int), there)
     return np.asarray(most)
