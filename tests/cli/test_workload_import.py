@@ -191,6 +191,11 @@ LEFT_OUT = [
     ({"End": ZERO + 99}, "ended before they started: the clock jumped"),
     ({"NNodes": 0}, "ran on 0 nodes"),
     ({"NNodes": 0, "End": ZERO + 100}, "never started"),
+    ({"Submit": 1}, "over ten years before or after the other runs: the clock jumped"),
+    (
+        {"Start": ZERO * 50, "End": ZERO * 50 + 5},
+        "over ten years before or after the other runs: the clock jumped",
+    ),
     ({"Submit": "Unknown"}, "without a time of submission: a purge has cut them off"),
     ({"JobIDRaw": "10.batch", "JobID": "10.batch"}, "steps of jobs"),
 ]
@@ -200,9 +205,25 @@ LEFT_OUT = [
     ("row", "reason"), LEFT_OUT, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_rows_that_are_no_run_are_counted_by_reason(dump, row, reason):
-    imported = accounting_workload.read(dump(table(row, at(5000, JobIDRaw=20))))
-    assert [job["id"] for job in rows_of(imported)] == ["20"]
+    """No row is dropped silently: jobs and counts are as many as rows."""
+    imported = accounting_workload.read(dump(table(row, at(5000, JobIDRaw=20), at(6000, JobIDRaw=21))))
+    assert [job["id"] for job in rows_of(imported)] == ["20", "21"]
     assert told(imported, f"left out: 1 {reason}")
+    assert sum(line.startswith("left out: ") for line in imported.told) == 1
+
+
+def test_runs_that_waited_before_the_records_begin_are_told(dump):
+    """sacct leaves out what ended before the first day, so a replay cannot know what such a run waited for."""
+    day = 24 * 3600
+    waited = {"Submit": ZERO - 2 * day, "Eligible": ZERO - 2 * day, "Start": ZERO, "End": ZERO + 900}
+    jobs = table({"JobIDRaw": 9, **waited, "ElapsedRaw": "900"}, at(0, 600), at(50, JobIDRaw=11))
+    line = "1 runs waited from over a day before the first run here ended: if earlier runs are missing, a replay starts them too early"
+    directory = dump(jobs)
+    assert told(accounting_workload.read(directory), line)
+    assert line in map(str, accounting_check.of_directory(directory).findings)
+    began = jobs.replace(f";{ZERO};{ZERO + 900};", f";{ZERO - 2 * day + 60};{ZERO + 900};")
+    assert began != jobs
+    assert not told(accounting_workload.read(dump(began)), line)
 
 
 def test_a_second_export_of_the_same_time_counts_once(dump):

@@ -29,6 +29,9 @@ RUNNING = frozenset({"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURI
 """States of jobs that have not ended."""
 AGAIN = frozenset({"REQUEUED", "NODE_FAIL", "PREEMPTED"})
 """States of runs after which Slurm may queue the job again."""
+HOUR = 3600
+DAY = 24 * HOUR
+DECADE = 3652 * DAY
 MOST_JOBS = 10_000_000
 HIGHEST_ID = 10_000_000_000
 MOST_NODES = 1 << 31
@@ -405,7 +408,7 @@ class _Reader:
         for state, start, walltime in self._unended:
             if state not in RUNNING:
                 jobs.left_out["without an end, though their state says that they have ended"] += 1
-            elif walltime is not None and start + walltime < self._newest - 3600:
+            elif walltime is not None and start + walltime < self._newest - HOUR:
                 jobs.left_out["without an end, and past their time limit: see sacctmgr show runawayjobs"] += 1
             else:
                 jobs.left_out["still running"] += 1
@@ -418,6 +421,11 @@ class _Reader:
         if orphans:
             jobs.notes["missing, of which only steps are there: a purge has cut them off"] = len(orphans)
         _without_copies(jobs)
+        _without_jumps(jobs)
+        if early := _waited_before(jobs):
+            jobs.notes[
+                "waited from over a day before the first run here ended: if earlier runs are missing, a replay starts them too early"
+            ] = early
         return jobs
 
 
@@ -427,6 +435,30 @@ def _without_copies(jobs: Jobs) -> None:
     if len(last) < len(jobs.runs):
         jobs.left_out["a second row of the same run"] = len(jobs.runs) - len(last)
         jobs.runs = [jobs.runs[place] for place in sorted(last.values())]
+
+
+def _without_jumps(jobs: Jobs) -> None:
+    """Leaves out runs of another decade: a workload must not last longer than a replay may."""
+    times = [(run.submit, run.start, run.start + run.run) for run in jobs.runs]
+    if not times or max(end for *_, end in times) - min(submit for submit, *_ in times) <= DECADE:
+        return
+    middle = sorted(start for _, start, _ in times)[len(times) // 2]
+    runs = [
+        run
+        for run, (submit, _, end) in zip(jobs.runs, times)
+        if middle - DECADE <= submit and end <= middle + DECADE
+    ]
+    if len(runs) < len(times):
+        jobs.left_out["over ten years before or after the other runs: the clock jumped"] = len(times) - len(
+            runs
+        )
+        jobs.runs = runs
+
+
+def _waited_before(jobs: Jobs) -> int:
+    """Runs that waited while sacct may not tell what ran: it leaves out what ended before the first day."""
+    first = min((run.start + run.run for run in jobs.runs), default=0)
+    return sum(run.eligible < first - DAY and run.start > run.eligible + HOUR for run in jobs.runs)
 
 
 def _count(what: str, text: str, most: int) -> int:
