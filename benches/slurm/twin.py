@@ -7,7 +7,7 @@ writes the records into DIR. They are imported and replayed, and a table says ho
 
 `--records DIR` measures records that are there, and starts no Slurm. With `--single-decisions` it counts the recorded starts that
 the queue `slurm` decides too, asked in the recorded state just before each. `--shaken N` replays them with times that differ by a second:
-so far is the replay from itself. `--made-up` does so with the plan alone, before any Slurm runs. `--scale` measures import and replay of a
+so far is the replay from itself, which is no target. `--made-up` does so with the plan alone, before any Slurm runs. `--scale` measures import and replay of a
 made-up year of 1,000,000 jobs. docs/explanation/benchmarks.md says what the figures mean. The exit code is 1 if a target was missed, and 2
 for wrong options or a missing component.
 """
@@ -137,7 +137,7 @@ def again(records: Path, other: Path) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
         log = Path(scratch) / "log.csv"
         for directory in (records, other):
-            topolane("workload", "import", directory, "--out", log)
+            twin_single.imported(directory, log)
             runs.append(twin_table.imported(log))
     found = twin_table.closeness(*runs, nodes, interval)
     return twin_table.rows("Slurm again", [found], interval, "a second run")
@@ -147,9 +147,10 @@ def compared(records: Path, names: Sequence[str], shaken: int = 0) -> tuple[list
     """Imports records and replays them under each queue. Raises BenchError, OSError and ValueError."""
     facts = _facts(records / twin_run.FACTS)
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
-        log = Path(scratch) / "log.csv"
+        log, runs = Path(scratch) / "log.csv", Path(scratch) / "runs.csv"
         print(topolane("workload", "import", records, "--out", log).output)
-        return _replayed(log, records / twin_run.TOPOLOGY, facts, names, shaken)
+        twin_single.imported(records, runs)
+        return _replayed(log, runs, records / twin_run.TOPOLOGY, facts, names, shaken)
 
 
 def made_up(options: argparse.Namespace) -> tuple[list[Row], dict[str, Any]]:
@@ -159,19 +160,24 @@ def made_up(options: argparse.Namespace) -> tuple[list[Row], dict[str, Any]]:
         log, topology = Path(scratch) / "log.csv", Path(scratch) / twin_run.TOPOLOGY
         topology.write_text(twin_made_up.topology(plan.nodes))
         twin_made_up.write(plan, log, _how(topology))
-        return _replayed(log, topology, (plan.nodes, twin_plan.BF_INTERVAL), options.queues, options.shaken)
+        facts = (plan.nodes, twin_plan.BF_INTERVAL)
+        return _replayed(log, log, topology, facts, options.queues, options.shaken)
 
 
 def _replayed(
-    log: Path, topology: Path, facts: tuple[int, float], names: Sequence[str], shaken: int
+    log: Path, runs: Path, topology: Path, facts: tuple[int, float], names: Sequence[str], shaken: int
 ) -> tuple[list[Row], dict[str, Any]]:
-    """The measures of replays under each queue, and of shaken ones."""
+    """The measures of replays under each queue, and of shaken ones.
+
+    runs: the log with every run as a job, also those that a failed node ended. The queue `recorded` repeats it.
+    """
     nodes, interval = facts
-    recorded = twin_table.imported(log)
+    recorded = twin_table.imported(runs)
     rows: list[Row] = []
     parts: dict[str, Any] = {}
     for queue in names:
-        found = twin_table.closeness(recorded, replayed(log, queue, _how(topology)), nodes, interval)
+        replay = replayed(runs if queue == "recorded" else log, queue, _how(topology))
+        found = twin_table.closeness(recorded, replay, nodes, interval)
         rows += twin_table.rows(f"--queue {queue}", [found], interval)
         parts[queue] = found.utilisation
     if shaken:

@@ -18,6 +18,7 @@ Jobs = list[dict[str, Any]]
 
 def rows(log: Path, how: Sequence[str | Path], nodes: int, interval: float, seeds: int) -> list[Row]:
     """The measures of shaken replays under the queue `slurm`, put in the place of the replay, and the replay in that of the records.
+    They have no targets: they say how close a model can be expected to come.
 
     log: with its configuration beside it; how: machine and policy as options. Raises BenchError, OSError and ValueError.
     """
@@ -31,7 +32,7 @@ def rows(log: Path, how: Sequence[str | Path], nodes: int, interval: float, seed
             other = log.with_name("shaken.csv")
             write(other, other_jobs, other_config)
             found.append(twin_table.closeness(itself, replayed(other, "slurm", how), nodes, interval))
-        made += twin_table.rows(f"a replay and itself, {shake}", found, interval)
+        made += twin_table.rows(f"a replay and itself, {shake}", found, interval, with_targets=False)
     return made
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from measure import Row
 from topolane.baseline.measures import Runs, spearman, within
+from topolane.slurm.accounting_workload import RUN_ID
 
 RANK, MEAN, UTILISATION, WITHIN = 0.95, 5.0, 1.0, 90.0
 """Targets: rank correlation, per cent of the mean wait, points of utilisation, per cent of starts within two intervals."""
@@ -47,13 +48,21 @@ class Closeness:
         return max(abs(a - b) for a, b in self.utilisation)
 
 
-def rows(figure: str, found: Sequence[Closeness], interval: float, what: str = "replayed") -> list[Row]:
-    """The figures of one or more replays with their targets."""
+def rows(
+    figure: str,
+    found: Sequence[Closeness],
+    interval: float,
+    what: str = "replayed",
+    *,
+    with_targets: bool = True,
+) -> list[Row]:
+    """The figures of one or more replays, perhaps with their targets."""
 
     def row(
         what: str, unit: str, value: Callable[[Closeness], float], *target: float, more: bool = False
     ) -> Row:
-        return Row(figure, what, unit, tuple(map(value, found)), *target, more_is_better=more)
+        limits = target if with_targets else ()
+        return Row(figure, what, unit, tuple(map(value, found)), *limits, more_is_better=more)
 
     return [
         row(f"mean wait, recorded ({found[0].jobs:,} runs)", "s", lambda each: each.recorded),
@@ -77,12 +86,12 @@ def rows(figure: str, found: Sequence[Closeness], interval: float, what: str = "
 
 
 def imported(path: Path) -> Runs:
-    """The runs that `topolane workload import` wrote."""
+    """The runs of an imported log."""
     return _read(path, ("id", "submit", "start", "run", "nodes"))
 
 
 def replayed(path: Path) -> Runs:
-    """The runs in `jobs.csv` of `topolane simulate`; of a job that ran several times the last, submitted as the first was."""
+    """The runs in `jobs.csv` of `topolane simulate`."""
     return _read(
         path,
         ("job_id", "submission_time", "starting_time", "execution_time", "requested_number_of_resources"),
@@ -91,21 +100,27 @@ def replayed(path: Path) -> Runs:
 
 def _read(path: Path, names: Sequence[str]) -> Runs:
     with open(path, newline="") as file:
-        rows: dict[int, list[float]] = {}
-        for row in csv.DictReader(file):
-            submit, *rest = (float(row[name]) for name in names[1:])
-            first = rows.get(int(row[names[0]]), [submit])[0]
-            rows[int(row[names[0]])] = [first, *rest]
-    values = np.array(list(rows.values()), float).reshape(len(rows), 4)
-    return Runs(np.array(list(rows), np.int64), *values.T)
+        rows = [[row[name] for name in names] for row in csv.DictReader(file)]
+    ids = np.array([int(row[0]) % RUN_ID for row in rows], np.int64)
+    return Runs(ids, *np.array([row[1:] for row in rows], float).reshape(len(rows), 4).T)
+
+
+def _last(runs: Runs) -> Runs:
+    """Of each job the last run, submitted as the first was."""
+    ids, first = np.unique(runs.ids, return_index=True)
+    last = len(runs.ids) - 1 - np.unique(runs.ids[::-1], return_index=True)[1]
+    return Runs(ids, runs.submit[first], runs.start[last], runs.run[last], runs.nodes[last])
 
 
 def closeness(recorded: Runs, replay: Runs, nodes: int, interval: float) -> Closeness:
-    """The measures. nodes: of the machine; interval: of backfill, in seconds. Raises ValueError without a run in both."""
+    """The measures. Of a job that ran several times the last run counts, but all of its runs hold nodes.
+
+    nodes: of the machine; interval: of backfill, in seconds. Raises ValueError without a run in both.
+    """
     both = np.intersect1d(recorded.ids, replay.ids)
     if not len(both):
         raise ValueError("no run is both in the records and in the replay")
-    a, b = recorded.of(both), replay.of(both)
+    a, b = _last(recorded).of(both), _last(replay).of(both)
     first = float(recorded.start.min())
     last = float((recorded.start + recorded.run).max())
     edges = np.linspace(first, last, BINS + 1)
