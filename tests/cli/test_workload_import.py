@@ -109,7 +109,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
     assert (imported.jobs, imported.zero) == (1, ZERO + 40)
     assert told(
         imported,
-        "1 runs held, or waiting for a dependency or a begin time at first: the wait begins at Eligible",
+        "1 runs were held, or waited for a dependency or a begin time first: the wait begins at Eligible",
     )
 
 

@@ -77,7 +77,7 @@ MOST_RUNS = 20
     "--baseline",
     "wants_baseline",
     is_flag=True,
-    help="Put a replay under the first queue and policy next to the recorded starts: a table, baseline.csv, a section of the report.",
+    help="Compare a replay under the first queue and policy with the recorded starts: prints a table, and adds baseline.csv and a section to the report.",
 )
 @common.json_option
 def command(

@@ -177,8 +177,9 @@ def import_(
 ) -> None:
     """Write one workload from what Slurm knows of its jobs, in the files of DIRECTORY.
 
-    `--commands` prints the commands that write these files. Nodes that were down are written to LOG-failures.csv, for
-    `--failures`. What `--queue slurm` has to know is written to LOG-slurm.json, where it is found. What was left out or changed is printed, a line for each reason.
+    `--commands` prints the commands that write these files. The import also writes LOG-slurm.json, which `--queue slurm`
+    finds next to the log, and LOG-failures.csv, nodes that were down, for `--failures`. It prints a line with a count for
+    each reason why a job was left out or changed.
     """
     if as_commands:
         click.echo(accounting.commands(accounting.SINCE if since is None else since), nl=False)

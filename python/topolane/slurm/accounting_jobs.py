@@ -100,7 +100,7 @@ class NeverStarted(NamedTuple):
     licenses: str
 
 
-HELD = "held, or waiting for a dependency or a begin time at first: the wait begins at Eligible"
+HELD = "were held, or waited for a dependency or a begin time first: the wait begins at Eligible"
 LICENSED = "asked for licences, which only the queue slurm counts"
 ONE_OF_LICENSES = "asked for one of several licences: no queue counts them"
 PREEMPTED = "were preempted: a run takes as long as recorded"

@@ -29,6 +29,8 @@ WORDS = (
 )
 MOST_HOURS = 24 * 14
 """Up to so many hours each is drawn; of a longer time each day."""
+FEW_HOURS = 48
+"""Up to so many hours the axis is in hours, beyond in days."""
 
 
 def draw(baseline: Baseline) -> Plot:
@@ -36,21 +38,22 @@ def draw(baseline: Baseline) -> Plot:
     hours, step = 1, "hour"
     if len(baseline.utilisation[0]) > MOST_HOURS:
         hours, step = 24, "day"
+    unit = "hours" if len(baseline.utilisation[0]) <= FEW_HOURS else "days"
     drawn = Figure(WIDTH, 5.2)
     above, below = drawn.grid(2)
     waits = [baseline.jobs[name].sort() for name in ("recorded_wait", "replayed_wait")]
     longest = max(float(wait[-1]) for wait in waits)
     entries = [Entry("recorded", INK, 1.3), Entry("replayed", series(0), 1.3, DASHED)]
-    edges = _edges(baseline, hours)
+    edges = _edges(baseline, hours, HOUR if unit == "hours" else DAY)
     for entry, held, wait in zip(entries, baseline.utilisation, waits):
         above.line(_steps(_means(100 * held, hours), edges), entry.colour, entry.width, entry.dash)
         below.line(curve(polars.Series(wait), longest * 10), entry.colour, entry.width, entry.dash)
     drawn.legend(entries, 2, above=True)
     above.x, above.y = linear(edges[0], edges[-1], most=9), linear(0.0, 102.0, most=6, steps=WHOLE)
-    above.x_name, above.y_name = "days since the workload's epoch", "nodes in use, %"
-    below.x, unit = decades(longest, room=0.96, gap=0.08)
+    above.x_name, above.y_name = f"{unit} since second 0 of the log", "nodes in use, %"
+    below.x, shown = decades(longest, room=0.96, gap=0.08)
     below.y = linear(0.0, 101.0, most=6, steps=WHOLE)
-    below.x_name, below.y_name = f"wait ({unit})", "% of the jobs"
+    below.x_name, below.y_name = f"wait ({shown})", "% of the jobs"
     numbers = table(baseline)
     alt = f"{baseline.sentence} " + "; ".join(
         f"{what}: mean recorded {recorded}, replayed {replayed}"
@@ -77,11 +80,11 @@ def _means(values: np.ndarray, hours: int) -> list[float]:
     return [float(values[at : at + hours].mean()) for at in range(0, len(values), hours)]
 
 
-def _edges(baseline: Baseline, hours: int) -> list[float]:
-    """Where each of these means begins, and the end of the last, in days."""
+def _edges(baseline: Baseline, hours: int, unit: float) -> list[float]:
+    """Where each of these means begins, and the end of the last, in units of so many seconds."""
     parts = -(-len(baseline.utilisation[0]) // hours)
     edges = baseline.edges[0] + HOUR * hours * np.arange(parts + 1)
-    return [float(edge) for edge in np.minimum(edges, baseline.edges[-1]) / DAY]
+    return [float(edge) for edge in np.minimum(edges, baseline.edges[-1]) / unit]
 
 
 def _steps(values: Sequence[float], edges: Sequence[float]) -> list[Point]:
