@@ -186,7 +186,8 @@ def of_changes(name: str, found: NDArray[np.float64], true: NDArray[np.float64])
         Row(name, "change is off by, in one run of each log", "%", tuple(one)),
         Row(name, "change is off by, mean of seeds of each log", "%", tuple(abs(off))),
         Row(name, "the same, worst log", "%", (abs(off).max(),), limit),
-        Row(name, "the same, sum of all logs", "%", (whole,), limit),
+        Row(name, f"logs in which that is under {CHANGE:.0f} %", "%", (100 * np.mean(abs(off) < CHANGE),)),
+        Row(name, "change is off by, sum of all logs", "%", (whole,), limit),
         *(of_seeds(off, found, true.mean(1)) if name == JUDGED else []),
     ]
 
