@@ -735,6 +735,11 @@ def test_one_cluster_and_one_partition_are_chosen(dump, tmp_path, topolane):
         *arguments, says="jobs.txt: rows of 2 clusters (hex 2, two 1): choose one with --cluster"
     )
     topolane.refused(*arguments, "--cluster", "no", says="no row is of cluster 'no'; there are hex, two")
+    dump(table({}, {"JobIDRaw": 12, "Partition": "debug"}))
+    topolane.refused(
+        *arguments, "--partition", "no", says="jobs.txt: no row is of partition 'no'; there are batch, debug"
+    )
+    dump(table({}, {"JobIDRaw": 11, "Cluster": "two"}, {"JobIDRaw": 12, "Partition": "debug"}))
     printed = topolane(*arguments, "--cluster", "hex", "--partition", "batch")
     assert printed.startswith("1 jobs: log.csv\n")
     assert "left out: 1 of another cluster\nleft out: 1 in another partition\n" in printed or (

@@ -222,6 +222,9 @@ def read(path: Path, cluster: str | None = None, partition: str | None = None) -
         raise InputError(
             f"{path}: no row is of cluster {texts.shown(cluster)}; there are {', '.join(sorted(clusters))}"
         )
+    if reader.jobs.left_out["in another partition"] == reader.jobs.rows:
+        there = ", ".join(sorted(filter(None, reader.other_partitions)))
+        raise InputError(f"{path}: no row is of partition {texts.shown(partition or '')}; there are {there}")
     jobs = reader.ended()
     jobs.cluster = cluster if cluster is not None else next(iter(clusters), None)
     return jobs
@@ -234,6 +237,7 @@ class _Reader:
         self.path, self.partition = path, partition
         self.delimiter = ""
         self.jobs = Jobs()
+        self.other_partitions: set[str] = set()
         self._newest = 0
         self._unended: list[tuple[str, int, int | None]] = []
         """Of each run without an end: state, start, walltime."""
@@ -267,6 +271,7 @@ class _Reader:
         self._rows[job] += 1
         if self.partition is not None and at("Partition") != self.partition:
             left_out["in another partition"] += 1
+            self.other_partitions.add(sys.intern(at("Partition")))
             return
         submit, eligible, start, end = (
             _time(name, at(name)) for name in ("Submit", "Eligible", "Start", "End")
