@@ -681,6 +681,20 @@ def test_a_run_that_a_node_ended_stays_beside_the_next(dump):
     )
 
 
+def test_a_job_of_several_runs_keeps_its_place(dump):
+    """It goes before a job that was submitted after it in the same second, though its last run comes later in the file."""
+    rows = (
+        at(1, 20, JobIDRaw=1, State="PREEMPTED", Restarts=0),
+        at(1, 50, JobIDRaw=2),
+        at(60, 90, JobIDRaw=1, Restarts=1),
+    )
+    imported = accounting_workload.read(dump(table(*rows), config=PREEMPTING))
+    assert [(row["id"], row["submit"], row["run"]) for row in rows_of(imported)] == [
+        ("1", "0", "30"),
+        ("2", "0", "49"),
+    ]
+
+
 def test_a_run_that_a_failed_node_ended_is_one_job_with_the_next(dump):
     """If the records say that one of its nodes went down then, the job waits since its first submission and takes as long as its last
     run. A run after which it did not run again stays, and the job is not requeued in a replay."""

@@ -68,20 +68,25 @@ def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, told: list[st
 
 
 def _without(jobs: Jobs, is_ended: Callable[[Run], bool]) -> int:
-    """Leaves out runs that were ended and after which the same job ran again. Answers how many."""
+    """Leaves out runs that were ended and after which the same job ran again. Answers how many.
+
+    The last run takes the place of the first in the file, as the job came before others of the same second.
+    """
     runs = jobs.runs
     ended = {place for place, run in enumerate(runs) if is_ended(run)}
     numbers = {runs[place].job for place in ended}
     places = [place for place, run in enumerate(runs) if run.job in numbers]
     places.sort(key=lambda place: (runs[place].job, runs[place].start))
-    first: dict[int, Run] = {}
-    left_out = set()
+    first: dict[int, int] = {}
+    left_out: set[int] = set()
     for place, then in zip(places, [*places[1:], None]):
         run = runs[place]
         if place in ended and then is not None and runs[then].job == run.job:
-            first.setdefault(run.job, run)
+            first.setdefault(run.job, place)
             left_out.add(place)
-        elif before := first.pop(run.job, None):
-            runs[place] = run._replace(submit=before.submit, eligible=before.eligible)
+        elif (before := first.pop(run.job, None)) is not None:
+            runs[before] = run._replace(submit=runs[before].submit, eligible=runs[before].eligible)
+            left_out.add(place)
+            left_out.remove(before)
     jobs.runs = [run for place, run in enumerate(runs) if place not in left_out]
     return len(left_out)
