@@ -1,4 +1,4 @@
-"""The queue slurm starts jobs in the order in which a real Slurm did, with licences and with preemption."""
+"""The queue slurm starts jobs in the order in which a real Slurm did: licences, preemption, a node that fails, shared nodes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import csv
 import dataclasses
 import functools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -55,8 +55,13 @@ def has_started(site: Cluster, job: int) -> bool:
     return f"{job} PENDING" not in site.run("squeue", "-h", "-o", "%A %T")
 
 
-def recorded(site: Cluster, jobs: Sequence[Job], directory: Path) -> dict[int, str]:
-    """Runs the jobs, one submitted after the other, and imports the records. Answers their names by number."""
+def recorded(
+    site: Cluster, jobs: Sequence[Job], directory: Path, then: Callable[[dict[int, str]], None] | None
+) -> dict[int, str]:
+    """Runs the jobs, one submitted after the other, and imports the records. Answers their names by number.
+
+    then: what happens once all are submitted.
+    """
     names: dict[int, str] = {}
     for job in jobs:
         if job.is_later:
@@ -64,6 +69,8 @@ def recorded(site: Cluster, jobs: Sequence[Job], directory: Path) -> dict[int, s
             time.sleep(SECONDS_APART)
         words = (f"--nodes={job.nodes}", f"--time={job.minutes}", "--requeue", *job.options)
         names[site.submit(*words, script=f"sleep {job.seconds}")] = job.name
+    if then is not None:
+        then(names)
     until(lambda: not site.run("squeue", "-h", "-o", "%A"), "all jobs end")
 
     def known() -> bool:
@@ -85,27 +92,37 @@ def recorded(site: Cluster, jobs: Sequence[Job], directory: Path) -> dict[int, s
     return names
 
 
-def orders(site: Cluster, jobs: Sequence[Job], directory: Path) -> tuple[list[str], list[str]]:
-    """The names of the jobs in the order of their starts, in Slurm and in a replay of its records; `-` before one that gave way."""
-    names = recorded(site, jobs, directory)
+def orders(
+    site: Cluster,
+    jobs: Sequence[Job],
+    directory: Path,
+    then: Callable[[dict[int, str]], None] | None = None,
+) -> tuple[list[str], list[str]]:
+    """The names of the jobs in the order of their starts, in Slurm and in a replay of its records; `-` before a run that was ended."""
+    names = recorded(site, jobs, directory, then)
     replay = ("--queue", "slurm", "--policy", "slurm-cons-tres", "--no-report", "--out", directory / "out")
     words = ("simulate", "--machine", site.directory / "topology.conf", "--trace", directory / "log.csv")
     done = topolane(site.environment, *words, *replay)
     assert done.returncode == 0, done.stderr
 
-    def order(path: Path, columns: tuple[str, str, str], preempted: str, delimiter: str) -> list[str]:
+    def order(path: Path, columns: tuple[str, str, str], ended: set[str], delimiter: str) -> list[str]:
         job, start, state = columns
         with open(path, newline="") as file:
             rows = [row for row in csv.DictReader(file, delimiter=delimiter) if int(row[job]) in names]
         rows.sort(key=lambda row: (float(row[start]), int(row[job])))
-        return [("-" if row[state] == preempted else "") + names[int(row[job])] for row in rows]
+        return [("-" if row[state] in ended else "") + names[int(row[job])] for row in rows]
 
     return (
-        order(directory / "topolane-import" / "jobs.txt", ("JobIDRaw", "Start", "State"), "PREEMPTED", ";"),
+        order(
+            directory / "topolane-import" / "jobs.txt",
+            ("JobIDRaw", "Start", "State"),
+            {"PREEMPTED", "NODE_FAIL"},
+            ";",
+        ),
         order(
             directory / "out" / "jobs.csv",
             ("job_id", "starting_time", "final_state"),
-            "COMPLETED_KILLED",
+            {"COMPLETED_KILLED", "COMPLETED_FAILED"},
             ",",
         ),
     )
@@ -184,4 +201,95 @@ def test_lower_tiers_give_way_as_in_slurm(site: Cluster, tmp_path: Path) -> None
     configured(site, PARAMETERS, *PARTITIONS, "PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE")
     recorded, replayed = orders(site, OF_LOW_TIERS, tmp_path)
     assert recorded == ["-pair", "-single", "firm", "urgent", "wide", "pair"]
+    assert replayed == recorded
+
+
+WHOLE = "PartitionName=whole Nodes=ALL Default=YES State=UP OverSubscribe=EXCLUSIVE"
+NO_PREEMPTION = ("PreemptType=preempt/none", "PreemptMode=OFF")
+
+# "next" must start before "hit" may start again.
+ON_A_FAILING_NODE = (
+    Job("hit", 2, 15, minutes=2),
+    Job("safe", 1, 30, minutes=3),
+    Job("next", 2, 15),
+)
+
+
+def test_a_node_that_fails_ends_its_job_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
+    """The job is requeued and starts anew on other nodes, behind a job that came before the failure. It is one job in the log."""
+    configured(site, PARAMETERS, WHOLE, *NO_PREEMPTION)
+
+    def fail(names: dict[int, str]) -> None:
+        time.sleep(SECONDS_APART)
+        failing = site.run("squeue", "-h", "-j", min(names), "-o", "%B").strip()
+        site.run("scontrol", "update", f"nodename={failing}", "state=down", "reason=test")
+
+    recorded, replayed = orders(site, ON_A_FAILING_NODE, tmp_path, fail)
+    assert recorded == ["-hit", "safe", "next", "hit"]
+    assert replayed == recorded
+
+
+GRACEFUL = (
+    Job("small", 1, 15, ("--qos=patient",)),
+    Job("other", 3, 25, ("--qos=normal",)),
+    Job("urgent", 1, 4, ("--qos=hurried",), is_later=True),
+)
+
+
+def test_a_job_ends_in_its_grace_time_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
+    """A job that must give way runs on and ends by itself before its grace time is over. Slurm's records call it preempted even then."""
+    for words in (
+        ("add", "qos", "patient", "PreemptMode=cancel", "GraceTime=60"),
+        ("add", "qos", "hurried", "Preempt=patient"),
+        ("modify", "account", "root", "set", "qos+=patient,hurried"),
+    ):
+        site.run("sacctmgr", "-iQ", *words)
+    enforced = "AccountingStorageEnforce=associations,qos"
+    configured(site, PARAMETERS, WHOLE, enforced, "PreemptType=preempt/qos", "PreemptMode=REQUEUE")
+    recorded, replayed = orders(site, GRACEFUL, tmp_path)
+    assert recorded == ["-small", "other", "urgent"]
+    assert replayed == ["small", "other", "urgent"]
+
+
+# Of 16 cores of each node. "long" and "last" would fit beside the others if a promise were one of cores.
+ON_PARTS_OF_NODES = (
+    Job("hold", 4, 20, ("--ntasks-per-node=12",), minutes=2),
+    Job("wide", 4, 6, ("--ntasks-per-node=8",)),
+    Job("long", 4, 3, ("--ntasks-per-node=4",), minutes=5),
+    Job("short", 4, 4, ("--ntasks-per-node=4",)),
+    Job("alone", 4, 3, ("--exclusive",)),
+    Job("last", 4, 2, ("--ntasks-per-node=4",), minutes=5),
+)
+
+
+def test_backfill_promises_whole_nodes_to_parts_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
+    """A job that fits beside a promise of parts of nodes waits, because the promise is of whole nodes; one that ends before starts."""
+    configured(
+        site,
+        PARAMETERS,
+        "PartitionName=parts Nodes=ALL Default=YES State=UP OverSubscribe=NO",
+        *NO_PREEMPTION,
+    )
+    recorded, replayed = orders(site, ON_PARTS_OF_NODES, tmp_path)
+    assert recorded == ["hold", "short", "wide", "long", "alone", "last"]
+    assert replayed == recorded
+
+
+# "two" would start at once without the reservation: three licences are there.
+BESIDE_A_RESERVATION = (
+    Job("one", 1, 12, ("-L", "solver:1")),
+    Job("two", 1, 2, ("-L", "solver:2")),
+    Job("none", 1, 12),
+    Job("inside", 1, 4, ("-L", "solver:2", "--reservation=course"), is_later=True),
+)
+
+
+def test_a_reservation_keeps_licences_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
+    """A job that needs licences of a reservation waits for its end. A job of the reservation takes them."""
+    often = f"{PARAMETERS},sched_interval=15"
+    configured(site, often, WHOLE, "AccountingStorageTRES=license/solver", *NO_PREEMPTION)
+    course = ("reservationname=course", "users=root", "starttime=now", "endtime=now+20")
+    site.run("scontrol", "create", "reservation", *course, "licenses=solver:2", "flags=any_nodes")
+    recorded, replayed = orders(site, BESIDE_A_RESERVATION, tmp_path)
+    assert recorded == ["one", "none", "inside", "two"]
     assert replayed == recorded
