@@ -36,6 +36,12 @@ class Closeness:
     """Per cent of starts within two backfill intervals."""
 
     @property
+    def whole_off(self) -> float:
+        """By how many points utilisation of the whole time is off."""
+        recorded, replayed = np.mean(self.utilisation, axis=0)
+        return float(abs(replayed - recorded))
+
+    @property
     def mean_off(self) -> float:
         """By how many per cent the replayed mean wait is off."""
         if self.recorded == 0:
@@ -69,6 +75,7 @@ def rows(
         row(f"mean wait, {what}", "s", lambda each: each.replayed),
         row("mean wait is off by", "%", lambda each: each.mean_off, MEAN),
         row("rank correlation of waits", "", lambda each: each.rank, RANK, more=True),
+        row("utilisation is off by, in the whole time", "points", lambda each: each.whole_off, UTILISATION),
         row(
             f"utilisation is off by, at most, in {BINS} parts of the time",
             "points",
