@@ -35,9 +35,7 @@ pub struct EndedEarly {
 /// A request in the queue.
 #[derive(Debug, Clone)]
 pub struct Waiting {
-    /// The request's identity, kept beside the request for quick scans as what follows.
-    pub id: u64,
-    /// Slots wanted.
+    /// Slots wanted, kept beside the request for quick scans.
     pub nodes: u32,
     /// Whether it takes whole nodes.
     pub whole: bool,
@@ -54,7 +52,6 @@ pub struct Waiting {
 impl Waiting {
     pub(crate) fn new(request: Request, priority: f64) -> Self {
         Waiting {
-            id: request.id,
             nodes: request.nodes,
             whole: request.share.is_whole(),
             walltime: request.walltime,
@@ -162,7 +159,7 @@ impl<'a> View<'a> {
         entries: &mut Vec<E>,
         number: impl Fn(&E) -> u64,
     ) -> HashMap<u64, E> {
-        let is_same = |(entry, waiting): (&E, &Waiting)| number(entry) == waiting.id;
+        let is_same = |(entry, waiting): (&E, &Waiting)| number(entry) == waiting.request.id;
         let in_order = entries.len() <= self.waiting.len()
             && (!self.changed || entries.iter().zip(self.waiting).all(is_same));
         if in_order {

@@ -8,10 +8,6 @@ use topolane_placement::{Occupancy, Placement};
 
 use crate::timeline::{CROSSED, Openings, Timeline};
 
-/// How far ahead a search for room looks first, seconds, and after which it looks at all that is left.
-const FIRST_LOOK: f64 = 3600.0;
-const LAST_LOOK: f64 = 1e8;
-
 /// What is held on the leaves and of the groups above by one placement.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
@@ -131,6 +127,11 @@ impl Held {
         (0..).zip(self.leaves.iter().map(move |timeline| timeline.held(start, end)))
     }
 
+    /// What is held of one leaf.
+    pub fn on_leaf(&self, leaf: u32, (start, end): (f64, f64)) -> u64 {
+        self.leaves[leaf as usize].held(start, end)
+    }
+
     /// The groups above leaves, and whether a job crosses them at any time of a span.
     pub fn groups(
         &self,
@@ -140,6 +141,10 @@ impl Held {
             let held = timelines.iter().map(move |timeline| timeline.held(start, end) != 0);
             (0..).zip(held).map(move |(group, is_crossed)| (level, group, is_crossed))
         })
+    }
+
+    pub fn is_crossed(&self, level: usize, group: GroupIndex, (start, end): (f64, f64)) -> bool {
+        self.groups[level][group as usize].held(start, end) != 0
     }
 
     /// Nodes of a leaf that are in service and not held.
@@ -164,7 +169,8 @@ impl Held {
     pub fn room_from(
         &self,
         run: &Range<u32>,
-        (nodes, lasts): (u32, f64),
+        nodes: u32,
+        lasts: f64,
         between: (f64, f64),
     ) -> Option<f64> {
         if between.0 >= between.1 {
@@ -175,7 +181,7 @@ impl Held {
             return self.leaves[leaf].earliest(self.nodes[leaf], nodes, lasts, between);
         }
         let room = |leaf, held| self.room_on(leaf, held, nodes);
-        self.find_room(run, (nodes, lasts), between, room, |start, total| {
+        self.find_room(run, lasts, between, room, |start, total| {
             let exactly = || {
                 let held = |leaf: u32| self.leaves[leaf as usize].held(start, start + lasts);
                 run.clone().map(|leaf| room(leaf, held(leaf))).sum::<u32>()
@@ -184,33 +190,11 @@ impl Held {
         })
     }
 
-    /// The earliest time between two from which on one of these runs of leaves has nodes enough. It looks at ever longer spans of time.
-    pub fn room_in(
-        &self,
-        runs: &[Range<u32>],
-        shape: (u32, f64),
-        (from, until): (f64, f64),
-    ) -> Option<f64> {
-        let (mut from, mut length) = (from, shape.1.max(FIRST_LOOK));
-        while from < until {
-            let mut best = until.min(from + length);
-            let end = best;
-            for run in runs {
-                best = self.room_from(run, shape, (from, best)).unwrap_or(best);
-            }
-            if best < end {
-                return Some(best);
-            }
-            (from, length) = (end, if length < LAST_LOOK { 2.0 * length } else { until });
-        }
-        None
-    }
-
     /// The most nodes that a run of leaves has together from a time between two on, on leaves that no job crosses.
     pub fn most_room(&self, run: &Range<u32>, lasts: f64, between: (f64, f64)) -> u32 {
         let room = |leaf, held| self.room_on(leaf, held, u32::MAX);
         let mut most = 0;
-        self.find_room(run, (0, lasts), between, room, |_, total| {
+        self.find_room(run, lasts, between, room, |_, total| {
             most = most.max(total);
             false
         });
@@ -225,30 +209,22 @@ impl Held {
     }
 
     /// The first time at which a run of leaves may have more room than before and that does, of the time and of at most how much room
-    /// there is from then on. None if there is never room for so many nodes.
+    /// there is from then on.
     fn find_room(
         &self,
         run: &Range<u32>,
-        (nodes, lasts): (u32, f64),
+        lasts: f64,
         between: (f64, f64),
         room: impl Fn(u32, u64) -> u32 + Copy,
         mut does: impl FnMut(f64, u32) -> bool,
     ) -> Option<f64> {
         let mut rooms: Vec<(f64, u32, u32)> = Vec::new();
-        let mut at_most = 0;
         for leaf in run.clone() {
             let timeline = &self.leaves[leaf as usize];
-            let mut most = 0;
-            for (start, room) in timeline.rooms(move |held| room(leaf, held), lasts, between) {
-                if room > 0 {
-                    most = most.max(room);
-                    rooms.push((start, leaf, room));
-                }
-            }
-            at_most += most;
-        }
-        if at_most < nodes {
-            return None;
+            let found = timeline.rooms(move |held| room(leaf, held), lasts, between);
+            rooms.extend(
+                found.filter(|&(_, room)| room > 0).map(|(start, room)| (start, leaf, room)),
+            );
         }
         rooms.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let mut most = vec![0; run.len()];

@@ -13,10 +13,10 @@ use crate::view::View;
 
 /// Conservative backfilling (Mu'alem and Feitelson 2001) over any policy: every job has a
 /// reservation, and none is ever put later than first promised. When a job ends early, each
-/// waiting job in turn gives up its reservation for the earliest that fits beside all others, if there is an earlier one.
+/// waiting job in turn gives up its reservation for the earliest that fits beside all others.
 ///
-/// With a count-only policy a reservation is a number of nodes; otherwise it names the nodes. The policy chooses them again when
-/// the reservation begins.
+/// With a count-only policy a reservation is a number of nodes; otherwise it names the nodes, and
+/// it is kept if the policy still finds a place where all the nodes that it once named are free.
 #[derive(Debug, Default)]
 pub struct Conservative {
     /// Empty while a plan is kept, which has them then.
@@ -69,8 +69,8 @@ impl Conservative {
                 continue;
             }
             let request = &view.waiting[index].request;
-            let is_whole = |promise: &&Promise| plan.counting || promise.placement.is_some();
-            let kept = plan.promises.get(&request.id).filter(is_whole);
+            let stands = |promise: &&Promise| plan.counting || promise.placement.is_some();
+            let kept = plan.promises.get(&request.id).filter(stands);
             let kept = kept.filter(|_| !view.changed && index < view.fresh);
             let due = kept.is_none_or(|promise| promise.start <= view.now);
             if due {
@@ -121,17 +121,6 @@ struct Slid {
     ended: usize,
     came: usize,
     left: usize,
-}
-
-/// Whether a promise is one that a request may keep: it begins later, and its nodes are in service.
-fn stands(promise: &Promise, request: &Request, view: &View<'_>) -> bool {
-    let in_service = view.occupancy.in_service();
-    promise.start > view.now
-        && promise.end.total_cmp(&(promise.start + lasts(request))).is_eq()
-        && promise
-            .placement
-            .as_ref()
-            .is_some_and(|placement| placement.held().all(|node| in_service.contains(node)))
 }
 
 fn counts_whole(placement: &Placement) -> bool {
@@ -206,23 +195,21 @@ impl Plan {
         Some(promise)
     }
 
-    /// Gives the request the earliest reservation beside all others. One that stands is given up only for an earlier one.
+    /// Gives the request the earliest reservation beside all others, its old one at the latest.
     fn promise(&mut self, request: &Request, view: &View<'_>) {
         let old = self.forget(request.id);
         if let Some(old) = &old {
             self.idle.add(old.start.max(view.now), old.end, old.whole_nodes);
         }
-        let old = old.filter(|old| stands(old, request, view));
-        let before = old.as_ref().map_or(f64::INFINITY, |old| old.start);
         let found = if self.counting {
             let start = self.idle.earliest(lasts(request), whole_nodes(request));
             start.is_finite().then(|| Promise::new(request, start, None))
         } else if self.slides && request.share.is_whole() {
-            self.earliest_slid(request, before, view)
+            self.earliest_slid(request, old.map(|old| old.start), view)
         } else {
-            self.earliest_placed(request, before, view)
+            self.earliest_placed(request, view)
         };
-        if let Some(promise) = found.or(old) {
+        if let Some(promise) = found {
             self.idle.add(promise.start.max(view.now), promise.end, -promise.whole_nodes);
             self.keep(request.id, promise);
         }
@@ -230,20 +217,24 @@ impl Plan {
 
     /// The same as [`Plan::earliest_placed`], by one span of time that slides. Where more room always helps, the policy is not
     /// asked again before somebody has left the span.
-    fn earliest_slid(&self, request: &Request, before: f64, view: &View<'_>) -> Option<Promise> {
+    fn earliest_slid(
+        &self,
+        request: &Request,
+        old: Option<f64>,
+        view: &View<'_>,
+    ) -> Option<Promise> {
         let helps = request.is_plain() && view.policy.room_helps(request) == RoomHelps::Always;
         let mut span = view.occupancy.clone();
         let mut slid = Slid::default();
         let mut has_left = true;
         let running = view.running.jobs();
-        let times = self.idle.leasts(lasts(request)).take_while(|&(time, _)| time < before);
-        times.into_iter().find_map(|(time, least)| {
+        self.idle.leasts(lasts(request)).find_map(|(time, least)| {
             if least < whole_nodes(request) {
                 return None;
             }
             let end = time + lasts(request);
             has_left |= self.slide(&mut span, &mut slid, (time, end), (view.now, running));
-            if helps && !has_left {
+            if helps && !has_left && old != Some(time) {
                 return None;
             }
             has_left = false;
@@ -284,12 +275,11 @@ impl Plan {
         before != (slid.ended, slid.left)
     }
 
-    /// The earliest time before another at which the policy finds nodes that nobody holds or is promised until
-    /// the request ends.
-    fn earliest_placed(&self, request: &Request, before: f64, view: &View<'_>) -> Option<Promise> {
+    /// The earliest time at which the policy finds nodes that nobody holds or is promised until
+    /// the request ends. That of an old promise is among those tried.
+    fn earliest_placed(&self, request: &Request, view: &View<'_>) -> Option<Promise> {
         let mut span = view.occupancy.clone();
-        let mut times = self.idle.times().iter().take_while(|&&time| time < before);
-        times.find_map(|&time| {
+        self.idle.times().iter().find_map(|&time| {
             let end = time + lasts(request);
             if self.idle.least(time, end) < whole_nodes(request) {
                 return None;
@@ -362,7 +352,7 @@ mod tests {
     /// When a job comes, how many nodes it asks for, its walltime and how long it runs.
     type Job = (u32, u32, u32, u32);
 
-    /// What each job got, and when. One is cancelled, another's walltime changes, and a node goes out of service for a while.
+    /// What each job got, and when. One is cancelled, and a node goes out of service for a while.
     fn decisions(
         queue: Box<dyn Queue>,
         rule: &str,
@@ -390,7 +380,6 @@ mod tests {
             match next {
                 12 => _ = scheduler.cancel(cancelled),
                 16 => scheduler.set_in_service(3, false),
-                20 => _ = scheduler.set_walltime(19, 50.0),
                 22 => scheduler.set_in_service(3, true),
                 _ => (),
             }
