@@ -305,7 +305,9 @@ class ControlPlane:
         """What the Events of the pods of a group say, a line each."""
         items = self.get("/api/v1/namespaces/default/events")["items"]
         return "\n".join(
-            event["message"] for event in items if event["involvedObject"]["name"].startswith(f"{group}-")
+            event["message"]
+            for event in items
+            if event["involvedObject"].get("name", "").startswith(f"{group}-")
         )
 
     def waits_saying(self, group: str, said: str) -> str:
