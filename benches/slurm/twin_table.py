@@ -112,13 +112,6 @@ def _read(path: Path, names: Sequence[str]) -> Runs:
     return Runs(ids, *np.array([row[1:] for row in rows], float).reshape(len(rows), 4).T)
 
 
-def _last(runs: Runs) -> Runs:
-    """Of each job the last run, submitted as the first was."""
-    ids, first = np.unique(runs.ids, return_index=True)
-    last = len(runs.ids) - 1 - np.unique(runs.ids[::-1], return_index=True)[1]
-    return Runs(ids, runs.submit[first], runs.start[last], runs.run[last], runs.nodes[last])
-
-
 def closeness(recorded: Runs, replay: Runs, nodes: int, interval: float) -> Closeness:
     """The measures. Of a job that ran several times the last run counts, but all of its runs hold nodes.
 
@@ -127,7 +120,7 @@ def closeness(recorded: Runs, replay: Runs, nodes: int, interval: float) -> Clos
     both = np.intersect1d(recorded.ids, replay.ids)
     if not len(both):
         raise ValueError("no run is both in the records and in the replay")
-    a, b = _last(recorded).of(both), _last(replay).of(both)
+    a, b = recorded.last().of(both), replay.last().of(both)
     first = float(recorded.start.min())
     last = float((recorded.start + recorded.run).max())
     edges = np.linspace(first, last, BINS + 1)

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+from topolane import InputError
 from topolane.baseline import details
 from topolane.baseline.details import Details
 from topolane.baseline.measures import Runs, Waits, least_difference, spearman, within
@@ -34,6 +35,13 @@ def test_utilisation_is_the_share_of_nodes_that_runs_hold_in_each_part() -> None
     """2 of 8 nodes from 0 to 60 and 4 from 50 to 70, in parts of 30 s."""
     held = runs((1, 0, 0, 60, 2), (2, 0, 50, 20, 4)).utilisation(np.array([0.0, 30.0, 60.0, 90.0]), 8)
     assert held.tolist() == pytest.approx([2 / 8, (60 + 40) / (30 * 8), 40 / (30 * 8)])
+
+
+def test_the_last_run_of_a_job_waits_since_the_first_submission() -> None:
+    every = runs((7, 0, 10, 5, 2), (3, 1, 11, 5, 1), (7, 20, 30, 60, 4))
+    last = every.last()
+    assert [last.ids.tolist(), last.submit.tolist(), last.start.tolist()] == [[3, 7], [1, 0], [11, 30]]
+    assert [last.run.tolist(), last.nodes.tolist()] == [[5, 60], [1, 4]]
 
 
 def test_starts_within_a_time() -> None:
@@ -114,6 +122,16 @@ def test_details_of_an_imported_workload(tmp_path) -> None:
         3: Details("debug", is_limited=True),
         4: Details("debug", is_held=True),
     }
+
+
+def test_earlier_runs_of_an_imported_job(tmp_path) -> None:
+    log = tmp_path / "log.csv"
+    log.write_text("id,submit,run,nodes,earlier_runs\n1,40,10,1,-5:60:4 70:2:1\n2,40,10,1,\n")
+    assert details.read(log) == {1: Details(earlier=((-5, 60, 4), (70, 2, 1))), 2: Details()}
+    for wrong in ("60:4", "0:-1:1", "0:1:1,5:1:1", "0:1:1:1", "9" * 99 + ":1:1"):
+        log.write_text(f'id,submit,run,nodes,earlier_runs\n1,40,10,1,"{wrong}"\n')
+        with pytest.raises(InputError, match="log.csv: job 1: earlier_runs .* is not like 600:60:4"):
+            details.read(log)
 
 
 def test_details_of_what_sacct_printed(tmp_path) -> None:

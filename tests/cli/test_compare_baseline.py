@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 from pathlib import Path
 
 import pytest
+from topolane.slurm import accounting_workload
 
 RECORDS = Path(__file__).parents[1] / "slurm" / "records-of-a-twin-an-hour"
 SWF = "; MaxNodes: 4\n; MaxProcs: 4\n; Partition: 1 batch\n; Partition: 2 debug\n"
@@ -130,6 +132,53 @@ def test_nodes_that_the_machine_lacks_were_down_elsewhere(topolane, write):
     assert "1 job started over an hour earlier than recorded: 1 unknown." in topolane(*compare)
     write("log-failures.csv", "node,from,until\nlogin1,0,9000\nfour1,0,9000\n")
     assert "1 job started over an hour earlier than recorded: 1 nodes down." in topolane(*compare)
+
+
+def test_utilisation_counts_runs_that_became_one_with_a_later_run(topolane, write):
+    """A job of 2 nodes takes half of each. First it ran on half of 4 nodes until a node failed after half an hour: 4 halves of 4 nodes
+    for half of the first hour are 25 %. It ran again in the second hour, on 2 halves: 25 %. The replay has this run in the first
+    hour, and no other."""
+    write("four.toml", f"{MACHINE}[node]\nsockets = 1\ncores-per-socket = 2\n")
+    write(
+        "log.csv",
+        "id,submit,run,walltime,nodes,cores,start,earlier_runs\n1,0,3600,3600,2,1,3600,0:1800:4\n",
+    )
+    compare = ("compare", "--machine", "four.toml", "--trace", "log.csv", "--policies", "first-fit")
+    found = json.loads(topolane(*compare, "--jobs", 1, "--baseline", "--json"))["baseline"]["utilisation"]
+    assert (found["from"], found["recorded"], found["replayed"]) == (0, [0.25, 0.25], [0.25, 0])
+
+
+def test_utilisation_counts_runs_that_a_failed_node_ended(topolane):
+    """The import makes them one job with the run that came later. They hold their nodes all the same, in the records as in a replay that
+    ends jobs too. Each run in the records is a row of the import without joined runs, each one of the replay is a row of jobs.csv."""
+    topolane("workload", "import", RECORDS, "--out", "hour.csv")
+    facts = json.loads(
+        topolane(
+            *("compare", "--machine", RECORDS / "topology.conf", "--trace", "hour.csv", "--queue", "slurm"),
+            *("--policies", "first-fit", "--scenarios", "none", "--jobs", 1, "--baseline", "--json"),
+            *("--no-report", "--out", "out"),
+        )
+    )
+    found = facts["baseline"]["utilisation"]
+
+    def held(rows, *names):
+        """Node-seconds in each hour, of runs with start, run time and nodes."""
+        hours = [0.0] * len(found["recorded"])
+        for row in rows:
+            start, run, nodes = (float(row[name]) for name in names)
+            for hour in range(len(hours)):
+                since = found["from"] + 3600 * hour
+                hours[hour] += nodes * max(min(start + run, since + 3600) - max(start, since), 0)
+        return [seconds / (72 * 3600) for seconds in hours]
+
+    every = list(csv.DictReader(io.StringIO(accounting_workload.read(RECORDS, join=False).csv)))
+    assert len(every) > facts["baseline"]["jobs"]
+    assert found["recorded"] == pytest.approx(held(every, "start", "run", "nodes"))
+    with (topolane.directory / "out/jobs.csv").open() as file:
+        again = list(csv.DictReader(file))
+    assert len(again) > facts["baseline"]["jobs"]
+    names = ("starting_time", "execution_time", "requested_number_of_resources")
+    assert found["replayed"] == pytest.approx(held(again, *names))
 
 
 def test_records_of_slurm_are_replayed_as_the_guide_says(topolane):

@@ -104,6 +104,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
             "requeue": "",
             "priority": "1000",
             "reason": "",
+            "earlier_runs": "",
         }
     ]
     assert (imported.jobs, imported.zero) == (1, ZERO + 40)
@@ -642,8 +643,9 @@ def test_a_preempted_run_is_one_job_with_the_next(dump):
         at(5, 30, JobIDRaw=2, State="PREEMPTED"),
     )
     imported = accounting_workload.read(dump(table(*rows), config=PREEMPTING))
-    found = {row["id"]: (row["submit"], row["start"], row["run"]) for row in rows_of(imported)}
-    assert found == {"1": ("0", "119", "100"), "2": ("4", "4", "25")}
+    names = ("submit", "start", "run", "earlier_runs")
+    found = {row["id"]: tuple(row[name] for name in names) for row in rows_of(imported)}
+    assert found == {"1": ("0", "119", "100", "0:19:2 59:30:2"), "2": ("4", "4", "25", "")}
     assert told(
         imported,
         "2 runs that were preempted are one job with the run that came later: the queue slurm decides anew which job gives way",
@@ -723,6 +725,21 @@ def test_a_run_that_a_failed_node_ended_is_one_job_with_the_next(dump):
     for other in (events.replace("DOWN", "DRAIN"), events.replace("|n", "|m"), head):
         apart = rows_of(accounting_workload.read(dump(table(*rows), events=other)))
         assert [row["requeue"] for row in apart if row["id"].endswith("1")] == ["no", "no", ""]
+
+
+def test_runs_that_became_one_are_listed_by_their_starts(dump):
+    """Whether a node or another job ended them: start, run time and nodes of each, in the last run of the job."""
+    head = "Cluster|NodeName|TimeStart|TimeEnd|State\n"
+    events = f"{head}hex|n2|{ZERO + 20}|{ZERO + 40}|DOWN\nhex|n3|{ZERO + 320}|Unknown|DOWN\n"
+    ended = [
+        at(1, 20, JobIDRaw=1, State="NODE_FAIL"),
+        at(100, 200, JobIDRaw=1, State="PREEMPTED", NNodes=1, NodeList="n4"),
+        at(300, 320, JobIDRaw=1, State="NODE_FAIL", NNodes=4, NodeList="n[1-4]"),
+    ]
+    last = at(400, 450, JobIDRaw=1)
+    imported = accounting_workload.read(dump(table(*ended, last), config=PREEMPTING, events=events))
+    (row,) = rows_of(imported)
+    assert (row["start"], row["earlier_runs"]) == ("399", "0:19:2 99:100:1 299:20:4")
 
 
 def test_jobs_are_not_requeued_where_slurm_does_not(dump):

@@ -137,22 +137,25 @@ def measured(
 ) -> Baseline | None:
     """A replay next to the records of its workload; None if no job is in both.
 
-    details: what the log says of its jobs besides; without them no reason is known.
+    details: what the log says of its jobs besides; without them no reason is known, and no earlier run of a job counts.
     down: nodes that were down, and that the replay does not know of.
     """
     recorded = recorded_runs(workload, machine)
-    replayed = _replayed(run)
-    ids = np.intersect1d(recorded.ids, replayed.ids)
+    every = _replayed(run)
+    ids = np.intersect1d(recorded.ids, every.ids)
     if not len(ids):
         return None
     recorded = recorded.of(ids)
     recorded = recorded.of(recorded.ids[np.argsort(recorded.submit, kind="stable")])
-    replayed = dataclasses.replace(replayed.of(recorded.ids), nodes=recorded.nodes)
+    every = every.where(np.isin(every.ids, ids))
+    every = dataclasses.replace(every, nodes=recorded.of(every.ids).nodes)
+    replayed = every.last().of(recorded.ids)
     found = [(details or {}).get(id, UNKNOWN) for id in recorded.ids.tolist()]
     why = reasons(recorded, replayed, found, down)
     is_earlier = (replayed.start < recorded.start).tolist()
     partitions = [each.partition for each in found]
-    edges = _hours(recorded)
+    held = _with_earlier(recorded, found, workload)
+    edges = _hours(held)
     return Baseline(
         policy=run.label,
         queue=run.queue,
@@ -160,10 +163,7 @@ def measured(
         waits=tuple(_waits(recorded, replayed, _groups(run, workload, recorded.ids, partitions))),
         least=least_difference(recorded.wait, replayed.wait),
         edges=edges,
-        utilisation=(
-            recorded.utilisation(edges, machine.nodes),
-            replayed.utilisation(edges, machine.nodes),
-        ),
+        utilisation=(held.utilisation(edges, machine.nodes), every.utilisation(edges, machine.nodes)),
         earlier=counted(reason for reason, before in zip(why, is_earlier) if before),
         later=counted(reason for reason, before in zip(why, is_earlier) if not before),
         jobs=_table(recorded, replayed, partitions, why),
@@ -179,12 +179,25 @@ def recorded_runs(workload: Workload, machine: Machine) -> Runs:
     return Runs(columns["id"][known].astype(np.int64), *(each[known] for each in values))
 
 
+def _with_earlier(recorded: Runs, details: Sequence[Details], workload: Workload) -> Runs:
+    """The recorded runs, and those of the same jobs that were ended before. A job holds as much of each node in all of its runs."""
+    columns = workload.columns()
+    widths = dict(zip(columns["id"].astype(np.int64).tolist(), columns["nodes"].tolist()))
+    jobs = zip(recorded.ids.tolist(), recorded.submit.tolist(), recorded.nodes.tolist(), details)
+    ended = [
+        (id, submit, start, run, nodes * held / widths[id])
+        for id, submit, held, job in jobs
+        for start, run, nodes in job.earlier
+    ]
+    if not ended:
+        return recorded
+    ids, *values = zip(*ended)
+    return recorded.and_also(Runs(np.array(ids, np.int64), *(np.array(each, float) for each in values)))
+
+
 def _replayed(run: Run) -> Runs:
-    """The runs of a replay; of a job that ran several times the last, submitted as the first was."""
-    runs = run.jobs.sort("starting_time")
-    first = runs.unique("job_id", keep="first").select("job_id", "submission_time")
-    last = runs.unique("job_id", keep="last", maintain_order=True).drop("submission_time")
-    jobs = last.join(first, on="job_id", maintain_order="left")
+    """The runs of a replay by their starts; a job that was ended and started again has several."""
+    jobs = run.jobs.sort("starting_time")
     names = ("submission_time", "starting_time", "execution_time", "requested_number_of_resources")
     values = (jobs[name].to_numpy().astype(float) for name in names)
     return Runs(jobs["job_id"].to_numpy().astype(np.int64), *values)

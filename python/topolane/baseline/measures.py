@@ -34,6 +34,21 @@ class Runs:
         at = order[np.searchsorted(self.ids, ids, sorter=order)]
         return Runs(self.ids[at], self.submit[at], self.start[at], self.run[at], self.nodes[at])
 
+    def where(self, those: NDArray[np.bool_]) -> Runs:
+        """Those for which it is true."""
+        return Runs(*(getattr(self, field.name)[those] for field in dataclasses.fields(self)))
+
+    def and_also(self, others: Runs) -> Runs:
+        """These runs, and then the others."""
+        names = [field.name for field in dataclasses.fields(self)]
+        return Runs(*(np.concatenate((getattr(self, name), getattr(others, name))) for name in names))
+
+    def last(self) -> Runs:
+        """Of each job its last run in this order, submitted as the first was; by ids."""
+        ids, first = np.unique(self.ids, return_index=True)
+        last = len(self.ids) - 1 - np.unique(self.ids[::-1], return_index=True)[1]
+        return Runs(ids, self.submit[first], self.start[last], self.run[last], self.nodes[last])
+
     def utilisation(self, edges: NDArray[np.float64], nodes: float) -> NDArray[np.float64]:
         """The share of `nodes` that the runs hold between each edge and the next, in the mean."""
         end = self.start + self.run

@@ -48,6 +48,14 @@ class Share(NamedTuple):
     """Generic resources by name, `gpu` or `gpu:h100`."""
 
 
+class Ended(NamedTuple):
+    """A run of a job that ran again. Times in seconds since 1970."""
+
+    start: int
+    run: int
+    nodes: int
+
+
 class Run(NamedTuple):
     """One run of a job. Times in seconds since 1970."""
 
@@ -80,6 +88,8 @@ class Run(NamedTuple):
     """Licences that it asked for, such as `matlab:2,fluent:1`."""
     no_requeue: bool = False
     """Whether Slurm does not start the job again if it ends this run."""
+    earlier: tuple[Ended, ...] = ()
+    """Runs of the job that became one with this one."""
 
 
 class NeverStarted(NamedTuple):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from topolane.slurm import accounting
-from topolane.slurm.accounting_jobs import Jobs, Run
+from topolane.slurm.accounting_jobs import Ended, Jobs, Run
 from topolane.slurm.inspection import names_in
 
 FAILED = frozenset({"NODE_FAIL", "REQUEUED"})
@@ -70,23 +70,31 @@ def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, told: list[st
 def _without(jobs: Jobs, is_ended: Callable[[Run], bool]) -> int:
     """Leaves out runs that were ended and after which the same job ran again. Answers how many.
 
-    The last run takes the place of the first in the file, as the job came before others of the same second.
+    The run that came later has them as its earlier runs. It takes the place of the first in the file, as the job came before
+    others of the same second.
     """
     runs = jobs.runs
     ended = {place for place, run in enumerate(runs) if is_ended(run)}
     numbers = {runs[place].job for place in ended}
     places = [place for place, run in enumerate(runs) if run.job in numbers]
     places.sort(key=lambda place: (runs[place].job, runs[place].start))
-    first: dict[int, int] = {}
+    before: list[int] = []
     left_out: set[int] = set()
     for place, then in zip(places, [*places[1:], None]):
         run = runs[place]
         if place in ended and then is not None and runs[then].job == run.job:
-            first.setdefault(run.job, place)
-            left_out.add(place)
-        elif (before := first.pop(run.job, None)) is not None:
-            runs[before] = run._replace(submit=runs[before].submit, eligible=runs[before].eligible)
-            left_out.add(place)
-            left_out.remove(before)
+            before.append(place)
+        elif before:
+            runs[before[0]] = _joined([runs[each] for each in before], run)
+            left_out.update(before[1:], [place])
+            before = []
     jobs.runs = [run for place, run in enumerate(runs) if place not in left_out]
     return len(left_out)
+
+
+def _joined(ended: Sequence[Run], last: Run) -> Run:
+    """The last run, which waits since the first of those that were ended before."""
+    earlier = [each for run in ended for each in (*run.earlier, Ended(run.start, run.run, run.nodes))]
+    return last._replace(
+        submit=ended[0].submit, eligible=ended[0].eligible, earlier=(*earlier, *last.earlier)
+    )

@@ -29,7 +29,7 @@ OWNERS = (
     "requeue",
 )
 """Columns that the queue slurm reads."""
-BESIDE = ("job", "submitted", "state", "priority", "reason")
+BESIDE = ("job", "submitted", "state", "priority", "reason", "earlier_runs")
 """Columns that no queue reads; the reader of CSV passes over them."""
 WITH_OWNERS = ("associations", "never_started")
 """Lists of the configuration of the queue slurm that name users and accounts."""
@@ -306,6 +306,7 @@ def _csv(
                 run.licenses,
                 "no" if run.no_requeue else "",
                 *(run.shown, run.submit - zero, run.state, run.priority, run.reason),
+                " ".join(f"{ended.start - zero}:{ended.run}:{ended.nodes}" for ended in run.earlier),
             )
         )
     return _table(
