@@ -53,6 +53,24 @@ def failures_of(text: str | None, workload: Workload, machine: Machine, seed: in
     return read(text, machine)
 
 
+def is_file(text: str) -> bool:
+    """Whether an option names a file of failures."""
+    return text != "none" and not RATE.fullmatch(text)
+
+
+def read_for_part(file: str | Path, whole: Machine, part: Machine) -> tuple[list[Failure], int]:
+    """The failures in a CSV file of a machine that are of a part of it, and how many are not.
+
+    Raises InputError, naming file, line and value, for a node that the whole machine does not have.
+    """
+    every = read(file, whole)
+    nodes = [part.node_named(whole.node_name(failure.node)) for failure in every]
+    found = [
+        dataclasses.replace(failure, node=node) for failure, node in zip(every, nodes) if node is not None
+    ]
+    return found, len(every) - len(found)
+
+
 def _drawn(workload: Workload, machine: Machine, rate: tuple[float, float], seed: int) -> list[Failure]:
     return [Failure(*drawn) for drawn in workload.draw_failures(machine, *rate, seed)]
 

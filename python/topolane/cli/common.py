@@ -90,9 +90,14 @@ machine_options = options(
 
 def tell(fabric: Machine) -> Machine:
     """The machine; what was assumed or left out when it was read goes to standard error."""
-    for note in fabric.notes:
-        click.echo(f"note: {note}", err=True)
+    tell_notes(fabric.notes)
     return fabric
+
+
+def tell_notes(notes: Sequence[str]) -> None:
+    """Writes notes to standard error, so that they do not stand in results."""
+    for note in notes:
+        click.echo(f"note: {note}", err=True)
 
 
 def moment(_: click.Context, __: click.Parameter, hours: float | None) -> float | None:

@@ -137,7 +137,7 @@ def command(
             f"a report shows at most {MOST_RUNS} runs, not {len(tasks)}: compare fewer, or give --no-report"
         )
     with common.outputs(out) as directory:
-        common.tell(base.fabric())
+        common.tell_notes(base.notes())
         today = _today(base, common.names(policies), common.names(queues), wanted=wants_baseline)
         every = tasks if today is None or today in tasks else [*tasks, today]
         with common.keeping(resume) as kept, common.counting_bar("simulating", len(every)) as done:

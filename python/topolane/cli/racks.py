@@ -88,6 +88,7 @@ def command(
         raise click.UsageError(
             f"{len(tasks)} runs are more than {MOST_RUNS}: name fewer segments or spare nodes"
         )
+    common.tell_notes(base.notes())
     with common.counting_bar("simulating", len(tasks)) as done:
         runs = compare(tasks, workers=workers, done=done)
     rows = [row_of(task, run) for task, run in zip(tasks, runs)]

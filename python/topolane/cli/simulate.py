@@ -43,7 +43,7 @@ def command(
         **others,
     )
     with common.outputs(out) as directory:
-        common.tell(task.fabric())
+        common.tell_notes(task.notes())
         with common.progress_bar("simulating", 1) as show:
             run = task.run(show)
         if directory is not None:

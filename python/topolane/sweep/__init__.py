@@ -10,16 +10,19 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from topolane import failures
 from topolane import policy as policies
 from topolane._engine import InputError
 from topolane.routes import routing
 from topolane.run import Run, Settings, simulate
 from topolane.sources import Shape, machine, workload
+from topolane.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from topolane._engine import Machine, Workload
+    from topolane.failures import Failure
     from topolane.sweep.kept import Kept
 
 
@@ -43,9 +46,27 @@ class Task(Settings):
 
     def fabric(self) -> Machine:
         """The machine, or the part of it that is meant."""
-        return machine(
-            self.machine, self.machine_format, nodes=self.nodes, topology=self.topology, join=self.join
-        )
+        whole = self._whole()
+        return whole if self.nodes is None else whole.only(whole.nodes_named(self.nodes))
+
+    def _whole(self) -> Machine:
+        return machine(self.machine, self.machine_format, topology=self.topology, join=self.join)
+
+    def notes(self) -> list[str]:
+        """What was assumed or left out when the machine and the failures were read."""
+        fabric = self.fabric()
+        _, elsewhere = self._failures_on(fabric)
+        if not elsewhere:
+            return fabric.notes
+        counted = plural(elsewhere, "failure")
+        return [*fabric.notes, f"{self.failures}: left out {counted} of nodes that --nodes leaves out"]
+
+    def _failures_on(self, fabric: Machine) -> tuple[str | Sequence[Failure] | None, int]:
+        """The failures of the part of the machine that is meant, and how many are of other nodes of it."""
+        given = self.failures
+        if self.nodes is None or not isinstance(given, str) or not failures.is_file(given):
+            return given, 0
+        return failures.read_for_part(given, self._whole(), fabric)
 
     def jobs(self) -> Workload:
         """The workload, shaped for the machine."""
@@ -70,8 +91,15 @@ class Task(Settings):
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(jobs.left_out.items()))
             left_out = f" (left out: {reasons})" if reasons else ""
             raise InputError(f"{self.workload}: no job is left to run{left_out}")
+        failed, _ = self._failures_on(fabric)
         return simulate(
-            jobs, fabric, self, network=network, queue_config=self.config_of_queue(), progress=progress
+            jobs,
+            fabric,
+            self,
+            network=network,
+            failures=failed,
+            queue_config=self.config_of_queue(),
+            progress=progress,
         )
 
     def config_of_queue(self) -> str | None:
