@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from topolane.units import plural
+
 if TYPE_CHECKING:
     from topolane._engine import Workload
 
@@ -27,11 +29,11 @@ class Finding:
     """Something that is wrong."""
 
     count: int
-    """Of runs or jobs."""
     what: str
     is_left_out: bool = False
     """Whether these runs are left out of the workload."""
-    of: str = "runs"
+    of: str = "run"
+    """What is counted."""
     cluster: str | None = None
     """Only where a file has several."""
 
@@ -39,7 +41,7 @@ class Finding:
         where = "" if self.cluster is None else f"{self.cluster}: "
         if self.is_left_out:
             return f"{where}left out: {self.count:,} {self.what}"
-        return f"{where}{self.count:,} {self.of} {self.what}"
+        return f"{where}{plural(self.count, self.of)} {self.what}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,15 +61,15 @@ def of_workload(workload: Workload) -> Checked:
     start, late = columns["start"], columns["run"] - columns["walltime"]
     known = ~np.isnan(start)
     counts = {
-        "start before their submission: the clock jumped": int((start < columns["submit"]).sum()),
-        "record no start, where others do": int((~known).sum()) if known.any() else 0,
-        "run over a minute past their walltime, at which a replay ends them": int((late > 60).sum()),
+        "started before submission: the clock jumped": int((start < columns["submit"]).sum()),
+        "without a recorded start, where others have one": int((~known).sum()) if known.any() else 0,
+        "ran over a minute past the walltime, at which a replay ends a job": int((late > 60).sum()),
     }
     findings = [
         Finding(count, reason, is_left_out=True)
         for reason, count in sorted(workload.left_out.items())
         if reason not in NO_FAULTS
     ]
-    findings += [Finding(count, what, of="jobs") for what, count in counts.items() if count]
+    findings += [Finding(count, what, of="job") for what, count in counts.items() if count]
     unknown = [] if known.any() else ["no job records a start: a replay cannot be put next to the records"]
     return Checked(len(known), findings, unknown)

@@ -132,7 +132,7 @@ def test_records_of_a_real_slurm_are_measured(capsys: pytest.CaptureFixture[str]
     assert recorded.median == pytest.approx(sum(waits) / len(waits))
     assert len(more["utilisation"]["easy"]) == twin_table.BINS
     assert all(0 <= part <= 100 for pair in more["utilisation"]["easy"] for part in pair)
-    assert "1 runs that ended because a node failed are one job with" in capsys.readouterr().out
+    assert "1 run that ended because a node failed, joined with" in capsys.readouterr().out
 
 
 def test_a_replay_of_recorded_starts_meets_every_target() -> None:

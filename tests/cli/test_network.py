@@ -114,7 +114,7 @@ def test_jobs_end_at_their_walltime_if_asked(topolane, narrow, write):
     common += ("--comm-fraction", 1, "--json")
     goes_on = json.loads(topolane(*common, "--out", "on"))
     assert goes_on["contention"]["overran"] > 0 == goes_on["killed_at_walltime"]
-    assert "ran past their walltime (without one, their run time)" in topolane(*common[:-1])
+    assert "ran past the walltime (without one, the run time)" in topolane(*common[:-1])
     ended = json.loads(topolane(*common, "--kill-at-walltime", "--out", "ended"))
     assert ended["killed_at_walltime"] > 0
     states = {row["job_id"]: row for row in read(topolane, "ended/jobs.csv")}

@@ -83,7 +83,7 @@ def test_in_a_comparison_it_runs_once(topolane, recorded):
         ("isolated", "easy"),
         ("isolated", "fcfs"),
     ]
-    assert "1 jobs started later than the log says" in topolane("simulate", *recorded, "--policy", "recorded")
+    assert "1 job started later than the log says" in topolane("simulate", *recorded, "--policy", "recorded")
 
 
 @pytest.mark.parametrize("command", [("simulate", "--policy"), ("compare", "--jobs", 1, "--policies")])

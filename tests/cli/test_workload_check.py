@@ -88,16 +88,16 @@ def test_nothing_is_wrong_with_a_sound_log(check):
     ("row", "line"),
     [
         ({"Submit": "Unknown"}, "left out: 1 without a time of submission: a purge has cut them off"),
-        ({"End": T + 50, "ElapsedRaw": ""}, "left out: 1 ended before they started: the clock jumped"),
+        ({"End": T + 50, "ElapsedRaw": ""}, "left out: 1 ended before the start: the clock jumped"),
         (
             {"ElapsedRaw": 4200},
-            "1 runs whose End - Start is not their run time: the clock jumped; ElapsedRaw is used",
+            "1 run whose End - Start is not the run time: the clock jumped; ElapsedRaw is used",
         ),
         (
             {"Submit": T + 300},
-            "1 runs started before their submission: the clock jumped; submission is moved to the start",
+            "1 run started before submission: the clock jumped; submission is moved to the start",
         ),
-        ({"End": "Unknown"}, "left out: 1 without an end, though their state says that they have ended"),
+        ({"End": "Unknown"}, "left out: 1 without an end, though the state says that there was one"),
         (
             {
                 "Submit": T - 90_000,
@@ -106,7 +106,7 @@ def test_nothing_is_wrong_with_a_sound_log(check):
                 "End": "Unknown",
                 "State": "RUNNING",
             },
-            "left out: 1 without an end, and past their time limit: see sacctmgr show runawayjobs",
+            "left out: 1 without an end, and past the time limit: see sacctmgr show runawayjobs",
         ),
         (
             {"Restarts": 2},
@@ -114,11 +114,11 @@ def test_nothing_is_wrong_with_a_sound_log(check):
         ),
         (
             {"JobIDRaw": "7.batch", "JobID": "7.batch"},
-            "1 runs missing, of which only steps are there: a purge has cut them off",
+            "1 run missing, of which only steps are there: a purge has cut them off",
         ),
-        ({"Account": "gone"}, "1 runs are of accounts that are gone"),
-        ({"User": "bob"}, "1 runs are of users who are gone from their account"),
-        ({"QOS": "former"}, "1 runs have a QOS that was deleted or renamed"),
+        ({"Account": "gone"}, "1 run of an account that is gone"),
+        ({"User": "bob"}, "1 run of a user who is gone from the account"),
+        ({"QOS": "former"}, "1 run with a QOS that was deleted or renamed"),
         ({"JobIDRaw": 1}, "left out: 1 a second row of the same run"),
     ],
 )
@@ -131,7 +131,7 @@ def test_a_qos_renamed_in_the_middle_is_counted_by_its_former_name(check):
     said = check(
         jobs({"QOS": "big"}, {"QOS": "big"}, {"QOS": "large"}), qos="Name|Priority\nnormal|0\nlarge|0\n"
     )
-    assert said[1:] == ["2 runs have a QOS that was deleted or renamed"]
+    assert said[1:] == ["2 runs with a QOS that was deleted or renamed"]
 
 
 def test_two_clusters_in_one_dump_are_told_apart(check):
@@ -142,8 +142,8 @@ def test_two_clusters_in_one_dump_are_told_apart(check):
     )
     assert said == [
         "dump: 2 runs that can be replayed",
-        "1 rows are of other clusters than hex (oct 1): import one with --cluster",
-        "oct: left out: 1 without an end, though their state says that they have ended",
+        "1 row of other clusters than hex (oct 1): import one with --cluster",
+        "oct: left out: 1 without an end, though the state says that there was one",
     ]
 
 
@@ -166,9 +166,9 @@ def test_faults_of_the_other_files_are_those_of_the_import(check, topolane):
     )
     assert lines == [
         "dump: 2 runs that can be replayed",
-        "2 runs are of cluster hex, and config.txt is of oct",
-        "2 events of nodes have no beginning, or do not end after it: left out",
-        "1 runs were in partitions that partitions.txt does not have",
+        "2 runs of cluster hex, where config.txt is of oct",
+        "2 node events without a beginning, or without an end after it: left out",
+        "1 run in a partition that partitions.txt does not have",
     ]
     imported = topolane("workload", "import", "dump", "--out", "log.csv").splitlines()
     assert set(lines[1:]) <= set(imported)
@@ -185,8 +185,8 @@ def test_json_has_a_count_for_each_fault(check):
     found = json.loads("\n".join(check(jobs({"Account": "gone"}, {"End": "Unknown"}), "--json")))
     assert (found["runs"], found["unknown"]) == (2, [])
     assert [(each["count"], each["what"], each["is_left_out"]) for each in found["findings"]] == [
-        (1, "without an end, though their state says that they have ended", True),
-        (1, "are of accounts that are gone", False),
+        (1, "without an end, though the state says that there was one", True),
+        (1, "of an account that is gone", False),
     ]
 
 
@@ -196,8 +196,8 @@ def test_a_log_is_checked_as_it_stands(topolane, write):
     write("log.swf", record.format(1, 5, 60) + record.format(2, -1, 60) + record.format(3, 5, 500))
     assert topolane("workload", "check", "log.swf").splitlines() == [
         "log.swf: 3 runs that can be replayed",
-        "1 jobs record no start, where others do",
-        "1 jobs run over a minute past their walltime, at which a replay ends them",
+        "1 job without a recorded start, where others have one",
+        "1 job ran over a minute past the walltime, at which a replay ends a job",
     ]
     write("sacct.txt", jobs({"End": "Unknown"}))
     assert "left out: 1 without an end" in topolane("workload", "check", "sacct.txt")

@@ -110,7 +110,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
     assert (imported.jobs, imported.zero) == (1, ZERO + 40)
     assert told(
         imported,
-        "1 runs were held, or waited for a dependency or a begin time first: the wait begins at Eligible",
+        "1 run had to wait for a hold, a dependency or a begin time first: the wait begins at Eligible",
     )
 
 
@@ -150,7 +150,7 @@ def test_every_run_of_a_requeued_job_is_a_job(dump):
     imported = accounting_workload.read(dump(table(first, second)))
     found = [(row["id"], row["submit"], row["start"], row["run"], row["state"]) for row in rows_of(imported)]
     assert found == [("10", "0", "0", "50", "REQUEUED"), ("10000000010", "170", "200", "60", "COMPLETED")]
-    assert told(imported, "1 runs are further runs of requeued jobs: each is a job")
+    assert told(imported, "1 further run of requeued jobs: each is a job")
     assert not any("missing" in line for line in imported.told)
 
 
@@ -171,9 +171,9 @@ def test_arrays_and_heterogeneous_jobs_are_jobs(dump):
     )
     imported = accounting_workload.read(dump(jobs))
     assert [row["id"] for row in rows_of(imported)] == ["12", "10", "13", "14"]
-    assert told(imported, "2 runs are tasks of 1 arrays: each is a job")
+    assert told(imported, "2 tasks of 1 array: each task is a job")
     assert told(
-        imported, "2 runs are components of 1 heterogeneous jobs: each is a job, which may start alone"
+        imported, "2 components of 1 heterogeneous job: each component is a job, which may start alone"
     )
 
 
@@ -183,13 +183,13 @@ LEFT_OUT = [
     ({"End": "Unknown", "State": "RUNNING"}, "still running"),
     (
         {"End": "Unknown", "State": "COMPLETED"},
-        "without an end, though their state says that they have ended",
+        "without an end, though the state says that there was one",
     ),
     (
         {"End": "Unknown", "State": "RUNNING", "TimelimitRaw": "1"},
-        "without an end, and past their time limit: see sacctmgr show runawayjobs",
+        "without an end, and past the time limit: see sacctmgr show runawayjobs",
     ),
-    ({"End": ZERO + 99}, "ended before they started: the clock jumped"),
+    ({"End": ZERO + 99}, "ended before the start: the clock jumped"),
     ({"NNodes": 0}, "ran on 0 nodes"),
     ({"NNodes": 0, "End": ZERO + 100}, "never started"),
     ({"Submit": 1}, "over ten years before or after the other runs: the clock jumped"),
@@ -218,7 +218,7 @@ def test_runs_that_waited_before_the_records_begin_are_told(dump):
     day = 24 * 3600
     waited = {"Submit": ZERO - 2 * day, "Eligible": ZERO - 2 * day, "Start": ZERO, "End": ZERO + 900}
     jobs = table({"JobIDRaw": 9, **waited, "ElapsedRaw": "900"}, at(0, 600), at(50, JobIDRaw=11))
-    line = "1 runs waited from over a day before the first run here ended: if earlier runs are missing, a replay starts them too early"
+    line = "1 run waited from over a day before the first run here ended: if earlier runs are missing, a replay starts such a run too early"
     directory = dump(jobs)
     assert told(accounting_workload.read(directory), line)
     assert line in map(str, accounting_check.of_directory(directory).findings)
@@ -237,17 +237,17 @@ CHANGED = [
     (
         {"Submit": ZERO + 300, "Eligible": ZERO + 300},
         ("0", "0", "600"),
-        "1 runs started before their submission: the clock jumped; submission is moved to the start",
+        "1 run started before submission: the clock jumped; submission is moved to the start",
     ),
     (
         {"Eligible": ZERO + 300},
         ("0", "100", "600"),
-        "1 runs started before they were eligible: the wait begins at submission",
+        "1 run started before Eligible: the wait begins at submission",
     ),
     (
         {"ElapsedRaw": 4200},
         ("0", "100", "4200"),
-        "1 runs whose End - Start is not their run time: the clock jumped; ElapsedRaw is used",
+        "1 run whose End - Start is not the run time: the clock jumped; ElapsedRaw is used",
     ),
 ]
 
@@ -268,7 +268,7 @@ def test_a_suspended_job_holds_its_nodes(dump):
 
 def test_steps_without_their_job_are_what_a_purge_leaves(dump):
     imported = accounting_workload.read(dump(table({}, {"JobIDRaw": "10.0"}, {"JobIDRaw": "9.0"})))
-    assert told(imported, "1 runs missing, of which only steps are there: a purge has cut them off")
+    assert told(imported, "1 run missing, of which only steps are there: a purge has cut them off")
 
 
 def test_accounts_and_qos_that_are_gone_are_counted(dump):
@@ -278,9 +278,9 @@ def test_accounts_and_qos_that_are_gone_are_counted(dump):
         qos="Name|Priority\nnormal|0\n",
     )
     imported = accounting_workload.read(directory)
-    assert told(imported, "1 runs are of accounts that are gone")
-    assert told(imported, "1 runs are of users who are gone from their account")
-    assert told(imported, "1 runs have a QOS that was deleted or renamed")
+    assert told(imported, "1 run of an account that is gone")
+    assert told(imported, "1 run of a user who is gone from the account")
+    assert told(imported, "1 run with a QOS that was deleted or renamed")
 
 
 def test_nodes_that_were_down_are_failures(dump, tmp_path, topolane):
@@ -299,7 +299,7 @@ def test_nodes_that_were_down_are_failures(dump, tmp_path, topolane):
     assert (tmp_path / "log-failures.csv").read_text() == "node,from,until\nn3,50,90\nn1,60,\n"
     assert "\nnodes that were down: log-failures.csv\n" in printed
     assert (
-        "\n1 times that a node was drained or in maintenance: jobs on it run on, and only the queue slurm starts no others there\n"
+        "\n1 time that a node was drained or in maintenance: jobs on it run on, and only the queue slurm starts no others there\n"
         in printed
     )
     config = json.loads((tmp_path / "log-slurm.json").read_text())
@@ -327,10 +327,10 @@ def test_reservations_are_counted(dump):
         f"hex|old|{ZERO - 60}|{ZERO - 9}|n1\nhex|licences|{ZERO}|{ZERO + 60}|\n",
     )
     imported = accounting_workload.read(directory)
-    assert told(imported, "1 runs were in a reservation, which only the queue slurm knows")
+    assert told(imported, "1 run in a reservation, which only the queue slurm knows")
     assert told(
         imported,
-        "1 reservations kept nodes or licences from other jobs: all queues but slurm give these to every job",
+        "1 reservation kept nodes or licences from other jobs: all queues but slurm give these to every job",
     )
 
 
@@ -467,7 +467,7 @@ def test_a_job_that_never_started_has_a_nice_value_too(dump):
     waits = at(2, JobIDRaw=2, Priority=900, Start="Unknown", End=ZERO + 50, State="CANCELLED")
     imported = accounting_workload.read(dump(table(at(1, JobIDRaw=1), waits), config=EACH_MINUTE))
     assert [row["nice"] for row in json.loads(imported.queue)["never_started"]] == [100]
-    assert told(imported, "1 jobs have a nice value, by the recorded priorities")
+    assert told(imported, "1 job with a nice value, by the recorded priorities")
 
 
 CONFIG = "SelectType = select/linear\nLicenses = matlab:4,fluent:2\nSchedulerParameters = bf_licenses\n"
@@ -489,7 +489,7 @@ def test_licences_go_to_the_queue_slurm(dump):
     assert queue["schedulers"]["backfill_licenses"] is True
     assert [row["licenses"] for row in queue["never_started"]] == [{"fluent": 2}]
     assert told(imported, "2 runs asked for licences, which only the queue slurm counts")
-    assert told(imported, "1 runs asked for one of several licences: no queue counts them")
+    assert told(imported, "1 run asked for one of several licences: no queue counts them")
     assert not accounting_check.of_directory(directory).findings
 
 
@@ -501,8 +501,8 @@ def test_what_scontrol_says_of_licences_counts(dump):
     imported = accounting_workload.read(directory)
     assert json.loads(imported.queue)["licenses"] == {"matlab@server": 5}
     faults = (
-        "1 runs asked for licence gone: no file says how many there are, and no queue counts it",
-        "1 runs asked for more of licence matlab@server than the 3 there are: as many as the most are taken",
+        "1 run asked for licence gone: no file says how many there are, and no queue counts it",
+        "1 run asked for more of licence matlab@server than the 3 there are: as many as the most are taken",
     )
     for fault in faults:
         assert told(imported, fault)
@@ -628,7 +628,7 @@ def test_suspended_runs_are_counted(dump):
     directory = dump(table(at(0, 700, Suspended="00:01:40", ElapsedRaw="600"), at(1, 20, JobIDRaw=11)))
     imported = accounting_workload.read(directory)
     assert told(
-        imported, "1 runs were suspended for a time: a run takes as long as recorded, and keeps its nodes"
+        imported, "1 run spent some time suspended: a run takes as long as recorded, and keeps its nodes"
     )
     assert [row["run"] for row in rows_of(imported)] == ["700", "19"]
     assert not accounting_check.of_directory(directory).findings
@@ -648,12 +648,12 @@ def test_a_preempted_run_is_one_job_with_the_next(dump):
     assert found == {"1": ("0", "119", "100", "0:19:2 59:30:2"), "2": ("4", "4", "25", "")}
     assert told(
         imported,
-        "2 runs that were preempted are one job with the run that came later: the queue slurm decides anew which job gives way",
+        "2 runs that ended by preemption, joined with the later run of the same job: the queue slurm decides anew which job gives way",
     )
     assert not [line for line in imported.told if "further runs" in line]
     apart = accounting_workload.read(dump(table(*rows), config="SelectType = select/linear\n"))
     assert len(rows_of(apart)) == 4
-    assert told(apart, "2 runs are further runs of requeued jobs: each is a job")
+    assert told(apart, "2 further runs of requeued jobs: each is a job")
 
 
 def test_names_in_lists_of_qos_become_numbers_too(dump):
@@ -673,13 +673,13 @@ def test_a_run_that_a_node_ended_stays_beside_the_next(dump):
         imported = accounting_workload.read(directory)
         found = [(row["id"], row["job"], row["submit"], row["run"]) for row in rows_of(imported)]
         assert found == [("1", "10", "0", "19"), ("10000000001", "10", "59", "30")]
-        assert told(imported, "1 runs ended because a node failed: a run takes as long as recorded")
-        assert told(imported, "1 runs are further runs of requeued jobs: each is a job")
+        assert told(imported, "1 run ended because a node failed: a run takes as long as recorded")
+        assert told(imported, "1 further run of requeued jobs: each is a job")
         assert not accounting_check.of_directory(directory).findings
     imported = accounting_workload.read(dump(table(at(60, 90, JobIDRaw=1, Restarts=1))))
     assert told(
         imported,
-        "1 runs missing, of jobs that ran several times: purged, too early, or sacct without --duplicates",
+        "1 run missing, of jobs that ran several times: purged, too early, or sacct without --duplicates",
     )
 
 
@@ -720,7 +720,7 @@ def test_a_run_that_a_failed_node_ended_is_one_job_with_the_next(dump):
     }
     assert told(
         imported,
-        "2 runs that ended because a node failed are one job with the run that came later: in the queue slurm a job starts anew if one of its own nodes fails",
+        "2 runs that ended because a node failed, joined with the later run of the same job: in the queue slurm a job starts anew if one of its own nodes fails",
     )
     for other in (events.replace("DOWN", "DRAIN"), events.replace("|n", "|m"), head):
         apart = rows_of(accounting_workload.read(dump(table(*rows), events=other)))
@@ -755,7 +755,7 @@ def test_what_no_queue_does_is_counted(dump):
     directory = dump(table(at(1, JobIDRaw=1), at(2, JobIDRaw=2, State="PREEMPTED")))
     imported = accounting_workload.read(directory)
     assert imported.jobs == 2
-    assert told(imported, "1 runs were preempted: a run takes as long as recorded")
+    assert told(imported, "1 run ended by preemption: a run takes as long as recorded")
     assert not accounting_check.of_directory(directory).findings
 
 
@@ -772,7 +772,7 @@ def test_one_cluster_and_one_partition_are_chosen(dump, tmp_path, topolane):
     )
     dump(table({}, {"JobIDRaw": 11, "Cluster": "two"}, {"JobIDRaw": 12, "Partition": "debug"}))
     printed = topolane(*arguments, "--cluster", "hex", "--partition", "batch")
-    assert printed.startswith("1 jobs: log.csv\n")
+    assert printed.startswith("1 job: log.csv\n")
     assert "left out: 1 of another cluster\nleft out: 1 in another partition\n" in printed or (
         "left out: 1 in another partition\nleft out: 1 of another cluster\n" in printed
     )

@@ -166,7 +166,7 @@ def test_an_mpi_program_runs_over_a_relay_that_is_killed_meanwhile(joined: Joine
     finally:
         _end(program, tmp_path)
     (said,) = joined.up()
-    assert said.startswith("the tunnel of a had ended and was started again 1 times, last at 2")
+    assert said.startswith("the tunnel of a had ended and was started again 1 time, last at 2")
     assert joined.up() == [], "it is said once, and what runs stays"
 
 

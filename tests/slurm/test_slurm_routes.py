@@ -191,7 +191,7 @@ def test_a_task_of_an_array_has_routes_before_the_plugin_names_it(tasks: Control
         "prolog", FIRST, "--strict", array=ARRAY, hosts=tasks.hosts(FIRST), install="sh -c 'exit 3'"
     )
     assert broken.returncode == 2 and "ended with 3" in broken.stderr
-    assert "1 jobs; the tables are installed\n" in of_array(tasks, "prolog", FIRST).stdout
+    assert "1 job; the tables are installed\n" in of_array(tasks, "prolog", FIRST).stdout
     assert tasks.installed() == [tasks.tables_of(FIRST)]
     tasks.give(FIRST)
     assert "already" in of_array(tasks, "prolog", FIRST).stdout

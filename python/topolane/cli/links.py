@@ -159,7 +159,7 @@ def command(
         return
     shared = sum(len(load.users) > 1 for load in found)
     click.echo(
-        f"{what}: {len(found):,} links{' in use' if everything else ''}, {shared:,} of them by several jobs"
+        f"{what}: {plural(len(found), 'link')}{' in use' if everything else ''}, {shared:,} of them by several jobs"
     )
     common.print_table(
         ["link", "load", "GB/s", "jobs and what each wants"],
@@ -167,7 +167,7 @@ def command(
         ["jobs and what each wants"],
     )
     if len(shown) < len(found):
-        click.echo(f"... and {len(found) - len(shown):,} more links (--top 0 shows all)")
+        click.echo(f"... and {plural(len(found) - len(shown), 'more link')} (--top 0 shows all)")
 
 
 def loaded(

@@ -139,6 +139,6 @@ def check(machine: str, **reading: Any) -> None:
     """Check whether a machine can be used. If not, say why and exit with code 2."""
     fabric = read(machine, **reading)
     click.echo(
-        f"{fabric.name}: {fabric.nodes:,} nodes, {fabric.depth} levels of switches, "
-        f"{fabric.links:,} links, {fabric.missing_cables:,} of them missing"
+        f"{fabric.name}: {plural(fabric.nodes, 'node')}, {plural(fabric.depth, 'level')} of switches, "
+        f"{plural(fabric.links, 'link')}, {fabric.missing_cables:,} of them missing"
     )

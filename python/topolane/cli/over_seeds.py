@@ -14,6 +14,7 @@ import click
 from topolane.cli import common
 from topolane.sweep import Task, figures, over, seeds
 from topolane.sweep.seeds import text
+from topolane.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,7 +77,7 @@ def show(
     if as_json:
         common.print_json(facts)
         return
-    click.echo(f"{what}: {len(runs):,} runs")
+    click.echo(f"{what}: {plural(len(runs), 'run')}")
     for note in told:
         click.echo(note)
     common.print_table(COLUMNS, [cells(row) for row in rows])

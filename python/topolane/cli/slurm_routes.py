@@ -13,6 +13,7 @@ import click
 
 from topolane import texts
 from topolane._engine import InputError
+from topolane.units import plural
 
 if TYPE_CHECKING:
     from topolane.slurm.routes import Result, Settings
@@ -100,7 +101,9 @@ def routes(
         return
     if result is not None:
         how = "" if result.is_new else " already"
-        click.echo(f"{out}: {result.links:,} links of {result.jobs:,} jobs; the tables are installed{how}")
+        click.echo(
+            f"{out}: {plural(result.links, 'link')} of {plural(result.jobs, 'job')}; the tables are installed{how}"
+        )
 
 
 def _done(

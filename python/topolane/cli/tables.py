@@ -153,20 +153,20 @@ def workload_notes(run: Run) -> list[str]:
     load = "" if summary["load"] is None else f", load {summary['load']:.2f}"
     if "gpu_load" in summary:
         load = f", load {summary['gpu_load']:.2f} of the GPUs"
-    notes = [f"{run.workload} on {run.machine}: {summary['jobs']:,} jobs, {summary['nodes']:,} nodes{load}"]
+    notes = [
+        f"{run.workload} on {run.machine}: {plural(summary['jobs'], 'job')}, {plural(summary['nodes'], 'node')}{load}"
+    ]
     if summary["without_walltime"]:
-        notes.append(f"{summary['without_walltime']:,} jobs have no walltime")
+        notes.append(f"{plural(summary['without_walltime'], 'job')} without a walltime")
     if suffered := summary.get("contention"):
         # The queue expects what names no walltime to end after its run time.
-        limit = "walltime (without one, their run time)" if summary["without_walltime"] else "walltime"
-        notes.append(
-            f"{suffered['overran']:,} jobs ran past their {limit} because other jobs slowed them down"
-        )
+        limit = "walltime (without one, the run time)" if summary["without_walltime"] else "walltime"
+        notes.append(f"{plural(suffered['overran'], 'job')} ran past the {limit}, slowed down by other jobs")
     if summary["killed_at_walltime"]:
-        notes.append(f"{summary['killed_at_walltime']:,} jobs ended at their walltime")
+        notes.append(f"{plural(summary['killed_at_walltime'], 'job')} ended at the walltime")
     if summary["late_against_log"]:
         notes.append(
-            f"{summary['late_against_log']:,} jobs started later than the log says: "
+            f"{plural(summary['late_against_log'], 'job')} started later than the log says: "
             "it gives some nodes to two jobs at once (if jobs share nodes, give --shared)"
         )
     notes += [f"left out: {count:,} {reason}" for reason, count in sorted(summary["left_out"].items())]
@@ -226,10 +226,15 @@ def inferred_notes(runs: Sequence[Run]) -> list[str]:
     said = []
     if "held_jobs" in inferred:
         hours = inferred["held_seconds"] / common.HOUR
-        said.append(f"{plural(inferred['held_jobs'], 'job')} held, {hours:,.0f} hours in all")
+        said.append(f"{plural(inferred['held_jobs'], 'job')} held, {plural(round(hours), 'hour')} in all")
     if "node_seconds_out" in inferred:
-        said.append(f"{inferred['node_seconds_out'] / common.HOUR:,.0f} node hours out of service")
+        said.append(f"{_node_hours(inferred['node_seconds_out'])} out of service")
     return [f"inferred from the recorded starts: {'; '.join(said) or 'the order of the queue'}"]
+
+
+def _node_hours(seconds: float) -> str:
+    """Node-seconds as `12 node hours`."""
+    return plural(round(seconds / common.HOUR), "node hour")
 
 
 def failure_notes(runs: Sequence[Run]) -> list[str]:
@@ -239,9 +244,9 @@ def failure_notes(runs: Sequence[Run]) -> list[str]:
         failed = run.summary.get("failures")
         if not failed:
             continue
-        lost = f"{failed['node_seconds_lost'] / common.HOUR:,.0f} node hours lost"
+        lost = f"{_node_hours(failed['node_seconds_lost'])} lost"
         if failed["failures"] or failed["spares"] or not failed["interruptions"]:
-            spare = f", {failed['node_seconds_spare'] / common.HOUR:,.0f} node hours of spare nodes"
+            spare = f", {_node_hours(failed['node_seconds_spare'])} of spare nodes"
             notes.append(
                 f"{run.label}, {run.queue}: {plural(failed['failures'], 'node failure')}, "
                 f"{plural(failed['interruptions'], 'job')} interrupted, {failed['absorbed']:,} of them went on with a spare "
@@ -259,7 +264,7 @@ def preemption_notes(runs: Sequence[Run]) -> list[str]:
     """Notes on jobs that made room for others: a line for every run in which some did."""
     return [
         f"{run.label}, {run.queue}: {plural(found['requeued'] + found['cancelled'], 'run')} ended to make room for other jobs, "
-        f"{found['cancelled']:,} of them for good; {found['node_seconds_lost'] / common.HOUR:,.0f} node hours lost"
+        f"{found['cancelled']:,} of them for good; {_node_hours(found['node_seconds_lost'])} lost"
         for run in runs
         if (found := run.summary.get("preemption"))
     ]

@@ -16,6 +16,7 @@ from topolane._engine import InputError
 from topolane.cli import common, settings
 from topolane.findings import Checked
 from topolane.slurm import accounting, accounting_check, accounting_jobs, accounting_workload
+from topolane.units import plural
 
 
 @click.group("workload")
@@ -129,7 +130,7 @@ def check(path: str, as_json: bool) -> None:
     if as_json:
         common.print_json({"path": path} | dataclasses.asdict(checked))
         return
-    click.echo(f"{path}: {checked.runs:,} runs that can be replayed")
+    click.echo(f"{path}: {plural(checked.runs, 'run')} that can be replayed")
     for line in [*map(str, checked.findings), *checked.unknown]:
         click.echo(line)
     if not checked.findings:
@@ -203,7 +204,7 @@ def import_(
     if imported.failures is not None:
         contents[beside] = imported.failures
     files.write_together(contents)
-    click.echo(f"{imported.jobs:,} jobs: {out}")
+    click.echo(f"{plural(imported.jobs, 'job')}: {out}")
     click.echo(f"configuration of the queue slurm: {queue}")
     if imported.failures is not None:
         click.echo(f"nodes that were down: {beside}")

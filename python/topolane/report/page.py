@@ -10,7 +10,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from topolane.sweep.seeds import Row
-from topolane.units import HOUR, NOTHING, clean, count, decimal, duration, percent, span
+from topolane.units import HOUR, NOTHING, clean, count, decimal, duration, percent, plural, span
 
 from .data import MachinePicture, Run, finite
 from .style import HEAT_THEME, THEME
@@ -227,7 +227,7 @@ def _facts(runs: Sequence[Run], picture: MachinePicture) -> list[tuple[str, str]
     ]
     return [
         ("Runs", count(len(runs))),
-        ("Machine", f"{picture.nodes:,} nodes" + (f" in {', '.join(shape)}" if shape else "")),
+        ("Machine", plural(picture.nodes, "node") + (f" in {', '.join(shape)}" if shape else "")),
         ("Jobs", count(first.number("jobs"))),
         ("Load of the GPUs", decimal(first.number("gpu_load")))
         if "gpu_load" in first.summary

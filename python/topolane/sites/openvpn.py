@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topolane.sites.remote import CommandFailed, command
+from topolane.units import plural
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -163,7 +164,9 @@ def _restarts(cluster: str, name: str, run: Sequence[str]) -> list[str]:
     if not times:
         return []
     command(run, ["truncate", "-s", "0", log])
-    return [f"the tunnel of {name} had ended and was started again {len(times)} times, last at {times[-1]}"]
+    return [
+        f"the tunnel of {name} had ended and was started again {plural(len(times), 'time')}, last at {times[-1]}"
+    ]
 
 
 def _first_line(cluster: str, run: Sequence[str]) -> str:

@@ -37,9 +37,7 @@ def of_jobs(path: Path, there: dict[str, Path | None] | None = None) -> Checked:
     (first, _), *others = rows.most_common()
     names = ", ".join(f"{name} {count:,}" for name, count in others)
     count = sum(count for _, count in others)
-    several = Finding(
-        count, f"are of other clusters than {first} ({names}): import one with --cluster", of="rows"
-    )
+    several = Finding(count, f"of other clusters than {first} ({names}): import one with --cluster", of="row")
     each = [_of_cluster(path, there, name) for name in rows]
     return Checked(
         sum(checked.runs for checked in each),

@@ -20,7 +20,7 @@ def of(there: dict[str, Path | None], jobs: Jobs) -> list[Finding]:
     found = [Finding(count, what) for what, count in counts]
     if odd := _odd_events(there["events.txt"], jobs.cluster):
         found.append(
-            Finding(odd, "have no beginning, or do not end after it: left out", of="events of nodes")
+            Finding(odd, "without a beginning, or without an end after it: left out", of="node event")
         )
     return found
 
@@ -29,7 +29,7 @@ def _of_another_cluster(path: Path | None, jobs: Jobs) -> list[tuple[str, int]]:
     name = accounting.config(path).get("ClusterName") if path else None
     if not name or not jobs.cluster or name == jobs.cluster or not jobs.runs:
         return []
-    return [(f"are of cluster {jobs.cluster}, and config.txt is of {name}", len(jobs.runs))]
+    return [(f"of cluster {jobs.cluster}, where config.txt is of {name}", len(jobs.runs))]
 
 
 def _gone(there: dict[str, Path | None], jobs: Jobs) -> Counter[str]:
@@ -37,21 +37,21 @@ def _gone(there: dict[str, Path | None], jobs: Jobs) -> Counter[str]:
     found: Counter[str] = Counter()
     if path := there["partitions.txt"]:
         partitions = accounting.partitions(path)
-        found["were in partitions that partitions.txt does not have"] = sum(
+        found["in a partition that partitions.txt does not have"] = sum(
             run.partition not in partitions for run in jobs.runs if run.partition
         )
     if path := there["assoc.txt"]:
         rows = [row for _, row in accounting.table(path, ("Account", "User"), jobs.cluster)]
         accounts, pairs = {row["Account"] for row in rows}, {(row["Account"], row["User"]) for row in rows}
-        found["are of accounts that are gone"] = sum(
+        found["of an account that is gone"] = sum(
             run.account not in accounts for run in jobs.runs if run.account
         )
-        found["are of users who are gone from their account"] = sum(
+        found["of a user who is gone from the account"] = sum(
             (run.account, run.user) not in pairs for run in jobs.runs if run.account in accounts
         )
     if path := there["qos.txt"]:
         known = {row["Name"] for _, row in accounting.table(path, ("Name",), None)}
-        found["have a QOS that was deleted or renamed"] = sum(
+        found["with a QOS that was deleted or renamed"] = sum(
             run.qos not in known for run in jobs.runs if run.qos
         )
     return +found

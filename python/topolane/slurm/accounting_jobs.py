@@ -110,12 +110,12 @@ class NeverStarted(NamedTuple):
     licenses: str
 
 
-HELD = "were held, or waited for a dependency or a begin time first: the wait begins at Eligible"
+HELD = "had to wait for a hold, a dependency or a begin time first: the wait begins at Eligible"
 LICENSED = "asked for licences, which only the queue slurm counts"
 ONE_OF_LICENSES = "asked for one of several licences: no queue counts them"
-PREEMPTED = "were preempted: a run takes as long as recorded"
+PREEMPTED = "ended by preemption: a run takes as long as recorded"
 NODE_FAILED = "ended because a node failed: a run takes as long as recorded"
-SUSPENDED = "were suspended for a time: a run takes as long as recorded, and keeps its nodes"
+SUSPENDED = "spent some time suspended: a run takes as long as recorded, and keeps its nodes"
 NO_FAULTS = frozenset(
     {
         "steps of jobs",
@@ -304,7 +304,7 @@ class _Reader:
             self._unended.append((state, start, walltime))
             return
         if end < start:
-            left_out["ended before they started: the clock jumped"] += 1
+            left_out["ended before the start: the clock jumped"] += 1
             return
         if at("NNodes") == "0":
             left_out["ran on 0 nodes"] += 1
@@ -318,17 +318,17 @@ class _Reader:
         if elapsed:
             held = _count("ElapsedRaw", elapsed, 1 << 40)
             if abs(run - held - suspended) > 1:
-                notes["whose End - Start is not their run time: the clock jumped; ElapsedRaw is used"] += 1
+                notes["whose End - Start is not the run time: the clock jumped; ElapsedRaw is used"] += 1
                 run = held
         if start < submit:
-            notes["started before their submission: the clock jumped; submission is moved to the start"] += 1
+            notes["started before submission: the clock jumped; submission is moved to the start"] += 1
             submit = start
         if eligible is None or eligible < submit:
             eligible = submit
         elif eligible > start:
             # Slurm writes the eligible time of the next run into the row of a run that it requeues.
             if state not in AGAIN:
-                notes["started before they were eligible: the wait begins at submission"] += 1
+                notes["started before Eligible: the wait begins at submission"] += 1
             eligible = submit
         if eligible > submit:
             notes[HELD] += 1
@@ -422,9 +422,9 @@ class _Reader:
             )
         for state, start, walltime in self._unended:
             if state not in RUNNING:
-                jobs.left_out["without an end, though their state says that they have ended"] += 1
+                jobs.left_out["without an end, though the state says that there was one"] += 1
             elif walltime is not None and start + walltime < self._newest - HOUR:
-                jobs.left_out["without an end, and past their time limit: see sacctmgr show runawayjobs"] += 1
+                jobs.left_out["without an end, and past the time limit: see sacctmgr show runawayjobs"] += 1
             else:
                 jobs.left_out["still running"] += 1
         missing = sum(max(0, restarts + 1 - self._rows[job]) for job, restarts in self._restarts.items())
@@ -439,7 +439,7 @@ class _Reader:
         _without_jumps(jobs)
         if early := _waited_before(jobs):
             jobs.notes[
-                "waited from over a day before the first run here ended: if earlier runs are missing, a replay starts them too early"
+                "waited from over a day before the first run here ended: if earlier runs are missing, a replay starts such a run too early"
             ] = early
         return jobs
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from topolane.slurm import accounting
 from topolane.slurm.accounting_jobs import Ended, Jobs, Run
 from topolane.slurm.inspection import names_in
+from topolane.units import plural
 
 FAILED = frozenset({"NODE_FAIL", "REQUEUED"})
 """States of runs that a failed node may have ended."""
@@ -53,13 +54,13 @@ def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, told: list[st
     failed = _without(jobs, lambda run: run.state in FAILED and downs.ended(run))
     if failed:
         told.append(
-            f"{failed:,} runs that ended because a node failed are one job with the run that came later: "
+            f"{plural(failed, 'run')} that ended because a node failed, joined with the later run of the same job: "
             "in the queue slurm a job starts anew if one of its own nodes fails"
         )
     preempted = _without(jobs, lambda run: run.state == "PREEMPTED") if preempts else 0
     if preempted:
         told.append(
-            f"{preempted:,} runs that were preempted are one job with the run that came later: "
+            f"{plural(preempted, 'run')} that ended by preemption, joined with the later run of the same job: "
             "the queue slurm decides anew which job gives way"
         )
     for place, run in enumerate(jobs.runs):

@@ -21,6 +21,7 @@ from topolane.slurm import (
     accounting_requeues,
 )
 from topolane.slurm.accounting_jobs import Jobs, Run
+from topolane.units import plural
 
 RUN_ID = accounting_jobs.HIGHEST_ID
 """Run r of a job, counted from 0, has the id `job + r * RUN_ID`."""
@@ -80,7 +81,7 @@ def read(
     jobs = accounting_jobs.read(path, cluster, partition)
     told = [
         *_left_out(jobs),
-        *(f"{count:,} runs {what}" for what, count in sorted(jobs.notes.items())),
+        *(f"{plural(count, 'run')} {what}" for what, count in sorted(jobs.notes.items())),
         *jobs.without,
     ]
     if not jobs.runs:
@@ -102,7 +103,7 @@ def read(
     told += _kinds(jobs)
     nice = accounting_nice.of(jobs, config, zero)
     if nice:
-        told.append(f"{len(nice):,} jobs have a nice value, by the recorded priorities")
+        told.append(f"{plural(len(nice), 'job')} with a nice value, by the recorded priorities")
     config["never_started"] = accounting_config.never_started(jobs, nice, zero)
     names = _Numbers(jobs.runs, config) if anonymize else None
     if names is not None:
@@ -126,17 +127,17 @@ def _kinds(jobs: Jobs) -> list[str]:
         elif "+" in run.shown:
             parts[run.shown.partition("+")[0]] += 1
     if arrays:
-        told.append(f"{arrays.total():,} runs are tasks of {len(arrays):,} arrays: each is a job")
+        told.append(f"{plural(arrays.total(), 'task')} of {plural(len(arrays), 'array')}: each task is a job")
     if parts:
         told.append(
-            f"{parts.total():,} runs are components of {len(parts):,} heterogeneous jobs: each is a job, which may start alone"
+            f"{plural(parts.total(), 'component')} of {plural(len(parts), 'heterogeneous job')}: each component is a job, which may start alone"
         )
     again = sum(count - 1 for count in runs.values())
     if again:
-        told.append(f"{again:,} runs are further runs of requeued jobs: each is a job")
+        told.append(f"{plural(again, 'further run')} of requeued jobs: each is a job")
     reserved = sum(run.reservation != "" for run in jobs.runs)
     if reserved:
-        told.append(f"{reserved:,} runs were in a reservation, which only the queue slurm knows")
+        told.append(f"{plural(reserved, 'run')} in a reservation, which only the queue slurm knows")
     return told
 
 
@@ -159,10 +160,10 @@ def _whole(
         unknown = sum(run.share is None for run in jobs.runs)
         if taken:
             told.append(
-                f"{taken:,} runs take parts of nodes: the machine must count cores (--whole: whole nodes)"
+                f"{plural(taken, 'run')} on parts of nodes: the machine must count cores (--whole: whole nodes)"
             )
         if unknown:
-            told.append(f"{unknown:,} runs name no processors: they take whole nodes")
+            told.append(f"{plural(unknown, 'run')} without a number of processors: each takes whole nodes")
     return whole
 
 
@@ -191,11 +192,11 @@ def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str 
             rows.append((row["NodeName"], start - zero, "" if end is None else end - zero))
     if drained:
         told.append(
-            f"{drained:,} times that a node was drained or in maintenance: jobs on it run on, and only the queue slurm starts no others there"
+            f"{plural(drained, 'time')} that a node was drained or in maintenance: jobs on it run on, and only the queue slurm starts no others there"
         )
     if not rows:
         return None
-    told.append(f"{len(rows):,} times that a node was down are in the file for --failures")
+    told.append(f"{plural(len(rows), 'time')} that a node was down: in the file for --failures")
     return _table(("node", "from", "until"), sorted(rows, key=lambda row: (row[1], row[0])))
 
 
@@ -204,7 +205,7 @@ def _reservations(config: dict[str, Any]) -> list[str]:
     if not count:
         return []
     return [
-        f"{count:,} reservations kept nodes or licences from other jobs: all queues but slurm give these to every job"
+        f"{plural(count, 'reservation')} kept nodes or licences from other jobs: all queues but slurm give these to every job"
     ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars
 
-from topolane.units import HOUR, count, percent
+from topolane.units import HOUR, count, percent, plural
 
 from ..axes import DASHED, Guide
 from ..bins import bin_label, size_bins
@@ -27,7 +27,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     words = (
         "Small jobs are usually the most numerous while large ones fill the machine, so both are shown: "
         "the share of the jobs and the share of the node hours (nodes × run time, of the run "
-        f"“{first.label}”). A leaf of this machine holds {picture.leaf:,} nodes; a job no larger can run "
+        f"“{first.label}”). A leaf of this machine holds {plural(picture.leaf, 'node')}; a job no larger can run "
         "without using a link between switches."
     )
     jobs = first.jobs.select(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import polars
 
-from topolane.units import DAY, HOUR, count, percent, plural
+from topolane.units import DAY, HOUR, percent, plural
 
 from ..axes import Guide
 from ..data import MachinePicture, Run
@@ -74,6 +74,6 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         NAME,
         TITLE,
         words,
-        "Busy nodes over time. " + "; ".join(means) + f". The machine has {count(picture.nodes)} nodes.",
+        "Busy nodes over time. " + "; ".join(means) + f". The machine has {plural(picture.nodes, 'node')}.",
         drawn,
     )

@@ -114,6 +114,10 @@ def _short(gpus: float) -> str:
     return f"{gpus:,.2f}".rstrip("0").rstrip(".")
 
 
+def _gpus(gpus: float) -> str:
+    return f"{_short(gpus)} GPU{'' if gpus == 1 else 's'}"
+
+
 def _unit(picture: MachinePicture) -> str:
     return "domain" if picture.domains else "leaf"
 
@@ -189,7 +193,7 @@ def tips(picture: MachinePicture, state: GpuState) -> dict[str, str]:
         where = ", ".join(names[:NAMES_OF_A_TIP])
         if len(names) > NAMES_OF_A_TIP:
             where = f"{count(len(names))} {unit}s: {where}, ..."
-        text = f"job {job}: {_short(gpus)} GPU{'' if gpus == 1 else 's'} on {plural(nodes.get(job, 0), 'node')} of {where}"
+        text = f"job {job}: {_gpus(gpus)} on {plural(nodes.get(job, 0), 'node')} of {where}"
         found[f"job-{job}"] = text
     for index, rack in enumerate(state.racks):
         free = sum(gpu.free for node in rack.nodes for gpu in state.gpus[node])
@@ -203,9 +207,7 @@ def _legend(state: GpuState, picture: MachinePicture) -> list[Entry]:
         (job for job, colour in state.colour.items() if colour != LOCAL),
         key=lambda job: (-state.jobs[job], job),
     )
-    entries = [
-        Entry(f"job {job}: {_short(state.jobs[job])} GPUs", state.colour[job]) for job in spanning[:LISTED]
-    ]
+    entries = [Entry(f"job {job}: {_gpus(state.jobs[job])}", state.colour[job]) for job in spanning[:LISTED]]
     if len(spanning) > LISTED:
         entries.append(Entry(f"and {plural(len(spanning) - LISTED, 'smaller job')}", SURFACE))
     inside = f"one {_unit(picture)}" if len(state.racks) > 1 else "one node"
