@@ -6,10 +6,12 @@ use std::sync::Arc;
 use topolane_fabric::NodeSet;
 use topolane_placement::{Occupancy, Placement, Request};
 
+use super::Slurm;
 use super::config::{PreemptMode, Schedulers};
+use super::jobs::{Turn, whose};
 use super::licenses::{self, Licenses};
+use super::main_scheduler::limited;
 use super::plan::Plan;
-use super::{Slurm, Turn, limited, whose};
 use crate::running::RunningJob;
 use crate::view::View;
 

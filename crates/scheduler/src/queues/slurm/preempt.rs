@@ -3,8 +3,10 @@
 use topolane_fabric::NodeSet;
 use topolane_placement::{Attributes, Request};
 
+use super::Slurm;
 use super::config::{PreemptBy, PreemptMode};
-use super::{Slurm, Turn, limited, whose};
+use super::jobs::{Turn, whose};
+use super::main_scheduler::limited;
 use crate::running::RunningJob;
 use crate::view::{EndedBy, View};
 
@@ -159,7 +161,7 @@ impl Slurm {
         if self.config.preemption.by.is_none() {
             return;
         }
-        let looked = self.last(LOOKS, view.now);
+        let looked = self.last_due(LOOKS, view.now);
         let is_over =
             |job: &&RunningJob| self.running.get(&job.id).is_some_and(|ran| ran.leaves <= looked);
         let over: Vec<RunningJob> = view.running.jobs().iter().filter(is_over).cloned().collect();
@@ -172,7 +174,7 @@ impl Slurm {
     pub(super) fn next_grace_end(&self) -> Option<f64> {
         self.config.preemption.by?;
         let leaves = self.running.values().map(|ran| ran.leaves).min_by(f64::total_cmp)?;
-        let look = self.last(LOOKS, leaves);
+        let look = self.last_due(LOOKS, leaves);
         leaves.is_finite().then_some(if look < leaves { look + LOOKS } else { look })
     }
 
@@ -227,11 +229,6 @@ impl Slurm {
             candidates = first.into_iter().chain(candidates).chain(rest).collect();
         }
         Vec::new()
-    }
-
-    /// The place of a job's partition.
-    pub(super) fn part(&self, whose: &Attributes) -> usize {
-        self.part_of.get(&*whose.partition).copied().unwrap_or(0)
     }
 }
 

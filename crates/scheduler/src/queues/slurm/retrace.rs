@@ -7,6 +7,7 @@ use topolane_fabric::{NodeIndex, NodeSet};
 use topolane_placement::Placement;
 
 use super::Slurm;
+use super::jobs::whose;
 use crate::queue::{Pass, Queue};
 use crate::view::View;
 
@@ -17,6 +18,16 @@ pub enum By {
     Main,
     /// Backfill.
     Backfill,
+}
+
+impl By {
+    /// Lets this scheduler have a turn.
+    fn run(self, slurm: &mut Slurm, view: &mut View<'_>) {
+        match self {
+            By::Main => drop(slurm.run_main(view, false)),
+            By::Backfill => slurm.run_backfill(view),
+        }
+    }
 }
 
 /// A start in the records.
@@ -119,7 +130,7 @@ impl Retrace {
         // The records do not say what came first in a second: the better answer counts.
         let knowing = [self.slurm.clone(), self.knowing_this_second()];
         let [starts, other] =
-            knowing.map(|mut slurm| would_start(view, |view| slurm.ask(view, by)));
+            knowing.map(|mut slurm| would_start(view, |view| by.run(&mut slurm, view)));
         let wrong = |starts: &HashMap<u64, _>| {
             let missing = ids.iter().filter(|id| !starts.contains_key(id)).count();
             missing + starts.keys().filter(|id| !ids.contains(id)).count()
@@ -151,7 +162,7 @@ impl Retrace {
         }
         let waiting = view.waiting.iter().find(|waiting| waiting.request.id == id);
         let is_admitted = waiting.is_some_and(|waiting| {
-            let whose = super::whose(&waiting.request);
+            let whose = whose(&waiting.request);
             slurm.held.admits(&whose, waiting.request.nodes)
                 && slurm.has_licenses(&waiting.request, &whose, view.now)
         });
@@ -159,7 +170,7 @@ impl Retrace {
             return Answer::Not(Because::Limit);
         }
         slurm.waiting.retain(|&other, _| other == id);
-        let alone = would_start(view, |view| slurm.ask(view, by));
+        let alone = would_start(view, |view| by.run(&mut slurm, view));
         Answer::Not(if alone.contains_key(&id) { Because::Others } else { Because::Nodes })
     }
 

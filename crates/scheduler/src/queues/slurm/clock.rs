@@ -1,0 +1,73 @@
+//! When the schedulers run, and when priorities are computed.
+
+use super::Slurm;
+
+/// When something is due. Infinite: never, unless something happens.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Clock {
+    /// When the main scheduler runs because a job came or ended.
+    pub main: f64,
+    /// When it runs because an epilogue ends.
+    pub epilog: f64,
+    /// When it last ran for any other reason.
+    pub last_main: f64,
+    pub last_full: f64,
+    pub backfill: f64,
+    pub last_backfill: f64,
+    /// When usage and priorities are next computed.
+    pub period: f64,
+    /// When they last were.
+    pub last_period: f64,
+    pub has_begun: bool,
+}
+
+impl Slurm {
+    /// Sets the clock at the first pass.
+    pub(super) fn begin(&mut self, now: f64) {
+        if self.clock.has_begun {
+            return;
+        }
+        let period = self.config.priority.period;
+        let last_period = self.last_due(period, now);
+        self.clock = Clock {
+            main: f64::INFINITY,
+            epilog: f64::INFINITY,
+            last_main: f64::NEG_INFINITY,
+            last_full: self.last_due(self.config.schedulers.interval, now),
+            backfill: f64::INFINITY,
+            last_backfill: self.last_due(self.config.schedulers.backfill_interval, now),
+            period: last_period + period,
+            last_period,
+            has_begun: true,
+        };
+    }
+
+    /// When something was last due that is due every `seconds`.
+    pub(super) fn last_due(&self, seconds: f64, now: f64) -> f64 {
+        let begin = self.config.begin;
+        ((now - begin) / seconds).floor() * seconds + begin
+    }
+
+    /// Slurm's main loop looks once a second, and so after a second in which something happened.
+    pub(super) fn next_second(&self, time: f64) -> f64 {
+        (time + self.config.epoch).floor() + 1.0 - self.config.epoch
+    }
+
+    /// The main scheduler runs because something happened at `time`.
+    pub(super) fn wake(&mut self, time: f64) {
+        let earliest = self.clock.last_main + self.config.schedulers.submission_delay;
+        let due = self.next_second(time).max(earliest);
+        self.clock.main = self.clock.main.min(due);
+        self.note_change(time);
+    }
+
+    /// Backfill has something to look at, in its next turn.
+    pub(super) fn note_change(&mut self, now: f64) {
+        let between = self.config.schedulers.backfill_interval;
+        let seen = self.next_second(now).max(self.clock.last_backfill + between);
+        let turn = self.last_due(between, seen);
+        let due = if turn < seen { turn + between } else { turn };
+        self.clock.backfill = self.clock.backfill.min(due);
+        self.is_stuck = false;
+    }
+}

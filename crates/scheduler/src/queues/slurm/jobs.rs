@@ -1,0 +1,232 @@
+//! The jobs that the schedulers know: those that wait, in their order, and those that run.
+
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
+
+use topolane_fabric::NodeSet;
+use topolane_placement::{Attributes, Request};
+
+use super::Slurm;
+use super::config::NeverStarted;
+use super::licenses;
+use super::preempt::merge_sort;
+use crate::view::View;
+
+/// A job that waits in the records and never starts.
+#[derive(Debug, Clone)]
+pub(super) struct Never {
+    pub request: Request,
+    pub submit: f64,
+    pub until: f64,
+}
+
+impl Never {
+    pub fn of(one: &NeverStarted) -> Self {
+        let attributes = Attributes {
+            partition: Arc::from(&*one.partition),
+            user: Arc::from(&*one.user),
+            account: Arc::from(&*one.account),
+            qos: Arc::from(&*one.qos),
+            reservation: Arc::default(),
+            nice: one.nice,
+            processors: one.processors,
+            no_requeue: false,
+            licenses: licenses::named(&one.licenses),
+        };
+        let request = Request {
+            attributes: Some(Arc::new(attributes)),
+            ..Request::whole_nodes(u64::MAX - one.id, one.nodes, one.walltime)
+        };
+        Never { request, submit: one.submit, until: one.until }
+    }
+}
+
+/// A job that waits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Standing {
+    /// Since when it is eligible.
+    pub since: f64,
+    /// From when on the schedulers see it.
+    pub seen: f64,
+    pub priority: f64,
+    /// Whether backfill has found nodes for it. From then on all processors of its nodes count in its priority.
+    pub is_tested: bool,
+    pub part: usize,
+    /// When it last preempted others.
+    pub preempted: f64,
+}
+
+/// A job in its turn: in the queue, or of those that never start.
+#[derive(Debug)]
+pub(super) struct Turn<'a> {
+    /// Its place in the queue; `None` for a job that never starts.
+    pub index: Option<usize>,
+    pub request: &'a Request,
+    pub whose: Arc<Attributes>,
+    pub standing: Standing,
+}
+
+/// A job that runs, as far as usage goes.
+#[derive(Debug, Clone)]
+pub(super) struct Ran {
+    pub whose: Arc<Attributes>,
+    pub nodes: NodeSet,
+    pub processors: u64,
+    /// Up to when its usage has been counted.
+    pub counted: f64,
+    /// When the grace time ends that it has because it gives way; infinite if it does not.
+    pub leaves: f64,
+}
+
+impl Slurm {
+    /// The jobs in the order in which both schedulers look at them: those in reservations, then by tier, priority, submission.
+    pub(super) fn turns<'a>(&self, view: &View<'a>, never: &'a [Never]) -> Vec<Turn<'a>> {
+        let turn = |index: Option<usize>, request: &'a Request| {
+            let standing = *self.waiting.get(&request.id)?;
+            let turn = Turn { index, request, whose: whose(request), standing };
+            (standing.seen <= view.now).then_some(turn)
+        };
+        let waiting = view.waiting.iter().enumerate();
+        let mut turns: Vec<Turn<'a>> = waiting
+            .filter(|&(index, _)| view.is_visible(index) && !view.has_started(index))
+            .filter_map(|(index, waiting)| turn(Some(index), &waiting.request))
+            .collect();
+        let never = self.never_waiting.iter().map(|&place| &never[place]);
+        let never = never.filter(|never| view.now < never.until);
+        turns.extend(never.filter_map(|never| turn(None, &never.request)));
+        let key = |turn: &Turn<'_>| {
+            (!turn.whose.reservation.is_empty(), self.parts[turn.standing.part].tier)
+        };
+        let order = |a: &Turn<'_>, b: &Turn<'_>| {
+            let by_priority = b.standing.priority.total_cmp(&a.standing.priority);
+            let by_age = a.standing.since.total_cmp(&b.standing.since);
+            key(b).cmp(&key(a)).then(by_priority).then(by_age)
+        };
+        if self.config.preemption.by.is_none() {
+            turns.sort_by(order);
+            return turns;
+        }
+        merge_sort(turns, &|a, b| {
+            self.goes_before(a, b) || !self.goes_before(b, a) && order(a, b).is_le()
+        })
+    }
+
+    /// Takes note of what happened since the last pass: ends, starts by others, arrivals.
+    pub(super) fn follow(&mut self, view: &View<'_>) {
+        let now = view.now;
+        for id in self.gone(view) {
+            let Some(ran) = self.running.remove(&id) else { continue };
+            self.held.remove(&ran.whose, &ran.nodes);
+            self.charge(&ran, now);
+            self.clean_up(ran.nodes, now);
+        }
+        if view.changed {
+            let others = view.running.jobs().iter();
+            let others = others.filter(|job| !self.running.contains_key(&job.id));
+            for job in others.cloned().collect::<Vec<_>>() {
+                self.note_start(&job.request, job.placement.nodes(), job.start);
+            }
+            self.note_change(now);
+        }
+        let unknown = if view.changed { 0 } else { view.fresh };
+        for (index, waiting) in view.waiting.iter().enumerate().skip(unknown) {
+            if view.is_visible(index) && !view.has_started(index) {
+                self.arrive(&waiting.request, now);
+            }
+        }
+        self.follow_never_started(now);
+        if view.changed {
+            self.forget_cancelled(view);
+        }
+    }
+
+    /// A job is eligible from `since` on, if it is not known yet. The schedulers see it in the next second, or at once if it was
+    /// one of them that found it eligible.
+    pub(super) fn arrive(&mut self, request: &Request, since: f64) {
+        if self.waiting.contains_key(&request.id) {
+            return;
+        }
+        let seen = if request.begin > 0.0 { since } else { self.next_second(since) };
+        let part = self.part(&whose(request));
+        let preempted = f64::NEG_INFINITY;
+        let standing = Standing { since, seen, priority: 0.0, is_tested: false, part, preempted };
+        let priority = self.priority(request, standing, since);
+        self.waiting.insert(request.id, Standing { priority, ..standing });
+        self.wake(since);
+    }
+
+    /// Jobs that never start come and leave.
+    pub(super) fn follow_never_started(&mut self, now: f64) {
+        let never = Arc::clone(&self.never);
+        while let Some(one) = never.get(self.come).filter(|one| one.submit <= now) {
+            self.arrive(&one.request, one.submit);
+            self.never_waiting.push(self.come);
+            self.come += 1;
+        }
+        let waiting = &mut self.waiting;
+        self.never_waiting.retain(|&place| {
+            let stays = now < never[place].until;
+            if !stays {
+                waiting.remove(&never[place].request.id);
+            }
+            stays
+        });
+    }
+
+    /// Forgets jobs that have left the queue without a start.
+    pub(super) fn forget_cancelled(&mut self, view: &View<'_>) {
+        let waiting = view.waiting.iter().enumerate();
+        let visible = waiting
+            .filter(|&(index, _)| view.is_visible(index) && !view.has_started(index))
+            .map(|(_, waiting)| waiting.request.id);
+        if self.waiting.len() <= visible.clone().count() + self.never_waiting.len() {
+            return;
+        }
+        let never = self.never_waiting.iter().map(|&place| self.never[place].request.id);
+        let there: HashSet<u64> = visible.chain(never).collect();
+        self.waiting.retain(|id, _| there.contains(id));
+    }
+
+    /// The jobs that have ended since the last pass.
+    pub(super) fn gone(&self, view: &View<'_>) -> Vec<u64> {
+        if !view.changed {
+            return Vec::new();
+        }
+        let ran = self.running.keys().copied();
+        ran.filter(|&id| !view.running.contains(id)).collect()
+    }
+
+    pub(super) fn note_start(&mut self, request: &Request, nodes: &[u32], start: f64) {
+        let whose = whose(request);
+        let processors = self.processors_on(nodes.len(), request).max(nodes.len() as u64);
+        self.waiting.remove(&request.id);
+        let capacity = nodes.iter().max().map_or(0, |last| last + 1);
+        let nodes = NodeSet::of(capacity, nodes.iter().copied());
+        self.held.add(&whose, &nodes);
+        self.running.insert(
+            request.id,
+            Ran { whose, nodes, processors, counted: start, leaves: f64::INFINITY },
+        );
+    }
+
+    /// A job leaves its nodes. Without an epilogue they are free at once, and the main scheduler runs as after a submission.
+    pub(super) fn clean_up(&mut self, nodes: NodeSet, now: f64) {
+        let until = if let Some(seconds) = self.config.schedulers.epilog {
+            self.clock.epilog = self.clock.epilog.min(now + seconds);
+            now + seconds
+        } else {
+            self.wake(now);
+            self.next_second(now)
+        };
+        if until > now {
+            self.completing.push((until, nodes));
+        }
+        self.note_change(now);
+    }
+}
+
+/// Whose a request is; of nobody if that is not known.
+pub(super) fn whose(request: &Request) -> Arc<Attributes> {
+    static NOBODY: LazyLock<Arc<Attributes>> = LazyLock::new(Arc::default);
+    request.attributes.as_ref().unwrap_or(&NOBODY).clone()
+}

@@ -1,0 +1,145 @@
+//! The main scheduler.
+
+use std::sync::Arc;
+
+use topolane_fabric::NodeSet;
+use topolane_placement::{Placement, Refusal, Request};
+
+use super::Slurm;
+use super::jobs::Turn;
+use crate::view::View;
+
+impl Slurm {
+    /// The main scheduler as Slurm's main loop calls it. It knows what happened before this second, and jobs that it finds
+    /// eligible now.
+    pub(super) fn run_main_if_due(&mut self, view: &mut View<'_>) -> Option<(u64, Refusal)> {
+        let now = view.now;
+        let is_full = now >= self.clock.last_full + self.config.schedulers.interval;
+        if !is_full && now < self.clock.main {
+            return None;
+        }
+        for waiting in view.waiting {
+            if waiting.begin > 0.0 && waiting.begin <= now {
+                self.arrive(&waiting.request, now);
+            }
+        }
+        // With nothing to do it has run in time, though nobody asked.
+        let is_idle = self.waiting.is_empty();
+        self.clock.last_main = if is_idle { self.clock.main.min(now) } else { now };
+        self.clock.main = f64::INFINITY;
+        if is_full {
+            self.clock.last_full = self.last_due(self.config.schedulers.interval, now);
+        }
+        if is_idle {
+            return None;
+        }
+        let refusal = self.run_main(view, is_full);
+        self.note_change(now);
+        refusal
+    }
+
+    /// The main scheduler: each job in order starts where it fits. A partition is closed with all its nodes by the first job
+    /// that does not, and a reservation likewise.
+    pub(super) fn run_main(
+        &mut self,
+        view: &mut View<'_>,
+        is_full: bool,
+    ) -> Option<(u64, Refusal)> {
+        let never = Arc::clone(&self.never);
+        let turns = self.turns(view, &never);
+        if turns.is_empty() {
+            return None;
+        }
+        let mut open = self.usable(view);
+        let mut leaving = NodeSet::empty(open.capacity());
+        let completing = self.completing.iter().map(|(_, nodes)| nodes);
+        let gone = self.gone(view);
+        let gone = gone.iter().map(|id| &self.running[id].nodes);
+        completing.chain(gone).for_each(|nodes| leaving.unite(nodes));
+        let mut is_closed = vec![false; self.parts.len()];
+        let mut closed_reservations: Vec<Arc<str>> = Vec::new();
+        let mut first = None;
+        let depth = if is_full { usize::MAX } else { self.config.schedulers.depth };
+        for turn in turns.into_iter().take(depth) {
+            let request = turn.request;
+            let own = &turn.whose.reservation;
+            let is_reserved = !own.is_empty();
+            if is_closed[turn.standing.part] && !is_reserved || closed_reservations.contains(own) {
+                continue;
+            }
+            let mut nodes = open.clone();
+            let span = (view.now, view.now + request.walltime);
+            let Some(is_reduced) = self.keep_allowed(&mut nodes, &turn, span) else { continue };
+            if !self.held.admits(&turn.whose, request.nodes)
+                || is_reduced && nodes.count() < request.nodes
+            {
+                continue;
+            }
+            if nodes.count() >= request.nodes && !self.has_licenses(request, &turn.whose, view.now)
+            {
+                if self.config.schedulers.backfill_licenses {
+                    break;
+                }
+                continue;
+            }
+            nodes.subtract(&leaving);
+            let room = self.config.preemption.by.map(|_| nodes.clone());
+            if let Err(refusal) = self.start(view, &turn, nodes) {
+                if let Some(nodes) = room {
+                    leaving.unite(&self.make_room(view, &turn, &nodes));
+                }
+                first.get_or_insert((request.id, refusal));
+                if is_reserved {
+                    closed_reservations.push(Arc::clone(own));
+                    continue;
+                }
+                is_closed[turn.standing.part] = true;
+                match &self.parts[turn.standing.part].nodes {
+                    Some(part) => open.subtract(part),
+                    None => open = NodeSet::empty(open.capacity()),
+                }
+            }
+        }
+        first
+    }
+
+    /// Places a job on some of these nodes and starts it.
+    pub(super) fn start(
+        &mut self,
+        view: &mut View<'_>,
+        turn: &Turn<'_>,
+        nodes: NodeSet,
+    ) -> Result<(), Refusal> {
+        let request = limited(turn.request, nodes);
+        let placement = view.policy.place(&request, view.occupancy)?;
+        let free = view.occupancy.idle_nodes();
+        if self.start_on(view, turn, placement) {
+            return Ok(());
+        }
+        Err(Refusal::NotNow { wanted: request.nodes, free })
+    }
+
+    /// Starts a job that the policy has just placed; false if it cannot. One that never starts is left alone.
+    pub(super) fn start_on(
+        &mut self,
+        view: &mut View<'_>,
+        turn: &Turn<'_>,
+        placement: Placement,
+    ) -> bool {
+        let Some(index) = turn.index else { return true };
+        let placement = Arc::new(placement);
+        if !view.start(index, Arc::clone(&placement)) {
+            return false;
+        }
+        self.note_start(turn.request, placement.nodes(), view.now);
+        true
+    }
+}
+
+/// The request on these nodes only.
+pub(super) fn limited(request: &Request, mut nodes: NodeSet) -> Request {
+    if let Some(eligible) = &request.eligible {
+        nodes.intersect(eligible);
+    }
+    Request { eligible: Some(Arc::new(nodes)), ..request.clone() }
+}

@@ -1,0 +1,90 @@
+//! What running jobs use, and the priorities of waiting jobs, which follow from it.
+
+use std::sync::Arc;
+
+use topolane_placement::{Attributes, Request, Share};
+
+use super::Slurm;
+use super::config::Qos;
+use super::jobs::{Ran, Standing, whose};
+use super::priority::Asks;
+use crate::view::View;
+
+impl Slurm {
+    /// Computes usage and priorities as of all turns of the period up to `until`.
+    pub(super) fn compute_priorities(&mut self, view: &View<'_>, until: f64) {
+        if until < self.clock.period {
+            return;
+        }
+        while self.clock.period <= until {
+            let time = self.clock.period;
+            self.fair.decay(time - self.clock.last_period);
+            let mut running: Vec<u64> = self.running.keys().copied().collect();
+            running.sort_unstable();
+            for id in running {
+                let Some(mut ran) = self.running.remove(&id) else { continue };
+                self.charge(&ran, time);
+                ran.counted = ran.counted.max(time);
+                self.running.insert(id, ran);
+            }
+            self.clock.last_period = time;
+            self.clock.period = time + self.config.priority.period;
+        }
+        self.fair.rank();
+        self.set_priorities(view);
+        self.note_change(until);
+    }
+
+    /// Gives every waiting job the priority of the last computation.
+    pub(super) fn set_priorities(&mut self, view: &View<'_>) {
+        let time = self.clock.last_period;
+        let never = Arc::clone(&self.never);
+        let waiting = view.waiting.iter().map(|waiting| &*waiting.request);
+        let there = self.never_waiting.clone();
+        for request in waiting.chain(there.iter().map(|&place| &never[place].request)) {
+            if let Some(&standing) = self.waiting.get(&request.id) {
+                let priority = self.priority(request, standing, time);
+                self.waiting.insert(request.id, Standing { priority, ..standing });
+            }
+        }
+    }
+
+    /// The priority of a waiting job at a time.
+    pub(super) fn priority(&self, request: &Request, standing: Standing, time: f64) -> f64 {
+        let whose = whose(request);
+        let of_nodes = self.processors_of(request);
+        let processors = whose.processors.map(|asked| asked.max(of_nodes));
+        let asks = Asks {
+            nodes: request.nodes,
+            processors: if standing.is_tested { processors } else { whose.processors },
+            whose: &whose,
+            age: time - standing.since,
+        };
+        self.factors.priority(asks, self.fair.factor(&whose))
+    }
+
+    /// The processors that a job gets on so many nodes: all of them, or its part of each.
+    pub(super) fn processors_on(&self, nodes: usize, request: &Request) -> u64 {
+        let of_a_node = match &request.share {
+            Share::Whole => self.config.processors_per_node,
+            Share::Part(amounts) => amounts.cores(),
+        };
+        nodes as u64 * of_a_node
+    }
+
+    /// The processors that a waiting job gets.
+    pub(super) fn processors_of(&self, request: &Request) -> u64 {
+        self.processors_on(request.nodes as usize, request)
+    }
+
+    /// Counts what a job used since its usage was last counted.
+    pub(super) fn charge(&mut self, ran: &Ran, until: f64) {
+        let seconds = (until - ran.counted.max(self.clock.last_period)).max(0.0);
+        let factor = self.qos_of(&ran.whose).map_or(1.0, |qos| qos.usage_factor);
+        self.fair.charge(&ran.whose, factor * ran.processors as f64, seconds);
+    }
+
+    pub(super) fn qos_of(&self, whose: &Attributes) -> Option<&Qos> {
+        self.config.qos.iter().find(|qos| *qos.name == *whose.qos)
+    }
+}

@@ -1,0 +1,162 @@
+//! What partitions, reservations and times out of service withhold from a job.
+
+use std::sync::Arc;
+
+use topolane_fabric::{Fabric, InputError, NodeSet};
+use topolane_placement::{Attributes, Request};
+
+use super::Slurm;
+use super::config::{Partition, PreemptMode, Withheld, nodes_of};
+use super::jobs::Turn;
+use super::licenses;
+use crate::view::View;
+
+/// A partition's nodes and tier, and how its jobs give way.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Part {
+    /// `None`: all.
+    pub nodes: Option<NodeSet>,
+    pub tier: u32,
+    pub preempt_mode: Option<PreemptMode>,
+    pub grace: f64,
+}
+
+/// Nodes and licences withheld for a time.
+#[derive(Debug, Clone)]
+pub(super) struct Kept {
+    pub name: Arc<str>,
+    pub nodes: NodeSet,
+    /// Whether it is a reservation without nodes, the jobs of which may run on any.
+    pub is_of_any: bool,
+    pub licenses: Vec<(Arc<str>, u64)>,
+    pub from: f64,
+    pub until: f64,
+}
+
+impl Part {
+    /// That of the configuration, on a machine.
+    ///
+    /// # Errors
+    /// A hostlist that cannot be read, or no node of the machine.
+    pub fn of(partition: &Partition, fabric: &Fabric) -> Result<Self, InputError> {
+        let in_partition =
+            |message: String| InputError::whole(format!("partition {}: {message}", partition.name));
+        let nodes = partition.nodes.as_deref().map(|text| nodes_of(text, fabric)).transpose();
+        let nodes = nodes.map_err(|error| in_partition(error.message))?;
+        if nodes.as_ref().is_some_and(|nodes| nodes.count() == 0) {
+            let message = format!("machine {} has none of its nodes", fabric.name());
+            return Err(in_partition(message));
+        }
+        let Partition { tier, preempt_mode, grace, .. } = *partition;
+        Ok(Part { nodes, tier, preempt_mode, grace })
+    }
+}
+
+impl Kept {
+    /// Those of the configuration, on a machine.
+    ///
+    /// # Errors
+    /// A hostlist that cannot be read.
+    pub fn all<'a>(
+        withheld: impl IntoIterator<Item = &'a Withheld>,
+        fabric: &Fabric,
+    ) -> Result<Vec<Self>, InputError> {
+        let kept = |one: &Withheld| {
+            Ok(Kept {
+                name: Arc::from(&*one.name),
+                nodes: nodes_of(&one.nodes, fabric)?,
+                is_of_any: one.nodes.is_empty(),
+                licenses: licenses::named(&one.licenses),
+                from: one.from,
+                until: one.until.unwrap_or(f64::INFINITY),
+            })
+        };
+        withheld.into_iter().map(kept).collect()
+    }
+
+    /// Whether they are withheld at any time from `start` on and before `end`, or at `start` if that is no later.
+    pub fn meets(&self, start: f64, end: f64) -> bool {
+        (self.from < end || self.from <= start) && self.until > start
+    }
+}
+
+impl Slurm {
+    /// The place of a job's partition.
+    pub(super) fn part(&self, whose: &Attributes) -> usize {
+        self.part_of.get(&*whose.partition).copied().unwrap_or(0)
+    }
+
+    /// The nodes that are in service, in the replay and in the records, now.
+    pub(super) fn usable(&self, view: &View<'_>) -> NodeSet {
+        let mut nodes = view.occupancy.in_service().clone();
+        for kept in self.out.iter().filter(|kept| kept.meets(view.now, view.now)) {
+            nodes.subtract(&kept.nodes);
+        }
+        nodes
+    }
+
+    /// Keeps of `nodes` those of a job's partition that reservations leave to it from `start` to `end`, or those of its own
+    /// reservation; whether a reservation took any away. `None` if its reservation does not hold then.
+    pub(super) fn keep_allowed(
+        &self,
+        nodes: &mut NodeSet,
+        turn: &Turn<'_>,
+        (start, end): (f64, f64),
+    ) -> Option<bool> {
+        if let Some(part) = &self.parts[turn.standing.part].nodes {
+            nodes.intersect(part);
+        }
+        let own = &turn.whose.reservation;
+        let mut is_reduced = false;
+        let mut has_own = false;
+        for kept in &self.reservations {
+            if !own.is_empty() && kept.name == *own {
+                has_own |= kept.from <= start && start <= kept.until;
+                if !kept.is_of_any {
+                    nodes.intersect(&kept.nodes);
+                }
+            } else if kept.meets(start, end) {
+                is_reduced |= nodes.intersects(&kept.nodes);
+                nodes.subtract(&kept.nodes);
+            }
+        }
+        let knows_own = self.reservations.iter().any(|kept| kept.name == *own);
+        (own.is_empty() || !knows_own || has_own).then_some(is_reduced)
+    }
+
+    /// The licences that must be free so that a job can run from `start` on: its own, and as many as other reservations keep of these
+    /// at that time. Slurm counts them in `job_test_lic_resv`.
+    pub(super) fn licenses_beside_reservations(
+        &self,
+        request: &Request,
+        whose: &Attributes,
+        start: f64,
+    ) -> Vec<(Arc<str>, u64)> {
+        let end = start + request.walltime;
+        let mut needed = whose.licenses.clone();
+        let is_other =
+            |kept: &&Kept| whose.reservation.is_empty() || kept.name != whose.reservation;
+        let others = self.reservations.iter().filter(is_other);
+        for kept in others.filter(|kept| kept.meets(start, end)) {
+            for (name, number) in &kept.licenses {
+                if let Some((_, sum)) = needed.iter_mut().find(|(asked, _)| asked == name) {
+                    *sum = sum.saturating_add(*number);
+                }
+            }
+        }
+        needed
+    }
+
+    /// Whether the licences of a job are free beside those of reservations, if it starts at a time.
+    pub(super) fn has_licenses(&self, request: &Request, whose: &Attributes, start: f64) -> bool {
+        whose.licenses.is_empty()
+            || self.held.licenses.suffice(&self.licenses_beside_reservations(request, whose, start))
+    }
+
+    /// The first time after `now` at which a reservation or a time out of service begins or ends.
+    pub(super) fn next_change(&self, now: f64) -> Option<f64> {
+        let kept = self.reservations.iter().chain(&self.out);
+        let times = kept.flat_map(|kept| [kept.from, kept.until]);
+        times.filter(|&time| time > now && time.is_finite()).min_by(f64::total_cmp)
+    }
+}
