@@ -115,12 +115,14 @@ def test_details_of_an_imported_workload(tmp_path) -> None:
         "2,40,10,1,50,debug,40,1,None\n"
         "3,40,10,1,50,debug,40,,QOSMaxJobsPerUserLimit\n"
         "4,40,10,1,50,debug,40,,Dependency\n"
+        "5,40,10,1,50,debug,40,,JobArrayTaskLimit\n"
     )
     assert details.read(log) == {
         1: Details("batch", is_held=True),
         2: Details("debug", is_reserved=True),
         3: Details("debug", is_limited=True),
         4: Details("debug", is_held=True),
+        5: Details("debug", is_limited=True),
     }
 
 

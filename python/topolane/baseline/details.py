@@ -26,7 +26,7 @@ ENDED = re.compile(r"(-?\d{1,12}):(\d{1,12}):(\d{1,10})", re.ASCII)
 """Start, run time and nodes of a run that was ended and came again."""
 SWF_PARTITION = 15
 """Place of the partition in a record of SWF, from 0."""
-LIMITS = ("QOS", "Assoc")
+LIMITS = ("QOS", "Assoc", "JobArrayTaskLimit")
 """Beginnings of Slurm's reasons that name a limit."""
 HOLDS = ("JobHeld", "Dependency", "BeginTime")
 
@@ -40,7 +40,7 @@ class Details:
     """Whether it was eligible only after its submission."""
     is_reserved: bool = False
     is_limited: bool = False
-    """Whether a limit of its QOS or its association kept it waiting."""
+    """Whether a limit of its QOS, its association or its array kept it waiting."""
     earlier: tuple[tuple[int, int, int], ...] = ()
     """Start, run time and nodes of runs that were ended, after which it ran again."""
 

@@ -49,6 +49,8 @@ SINCE = "now-30days"
 """The first day of the records, in the words of sacct."""
 EVENTS = ("NodeName", "TimeStart", "TimeEnd", "State")
 """Columns of `events.txt` that are read."""
+POWER_SAVING = re.compile(r"(?:IDLE|MIX|ALLOC|COMP)\w*[~#!%]|POW\w*|CLOUD", re.ASCII)
+"""States of nodes that are switched off to save power, such as idle nodes of a cloud: Slurm starts them for a job."""
 LONGEST_LINE = 1 << 20
 """Letters of the longest line: a node list of a hundred thousand nodes fits."""
 UNKNOWN = frozenset({"", "Unknown", "None", "N/A", "0"})
@@ -78,7 +80,12 @@ DUMPS = (
     ),
     Dump("config.txt", "scontrol show config", "whether the cluster allocates whole nodes, and its name"),
     Dump("qos.txt", "sacctmgr --parsable2 show qos", "which jobs have a QOS that was deleted or renamed"),
-    Dump("assoc.txt", "sacctmgr --parsable2 show assoc", "which jobs are of accounts that are gone"),
+    Dump(
+        "assoc.txt",
+        "sacctmgr --parsable2 show assoc format=Cluster,Account,User,Partition,ParentName,Share,"
+        "GrpJobs,GrpTRES,GrpTRESMins,GrpTRESRunMins,GrpWall,MaxJobs,MaxTRES",
+        "which jobs are of accounts that are gone",
+    ),
     Dump(
         "events.txt",
         "sacctmgr --parsable2 show event start={since} format=Cluster,NodeName,Start,End,State",
@@ -86,7 +93,7 @@ DUMPS = (
     ),
     Dump(
         "reservations.txt",
-        "sacctmgr --parsable2 show reservation start={since} format=Cluster,Name,Start,End,NodeNames,TRES",
+        "sacctmgr --parsable2 show reservation start={since} format=Cluster,Name,Start,End,NodeNames,TRES,Flags",
         "how many reservations kept nodes from jobs",
     ),
     Dump(
@@ -132,6 +139,11 @@ def time(text: str) -> int | None:
     if not re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", text, re.ASCII):
         raise ValueError(text)
     return calendar.timegm(datetime.fromisoformat(text).timetuple())
+
+
+def is_civil(text: str) -> bool:
+    """Whether a time is one like `2026-11-21T19:12:48`, of a zone that it does not name."""
+    return "T" in text
 
 
 def times(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, int | None]:
@@ -221,8 +233,17 @@ def partitions(path: Path) -> dict[str, bool]:
         values = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if "PartitionName" not in values:
             raise InputError(f"{path}:{number}: no PartitionName in {texts.shown(line)}")
-        found[values["PartitionName"]] = values.get("OverSubscribe") == "EXCLUSIVE"
+        # Slurm 26.11 has Exclusive instead.
+        found[values["PartitionName"]] = values.get("OverSubscribe") == "EXCLUSIVE" or (
+            values.get("Exclusive") in ("NODE", "TOPO")
+        )
     return found
+
+
+def events(path: Path, cluster: str | None) -> list[tuple[int, dict[str, str]]]:
+    """The rows of `events.txt` with line numbers, except for nodes that only saved power. Raises InputError."""
+    rows = table(path, EVENTS, cluster)
+    return [(number, row) for number, row in rows if not POWER_SAVING.fullmatch(row["State"])]
 
 
 def licenses(path: Path) -> dict[str, int]:

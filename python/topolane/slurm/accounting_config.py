@@ -53,6 +53,8 @@ ASSOCIATION_LIMITS = {
     "nodes_per_job": "MaxTRES",
 }
 """Keys of the file, and the columns of sacctmgr. Of resources only nodes are read."""
+MAINTENANCE = "MAINT"
+"""State of a node that a reservation with the flag MAINT keeps: only jobs of the reservation run there."""
 RESERVATIONS = ("Name", "NodeName", "TimeStart", "TimeEnd")
 """Columns of `reservations.txt` that are read."""
 HARMLESS = frozenset(
@@ -68,15 +70,20 @@ OFF = {"sched_interval": ("-1", "0"), "bf_interval": ("-1", "0"), "bf_resolution
 """Values that switch a scheduler off, or that Slurm does not take."""
 FOREVER = (1 << 32) - 1
 """Seconds that Slurm takes for UNLIMITED."""
-NOT_MODELLED = ("PriorityWeightAssoc", "PriorityWeightTRES")
-"""Settings that change decisions and that the queue does not have."""
+ENFORCED = {"limits", "safe"}
+"""Words of AccountingStorageEnforce, one of which is there if limits hold."""
+RELATIVE = "Relative"
+"""The flag of a QOS whose limits on resources are percentages of the cluster."""
 
 
 def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) -> dict[str, Any]:
     """The configuration as JSON has it. there: the files of the import; zero: second 0 of the workload, since 1970."""
     config: dict[str, Any] = {"epoch": zero}
+    has_limits = True
     if path := there["config.txt"]:
-        _settings(accounting.config(path), path, config, told)
+        settings = accounting.config(path)
+        _settings(settings, path, config, told)
+        has_limits = enforces_limits(settings)
     if path := there["partitions.txt"]:
         _partitions(path, config, told)
     if path := there["qos.txt"]:
@@ -84,8 +91,12 @@ def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) ->
         config["qos"] = list(_qos(path, by_qos, told))
     if path := there["assoc.txt"]:
         config["associations"] = list(_associations(path, jobs.cluster))
+    if not has_limits:
+        for row in (*config.get("qos", ()), *config.get("associations", ())):
+            row["limits"] = {}
     config["licenses"] = _licenses(there, jobs)
     end = max((run.start + run.run for run in jobs.runs), default=zero)
+    has_reservations = there["reservations.txt"] is not None
     if path := there["reservations.txt"]:
         present = there["reservations-now.txt"]
         now = accounting_reservations.keeping(present) if present else []
@@ -93,8 +104,8 @@ def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) ->
     if path := there["events.txt"]:
         config["out_of_service"] = [
             {**times, "ends_jobs": row.get("State", "").startswith("DOWN")}
-            for _, row, times in _withheld(path, accounting.EVENTS, jobs.cluster, zero, end)
-            if times["nodes"]
+            for _, row, times in _withheld(path, accounting.events(path, jobs.cluster), zero, end)
+            if times["nodes"] and not (has_reservations and row["State"].startswith(MAINTENANCE))
         ]
     return config
 
@@ -133,9 +144,12 @@ def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], told
     config["schedulers"] = _schedulers(settings, path, told)
     if preemption := accounting_preemption.of(settings, path, told):
         config["preemption"] = preemption
-    for name in NOT_MODELLED:
-        if settings.get(name, "(null)") not in ("(null)", "0", "", "preempt/none"):
-            told.append(f"{name} is {texts.shown(settings[name])}, which the queue slurm does not know")
+
+
+def enforces_limits(settings: dict[str, str]) -> bool:
+    """Whether limits of QOS and associations hold. They do if the settings do not say."""
+    enforced = settings.get("AccountingStorageEnforce")
+    return enforced is None or bool(ENFORCED.intersection(enforced.split(",")))
 
 
 def _schedulers(settings: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
@@ -213,10 +227,13 @@ def _licenses(there: dict[str, Path | None], jobs: Jobs) -> dict[str, int]:
     return found
 
 
-def _limits(row: dict[str, str], columns: dict[str, str], path: Path, number: int) -> dict[str, int]:
+def _limits(
+    row: dict[str, str], columns: dict[str, str], path: Path, number: int, are_parts: bool = False
+) -> dict[str, int]:
+    """are_parts: whether limits on resources are percentages, which the queue does not know."""
     limits = {}
     for key, column in columns.items():
-        value = row.get(column, "")
+        value = "" if are_parts and "TRES" in column else row.get(column, "")
         if "TRES" in column:
             value = next((item[5:] for item in value.split(",") if item.startswith("node=")), "")
         if value:
@@ -230,7 +247,7 @@ def _qos(path: Path, by_qos: bool, told: list[str]) -> Iterable[dict[str, Any]]:
             "name": row["Name"],
             "priority": _number(row.get("Priority") or "0", "Priority", path, number),
             "usage_factor": _factor(row.get("UsageFactor") or "1", path, number),
-            "limits": _limits(row, QOS_LIMITS, path, number),
+            "limits": _limits(row, QOS_LIMITS, path, number, RELATIVE in row.get("Flags", "").split(",")),
             **(_preempting(row, path, told) if by_qos else {}),
         }
 
@@ -247,19 +264,20 @@ def _preempting(row: dict[str, str], path: Path, told: list[str]) -> dict[str, A
 
 
 def _associations(path: Path, cluster: str | None) -> Iterable[dict[str, Any]]:
-    seen = set()
+    rows: dict[tuple[str, str], tuple[int, dict[str, str]]] = {}
     for number, row in accounting.table(path, ("Account", "User"), cluster):
         who = (row["Account"], row["User"])
-        if who in seen:
-            continue  # of one partition
-        seen.add(who)
+        # An association of one partition only stands for a user who has no other.
+        if who not in rows or not row.get("Partition"):
+            rows[who] = number, row
+    for number, row in rows.values():
         shares = row.get("Share", "1")
         yield {
             "account": row["Account"],
             "user": row["User"],
             "parent": "" if row["User"] else row.get("ParentName", row.get("Par Name", "")),
             "shares": None if shares in ("parent", "") else _number(shares, "Share", path, number),
-            "limits": _limits(row, ASSOCIATION_LIMITS, path, number),
+            "limits": {} if row.get("Partition") else _limits(row, ASSOCIATION_LIMITS, path, number),
         }
 
 
@@ -267,17 +285,17 @@ def _reservations(
     path: Path, now: list[accounting_reservations.Keeping], cluster: str | None, zero: int, last: int
 ) -> Iterable[dict[str, Any]]:
     """Reservations that keep nodes or licences. now: what scontrol says of licences that present ones keep."""
-    for number, row, times in _withheld(path, RESERVATIONS, cluster, zero, last):
+    for number, row, times in _withheld(path, accounting.table(path, RESERVATIONS, cluster), zero, last):
         licenses = accounting_reservations.licenses(path, number, row, now)
         if times["nodes"] or licenses:
             yield {"name": row["Name"], **({"licenses": licenses} if licenses else {}), **times}
 
 
 def _withheld(
-    path: Path, columns: tuple[str, ...], cluster: str | None, zero: int, last: int
+    path: Path, rows: list[tuple[int, dict[str, str]]], zero: int, last: int
 ) -> Iterable[tuple[int, dict[str, str], dict[str, Any]]]:
     """Reservations, or times in which nodes were down or drained, between the first job and the last: lines, rows, nodes and times."""
-    for number, row in accounting.table(path, columns, cluster):
+    for number, row in rows:
         start, end = accounting.times(path, number, row)
         if start is None or start >= last or (end is not None and end <= max(zero, start)):
             continue

@@ -9,6 +9,12 @@ from topolane.findings import Finding
 from topolane.slurm import accounting, accounting_config
 from topolane.slurm.accounting_jobs import Jobs
 
+OTHER_TIMES = (
+    ("events.txt", accounting.EVENTS, "events of nodes"),
+    ("reservations.txt", accounting_config.RESERVATIONS, "reservations"),
+)
+"""Files with times, their columns, and what has them."""
+
 
 def of(there: dict[str, Path | None], jobs: Jobs) -> list[Finding]:
     """One finding for each fault. Raises InputError for a file that is not what its command prints."""
@@ -18,6 +24,10 @@ def of(there: dict[str, Path | None], jobs: Jobs) -> list[Finding]:
         *_licenses(there, jobs),
     ]
     found = [Finding(count, what) for what, count in counts]
+    for file, columns, of in OTHER_TIMES:
+        if (path := there[file]) and (count := _of_other_kind(path, columns, jobs)):
+            what = "have civil times and jobs have seconds since 1970, or the other way round: they may be hours off"
+            found.append(Finding(count, what, of=of))
     if odd := _odd_events(there["events.txt"], jobs.cluster):
         found.append(
             Finding(odd, "without a beginning, or without an end after it: left out", of="node event")
@@ -83,12 +93,19 @@ def _licenses(there: dict[str, Path | None], jobs: Jobs) -> list[tuple[str, int]
     ]
 
 
+def _of_other_kind(path: Path, columns: tuple[str, ...], jobs: Jobs) -> int:
+    """Rows whose times are civil times where those of jobs are seconds since 1970, or the other way round."""
+    rows = [row for _, row in accounting.table(path, columns, jobs.cluster)]
+    times = [row["TimeStart"] for row in rows if row["TimeStart"] not in accounting.UNKNOWN]
+    return sum(accounting.is_civil(time) != jobs.is_civil for time in times)
+
+
 def _odd_events(path: Path | None, cluster: str | None) -> int:
     """Events of nodes that say no time from which a node was out of service. Slurm writes others for the whole cluster."""
     if path is None:
         return 0
     odd = 0
-    for number, row in accounting.table(path, accounting.EVENTS, cluster):
+    for number, row in accounting.events(path, cluster):
         start, end = accounting.times(path, number, row)
         odd += bool(row["NodeName"]) and (start is None or (end is not None and end <= start))
     return odd

@@ -29,6 +29,10 @@ RUNNING = frozenset({"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURI
 """States of jobs that have not ended."""
 AGAIN = frozenset({"REQUEUED", "NODE_FAIL", "PREEMPTED"})
 """States of runs after which Slurm may queue the job again."""
+OTHER_LIMITS = re.compile(
+    r"JobArrayTaskLimit|(?:QOS|Assoc)\w*(?:Cpu|CPU|Mem|Gres|GRES|Billing|BB|Energy|Minutes|Wall)", re.ASCII
+)
+"""Reasons of jobs that wait for a limit which the queue `slurm` does not have."""
 HOUR = 3600
 DAY = 24 * HOUR
 DECADE = 3652 * DAY
@@ -110,6 +114,9 @@ class NeverStarted(NamedTuple):
     licenses: str
 
 
+RESIZING = "RESIZING"
+"""State of a run that ended because its job changed its size: the rest of the job is a row that begins then."""
+RESIZED = "ended because the job was resized: the rest of the job is a job of its own, submitted then"
 HELD = "had to wait for a hold, a dependency or a begin time first: the wait begins at Eligible"
 LICENSED = "asked for licences, which only the queue slurm counts"
 ONE_OF_LICENSES = "asked for one of several licences: no queue counts them"
@@ -129,6 +136,7 @@ NO_FAULTS = frozenset(
         PREEMPTED,
         NODE_FAILED,
         SUSPENDED,
+        RESIZED,
     }
 )
 """What is counted though nothing is wrong with it."""
@@ -143,6 +151,12 @@ class Jobs:
     rows: int = 0
     left_out: Counter[str] = dataclasses.field(default_factory=Counter)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
+    constraints: Counter[str] = dataclasses.field(default_factory=Counter)
+    """Runs by the features of nodes that they asked for."""
+    running_nodes: int = 0
+    """Nodes of runs that are left out because they had not ended."""
+    is_civil: bool = False
+    """Whether a time is one of an unknown zone."""
     without: list[str] = dataclasses.field(default_factory=list)
     """Sentences on columns that the file does not have."""
     cluster: str | None = None
@@ -249,11 +263,13 @@ class _Reader:
         self.jobs = Jobs()
         self.other_partitions: set[str] = set()
         self._newest = 0
-        self._unended: list[tuple[str, int, int | None]] = []
-        """Of each run without an end: state, start, walltime."""
+        self._unended: list[tuple[str, int, int | None, int]] = []
+        """Of each run without an end: state, start, walltime, nodes."""
+        self._waiting: list[NeverStarted] = []
+        """Jobs that had not started when the records were written."""
         self._restarts: dict[int, int] = {}
         """How often Slurm restarted each job, for jobs that it did. The first row of such a job may say 0."""
-        self._is_civil = False
+        self._has_seconds = False
         self._steps: set[str] = set()
         self._rows: Counter[int] = Counter()
         """Rows of each job."""
@@ -289,19 +305,21 @@ class _Reader:
         self._newest = max(self._newest, submit or 0, start or 0, end or 0)
         # "CANCELLED by 1001" names a user.
         state = sys.intern(at("State").partition(" ")[0].rstrip("+"))
-        if "T" in at("Submit"):
-            self._is_civil = True
+        if accounting.is_civil(at("Submit")):
+            self.jobs.is_civil = True
+        elif submit is not None:
+            self._has_seconds = True
         hosts = at("NodeList")
         if start is None or hosts == "None assigned" or (at("NNodes") == "0" and start == end):
             left_out["never started"] += 1
-            self._never_started(job, submit, eligible, end, at)
+            self._never_started(job, submit, eligible, end, state, at)
             return
         walltime = _walltime(at("TimelimitRaw"))
         if submit is None:
             left_out["without a time of submission: a purge has cut them off"] += 1
             return
         if end is None:
-            self._unended.append((state, start, walltime))
+            self._unended.append((state, start, walltime, _count("NNodes", at("NNodes"), MOST_NODES)))
             return
         if end < start:
             left_out["ended before the start: the clock jumped"] += 1
@@ -341,6 +359,10 @@ class _Reader:
             notes[PREEMPTED] += 1
         elif state == "NODE_FAIL":
             notes[NODE_FAILED] += 1
+        elif state == RESIZING:
+            notes[RESIZED] += 1
+        if at("Constraints"):
+            self.jobs.constraints[at("Constraints")] += 1
         if len(self.jobs.runs) >= MOST_JOBS:
             raise ValueError(f"more than {MOST_JOBS} runs: give a part of the time")
         if hosts.count("[") != hosts.count("]"):
@@ -386,22 +408,25 @@ class _Reader:
         submit: int | None,
         eligible: int | None,
         end: int | None,
+        state: str,
         at: Callable[[str], str],
     ) -> None:
-        """Keeps a job that was in the queue for a known time. What its row does not say is no error."""
+        """Keeps a job that was in the queue for a known time, or is. What its row does not say is no error."""
         limit, nodes = at("TimelimitRaw"), at("NNodes")
-        is_known = eligible is not None and end is not None and limit.isdecimal() and nodes.isdecimal()
-        if not is_known or eligible is None or end is None or end <= eligible or int(nodes) < 1:
+        is_known = limit.isdecimal() and nodes.isdecimal() and int(nodes) > 0
+        is_waiting = end is None and state == "PENDING" and at("Priority") != "0"
+        is_waiting = is_waiting and not OTHER_LIMITS.match(at("Reason"))
+        if not is_known or eligible is None or not (is_waiting or (end is not None and end > eligible)):
             return
         partition, qos, account, user = (
             sys.intern(at(name)) for name in ("Partition", "QOS", "Account", "User")
         )
-        self.jobs.never_started.append(
+        (self._waiting if end is None else self.jobs.never_started).append(
             NeverStarted(
                 job,
                 eligible if submit is None else submit,
                 eligible,
-                end,
+                eligible if end is None else end,
                 int(nodes),
                 60 * int(limit),
                 partition,
@@ -416,17 +441,26 @@ class _Reader:
 
     def ended(self) -> Jobs:
         jobs = self.jobs
-        if self._is_civil:
+        jobs.never_started += [
+            job._replace(until=self._newest) for job in self._waiting if job.eligible < self._newest
+        ]
+        if jobs.is_civil and self._has_seconds:
+            jobs.without.append(
+                "times of some rows are civil times, and of others seconds since 1970: "
+                "civil times are taken as UTC, so jobs may be hours off"
+            )
+        elif jobs.is_civil:
             jobs.without.append(
                 "times are civil times, taken as UTC: an hour is missing or doubled when clocks change"
             )
-        for state, start, walltime in self._unended:
+        for state, start, walltime, nodes in self._unended:
             if state not in RUNNING:
                 jobs.left_out["without an end, though the state says that there was one"] += 1
             elif walltime is not None and start + walltime < self._newest - HOUR:
                 jobs.left_out["without an end, and past the time limit: see sacctmgr show runawayjobs"] += 1
             else:
                 jobs.left_out["still running"] += 1
+                jobs.running_nodes += nodes
         missing = sum(max(0, restarts + 1 - self._rows[job]) for job, restarts in self._restarts.items())
         if missing:
             jobs.notes[

@@ -30,7 +30,7 @@ class Downs:
         times: dict[str, list[int]] = defaultdict(list)
         if path is None:
             return cls(times)
-        for number, row in accounting.table(path, accounting.EVENTS, cluster):
+        for number, row in accounting.events(path, cluster):
             start, _ = accounting.times(path, number, row)
             if row["State"].startswith("DOWN") and start is not None:
                 times[row["NodeName"]].append(start)

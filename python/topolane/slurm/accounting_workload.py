@@ -19,6 +19,7 @@ from topolane.slurm import (
     accounting_jobs,
     accounting_nice,
     accounting_requeues,
+    accounting_unmodelled,
 )
 from topolane.slurm.accounting_jobs import Jobs, Run
 from topolane.units import plural
@@ -84,6 +85,10 @@ def read(
         *(f"{plural(count, 'run')} {what}" for what, count in sorted(jobs.notes.items())),
         *jobs.without,
     ]
+    if jobs.running_nodes:
+        told.append(
+            f"the jobs that are still running have {jobs.running_nodes:,} nodes, which a replay has free since they started"
+        )
     if not jobs.runs:
         raise InputError(f"{path}: no job that ran and ended ({'; '.join(told)})")
     told += [
@@ -95,6 +100,7 @@ def read(
     failures = _failures(there["events.txt"], jobs, zero, told)
     config = accounting_config.of(there, jobs, zero, told)
     told += _reservations(config)
+    told += accounting_unmodelled.of(there, jobs, config)
     settings = accounting.config(path) if (path := there["config.txt"]) else {}
     requeues = settings.get("JobRequeue") != "0"
     downs = accounting_requeues.Downs.read(there["events.txt"], jobs.cluster)
@@ -120,7 +126,9 @@ def _left_out(jobs: Jobs) -> list[str]:
 def _kinds(jobs: Jobs) -> list[str]:
     """What becomes of runs that belong together."""
     told = []
-    arrays, parts, runs = Counter[str](), Counter[str](), Counter(run.job for run in jobs.runs)
+    # What is left of a resized job is told as such.
+    runs = Counter(run.job for run in jobs.runs if run.state != accounting_jobs.RESIZING)
+    arrays, parts = Counter[str](), Counter[str]()
     for run in jobs.runs:
         if "_" in run.shown:
             arrays[run.shown.partition("_")[0]] += 1
@@ -177,7 +185,14 @@ def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str 
         return None
     last = max(run.start + run.run for run in jobs.runs)
     rows, drained = [], 0
-    for number, row in accounting.table(path, accounting.EVENTS, jobs.cluster):
+    saving = len(accounting.table(path, accounting.EVENTS, jobs.cluster)) - len(
+        accounting.events(path, jobs.cluster)
+    )
+    if saving:
+        told.append(
+            f"{saving:,} times that a node was switched off to save power: it counts as free, and starts at once"
+        )
+    for number, row in accounting.events(path, jobs.cluster):
         start, end = accounting.times(path, number, row)
         if (
             not row["NodeName"]

@@ -1,0 +1,163 @@
+"""What Slurm's records say that the queue `slurm` does not have: one line for each."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from topolane import texts
+from topolane.slurm import accounting, accounting_config
+from topolane.slurm.accounting_jobs import OTHER_LIMITS, Jobs
+from topolane.slurm.inspection import names_in
+
+SETTINGS = {
+    "SchedulerType": ("sched/backfill",),
+    "PriorityFlags": (),
+    "PriorityWeightAssoc": ("0",),
+    "PriorityWeightTRES": (),
+    "PriorityUsageResetPeriod": ("NONE",),
+    "PrioritySiteFactorPlugin": (),
+}
+"""Settings that change decisions, and the values with which they do not."""
+OF_PRIORITIES = "Priority"
+"""Beginning of the settings that count only with priority/multifactor."""
+UNSET = ("", "(null)", "N/A", "NONE", "UNLIMITED")
+PARTITIONS = {
+    "QoS": (),
+    "ExclusiveUser": ("NO",),
+    "Exclusive": ("NO", "NODE"),
+    "MaxCPUsPerNode": (),
+    "OverSubscribe": ("NO", "EXCLUSIVE", "YES:1", "FORCE:1"),
+    "State": ("UP",),
+    "TRESBillingWeights": (),
+}
+"""Keys of partitions that change decisions, and the values with which they do not."""
+GROUP_LIMITS = ("GrpTRES", "GrpTRESMins", "GrpTRESRunMins", "GrpWall")
+QOS_LIMITS = (*GROUP_LIMITS, "MaxTRESPU", "MaxTRESPA", "MaxTRESRunMinsPU", "MaxTRESRunMinsPA")
+"""Columns of limits that keep jobs waiting. A job that ran was within its limits for single jobs."""
+NODES = ("GrpTRES", "MaxTRESPU", "MaxTRESPA")
+"""Columns of which the queue knows the nodes."""
+QOS_FLAGS = ("NoReserve", "NoDecay", "OverPartQOS", "EnforceUsageThreshold", accounting_config.RELATIVE)
+"""Flags that change when jobs start."""
+RESERVATION_FLAGS = ("FLEX", "TIME_FLOAT", "MAGNETIC", "FORCE_START")
+"""Flags that change which jobs run on the nodes, or when."""
+MOST_NAMES = 5
+"""Names in a line."""
+
+
+def of(there: dict[str, Path | None], jobs: Jobs, config: dict[str, Any]) -> list[str]:
+    """The lines. there: the files of the import. config: what the queue has of them. Raises InputError."""
+    told: list[str] = []
+    settings = accounting.config(path) if (path := there["config.txt"]) else {}
+    told += _settings(settings)
+    has_limits = accounting_config.enforces_limits(settings)
+    if not has_limits:
+        enforced = texts.shown(settings["AccountingStorageEnforce"])
+        told.append(f"AccountingStorageEnforce is {enforced}: no limit of a QOS or an association holds")
+    if path := there["partitions.txt"]:
+        told += _partitions(path)
+    if path := there["qos.txt"]:
+        rows = [row for _, row in accounting.table(path, ("Name",), None)]
+        told += _limits(rows, QOS_LIMITS if has_limits else (), "QOS")
+        told += _flags(rows, QOS_FLAGS, "QOS")
+    if path := there["assoc.txt"]:
+        rows = [row for _, row in accounting.table(path, ("Account", "User"), jobs.cluster)]
+        told += _limits(rows, GROUP_LIMITS if has_limits else (), "associations")
+        told += _associations(path, rows)
+    if path := there["reservations.txt"]:
+        names = {row["name"] for row in config["reservations"]}
+        rows = [row for _, row in accounting.table(path, ("Name",), jobs.cluster) if row["Name"] in names]
+        told += _flags(rows, RESERVATION_FLAGS, "reservations")
+        told += _parts(rows, config)
+    return [*told, *_runs(jobs)]
+
+
+def _settings(settings: dict[str, str]) -> Iterable[str]:
+    is_multifactor = settings.get("PriorityType") == "priority/multifactor"
+    for name, harmless in SETTINGS.items():
+        value = settings.get(name, "")
+        if name.startswith(OF_PRIORITIES) and not is_multifactor:
+            continue
+        if value not in UNSET and value not in harmless:
+            yield f"{name} is {texts.shown(value)}, which the queue slurm does not know"
+
+
+def _partitions(path: Path) -> Iterable[str]:
+    found: dict[str, list[str]] = {}
+    for _, line in accounting.lines(path):
+        values = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        for key, harmless in PARTITIONS.items():
+            value = values.get(key, "")
+            if "PartitionName" in values and value not in UNSET and value not in harmless:
+                found.setdefault(key, []).append(f"{values['PartitionName']} {value}")
+    for key, rows in found.items():
+        yield f"{len(rows):,} partitions have {key}, which the queue slurm does not know: {_listed(rows)}"
+
+
+def _limits(rows: list[dict[str, str]], columns: Iterable[str], whose: str) -> Iterable[str]:
+    """How many QOS or associations have limits on other things than nodes and jobs."""
+    found: set[str] = set()
+    count = 0
+    for row in rows:
+        limits = set()
+        for column in columns:
+            items = [item.partition("=")[0] for item in row.get(column, "").split(",") if item]
+            if not column.startswith(("GrpTRES", "MaxTRES")):
+                items = [""] if items else []
+            limits |= {f"{column} {item}".strip() for item in items if item != "node" or column not in NODES}
+        count += bool(limits)
+        found |= limits
+    if count:
+        yield f"{count:,} {whose} have limits that the queue slurm does not know: {_listed(sorted(found))}"
+
+
+def _flags(rows: list[dict[str, str]], known: Iterable[str], whose: str) -> Iterable[str]:
+    found = [set(known).intersection(row.get("Flags", "").split(",")) for row in rows]
+    if any(found):
+        names = _listed(sorted(set().union(*found)))
+        yield f"{sum(map(bool, found)):,} {whose} have flags that the queue slurm does not know: {names}"
+
+
+def _associations(path: Path, rows: list[dict[str, str]]) -> Iterable[str]:
+    of_partitions = sum(row.get("Partition", "") != "" for row in rows)
+    if of_partitions:
+        yield (
+            f"{of_partitions:,} associations are of a user in one partition: "
+            "the queue slurm has only the limits of users for all partitions"
+        )
+    if rows and not {"ParentName", "Par Name"}.intersection(rows[0]):
+        yield (
+            f"{path.name} has no column ParentName: all accounts are taken to be below the root, "
+            "so fair share and limits of accounts above others are not as in Slurm"
+        )
+
+
+def _parts(rows: list[dict[str, str]], config: dict[str, Any]) -> Iterable[str]:
+    """How many reservations keep fewer processors than their nodes have."""
+    processors = config.get("processors_per_node", 0)
+    parts = 0
+    for row in rows:
+        kept = re.search(r"(?:^|,)cpu=(\d{1,12})(?:,|$)", row.get("TRES", ""))
+        parts += kept is not None and int(kept[1]) < processors * len(names_in(row["NodeName"]))
+    if parts:
+        yield f"{parts:,} reservations keep fewer processors than their nodes have: the queue slurm keeps whole nodes"
+
+
+def _runs(jobs: Jobs) -> Iterable[str]:
+    constrained = sum(jobs.constraints.values())
+    if constrained:
+        names = _listed([f"{name} {count:,}" for name, count in jobs.constraints.most_common()])
+        yield f"{constrained:,} runs asked for features of nodes (--constraint), which no queue knows: {names}"
+    reasons = Counter(run.reason for run in jobs.runs if OTHER_LIMITS.match(run.reason))
+    if reasons:
+        names = _listed([f"{name} {count:,}" for name, count in reasons.most_common()])
+        yield f"{reasons.total():,} runs waited last for a limit that the queue slurm does not know: {names}"
+
+
+def _listed(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    rest = len(names) - MOST_NAMES
+    return ", ".join(map(texts.shown, names[:MOST_NAMES])) + (f" and {rest:,} more" if rest > 0 else "")
