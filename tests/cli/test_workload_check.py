@@ -90,7 +90,7 @@ def test_nothing_is_wrong_with_a_sound_log(check):
         ({"Submit": "Unknown"}, "left out: 1 without a time of submission: a purge has cut them off"),
         ({"End": T + 50, "ElapsedRaw": ""}, "left out: 1 ended before the start: the clock jumped"),
         (
-            {"ElapsedRaw": 4200},
+            {"ElapsedRaw": 3000},
             "1 run whose End - Start is not the run time: the clock jumped; ElapsedRaw is used",
         ),
         (
@@ -115,6 +115,14 @@ def test_nothing_is_wrong_with_a_sound_log(check):
         (
             {"JobIDRaw": "7.batch", "JobID": "7.batch"},
             "1 run missing, of which only steps are there: a purge has cut them off",
+        ),
+        (
+            {"Start": "Unknown", "NodeList": ""},
+            "left out: 1 without a start, though their state says that they ran",
+        ),
+        (
+            {"End": T + 3800, "ElapsedRaw": 3700, "State": "TIMEOUT"},
+            "1 run over a minute past their walltime, at which a replay ends them",
         ),
         ({"Account": "gone"}, "1 run of an account that is gone"),
         ({"User": "bob"}, "1 run of a user who is gone from the account"),
@@ -149,7 +157,7 @@ def test_two_clusters_in_one_dump_are_told_apart(check):
 
 def test_the_lines_are_those_of_the_import(check, topolane):
     """Check and import share their counters."""
-    text = jobs({"Account": "gone"}, {"End": "Unknown"}, {"ElapsedRaw": 4200})
+    text = jobs({"Account": "gone"}, {"End": "Unknown"}, {"ElapsedRaw": 3000})
     lines = check(text)[1:]
     assert len(lines) == 3
     imported = topolane("workload", "import", "dump", "--out", "log.csv").splitlines()

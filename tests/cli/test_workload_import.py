@@ -261,9 +261,12 @@ def test_clocks_that_jump_are_told(dump, row, times, sentence):
 
 
 def test_a_suspended_job_holds_its_nodes(dump):
-    imported = accounting_workload.read(dump(table({"ElapsedRaw": 300, "Suspended": "00:05:00"})))
-    assert rows_of(imported)[0]["run"] == "600"
-    assert not any("clock" in line for line in imported.told)
+    """Slurm gives the time back: the walltime is later too, and a replay does not end the job at the old one."""
+    imported = accounting_workload.read(
+        dump(table({"ElapsedRaw": 300, "Suspended": "00:05:00", "TimelimitRaw": "6"}))
+    )
+    assert [(row["run"], row["walltime"]) for row in rows_of(imported)] == [("600", "660")]
+    assert not any("clock" in line or "walltime" in line for line in imported.told)
 
 
 def test_steps_without_their_job_are_what_a_purge_leaves(dump):

@@ -27,6 +27,9 @@ FURTHER = {
 """Columns that may be missing, and what is lost with each."""
 RUNNING = frozenset({"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STAGE_OUT"})
 """States of jobs that have not ended."""
+RAN = frozenset({"COMPLETED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED"})
+"""States of runs that had started."""
+MINUTE = 60
 AGAIN = frozenset({"REQUEUED", "NODE_FAIL", "PREEMPTED"})
 """States of runs after which Slurm may queue the job again."""
 OTHER_LIMITS = re.compile(
@@ -311,6 +314,9 @@ class _Reader:
             self._has_seconds = True
         hosts = at("NodeList")
         if start is None or hosts == "None assigned" or (at("NNodes") == "0" and start == end):
+            if start is None and end is not None and state in RAN:
+                left_out["without a start, though their state says that they ran"] += 1
+                return
             left_out["never started"] += 1
             self._never_started(job, submit, eligible, end, state, at)
             return
@@ -333,11 +339,15 @@ class _Reader:
         suspended = _length("Suspended", at("Suspended"))
         if suspended:
             notes[SUSPENDED] += 1
+            # Slurm moves the end that a time limit sets.
+            walltime = None if walltime is None else walltime + suspended
         if elapsed:
             held = _count("ElapsedRaw", elapsed, 1 << 40)
             if abs(run - held - suspended) > 1:
                 notes["whose End - Start is not the run time: the clock jumped; ElapsedRaw is used"] += 1
                 run = held
+        if walltime is not None and run > walltime + MINUTE:
+            notes["run over a minute past their walltime, at which a replay ends them"] += 1
         if start < submit:
             notes["started before submission: the clock jumped; submission is moved to the start"] += 1
             submit = start
