@@ -276,6 +276,21 @@ def test_a_job_that_still_waits_waits_in_the_replay(dump):
     assert waiting == [(2, 50, 700)]
 
 
+def test_columns_that_an_older_sacct_does_not_print_are_told(dump):
+    """sacct of Slurm 20.11 has no Licenses and no Planned. Nobody needs Planned."""
+    directory = dump()
+    assert not told(directory, "no columns")
+    header, row = (directory / "jobs.txt").read_text().splitlines()
+    kept = [
+        place for place, name in enumerate(header.split(";")) if name not in ("Licenses", "Planned", "QOS")
+    ]
+    lines = [";".join(line.split(";")[place] for place in kept) for line in (header, row)]
+    (directory / "jobs.txt").write_text("\n".join(lines) + "\n")
+    assert told(directory, "no columns") == [
+        "no columns QOS, Licenses: the queue slurm goes without what they say"
+    ]
+
+
 def test_nodes_of_jobs_that_still_run_are_told(dump):
     running = {"End": "Unknown", "State": "RUNNING"}
     directory = dump({**running, "NNodes": 4}, {**running, "NNodes": 3})

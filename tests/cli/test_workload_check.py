@@ -118,11 +118,11 @@ def test_nothing_is_wrong_with_a_sound_log(check):
         ),
         (
             {"Start": "Unknown", "NodeList": ""},
-            "left out: 1 without a start, though their state says that they ran",
+            "left out: 1 without a start, though the state says that there was one",
         ),
         (
             {"End": T + 3800, "ElapsedRaw": 3700, "State": "TIMEOUT"},
-            "1 run over a minute past their walltime, at which a replay ends them",
+            "1 run longer than the walltime by over a minute: a replay ends at the walltime",
         ),
         ({"Account": "gone"}, "1 run of an account that is gone"),
         ({"User": "bob"}, "1 run of a user who is gone from the account"),

@@ -25,6 +25,11 @@ FURTHER = {
     "Restarts": "runs that are missing are not noticed",
 }
 """Columns that may be missing, and what is lost with each."""
+OF_QUEUE = (
+    *("QOS", "Account", "User", "Priority", "ReqTRES", "Reservation", "Licenses", "Constraints", "Reason"),
+    "Suspended",
+)
+"""Columns that may be missing too; only the queue `slurm` and what is said of it need them."""
 RUNNING = frozenset({"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STAGE_OUT"})
 """States of jobs that have not ended."""
 RAN = frozenset({"COMPLETED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED"})
@@ -154,6 +159,8 @@ class Jobs:
     rows: int = 0
     left_out: Counter[str] = dataclasses.field(default_factory=Counter)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
+    missing: list[str] = dataclasses.field(default_factory=list)
+    """Columns of `OF_QUEUE` that are not there."""
     constraints: Counter[str] = dataclasses.field(default_factory=Counter)
     """Runs by the features of nodes that they asked for."""
     running_nodes: int = 0
@@ -281,6 +288,7 @@ class _Reader:
         self.jobs.without = [
             f"no column {name}: {lost}" for name, lost in FURTHER.items() if name not in columns
         ]
+        self.jobs.missing = [name for name in OF_QUEUE if name not in columns]
         self._columns = columns
 
     def row(self, cells: list[str]) -> None:
@@ -315,7 +323,7 @@ class _Reader:
         hosts = at("NodeList")
         if start is None or hosts == "None assigned" or (at("NNodes") == "0" and start == end):
             if start is None and end is not None and state in RAN:
-                left_out["without a start, though their state says that they ran"] += 1
+                left_out["without a start, though the state says that there was one"] += 1
                 return
             left_out["never started"] += 1
             self._never_started(job, submit, eligible, end, state, at)
@@ -347,7 +355,7 @@ class _Reader:
                 notes["whose End - Start is not the run time: the clock jumped; ElapsedRaw is used"] += 1
                 run = held
         if walltime is not None and run > walltime + MINUTE:
-            notes["run over a minute past their walltime, at which a replay ends them"] += 1
+            notes["longer than the walltime by over a minute: a replay ends at the walltime"] += 1
         if start < submit:
             notes["started before submission: the clock jumped; submission is moved to the start"] += 1
             submit = start

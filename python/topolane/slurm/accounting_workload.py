@@ -85,6 +85,8 @@ def read(
         *(f"{plural(count, 'run')} {what}" for what, count in sorted(jobs.notes.items())),
         *jobs.without,
     ]
+    if jobs.missing:
+        told.append(f"no columns {', '.join(jobs.missing)}: the queue slurm goes without what they say")
     if jobs.running_nodes:
         told.append(
             f"the jobs that are still running have {jobs.running_nodes:,} nodes, which a replay has free since they started"
