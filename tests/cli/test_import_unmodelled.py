@@ -255,7 +255,7 @@ def test_a_job_that_was_resized_is_told(dump):
     }
     directory = dump({"State": "RESIZING", "NNodes": 4}, {**rest, "NNodes": 2})
     assert told(directory, "resized") == [
-        "1 runs ended because their job was resized: the rest of the job is a job of its own, submitted then"
+        "1 run ended because the job was resized: the rest of the job is a job of its own, submitted then"
     ]
     assert not told(directory, "requeued")
     assert not [
