@@ -24,36 +24,38 @@ def held_until(log: Log, service: Service) -> NDArray[np.float64]:
 
     At every submission, start and end in the log, EASY is asked what it would start on the machine as it was then. What it would
     start and the log does not is held. If the log starts a job that would delay the head of the queue, the head is held.
+
+    The moments are taken from the last to the first, because a held job was held at all earlier moments too. Taken from the first, a
+    held job that does not fit at the moment would be the head of the queue, and jobs that wait for the true head would count as held.
     """
-    moments = np.unique(np.concatenate((log.submit, log.start, log.end)))
+    moments = np.unique(np.concatenate((log.submit, log.start, log.end)))[::-1]
     queue = np.argsort(log.rank)
     machine = _Recorded(log.in_order(queue))
-    last = np.full(len(queue), -1)
-    for place, (now, nodes) in enumerate(zip(moments.tolist(), service.at(moments).tolist())):
-        last[queue[machine.held(now, nodes)]] = place
     until = np.full(len(queue), np.nan)
-    was_held = last >= 0
-    until[was_held] = moments[np.minimum(last[was_held] + 1, len(moments) - 1)]
+    later = float(moments[0])
+    for now, nodes in zip(moments.tolist(), service.at(moments).tolist()):
+        until[queue[machine.held(now, nodes)]] = later
+        later = now
     return np.asarray(np.minimum(until, log.start))
 
 
 class _Due:
-    """The jobs in order of one of their times, given out as time passes."""
+    """The jobs in order of one of their times, the last first, given out as time goes back."""
 
     def __init__(self, times: NDArray[np.float64]) -> None:
         self._order: list[int] = np.argsort(times, kind="stable").tolist()
-        self._times = np.sort(times).tolist()
-        self._next = 0
+        self._times: list[float] = np.sort(times).tolist()
 
-    def by(self, now: float) -> list[int]:
-        """Those whose time has come since the last call."""
-        first = self._next
-        self._next = bisect.bisect_right(self._times, now, first)
-        return self._order[first : self._next]
+    def since(self, now: float) -> list[int]:
+        """Those whose time is `now` or later, and that no call gave before."""
+        first = bisect.bisect_left(self._times, now)
+        found = self._order[first:]
+        del self._order[first:], self._times[first:]
+        return found
 
 
 class _Recorded:
-    """The machine and its queue as the log says, moved from one moment to the next. Jobs are numbered in order of the queue."""
+    """The machine and its queue as the log says, moved back from one moment to the one before. Jobs are numbered in order of the queue."""
 
     def __init__(self, log: Log) -> None:
         self._submissions, self._starts, self._ends = map(_Due, (log.submit, log.start, log.end))
@@ -63,22 +65,26 @@ class _Recorded:
         self._runs: list[bool] = (log.end > log.start).tolist()
         self._log = log
         self._waiting = np.zeros(0, np.int64)
-        """Jobs in order of the queue."""
+        """Jobs in order of the queue that are not held at a later moment."""
         self._expected: list[tuple[float, int]] = []
         """(expected end, job) of the running jobs, in order."""
         self._end_of: dict[int, float] = {}
         self._busy = 0.0
 
     def held(self, now: float, in_service: float) -> list[int]:
-        """Moves on to `now`; the jobs that are held then."""
-        for job in self._ends.by(now):
-            self._end(job)
-        if submitted := sorted(self._submissions.by(now)):
-            self._waiting = np.insert(self._waiting, np.searchsorted(self._waiting, submitted), submitted)
-        starting = self._starts.by(now)
+        """Moves back to `now`; the jobs that are held then, and for which no later moment showed it."""
+        starting = sorted(self._starts.since(now))
+        for job in starting:
+            self._leave(job)
+        self._waiting = np.insert(self._waiting, np.searchsorted(self._waiting, starting), starting)
         found = _Pass(self, now, in_service - self._busy, starting).held(self._waiting)
-        if starting:
-            self._waiting = np.delete(self._waiting, np.searchsorted(self._waiting, starting))
+        for job in starting:
+            self._leave(job)
+        for job in self._ends.since(now):
+            self.start(job)
+        gone = [*found, *self._submissions.since(now)]
+        if gone:
+            self._waiting = self._waiting[~np.isin(self._waiting, gone)]
         return found
 
     def that_fit(
@@ -90,14 +96,15 @@ class _Recorded:
         found: list[int] = jobs[(wanted <= free) & keeps].tolist()
         return found
 
-    def start(self, job: int, now: float) -> None:
-        """The job runs from now on."""
+    def start(self, job: int) -> None:
+        """The job runs, since its start in the log."""
         if self._runs[job]:
             self._busy += self.nodes[job]
-            self._end_of[job] = now + self._walltime[job]
+            self._end_of[job] = self._start[job] + self._walltime[job]
             bisect.insort(self._expected, (self._end_of[job], job))
 
-    def _end(self, job: int) -> None:
+    def _leave(self, job: int) -> None:
+        """The job does not run."""
         if job in self._end_of:
             del self._expected[bisect.bisect_left(self._expected, (self._end_of.pop(job), job))]
             self._busy -= self.nodes[job]
@@ -159,7 +166,7 @@ class _Pass:
         wanted = self._machine.nodes[job]
         if job in self._left:
             self._left.discard(job)
-            self._machine.start(job, self._now)
+            self._machine.start(job)
         elif wanted > self._free:
             return False
         elif not self._machine.starts_soon(job, self._now):
