@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from topolane.outages import Outage
 
 
-INFERRED_FROM = ("recorded",)
-"""From what holds, capacity and order can be inferred."""
+INFERRED = {"held": ("recorded",), "capacity": ("recorded", "scattered"), "order": ("recorded",)}
+"""What can be inferred, and how."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,7 +153,7 @@ class Settings:
     capacity: str | None = option(
         None,
         "recorded: nodes that, by the recorded starts, were not used for a day or longer while jobs wanted more count as out "
-        "of service.",
+        "of service; those that come back together lie side by side. scattered: each of them lies anywhere. The seed draws where.",
     )
     order: str | None = option(
         None, "recorded: jobs queue in the order of their recorded starts [default: of submission]."
@@ -287,7 +287,7 @@ def simulate(
     inferred = None if replays else _inferred(workload, machine, how)
     if inferred is not None and inferred.out_of_service and failed:
         raise _engine.InputError(
-            "--capacity recorded and failures both say which nodes are out: give --failures none, or no --capacity"
+            f"--capacity {how.capacity} and failures both say which nodes are out: give --failures none, or no --capacity"
         )
     outcome = _engine.simulate(
         workload if inferred is None else inferred.workload,
@@ -333,8 +333,8 @@ def _inferred(workload: Workload, machine: Machine, how: Settings) -> Inferred |
     """What is to be inferred from the recorded starts; None if nothing is."""
     asked = {"held": how.held, "capacity": how.capacity, "order": how.order}
     for name, source in asked.items():
-        if source not in (None, *INFERRED_FROM):
-            raise _engine.InputError(f"--{name} {source}: it can only be inferred as recorded")
+        if source not in (None, *INFERRED[name]):
+            raise _engine.InputError(f"--{name} {source}: it can only be inferred as {' or '.join(INFERRED[name])}")
     if not any(asked.values()):
         return None
     from topolane.inference import infer
@@ -343,6 +343,7 @@ def _inferred(workload: Workload, machine: Machine, how: Settings) -> Inferred |
         workload,
         machine,
         **{name: source is not None for name, source in asked.items()},
+        scattered=how.capacity == "scattered",
         default_walltime=how.default_walltime,
         seed=how.seed,
     )

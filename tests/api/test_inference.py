@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import topolane
 from topolane import InputError, Shape
-from topolane.failures import Failure
 from topolane.inference.holds import held_until
 from topolane.inference.log import Log
 from topolane.inference.service import Service
@@ -74,6 +73,17 @@ def test_what_easy_did_itself_held_nothing() -> None:
     assert np.isnan(held_until(made, Service.full(machine.nodes))).all()
 
 
+def test_a_held_job_that_does_not_fit_is_not_the_head_of_the_queue() -> None:
+    """Of 4 nodes 2 are free until 100, and the others are expected back at 100 and 1000. Job 2 waits for 3 of them, and so job 3
+    may not run past 100. Job 1 came first and wants all 4. That it is held is seen only at 1000, when all are free.
+    """
+    jobs = log(
+        *((0, 0, 100, 100, 1), (0, 1200, 10, 10, 4)),
+        *((10, 100, 900, 900, 3), (20, 1000, 100, 500, 2), (0, 0, 1000, 1000, 1)),
+    )
+    assert held(jobs) == [None, 1200, None, None, None]
+
+
 def test_in_the_recorded_order_who_started_first_was_ahead() -> None:
     """Job 1 came first, but job 2 got the nodes at 100. By submission job 1 was held; by start job 2 was ahead of it."""
     jobs = ((0, 0, 100, 100, 4), (10, 200, 10, 10, 4), (20, 100, 100, 100, 4))
@@ -94,7 +104,7 @@ def test_nodes_that_were_not_used_while_jobs_wanted_more_are_out_of_service() ->
     """For a day 3 of 4 nodes are the most, and a job waits. Afterwards all 4 that are wanted are used."""
     service = in_service(log((0, 0, DAY, DAY, 3), (10, DAY, 2 * HOUR, 2 * HOUR, 4)))
     assert service.nodes.tolist() == 24 * [3] + 2 * [4]
-    assert service.spans() == [Failure(3, 0.0, DAY)]
+    assert [(span.start, span.end) for span in service.spans()] == [(0.0, DAY)]
     assert service.node_seconds_out == DAY
     assert service.at(np.array([-1.0, 0.0, DAY - 1, DAY, 9 * DAY])).tolist() == [4, 3, 3, 4, 4]
 
@@ -108,7 +118,45 @@ def test_nodes_that_were_not_used_for_less_than_a_day_are_in_service() -> None:
 def test_more_nodes_must_be_wanted_for_a_tenth_of_the_time(hours: int, out: bool) -> None:
     """Of 24 hours with 3 of 4 nodes in use, a job waits in the last two or three. The next hour all nodes are in use."""
     jobs = log((0, 0, DAY, DAY, 3), (DAY - hours * HOUR, DAY, HOUR, HOUR, 4))
-    assert in_service(jobs).spans() == ([Failure(3, 0.0, DAY)] if out else [])
+    assert in_service(jobs).node_seconds_out == (DAY if out else 0)
+
+
+def service_of(*nodes: int, machine_nodes: int = 64) -> Service:
+    """So many nodes in service, hour by hour."""
+    return Service(machine_nodes, HOUR * np.arange(len(nodes) + 1.0), np.minimum(nodes, machine_nodes))
+
+
+def test_nodes_that_come_back_together_lie_side_by_side() -> None:
+    """Three nodes go out one after another and come back at once: they are neighbours, under each seed elsewhere."""
+    service = service_of(64, 63, 62, 61, 64)
+    places = {tuple(span.node for span in service.spans(seed)) for seed in range(8)}
+    assert len(places) > 4
+    assert all([(node - nodes[0]) % 64 for node in nodes] == [0, 1, 2] for nodes in places)
+    assert [span.start / HOUR for span in service.spans()] == [1, 2, 3]
+    assert {span.end / HOUR for span in service.spans()} == {4}
+
+
+def test_nodes_that_come_back_one_by_one_or_scattered_lie_anywhere() -> None:
+    """Of 64 nodes 8 are out."""
+    one_by_one = service_of(56, 57, 58, 59, 60, 61, 62, 63, 64).spans()
+    together = service_of(56, 64)
+    for spans in (one_by_one, together.spans(scattered=True)):
+        nodes = sorted(span.node for span in spans)
+        assert len(set(nodes)) == 8
+        assert np.diff(nodes).max() > 1
+        assert np.diff(nodes).min() < 56
+    assert together.spans(3) == together.spans(3) != together.spans(3, scattered=True)
+
+
+def test_no_node_is_out_twice_at_a_time() -> None:
+    """Nodes come and go at random: in every hour as many are out as the service says."""
+    nodes = np.random.default_rng(1).integers(0, 17, 200)
+    service = service_of(*nodes.tolist(), machine_nodes=16)
+    for scattered in (False, True):
+        spans = service.spans(scattered=scattered)
+        for hour, in_service in enumerate(nodes.tolist()):
+            out = [span.node for span in spans if span.start <= hour * HOUR < span.end]
+            assert len(out) == len(set(out)) == 16 - in_service
 
 
 def test_a_log_of_over_a_hundred_years_is_refused() -> None:
@@ -168,6 +216,27 @@ def test_what_held_jobs_want_says_nothing_about_service(recorded, tmp_path) -> N
         topolane.workload(tmp_path / "one-held.csv", machine.nodes), machine, capacity="recorded"
     )
     assert run.summary["inferred"]["node_seconds_out"] == 0
+
+
+@pytest.mark.parametrize(("days", "is_out"), [(3, False), (2, True)])
+def test_a_job_that_starts_when_no_other_ends_waited_for_no_nodes(recorded, tmp_path, days, is_out) -> None:
+    """Of 4 nodes 2 are in use. Job 2 wants 2 and starts after two days; if job 1 ends then, it may have waited for nodes."""
+    (tmp_path / "wide.csv").write_text(
+        f"id,submit,start,run,walltime,nodes\n1,0,0,{days * DAY},{3 * DAY},2\n2,10,{2 * DAY},3600,3600,2\n"
+    )
+    _, machine = recorded
+    run = topolane.simulate(
+        topolane.workload(tmp_path / "wide.csv", machine.nodes), machine, capacity="recorded"
+    )
+    assert (run.summary["inferred"]["node_seconds_out"] > 0) == is_out
+
+
+def test_scattered_is_another_draw_of_the_same_nodes(recorded) -> None:
+    workload, machine = recorded
+    with pytest.raises(InputError, match="--capacity anywhere: it can only be inferred as recorded or scattered"):
+        topolane.simulate(workload, machine, capacity="anywhere")
+    runs = [topolane.simulate(workload, machine, capacity=how) for how in ("recorded", "scattered")]
+    assert runs[0].summary["inferred"] == runs[1].summary["inferred"]
 
 
 def test_under_seeds_above_0_holds_end_up_to_a_minute_later(recorded) -> None:

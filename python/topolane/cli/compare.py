@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import click
 from topolane import failures
 from topolane._engine import InputError
 from topolane.cli import common, over_seeds, settings, tables
-from topolane.sweep import Task, compare, shares_bought_back, tasks_for
+from topolane.sweep import Task, compare, figures, over, shares_bought_back, tasks_for
 from topolane.sweep.seeds import tasks_of
 
 if TYPE_CHECKING:
@@ -140,9 +141,17 @@ def command(
         common.tell_notes(base.notes())
         today = _today(base, common.names(policies), common.names(queues), wanted=wants_baseline)
         every = tasks if today is None or today in tasks else [*tasks, today]
-        with common.keeping(resume) as kept, common.counting_bar("simulating", len(every)) as done:
-            runs = compare(every, executor=executor, workers=workers, done=done, kept=kept)
-        found = None if today is None else _baseline(runs[every.index(today)], today, whole=wants_baseline)
+        drawn = _drawn(today, common.names(policies))
+        with (
+            common.keeping(resume) as kept,
+            common.counting_bar("simulating", len(every) + len(drawn)) as done,
+        ):
+            how: Any = {"executor": executor, "workers": workers, "done": done, "kept": kept}
+            runs = compare(every, **how)
+            moved = over(figures, drawn, **how)
+        found = None
+        if today is not None:
+            found = _baseline(runs[every.index(today)], moved, today, whole=wants_baseline)
         runs = runs[: len(tasks)]
         if found is not None:
             for run in runs:
@@ -227,16 +236,29 @@ def _today(base: Task, policies: Sequence[str], queues: Sequence[str], *, wanted
     return None
 
 
-def _baseline(run: Run, task: Task, *, whole: bool) -> Baseline | None:
-    """The run of today's rules next to the records; `whole` with reasons and partitions."""
+def _drawn(today: Task | None, policies: Sequence[str]) -> list[Task]:
+    """The runs that tell how far differences between policies move with what the records do not tell."""
+    if today is None:
+        return []
+    from topolane.baseline import draws
+
+    return draws.tasks(today, policies)
+
+
+def _baseline(run: Run, moved: Sequence[Run], task: Task, *, whole: bool) -> Baseline | None:
+    """The run of today's rules next to the records; `whole` with reasons and partitions. moved: the runs of `_drawn`."""
     from topolane import baseline
-    from topolane.baseline import details
+    from topolane.baseline import details, draws
 
     fabric, jobs = task.fabric(), task.jobs()
-    if not whole:
-        return baseline.measured(run, jobs, fabric)
-    down = [] if task.failures else _down(task.workload, fabric)
-    return baseline.measured(run, jobs, fabric, details.read(task.workload), down)
+    known, down = None, []
+    if whole:
+        known = details.read(task.workload)
+        down = [] if task.failures else _down(task.workload, fabric)
+    found = baseline.measured(run, jobs, fabric, known, down)
+    if found is None:
+        return None
+    return dataclasses.replace(found, least=max(found.least, draws.least_difference(moved)))
 
 
 def _down(log: str, fabric: Machine) -> list[Failure]:

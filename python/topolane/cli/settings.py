@@ -10,7 +10,7 @@ import click
 
 from topolane._engine import InputError
 from topolane.cli.common import WORD, Number, options
-from topolane.run import INFERRED_FROM, Defrag, Network, Settings
+from topolane.run import INFERRED, Defrag, Network, Settings
 from topolane.sources import Shape
 
 if TYPE_CHECKING:
@@ -57,9 +57,9 @@ HOW: dict[str, dict[str, Any]] = {
     "gpus_per_node": {"type": click.IntRange(1, 128)},
     "defrag": {"type": Number(0, 100), "metavar": "MOVES", "callback": _defrag},
     "outages": {"type": str, "metavar": "FILE.csv"},
-    "held": {"type": click.Choice(INFERRED_FROM)},
-    "capacity": {"type": click.Choice(INFERRED_FROM)},
-    "order": {"type": click.Choice(INFERRED_FROM)},
+    "held": {"type": click.Choice(INFERRED["held"])},
+    "capacity": {"type": click.Choice(INFERRED["capacity"])},
+    "order": {"type": click.Choice(INFERRED["order"])},
     "failures": {"type": str, "metavar": "RATE,HOURS|FILE.csv|none"},
     "spares": {"type": click.IntRange(0, 2**20), "metavar": "K"},
     "checkpoint": {"type": Number(0, 10_000), "metavar": "HOURS"},

@@ -36,6 +36,7 @@ def infer(
     held: bool,
     capacity: bool,
     order: bool,
+    scattered: bool = False,
     default_walltime: float | None = None,
     seed: int = 0,
 ) -> Inferred:
@@ -44,7 +45,8 @@ def infer(
     Raises InputError if there are none, or for capacity if they are over a hundred years apart.
 
     held: until when each job counts as held. capacity: nodes that count as out of service. order: priorities by recorded start.
-    seed: draws by how many seconds each hold ends later; under 0 none does.
+    scattered: each node that is out of service lies anywhere, instead of next to those that come back with it.
+    seed: draws where these nodes lie, and by how many seconds each hold ends later; under 0 none does.
     """
     columns = workload.columns()
     known = ~np.isnan(columns["start"])
@@ -75,12 +77,17 @@ def infer(
             held_until=None if until is None else until.tolist(),
             priority=None if priority is None else priority.tolist(),
         ),
-        service.spans(),
+        service.spans(seed, scattered=scattered),
         facts,
     )
 
 
 def _in_service(log: Log, machine: Machine) -> Service:
-    """Nodes in service, by what jobs wanted that were not held. A job counts as held if even the nodes in use were enough for it."""
-    least = Service.of(log, log.submit, machine.nodes)
-    return Service.of(log, np.fmax(log.submit, held_until(log, least)), machine.nodes)
+    """Nodes in service, by what jobs wanted that were not held.
+
+    A job counts as held until its start if no other job ended in the minute before, because it waited for no nodes then; and as long
+    as even the nodes in use were enough for it.
+    """
+    ready = np.where(log.start - log.last_end() <= SOON, log.submit, log.start)
+    least = Service.of(log, ready, machine.nodes)
+    return Service.of(log, np.fmax(ready, held_until(log, least)), machine.nodes)

@@ -47,6 +47,11 @@ class Log:
         nodes = held_nodes(columns, machine)[known]
         return cls(submit, start, start + run, walltime, nodes, np.argsort(order, kind="stable"))
 
+    def last_end(self) -> NDArray[np.float64]:
+        """For each job when the last one before its start ended; -inf if none did."""
+        ends = np.concatenate(([-np.inf], np.sort(self.end)))
+        return np.asarray(ends[np.searchsorted(ends, self.start, "right") - 1])
+
     def in_order(self, order: NDArray[np.int64]) -> Log:
         """The same jobs in another order."""
         return Log(*(getattr(self, field.name)[order] for field in dataclasses.fields(self)))

@@ -77,12 +77,22 @@ class Service:
         """Nodes out of service times seconds."""
         return float((self.machine_nodes - self.nodes) @ np.diff(self.edges))
 
-    def spans(self) -> list[Failure]:
-        """The nodes that are out, each from when until when: those with the highest numbers."""
+    def spans(self, seed: int = 0, *, scattered: bool = False) -> list[Failure]:
+        """The nodes that are out, each from when until when.
+
+        Nodes that come back in the same hour lie side by side, from a node on that the seed draws. scattered: each lies anywhere.
+        """
+        draw = np.random.default_rng([seed, 1])
+        levels = range(int(self.nodes.min(initial=self.machine_nodes)), self.machine_nodes)
+        spans = sorted(span for level in levels for span in _stretches(self.nodes <= level))
+        first = draw.integers(0, self.machine_nodes, len(self.edges) + len(spans)).tolist()
+        back = np.zeros(self.machine_nodes, int)
         found = []
-        for node in range(int(self.nodes.min(initial=self.machine_nodes)), self.machine_nodes):
-            out = _stretches(self.nodes <= node)
-            found += [Failure(node, float(self.edges[begin]), float(self.edges[end])) for begin, end in out]
+        for place, (begin, end) in enumerate(spans):
+            anchor = first[len(self.edges) + place if scattered else end]
+            node = (anchor + int(np.argmax(np.roll(back <= begin, -anchor)))) % self.machine_nodes
+            back[node] = end
+            found.append(Failure(node, float(self.edges[begin]), float(self.edges[end])))
         return found
 
 

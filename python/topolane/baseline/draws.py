@@ -1,0 +1,44 @@
+"""How far differences between policies move if what the records do not tell was otherwise."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from topolane.run import Run
+    from topolane.sweep import Task
+
+DRAWS = 4
+FACTOR = 2
+"""A few draws seldom have the truth between them. Chosen on made-up logs other than those of `benches/inference.py`."""
+
+
+def tasks(today: Task, policies: Sequence[str]) -> list[Task]:
+    """Today's rules and the other policies, as they are and then under each draw; none if there is nothing to draw or to compare.
+
+    In half of the draws each node out of service lies anywhere, because the records do not tell that either.
+    """
+    others = [name for name in dict.fromkeys(policies) if name not in ("recorded", today.policy)]
+    if not others or not (today.held or today.capacity):
+        return []
+    found = []
+    for draw in range(1 + DRAWS):
+        capacity = "scattered" if today.capacity and draw > DRAWS // 2 else today.capacity
+        drawn = dataclasses.replace(today, seed=(today.seed + draw) % 2**64, capacity=capacity)
+        found += [dataclasses.replace(drawn, policy=name) for name in (today.policy, *others)]
+    return found
+
+
+def least_difference(runs: Sequence[Run]) -> float:
+    """FACTOR times the most by which a draw moves a difference of mean waits from today's rules. The runs are those of `tasks`."""
+    waits = [run.summary["mean_wait"] for run in runs]
+    width = len(waits) // (1 + DRAWS)
+    rows = [[wait - row[0] for wait in row] for row in _rows(waits, width)]
+    return FACTOR * max((abs(one - other) for row in rows for one, other in zip(row, rows[0])), default=0.0)
+
+
+def _rows(values: Sequence[float], width: int) -> list[Sequence[float]]:
+    return [values[first : first + width] for first in range(0, len(values), width or 1)]
