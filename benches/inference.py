@@ -9,7 +9,11 @@ which holds end up to a minute later, because the change of a single run moves w
 as many seeds of the replay. Targets with `--held recorded --capacity recorded`: the mean wait within 5 %, a rank correlation of the
 waits of at least .9, and the change within 10 %, in each log and in the sum over all.
 
-The recipes have nodes out of service side by side. `--scattered` scatters them over the machine, which no log in SWF tells.
+The recipes have nodes out of service side by side. `--outages scattered` scatters them over the machine, which no log in SWF tells;
+`--outages single` has nodes fail one by one.
+
+`compare` says which differences between policies say nothing. The last row of each table of changes says in how many logs the
+inferred change is off by less than that.
 
 `python benches/inference.py --log LOG --machine MACHINE` measures the first two on a log that records starts. The exit code is 1 if a
 target was missed with inference.
@@ -32,7 +36,8 @@ import topolane
 from measure import HEADINGS, Row, table
 from numpy.typing import NDArray
 from topolane import InputError, Shape, Workload, _engine, baseline
-from topolane.baseline.measures import spearman
+from topolane.baseline import draws as bound
+from topolane.baseline.measures import least_difference, spearman
 from topolane.inference import infer
 from topolane.sweep.seeds import mean_of
 from topolane.units import DAY, HOUR
@@ -41,6 +46,7 @@ MEAN, RANK, CHANGE = 5.0, 0.9, 10.0
 """Targets: per cent of the mean wait, rank correlation, per cent of the change from first-fit to isolated."""
 MACHINES = ("fat-tree(radix=8)", "fat-tree(radix=10)", "fat-tree(radix=12)")
 """Of 128, 250 and 432 nodes."""
+OUTAGES = ("together", "scattered", "single")
 LARGEST_JOB = 48
 FIRST_SEED = 5000
 """The rules of inference were chosen on logs of seeds below it."""
@@ -64,33 +70,33 @@ class Recipe:
     """Part of the jobs."""
     mean_hold: float
     """Seconds."""
-    out: tuple[int, ...]
-    """Nodes that are out of service."""
-    out_from: float
-    """As a part of the time of all submissions, like `out_until`."""
-    out_until: float
+    out: tuple[tuple[int, float, float], ...]
+    """Nodes that are out of service, from when until when as parts of the time of all submissions."""
 
     @classmethod
-    def drawn(cls, seed: int, *, scattered: bool) -> Recipe:
-        """Of one log in three all nodes are in service, if they are not scattered."""
+    def drawn(cls, seed: int, outages: str) -> Recipe:
+        """Of one log in three all nodes are in service, if they are out together."""
         drawn = np.random.default_rng([seed, 1])
         machine = str(drawn.choice(MACHINES))
         nodes = topolane.machine(machine).nodes
         count = int(nodes * drawn.uniform(0.05, 0.2))
-        if scattered:
-            out = drawn.choice(nodes, count, replace=False)
+        if outages == "together":
+            which = drawn.integers(0, nodes - count) + np.arange(count if drawn.uniform() < 2 / 3 else 0)
         else:
-            out = drawn.integers(0, nodes - count) + np.arange(count if drawn.uniform() < 2 / 3 else 0)
-        out_from = drawn.uniform(0, 0.6)
-        return cls(
+            which = drawn.choice(nodes, count, replace=False)
+        begin = np.full(len(which), drawn.uniform(0, 0.6))
+        recipe = cls(
             machine,
             load=drawn.uniform(0.55, 0.8),
             held=drawn.uniform(0.05, 0.4),
             mean_hold=float(np.exp(drawn.uniform(np.log(HOUR), np.log(DAY)))),
-            out=tuple(sorted(out.tolist())),
-            out_from=out_from,
-            out_until=out_from + drawn.uniform(0.2, 0.4),
+            out=(),
         )
+        end = begin + drawn.uniform(0.2, 0.4)
+        if outages == "single":
+            begin = drawn.uniform(0, 0.9, len(which))
+            end = begin + drawn.uniform(0.02, 0.4, len(which))
+        return dataclasses.replace(recipe, out=tuple(zip(which.tolist(), begin.tolist(), end.tolist())))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,9 +111,9 @@ class Truth:
     """Seconds: of the mean wait from first-fit to isolated; of the log itself, then if each hold ends up to a minute later."""
 
 
-def made_up(seed: int, jobs: int, directory: Path, *, scattered: bool = False, draws: int = DRAWS) -> Truth:
+def made_up(seed: int, jobs: int, directory: Path, *, outages: str = OUTAGES[0], draws: int = DRAWS) -> Truth:
     """A log with the starts that the engine gave its jobs under first-fit, and the truth about both policies."""
-    recipe = Recipe.drawn(seed, scattered=scattered)
+    recipe = Recipe.drawn(seed, outages)
     drawn = np.random.default_rng(seed)
     machine = topolane.machine(recipe.machine)
     nodes = np.minimum(2 ** drawn.integers(0, 6, jobs) + drawn.integers(0, 3, jobs), LARGEST_JOB)
@@ -127,7 +133,7 @@ def made_up(seed: int, jobs: int, directory: Path, *, scattered: bool = False, d
     }
     polars.DataFrame(columns).write_csv(log)
     workload = topolane.workload(log, machine.nodes)
-    out = [(node, span * recipe.out_from, span * recipe.out_until) for node in recipe.out]
+    out = [(node, span * begin, span * end) for node, begin, end in recipe.out]
     later = [held_until, *(held_until + np.round(drawn.uniform(1, 60, jobs)) for _ in range(draws - 1))]
     true = [both(workload.arranged(held_until=until.tolist()), machine, out) for until in later]
     waits = true[0][0]
@@ -153,18 +159,18 @@ def change(first_fit: NDArray[np.float64], isolated: NDArray[np.float64]) -> flo
     return float(isolated.mean() - first_fit.mean())
 
 
-def replayed(truth: Truth, name: str, seed: int) -> Pair:
+def replayed(truth: Truth, name: str, seed: int, *, scattered: bool = False) -> Pair:
     """What replays with one kind of inference say the waits are."""
     machine = topolane.machine(truth.machine)
     workload = topolane.workload(truth.log, machine.nodes)
     asked = {what: what in INFERENCES[name] for what in ("held", "capacity", "order")}
-    found = infer(workload, machine, **asked, seed=seed)
+    found = infer(workload, machine, **asked, scattered=scattered, seed=seed)
     return both(found.workload, machine, [dataclasses.astuple(span) for span in found.out_of_service])
 
 
 def compared(truths: Sequence[Truth], name: str) -> list[Row]:
     """How close replays with one kind of inference come to the truth."""
-    means, ranks, changes = [], [], []
+    means, ranks, changes, least = [], [], [], []
     for truth in truths:
         seeds = len(truth.changes) if INFERENCES[name] else 1
         pairs = [replayed(truth, name, seed) for seed in range(seeds)]
@@ -172,8 +178,31 @@ def compared(truths: Sequence[Truth], name: str) -> list[Row]:
         means.append(100 * abs(first_fit.mean() / truth.waits.mean() - 1))
         ranks.append(spearman(truth.waits, first_fit))
         changes.append([change(*pair) for pair in pairs])
+        if name == JUDGED:
+            least.append(says_nothing(truth, pairs))
     true = np.array([truth.changes for truth in truths])
-    return rows(name, tuple(means), tuple(ranks)) + of_changes(name, np.array(changes), true)
+    found = rows(name, tuple(means), tuple(ranks)) + of_changes(name, np.array(changes), true)
+    if name == JUDGED:
+        off = abs(np.array(changes)[:, 0] - true.mean(1))
+        inside = Row(
+            name,
+            "logs in which one run is off by less than says nothing",
+            "%",
+            (100 * np.mean(off <= least),),
+        )
+        part = tuple(100 * np.array(least) / abs(true.mean(1)))
+        found += [inside, Row(name, "what says nothing, as a part of the true change", "%", part)]
+    return found
+
+
+def says_nothing(truth: Truth, pairs: Sequence[Pair]) -> float:
+    """Seconds: the bound that `compare` prints, from the replays of the first seeds and of scattered ones."""
+    half = bound.DRAWS // 2
+    scattered = [replayed(truth, JUDGED, seed, scattered=True) for seed in range(half + 1, bound.DRAWS + 1)]
+    moved = bound.least_difference(
+        [wait.mean() for pair in [*pairs[: half + 1], *scattered] for wait in pair]
+    )
+    return max(least_difference(truth.waits, pairs[0][0]), moved)
 
 
 def of_changes(name: str, found: NDArray[np.float64], true: NDArray[np.float64]) -> list[Row]:
@@ -251,7 +280,7 @@ def main() -> int:
     parser.add_argument(
         "--seed", type=int, default=FIRST_SEED, help=f"of the first made-up log [{FIRST_SEED}]"
     )
-    parser.add_argument("--scattered", action="store_true", help="scatter the nodes that are out of service")
+    parser.add_argument("--outages", choices=OUTAGES, default=OUTAGES[0], help=f"[{OUTAGES[0]}]")
     parser.add_argument("--log", help="a log that records starts")
     parser.add_argument("--machine", default=MACHINES[0], help=f"of that log [{MACHINES[0]}]")
     parser.add_argument("--cores-per-node", type=int, help="of that log")
@@ -262,7 +291,7 @@ def main() -> int:
             shape = Shape(cores_per_node=options.cores_per_node, limit=options.limit)
             found = of_log(options.log, options.machine, shape)
         else:
-            found = of_made_up(options.seed, options.logs, options.jobs, scattered=options.scattered)
+            found = of_made_up(options.seed, options.logs, options.jobs, options.outages)
     except InputError as error:
         print(f"inference: {error}", file=sys.stderr)
         return 2
@@ -270,10 +299,10 @@ def main() -> int:
     return 1 if any(row.verdict == "MISSED" for row in found) else 0
 
 
-def of_made_up(seed: int, logs: int, jobs: int, *, scattered: bool) -> list[Row]:
+def of_made_up(seed: int, logs: int, jobs: int, outages: str) -> list[Row]:
     """How close replays come to the truth of made-up logs, and how much the truth itself moves."""
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as directory:
-        truths = [made_up(seed + log, jobs, Path(directory), scattered=scattered) for log in range(logs)]
+        truths = [made_up(seed + log, jobs, Path(directory), outages=outages) for log in range(logs)]
         found = [row for name in INFERENCES for row in compared(truths, name)]
     moves = tuple(100 * truth.changes.std(ddof=1) / truth.changes.mean() for truth in truths)
     return [*found, Row("the truth", "standard deviation if holds end up to a minute later", "%", moves)]

@@ -334,7 +334,9 @@ def _inferred(workload: Workload, machine: Machine, how: Settings) -> Inferred |
     asked = {"held": how.held, "capacity": how.capacity, "order": how.order}
     for name, source in asked.items():
         if source not in (None, *INFERRED[name]):
-            raise _engine.InputError(f"--{name} {source}: it can only be inferred as {' or '.join(INFERRED[name])}")
+            raise _engine.InputError(
+                f"--{name} {source}: it can only be inferred as {' or '.join(INFERRED[name])}"
+            )
     if not any(asked.values()):
         return None
     from topolane.inference import infer

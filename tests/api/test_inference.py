@@ -144,7 +144,6 @@ def test_nodes_that_come_back_one_by_one_or_scattered_lie_anywhere() -> None:
         nodes = sorted(span.node for span in spans)
         assert len(set(nodes)) == 8
         assert np.diff(nodes).max() > 1
-        assert np.diff(nodes).min() < 56
     assert together.spans(3) == together.spans(3) != together.spans(3, scattered=True)
 
 
@@ -231,14 +230,6 @@ def test_a_job_that_starts_when_no_other_ends_waited_for_no_nodes(recorded, tmp_
     assert (run.summary["inferred"]["node_seconds_out"] > 0) == is_out
 
 
-def test_scattered_is_another_draw_of_the_same_nodes(recorded) -> None:
-    workload, machine = recorded
-    with pytest.raises(InputError, match="--capacity anywhere: it can only be inferred as recorded or scattered"):
-        topolane.simulate(workload, machine, capacity="anywhere")
-    runs = [topolane.simulate(workload, machine, capacity=how) for how in ("recorded", "scattered")]
-    assert runs[0].summary["inferred"] == runs[1].summary["inferred"]
-
-
 def test_under_seeds_above_0_holds_end_up_to_a_minute_later(recorded) -> None:
     """The same seed draws the same seconds. Jobs that were not held stay as they are."""
     workload, machine = recorded
@@ -255,6 +246,8 @@ def test_what_cannot_be_inferred_is_refused(recorded, tmp_path) -> None:
         topolane.simulate(plain, machine, held="recorded")
     with pytest.raises(InputError, match="--order accounting: it can only be inferred as recorded"):
         topolane.simulate(workload, machine, order="accounting")
+    with pytest.raises(InputError, match="--capacity any: it can only be inferred as recorded or scattered"):
+        topolane.simulate(workload, machine, capacity="any")
 
 
 def test_a_replay_of_recorded_starts_is_left_as_it_is(recorded) -> None:

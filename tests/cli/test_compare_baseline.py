@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 
 import pytest
+from topolane import machine, simulate, workload
 from topolane.slurm import accounting_workload
 
 RECORDS = Path(__file__).parents[1] / "slurm" / "records-of-a-twin-an-hour"
@@ -226,6 +227,40 @@ def test_the_sentence_names_what_is_from_the_records(topolane, inputs):
         "40 min where 40 min were recorded; differences between policies smaller than 0 s say nothing."
         in said
     )
+
+
+def test_the_bound_is_twice_what_other_draws_move(topolane, write):
+    """The jobs ran on 12 nodes, and the log does not tell which 4 of 16 were out of service.
+
+    Draws are the next four seeds; the last two scatter the nodes.
+    """
+    twelve = machine(write("twelve.toml", MACHINE.replace("[2, 2]", "[6, 2]")))
+    jobs = [(number, 6000 * number, 0, 20_000, 1 + number**2 % 7, 1) for number in range(1, 90)]
+    ran = simulate(workload(write("made.swf", log(*jobs)), 12), twelve, policy="first-fit").jobs
+    waits = dict(ran.select("job_id", "waiting_time").iter_rows())
+    write("log.swf", log(*(job[:2] + (int(waits[job[0]]),) + job[3:] for job in jobs)))
+    run = (
+        "compare",
+        "--machine",
+        "fat-tree(radix=4)",
+        "--trace",
+        "log.swf",
+        "--scenarios",
+        "none",
+        "--jobs",
+        1,
+    )
+    run = (*run, "--held", "recorded", "--json")
+    every = [
+        json.loads(topolane(*run, "--policies", "first-fit,isolated", "--capacity", capacity, "--seed", seed))
+        for seed, capacity in enumerate(("recorded", "recorded", "recorded", "scattered", "scattered"))
+    ]
+    changes = [isolated["mean_wait"] - first_fit["mean_wait"] for first_fit, isolated in every]
+    bound = every[0][0]["baseline"]["least_difference"]
+    assert bound == pytest.approx(2 * max(abs(change - changes[0]) for change in changes))
+    assert bound > 0
+    alone = json.loads(topolane(*run, "--policies", "first-fit", "--capacity", "recorded"))
+    assert alone[0]["baseline"]["least_difference"] < bound
 
 
 def test_a_time_beyond_belief_does_not_fill_the_memory(topolane, write):

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from topolane.run import Run
     from topolane.sweep import Task
 
 DRAWS = 4
@@ -32,9 +31,8 @@ def tasks(today: Task, policies: Sequence[str]) -> list[Task]:
     return found
 
 
-def least_difference(runs: Sequence[Run]) -> float:
-    """FACTOR times the most by which a draw moves a difference of mean waits from today's rules. The runs are those of `tasks`."""
-    waits = [run.summary["mean_wait"] for run in runs]
+def least_difference(waits: Sequence[float]) -> float:
+    """FACTOR times the most by which a draw moves a difference of mean waits from today's rules. The waits are of `tasks`."""
     width = len(waits) // (1 + DRAWS)
     rows = [[wait - row[0] for wait in row] for row in _rows(waits, width)]
     return FACTOR * max((abs(one - other) for row in rows for one, other in zip(row, rows[0])), default=0.0)

@@ -258,7 +258,8 @@ def _baseline(run: Run, moved: Sequence[Run], task: Task, *, whole: bool) -> Bas
     found = baseline.measured(run, jobs, fabric, known, down)
     if found is None:
         return None
-    return dataclasses.replace(found, least=max(found.least, draws.least_difference(moved)))
+    waits = [each.summary["mean_wait"] for each in moved]
+    return dataclasses.replace(found, least=max(found.least, draws.least_difference(waits)))
 
 
 def _down(log: str, fabric: Machine) -> list[Failure]:
