@@ -207,10 +207,11 @@ def test_lower_tiers_give_way_as_in_slurm(site: Cluster, tmp_path: Path) -> None
 WHOLE = "PartitionName=whole Nodes=ALL Default=YES State=UP OverSubscribe=EXCLUSIVE"
 NO_PREEMPTION = ("PreemptType=preempt/none", "PreemptMode=OFF")
 
-# "next" must start before "hit" may start again.
+# A replay starts "hit" when it was submitted, Slurm later. It must still run in both when the node fails. "next" must start before
+# "hit" may start again.
 ON_A_FAILING_NODE = (
-    Job("hit", 2, 15, minutes=2),
-    Job("safe", 1, 30, minutes=3),
+    Job("hit", 2, 45, minutes=2),
+    Job("safe", 1, 60, minutes=3),
     Job("next", 2, 15),
 )
 
@@ -220,6 +221,7 @@ def test_a_node_that_fails_ends_its_job_as_in_slurm(site: Cluster, tmp_path: Pat
     configured(site, PARAMETERS, WHOLE, *NO_PREEMPTION)
 
     def fail(names: dict[int, str]) -> None:
+        until(functools.partial(has_started, site, min(names)), "the job runs that the failure hits")
         time.sleep(SECONDS_APART)
         failing = site.run("squeue", "-h", "-j", min(names), "-o", "%B").strip()
         site.run("scontrol", "update", f"nodename={failing}", "state=down", "reason=test")
