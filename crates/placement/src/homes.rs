@@ -4,18 +4,6 @@ use topolane_fabric::{DomainIndex, Fabric, GroupIndex, NodeIndex};
 
 use crate::within::Level;
 
-/// What is free and crossed by group: of a state, or of what will be.
-pub trait GroupCounts {
-    /// The machine.
-    fn fabric(&self) -> &Fabric;
-
-    /// Free slots of a group of level 1 or above.
-    fn free(&self, level: usize, group: GroupIndex) -> u32;
-
-    /// Whether a job crosses a group of level 1 or above.
-    fn is_crossed(&self, level: usize, group: GroupIndex) -> bool;
-}
-
 /// Of every placement of a request, each whole part of `part` slots lies in one of these sets of nodes. What is left over
 /// may lie anywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]

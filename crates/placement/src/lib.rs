@@ -44,7 +44,7 @@ pub use demand::{Demand, DemandKind, SeenRequests};
 pub use explain::{Explanation, Holder, Looking, Missing, Obstacle, kind_of_group};
 pub use free_slots::FreeSlots;
 pub use gpus::{GpuSet, MOST_GPUS, WHOLE_GPU};
-pub use homes::{GroupCounts, Homes};
+pub use homes::Homes;
 pub use making_room::{Disruption, Effort, NoRoom, Present, RoomPlan, make_room};
 pub use moves::{Move, Running, moves};
 pub use near::place_near;

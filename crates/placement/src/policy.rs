@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+use topolane_fabric::{CableId, Fabric, NodeIndex};
 
 use crate::dedicated::{Limit, limit_for, limits};
 use crate::explain::{Looking, Obstacle};
 use crate::free_slots::FreeSlots;
 use crate::gpus::GpuSet;
-use crate::homes::{GroupCounts, Homes};
+use crate::homes::Homes;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::planned::{LinkPlan, Place, Planned, planned};
@@ -159,12 +159,6 @@ pub trait Policy: Send + Sync {
     /// In which sets of nodes every placement of the request lies, for rules that keep requests together; `None` if any nodes
     /// may be given, or if that is not told.
     fn homes(&self, _request: &Request, _occupancy: &Occupancy) -> Option<Homes> {
-        None
-    }
-
-    /// The level and the group in which the rule places a plain request, from counts alone; `None` if it finds no place, or
-    /// does not tell. The nodes that it chooses there depend only on what is free and crossed inside the group.
-    fn home(&self, _request: &Request, _counts: &dyn GroupCounts) -> Option<(usize, GroupIndex)> {
         None
     }
 

@@ -8,10 +8,9 @@ use std::sync::Arc;
 use common::{Ask, ask, crowded, joined, machine, rule, slots, tree};
 use proptest::prelude::*;
 use proptest::sample::Index;
-use topolane_fabric::{Fabric, GroupIndex};
+use topolane_fabric::Fabric;
 use topolane_placement::{
-    FreeSlots, GroupCounts, Occupancy, POLICIES, Placement, Policy, Refusal, Request, RoomHelps,
-    Share,
+    Occupancy, POLICIES, Placement, Policy, Refusal, Request, RoomHelps, Share,
 };
 
 /// The answer is what was asked for: so many slots, all free, eligible and joined.
@@ -55,42 +54,6 @@ fn plan_is_the_placement(
             assert!(off < 1e-9, "{}: {} planned, {waste} wasted", policy.name(), planned.waste());
         }
         (planned, answer) => assert_eq!(planned.err(), answer.clone().err(), "{}", policy.name()),
-    }
-}
-
-/// What is free for a request now.
-struct Now<'a>(FreeSlots<'a>, &'a Occupancy);
-
-impl GroupCounts for Now<'_> {
-    fn fabric(&self) -> &Fabric {
-        self.0.fabric()
-    }
-
-    fn free(&self, level: usize, group: GroupIndex) -> u32 {
-        self.0.count(level, group)
-    }
-
-    fn is_crossed(&self, level: usize, group: GroupIndex) -> bool {
-        self.1.crossing(level, group) > 0
-    }
-}
-
-/// The home that a policy tells from counts holds its choice, and the choice stays as it is if a node outside is taken and the home
-/// stays.
-fn home_holds_the_choice(policy: &dyn Policy, request: &Request, occupancy: &Occupancy) {
-    let fabric = occupancy.fabric();
-    let home = |state: &Occupancy| policy.home(request, &Now(state.free_slots(request), state));
-    let Some((level, group)) = home(occupancy) else { return };
-    let placement = policy.place(request, occupancy).unwrap();
-    let is_inside = |&node: &u32| fabric.group(level, node) == group;
-    assert!(placement.nodes().iter().all(is_inside), "{}", policy.name());
-    for node in occupancy.idle().iter().filter(|node| !is_inside(node)) {
-        let mut other = occupancy.clone();
-        other.claim(&Placement::new(fabric, vec![node], Share::Whole)).unwrap();
-        if home(&other) == Some((level, group)) {
-            let again = policy.place(request, &other).unwrap();
-            assert_eq!(again, placement, "{}", policy.name());
-        }
     }
 }
 
@@ -189,22 +152,6 @@ proptest! {
                 contract_of(&*policy, &request, &occupancy);
                 contract_of(policy.for_queue_length(1000), &request, &occupancy);
             }
-        }
-    }
-
-    /// Where a policy tells its home from counts, all its nodes lie in that group, and they depend on nothing outside of it:
-    /// conservative backfilling keeps reservations for that.
-    #[test]
-    fn the_home_holds_the_choice(
-        machine in machine(),
-        others in prop::collection::vec(ask(), 0..8),
-        out in prop::collection::vec(any::<Index>(), 0..3),
-        nodes in 1u32..12,
-    ) {
-        let occupancy = crowded(&machine.fabric(), &others, &out);
-        let request = Request::whole_nodes(1000, nodes, 1.0);
-        for info in POLICIES.iter().filter(|_| occupancy.is_joined()) {
-            home_holds_the_choice(&*(info.build)(3), &request, &occupancy);
         }
     }
 

@@ -90,6 +90,26 @@ impl Model {
     }
 }
 
+fn has_twice(nodes: &[NodeIndex]) -> bool {
+    nodes.iter().collect::<BTreeSet<_>>().len() < nodes.len()
+}
+
+/// There is room where the slots can be claimed, and for a placement that owns its links also only where nobody else crosses the same
+/// groups.
+fn has_room_as(model: &Model, occupancy: &Occupancy, slots: &(Vec<NodeIndex>, Share), fits: bool) {
+    let (nodes, share) = slots;
+    let fabric = &model.fabric;
+    let placed = Placement::new(fabric, nodes.clone(), share.clone());
+    assert_eq!(occupancy.has_room_for(&placed), fits);
+    let of_both = |level: usize, group: u32| {
+        let alone = Model { held: vec![slots.clone()], ..model.clone() };
+        alone.crossing(level, group) > 0 && model.crossing(level, group) > 0
+    };
+    let shares = (0..=fabric.depth())
+        .any(|level| (0..fabric.groups(level)).any(|group| of_both(level, group)));
+    assert_eq!(occupancy.has_room_for(&placed.isolated(true)), fits && !shares);
+}
+
 #[derive(Debug, Clone)]
 enum Step {
     Claim(Vec<Index>, Share),
@@ -136,6 +156,9 @@ fn walk(step: &Step, model: &mut Model, occupancy: &mut Occupancy) {
             let slots = (on(nodes), share.clone());
             let fits = model.takes(&slots.0, share, adopted);
             let placed = placement(&slots);
+            if !adopted && !(has_twice(&slots.0) && *share == Share::Whole) {
+                has_room_as(model, occupancy, &slots, fits);
+            }
             let done = if adopted { occupancy.adopt(&placed) } else { occupancy.claim(&placed) };
             assert_eq!(done.is_ok(), fits, "{step:?}");
             if fits {

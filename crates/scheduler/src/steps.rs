@@ -97,6 +97,38 @@ impl Steps {
         self.free(self.before(time))
     }
 
+    /// The fewest nodes that are free at some time from `start` to `end`.
+    fn least(&self, start: f64, end: f64) -> i64 {
+        let (first, step) = self.at(start);
+        let mut least = self.blocks[first].free[step];
+        for (index, block) in self.blocks.iter().enumerate().skip(first) {
+            let from = if index == first { step } else { 0 };
+            let ends_later = self.begins.get(index + 1).is_none_or(|&next| next >= end);
+            if from == 0 && !ends_later {
+                least = least.min(block.least);
+                continue;
+            }
+            let times = block.times.iter().zip(&block.free).skip(from);
+            let steps = times.take_while(|&(&begin, _)| begin < end);
+            least = steps.fold(least, |least, (_, &free)| least.min(free));
+            if ends_later {
+                break;
+            }
+        }
+        least
+    }
+
+    /// The most nodes that are free together for `duration` from some time on, from one time to before another; zero if there is no
+    /// such time.
+    pub fn most_for(&self, duration: f64, (mut from, before): (f64, f64)) -> i64 {
+        let mut most = 0;
+        while let Some(start) = self.first(most + 1, duration, (from, before)) {
+            most = self.least(start, start + duration).max(most + 1);
+            from = start;
+        }
+        most
+    }
+
     /// The most nodes that are free at some time from `start` to `end`.
     pub fn most(&self, start: f64, end: f64) -> i64 {
         let mut at = self.at(start);
@@ -158,8 +190,9 @@ impl Steps {
         }
     }
 
-    /// Adds `nodes` (negative to take) from `start` to `end`; an infinite end means for good.
+    /// Adds `nodes` (negative to take) from `start` to `end`; an infinite end means for good. Times before the first step do not count.
     pub fn add(&mut self, (start, end): (f64, f64), nodes: i64) {
+        let start = start.max(self.begins[0]);
         if start >= end {
             return;
         }
@@ -204,6 +237,40 @@ impl Steps {
     pub fn free_since(&self, time: f64, nodes: i64) -> f64 {
         let steps = self.backward(time).take_while(|&(_, free)| free >= nodes);
         steps.last().map_or(time, |(begin, _)| begin)
+    }
+
+    /// The first time from `from` to before `before` from which on so many nodes are free for `duration`.
+    pub fn first(&self, nodes: i64, duration: f64, (from, before): (f64, f64)) -> Option<f64> {
+        let (first, mut step) = self.at(from);
+        let mut since = None;
+        for (index, block) in self.blocks.iter().enumerate().skip(first) {
+            let last = block.times.len() - 1;
+            let end = |step: usize| {
+                let next = block.times.get(step + 1).or(self.begins.get(index + 1));
+                next.copied().unwrap_or(f64::INFINITY)
+            };
+            let has = block.has(nodes);
+            while step <= last {
+                let until = end(if has.is_some() { last } else { step });
+                if has.unwrap_or(block.free[step] >= nodes) {
+                    let start = *since.get_or_insert(block.times[step].max(from));
+                    if start >= before {
+                        return None;
+                    }
+                    if start + duration <= until {
+                        return Some(start);
+                    }
+                } else {
+                    since = None;
+                    if until >= before {
+                        return None;
+                    }
+                }
+                step = if has.is_some() { last } else { step } + 1;
+            }
+            step = 0;
+        }
+        None
     }
 
     /// The first time, from one time to before another, from which on so many nodes are free for `duration` and just before which
@@ -287,6 +354,15 @@ mod tests {
                 let mut plain = profile.clone();
                 plain.add(0.0, now, -1000);
                 let earliest = plain.earliest(length, nodes);
+                let mut from = profile.clone();
+                from.add(0.0, time, -1000);
+                let first = steps.first(nodes, length, (time, f64::INFINITY));
+                prop_assert_eq!(first.unwrap_or(f64::INFINITY).to_bits(), from.earliest(length, nodes).to_bits());
+                let before = steps.first(nodes, length, (time, time + 50.0));
+                prop_assert_eq!(before, first.filter(|&first| first < time + 50.0));
+                let most = steps.most_for(length, (time, time + 50.0));
+                let fits = |nodes: i64| steps.first(nodes, length, (time, time + 50.0)).is_some();
+                prop_assert!(!fits(most + 1) && (most == 0 || fits(most)));
                 let found = steps.earliest(nodes, length, (now, f64::INFINITY));
                 prop_assert_eq!(found.to_bits(), earliest.to_bits());
                 let early = if earliest < time { earliest } else { f64::INFINITY };

@@ -73,27 +73,55 @@ impl Timeline {
         }
     }
 
-    fn change(&mut self, (start, end): (f64, f64), change: impl Fn(&mut u64)) {
+    /// Changes what is held, and says so of each step.
+    fn change(
+        &mut self,
+        (start, end): (f64, f64),
+        change: impl Fn(u64) -> u64,
+        mut says: impl FnMut((f64, f64), [u64; 2]),
+    ) {
         if start >= end {
             return;
         }
         let first = self.split(start);
         let last = if end < f64::INFINITY { self.split(end) } else { self.steps.len() };
-        self.steps[first..last].iter_mut().for_each(|step| change(&mut step.held));
+        for index in first..last {
+            let held = self.steps[index].held;
+            self.steps[index].held = change(held);
+            says((self.steps[index].time, self.end_of(index)), [held, change(held)]);
+        }
         self.join(last);
         self.join(first);
     }
 
-    /// Holds bits from `start` to `end`; false if some were held at some of that time.
-    pub fn hold(&mut self, bits: u64, (start, end): (f64, f64)) -> bool {
+    /// Holds bits from `start` to `end`; false if some were held at some of that time. Says when what is held changes, and from what to what.
+    pub fn hold(
+        &mut self,
+        bits: u64,
+        (start, end): (f64, f64),
+        says: impl FnMut((f64, f64), [u64; 2]),
+    ) -> bool {
         let is_free = self.held(start, end) & bits == 0;
-        self.change((start, end), |held| *held |= bits);
+        self.change((start, end), |held| held | bits, says);
         is_free
     }
 
-    /// Gives back what was held.
-    pub fn give_back(&mut self, bits: u64, (start, end): (f64, f64)) {
-        self.change((start, end), |held| *held &= !bits);
+    /// Gives back what was held, and says the same.
+    pub fn give_back(
+        &mut self,
+        bits: u64,
+        when: (f64, f64),
+        says: impl FnMut((f64, f64), [u64; 2]),
+    ) {
+        self.change(when, |held| held & !bits, says);
+    }
+
+    /// What is held, from when to when.
+    pub fn spans(&self) -> impl Iterator<Item = ((f64, f64), u64)> + '_ {
+        self.steps
+            .iter()
+            .enumerate()
+            .map(|(index, step)| ((step.time, self.end_of(index)), step.held))
     }
 
     /// Forgets most of what was before.

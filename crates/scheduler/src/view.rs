@@ -35,7 +35,9 @@ pub struct EndedEarly {
 /// A request in the queue.
 #[derive(Debug, Clone)]
 pub struct Waiting {
-    /// Slots wanted, kept beside the request for quick scans.
+    /// The request's identity, kept beside the request for quick scans as what follows.
+    pub id: u64,
+    /// Slots wanted.
     pub nodes: u32,
     /// Whether it takes whole nodes.
     pub whole: bool,
@@ -52,6 +54,7 @@ pub struct Waiting {
 impl Waiting {
     pub(crate) fn new(request: Request, priority: f64) -> Self {
         Waiting {
+            id: request.id,
             nodes: request.nodes,
             whole: request.share.is_whole(),
             walltime: request.walltime,
@@ -159,7 +162,7 @@ impl<'a> View<'a> {
         entries: &mut Vec<E>,
         number: impl Fn(&E) -> u64,
     ) -> HashMap<u64, E> {
-        let is_same = |(entry, waiting): (&E, &Waiting)| number(entry) == waiting.request.id;
+        let is_same = |(entry, waiting): (&E, &Waiting)| number(entry) == waiting.id;
         let in_order = entries.len() <= self.waiting.len()
             && (!self.changed || entries.iter().zip(self.waiting).all(is_same));
         if in_order {

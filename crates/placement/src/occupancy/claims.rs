@@ -68,6 +68,43 @@ impl Occupancy {
         }
     }
 
+    /// Whether [`Occupancy::claim`] would succeed, and the placement would share no link that it or another owns.
+    pub fn has_room_for(&self, placement: &Placement) -> bool {
+        let crossed = match placement.share() {
+            Share::Part(_) if placement.spans_nodes() => placement.nodes(),
+            _ => &[],
+        };
+        let mut crossed =
+            placement.crossed().iter().copied().chain(crossed.iter().map(|&node| (0, node)));
+        let is_shared = |(level, group): (u8, GroupIndex)| {
+            if placement.is_isolated() {
+                self.crossing(level.into(), group) > 0
+            } else {
+                self.isolated_crossing(level.into(), group) > 0
+            }
+        };
+        let keeps_links = if placement.links().is_empty() {
+            !crossed.any(is_shared)
+        } else {
+            placement.links().iter().all(|&cable| self.slots.is_free(cable))
+        };
+        keeps_links
+            && match placement.share() {
+                Share::Whole => placement.held().all(|node| self.idle.contains(node)),
+                Share::Part(amounts) => self.has_slots(placement, amounts),
+            }
+    }
+
+    fn has_slots(&self, placement: &Placement, amounts: &Amounts) -> bool {
+        let mut slots: Vec<(NodeIndex, GpuSet)> = placement.slots().collect();
+        slots.sort_by_key(|&(node, _)| node);
+        slots.chunk_by(|a, b| a.0 == b.0).all(|slots| {
+            let node = slots[0].0;
+            self.slots_on(node, amounts) as usize >= slots.len()
+                && slots.iter().all(|&(_, gpus)| self.has_slot(node, amounts, gpus))
+        })
+    }
+
     /// Takes a placement that is known to hold its nodes already, in service or not: a running
     /// job found by a driver that starts.
     ///

@@ -3,8 +3,7 @@ use std::cmp::Reverse;
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
 use crate::{
-    Choice, FreeSlots, GroupCounts, Homes, Looking, Obstacle, Occupancy, Policy, Refusal, Request,
-    Traits,
+    Choice, FreeSlots, Homes, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits,
 };
 
 /// Interference-free allocation (SC'18): no link carries two jobs' traffic, whatever the routing.
@@ -42,9 +41,11 @@ impl Policy for Isolated {
         }
         let class = class_of(request, occupancy)?;
         let unshared = free.unshared(request, occupancy);
-        let counts = Now { free: &unshared, occupancy };
-        let search = Search { counts: &counts, class, wanted: request.nodes };
-        let home = search.first_home().ok_or_else(|| Refusal::would_share(request, free))?;
+        let search = Search { free: &unshared, occupancy, class, wanted: request.nodes };
+        let top = free.fabric().depth();
+        let home =
+            search.least_available(0..free.fabric().sites(), top, |site| search.home(top, site));
+        let home = home.ok_or_else(|| Refusal::would_share(request, free))?;
         let mut nodes = Vec::with_capacity(request.nodes as usize);
         search.fill(class, home, request.nodes, &mut nodes);
         nodes.sort_unstable();
@@ -62,8 +63,7 @@ impl Policy for Isolated {
         }
         let class = class_of(request, occupancy)?;
         let unshared = free.unshared(request, occupancy);
-        let counts = Now { free: &unshared, occupancy };
-        let search = Search { counts: &counts, class, wanted: request.nodes };
+        let search = Search { free: &unshared, occupancy, class, wanted: request.nodes };
         // A group with room lies in groups with room.
         let has_home = (0..free.fabric().groups(class)).any(|group| search.is_home(group));
         if has_home { Ok(()) } else { Err(Refusal::would_share(request, free)) }
@@ -77,16 +77,6 @@ impl Policy for Isolated {
             homes.sets.extend(Homes::domains(fabric, request.nodes).sets);
         }
         Some(homes)
-    }
-
-    fn home(&self, request: &Request, counts: &dyn GroupCounts) -> Option<(usize, GroupIndex)> {
-        let fabric = counts.fabric();
-        if fabric.domains_span_leaves() || !request.is_plain() {
-            return None;
-        }
-        let class = level_of(fabric, request.nodes)?;
-        let search = Search { counts, class, wanted: request.nodes };
-        Some((class, search.first_home()?))
     }
 
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
@@ -117,13 +107,6 @@ fn in_one_domain(request: &Request, free: &FreeSlots<'_>) -> Option<Vec<NodeInde
     Some(taken)
 }
 
-/// The lowest level with a group of so many nodes.
-fn level_of(fabric: &Fabric, nodes: u32) -> Option<usize> {
-    let size = |level, group| fabric.node_range(level, group).len() as u32;
-    let holds = |&level: &usize| (0..fabric.groups(level)).any(|group| size(level, group) >= nodes);
-    (1..=fabric.depth()).find(holds)
-}
-
 /// The lowest level with a group of so many nodes, and the groups of that level that have them; none where no site has.
 pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
     let holds = |level, group: &GroupIndex| {
@@ -146,40 +129,14 @@ fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> 
     class.ok_or_else(|| Refusal::Never { wanted, most: most(top) })
 }
 
-/// What is free for a request now.
-struct Now<'a> {
+struct Search<'a> {
     free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
-}
-
-impl GroupCounts for Now<'_> {
-    fn fabric(&self) -> &Fabric {
-        self.free.fabric()
-    }
-
-    fn free(&self, level: usize, group: GroupIndex) -> u32 {
-        self.free.count(level, group)
-    }
-
-    fn is_crossed(&self, level: usize, group: GroupIndex) -> bool {
-        self.occupancy.crossing(level, group) > 0
-    }
-}
-
-struct Search<'a, Counts: ?Sized> {
-    counts: &'a Counts,
     class: usize,
     wanted: u32,
 }
 
-impl<Counts: GroupCounts + ?Sized> Search<'_, Counts> {
-    /// The group of the job's class where it goes.
-    fn first_home(&self) -> Option<GroupIndex> {
-        let fabric = self.counts.fabric();
-        let top = fabric.depth();
-        self.least_available(0..fabric.sites(), top, |site| self.home(top, site))
-    }
-
+impl Search<'_> {
     /// The first answer of `ask` over the groups that have room enough, least available first.
     fn least_available(
         &self,
@@ -187,10 +144,10 @@ impl<Counts: GroupCounts + ?Sized> Search<'_, Counts> {
         level: usize,
         ask: impl Fn(GroupIndex) -> Option<GroupIndex>,
     ) -> Option<GroupIndex> {
-        let counted = groups.map(|group| (self.counts.free(level, group), group));
-        let mut able: Vec<_> = counted.filter(|&(free, _)| free >= self.wanted).collect();
-        able.sort_unstable();
-        able.into_iter().find_map(|(_, group)| ask(group))
+        let holds = |&group: &GroupIndex| self.free.count(level, group) >= self.wanted;
+        let mut groups: Vec<GroupIndex> = groups.filter(holds).collect();
+        groups.sort_by_key(|&group| (self.free.count(level, group), group));
+        groups.into_iter().find_map(ask)
     }
 
     /// The group of the job's class, at or below `group`, that can hold it.
@@ -198,32 +155,30 @@ impl<Counts: GroupCounts + ?Sized> Search<'_, Counts> {
         if level == self.class {
             return self.is_home(group).then_some(group);
         }
-        let children = self.counts.fabric().children(level, group);
+        let children = self.free.fabric().children(level, group);
         self.least_available(children, level - 1, |child| self.home(level - 1, child))
     }
 
     /// Whether a group of the job's class can hold it.
     fn is_home(&self, group: GroupIndex) -> bool {
-        self.counts.free(self.class, group) >= self.wanted
+        self.free.count(self.class, group) >= self.wanted
             && self.usable(self.class, group) >= self.wanted
     }
 
     /// Slots of a group in subgroups that no job crosses, at every level below.
     fn usable(&self, level: usize, group: GroupIndex) -> u32 {
         if level == 1 {
-            return self.counts.free(1, group);
+            return self.free.count(1, group);
         }
         self.uncrossed(level, group).map(|child| self.usable(level - 1, child)).sum()
     }
 
     /// Groups directly below that no job crosses.
     fn uncrossed(&self, level: usize, group: GroupIndex) -> impl Iterator<Item = GroupIndex> + '_ {
-        let children = self.counts.fabric().children(level, group);
-        children.filter(move |&child| !self.counts.is_crossed(level - 1, child))
+        let children = self.free.fabric().children(level, group);
+        children.filter(move |&child| self.occupancy.crossing(level - 1, child) == 0)
     }
-}
 
-impl Search<'_, Now<'_>> {
     /// Takes `wanted` slots of a group, its uncrossed subgroups most available first; returns
     /// how many it took.
     fn fill(
@@ -234,10 +189,10 @@ impl Search<'_, Now<'_>> {
         nodes: &mut Vec<NodeIndex>,
     ) -> u32 {
         if level == 1 {
-            return self.counts.free.take(1, group, wanted, nodes);
+            return self.free.take(1, group, wanted, nodes);
         }
         let mut children: Vec<GroupIndex> = self.uncrossed(level, group).collect();
-        children.sort_by_key(|&child| (Reverse(self.counts.free(level - 1, child)), child));
+        children.sort_by_key(|&child| (Reverse(self.free.count(level - 1, child)), child));
         let mut left = wanted;
         for child in children {
             if left == 0 {

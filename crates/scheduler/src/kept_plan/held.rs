@@ -6,13 +6,49 @@ use std::sync::Arc;
 use topolane_fabric::{Fabric, GroupIndex};
 use topolane_placement::{Occupancy, Placement};
 
+use super::runs::Runs;
+use crate::steps::Steps;
 use crate::timeline::{CROSSED, Openings, Timeline};
+
+/// How far ahead a search for room looks first, seconds, and after which it looks at all that is left.
+const FIRST_LOOK: f64 = 3600.0;
+const LAST_LOOK: f64 = 1e8;
 
 /// What is held on the leaves and of the groups above by one placement.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub leaves: Vec<(u32, u64)>,
     pub groups: Vec<(usize, GroupIndex)>,
+}
+
+/// A leaf, of which jobs that cross leaves have no use while another crosses it.
+struct Room {
+    leaf: u32,
+    nodes: u64,
+    crossing_matters: bool,
+}
+
+impl Room {
+    fn of(leaf: u32, nodes: u64, crossing_matters: bool) -> Self {
+        Room { leaf, nodes, crossing_matters }
+    }
+
+    fn on(&self, held: u64) -> i64 {
+        let is_crossed = held & CROSSED != 0 && self.crossing_matters;
+        if is_crossed { 0 } else { (self.nodes & !held).count_ones().into() }
+    }
+
+    /// Counts what has changed of its nodes.
+    fn count(&self, counts: &mut Runs<Option<Steps>>, when: (f64, f64), [before, after]: [u64; 2]) {
+        let change = self.on(after) - self.on(before);
+        if change != 0 {
+            counts.each_with(self.leaf, |steps| {
+                if let Some(steps) = steps {
+                    steps.add(when, change);
+                }
+            });
+        }
+    }
 }
 
 /// Timelines of all leaves and of the groups above.
@@ -24,6 +60,10 @@ pub(super) struct Held {
     /// When a job crosses each group, by level; empty for leaves and below.
     groups: Vec<Vec<Timeline>>,
     crossing_matters: bool,
+    /// The most nodes of a leaf.
+    largest_leaf: u32,
+    /// Free nodes on leaves that no job crosses, of runs of several leaves that were asked for.
+    counts: Runs<Option<Steps>>,
 }
 
 impl Held {
@@ -43,6 +83,11 @@ impl Held {
                 .map(|level| vec![Timeline::new(); groups(level)])
                 .collect(),
             crossing_matters: fabric.domains() == 0,
+            largest_leaf: (0..fabric.groups(1))
+                .map(|leaf| fabric.node_range(1, leaf).len() as u32)
+                .max()
+                .unwrap_or(0),
+            counts: Runs::new(fabric.groups(1)),
             fabric,
         }
     }
@@ -74,26 +119,32 @@ impl Held {
     pub fn hold(&mut self, parts: &Parts, when: (f64, f64)) -> bool {
         let mut were_free = true;
         for &(leaf, bits) in &parts.leaves {
-            were_free &= self.leaves[leaf as usize].hold(bits, when);
+            let timeline = &mut self.leaves[leaf as usize];
+            let room = Room::of(leaf, self.nodes[leaf as usize], self.crossing_matters);
+            were_free &=
+                timeline.hold(bits, when, |when, held| room.count(&mut self.counts, when, held));
         }
         for &(level, group) in &parts.groups {
-            were_free &= self.groups[level][group as usize].hold(1, when);
+            were_free &= self.groups[level][group as usize].hold(1, when, |_, _| ());
         }
         were_free
     }
 
     pub fn give_back(&mut self, parts: &Parts, when: (f64, f64)) {
         for &(leaf, bits) in &parts.leaves {
-            self.leaves[leaf as usize].give_back(bits, when);
+            let timeline = &mut self.leaves[leaf as usize];
+            let room = Room::of(leaf, self.nodes[leaf as usize], self.crossing_matters);
+            timeline.give_back(bits, when, |when, held| room.count(&mut self.counts, when, held));
         }
         for &(level, group) in &parts.groups {
-            self.groups[level][group as usize].give_back(1, when);
+            self.groups[level][group as usize].give_back(1, when, |_, _| ());
         }
     }
 
     pub fn forget_before(&mut self, now: f64) {
         let timelines = self.leaves.iter_mut().chain(self.groups.iter_mut().flatten());
         timelines.for_each(|timeline| timeline.forget_before(now));
+        self.counts.each(|steps| steps.iter_mut().for_each(|steps| steps.forget_before(now)));
     }
 
     /// Whether a leaf that a job crosses is of no use to another that crosses leaves.
@@ -127,11 +178,6 @@ impl Held {
         (0..).zip(self.leaves.iter().map(move |timeline| timeline.held(start, end)))
     }
 
-    /// What is held of one leaf.
-    pub fn on_leaf(&self, leaf: u32, (start, end): (f64, f64)) -> u64 {
-        self.leaves[leaf as usize].held(start, end)
-    }
-
     /// The groups above leaves, and whether a job crosses them at any time of a span.
     pub fn groups(
         &self,
@@ -141,10 +187,6 @@ impl Held {
             let held = timelines.iter().map(move |timeline| timeline.held(start, end) != 0);
             (0..).zip(held).map(move |(group, is_crossed)| (level, group, is_crossed))
         })
-    }
-
-    pub fn is_crossed(&self, level: usize, group: GroupIndex, (start, end): (f64, f64)) -> bool {
-        self.groups[level][group as usize].held(start, end) != 0
     }
 
     /// Nodes of a leaf that are in service and not held.
@@ -167,10 +209,9 @@ impl Held {
 
     /// The earliest time between two from which on a run of leaves has nodes enough, if no two jobs may cross a leaf.
     pub fn room_from(
-        &self,
+        &mut self,
         run: &Range<u32>,
-        nodes: u32,
-        lasts: f64,
+        (nodes, lasts): (u32, f64),
         between: (f64, f64),
     ) -> Option<f64> {
         if between.0 >= between.1 {
@@ -180,25 +221,90 @@ impl Held {
             let leaf = run.start as usize;
             return self.leaves[leaf].earliest(self.nodes[leaf], nodes, lasts, between);
         }
+        let mut between = between;
+        if nodes > self.largest_leaf {
+            let counts = self.count_of(run);
+            between.0 = counts.first(nodes.into(), lasts, between)?;
+        }
         let room = |leaf, held| self.room_on(leaf, held, nodes);
-        self.find_room(run, lasts, between, room, |start, total| {
-            let exactly = || {
-                let held = |leaf: u32| self.leaves[leaf as usize].held(start, start + lasts);
-                run.clone().map(|leaf| room(leaf, held(leaf))).sum::<u32>()
-            };
-            total >= nodes && exactly() >= nodes
+        // Rooms of leaves by the time from which on they are free so long.
+        let mut rooms: Vec<(f64, u32, u32)> = Vec::new();
+        let mut at_most = 0;
+        for leaf in run.clone() {
+            let timeline = &self.leaves[leaf as usize];
+            let mut most = 0;
+            for (start, room) in timeline.rooms(move |held| room(leaf, held), lasts, between) {
+                if room > 0 {
+                    most = most.max(room);
+                    rooms.push((start, leaf, room));
+                }
+            }
+            at_most += most;
+        }
+        if at_most < nodes {
+            return None;
+        }
+        rooms.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let exactly = |start: f64| {
+            let held = |leaf: u32| self.leaves[leaf as usize].held(start, start + lasts);
+            run.clone().map(|leaf| room(leaf, held(leaf))).sum::<u32>()
+        };
+        let mut latest = vec![0; run.len()];
+        let mut total = 0;
+        for together in rooms.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
+            for &(_, leaf, room) in together {
+                let known = &mut latest[(leaf - run.start) as usize];
+                total = total - *known + room;
+                *known = room;
+            }
+            let start = together[0].0;
+            if total >= nodes && exactly(start) >= nodes {
+                return Some(start);
+            }
+        }
+        None
+    }
+
+    /// Free nodes of a run on leaves that no job crosses, over time.
+    fn count_of(&mut self, run: &Range<u32>) -> &Steps {
+        let (leaves, nodes, crossing_matters) = (&self.leaves, &self.nodes, self.crossing_matters);
+        self.counts.of(run).get_or_insert_with(|| {
+            let mut steps = Steps::new(0);
+            for leaf in run.clone() {
+                let room = Room::of(leaf, nodes[leaf as usize], crossing_matters);
+                for (when, held) in leaves[leaf as usize].spans() {
+                    steps.add(when, room.on(held));
+                }
+            }
+            steps
         })
     }
 
-    /// The most nodes that a run of leaves has together from a time between two on, on leaves that no job crosses.
-    pub fn most_room(&self, run: &Range<u32>, lasts: f64, between: (f64, f64)) -> u32 {
-        let room = |leaf, held| self.room_on(leaf, held, u32::MAX);
-        let mut most = 0;
-        self.find_room(run, lasts, between, room, |_, total| {
-            most = most.max(total);
-            false
-        });
-        most
+    /// The earliest time between two from which on one of these runs of leaves has nodes enough. It looks at ever longer spans of time.
+    pub fn room_in(
+        &mut self,
+        runs: &[Range<u32>],
+        shape: (u32, f64),
+        (from, until): (f64, f64),
+    ) -> Option<f64> {
+        let (mut from, mut length) = (from, shape.1.max(FIRST_LOOK));
+        while from < until {
+            let mut best = until.min(from + length);
+            let end = best;
+            for run in runs {
+                best = self.room_from(run, shape, (from, best)).unwrap_or(best);
+            }
+            if best < end {
+                return Some(best);
+            }
+            (from, length) = (end, if length < LAST_LOOK { 2.0 * length } else { until });
+        }
+        None
+    }
+
+    /// At least as many nodes as a run of leaves ever has together for so long, from a time between two on, on leaves that no job crosses.
+    pub fn most_room(&mut self, run: &Range<u32>, lasts: f64, between: (f64, f64)) -> u32 {
+        self.count_of(run).most_for(lasts, between) as u32
     }
 
     /// Nodes of a leaf for a job of so many, where these bits are held.
@@ -206,39 +312,5 @@ impl Held {
         let free = self.free_nodes(leaf, held);
         let is_crossed = held & CROSSED != 0 && self.crossing_matters;
         if is_crossed && free < nodes { 0 } else { free }
-    }
-
-    /// The first time at which a run of leaves may have more room than before and that does, of the time and of at most how much room
-    /// there is from then on.
-    fn find_room(
-        &self,
-        run: &Range<u32>,
-        lasts: f64,
-        between: (f64, f64),
-        room: impl Fn(u32, u64) -> u32 + Copy,
-        mut does: impl FnMut(f64, u32) -> bool,
-    ) -> Option<f64> {
-        let mut rooms: Vec<(f64, u32, u32)> = Vec::new();
-        for leaf in run.clone() {
-            let timeline = &self.leaves[leaf as usize];
-            let found = timeline.rooms(move |held| room(leaf, held), lasts, between);
-            rooms.extend(
-                found.filter(|&(_, room)| room > 0).map(|(start, room)| (start, leaf, room)),
-            );
-        }
-        rooms.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let mut most = vec![0; run.len()];
-        let mut total = 0;
-        for together in rooms.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
-            for &(_, leaf, room) in together {
-                let known = &mut most[(leaf - run.start) as usize];
-                total = total - *known + room;
-                *known = room;
-            }
-            if does(together[0].0, total) {
-                return Some(together[0].0);
-            }
-        }
-        None
     }
 }

@@ -10,6 +10,8 @@ pub(super) struct Homes {
     pub runs: Vec<Range<u32>>,
     /// Whether each is one leaf.
     pub are_leaves: bool,
+    /// For each leaf how many of the runs end before it.
+    before: Vec<usize>,
 }
 
 impl Homes {
@@ -30,12 +32,14 @@ impl Homes {
             overlap
         });
         let are_leaves = runs.iter().all(|run| run.len() == 1);
-        Some(Homes { runs, are_leaves })
+        let ends_before = |leaf| runs.partition_point(|run| run.end <= leaf);
+        let before = (0..fabric.groups(1)).map(ends_before).collect();
+        Some(Homes { runs, are_leaves, before })
     }
 
     /// The runs that have some of these leaves.
     pub fn with<'a>(&'a self, leaves: &'a Range<u32>) -> impl Iterator<Item = &'a Range<u32>> {
-        let first = self.runs.partition_point(|run| run.end <= leaves.start);
+        let first = self.before.get(leaves.start as usize).copied().unwrap_or_default();
         self.runs[first..].iter().take_while(|run| run.start < leaves.end)
     }
 }

@@ -1,16 +1,19 @@
 //! All that is held now and promised for later, kept from one pass of conservative backfilling to the next.
 
-mod choice;
+mod beside;
+mod classes;
 mod held;
 mod homes;
-mod news;
+mod runs;
 mod span;
 mod windows;
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
+use topolane_fabric::GroupIndex;
 use topolane_placement::{Placement, Policy, Request, RoomHelps};
 
 use crate::promise::number_of;
@@ -18,51 +21,72 @@ use crate::queue::{Pass, Reservation};
 use crate::queues::reservation::{Promise, SHORTEST, lasts};
 use crate::timeline::MOST_NODES;
 use crate::view::View;
-use choice::Choice;
+use beside::Beside;
+use classes::{Classes, Opening};
 use held::{Held, Parts};
 use homes::Homes;
-use news::{Item, News};
 use span::Span;
 use windows::{Window, Windows};
 
 /// Times are compared with differences of times; those may be off by rounding, seconds.
 const ROUNDING: f64 = 1e-3;
 
+/// Passes after which the plan looks up which classes have no job left that waits for long.
+const PASSES: u32 = 16;
+
 /// A waiting job and its reservation.
 #[derive(Debug)]
 struct Entry {
-    id: u64,
-    nodes: u32,
-    lasts: f64,
-    homes: Arc<Homes>,
+    class: usize,
     promise: Option<Promise>,
-    /// No earlier time would do, and the policy would choose the same nodes, as far as the first `seen` news go. `None`: not known.
-    seen: Option<u64>,
-    /// What the policy chose the nodes from.
-    choice: Choice,
+    /// Whether this plan made the reservation: there may be an earlier one if it did not.
+    is_own: bool,
+    /// From when to when the job may start beside its own reservation, as far as that has changed.
+    beside: Option<(f64, f64)>,
 }
 
-/// What the news mean for a reservation.
-struct Prospects {
-    /// Where the job may start earlier.
-    windows: Windows,
-    /// Whether the policy may choose other nodes at the same time.
-    chooses_anew: bool,
-    /// Leaves of other groups that may not be as they were when the policy chose.
-    changed: Vec<u32>,
+impl Entry {
+    /// Notes that something has opened up to its reservation; false if that is no use to the job.
+    fn note(&mut self, opening: &Opening, lasts: f64, now: f64) -> bool {
+        let Some(promise) = &self.promise else { return false };
+        let (from, until) = (opening.from(lasts, now), opening.when.1.min(promise.start));
+        if from < until {
+            let known = self.beside.unwrap_or((from, until));
+            self.beside = Some((known.0.min(from), known.1.max(until)));
+        }
+        from < until
+    }
 }
 
-/// The plan for whole nodes under a policy that isolates jobs without giving them links by number, and that more room never harms. It
-/// knows what came and went since it last looked at each reservation, and looks again only where that matters.
+/// The place of a waiting job in the queue.
+#[derive(Debug)]
+struct Seat {
+    id: u64,
+    /// The index of its entry.
+    entry: usize,
+    class: usize,
+    walltime: f64,
+    /// When its reservation begins, seconds; `None` if it has none, or none of this walltime.
+    start: Option<f64>,
+}
+
+/// The plan for whole nodes under a policy that isolates jobs without giving them links by number, and that more room never harms. A job
+/// is given another reservation only where something opens before its own, or up to it.
 pub(crate) struct KeptPlan {
     /// The waiting jobs in order.
+    seats: Vec<Seat>,
+    /// In no order, with entries of jobs that are gone, and the indices of those.
     entries: Vec<Entry>,
-    homes: Vec<Arc<Homes>>,
+    gone: Vec<usize>,
+    /// Whether something has opened up to the reservation of each entry.
+    is_reached: Vec<bool>,
+    classes: Classes,
+    beside: Beside,
     held: Held,
     span: Span,
-    news: News,
     /// Whether it cannot be kept: two jobs hold the same at one time, or a job is not one that it is for.
     is_unfit: bool,
+    passes: u32,
     changes: u64,
     service: u64,
     rule: usize,
@@ -70,9 +94,7 @@ pub(crate) struct KeptPlan {
 
 impl fmt::Debug for KeptPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let promised =
-            self.entries.iter().filter_map(|entry| Some((entry.id, entry.promise.as_ref()?)));
-        f.debug_map().entries(promised).finish()
+        f.debug_map().entries(self.promised()).finish()
     }
 }
 
@@ -111,14 +133,18 @@ impl KeptPlan {
         if plan.is_unfit { Err(plan.into_promises()) } else { Ok(plan) }
     }
 
+    fn promised(&self) -> impl Iterator<Item = (u64, &Promise)> {
+        let promise = |seat: &Seat| self.entries[seat.entry].promise.as_ref();
+        self.seats.iter().filter_map(move |seat| Some((seat.id, promise(seat)?)))
+    }
+
     /// The start that each waiting job is promised.
     pub fn starts(&self) -> impl Iterator<Item = (u64, f64)> {
-        self.entries.iter().filter_map(|entry| Some((entry.id, entry.promise.as_ref()?.start)))
+        self.promised().map(|(id, promise)| (id, promise.start))
     }
 
     pub fn into_promises(self) -> HashMap<u64, Promise> {
-        let promised = |entry: Entry| Some((entry.id, entry.promise?));
-        self.entries.into_iter().filter_map(promised).collect()
+        self.promised().map(|(id, promise)| (id, promise.clone())).collect()
     }
 
     /// A plan of what runs.
@@ -135,12 +161,16 @@ impl KeptPlan {
             return None;
         }
         let mut plan = KeptPlan {
+            seats: Vec::new(),
             entries: Vec::new(),
-            homes: Vec::new(),
+            gone: Vec::new(),
+            is_reached: Vec::new(),
+            classes: Classes::default(),
+            beside: Beside::new(view.occupancy.fabric()),
             held: Held::new(view.occupancy),
             span: Span::new(view),
-            news: News::default(),
             is_unfit: false,
+            passes: 0,
             changes: view.running.changes(),
             service: view.occupancy.service_changes(),
             rule: number_of(view.policy),
@@ -161,14 +191,14 @@ impl KeptPlan {
             return false;
         };
         if view.changed {
-            self.news.forget();
             self.held.forget_before(view.now);
         }
         for change in changes {
             if change.came {
                 return false;
             }
-            self.take_back(&change.placement, (view.now, change.expected_end), view.now);
+            let parts = self.held.parts(&change.placement);
+            self.take_back(&parts, (view.now, change.expected_end), view.now);
         }
         self.changes = view.running.changes();
         self.align(view, HashMap::new());
@@ -177,45 +207,47 @@ impl KeptPlan {
 
     /// Has an entry for each waiting job, in order; a new one has the promise that is known of it.
     fn align(&mut self, view: &View<'_>, mut known: HashMap<u64, Promise>) {
-        let mut before = view.out_of_order(&mut self.entries, |entry| entry.id);
-        for waiting in &view.waiting[self.entries.len()..] {
-            let request = &*waiting.request;
-            let entry = before.remove(&request.id);
-            let entry =
-                entry.unwrap_or_else(|| self.new_entry(request, known.remove(&request.id), view));
-            self.entries.push(entry);
-        }
-        for entry in before.into_values() {
-            if let Some(Promise { start, end, placement: Some(placement), .. }) = entry.promise {
-                self.take_back(&placement, (start, end), view.now);
+        let mut before = view.out_of_order(&mut self.seats, |seat| seat.id);
+        for (seat, waiting) in self.seats.iter_mut().zip(view.waiting).filter(|_| view.changed) {
+            if seat.walltime.total_cmp(&waiting.walltime).is_ne() {
+                (seat.walltime, seat.start) = (waiting.walltime, None);
             }
+        }
+        for waiting in &view.waiting[self.seats.len()..] {
+            let request = &*waiting.request;
+            let seat = before.remove(&request.id);
+            let seat =
+                seat.unwrap_or_else(|| self.new_seat(request, known.remove(&request.id), view));
+            self.seats.push(seat);
+        }
+        for seat in before.into_values() {
+            self.give_up(seat.entry, view.now);
+            self.gone.push(seat.entry);
         }
     }
 
-    fn new_entry(&mut self, request: &Request, promise: Option<Promise>, view: &View<'_>) -> Entry {
+    fn new_seat(&mut self, request: &Request, promise: Option<Promise>, view: &View<'_>) -> Seat {
         let suits = request.is_plain()
             && request.walltime >= SHORTEST
             && view.policy.room_helps(request) == RoomHelps::Always;
         let homes = Homes::of(request, view.policy, view.occupancy).filter(|_| suits);
         self.is_unfit |= homes.is_none();
-        let homes = homes.unwrap_or_default();
-        let like = self.homes.iter().find(|like| ***like == homes).cloned();
-        let homes = like.unwrap_or_else(|| {
-            self.homes.push(Arc::new(homes));
-            Arc::clone(&self.homes[self.homes.len() - 1])
-        });
-        if let Some(Promise { start, end, placement: Some(placement), .. }) = &promise {
-            self.hold(placement, (*start, *end));
+        let class = self.classes.of(request, homes.unwrap_or_default());
+        let entry = Entry { class, promise: None, is_own: false, beside: None };
+        let index = if let Some(index) = self.gone.pop() {
+            self.entries[index] = entry;
+            index
+        } else {
+            self.entries.push(entry);
+            self.is_reached.push(true);
+            self.entries.len() - 1
+        };
+        self.is_reached[index] = true;
+        let start = promise.as_ref().map(|promise| promise.start);
+        if let Some(promise) = promise {
+            self.keep(index, promise);
         }
-        Entry {
-            id: request.id,
-            nodes: request.nodes,
-            lasts: lasts(request),
-            homes,
-            promise,
-            seen: None,
-            choice: Choice::default(),
-        }
+        Seat { id: request.id, entry: index, class, walltime: request.walltime, start }
     }
 
     fn hold(&mut self, placement: &Placement, when: (f64, f64)) {
@@ -223,252 +255,245 @@ impl KeptPlan {
         self.is_unfit |= !self.held.hold(&parts, when);
     }
 
-    /// Gives back what a placement holds, and notes it.
-    fn take_back(&mut self, placement: &Placement, when: (f64, f64), now: f64) {
-        let parts = self.held.parts(placement);
-        self.held.give_back(&parts, when);
-        self.news.note(&self.held, &parts, when, true, now);
+    /// Gives a job a reservation.
+    fn keep(&mut self, index: usize, promise: Promise) {
+        if let Some(placement) = &promise.placement {
+            self.hold(placement, (promise.start, promise.end));
+        }
+        let start = promise.start;
+        self.entries[index].promise = Some(promise);
+        if let Some(run) = self.run_of(index) {
+            self.beside.insert(&run, (start, index));
+        }
+    }
+
+    /// Takes a reservation from a job; what it held is still to be given back.
+    fn forget(&mut self, index: usize) -> Option<Promise> {
+        let run = self.run_of(index);
+        let promise = self.entries[index].promise.take()?;
+        if let Some(run) = run {
+            self.beside.remove(&run, (promise.start, index));
+        }
+        Some(promise)
+    }
+
+    /// The run of leaves in which the reservation of a job lies.
+    fn run_of(&self, index: usize) -> Option<Range<u32>> {
+        let entry = &self.entries[index];
+        let node = entry.promise.as_ref()?.placement.as_ref()?.held().next()?;
+        self.classes.run_with(entry.class, self.held.fabric.group(1, node))
+    }
+
+    /// Takes a reservation from a job, and notes what opens.
+    fn give_up(&mut self, index: usize, now: f64) {
+        if let Some(Promise { start, end, placement: Some(placement), .. }) = self.forget(index) {
+            let parts = self.held.parts(&placement);
+            self.take_back(&parts, (start, end), now);
+        }
+    }
+
+    /// Gives back what was held, and notes what opens.
+    fn take_back(&mut self, parts: &Parts, when: (f64, f64), now: f64) {
+        self.held.give_back(parts, when);
+        self.note(parts, when, now);
+    }
+
+    /// Notes where jobs may start since something was given back.
+    fn note(&mut self, parts: &Parts, (from, until): (f64, f64), now: f64) {
+        let when = (from.max(now), until);
+        if when.0 >= until {
+            return;
+        }
+        let leaf = |&(leaf, bits): &(u32, u64)| {
+            Opening::new(leaf..leaf + 1, when, self.held.openings(leaf, bits, when, now))
+        };
+        let group = |&(level, group): &(usize, GroupIndex)| {
+            let openings = self.held.openings_of_group((level, group), when, now);
+            Opening::new(self.held.leaves_of(level, group), when, openings)
+        };
+        let leaves = parts.leaves.iter().map(leaf);
+        let openings: Vec<Opening> = leaves.chain(parts.groups.iter().map(group)).collect();
+        self.classes.open(&openings, &mut self.held, now);
+        for opening in &openings {
+            for index in self.beside.reached(opening, now) {
+                let entry = &mut self.entries[index];
+                self.is_reached[index] |= entry.note(opening, self.classes.lasts(entry.class), now);
+            }
+        }
     }
 
     /// One pass over the queue.
     pub fn pass(&mut self, view: &mut View<'_>) -> Pass {
         self.span.state.set_demand(Arc::clone(view.occupancy.demand()));
+        if view.changed {
+            self.passes = (self.passes + 1) % PASSES;
+            if self.passes == 0 {
+                self.trim();
+            }
+        }
         let mut pass = Pass::default();
         let mut any_started = false;
-        for index in 0..self.entries.len() {
+        for index in 0..self.seats.len() {
+            if pass.reservation.is_some() && !self.may_change(&self.seats[index], view) {
+                continue;
+            }
             if !view.is_visible(index) {
                 continue;
             }
-            let entry = &self.entries[index];
-            let is_due = entry.promise.as_ref().is_none_or(|promise| promise.start <= view.now);
-            if view.changed || is_due {
-                self.renew(index, view);
+            let entry = self.seats[index].entry;
+            if self.may_change(&self.seats[index], view) {
+                self.renew(entry, &view.waiting[index].request, view);
+                self.is_reached[entry] = false;
             }
-            let promise = self.entries[index].promise.as_ref();
-            let at = promise.map_or(f64::INFINITY, |promise| promise.start);
-            let placement = promise.and_then(|promise| promise.placement.clone());
-            let started =
-                at <= view.now && placement.is_some_and(|placement| view.start(index, placement));
+            let promise = self.entries[entry].promise.as_ref();
+            let start = promise.map(|promise| promise.start);
+            let placement = || promise.and_then(|promise| promise.placement.clone());
+            let started = start.is_some_and(|start| start <= view.now)
+                && placement().is_some_and(|placement| view.start(index, placement));
+            let seat = &mut self.seats[index];
+            (seat.start, seat.class) = (start, self.entries[entry].class);
             if started {
                 any_started = true;
-                self.entries[index].promise = None;
-                self.entries[index].seen = Some(u64::MAX);
+                self.forget(entry);
+                self.gone.push(entry);
+                self.seats[index].entry = usize::MAX;
             } else if pass.reservation.is_none() {
                 let request = &view.waiting[index].request;
+                let at = start.unwrap_or(f64::INFINITY);
                 pass.reservation = Some(Reservation { id: request.id, at });
                 let reason = view.policy.can_place(request, view.occupancy).err();
                 pass.refusal = reason.map(|reason| (request.id, reason));
             }
         }
         if any_started {
-            self.entries.retain(|entry| entry.seen != Some(u64::MAX));
+            self.seats.retain(|seat| seat.entry != usize::MAX);
         }
         self.changes = view.running.changes();
         pass
     }
 
-    /// Gives a job the earliest reservation, if it may have a better one.
-    fn renew(&mut self, index: usize, view: &View<'_>) {
-        let request = &*view.waiting[index].request;
-        let entry = &self.entries[index];
-        let is_known = entry.seen.is_some() && entry.lasts.total_cmp(&lasts(request)).is_eq();
-        match entry.promise.as_ref().filter(|promise| promise.start >= view.now && is_known) {
-            Some(promise) => {
+    /// Whether a job may start now, or have an earlier reservation.
+    fn may_change(&self, seat: &Seat, view: &View<'_>) -> bool {
+        let Some(start) = seat.start.filter(|&start| start > view.now) else { return true };
+        view.changed
+            && (self.is_reached[seat.entry] || self.classes.may_fit_before(seat.class, start))
+    }
+
+    /// Keeps no more of a class than up to the last reservation of its jobs.
+    fn trim(&mut self) {
+        let mut last = vec![f64::NEG_INFINITY; self.classes.len()];
+        for seat in &self.seats {
+            let entry = &self.entries[seat.entry];
+            let start = entry.promise.as_ref().map_or(f64::NEG_INFINITY, |promise| promise.start);
+            last[entry.class] = last[entry.class].max(start);
+        }
+        self.classes.trim(&last);
+    }
+
+    /// Gives a job the earliest reservation, if it may have an earlier one.
+    fn renew(&mut self, index: usize, request: &Request, view: &View<'_>) {
+        let entry = &mut self.entries[index];
+        let is_same = self.classes.lasts(entry.class).total_cmp(&lasts(request)).is_eq();
+        match entry.promise.as_ref().filter(|_| is_same) {
+            Some(promise) if promise.start > view.now => {
                 let start = promise.start;
-                self.improve(index, request, start, view);
+                if !entry.is_own {
+                    entry.beside = Some((view.now, start));
+                }
+                if entry.beside.is_some() || self.classes.may_fit_before(entry.class, start) {
+                    self.improve(index, request, start, view);
+                }
             }
-            None => self.promise_anew(index, request, view),
+            Some(_) => self.choose_anew(index, request, view),
+            None => self.promise(index, request, view),
         }
-        self.entries[index].seen = Some(self.news.count());
+        self.entries[index].is_own = true;
     }
 
-    /// The earliest reservation of a job of which nothing is known.
-    fn promise_anew(&mut self, index: usize, request: &Request, view: &View<'_>) {
-        let entry = &mut self.entries[index];
-        entry.lasts = lasts(request);
-        let everywhere = Windows::from(&entry.homes.runs, view.now);
-        self.replace(index, request, everywhere, None, view);
+    /// The earliest reservation of a job that has none, or one that is void.
+    fn promise(&mut self, index: usize, request: &Request, view: &View<'_>) {
+        self.give_up(index, view.now);
+        self.entries[index].class = self.classes.like(self.entries[index].class, lasts(request));
+        self.entries[index].beside = None;
+        if let Some(promise) = self.earliest(index, request, f64::INFINITY, None, view) {
+            self.keep(index, promise);
+        }
     }
 
-    /// An earlier reservation than at `start`, or other nodes at that time, if the news allow for it.
+    /// Lets the policy choose the nodes of a job whose reservation begins.
+    fn choose_anew(&mut self, index: usize, request: &Request, view: &View<'_>) {
+        let Some(before) = self.forget(index) else { return };
+        let Promise { start, end, placement: Some(placement), .. } = &before else { return };
+        let parts = self.held.parts(placement);
+        self.held.give_back(&parts, (*start, *end));
+        let found = self.place(request, view.now, view.policy);
+        if found.as_ref().is_none_or(|found| found.placement != before.placement) {
+            self.note(&parts, (*start, *end), view.now);
+        }
+        match found {
+            Some(promise) => self.keep(index, promise),
+            None => self.promise(index, request, view),
+        }
+    }
+
+    /// An earlier reservation than at `start`, if there is one.
     fn improve(&mut self, index: usize, request: &Request, start: f64, view: &View<'_>) {
-        let mut prospects = self.look(index, start, view.now);
         let entry = &mut self.entries[index];
-        if !prospects.chooses_anew && !prospects.changed.is_empty() {
-            prospects.chooses_anew = entry.choice.goes_elsewhere(
-                &prospects.changed,
-                request,
-                view.policy,
-                &self.held,
-                (start, start + entry.lasts),
-            );
-        }
-        if !prospects.windows.is_empty() || prospects.chooses_anew {
-            let at = Some((start, prospects.chooses_anew));
-            self.replace(index, request, prospects.windows, at, view);
-        }
-    }
-
-    /// Gives a job the earliest reservation in windows, else at the time that is known, if it has one. There it keeps its nodes, if the
-    /// policy does not choose anew.
-    fn replace(
-        &mut self,
-        index: usize,
-        request: &Request,
-        windows: Windows,
-        at: Option<(f64, bool)>,
-        view: &View<'_>,
-    ) {
-        let before = self.entries[index].promise.take();
-        let held = before.as_ref().and_then(|promise| {
-            let placement = promise.placement.as_ref()?;
-            Some((self.held.parts(placement), (promise.start, promise.end)))
+        let class = entry.class;
+        let beside = entry.beside.take().and_then(|(from, until)| {
+            let run = self.run_of(index)?;
+            let (from, until) = (from.max(view.now), until.min(start));
+            let has_room = self.held.has_room_before(&run, request.nodes, start);
+            has_room.then_some(Window { run, from, until })
         });
-        if let Some((parts, when)) = &held {
-            self.held.give_back(parts, *when);
+        if beside.is_none()
+            && self.classes.earliest(class, &mut self.held, start, view.now).is_none()
+        {
+            return;
         }
-        let found = self.earliest(windows, request, view);
-        let promise = match (found, at) {
-            (Some(start), _) | (None, Some((start, true))) => {
-                self.place(index, request, start, view.policy)
+        let placement = self.entries[index].promise.as_ref().and_then(|p| p.placement.clone());
+        let Some(placement) = placement else { return };
+        let parts = self.held.parts(&placement);
+        let when = (start, start + lasts(request));
+        self.held.give_back(&parts, when);
+        match self.earliest(index, request, start, beside, view) {
+            Some(promise) => {
+                self.forget(index);
+                self.note(&parts, when, view.now);
+                self.keep(index, promise);
             }
-            (None, Some(_)) => before.clone(),
-            (None, None) => None,
-        };
-        self.note_change(held.as_ref(), promise.as_ref(), before == promise, view.now);
-        self.entries[index].promise = promise;
-    }
-
-    /// Holds what is promised instead of what was held, and notes both if they differ.
-    fn note_change(
-        &mut self,
-        before: Option<&(Parts, (f64, f64))>,
-        promise: Option<&Promise>,
-        is_same: bool,
-        now: f64,
-    ) {
-        if let Some((parts, when)) = before.filter(|_| !is_same) {
-            self.news.note(&self.held, parts, *when, true, now);
-        }
-        if let Some(Promise { start, end, placement: Some(placement), .. }) = promise {
-            let parts = self.held.parts(placement);
-            let when = (*start, *end);
-            if !is_same {
-                self.news.note(&self.held, &parts, when, false, now);
-            }
-            self.is_unfit |= !self.held.hold(&parts, when);
+            None => self.is_unfit |= !self.held.hold(&parts, when),
         }
     }
 
-    /// What the news mean for the reservation of a job.
-    fn look(&mut self, index: usize, start: f64, now: f64) -> Prospects {
-        let entry = &self.entries[index];
-        let own =
-            entry.promise.as_ref().and_then(|promise| promise.placement.as_ref()?.held().next());
-        let own = own.map(|node| self.held.fabric.group(1, node));
-        let (mut near, mut others) = (Vec::new(), Vec::new());
-        let (mut chooses_anew, mut changed) = (false, Vec::new());
-        let mut next = self.news.first(entry.seen);
-        while let Some(number) = self.news.next_about(next, start, entry.lasts - ROUNDING) {
-            next = number + 1;
-            let item = self.news.item(number);
-            if is_about(item, (start, start + entry.lasts)) {
-                let is_outside = item.is_of_leaf && entry.choice.is_outside(item.leaves.start);
-                chooses_anew |= !is_outside;
-                changed.extend(is_outside.then_some(item.leaves.start));
-            }
-            let from = item.openings.first.max(item.from - entry.lasts - 1.0).max(now);
-            let until = item.until.min(start);
-            if !item.has_gone || from >= until {
-                continue;
-            }
-            let fits = fits(item, entry, self.held.crossing_matters());
-            let (leaves, is_near) = (item.leaves.clone(), item.openings.last >= start);
-            let on_one_leaf = item.openings.with_nodes.len() >= entry.nodes as usize;
-            for run in entry.homes.with(&leaves) {
-                let window = Window { run: run.clone(), from, until };
-                if is_near && own.is_some_and(|own| run.contains(&own)) {
-                    near.push(window.clone());
-                }
-                if fits
-                    && (on_one_leaf
-                        || self.news.most_room(number, &self.held, run, entry.lasts) >= entry.nodes)
-                {
-                    others.push(window);
-                }
-            }
-        }
-        let windows = self.with_room(&self.entries[index], near, others, start);
-        Prospects { windows, chooses_anew, changed }
-    }
-
-    /// The windows in which a job may find room. In those that are near, what the job holds itself may be in its way.
-    fn with_room(
-        &self,
-        entry: &Entry,
-        near: Vec<Window>,
-        others: Vec<Window>,
-        start: f64,
-    ) -> Windows {
-        let has_room = |window: &Window| self.held.has_room_before(&window.run, entry.nodes, start);
-        let mut windows = Windows::joined(others);
-        windows.keep_with_room(&self.held, (entry.nodes, entry.lasts));
-        if near.first().is_some_and(has_room) {
-            windows.and(Windows::joined(near))
-        } else {
-            windows
-        }
-    }
-
-    /// The earliest time in windows at which the policy finds a place.
+    /// The earliest reservation before `limit`: where its class may fit, or beside its own.
     fn earliest(
         &mut self,
-        mut windows: Windows,
+        index: usize,
         request: &Request,
+        limit: f64,
+        beside: Option<Window>,
         view: &View<'_>,
-    ) -> Option<f64> {
+    ) -> Option<Promise> {
+        let class = self.entries[index].class;
         let shape = (request.nodes, lasts(request));
+        let mut beside = Windows::of(beside);
         loop {
-            let start = windows.earliest(&self.held, shape)?;
-            self.span.show(&self.held, (start, start + shape.1));
-            if view.policy.can_place(request, &self.span.state).is_ok() {
-                return Some(start);
+            let found = self.classes.earliest(class, &mut self.held, limit, view.now);
+            let limit = found.unwrap_or(limit);
+            let start = beside.earliest(&mut self.held, shape, limit).or(found)?;
+            if let Some(promise) = self.place(request, start, view.policy) {
+                return Some(promise);
             }
-            windows.pass_over(&self.held, start);
+            self.classes.pass_over(class, &self.held, start);
+            beside.pass_over(&self.held, start);
         }
     }
 
-    /// The reservation from a time on at which there is a place.
-    fn place(
-        &mut self,
-        index: usize,
-        request: &Request,
-        start: f64,
-        policy: &dyn Policy,
-    ) -> Option<Promise> {
-        let when = (start, start + lasts(request));
-        self.span.show(&self.held, when);
+    /// The reservation from a time on, if there is a place.
+    fn place(&mut self, request: &Request, start: f64, policy: &dyn Policy) -> Option<Promise> {
+        self.span.show(&self.held, (start, start + lasts(request)));
         let placement = policy.place(request, &self.span.state).ok()?;
-        self.entries[index].choice =
-            Choice::of(request, policy, &self.held, &self.span.leaves, when);
         Some(Promise::new(request, start, Some(Arc::new(placement))))
     }
-}
-
-/// Whether something that came or went may be free, or have been, all of a span of time.
-fn is_about(item: &Item, (start, end): (f64, f64)) -> bool {
-    let open = &item.openings;
-    open.longest >= end - start - ROUNDING
-        && item.from < end
-        && item.until > start
-        && open.first <= start
-        && open.last >= end
-}
-
-/// Whether there may be room for a job where something has gone.
-fn fits(item: &Item, entry: &Entry, crossing_matters: bool) -> bool {
-    let (open, lasts) = (&item.openings, entry.lasts - ROUNDING);
-    let many = open.with_nodes.get(entry.nodes as usize - 1);
-    let crosses = if crossing_matters { open.uncrossed } else { open.longest };
-    many.is_some_and(|&longest| longest >= lasts) || !entry.homes.are_leaves && crosses >= lasts
 }

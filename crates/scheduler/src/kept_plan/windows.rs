@@ -1,4 +1,4 @@
-//! Where and when a job may fit that did not fit before.
+//! Where and when jobs may fit that did not fit before.
 
 use std::ops::Range;
 
@@ -11,65 +11,107 @@ pub(super) struct Window {
     pub until: f64,
 }
 
-/// Windows for one job.
-#[derive(Debug, Default)]
-pub(super) struct Windows(Vec<Window>);
+impl Window {
+    /// Whether another continues it, or it the other.
+    fn meets(&self, other: &Window) -> bool {
+        self.run == other.run && self.from <= other.until && other.from <= self.until
+    }
+}
+
+/// Windows for jobs that ask for the same.
+#[derive(Debug)]
+pub(super) struct Windows {
+    all: Vec<Window>,
+    /// When the first begins; infinite if there is none.
+    first: f64,
+    /// Whether two of them may be joined.
+    may_join: bool,
+}
+
+impl Default for Windows {
+    fn default() -> Self {
+        Windows { all: Vec::new(), first: f64::INFINITY, may_join: false }
+    }
+}
 
 impl Windows {
-    /// All that comes from a time on.
-    pub fn from(runs: &[Range<u32>], from: f64) -> Self {
-        let window = |run: &Range<u32>| Window { run: run.clone(), from, until: f64::INFINITY };
-        Windows(runs.iter().map(window).collect())
+    pub fn of(window: Option<Window>) -> Self {
+        let mut windows = Windows::default();
+        windows.all.extend(window);
+        windows
+    }
+
+    pub fn first(&self) -> f64 {
+        self.first
+    }
+
+    pub fn push(&mut self, window: Window) {
+        self.first = self.first.min(window.from);
+        if let Some(last) = self.all.last_mut().filter(|last| last.meets(&window)) {
+            last.from = last.from.min(window.from);
+            last.until = last.until.max(window.until);
+        } else {
+            self.may_join |= !self.all.is_empty();
+            self.all.push(window);
+        }
     }
 
     /// Joins windows of one run that overlap.
-    pub fn joined(mut windows: Vec<Window>) -> Self {
-        windows
+    fn join(&mut self) {
+        self.all
             .sort_unstable_by(|a, b| a.run.start.cmp(&b.run.start).then(a.from.total_cmp(&b.from)));
-        windows.dedup_by(|next, window| {
-            let overlap = next.run == window.run && next.from <= window.until;
+        self.all.dedup_by(|next, window| {
+            let overlap = window.meets(next);
             if overlap {
                 window.until = window.until.max(next.until);
             }
             overlap
         });
-        Windows(windows)
+        self.may_join = false;
     }
 
-    pub fn and(mut self, more: Windows) -> Self {
-        self.0.extend(more.0);
-        self
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Keeps those in which there are nodes enough, from the time on at which there are, if no two jobs may cross a leaf.
-    pub fn keep_with_room(&mut self, held: &Held, (nodes, lasts): (u32, f64)) {
-        self.0.retain_mut(|window| {
-            let start = held.room_from(&window.run, nodes, lasts, (window.from, window.until));
-            start.inspect(|&start| window.from = start).is_some()
-        });
-    }
-
-    /// The earliest time from which on there are nodes enough, if no two jobs may cross a leaf.
-    pub fn earliest(&mut self, held: &Held, (nodes, lasts): (u32, f64)) -> Option<f64> {
-        let mut best: Option<f64> = None;
-        for window in &mut self.0 {
-            let until = best.map_or(window.until, |best| window.until.min(best));
-            let start = held.room_from(&window.run, nodes, lasts, (window.from, until));
-            window.from = start.unwrap_or(window.from);
-            best = start.or(best);
+    /// Leaves out what comes before a time.
+    pub fn begin_at(&mut self, now: f64) {
+        if self.first < now {
+            self.all.iter_mut().for_each(|window| window.from = window.from.max(now));
+            self.keep_open();
         }
-        best
+    }
+
+    /// Leaves out what comes after a time.
+    pub fn trim(&mut self, last: f64) {
+        self.all.iter_mut().for_each(|window| window.until = window.until.min(last));
+        self.keep_open();
+    }
+
+    fn keep_open(&mut self) {
+        self.all.retain(|window| window.from < window.until);
+        self.first = self.all.iter().map(|window| window.from).fold(f64::INFINITY, f64::min);
+    }
+
+    /// The earliest time before `limit` from which on there are nodes enough, if no two jobs may cross a leaf.
+    pub fn earliest(&mut self, held: &mut Held, shape: (u32, f64), limit: f64) -> Option<f64> {
+        if self.may_join {
+            self.join();
+        }
+        let mut best = limit;
+        for window in &mut self.all {
+            let until = window.until.min(best);
+            if window.from < until {
+                let found = held.room_from(&window.run, shape, (window.from, until));
+                window.from = found.unwrap_or(until);
+                best = found.unwrap_or(best);
+            }
+        }
+        self.keep_open();
+        (best < limit).then_some(best)
     }
 
     /// Leaves out a time at which there is no place.
     pub fn pass_over(&mut self, held: &Held, time: f64) {
-        for window in self.0.iter_mut().filter(|window| window.from <= time) {
+        for window in self.all.iter_mut().filter(|window| window.from <= time) {
             window.from = held.step_after(&window.run, time);
         }
-        self.0.retain(|window| window.from < window.until);
+        self.keep_open();
     }
 }

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use topolane_placement::{Occupancy, Placement, Request, RoomHelps};
+use topolane_placement::{Occupancy, Placement, Policy, Request, RoomHelps};
 
 use super::reservation::{Promise, SHORTEST, lasts, whole_nodes};
 use crate::counted_plan::CountedPlan;
@@ -13,10 +13,10 @@ use crate::view::View;
 
 /// Conservative backfilling (Mu'alem and Feitelson 2001) over any policy: every job has a
 /// reservation, and none is ever put later than first promised. When a job ends early, each
-/// waiting job in turn gives up its reservation for the earliest that fits beside all others.
+/// waiting job in turn gives up its reservation for the earliest that fits beside all others, if there is an earlier one.
 ///
-/// With a count-only policy a reservation is a number of nodes; otherwise it names the nodes, and
-/// it is kept if the policy still finds a place where all the nodes that it once named are free.
+/// With a count-only policy a reservation is a number of nodes; otherwise it names the nodes. The policy chooses them again when
+/// the reservation begins. Where the policy refuses, a job takes the nodes of its reservation, if they are free.
 #[derive(Debug, Default)]
 pub struct Conservative {
     /// Empty while a plan is kept, which has them then.
@@ -31,6 +31,16 @@ impl Queue for Conservative {
     }
 
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
+        let pass = self.pass_once(view);
+        // A reservation that was due may have moved to a later time, and so made way for jobs that were looked at before. With no job
+        // running, no end would come after which they are looked at again.
+        let goes_on = !view.running.jobs().is_empty() || self.promised().is_empty();
+        if goes_on { pass } else { self.pass_once(view) }
+    }
+}
+
+impl Conservative {
+    fn pass_once(&mut self, view: &mut View<'_>) -> Pass {
         let mut promises = std::mem::take(&mut self.promises);
         if view.policy.traits().count_only {
             promises.extend(self.placed.take().map(KeptPlan::into_promises).unwrap_or_default());
@@ -47,9 +57,7 @@ impl Queue for Conservative {
             }
         }
     }
-}
 
-impl Conservative {
     /// The start that each waiting job is promised, by identity.
     pub fn promised(&self) -> Vec<(u64, f64)> {
         let mut found: Vec<(u64, f64)> =
@@ -69,8 +77,8 @@ impl Conservative {
                 continue;
             }
             let request = &view.waiting[index].request;
-            let stands = |promise: &&Promise| plan.counting || promise.placement.is_some();
-            let kept = plan.promises.get(&request.id).filter(stands);
+            let is_whole = |promise: &&Promise| plan.counting || promise.placement.is_some();
+            let kept = plan.promises.get(&request.id).filter(is_whole);
             let kept = kept.filter(|_| !view.changed && index < view.fresh);
             let due = kept.is_none_or(|promise| promise.start <= view.now);
             if due {
@@ -123,6 +131,49 @@ struct Slid {
     left: usize,
 }
 
+/// Whether a request may keep a promise: it names nodes, begins later, and lasts as long as the request.
+fn stands(promise: &Promise, request: &Request, now: f64) -> bool {
+    promise.placement.is_some()
+        && promise.start > now
+        && promise.end.total_cmp(&(promise.start + lasts(request))).is_eq()
+}
+
+/// Leaves out promises of nodes that are out of service, or that running jobs hold or cross then.
+fn leave_out_void(promises: &mut HashMap<u64, Promise>, view: &View<'_>) {
+    let placed = |(&id, promise): (&u64, &Promise)| {
+        Some((promise.start.max(view.now), id, Arc::clone(promise.placement.as_ref()?)))
+    };
+    let mut placed: Vec<_> = promises.iter().filter_map(placed).collect();
+    placed.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+    let mut running = view.running.jobs().iter().peekable();
+    let mut state = view.occupancy.clone();
+    for (start, id, placement) in placed {
+        let has_ended = |job: &&RunningJob| start > view.now && job.expected_end <= start;
+        while let Some(job) = running.next_if(has_ended) {
+            state.release(&job.placement);
+        }
+        if !state.has_room_for(&placement) {
+            promises.remove(&id);
+        }
+    }
+}
+
+/// A request, and the nodes that it was promised before.
+type Asked<'a> = (&'a Request, Option<&'a Arc<Placement>>);
+
+/// Nodes that the policy chooses, or the request's own if it finds none.
+fn place(
+    (request, own): Asked<'_>,
+    state: &Occupancy,
+    policy: &dyn Policy,
+) -> Option<Arc<Placement>> {
+    let chosen = policy.can_place(request, state).and_then(|_| policy.place(request, state));
+    match chosen {
+        Ok(placement) => Some(Arc::new(placement)),
+        Err(_) => own.filter(|own| state.has_room_for(own)).cloned(),
+    }
+}
+
 fn counts_whole(placement: &Placement) -> bool {
     placement.share().is_whole() && placement.links().is_empty()
 }
@@ -152,6 +203,7 @@ impl Plan {
             let ids: std::collections::HashSet<u64> =
                 view.waiting.iter().map(|waiting| waiting.request.id).collect();
             promises.retain(|id, _| ids.contains(id));
+            leave_out_void(&mut promises, view);
         }
         for promise in promises.values() {
             idle.add(promise.start.max(view.now), promise.end, -promise.whole_nodes);
@@ -195,21 +247,25 @@ impl Plan {
         Some(promise)
     }
 
-    /// Gives the request the earliest reservation beside all others, its old one at the latest.
+    /// Gives the request the earliest reservation beside all others. One that stands is given up only for an earlier one.
     fn promise(&mut self, request: &Request, view: &View<'_>) {
         let old = self.forget(request.id);
         if let Some(old) = &old {
             self.idle.add(old.start.max(view.now), old.end, old.whole_nodes);
         }
+        let own = old.as_ref().and_then(|old| old.placement.clone());
+        let old = old.filter(|old| stands(old, request, view.now));
+        let before = old.as_ref().map_or(f64::INFINITY, |old| old.start);
+        let asked = (request, own.as_ref());
         let found = if self.counting {
             let start = self.idle.earliest(lasts(request), whole_nodes(request));
             start.is_finite().then(|| Promise::new(request, start, None))
         } else if self.slides && request.share.is_whole() {
-            self.earliest_slid(request, old.map(|old| old.start), view)
+            self.earliest_slid(asked, before, view)
         } else {
-            self.earliest_placed(request, view)
+            self.earliest_placed(asked, before, view)
         };
-        if let Some(promise) = found {
+        if let Some(promise) = found.or(old) {
             self.idle.add(promise.start.max(view.now), promise.end, -promise.whole_nodes);
             self.keep(request.id, promise);
         }
@@ -219,8 +275,8 @@ impl Plan {
     /// asked again before somebody has left the span.
     fn earliest_slid(
         &self,
-        request: &Request,
-        old: Option<f64>,
+        (request, own): Asked<'_>,
+        before: f64,
         view: &View<'_>,
     ) -> Option<Promise> {
         let helps = request.is_plain() && view.policy.room_helps(request) == RoomHelps::Always;
@@ -228,19 +284,19 @@ impl Plan {
         let mut slid = Slid::default();
         let mut has_left = true;
         let running = view.running.jobs();
-        self.idle.leasts(lasts(request)).find_map(|(time, least)| {
+        let times = self.idle.leasts(lasts(request)).take_while(|&(time, _)| time < before);
+        times.into_iter().find_map(|(time, least)| {
             if least < whole_nodes(request) {
                 return None;
             }
             let end = time + lasts(request);
             has_left |= self.slide(&mut span, &mut slid, (time, end), (view.now, running));
-            if helps && !has_left && old != Some(time) {
+            if helps && !has_left {
                 return None;
             }
             has_left = false;
-            view.policy.can_place(request, &span).ok()?;
-            let placement = view.policy.place(request, &span).ok()?;
-            Some(Promise::new(request, time, Some(Arc::new(placement))))
+            let placement = place((request, own), &span, view.policy)?;
+            Some(Promise::new(request, time, Some(placement)))
         })
     }
 
@@ -275,19 +331,24 @@ impl Plan {
         before != (slid.ended, slid.left)
     }
 
-    /// The earliest time at which the policy finds nodes that nobody holds or is promised until
-    /// the request ends. That of an old promise is among those tried.
-    fn earliest_placed(&self, request: &Request, view: &View<'_>) -> Option<Promise> {
+    /// The earliest time before another at which there are nodes that nobody holds or is promised until the request ends: those that
+    /// the policy finds, or its own.
+    fn earliest_placed(
+        &self,
+        (request, own): Asked<'_>,
+        before: f64,
+        view: &View<'_>,
+    ) -> Option<Promise> {
         let mut span = view.occupancy.clone();
-        self.idle.times().iter().find_map(|&time| {
+        let mut times = self.idle.times().iter().take_while(|&&time| time < before);
+        times.find_map(|&time| {
             let end = time + lasts(request);
             if self.idle.least(time, end) < whole_nodes(request) {
                 return None;
             }
             self.fill(&mut span, time, end, view);
-            view.policy.can_place(request, &span).ok()?;
-            let placement = view.policy.place(request, &span).ok()?;
-            Some(Promise::new(request, time, Some(Arc::new(placement))))
+            let placement = place((request, own), &span, view.policy)?;
+            Some(Promise::new(request, time, Some(placement)))
         })
     }
 
@@ -317,7 +378,7 @@ mod tests {
 
     use proptest::prelude::*;
     use topolane_fabric::{Fabric, pgft};
-    use topolane_placement::{Occupancy, Placement, Request, Share, policy};
+    use topolane_placement::{Occupancy, POLICIES, Placement, Request, Share, policy};
 
     use super::{Conservative, Plan, Promise, Slid};
     use crate::profile::Profile;
@@ -345,6 +406,11 @@ mod tests {
 
         fn pass(&mut self, view: &mut View<'_>) -> Pass {
             let promises = std::mem::take(&mut self.0.promises);
+            let pass = self.0.pass_anew(promises, view);
+            if !view.running.jobs().is_empty() || self.0.promises.is_empty() {
+                return pass;
+            }
+            let promises = std::mem::take(&mut self.0.promises);
             self.0.pass_anew(promises, view)
         }
     }
@@ -352,7 +418,8 @@ mod tests {
     /// When a job comes, how many nodes it asks for, its walltime and how long it runs.
     type Job = (u32, u32, u32, u32);
 
-    /// What each job got, and when. One is cancelled, and a node goes out of service for a while.
+    /// What each job got, and when. One is cancelled, a node goes out of service for a while, and walltimes change, those of the longest
+    /// running job and of a waiting one.
     fn decisions(
         queue: Box<dyn Queue>,
         rule: &str,
@@ -380,6 +447,14 @@ mod tests {
             match next {
                 12 => _ = scheduler.cancel(cancelled),
                 16 => scheduler.set_in_service(3, false),
+                18 | 30 => {
+                    let longest = scheduler.running().jobs().last().map(|job| (job.id, job.start));
+                    let walltime = if next == 18 { 90.0 } else { 1.0 };
+                    longest.map(|(id, start)| {
+                        scheduler.set_walltime(id, f64::from(now) - start + walltime)
+                    });
+                }
+                20 => _ = scheduler.set_walltime(19, 50.0),
                 22 => scheduler.set_in_service(3, true),
                 _ => (),
             }
@@ -415,6 +490,20 @@ mod tests {
         ) {
             let kept = decisions(Box::new(Conservative::default()), rule, &jobs, cancelled);
             prop_assert_eq!(kept, decisions(Box::new(Anew::default()), rule, &jobs, cancelled));
+        }
+    }
+
+    proptest! {
+        /// No job that fits the machine waits for ever, whatever the policy answers.
+        #[test]
+        fn every_job_starts(
+            jobs in jobs(),
+            cancelled in 0u64..12,
+            rule in prop::sample::select(POLICIES.iter().map(|info| info.name).filter(|&name| name != "recorded").collect::<Vec<_>>()),
+        ) {
+            let started = decisions(Box::new(Conservative::default()), rule, &jobs, cancelled).len();
+            let is_cancelled = jobs.len() >= 12;
+            prop_assert!(started + usize::from(is_cancelled) >= jobs.len(), "{} of {} under {}", started, jobs.len(), rule);
         }
     }
 
