@@ -156,7 +156,8 @@ fn walk(step: &Step, model: &mut Model, occupancy: &mut Occupancy) {
             let slots = (on(nodes), share.clone());
             let fits = model.takes(&slots.0, share, adopted);
             let placed = placement(&slots);
-            if !adopted && !(has_twice(&slots.0) && *share == Share::Whole) {
+            let is_sound = *share != Share::Whole || !has_twice(&slots.0);
+            if !adopted && is_sound {
                 has_room_as(model, occupancy, &slots, fits);
             }
             let done = if adopted { occupancy.adopt(&placed) } else { occupancy.claim(&placed) };

@@ -167,7 +167,7 @@ fn place(
     state: &Occupancy,
     policy: &dyn Policy,
 ) -> Option<Arc<Placement>> {
-    let chosen = policy.can_place(request, state).and_then(|_| policy.place(request, state));
+    let chosen = policy.can_place(request, state).and_then(|()| policy.place(request, state));
     match chosen {
         Ok(placement) => Some(Arc::new(placement)),
         Err(_) => own.filter(|own| state.has_room_for(own)).cloned(),
