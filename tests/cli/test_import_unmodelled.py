@@ -105,9 +105,9 @@ def test_settings_of_another_priority_plugin_do_not_matter(dump):
     ],
 )
 def test_partitions_with_rules_of_their_own_are_told(dump, words, is_told):
-    lines = told(dump(partitions=f"PartitionName=batch Nodes=n[1-2] {words}\n"), "partitions have")
+    lines = told(dump(partitions=f"PartitionName=batch Nodes=n[1-2] {words}\n"), "partition with")
     value = words.partition("=")[2]
-    sentence = f"1 partitions have {is_told}, which the queue slurm does not know: {'batch ' + value!r}"
+    sentence = f"1 partition with {is_told}, which the queue slurm does not know: {'batch ' + value!r}"
     assert lines == ([sentence] if is_told else [])
 
 
@@ -126,10 +126,10 @@ def test_limits_on_other_things_than_nodes_and_jobs_are_told(dump):
         assoc=f"{ASSOCIATIONS}hex|physics||||1|node=4,cpu=64|\n",
     )
     assert told(directory, "limits that") == [
-        "2 QOS have limits that the queue slurm does not know: 'GrpTRES gres/gpu', 'GrpTRESRunMins cpu', 'MaxTRESPU cpu'",
-        "1 associations have limits that the queue slurm does not know: 'GrpTRES cpu'",
+        "2 QOS with limits that the queue slurm does not know: 'GrpTRES gres/gpu', 'GrpTRESRunMins cpu', 'MaxTRESPU cpu'",
+        "1 association with limits that the queue slurm does not know: 'GrpTRES cpu'",
     ]
-    assert told(directory, "flags") == ["1 QOS have flags that the queue slurm does not know: 'NoReserve'"]
+    assert told(directory, "flags") == ["1 QOS with flags that the queue slurm does not know: 'NoReserve'"]
 
 
 def test_limits_hold_only_where_slurm_enforces_them(dump):
@@ -153,7 +153,7 @@ def test_limits_hold_only_where_slurm_enforces_them(dump):
 def test_limits_in_percent_are_no_numbers_of_nodes(dump):
     directory = dump(qos="Name|Flags|GrpTRES|MaxJobsPU\nnormal|Relative|node=50|3\n")
     assert queue(directory)["qos"][0]["limits"] == {"jobs_per_user": 3}
-    assert told(directory, "flags") == ["1 QOS have flags that the queue slurm does not know: 'Relative'"]
+    assert told(directory, "flags") == ["1 QOS with flags that the queue slurm does not know: 'Relative'"]
 
 
 def test_accounts_are_below_their_parents(dump):
@@ -178,7 +178,7 @@ def test_a_limit_in_one_partition_is_not_a_limit_everywhere(dump):
     for text in ("".join(rows), "".join(reversed(rows))):
         directory = dump(assoc=ASSOCIATIONS + text)
         assert [row["limits"] for row in queue(directory)["associations"]] == [{"jobs_per_user": 20}]
-        assert len(told(directory, "1 associations are of a user in one partition")) == 1
+        assert len(told(directory, "1 association of a user in one partition")) == 1
     directory = dump(assoc=ASSOCIATIONS + rows[1])
     assert [row["limits"] for row in queue(directory)["associations"]] == [{}]
 
@@ -191,6 +191,7 @@ def test_a_node_that_saves_power_is_free(dump):
             ["IDLE~", "POWERED_DN", "ALLOC#", "DOWN~", "DRAIN~", "IDLE*", "MAINT"], start=1
         )
     ]
+    rows.append(f"hex|n8|{ZERO + 10**6}|{ZERO + 10**6 + 1}|IDLE~\n")  # after the last job
     directory = dump(events=EVENTS + "".join(rows))
     assert [row["nodes"] for row in queue(directory)["out_of_service"]] == ["n4", "n5", "n6", "n7"]
     assert told(directory, "save power") == [
@@ -220,11 +221,9 @@ def test_reservations_that_are_not_kept_as_in_slurm_are_told(dump):
         reservations=RESERVATIONS + "".join(rows),
         partitions="PartitionName=batch Nodes=n[1-4] TotalCPUs=64 TotalNodes=4\n",
     )
-    assert told(directory, "flags") == [
-        "1 reservations have flags that the queue slurm does not know: 'FLEX'"
-    ]
+    assert told(directory, "flags") == ["1 reservation with flags that the queue slurm does not know: 'FLEX'"]
     assert told(directory, "fewer processors") == [
-        "1 reservations keep fewer processors than their nodes have: the queue slurm keeps whole nodes"
+        "1 reservation of fewer processors than the nodes have: the queue slurm keeps whole nodes"
     ]
 
 
@@ -294,17 +293,18 @@ def test_columns_that_an_older_sacct_does_not_print_are_told(dump):
 def test_nodes_of_jobs_that_still_run_are_told(dump):
     running = {"End": "Unknown", "State": "RUNNING"}
     directory = dump({**running, "NNodes": 4}, {**running, "NNodes": 3})
-    assert told(directory, "still running have") == [
-        "the jobs that are still running have 7 nodes, which a replay has free since they started"
+    assert told(directory, "still ran") == [
+        "7 nodes of jobs that still ran: free in a replay from the start of these jobs on"
     ]
 
 
 def test_times_of_two_kinds_are_told(dump):
     """Civil times and seconds since 1970 differ by the zone of the site: nodes would be down at other hours."""
-    events = f"{EVENTS}hex|n1|2026-11-18T12:08:00|2026-11-18T12:09:00|DOWN\n"
+    rows = [f"hex|n{node}|2026-11-18T12:08:00|2026-11-18T12:09:00|DOWN\n" for node in (1, 2)]
+    events = EVENTS + "".join(rows)
     sentence = (
-        "1 events of nodes have civil times and jobs have seconds since 1970, or the other way round: "
-        "they may be hours off"
+        "2 node events with civil times, where jobs have seconds since 1970, or the other way round: "
+        "times may be hours off"
     )
     directory = dump(events=events)
     assert told(directory, "civil") == [sentence]

@@ -122,7 +122,7 @@ def test_nothing_is_wrong_with_a_sound_log(check):
         ),
         (
             {"End": T + 3800, "ElapsedRaw": 3700, "State": "TIMEOUT"},
-            "1 run longer than the walltime by over a minute: a replay ends at the walltime",
+            "1 run longer than the walltime by over a minute: a replay ends it at the walltime",
         ),
         ({"Account": "gone"}, "1 run of an account that is gone"),
         ({"User": "bob"}, "1 run of a user who is gone from the account"),

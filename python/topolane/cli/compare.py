@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from topolane._engine import Machine
     from topolane.baseline import Baseline
+    from topolane.baseline.details import Details
     from topolane.failures import Failure
     from topolane.run import Run
 
@@ -141,17 +142,20 @@ def command(
         common.tell_notes(base.notes())
         today = _today(base, common.names(policies), common.names(queues), wanted=wants_baseline)
         every = tasks if today is None or today in tasks else [*tasks, today]
+        known = _details(today) if wants_baseline else None
         drawn = _drawn(today, common.names(policies))
+        unlike = [task for task in drawn if task not in every]
         with (
             common.keeping(resume) as kept,
-            common.counting_bar("simulating", len(every) + len(drawn)) as done,
+            common.counting_bar("simulating", len(every) + len(unlike)) as done,
         ):
             how: Any = {"executor": executor, "workers": workers, "done": done, "kept": kept}
             runs = compare(every, **how)
-            moved = over(figures, drawn, **how)
+            anew = iter(over(figures, unlike, **how))
+            moved = [runs[every.index(task)] if task in every else next(anew) for task in drawn]
         found = None
         if today is not None:
-            found = _baseline(runs[every.index(today)], moved, today, whole=wants_baseline)
+            found = _baseline(runs[every.index(today)], moved, today, known)
         runs = runs[: len(tasks)]
         if found is not None:
             for run in runs:
@@ -245,16 +249,23 @@ def _drawn(today: Task | None, policies: Sequence[str]) -> list[Task]:
     return draws.tasks(today, policies)
 
 
-def _baseline(run: Run, moved: Sequence[Run], task: Task, *, whole: bool) -> Baseline | None:
-    """The run of today's rules next to the records; `whole` with reasons and partitions. moved: the runs of `_drawn`."""
+def _details(today: Task | None) -> dict[int, Details] | None:
+    if today is None:
+        return None
+    from topolane.baseline import details
+
+    return details.read(today.workload)
+
+
+def _baseline(
+    run: Run, moved: Sequence[Run], task: Task, known: dict[int, Details] | None
+) -> Baseline | None:
+    """The run of today's rules next to the records, with reasons and partitions if they are known. moved: the runs of `_drawn`."""
     from topolane import baseline
-    from topolane.baseline import details, draws
+    from topolane.baseline import draws
 
     fabric, jobs = task.fabric(), task.jobs()
-    known, down = None, []
-    if whole:
-        known = details.read(task.workload)
-        down = [] if task.failures else _down(task.workload, fabric)
+    down = [] if known is None or task.failures else _down(task.workload, fabric)
     found = baseline.measured(run, jobs, fabric, known, down)
     if found is None:
         return None

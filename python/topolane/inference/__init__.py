@@ -46,7 +46,7 @@ def infer(
 
     held: until when each job counts as held. capacity: nodes that count as out of service. order: priorities by recorded start.
     scattered: each node that is out of service lies anywhere, instead of next to those that come back with it.
-    seed: draws where these nodes lie, and by how many seconds each hold ends later; under 0 none does.
+    seed: draws where these nodes lie, and by how many seconds each hold ends later. With seed 0 no hold ends later.
     """
     columns = workload.columns()
     known = ~np.isnan(columns["start"])

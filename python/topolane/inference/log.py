@@ -48,8 +48,8 @@ class Log:
         return cls(submit, start, start + run, walltime, nodes, np.argsort(order, kind="stable"))
 
     def last_end(self) -> NDArray[np.float64]:
-        """For each job when the last one before its start ended; -inf if none did."""
-        ends = np.concatenate(([-np.inf], np.sort(self.end)))
+        """For each job when the last one before its start ended; -inf if none did. Jobs that took no time do not count."""
+        ends = np.concatenate(([-np.inf], np.sort(self.end[self.end > self.start])))
         return np.asarray(ends[np.searchsorted(ends, self.start, "right") - 1])
 
     def in_order(self, order: NDArray[np.int64]) -> Log:

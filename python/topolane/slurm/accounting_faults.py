@@ -10,8 +10,8 @@ from topolane.slurm import accounting, accounting_config
 from topolane.slurm.accounting_jobs import Jobs
 
 OTHER_TIMES = (
-    ("events.txt", accounting.EVENTS, "events of nodes"),
-    ("reservations.txt", accounting_config.RESERVATIONS, "reservations"),
+    ("events.txt", accounting.EVENTS, "node event"),
+    ("reservations.txt", accounting_config.RESERVATIONS, "reservation"),
 )
 """Files with times, their columns, and what has them."""
 
@@ -26,7 +26,7 @@ def of(there: dict[str, Path | None], jobs: Jobs) -> list[Finding]:
     found = [Finding(count, what) for what, count in counts]
     for file, columns, of in OTHER_TIMES:
         if (path := there[file]) and (count := _of_other_kind(path, columns, jobs)):
-            what = "have civil times and jobs have seconds since 1970, or the other way round: they may be hours off"
+            what = "with civil times, where jobs have seconds since 1970, or the other way round: times may be hours off"
             found.append(Finding(count, what, of=of))
     if odd := _odd_events(there["events.txt"], jobs.cluster):
         found.append(

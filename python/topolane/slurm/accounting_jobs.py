@@ -355,7 +355,7 @@ class _Reader:
                 notes["whose End - Start is not the run time: the clock jumped; ElapsedRaw is used"] += 1
                 run = held
         if walltime is not None and run > walltime + MINUTE:
-            notes["longer than the walltime by over a minute: a replay ends at the walltime"] += 1
+            notes["longer than the walltime by over a minute: a replay ends it at the walltime"] += 1
         if start < submit:
             notes["started before submission: the clock jumped; submission is moved to the start"] += 1
             submit = start

@@ -12,6 +12,7 @@ from topolane import texts
 from topolane.slurm import accounting, accounting_config
 from topolane.slurm.accounting_jobs import OTHER_LIMITS, Jobs
 from topolane.slurm.inspection import names_in
+from topolane.units import plural
 
 SETTINGS = {
     "SchedulerType": ("sched/backfill",),
@@ -65,12 +66,12 @@ def of(there: dict[str, Path | None], jobs: Jobs, config: dict[str, Any]) -> lis
         told += _flags(rows, QOS_FLAGS, "QOS")
     if path := there["assoc.txt"]:
         rows = [row for _, row in accounting.table(path, ("Account", "User"), jobs.cluster)]
-        told += _limits(rows, GROUP_LIMITS if has_limits else (), "associations")
+        told += _limits(rows, GROUP_LIMITS if has_limits else (), "association")
         told += _associations(path, rows)
     if path := there["reservations.txt"]:
         names = {row["name"] for row in config["reservations"]}
         rows = [row for _, row in accounting.table(path, ("Name",), jobs.cluster) if row["Name"] in names]
-        told += _flags(rows, RESERVATION_FLAGS, "reservations")
+        told += _flags(rows, RESERVATION_FLAGS, "reservation")
         told += _parts(rows, config)
     return [*told, *_runs(jobs)]
 
@@ -94,11 +95,11 @@ def _partitions(path: Path) -> Iterable[str]:
             if "PartitionName" in values and value not in UNSET and value not in harmless:
                 found.setdefault(key, []).append(f"{values['PartitionName']} {value}")
     for key, rows in found.items():
-        yield f"{len(rows):,} partitions have {key}, which the queue slurm does not know: {_listed(rows)}"
+        yield f"{plural(len(rows), 'partition')} with {key}, which the queue slurm does not know: {_listed(rows)}"
 
 
 def _limits(rows: list[dict[str, str]], columns: Iterable[str], whose: str) -> Iterable[str]:
-    """How many QOS or associations have limits on other things than nodes and jobs."""
+    """How many QOS or associations have limits on other things than nodes and jobs. whose: what one of them is called."""
     found: set[str] = set()
     count = 0
     for row in rows:
@@ -111,21 +112,21 @@ def _limits(rows: list[dict[str, str]], columns: Iterable[str], whose: str) -> I
         count += bool(limits)
         found |= limits
     if count:
-        yield f"{count:,} {whose} have limits that the queue slurm does not know: {_listed(sorted(found))}"
+        yield f"{_counted(count, whose)} with limits that the queue slurm does not know: {_listed(sorted(found))}"
 
 
 def _flags(rows: list[dict[str, str]], known: Iterable[str], whose: str) -> Iterable[str]:
     found = [set(known).intersection(row.get("Flags", "").split(",")) for row in rows]
     if any(found):
         names = _listed(sorted(set().union(*found)))
-        yield f"{sum(map(bool, found)):,} {whose} have flags that the queue slurm does not know: {names}"
+        yield f"{_counted(sum(map(bool, found)), whose)} with flags that the queue slurm does not know: {names}"
 
 
 def _associations(path: Path, rows: list[dict[str, str]]) -> Iterable[str]:
     of_partitions = sum(row.get("Partition", "") != "" for row in rows)
     if of_partitions:
         yield (
-            f"{of_partitions:,} associations are of a user in one partition: "
+            f"{plural(of_partitions, 'association')} of a user in one partition: "
             "the queue slurm has only the limits of users for all partitions"
         )
     if rows and not {"ParentName", "Par Name"}.intersection(rows[0]):
@@ -143,18 +144,22 @@ def _parts(rows: list[dict[str, str]], config: dict[str, Any]) -> Iterable[str]:
         kept = re.search(r"(?:^|,)cpu=(\d{1,12})(?:,|$)", row.get("TRES", ""))
         parts += kept is not None and int(kept[1]) < processors * len(names_in(row["NodeName"]))
     if parts:
-        yield f"{parts:,} reservations keep fewer processors than their nodes have: the queue slurm keeps whole nodes"
+        yield f"{plural(parts, 'reservation')} of fewer processors than the nodes have: the queue slurm keeps whole nodes"
 
 
 def _runs(jobs: Jobs) -> Iterable[str]:
     constrained = sum(jobs.constraints.values())
     if constrained:
         names = _listed([f"{name} {count:,}" for name, count in jobs.constraints.most_common()])
-        yield f"{constrained:,} runs asked for features of nodes (--constraint), which no queue knows: {names}"
+        yield f"{plural(constrained, 'run')} asked for features of nodes (--constraint), which no queue knows: {names}"
     reasons = Counter(run.reason for run in jobs.runs if OTHER_LIMITS.match(run.reason))
     if reasons:
         names = _listed([f"{name} {count:,}" for name, count in reasons.most_common()])
-        yield f"{reasons.total():,} runs waited last for a limit that the queue slurm does not know: {names}"
+        yield f"{plural(reasons.total(), 'run')} waited last for a limit that the queue slurm does not know: {names}"
+
+
+def _counted(count: int, whose: str) -> str:
+    return f"{count:,} QOS" if whose == "QOS" else plural(count, whose)
 
 
 def _listed(names: list[str]) -> str:

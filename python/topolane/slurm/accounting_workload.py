@@ -89,7 +89,7 @@ def read(
         told.append(f"no columns {', '.join(jobs.missing)}: the queue slurm goes without what they say")
     if jobs.running_nodes:
         told.append(
-            f"the jobs that are still running have {jobs.running_nodes:,} nodes, which a replay has free since they started"
+            f"{plural(jobs.running_nodes, 'node')} of jobs that still ran: free in a replay from the start of these jobs on"
         )
     if not jobs.runs:
         raise InputError(f"{path}: no job that ran and ended ({'; '.join(told)})")
@@ -186,15 +186,8 @@ def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str 
     if path is None:
         return None
     last = max(run.start + run.run for run in jobs.runs)
-    rows, drained = [], 0
-    saving = len(accounting.table(path, accounting.EVENTS, jobs.cluster)) - len(
-        accounting.events(path, jobs.cluster)
-    )
-    if saving:
-        told.append(
-            f"{saving:,} times that a node was switched off to save power: it counts as free, and starts at once"
-        )
-    for number, row in accounting.events(path, jobs.cluster):
+    rows, drained, saving = [], 0, 0
+    for number, row in accounting.table(path, accounting.EVENTS, jobs.cluster):
         start, end = accounting.times(path, number, row)
         if (
             not row["NodeName"]
@@ -203,10 +196,16 @@ def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str 
             or (end is not None and end <= max(zero, start))
         ):
             continue  # of the whole cluster, of another time, or without a time
-        if not row["State"].startswith("DOWN"):
+        if accounting.POWER_SAVING.fullmatch(row["State"]):
+            saving += 1
+        elif not row["State"].startswith("DOWN"):
             drained += 1
         else:
             rows.append((row["NodeName"], start - zero, "" if end is None else end - zero))
+    if saving:
+        told.append(
+            f"{plural(saving, 'time')} that a node was switched off to save power: it counts as free, and starts at once"
+        )
     if drained:
         told.append(
             f"{plural(drained, 'time')} that a node was drained or in maintenance: jobs on it run on, and only the queue slurm starts no others there"

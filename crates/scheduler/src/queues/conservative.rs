@@ -12,8 +12,8 @@ use crate::running::RunningJob;
 use crate::view::View;
 
 /// Conservative backfilling (Mu'alem and Feitelson 2001) over any policy: every job has a
-/// reservation, and none is ever put later than first promised. When a job ends early, each
-/// waiting job in turn gives up its reservation for the earliest that fits beside all others, if there is an earlier one.
+/// reservation, and none is put later than first promised as long as its nodes are in service and no job runs over its time. When a
+/// job ends early, each waiting job in turn gives up its reservation for the earliest that fits beside all others, if there is an earlier one.
 ///
 /// With a count-only policy a reservation is a number of nodes; otherwise it names the nodes. The policy chooses them again when
 /// the reservation begins. Where the policy refuses, a job takes the nodes of its reservation, if they are free.
@@ -486,7 +486,7 @@ mod tests {
         fn a_kept_plan_decides_as_a_new_one(
             jobs in jobs(),
             cancelled in 0u64..12,
-            rule in prop::sample::select(vec!["isolated", "first-fit"]),
+            rule in prop::sample::select(vec!["isolated", "segments-isolated", "first-fit"]),
         ) {
             let kept = decisions(Box::new(Conservative::default()), rule, &jobs, cancelled);
             prop_assert_eq!(kept, decisions(Box::new(Anew::default()), rule, &jobs, cancelled));
