@@ -68,7 +68,8 @@ impl Occupancy {
         }
     }
 
-    /// Whether [`Occupancy::claim`] would succeed, and the placement would share no link that it or another owns.
+    /// Whether [`Occupancy::claim`] would succeed, the placement would share no link that it or another owns, and links
+    /// lead out of all groups that it crosses.
     pub fn has_room_for(&self, placement: &Placement) -> bool {
         let crossed = match placement.share() {
             Share::Part(_) if placement.spans_nodes() => placement.nodes(),
@@ -76,15 +77,16 @@ impl Occupancy {
         };
         let mut crossed =
             placement.crossed().iter().copied().chain(crossed.iter().map(|&node| (0, node)));
-        let is_shared = |(level, group): (u8, GroupIndex)| {
-            if placement.is_isolated() {
-                self.crossing(level.into(), group) > 0
+        let is_barred = |(level, group): (u8, GroupIndex)| {
+            let others = if placement.is_isolated() {
+                self.crossing(level.into(), group)
             } else {
-                self.isolated_crossing(level.into(), group) > 0
-            }
+                self.isolated_crossing(level.into(), group)
+            };
+            others > 0 || self.cut_off.contains(level.into(), group)
         };
         let keeps_links = if placement.links().is_empty() {
-            !crossed.any(is_shared)
+            !crossed.any(is_barred)
         } else {
             placement.links().iter().all(|&cable| self.slots.is_free(cable))
         };
