@@ -256,6 +256,13 @@ class Load:
         """After a crash: Slurm may have forgotten that jobs started, and start them again on other links."""
         self.known = {job: links for job, links in self.known.items() if job in keep}
 
+    def cancel_short(self, keep: set[int]) -> None:
+        """Cancels all jobs that run, except `keep`. A slurmctld that takes over after a crash does not know of a job that has ended
+        since; such a job keeps its nodes until they register, which may take half an hour."""
+        for job in self.site.running() or []:
+            if job.job not in keep:
+                self.site.tried("scancel", job.job)
+
     def for_seconds(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:

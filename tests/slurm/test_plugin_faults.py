@@ -104,6 +104,7 @@ def test_a_second_slurmctld_takes_over_under_load(backed: Site) -> None:
         load.for_seconds(3)
         lose_primary(backed, load, how)
         load.forget(long)
+        load.cancel_short(long)
         third = backed.start("-p", "powned", "-w", ACROSS[2 + round], "--nice=-1000")
         owners = backed.owners()
         assert {job: owners[job] for job in long} == before
