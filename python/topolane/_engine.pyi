@@ -911,6 +911,9 @@ class Workload:
         The last five are float64: seconds, or cores of jobs that share nodes; NaN where absent.
         """
 
+    def earlier_runs(self) -> dict[str, NDArray[Any]]:
+        """Runs of jobs after which these ran again, in the columns job (uint64, the place among `columns`), start, run and nodes."""
+
     def arranged(
         self, *, held_until: Sequence[float] | None = None, priority: Sequence[float] | None = None
     ) -> Workload:

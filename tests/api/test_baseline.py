@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-from topolane import InputError
 from topolane.baseline import details
 from topolane.baseline.details import Details
 from topolane.baseline.measures import Runs, Waits, least_difference, spearman, within
@@ -124,16 +123,6 @@ def test_details_of_an_imported_workload(tmp_path) -> None:
         4: Details("debug", is_held=True),
         5: Details("debug", is_limited=True),
     }
-
-
-def test_earlier_runs_of_an_imported_job(tmp_path) -> None:
-    log = tmp_path / "log.csv"
-    log.write_text("id,submit,run,nodes,earlier_runs\n1,40,10,1,-5:60:4 70:2:1\n2,40,10,1,\n")
-    assert details.read(log) == {1: Details(earlier=((-5, 60, 4), (70, 2, 1))), 2: Details()}
-    for wrong in ("60:4", "0:-1:1", "0:1:1,5:1:1", "0:1:1:1", "9" * 99 + ":1:1"):
-        log.write_text(f'id,submit,run,nodes,earlier_runs\n1,40,10,1,"{wrong}"\n')
-        with pytest.raises(InputError, match="log.csv: job 1: earlier_runs .* is not like 600:60:4"):
-            details.read(log)
 
 
 def test_details_of_what_sacct_printed(tmp_path) -> None:

@@ -69,7 +69,7 @@ def test_what_easy_did_itself_held_nothing() -> None:
     jobs = topolane.simulate(workload, machine, policy="first-fit", queue="easy").jobs.sort("job_id")
     assert jobs["job_id"].to_list() == columns["id"].tolist()
     columns["start"] = jobs["starting_time"].to_numpy()
-    made = Log.of(columns, np.ones(len(jobs), bool), machine, None, by_start=False)
+    made = Log.of(columns, workload.earlier_runs(), np.ones(len(jobs), bool), machine, None, by_start=False)
     assert np.isnan(held_until(made, Service.full(machine.nodes))).all()
 
 
@@ -215,6 +215,44 @@ def test_what_held_jobs_want_says_nothing_about_service(recorded, tmp_path) -> N
         topolane.workload(tmp_path / "one-held.csv", machine.nodes), machine, capacity="recorded"
     )
     assert run.summary["inferred"]["node_seconds_out"] == 0
+
+
+AGAIN = "id,submit,run,walltime,nodes,start,earlier_runs\n"
+"""Jobs with runs that were ended, after which they ran again."""
+
+
+def again(tmp_path, machine, *rows: tuple[object, ...]):
+    lines = [",".join(map(str, row)) for row in rows]
+    (tmp_path / "again.csv").write_text(AGAIN + "\n".join(lines) + "\n")
+    return topolane.workload(tmp_path / "again.csv", machine.nodes)
+
+
+def test_a_job_that_ran_several_times_was_held_until_its_first_run(recorded, tmp_path) -> None:
+    """Job 1 ran at once on all 4 nodes until 1000, and again at 5000, after a hold. Job 2 waited for its first run. Job 3 could
+    have started at 10 and did so at 500."""
+    _, machine = recorded
+    workload = again(tmp_path, machine, (1, 0, 500, 5000, 4, 5000, "0:1000:4"), (2, 10, 10, 10, 1, 1000, ""))
+    run = topolane.simulate(workload, machine, held="recorded")
+    assert run.summary["inferred"]["held_jobs"] == 0
+    workload = again(tmp_path, machine, (3, 10, 500, 5000, 4, 5000, "2000:100:4 500:1000:4"))
+    assert starts(workload, machine, held="recorded") == {3: 500}
+
+
+def test_nodes_of_earlier_runs_were_in_service(recorded, tmp_path) -> None:
+    """Of 4 nodes one has a job for two days, and the other 3 those of a job that a failed node ended after a day. It ran again, on 2
+    nodes that were left, while another job waited for all 4: only on the second day one node was out."""
+    _, machine = recorded
+    rows = ((1, 0, 2 * DAY, 2 * DAY, 1, 0, ""), (2, 0, DAY, DAY, 2, DAY, f"0:{DAY}:3"))
+    workload = again(tmp_path, machine, *rows, (3, 10, DAY, DAY, 4, 2 * DAY, ""))
+    service = topolane.simulate(workload, machine, capacity="recorded").summary["inferred"]
+    assert service["node_seconds_out"] == pytest.approx(DAY)
+
+
+def test_a_job_that_ran_several_times_is_ordered_by_its_first_run(recorded, tmp_path) -> None:
+    """Job 2 started before job 1 and was ended. Both wait for all nodes."""
+    _, machine = recorded
+    rows = ((1, 0, 10, 10, 4, 500, ""), (2, 0, 10, 10, 4, 900, "100:50:4"))
+    assert starts(again(tmp_path, machine, *rows), machine, order="recorded") == {2: 0, 1: 10}
 
 
 @pytest.mark.parametrize(("days", "is_out"), [(3, False), (2, True)])

@@ -174,6 +174,25 @@ impl Workload {
         Ok(columns)
     }
 
+    /// Runs of jobs after which these ran again: `job` (its place among the columns), `start`, `run` and `nodes` of each.
+    fn earlier_runs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let runs: Vec<(u64, &workload::EarlierRun)> = (0..)
+            .zip(&self.jobs.jobs)
+            .filter_map(|(place, job)| Some((place, job.recorded.as_ref()?)))
+            .flat_map(|(place, found)| found.earlier.iter().map(move |run| (place, run)))
+            .collect();
+        let floats = |value: &dyn Fn(&workload::EarlierRun) -> f64| {
+            runs.iter().map(|(_, run)| value(run)).collect::<Vec<f64>>().into_pyarray(py)
+        };
+        let columns = PyDict::new(py);
+        let places: Vec<u64> = runs.iter().map(|(place, _)| *place).collect();
+        columns.set_item("job", places.into_pyarray(py))?;
+        columns.set_item("start", floats(&|run| run.start))?;
+        columns.set_item("run", floats(&|run| run.run))?;
+        columns.set_item("nodes", floats(&|run| f64::from(run.nodes)))?;
+        Ok(columns)
+    }
+
     /// Failures of a node in a day where the jobs ran, and the mean seconds until it is back; None where unknown.
     #[getter]
     fn failure_rate(&self) -> Option<(f64, f64)> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use topolane_placement::{Attributes, Share};
-use topolane_simulator::workload::{Job, Recorded, Workload, csv, to_csv};
+use topolane_simulator::workload::{EarlierRun, Job, Recorded, Workload, csv, to_csv};
 
 fn read(text: &str) -> Result<Vec<Job>, String> {
     csv(text.as_bytes()).map(|workload| workload.jobs).map_err(|error| error.to_string())
@@ -23,11 +23,16 @@ fn columns_have_names_and_any_order() {
 
 #[test]
 fn what_is_optional_may_be_there() {
-    let text = "id,submit,run,nodes,cores,memory,start,hosts\n\
-                1,0,60,2,4,1024,7,\"n[1,3]\"\n2,0,60,2,4,,,\n3,0,60,2,,,7,\n";
+    let text = "id,submit,run,nodes,cores,memory,start,hosts,earlier_runs\n\
+                1,0,60,2,4,1024,7,\"n[1,3]\",-5:2:4 1:3.5:2\n2,0,60,2,4,,,,\n3,0,60,2,,,7,,\n";
     let jobs = read(text).unwrap();
     assert_eq!(jobs[0].share, Share::part(4, 1_024));
-    assert_eq!(jobs[0].recorded, Some(Recorded { start: 7.0, hosts: "n[1,3]".into() }));
+    let earlier = [
+        EarlierRun { start: -5.0, run: 2.0, nodes: 4 },
+        EarlierRun { start: 1.0, run: 3.5, nodes: 2 },
+    ];
+    let recorded = Recorded { start: 7.0, hosts: "n[1,3]".into(), earlier: earlier.into() };
+    assert_eq!(jobs[0].recorded, Some(recorded));
     assert_eq!(jobs[1].share, Share::part(4, 0));
     assert_eq!((&jobs[2].share, &jobs[1].recorded), (&Share::Whole, &None));
 }
@@ -38,7 +43,7 @@ fn the_job_table_of_batsim_is_read() {
                 requested_time,success,final_state,starting_time,execution_time,finish_time\n\
                 3,w0,delay,10.0,4,-1.0,1,COMPLETED_SUCCESSFULLY,12.0,5.5,17.5\n";
     let mut expected = whole(3, 10.0, 5.5, None, 4);
-    expected.recorded = Some(Recorded { start: 12.0, hosts: String::new() });
+    expected.recorded = Some(Recorded { start: 12.0, ..Recorded::default() });
     assert_eq!(read(text).unwrap(), [expected]);
 }
 
@@ -69,6 +74,22 @@ fn an_error_names_the_line_and_the_value() {
         ),
         ("id,submit,run,nodes,memory\n1,0,1,1,5\n", "line 2: memory without cores"),
         ("id,submit,run,nodes,start,hosts\n1,0,1,1,,n1\n", "line 2: hosts 'n1' without a start"),
+        (
+            "id,submit,run,nodes,start,earlier_runs\n1,0,1,1,,0:1:1\n",
+            "line 2: earlier_runs '0:1:1' without a start",
+        ),
+        (
+            "id,submit,run,nodes,start,earlier_runs\n1,0,1,1,9,0:1:1 60:4\n",
+            "line 2: earlier_runs '60:4' is not like 600:60:4",
+        ),
+        (
+            "id,submit,run,nodes,start,earlier_runs\n1,0,1,1,9,0:-1:1\n",
+            "line 2: run time of earlier_runs -1 is negative",
+        ),
+        (
+            "id,submit,run,nodes,start,earlier_runs\n1,0,1,1,9,0:1:0\n",
+            "line 2: nodes of earlier_runs '0' is not a whole number from 1 to 2147483648",
+        ),
     ];
     for (text, message) in cases {
         assert_eq!(read(text), Err(message.into()));
@@ -106,8 +127,18 @@ fn any_job() -> impl Strategy<Value = Job> {
         (1..=64_u32, any::<u64>()).prop_map(|(cores, memory)| Share::part(cores, memory)),
     ];
     let hosts = prop_oneof![Just(""), Just("n[1-3,5]"), Just("a\"b"), Just("x,y")];
-    let recorded =
-        (0.0..1e9, hosts).prop_map(|(start, hosts)| Recorded { start, hosts: hosts.to_string() });
+    let earlier = (0.0..1e9, 0.0..1e6, 1..=10_000_u32).prop_map(|(start, run, nodes)| EarlierRun {
+        start,
+        run,
+        nodes,
+    });
+    let recorded = (0.0..1e9, hosts, prop::collection::vec(earlier, 0..3)).prop_map(
+        |(start, hosts, earlier)| Recorded {
+            start,
+            hosts: hosts.to_string(),
+            earlier: earlier.into(),
+        },
+    );
     (
         0.0..1e9,
         0.0..1e6,

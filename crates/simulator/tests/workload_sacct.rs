@@ -40,7 +40,7 @@ JobIDRaw|JobName|User|Account|Partition|Submit|Eligible|Start|End|ElapsedRaw|Tim
         walltime: Some(600.0),
         nodes: 4,
         share: Share::Whole,
-        recorded: Some(Recorded { start: 2.0, hosts: "cab[7-10]".into() }),
+        recorded: Some(Recorded { start: 2.0, hosts: "cab[7-10]".into(), ..Recorded::default() }),
         ..Job::default()
     };
     assert_eq!(workload.jobs, [expected]);

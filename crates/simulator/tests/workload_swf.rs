@@ -33,7 +33,7 @@ fn every_field_used_has_the_meaning_the_format_gives_it() {
         walltime: Some(7_200.0),
         nodes: 8,
         share: Share::Whole,
-        recorded: Some(Recorded { start: 120.0, hosts: String::new() }),
+        recorded: Some(Recorded { start: 120.0, ..Recorded::default() }),
         ..Job::default()
     };
     assert_eq!(read(&text).jobs, [job]);

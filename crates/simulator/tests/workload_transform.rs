@@ -15,7 +15,7 @@ fn workload(jobs: &[(f64, f64, u32)]) -> Workload {
         walltime: None,
         nodes,
         share: Share::Whole,
-        recorded: Some(Recorded { start: submit, hosts: String::new() }),
+        recorded: Some(Recorded { start: submit, ..Recorded::default() }),
         ..Job::default()
     });
     Workload { jobs: jobs.collect(), ..Workload::default() }

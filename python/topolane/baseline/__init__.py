@@ -11,7 +11,7 @@ import numpy as np
 from topolane.baseline.details import UNKNOWN, Details
 from topolane.baseline.measures import Runs, Waits, least_difference
 from topolane.baseline.reasons import counted, reasons
-from topolane.inference.log import held_nodes
+from topolane.inference.log import earlier_nodes, held_nodes
 from topolane.units import HOUR, duration, moment, plural
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def measured(
 ) -> Baseline | None:
     """A replay next to the records of its workload; None if no job is in both.
 
-    details: what the log says of its jobs besides; without them no reason is known, and no earlier run of a job counts.
+    details: what the log says of its jobs besides; without them no reason is known.
     down: nodes that were down, and that the replay does not know of.
     """
     recorded = recorded_runs(workload, machine)
@@ -154,7 +154,7 @@ def measured(
     why = reasons(recorded, replayed, found, down)
     is_earlier = (replayed.start < recorded.start).tolist()
     partitions = [each.partition for each in found]
-    held = _with_earlier(recorded, found, workload)
+    held = _with_earlier(recorded, workload, machine)
     edges = _hours(held)
     return Baseline(
         policy=run.label,
@@ -179,20 +179,13 @@ def recorded_runs(workload: Workload, machine: Machine) -> Runs:
     return Runs(columns["id"][known].astype(np.int64), *(each[known] for each in values))
 
 
-def _with_earlier(recorded: Runs, details: Sequence[Details], workload: Workload) -> Runs:
-    """The recorded runs, and those of the same jobs that were ended before. A job holds as much of each node in all of its runs."""
-    columns = workload.columns()
-    widths = dict(zip(columns["id"].astype(np.int64).tolist(), columns["nodes"].tolist()))
-    jobs = zip(recorded.ids.tolist(), recorded.submit.tolist(), recorded.nodes.tolist(), details)
-    ended = [
-        (id, submit, start, run, nodes * held / widths[id])
-        for id, submit, held, job in jobs
-        for start, run, nodes in job.earlier
-    ]
-    if not ended:
-        return recorded
-    ids, *values = zip(*ended)
-    return recorded.and_also(Runs(np.array(ids, np.int64), *(np.array(each, float) for each in values)))
+def _with_earlier(recorded: Runs, workload: Workload, machine: Machine) -> Runs:
+    """The recorded runs, and those of the same jobs that were ended before."""
+    columns, earlier = workload.columns(), workload.earlier_runs()
+    place = earlier["job"].astype(np.int64)
+    ids, nodes = columns["id"].astype(np.int64)[place], earlier_nodes(columns, earlier, machine)
+    ended = Runs(ids, columns["submit"][place], earlier["start"], earlier["run"], nodes)
+    return recorded.and_also(ended.where(np.isin(ids, recorded.ids)))
 
 
 def _replayed(run: Run) -> Runs:

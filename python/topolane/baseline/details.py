@@ -1,18 +1,15 @@
-"""What a log says of each job besides what the engine reads: its partition, what kept it waiting, and its earlier runs."""
+"""What a log says of each job besides what the engine reads: its partition, and what kept it waiting."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import gzip
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
-from topolane import texts
-from topolane._engine import InputError
 from topolane.units import clean
 
 ID = ("id", "job_id", "JobIDRaw")
@@ -21,9 +18,6 @@ SUBMITTED = ("submitted", "Submit")
 ELIGIBLE = ("submit", "submission_time", "Eligible")
 RESERVATION = ("reservation", "Reservation")
 REASON = ("reason", "Reason")
-EARLIER = ("earlier_runs",)
-ENDED = re.compile(r"(-?\d{1,12}):(\d{1,12}):(\d{1,10})", re.ASCII)
-"""Start, run time and nodes of a run that was ended and came again."""
 SWF_PARTITION = 15
 """Place of the partition in a record of SWF, from 0."""
 LIMITS = ("QOS", "Assoc", "JobArrayTaskLimit")
@@ -41,8 +35,6 @@ class Details:
     is_reserved: bool = False
     is_limited: bool = False
     """Whether a limit of its QOS, its association or its array kept it waiting."""
-    earlier: tuple[tuple[int, int, int], ...] = ()
-    """Start, run time and nodes of runs that were ended, after which it ran again."""
 
 
 UNKNOWN = Details()
@@ -51,8 +43,7 @@ UNKNOWN = Details()
 def read(source: str | Path) -> dict[int, Details]:
     """The details of a log in SWF, CSV or as sacct prints it, by the ids of its jobs; empty for other files.
 
-    The engine has read the log before, and refused what cannot be read. Raises InputError for earlier runs, which only this
-    reads, that are not like `600:60:4 900:30:4`.
+    The engine has read the log before, and refused what cannot be read.
     """
     with _opened(source) as file:
         lines = (line for line in file if line.strip())
@@ -65,7 +56,7 @@ def read(source: str | Path) -> dict[int, Details]:
         ):
             return _swf(first, lines)
         delimiter = "|" if "|" in first else ","
-        return _table(source, first, lines, delimiter)
+        return _table(first, lines, delimiter)
 
 
 def _opened(source: str | Path) -> TextIO:
@@ -93,20 +84,20 @@ def _swf(first: str, lines: Iterable[str]) -> dict[int, Details]:
     return found
 
 
-def _table(source: str | Path, first: str, lines: Iterable[str], delimiter: str) -> dict[int, Details]:
+def _table(first: str, lines: Iterable[str], delimiter: str) -> dict[int, Details]:
     def cells(rows: Iterable[str]) -> Iterator[list[str]]:
         if delimiter == "|":
             return csv.reader(rows, delimiter=delimiter, quoting=csv.QUOTE_NONE)
         return csv.reader(rows)
 
     header = next(cells([first.lstrip("\ufeff")]))
-    columns = (ID, PARTITION, SUBMITTED, ELIGIBLE, RESERVATION, REASON, EARLIER)
+    columns = (ID, PARTITION, SUBMITTED, ELIGIBLE, RESERVATION, REASON)
     places = [_place(header, names) for names in columns]
     found: dict[int, Details] = {}
     for row in cells(lines):
         if len(row) != len(header):
             continue
-        id, partition, submitted, eligible, reservation, reason, earlier = (
+        id, partition, submitted, eligible, reservation, reason = (
             "" if place is None else row[place].strip() for place in places
         )
         if id.isascii() and id.isdigit():
@@ -115,24 +106,12 @@ def _table(source: str | Path, first: str, lines: Iterable[str], delimiter: str)
                 _is_held(submitted, eligible) or reason.startswith(HOLDS),
                 reservation not in ("", "0"),
                 reason.startswith(LIMITS),
-                _ended(earlier, f"{source}: job {id}"),
             )
     return found
 
 
 def _place(header: list[str], names: tuple[str, ...]) -> int | None:
     return next((header.index(name) for name in names if name in header), None)
-
-
-def _ended(text: str, where: str) -> tuple[tuple[int, int, int], ...]:
-    found = []
-    for word in text.split():
-        parts = ENDED.fullmatch(word)
-        if parts is None:
-            raise InputError(f"{where}: earlier_runs {texts.shown(word)} is not like 600:60:4")
-        start, run, nodes = map(int, parts.groups())
-        found.append((start, run, nodes))
-    return tuple(found)
 
 
 def _is_held(submitted: str, eligible: str) -> bool:

@@ -44,7 +44,7 @@ def infer(
 
     Raises InputError if there are none, or for capacity if they are over a hundred years apart.
 
-    held: until when each job counts as held. capacity: nodes that count as out of service. order: priorities by recorded start.
+    held: until when each job counts as held; of a job that ran several times, until its first run. capacity: nodes that count as out of service. order: priorities by recorded start.
     scattered: each node that is out of service lies anywhere, instead of next to those that come back with it.
     seed: draws where these nodes lie, and by how many seconds each hold ends later. With seed 0 no hold ends later.
     """
@@ -55,20 +55,21 @@ def infer(
             f"workload {workload.name} records no starts, from which --held, --capacity and --order could be inferred; "
             "what changes widths or submissions (--nodes-x, --load, --squeeze) takes them away"
         )
-    log = Log.of(columns, known, machine, default_walltime, by_start=order)
+    log = Log.of(columns, workload.earlier_runs(), known, machine, default_walltime, by_start=order)
     service = _in_service(log, machine) if capacity else Service.full(machine.nodes)
     until = priority = None
     asked = {"held": held, "capacity": capacity, "order": order}
     facts: dict[str, Any] = {"options": [name for name, is_asked in asked.items() if is_asked]}
     if held:
         until = np.full(len(known), np.nan)
-        until[known] = held_until(log, service)
+        until[known] = held_until(log, service)[: known.sum()]
         extra = until - columns["submit"]
         facts |= {"held_jobs": int((extra > 0).sum()), "held_seconds": float(np.nansum(extra))}
         if seed:
             until += np.random.default_rng(seed).integers(0, int(SOON), len(until), endpoint=True)
     if order:
-        starts = np.where(known, columns["start"], columns["submit"])
+        starts = columns["submit"].copy()
+        starts[known] = log.start[: known.sum()]
         priority = -np.argsort(np.argsort(starts, kind="stable"), kind="stable").astype(float)
     if capacity:
         facts["node_seconds_out"] = service.node_seconds_out

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Log:
-    """Jobs in the order of their workload. Seconds."""
+    """Runs of jobs, the first of each job in the order of their workload. Seconds."""
 
     submit: NDArray[np.float64]
     start: NDArray[np.float64]
@@ -32,20 +32,34 @@ class Log:
     def of(
         cls,
         columns: Mapping[str, NDArray[np.float64]],
+        earlier: Mapping[str, NDArray[np.float64]],
         known: NDArray[np.bool_],
         machine: Machine,
         default_walltime: float | None,
         *,
         by_start: bool,
     ) -> Log:
-        """The `known` jobs of a workload, queued by submission or by recorded start."""
-        submit, run = columns["submit"][known], columns["run"][known]
-        start = np.maximum(columns["start"][known], submit)
-        walltime = columns["walltime"][known]
+        """The `known` jobs of a workload, queued by submission or by recorded start, with what ran before they ran again.
+
+        Each run counts as a job that was submitted when the one before it ended. A job stands in its place with its first run; its
+        later runs come after all jobs.
+        """
+        place = np.concatenate((earlier["job"].astype(np.int64), np.flatnonzero(known)))
+        start = np.concatenate((earlier["start"], columns["start"][known]))
+        run = np.concatenate((earlier["run"], columns["run"][known]))
+        nodes = np.concatenate(
+            (earlier_nodes(columns, earlier, machine), held_nodes(columns, machine)[known])
+        )
+        order = np.lexsort((start, place))
+        place, start, run, nodes = place[order], start[order], run[order], nodes[order]
+        is_later = np.diff(place, prepend=-1) == 0
+        submit = np.where(is_later, np.minimum(np.roll(start + run, 1), start), columns["submit"][place])
+        start = np.maximum(start, submit)
+        walltime = columns["walltime"][place]
         walltime = np.where(np.isnan(walltime), default_walltime or run, walltime)
         order = np.argsort(start if by_start else submit, kind="stable")
-        nodes = held_nodes(columns, machine)[known]
-        return cls(submit, start, start + run, walltime, nodes, np.argsort(order, kind="stable"))
+        log = cls(submit, start, start + run, walltime, nodes, np.argsort(order, kind="stable"))
+        return log.in_order(np.argsort(is_later, kind="stable"))
 
     def last_end(self) -> NDArray[np.float64]:
         """For each job when the last one before its start ended; -inf if none did. Jobs that took no time do not count."""
@@ -64,3 +78,11 @@ def held_nodes(columns: Mapping[str, NDArray[np.float64]], machine: Machine) -> 
         return nodes
     each = [machine.resources_of(node).get("cores", 1) for node in range(machine.nodes)]
     return np.where(np.isnan(cores), nodes, nodes * cores / max(float(np.mean(each)), 1.0))
+
+
+def earlier_nodes(
+    columns: Mapping[str, NDArray[np.float64]], earlier: Mapping[str, NDArray[np.float64]], machine: Machine
+) -> NDArray[np.float64]:
+    """Nodes that each earlier run held: a job holds as much of each node in all of its runs."""
+    place = earlier["job"].astype(np.int64)
+    return np.asarray(earlier["nodes"] * (held_nodes(columns, machine) / columns["nodes"])[place])

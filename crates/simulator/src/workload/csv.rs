@@ -10,7 +10,7 @@ use topolane_fabric::resources::{CORES, MEMORY, Resources};
 use topolane_placement::{Amounts, Attributes, Share};
 
 use super::gpus::{Asked, Types, gpus, share, types};
-use super::job::{Job, Recorded, Workload};
+use super::job::{EarlierRun, Job, Recorded, Workload};
 use super::parse::{Kept, amount, count, seconds, shown};
 use super::rows::{find, need, rows};
 
@@ -50,6 +50,7 @@ struct Columns {
     segment: Option<usize>,
     start: Option<usize>,
     hosts: Option<usize>,
+    earlier: Option<usize>,
 }
 
 /// A column with the count of a resource.
@@ -86,6 +87,7 @@ impl Columns {
             segment: find(&["segment"])?,
             start: find(&["start", "starting_time"])?,
             hosts: find(&["hosts"])?,
+            earlier: find(&["earlier_runs"])?,
         })
     }
 
@@ -120,9 +122,13 @@ impl Columns {
         let walltime = given(self.walltime).map(|text| seconds("walltime", text)).transpose()?;
         let start = given(self.start).map(|text| seconds("start", text)).transpose()?;
         let hosts = given(self.hosts).unwrap_or_default();
-        if start.is_none() && !hosts.is_empty() {
-            return Err(format!("hosts {} without a start", shown(hosts.as_bytes())));
+        let earlier = given(self.earlier).unwrap_or_default();
+        for (name, text) in [("hosts", hosts), ("earlier_runs", earlier)] {
+            if start.is_none() && !text.is_empty() {
+                return Err(format!("{name} {} without a start", shown(text.as_bytes())));
+            }
         }
+        let earlier = earlier_runs(earlier)?;
         let asked = Asked {
             all: given(self.gpus).map(|text| gpus("gpus", text)).transpose()?,
             per_node: given(self.gpus_per_node)
@@ -148,7 +154,7 @@ impl Columns {
             gpu_types,
             segment: given(self.segment).map(|text| count("segment", text)).transpose()?,
             attributes: None,
-            recorded: start.map(|start| Recorded { start, hosts: hosts.to_string() }),
+            recorded: start.map(|start| Recorded { start, hosts: hosts.to_string(), earlier }),
             ..Job::default()
         })
     }
@@ -286,6 +292,24 @@ impl Owners {
         self.names.insert(Arc::clone(&known));
         known
     }
+}
+
+/// Of `600:60:4 900:30:4`: start, run time and nodes of each.
+fn earlier_runs(text: &str) -> Result<Box<[EarlierRun]>, String> {
+    let run = |word: &str| {
+        let mut parts = word.split(':');
+        let (Some(start), Some(run), Some(nodes), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(format!("earlier_runs {} is not like 600:60:4", shown(word.as_bytes())));
+        };
+        Ok(EarlierRun {
+            start: seconds("start of earlier_runs", start)?,
+            run: not_negative("run time of earlier_runs", run)?,
+            nodes: count("nodes of earlier_runs", nodes)?,
+        })
+    };
+    text.split_ascii_whitespace().map(run).collect()
 }
 
 fn not_negative(what: &str, text: &str) -> Result<f64, String> {

@@ -40,12 +40,25 @@ pub struct Job {
 }
 
 /// Where and when a log says a job ran.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recorded {
     /// Start, seconds since the workload's epoch.
     pub start: f64,
     /// Hostlist expression of its nodes; empty where the log has none.
     pub hosts: String,
+    /// Runs that were ended, after which it ran again, in their order.
+    pub earlier: Box<[EarlierRun]>,
+}
+
+/// A run of a job after which it ran again.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct EarlierRun {
+    /// Start, seconds since the workload's epoch.
+    pub start: f64,
+    /// How long it ran, seconds.
+    pub run: f64,
+    /// Nodes that it had.
+    pub nodes: u32,
 }
 
 /// Jobs in order of submission, and what was left out on the way.

@@ -15,7 +15,7 @@ mod transform;
 mod write;
 
 pub use csv::csv;
-pub use job::{Job, Recorded, Workload};
+pub use job::{EarlierRun, Job, Recorded, Workload};
 pub use openb::openb;
 pub use read::{ReadOptions, read};
 pub use rfold::rfold;

@@ -102,7 +102,7 @@ impl Columns {
             nodes: 1,
             share,
             gpu_types,
-            recorded: Some(Recorded { start, hosts: String::new() }),
+            recorded: Some(Recorded { start, ..Recorded::default() }),
             ..Job::default()
         }))
     }

@@ -19,8 +19,8 @@ pub(super) const MOST_PROCESSORS: f64 = 2_147_483_648.0;
 pub(super) const LONGEST_LINE: usize = 1 << 20;
 /// The most jobs of one log.
 const MOST_JOBS: usize = 10_000_000;
-/// The most letters of the node lists of all its jobs.
-const MOST_HOST_LETTERS: usize = 1 << 28;
+/// The most bytes of the node lists and earlier runs of all its jobs.
+const MOST_HISTORY: usize = 1 << 28;
 
 /// Why a record is no job.
 #[derive(Debug, Clone, Copy)]
@@ -54,8 +54,8 @@ pub(super) struct Kept {
     pub(super) jobs: Vec<Job>,
     pub(super) resources: Resources,
     left_out: [u64; 7],
-    /// Letters of all node lists.
-    host_letters: usize,
+    /// Bytes of all node lists and earlier runs.
+    history: usize,
     highest: Option<u64>,
     /// All ids, once they stop rising: most logs never need it.
     seen: Option<HashSet<u64>>,
@@ -71,10 +71,13 @@ impl Kept {
         if self.jobs.len() >= MOST_JOBS {
             return Err(format!("more than {MOST_JOBS} jobs: give a part of the log"));
         }
-        self.host_letters += job.recorded.as_ref().map_or(0, |recorded| recorded.hosts.len());
-        if self.host_letters > MOST_HOST_LETTERS {
+        self.history += job
+            .recorded
+            .as_ref()
+            .map_or(0, |recorded| recorded.hosts.len() + size_of_val(&recorded.earlier[..]));
+        if self.history > MOST_HISTORY {
             return Err(format!(
-                "node lists of more than {MOST_HOST_LETTERS} bytes: give a part of the log"
+                "node lists and earlier runs of more than {MOST_HISTORY} bytes: give a part of the log"
             ));
         }
         let rising = self.highest.is_none_or(|highest| job.id > highest);

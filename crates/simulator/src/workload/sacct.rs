@@ -168,6 +168,7 @@ impl Columns {
             recorded: Some(Recorded {
                 start,
                 hosts: at(self.hosts).unwrap_or_default().to_string(),
+                ..Recorded::default()
             }),
             ..Job::default()
         }))

@@ -220,7 +220,7 @@ fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> 
         run,
         walltime: Some(fields[WALLTIME]).filter(|&walltime| walltime > 0.0),
         nodes: (processors / f64::from(setting.cores_per_node)).ceil() as u32,
-        recorded: (wait >= 0.0).then(|| Recorded { start: submit + wait, hosts: String::new() }),
+        recorded: (wait >= 0.0).then(|| Recorded { start: submit + wait, ..Recorded::default() }),
         ..Job::default()
     })
 }

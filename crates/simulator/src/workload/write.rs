@@ -8,7 +8,7 @@ use topolane_fabric::resources::MEMORY;
 use topolane_placement::{Attributes, Share};
 
 use super::gpus::said;
-use super::job::{Job, Workload};
+use super::job::{EarlierRun, Job, Workload};
 use crate::FORMULA;
 
 /// The workload in the Standard Workload Format 2.2.
@@ -96,7 +96,9 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
     for (name, _) in &owners {
         let _ = write!(text, ",{name}");
     }
-    text.push_str(if recorded { ",start,hosts\n" } else { "\n" });
+    text.push_str(if recorded { ",start,hosts" } else { "" });
+    let earlier = workload.jobs.iter().any(|job| !earlier_runs(job).is_empty());
+    text.push_str(if earlier { ",earlier_runs\n" } else { "\n" });
     for job in &workload.jobs {
         let walltime = job.walltime.map(|walltime| walltime.to_string()).unwrap_or_default();
         let share = match &job.share {
@@ -116,7 +118,7 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
                 columns
             }
         };
-        let history = match &job.recorded {
+        let mut history = match &job.recorded {
             _ if !recorded => String::new(),
             None => ",,".to_string(),
             Some(recorded) if recorded.hosts.starts_with(FORMULA) => {
@@ -149,11 +151,21 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
             }
             let _ = write!(more, ",{}", quoted(&value));
         }
+        if earlier {
+            let _ = write!(history, ",{}", earlier_runs(job));
+        }
         let Job { id, submit, run, nodes, .. } = job;
         let row = format_args!("{id},{submit},{run},{walltime},{nodes}{share}{more}{history}");
         line(&mut text, row);
     }
     Ok(text)
+}
+
+/// As the reader wants them, `600:60:4 900:30:4`; empty if there are none.
+fn earlier_runs(job: &Job) -> String {
+    let runs = job.recorded.as_ref().map_or(&[][..], |recorded| &recorded.earlier);
+    let run = |one: &EarlierRun| format!("{}:{}:{}", one.start, one.run, one.nodes);
+    runs.iter().map(run).collect::<Vec<_>>().join(" ")
 }
 
 /// What a column of [`OWNERS`] says of a job; empty where it is not known.

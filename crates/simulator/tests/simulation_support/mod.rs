@@ -47,7 +47,7 @@ pub fn job(id: u64, submit: f64, run: f64, walltime: Option<f64>, nodes: u32) ->
 
 /// A job that a log says ran on these nodes from then on.
 pub fn logged(id: u64, submit: f64, run: f64, start: f64, nodes: u32, hosts: &str) -> Job {
-    let recorded = Some(Recorded { start, hosts: hosts.to_owned() });
+    let recorded = Some(Recorded { start, hosts: hosts.to_owned(), ..Recorded::default() });
     Job { recorded, ..job(id, submit, run, None, nodes) }
 }
 
