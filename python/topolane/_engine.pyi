@@ -220,6 +220,9 @@ class Machine:
     def node_named(self, name: str) -> int | None:
         """The node of that name, or None."""
 
+    def leaves_out(self, name: str) -> bool:
+        """Whether a node of that name is one of the whole machine, and not of this part of it (`only`)."""
+
     def nodes_named(self, hosts: str) -> list[int]:
         """The nodes that a hostlist expression names."""
 

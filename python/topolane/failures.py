@@ -29,46 +29,35 @@ class Failure:
     """When it is back; by default never."""
 
 
-def failures_of(text: str | None, workload: Workload, machine: Machine, seed: int) -> list[Failure]:
-    """The failures that an option asks for.
+def failures_of(
+    text: str | None, workload: Workload, machine: Machine, seed: int
+) -> tuple[list[Failure], int]:
+    """The failures that an option asks for, and how many of its file are left out.
 
     text: None for the rate that the workload knows, if it knows one; `none`; `RATE,HOURS`, failures of a node in a day and mean
     hours until it is back; or a CSV file with the columns node, from and until (seconds, until may be empty).
     Raises InputError, naming option or file, line and value.
     """
     if text == "none":
-        return []
+        return [], 0
     if text is None:
         rate = workload.failure_rate
-        return [] if rate is None else _drawn(workload, machine, rate, seed)
+        return ([] if rate is None else _drawn(workload, machine, rate, seed)), 0
     if found := RATE.fullmatch(text):
         try:
             rate = (float(found[1]), float(found[2]) * HOUR)
         except ValueError:
             rate = (math.nan, math.nan)
         try:
-            return _drawn(workload, machine, rate, seed)
+            return _drawn(workload, machine, rate, seed), 0
         except InputError as error:
             raise InputError(f"--failures {texts.shown(text)}: {error}") from error
-    return read(text, machine)
+    return read_and_count(text, machine)
 
 
 def is_file(text: str) -> bool:
     """Whether an option names a file of failures."""
     return text != "none" and not RATE.fullmatch(text)
-
-
-def read_for_part(file: str | Path, whole: Machine, part: Machine) -> tuple[list[Failure], int]:
-    """The failures in a CSV file of a machine that are of a part of it, and how many are not.
-
-    Raises InputError, naming file, line and value, for a node that the whole machine does not have.
-    """
-    every = read(file, whole)
-    nodes = [part.node_named(whole.node_name(failure.node)) for failure in every]
-    found = [
-        dataclasses.replace(failure, node=node) for failure, node in zip(every, nodes) if node is not None
-    ]
-    return found, len(every) - len(found)
 
 
 def _drawn(workload: Workload, machine: Machine, rate: tuple[float, float], seed: int) -> list[Failure]:
@@ -78,15 +67,20 @@ def _drawn(workload: Workload, machine: Machine, rate: tuple[float, float], seed
 def read(file: str | Path, machine: Machine, *, others: bool = False) -> list[Failure]:
     """The failures in a CSV file. Raises InputError, naming file, line and value.
 
-    others: whether the file may be of more nodes than the machine has; their failures are passed over.
+    If the machine is a part of another one, failures of that one's other nodes are left out.
+    others: whether the file may be of more nodes than the machine has; their failures are left out too.
     """
+    return read_and_count(file, machine, others=others)[0]
+
+
+def read_and_count(file: str | Path, machine: Machine, *, others: bool = False) -> tuple[list[Failure], int]:
+    """The failures in a CSV file as `read` gives them, and how many it leaves out."""
     found = []
+    left_out = 0
     for line, row in reading.csv_rows(file, COLUMNS):
         where = f"{file}:{line}"
         node = machine.node_named(row["node"])
-        if node is None:
-            if others:
-                continue
+        if node is None and not others and not machine.leaves_out(row["node"]):
             raise InputError(f"{where}: {machine.name} has no node {texts.shown(row['node'])}")
         start = _seconds(row["from"], "from", where)
         end = math.inf if not row["until"] else _seconds(row["until"], "until", where)
@@ -94,10 +88,13 @@ def read(file: str | Path, machine: Machine, *, others: bool = False) -> list[Fa
             raise InputError(
                 f"{where}: it must end after it begins, not from {row['from']} until {row['until']}"
             )
-        found.append(Failure(node, start, end))
-    if not found and not others:
+        if node is None:
+            left_out += 1
+        else:
+            found.append(Failure(node, start, end))
+    if not found and not left_out and not others:
         raise InputError(f"{file}: no failure stands in it")
-    return found
+    return found, left_out
 
 
 def _seconds(text: str, what: str, where: str) -> float:

@@ -277,13 +277,12 @@ def simulate(
     if replays and (how.failures not in (None, "none") or how.spares):
         raise _engine.InputError("a replay of recorded starts has no failures and no spare nodes")
     failed: Sequence[Failure] = ()
+    left_out = 0
     if not replays:
-        given = how.failures
-        failed = (
-            failures_of(given, workload, machine, how.seed)
-            if given is None or isinstance(given, str)
-            else given
-        )
+        if how.failures is None or isinstance(how.failures, str):
+            failed, left_out = failures_of(how.failures, workload, machine, how.seed)
+        else:
+            failed = how.failures
     inferred = None if replays else _inferred(workload, machine, how)
     if inferred is not None and inferred.out_of_service and failed:
         raise _engine.InputError(
@@ -311,6 +310,8 @@ def simulate(
         progress=progress,
     )
     summary = outcome.summary()
+    if left_out:
+        summary["failures_left_out"] = left_out
     if inferred is not None:
         summary["inferred"] = inferred.facts
     if limits := machine.limits(rule):

@@ -22,6 +22,8 @@ use crate::tables::{LinkRow, link_rows};
 #[derive(Clone)]
 pub struct Machine {
     pub fabric: Arc<Fabric>,
+    /// The whole machine, if this is a part of it.
+    whole: Option<Arc<Fabric>>,
     /// What was assumed, chosen or left out when it was read.
     notes: Vec<String>,
     /// Whether the format that it was read from records cables.
@@ -41,7 +43,7 @@ impl From<Fabric> for Machine {
 impl From<Arc<Fabric>> for Machine {
     fn from(fabric: Arc<Fabric>) -> Machine {
         let (notes, entries, networks) = Default::default();
-        Machine { fabric, notes, knows_cables: true, entries, networks }
+        Machine { fabric, whole: None, notes, knows_cables: true, entries, networks }
     }
 }
 
@@ -131,7 +133,8 @@ impl Machine {
     fn only(&self, nodes: Vec<u32>) -> PyResult<Machine> {
         let nodes = NodeSet::of(self.fabric.nodes(), nodes);
         let fabric = self.fabric.only(&nodes).map_err(input_error)?;
-        Ok(self.over(fabric))
+        let whole = self.whole.as_ref().unwrap_or(&self.fabric);
+        Ok(Machine { whole: Some(Arc::clone(whole)), ..self.over(fabric) })
     }
 
     /// The machine with so many cores and other resources on each node, by its number.
@@ -296,6 +299,12 @@ impl Machine {
     /// The node of that name, or None.
     fn node_named(&self, name: &str) -> Option<u32> {
         self.fabric.node_named(name)
+    }
+
+    /// Whether a node of that name is one of the whole machine, and not of this part of it.
+    fn leaves_out(&self, name: &str) -> bool {
+        let is_of_whole = self.whole.as_ref().is_some_and(|whole| whole.node_named(name).is_some());
+        is_of_whole && self.fabric.node_named(name).is_none()
     }
 
     /// The nodes that a hostlist expression names.

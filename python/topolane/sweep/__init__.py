@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from topolane._engine import Machine, Workload
-    from topolane.failures import Failure
     from topolane.sweep.kept import Kept
 
 
@@ -46,27 +45,20 @@ class Task(Settings):
 
     def fabric(self) -> Machine:
         """The machine, or the part of it that is meant."""
-        whole = self._whole()
-        return whole if self.nodes is None else whole.only(whole.nodes_named(self.nodes))
-
-    def _whole(self) -> Machine:
-        return machine(self.machine, self.machine_format, topology=self.topology, join=self.join)
+        return machine(
+            self.machine, self.machine_format, nodes=self.nodes, topology=self.topology, join=self.join
+        )
 
     def notes(self) -> list[str]:
         """What was assumed or left out when the machine and the failures were read."""
         fabric = self.fabric()
-        _, elsewhere = self._failures_on(fabric)
-        if not elsewhere:
+        if self.nodes is None or not isinstance(self.failures, str) or not failures.is_file(self.failures):
             return fabric.notes
-        counted = plural(elsewhere, "failure")
+        _, left_out = failures.read_and_count(self.failures, fabric)
+        if not left_out:
+            return fabric.notes
+        counted = plural(left_out, "failure")
         return [*fabric.notes, f"{self.failures}: left out {counted} of nodes that --nodes leaves out"]
-
-    def _failures_on(self, fabric: Machine) -> tuple[str | Sequence[Failure] | None, int]:
-        """The failures of the part of the machine that is meant, and how many are of other nodes of it."""
-        given = self.failures
-        if self.nodes is None or not isinstance(given, str) or not failures.is_file(given):
-            return given, 0
-        return failures.read_for_part(given, self._whole(), fabric)
 
     def jobs(self) -> Workload:
         """The workload, shaped for the machine."""
@@ -91,13 +83,11 @@ class Task(Settings):
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(jobs.left_out.items()))
             left_out = f" (left out: {reasons})" if reasons else ""
             raise InputError(f"{self.workload}: no job is left to run{left_out}")
-        failed, _ = self._failures_on(fabric)
         return simulate(
             jobs,
             fabric,
             self,
             network=network,
-            failures=failed,
             queue_config=self.config_of_queue(),
             progress=progress,
         )
