@@ -254,6 +254,9 @@ def simulate(
     settings: how; keyword arguments are fields of `Settings` that differ from these.
     progress: called now and then with the share of jobs that have ended.
 
+    The engine runs on a thread of its own, unless the policy is an object: an interrupt ends the call at once, and this thread after
+    one pass of the queue at the latest.
+
     Raises InputError for an unknown name, for a speed-up together with a network, and under `recorded` for a
     log without node lists.
     """

@@ -47,10 +47,12 @@ def start(tmp_path):
     """Starts a long run in a session of its own, of which nothing outlives the test."""
     started: list[subprocess.Popen[bytes]] = []
 
-    def start(*options: str) -> subprocess.Popen[bytes]:
+    def start(*options: str, command: tuple[str, ...] = LONG) -> subprocess.Popen[bytes]:
+        path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
         process = subprocess.Popen(
-            [SCRIPT, *LONG, *options, "--out", "out"],
+            [SCRIPT, *command, *options, "--out", "out"],
             cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
@@ -97,6 +99,36 @@ def test_a_run_that_is_ended(start, tmp_path, ending, whole_group, jobs, code):
         assert said.strip() == b""
         assert list(tmp_path.iterdir()) == []
     assert not (tmp_path / "out").exists()
+
+
+SLOW = """
+import time, topolane
+class Slow(topolane.Policy):
+    def choose(self, request, state):
+        time.sleep(0.5)
+"""
+
+
+@pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize("policy", ["dedicated", "slow:Slow"])
+def test_a_run_ends_at_once_in_the_midst_of_a_pass(start, tmp_path, policy, ending, code):
+    """All jobs are submitted at once, so the first pass of the queue takes many minutes. A policy in Python does not take the end of
+    the process for its own error."""
+    jobs = [f"{number},0,{60 + number % 997},{1 + number % 64}" for number in range(20_000)]
+    (tmp_path / "jobs.csv").write_text("\n".join(["id,submit,run,nodes", *jobs, ""]))
+    (tmp_path / "slow.py").write_text(SLOW)
+    own = {"jobs.csv", "slow.py"}
+    run = ("simulate", "--machine", "cab", "--trace", "jobs.csv", "--queue", "conservative")
+    process = start("--policy", policy, command=run)
+    assert until(lambda: {path.name for path in tmp_path.iterdir()} - own), (
+        "the folder that is written into comes before the run"
+    )
+    time.sleep(3)
+    assert process.poll() is None
+    process.send_signal(ending)
+    out, said = process.communicate(timeout=60)
+    assert (process.returncode, out, said.strip()) == (code, b"", b"")
+    assert {path.name for path in tmp_path.iterdir()} == own
 
 
 def test_a_worker_that_is_killed_is_said(start, tmp_path):

@@ -1,12 +1,16 @@
 //! `simulate` and its outcome for Python.
 
+use std::panic::resume_unwind;
 use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
-use topolane_fabric::Fabric;
+use pyo3::types::{PyDict, PyList, PyString};
+use topolane_fabric::{Fabric, InputError};
+use topolane_placement::Policy;
 use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::SlurmConfig;
 use topolane_scheduler::{Defrag, Queue};
@@ -27,6 +31,9 @@ use crate::workload::Workload;
 
 /// How often Python is asked whether to go on, and told how far the run is.
 const BETWEEN_REPORTS: Duration = Duration::from_millis(100);
+
+/// Bytes of stack of a run: as many as the first thread of a process has on most systems.
+const STACK: usize = 8 << 20;
 
 /// By job: links shared, share of bandwidth alone; the mean of the latter.
 type UseRow = (Vec<u32>, Vec<Option<f64>>, Option<f64>);
@@ -70,6 +77,7 @@ pub fn simulate(
     queue_config: Option<(String, String)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
+    let is_built_in = policy.is_instance_of::<PyString>();
     let (policy, raised) = policy_from(policy, seed)?;
     let discipline = queue_from(queue, queue_config, &machine.get().fabric)?;
     if default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
@@ -84,11 +92,11 @@ pub fn simulate(
         return Err(bad_input("a segment has at least 1 node, not 0"));
     }
     let scenario: Scenario = scenario.parse().map_err(input_error)?;
-    let jobs = &workload.get().jobs;
-    let fabric = &machine.get().fabric;
-    let within = within_from(within, fabric)?;
+    let jobs = Arc::clone(&workload.get().jobs);
+    let fabric = Arc::clone(&machine.get().fabric);
+    let within = within_from(within, &fabric)?;
     let network = network.map(|network| network.network.clone());
-    if network.as_ref().is_some_and(|network| !Arc::ptr_eq(network.routing.fabric(), fabric)) {
+    if network.as_ref().is_some_and(|network| !Arc::ptr_eq(network.routing.fabric(), &fabric)) {
         return Err(bad_input("the network's routing is another machine's"));
     }
     let mut failing = Vec::with_capacity(outages.len());
@@ -112,37 +120,109 @@ pub fn simulate(
         segment,
         network,
         outages,
-        failures: failures_from(failures, fabric)?,
-        out_of_service: failures_from(out_of_service, fabric)?,
+        failures: failures_from(failures, &fabric)?,
+        out_of_service: failures_from(out_of_service, &fabric)?,
         recovery: recovery_from(spares, checkpoint, restart)?,
     };
-    let (outcome, metrics) = py.detach(|| -> Result<_, RunError> {
-        let mut last = Instant::now();
-        let mut report = |share: f64| -> Result<(), RunError> {
-            if share < 1.0 && last.elapsed() < BETWEEN_REPORTS {
-                return Ok(());
-            }
-            last = Instant::now();
-            if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
-                return Err(RunError::Raised(error));
-            }
-            Python::attach(|py| {
-                py.check_signals()?;
-                progress.as_ref().map_or(Ok(()), |call| call.call1(py, (share,)).map(drop))
+    let run = Run { jobs, fabric, policy, queue: discipline, options };
+    let tell = |py: Python<'_>, share: f64| {
+        py.check_signals()?;
+        progress.as_ref().map_or(Ok(()), |call| call.call1(py, (share,)).map(drop))
+    };
+    let made = if is_built_in {
+        run.on_a_thread(py, tell)
+    } else {
+        // A policy in Python answers to signals itself, and its thread must not outlive the interpreter.
+        let made = py.detach(|| {
+            run.here(&mut |share| {
+                if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
+                    return Err(RunError::Raised(error));
+                }
+                Python::attach(|py| tell(py, share)).map_err(RunError::Raised)
             })
-            .map_err(RunError::Raised)
-        };
-        let outcome = run_events(jobs, fabric, &policy, discipline, &options, &mut report)?;
-        let metrics = Metrics::of(jobs, fabric, &outcome);
-        Ok((outcome, metrics))
-    })?;
+        });
+        made.map_err(PyErr::from)
+    };
+    let (options, outcome, metrics) = made?;
     Ok(Outcome {
         workload: workload.clone().unbind(),
-        machine_nodes: fabric.nodes(),
+        machine_nodes: machine.get().fabric.nodes(),
         options,
         outcome,
         metrics,
     })
+}
+
+/// What a run makes.
+type Made = (Options, topolane_simulator::Outcome, Metrics);
+
+/// A run that is about to begin.
+struct Run {
+    jobs: Arc<topolane_simulator::workload::Workload>,
+    fabric: Arc<Fabric>,
+    policy: Arc<dyn Policy>,
+    queue: Box<dyn Queue>,
+    options: Options,
+}
+
+/// Why a run on a thread of its own ends without an outcome.
+enum Halt {
+    Input(InputError),
+    /// Nobody waits for it any more.
+    Abandoned,
+}
+
+impl From<InputError> for Halt {
+    fn from(error: InputError) -> Self {
+        Halt::Input(error)
+    }
+}
+
+impl Run {
+    /// Does it. `report` is told now and then which share of the jobs has ended, and may end the run.
+    fn here<E: From<InputError>>(
+        self,
+        report: &mut dyn FnMut(f64) -> Result<(), E>,
+    ) -> Result<Made, E> {
+        let Run { jobs, fabric, policy, queue, options } = self;
+        let mut last = Instant::now();
+        let mut seldom = |share: f64| {
+            if share < 1.0 && last.elapsed() < BETWEEN_REPORTS {
+                return Ok(());
+            }
+            last = Instant::now();
+            report(share)
+        };
+        let outcome = run_events(&jobs, &fabric, &policy, queue, &options, &mut seldom)?;
+        let metrics = Metrics::of(&jobs, &fabric, &outcome);
+        Ok((options, outcome, metrics))
+    }
+
+    /// Does it on a thread of its own, while this one answers to signals: one pass of a queue may take minutes. What `tell` raises
+    /// ends the call at once; the thread then ends after its pass, or with the process. So it must not need Python.
+    fn on_a_thread(
+        self,
+        py: Python<'_>,
+        tell: impl Fn(Python<'_>, f64) -> PyResult<()>,
+    ) -> PyResult<Made> {
+        let (sender, mut shares) = mpsc::channel();
+        let run = move || self.here(&mut |share| sender.send(share).map_err(|_| Halt::Abandoned));
+        let thread = thread::Builder::new().stack_size(STACK).spawn(run)?;
+        loop {
+            let shares = &mut shares;
+            match py.detach(move || shares.recv_timeout(BETWEEN_REPORTS)) {
+                Ok(share) => tell(py, share)?,
+                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        match py.detach(|| thread.join()) {
+            Ok(Ok(made)) => Ok(made),
+            Ok(Err(Halt::Input(error))) => Err(input_error(error)),
+            Ok(Err(Halt::Abandoned)) => Err(bad_input("the run was left")),
+            Err(panic) => resume_unwind(panic),
+        }
+    }
 }
 
 /// The queue of that name, with its configuration (a file and its text) if it is one that reads it.

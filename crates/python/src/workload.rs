@@ -1,6 +1,7 @@
 //! `Workload`: jobs for Python.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
@@ -14,7 +15,7 @@ use crate::machine::Machine;
 /// Jobs in order of submission, and what was left out on the way. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Workload {
-    pub jobs: workload::Workload,
+    pub jobs: Arc<workload::Workload>,
 }
 
 #[pymethods]
@@ -32,14 +33,14 @@ impl Workload {
     ) -> PyResult<Workload> {
         let options = workload::ReadOptions { cores_per_node, gpus_per_node, partition, shared };
         let jobs = py.detach(|| workload::read(path, &options)).map_err(input_error)?;
-        Ok(Workload { jobs })
+        Ok(Workload { jobs: Arc::new(jobs) })
     }
 
     /// Makes a month up: a preset's name (see `workload_presets`) and a seed.
     #[staticmethod]
     fn generate(name: &str, seed: u64) -> PyResult<Workload> {
         let jobs = workload::preset(name, seed).map_err(input_error)?;
-        Ok(Workload { jobs })
+        Ok(Workload { jobs: Arc::new(jobs) })
     }
 
     /// The workload changed for a machine of that many nodes: its first days, its jobs wider, those wider than the
@@ -58,10 +59,10 @@ impl Workload {
         jitter: Option<f64>,
         seed: u64,
     ) -> PyResult<Workload> {
-        let mut jobs = self.jobs.clone();
+        let mut jobs = workload::Workload::clone(&self.jobs);
         let shape = workload::Shape { days, nodes_x, limit, squeeze, load, jitter, seed };
         workload::apply(&mut jobs, &shape, machine_nodes).map_err(input_error)?;
-        Ok(Workload { jobs })
+        Ok(Workload { jobs: Arc::new(jobs) })
     }
 
     /// The workload as text: "swf" or "csv".
@@ -130,7 +131,7 @@ impl Workload {
         held_until: Option<Vec<f64>>,
         priority: Option<Vec<f64>>,
     ) -> PyResult<Workload> {
-        let mut jobs = self.jobs.clone();
+        let mut jobs = workload::Workload::clone(&self.jobs);
         for values in [&held_until, &priority].into_iter().flatten() {
             if values.len() != jobs.jobs.len() {
                 return Err(bad_input(format!(
@@ -146,7 +147,7 @@ impl Workload {
         for (job, priority) in jobs.jobs.iter_mut().zip(priority.unwrap_or_default()) {
             job.priority = priority;
         }
-        Ok(Workload { jobs })
+        Ok(Workload { jobs: Arc::new(jobs) })
     }
 
     /// Columns id, submit, run, walltime, start (as recorded), nodes, cores (of each node); seconds, NaN where absent.
