@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from topolane import InputError
 from topolane.slurm import accounting, accounting_check, accounting_workload
 
 ZERO = 1_795_000_000
@@ -273,6 +274,52 @@ def test_a_job_that_still_waits_waits_in_the_replay(dump):
     )
     waiting = [(row["id"], row["submit"], row["until"]) for row in queue(directory)["never_started"]]
     assert waiting == [(2, 50, 700)]
+
+
+@pytest.mark.parametrize(
+    ("tasks", "parameters", "stands_for", "kept"),
+    [
+        ("3-7", "", 5, 5),
+        ("3-7%2", "", 5, 2),
+        ("1,3-5,9-20:3%50", "", 8, 8),
+        ("0-99", "", 100, 20),
+        ("0-99", "bf_max_job_array_resv=30", 100, 30),
+        ("0-99", "bf_max_job_array_resv=0", 100, 1),
+        ("0-99", "bf_max_job_array_resv=1001", 100, 20),
+        ("4", "", 1, 1),
+    ],
+)
+def test_a_row_of_an_array_is_as_many_jobs_as_it_has_tasks(dump, tasks, parameters, stands_for, kept):
+    """Of those that waited to the end and of those that were cancelled: as many as may run at once and as backfill reserves nodes for."""
+    row = {**PENDING, "JobID": f"2_[{tasks}]"}
+    gone = {**row, "JobIDRaw": 3, "JobID": f"3_[{tasks}]", "State": "CANCELLED by 5", "End": ZERO + 300}
+    directory = dump(row, gone, config=f"{CONFIG}SchedulerParameters = {parameters}\n")
+    imported = accounting_workload.read(directory)
+    found = json.loads(imported.queue)["never_started"]
+    ids = [number + 10_000_000_000 * task for number in (3, 2) for task in range(kept)]
+    assert sorted(job["id"] for job in found) == sorted(ids)
+    assert {(job["id"] % 10_000_000_000, job["until"]) for job in found} == {(3, 300), (2, 700)}
+    assert f"left out: {2 * stands_for} never started" in imported.told
+    sentence = (
+        f"{2 * stands_for} tasks of 2 arrays waited and never started: the queue slurm has {2 * kept} of them"
+    )
+    assert [line.partition(", for each")[0] for line in imported.told].count(sentence) == 1
+    assert not [line for line in imported.told if "does not know" in line]
+
+
+def test_a_list_of_tasks_that_is_cut_off_is_told(dump):
+    """sacct prints 64 letters of the list, unless SLURM_BITSTR_LEN is 0. The number before the end may lack digits."""
+    directory = dump(
+        {**PENDING, "JobID": "2_[1,3,5,1...%9]"}, {**PENDING, "JobIDRaw": 3, "JobID": "3_[7...]"}
+    )
+    imported = accounting_workload.read(directory)
+    assert len(json.loads(imported.queue)["never_started"]) == 3 + 1
+    assert "left out: 4 never started" in imported.told
+    sentence = "2 arrays of which sacct printed only the first waiting tasks"
+    assert [line.partition(":")[0] for line in imported.told].count(sentence) == 1
+    assert "SLURM_BITSTR_LEN=0" in accounting.commands()
+    with pytest.raises(InputError, match="jobs.txt:3: JobID '2_.x.' has no list of tasks like 3-7,9"):
+        accounting_workload.read(dump({**PENDING, "JobID": "2_[x]"}))
 
 
 def test_columns_that_an_older_sacct_does_not_print_are_told(dump):

@@ -113,14 +113,14 @@ def commands(since: str = SINCE) -> str:
     """The commands that write the directory, as lines of a shell.
 
     since: the first day, in the words of sacct. Times are printed as seconds since 1970, so that no hour is missing or
-    doubled when clocks change.
+    doubled when clocks change. Lists of tasks of arrays are printed to their end.
     """
     if not re.fullmatch(r"[A-Za-z0-9:+/.-]+", since):
         raise InputError(f"--since {texts.shown(since)}: not a time like 2026-10-01 or now-30days")
     lines = [
         "# Run these on a machine of the cluster, as a user who may see all jobs.",
         "mkdir topolane-import && cd topolane-import",
-        "export SLURM_TIME_FORMAT=%s",
+        "export SLURM_TIME_FORMAT=%s SLURM_BITSTR_LEN=0",
         *(f"{dump.command.format(since=since)} > {dump.file}" for dump in DUMPS),
         "# Then, where Topolane is: topolane workload import topolane-import --out log.csv",
     ]

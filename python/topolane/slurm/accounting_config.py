@@ -11,8 +11,9 @@ from typing import Any
 from topolane import files, texts
 from topolane._engine import InputError
 from topolane.slurm import accounting, accounting_preemption, accounting_reservations
-from topolane.slurm.accounting_jobs import Jobs, NeverStarted
+from topolane.slurm.accounting_jobs import HIGHEST_ID, Jobs, NeverStarted
 from topolane.slurm.inspection import names_in
+from topolane.units import plural
 
 WEIGHTS = {
     "weight_age": "PriorityWeightAge",
@@ -62,12 +63,15 @@ HARMLESS = frozenset(
         *("bf_continue", "bf_yield_interval", "bf_yield_sleep", "kill_invalid_depend", "max_array_tasks"),
         *("enable_user_top", "nohold_on_prolog_fail", "requeue_setup_env_fail", "build_queue_timeout"),
         *("salloc_wait_nodes", "sbatch_wait_nodes", "max_script_size", "max_submit_line_size"),
+        *("bf_max_job_array_resv",),
         *("youngest_first", "preempt_youngest_first", "reorder_count", "preempt_reorder_count"),
     }
 )
-"""Words of SchedulerParameters that change no decision of the queue, or that `accounting_preemption` reads."""
+"""Words of SchedulerParameters that change no decision of the queue, or that are read elsewhere."""
 OFF = {"sched_interval": ("-1", "0"), "bf_interval": ("-1", "0"), "bf_resolution": ("0",)}
 """Values that switch a scheduler off, or that Slurm does not take."""
+TASKS_OF_ARRAY, MOST_TASKS_OF_ARRAY = 20, 1000
+"""bf_max_job_array_resv: the default and the highest value."""
 FOREVER = (1 << 32) - 1
 """Seconds that Slurm takes for UNLIMITED."""
 ENFORCED = {"limits", "safe"}
@@ -310,10 +314,44 @@ def _withheld(
         )
 
 
-def never_started(jobs: Jobs, nice: dict[tuple[int, int], int], zero: int) -> list[dict[str, Any]]:
-    """The jobs that waited and never started. nice: by a job's number and submission."""
-    waited = (job for job in jobs.never_started if job.until > zero)
-    return [_never_started(job, nice.get((job.job, job.submit), 0), zero) for job in waited]
+def never_started(
+    jobs: Jobs, nice: dict[tuple[int, int], int], zero: int, settings: dict[str, str], told: list[str]
+) -> list[dict[str, Any]]:
+    """The jobs that waited and never started. nice: by a job's number and submission.
+
+    Of an array these are as many tasks as backfill reserves nodes for.
+    """
+    most = _tasks_of_array(settings)
+    found, waited, kept, arrays, cut = [], 0, 0, 0, 0
+    for job in jobs.never_started:
+        if job.until <= zero:
+            continue
+        one = _never_started(job, nice.get((job.job, job.submit), 0), zero)
+        count = 1
+        if job.tasks:
+            # The main scheduler looks at the first one in any case.
+            count = max(1, min(job.tasks.number, job.tasks.at_once or most, most))
+            waited, kept, arrays = waited + job.tasks.number, kept + count, arrays + 1
+            cut += job.tasks.is_cut
+        found += [one | {"id": job.job + task * HIGHEST_ID} for task in range(count)]
+    if arrays:
+        told.append(
+            f"{plural(waited, 'task')} of {plural(arrays, 'array')} waited and never started: the queue slurm has {kept:,} of them, "
+            f"for each array as many as may run at once, up to {most} (bf_max_job_array_resv)"
+        )
+    if cut:
+        told.append(
+            f"{plural(cut, 'array')} of which sacct printed only the first waiting tasks: the others are not counted "
+            "(SLURM_BITSTR_LEN=0 prints all)"
+        )
+    return found
+
+
+def _tasks_of_array(settings: dict[str, str]) -> int:
+    """The tasks of an array for which backfill reserves nodes, as Slurm reads the parameter."""
+    found = re.search(r"bf_max_job_array_resv=(\d{1,9})", settings.get("SchedulerParameters", ""))
+    most = int(found[1]) if found else TASKS_OF_ARRAY
+    return most if most <= MOST_TASKS_OF_ARRAY else TASKS_OF_ARRAY
 
 
 def _never_started(job: NeverStarted, nice: int, zero: int) -> dict[str, Any]:

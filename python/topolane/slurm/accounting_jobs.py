@@ -41,6 +41,12 @@ OTHER_LIMITS = re.compile(
     r"JobArrayTaskLimit|(?:QOS|Assoc)\w*(?:Cpu|CPU|Mem|Gres|GRES|Billing|BB|Energy|Minutes|Wall)", re.ASCII
 )
 """Reasons of jobs that wait for a limit which the queue `slurm` does not have."""
+TASKS = re.compile(r"\d+_\[([^]%]*)(?:%(\d+))?\]", re.ASCII)
+"""The number of a row that is tasks of an array, `12_[3-7,9%2]`, of which only so many run at once."""
+CUT = "..."
+"""End of a list of tasks that is too long for SLURM_BITSTR_LEN."""
+SOME_TASKS = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
+"""`3`, `3-7` or `3-11:2`."""
 HOUR = 3600
 DAY = 24 * HOUR
 DECADE = 3652 * DAY
@@ -104,6 +110,16 @@ class Run(NamedTuple):
     """Runs of the job that became one with this one."""
 
 
+class Tasks(NamedTuple):
+    """Tasks of an array that share a row because none of them has started."""
+
+    number: int
+    at_once: int | None
+    """How many of the array may run at once."""
+    is_cut: bool
+    """Whether there are more, which sacct did not print."""
+
+
 class NeverStarted(NamedTuple):
     """A job that was eligible for a time and left the queue without a start. Times in seconds since 1970."""
 
@@ -120,6 +136,8 @@ class NeverStarted(NamedTuple):
     processors: int | None
     priority: str
     licenses: str
+    tasks: Tasks | None = None
+    """The tasks of an array that it stands for; None for one job."""
 
 
 RESIZING = "RESIZING"
@@ -296,7 +314,8 @@ class _Reader:
         left_out, notes = self.jobs.left_out, self.jobs.notes
         at = defaultdict(str, zip(self._columns, map(str.strip, cells))).__getitem__
         text = at("JobIDRaw")
-        if "." in text or "." in at("JobID"):
+        # A list of tasks that is cut off ends in dots too.
+        if "." in text or "." in at("JobID").partition("[")[0]:
             left_out["steps of jobs"] += 1
             self._steps.add(text.partition(".")[0].partition("+")[0])
             return
@@ -325,8 +344,9 @@ class _Reader:
             if start is None and end is not None and state in RAN:
                 left_out["without a start, though the state says that there was one"] += 1
                 return
-            left_out["never started"] += 1
-            self._never_started(job, submit, eligible, end, state, at)
+            tasks = _tasks(at("JobID"))
+            left_out["never started"] += tasks.number if tasks else 1
+            self._never_started(job, submit, eligible, end, state, tasks, at)
             return
         walltime = _walltime(at("TimelimitRaw"))
         if submit is None:
@@ -427,6 +447,7 @@ class _Reader:
         eligible: int | None,
         end: int | None,
         state: str,
+        tasks: Tasks | None,
         at: Callable[[str], str],
     ) -> None:
         """Keeps a job that was in the queue for a known time, or is. What its row does not say is no error."""
@@ -454,6 +475,7 @@ class _Reader:
                 _requested(at("ReqTRES")),
                 sys.intern(at("Priority")),
                 _licenses(at("Licenses"), at("ReqTRES")),
+                tasks,
             )
         )
 
@@ -532,6 +554,24 @@ def _count(what: str, text: str, most: int) -> int:
     if not text.isascii() or not text.isdigit() or len(text) > 18 or int(text) >= most:
         raise ValueError(f"{what} {texts.shown(text)} is not a whole number below {most:,}")
     return int(text)
+
+
+def _tasks(shown: str) -> Tasks | None:
+    """The tasks that a row stands for; None if it is of one job."""
+    parts = TASKS.fullmatch(shown)
+    if parts is None:
+        return None
+    items = parts[1].split(",")
+    is_cut = items[-1].endswith(CUT)
+    count = 0
+    # The last number before the end that is cut off may lack digits.
+    for item in items[:-1] if is_cut else items:
+        some = SOME_TASKS.fullmatch(item)
+        if some is None:
+            raise ValueError(f"JobID {texts.shown(shown)} has no list of tasks like 3-7,9")
+        first = int(some[1])
+        count += len(range(first, int(some[2] or first) + 1, int(some[3] or 1) or 1))
+    return Tasks(max(count, 1), int(parts[2]) if parts[2] and int(parts[2]) else None, is_cut)
 
 
 def _time(what: str, text: str) -> int | None:

@@ -112,7 +112,7 @@ def read(
     nice = accounting_nice.of(jobs, config, zero)
     if nice:
         told.append(f"{plural(len(nice), 'job')} with a nice value, by the recorded priorities")
-    config["never_started"] = accounting_config.never_started(jobs, nice, zero)
+    config["never_started"] = accounting_config.never_started(jobs, nice, zero, settings, told)
     names = _Numbers(jobs.runs, config) if anonymize else None
     if names is not None:
         names.rename(config)
