@@ -686,6 +686,19 @@ def test_a_run_that_a_node_ended_stays_beside_the_next(dump):
     )
 
 
+def test_a_later_run_waits_since_it_was_queued_again(dump):
+    """Slurm submits the job anew when a run ends, eligible some seconds later. It overwrites Eligible of a run that it requeues: that
+    one waits since Submit, which is the end of the run before."""
+    again = {"JobIDRaw": 1, "State": "NODE_FAIL"}
+    rows = (
+        at(0, 20, **again) | {"Start": ZERO + 5, "ElapsedRaw": "15", "Eligible": ZERO + 31},
+        at(60, 70, **again) | {"Submit": ZERO + 20, "Eligible": ZERO + 81},
+        at(120, JobIDRaw=1) | {"Submit": ZERO + 70, "Eligible": ZERO + 81},
+    )
+    found = [(row["submit"], row["start"]) for row in rows_of(accounting_workload.read(dump(table(*rows))))]
+    assert found == [("0", "5"), ("20", "60"), ("81", "120")]
+
+
 def test_a_job_of_several_runs_keeps_its_place(dump):
     """It goes before a job that was submitted after it in the same second, though its last run comes later in the file."""
     rows = (
