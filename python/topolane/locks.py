@@ -145,7 +145,7 @@ def _locked(path: Path) -> int | None:
         except BlockingIOError:
             os.close(lock)
             return None
-        except BaseException:
+        except BaseException:  # an interrupt must not leave it locked
             os.close(lock)
             raise
         os.close(lock)

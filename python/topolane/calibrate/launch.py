@@ -96,7 +96,7 @@ def running(command: Sequence[str]) -> Iterator[IO[str]]:
             try:
                 assert process.stdout is not None
                 yield process.stdout
-            except BaseException:
+            except BaseException:  # the reader stopped early, or was interrupted
                 process.terminate()
                 raise
         if process.returncode != 0:

@@ -173,8 +173,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             return None
         try:
             return what(self._engine)
-        except BaseException as error:
-            # A panic of the engine is no Exception.
+        except BaseException as error:  # a panic of the engine is no Exception
             if isinstance(error, (SystemExit, KeyboardInterrupt, GeneratorExit)):
                 raise
             self._engine_failed(error)
@@ -438,7 +437,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
                 raise InputError(f"the engine has failed {self._recent_failures} times")
             if self._fabric is not None:
                 self._engine = self._made_anew(self._fabric)
-        except BaseException as again:
+        except BaseException as again:  # a panic once more
             if isinstance(again, (SystemExit, KeyboardInterrupt, GeneratorExit)):
                 raise
             self._without_engine(str(again))

@@ -143,7 +143,7 @@ class Agent:
             job = self._add(
                 name, process.pid, process, processes=[process.pid], threads=threads, weight=weight
             )
-        except BaseException:
+        except BaseException:  # an interrupt must not leave it waiting at the gate
             process.kill()
             process.wait()
             raise
@@ -172,7 +172,7 @@ class Agent:
             groups = control_groups.of_threads(threads, self._mark)
             try:
                 return self.adopt_groups(name, groups, count=count or len(threads), weight=weight)
-            except BaseException:
+            except BaseException:  # an interrupt must not leave groups behind
                 control_groups.remove(groups)
                 raise
         for own in pids or ():
@@ -235,7 +235,7 @@ class Agent:
                     self._pool.take(domain, job["weight"])
                 identity = domain.domain.identity if domain else None
                 id = self._engine.add(name, groups=own, domain=identity, **job)
-            except BaseException:
+            except BaseException:  # an interrupt must not leave a domain in the pool
                 if domain:
                     watchdog.move_back(domain.record())
                 # What was not taken may be frozen by others, and is not ours to thaw.

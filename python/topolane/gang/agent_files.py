@@ -107,6 +107,6 @@ class CoreLocks(locks.Locks):
                 self.close()
                 named = "" if error.process is None else f" (process {error.process})"
                 raise InputError(f"core {core}: another agent{named} has it already") from error
-            except BaseException:
+            except BaseException:  # an interrupt must not leave cores locked
                 self.close()
                 raise

@@ -79,7 +79,7 @@ def listening(path: str) -> socket.socket:
     except OSError as error:
         listener.close()
         raise InputError(f"{path}: cannot be listened on: {error.strerror or error}") from error
-    except BaseException:
+    except BaseException:  # an interrupt must not leave the socket open
         listener.close()
         raise
     return listener

@@ -63,7 +63,7 @@ def start_gated(
             stderr=errors,
             start_new_session=True,
         )
-    except BaseException as error:
+    except BaseException as error:  # an interrupt must not leave the pipe open
         os.close(gate)
         if isinstance(error, OSError):
             raise InputError(f"{command[0]}: cannot be started: {error.strerror}") from error

@@ -80,7 +80,7 @@ def up(cluster: Cluster, there: Collection[str], tell: Callable[[str], None]) ->
             started.append(guest)
             builder(host.driver).start(cluster, guest, boot, host)
             tell(f"{guest.name} is on {host.name}")
-    except BaseException as error:
+    except BaseException as error:  # an interrupt takes down what was built, too
         left: dict[str, str] = {}
         for guest in started:
             host = cluster.host(str(guest.host))

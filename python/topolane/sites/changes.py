@@ -249,7 +249,7 @@ def _build(manager: Client, cluster: Cluster, known: _Known, running: dict[str, 
             cluster = cluster.on(manager.post("/place", wanted)["hosts"], running)
         known.put(cluster.told())
         builders.up(cluster, running, tell)
-    except BaseException as error:
+    except BaseException as error:  # an interrupt must not leave half a cluster either
         left = error.guests if isinstance(error, builders.LeftBehind) else {}
         known.restore(_with_guests(before, cluster.told(), left))
         if left:

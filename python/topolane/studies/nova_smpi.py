@@ -157,7 +157,7 @@ def printed(command: Sequence[str | Path], folder: Path, environment: dict[str, 
         signal.signal(signal.SIGTERM, leave)
     try:
         output, complaint = process.communicate()
-    except BaseException:
+    except BaseException:  # it has a session of its own, which an interrupt does not reach
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         raise

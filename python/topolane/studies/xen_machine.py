@@ -116,7 +116,7 @@ class XenMachine:
             self.programs.append(self.start(self.words(image), "qemu.log"))
             self.commands = self.connected(folder / "commands", 60.0)
             self.said(READY, boot)
-        except BaseException:
+        except BaseException:  # there is no object yet by which others could end it
             self.end()
             raise
 

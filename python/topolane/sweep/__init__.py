@@ -260,7 +260,7 @@ def _of_processes(
             for future in concurrent.futures.as_completed(list(places)):
                 yield places[future], future.result()
         except BaseException as error:
-            # Leaving the pool waits for the runs under way, which may be minutes: end them.
+            # Leaving the pool, on an interrupt too, waits for the runs under way, which may be minutes: end them.
             for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()
             if isinstance(error, concurrent.futures.process.BrokenProcessPool):

@@ -114,7 +114,7 @@ def _copy(
         while moving.is_alive():
             progress(_copied(second))
             moving.join(LOOK)
-    except BaseException:
+    except BaseException:  # an interrupt cancels the move, too
         while moving.is_alive():
             _abort(second)
             moving.join(LOOK)
