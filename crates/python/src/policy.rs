@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{
@@ -137,8 +137,7 @@ impl PythonPolicy {
 
 /// A policy's own exception as bad input that says where it was raised, and is caused by it.
 fn in_one_sentence(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
-    // An interrupt, or the end of the process: no fault of the policy.
-    if !error.is_instance_of::<PyException>(py) {
+    if error.is_instance_of::<PyKeyboardInterrupt>(py) {
         return error;
     }
     let text = error.to_string();

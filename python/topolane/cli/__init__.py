@@ -90,10 +90,16 @@ def cli() -> None:
 
 def main() -> None:
     """Runs a command; bad input ends in one sentence on standard error and exit code 2."""
+    ended: list[int] = []
+
+    def end(number: int, _: object) -> None:
+        ended.append(128 + number)
+        sys.exit(128 + number)
+
     for ending in (signal.SIGTERM, signal.SIGHUP):
         # Leave as on an interrupt, so that nothing half written and no worker stays behind.
         if signal.getsignal(ending) == signal.SIG_DFL:
-            signal.signal(ending, lambda number, _: sys.exit(128 + number))
+            signal.signal(ending, end)
     try:
         code = cli(standalone_mode=False)
         sys.stdout.flush()
@@ -114,6 +120,9 @@ def main() -> None:
         named = f"{error.filename}: " if error.filename else ""
         fail(f"{named}{error.strerror or error}")
     except InputError as error:
+        if ended:
+            # It came while a policy in Python was asked, and looks like its error.
+            sys.exit(ended[0])
         fail(str(error))
     except MemoryError:
         fail("not enough memory for this input")
