@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import io
 import os
 import pickle
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy
 import polars
@@ -199,6 +202,28 @@ def test_progress_ends_at_1_and_may_stop_the_run(toy, jobs):
 
     with pytest.raises(Enough):
         topolane.simulate(jobs, toy, progress=stop)
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
+def test_a_slow_progress_is_told_only_the_newest_share():
+    """What a run reported while the function took its time is not made up for after the run."""
+    told: list[tuple[float, bool]] = []
+
+    def is_running() -> bool:
+        names = []
+        for thread in Path("/proc/self/task").iterdir():
+            with contextlib.suppress(OSError):
+                names.append((thread / "comm").read_text())
+        return "simulate\n" in names
+
+    def slow(share: float) -> None:
+        told.append((share, is_running()))
+        time.sleep(1)
+
+    cab = topolane.machine("cab")
+    topolane.simulate(topolane.workload("cab-aug-2x", cab.nodes), cab, policy="dedicated", progress=slow)
+    assert told[0][0] < 1 and told[0][1], "the run is long enough"
+    assert [share for share, runs in told if not runs] in ([], [1.0])
 
 
 def test_the_reference_without_a_network_keeps_the_queues_compared():

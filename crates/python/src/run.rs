@@ -207,11 +207,12 @@ impl Run {
     ) -> PyResult<Made> {
         let (sender, mut shares) = mpsc::channel();
         let run = move || self.here(&mut |share| sender.send(share).map_err(|_| Halt::Abandoned));
-        let thread = thread::Builder::new().stack_size(STACK).spawn(run)?;
+        let thread = thread::Builder::new().name("simulate".into()).stack_size(STACK).spawn(run)?;
         loop {
-            let shares = &mut shares;
-            match py.detach(move || shares.recv_timeout(BETWEEN_REPORTS)) {
-                Ok(share) => tell(py, share)?,
+            let next = &mut shares;
+            match py.detach(move || next.recv_timeout(BETWEEN_REPORTS)) {
+                // The run may have gone on while `tell` took its time: the newest share counts.
+                Ok(share) => tell(py, shares.try_iter().last().unwrap_or(share))?,
                 Err(RecvTimeoutError::Timeout) => py.check_signals()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }
