@@ -44,7 +44,9 @@ def infer(
 
     Raises InputError if there are none, or for capacity if they are over a hundred years apart.
 
-    held: until when each job counts as held; of a job that ran several times, until its first run. capacity: nodes that count as out of service. order: priorities by recorded start.
+    held: until when each job counts as held; a job that ran several times, until its first run at most.
+    capacity: nodes that count as out of service.
+    order: priorities by recorded start, of a job that ran several times that of its first run.
     scattered: each node that is out of service lies anywhere, instead of next to those that come back with it.
     seed: draws where these nodes lie, and by how many seconds each hold ends later. With seed 0 no hold ends later.
     """
