@@ -1,17 +1,22 @@
 //! Free nodes as a step function of time that is changed often.
 
 /// The most steps of a block.
-const MOST: usize = 128;
+const MOST: usize = 64;
 
 /// Consecutive steps; never empty.
 #[derive(Debug, Clone)]
 struct Block {
     /// `free[i]` nodes are free from `times[i]` to the next step.
     times: Vec<f64>,
-    free: Vec<i64>,
+    free: Vec<i32>,
     /// The most and the fewest free nodes of its steps.
-    most: i64,
-    least: i64,
+    most: i32,
+    least: i32,
+}
+
+/// A number of nodes, as blocks have it; they are many.
+fn narrow(nodes: i64) -> i32 {
+    nodes.clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }
 
 /// A step: its block, and its place there.
@@ -27,19 +32,19 @@ pub(crate) struct Steps {
 }
 
 impl Block {
-    fn new(times: Vec<f64>, free: Vec<i64>) -> Self {
+    fn new(times: Vec<f64>, free: Vec<i32>) -> Self {
         let mut block = Block { times, free, most: 0, least: 0 };
         block.measure();
         block
     }
 
     fn measure(&mut self) {
-        self.most = self.free.iter().copied().max().unwrap_or(0);
-        self.least = self.free.iter().copied().min().unwrap_or(0);
+        let ends = |(most, least): (i32, i32), &free: &i32| (most.max(free), least.min(free));
+        (self.most, self.least) = self.free.iter().fold((i32::MIN, i32::MAX), ends);
     }
 
     /// Whether all its steps have as many free nodes as wanted; `None` if only some have.
-    fn has(&self, nodes: i64) -> Option<bool> {
+    fn has(&self, nodes: i32) -> Option<bool> {
         if self.least >= nodes { Some(true) } else { (self.most < nodes).then_some(false) }
     }
 }
@@ -48,7 +53,7 @@ impl Steps {
     /// So many free nodes at all times.
     pub fn new(free: i64) -> Self {
         let begin = f64::NEG_INFINITY;
-        Steps { blocks: vec![Block::new(vec![begin], vec![free])], begins: vec![begin] }
+        Steps { blocks: vec![Block::new(vec![begin], vec![narrow(free)])], begins: vec![begin] }
     }
 
     /// The step at a time.
@@ -70,7 +75,7 @@ impl Steps {
     }
 
     fn free(&self, (block, step): At) -> i64 {
-        self.blocks[block].free[step]
+        self.blocks[block].free[step].into()
     }
 
     fn next(&self, (block, step): At) -> Option<At> {
@@ -115,7 +120,7 @@ impl Steps {
                 break;
             }
         }
-        least
+        least.into()
     }
 
     /// The most nodes that are free together for `duration` from some time on, from one time to before another; zero if there is no
@@ -200,8 +205,7 @@ impl Steps {
         if end < f64::INFINITY {
             self.split(end);
         }
-        let first = self.at(start);
-        let last = self.before(end);
+        let (first, last, nodes) = (self.at(start), self.before(end), narrow(nodes));
         for index in first.0..=last.0 {
             let block = &mut self.blocks[index];
             let from = if index == first.0 { first.1 } else { 0 };
@@ -242,7 +246,7 @@ impl Steps {
     /// The first time from `from` to before `before` from which on so many nodes are free for `duration`.
     pub fn first(&self, nodes: i64, duration: f64, (from, before): (f64, f64)) -> Option<f64> {
         let (first, mut step) = self.at(from);
-        let mut since = None;
+        let (mut since, nodes) = (None, narrow(nodes));
         for (index, block) in self.blocks.iter().enumerate().skip(first) {
             let last = block.times.len() - 1;
             let end = |step: usize| {
@@ -280,6 +284,7 @@ impl Steps {
         let mut since = None;
         // What is free already just before is no new time.
         let mut is_old = self.begins[0] < from && self.free_before(from) >= nodes;
+        let nodes = narrow(nodes);
         for (index, block) in self.blocks.iter().enumerate().skip(first) {
             let skipped = if index == first { step } else { 0 };
             let end = |step: usize| {

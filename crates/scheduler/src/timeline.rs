@@ -18,6 +18,7 @@ struct Step {
 pub(crate) struct Timeline {
     /// The first has begun before all times; the last never ends.
     steps: Vec<Step>,
+    holds: u32,
 }
 
 /// For how long bits of one leaf are free together, of which at least one was given back or is about to be taken.
@@ -35,7 +36,12 @@ pub(crate) struct Openings {
 
 impl Timeline {
     pub fn new() -> Self {
-        Timeline { steps: vec![Step { time: f64::NEG_INFINITY, held: 0 }] }
+        Timeline { steps: vec![Step { time: f64::NEG_INFINITY, held: 0 }], holds: 0 }
+    }
+
+    /// How often something has been held, in a circle.
+    pub fn holds(&self) -> u32 {
+        self.holds
     }
 
     /// The step at that time.
@@ -102,6 +108,7 @@ impl Timeline {
         says: impl FnMut((f64, f64), [u64; 2]),
     ) -> bool {
         let is_free = self.held(start, end) & bits == 0;
+        self.holds = self.holds.wrapping_add(1);
         self.change((start, end), |held| held | bits, says);
         is_free
     }
@@ -136,6 +143,11 @@ impl Timeline {
     /// The bits that are held at any time from `start` to `end`.
     pub fn held(&self, start: f64, end: f64) -> u64 {
         self.held_from(self.step_at(start), end, |_| true)
+    }
+
+    /// Which of these bits are held at any time from `start` to `end`.
+    pub fn held_of(&self, bits: u64, (start, end): (f64, f64)) -> u64 {
+        bits & self.held_from(self.step_at(start), end, |held| bits & !held != 0)
     }
 
     /// The bits that are held just before a time.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use topolane_fabric::Fabric;
 
-use super::classes::Opening;
+use super::opening::Opening;
 use super::runs::Runs;
 
 /// When a reservation begins, seconds, and the index of its job.

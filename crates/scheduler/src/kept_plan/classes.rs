@@ -1,164 +1,227 @@
 //! Jobs that ask for the same, and where they may fit.
 
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
 
 use topolane_placement::Request;
 
-use super::ROUNDING;
 use super::held::Held;
 use super::homes::Homes;
+use super::opening::{Opening, Room};
 use super::windows::{Window, Windows};
 use crate::queues::reservation::lasts;
-use crate::timeline::Openings;
 
-/// Something was given back.
+/// Jobs that ask for the same nodes and walltime, and when they may fit, seconds.
 #[derive(Debug)]
-pub(super) struct Opening {
-    pub leaves: Range<u32>,
-    /// From when to when it was held.
-    pub when: (f64, f64),
-    /// What is free around it.
-    pub openings: Openings,
-}
-
-impl Opening {
-    pub fn new(leaves: Range<u32>, when: (f64, f64), openings: Openings) -> Self {
-        Opening { leaves, when, openings }
-    }
-
-    /// All at once, for jobs that cross leaves: the leaves between are opened too.
-    fn joined(openings: &[Opening]) -> Option<Opening> {
-        let first = openings.first()?;
-        let mut all = Opening::new(first.leaves.clone(), first.when, Openings::default());
-        all.openings.first = f64::INFINITY;
-        for Opening { leaves, openings, .. } in openings {
-            all.leaves = all.leaves.start.min(leaves.start)..all.leaves.end.max(leaves.end);
-            all.openings.first = all.openings.first.min(openings.first);
-            all.openings.longest = all.openings.longest.max(openings.longest);
-            all.openings.uncrossed = all.openings.uncrossed.max(openings.uncrossed);
-        }
-        Some(all)
-    }
-
-    /// The earliest start of a job that would use some of it.
-    pub fn from(&self, lasts: f64, now: f64) -> f64 {
-        self.openings.first.max(self.when.0 - lasts - 1.0).max(now)
-    }
-}
-
-/// When jobs of the same nodes and walltime may fit, seconds.
-#[derive(Debug)]
-struct Times {
+struct Class {
+    nodes: u32,
     lasts: f64,
+    /// The index of where they must lie.
+    home: usize,
+    windows: Windows,
     /// No time before this one is known at which such a job fits, but in the windows.
     clear: f64,
     /// When it may fit first.
     first: f64,
+    /// How much of what has opened in its home is in its windows.
+    seen: usize,
 }
 
-/// Classes of the same nodes.
+impl Class {
+    /// Whether its jobs may use an opening, roughly.
+    fn may_use(&self) -> impl Fn(&Bounds) -> bool + use<> {
+        let (clear, lasts) = (self.clear, self.lasts);
+        let ends = clear + lasts + 1.0;
+        // All three are cheaper than a branch for each.
+        move |opened| (opened.begin < ends) & (opened.first < clear) & (lasts <= opened.longest)
+    }
+}
+
+/// Something opened in a run of leaves.
 #[derive(Debug)]
-struct Alike {
-    nodes: u32,
-    homes: Arc<Homes>,
-    /// Their indices, by how long they last.
-    classes: Vec<usize>,
-    /// Of these, those with jobs that have reservations.
-    waiting: Vec<usize>,
+struct Opened {
+    /// The index of the run.
+    run: usize,
+    /// From when to when it was held.
+    when: (f64, f64),
+    room: Room,
+}
+
+/// Which jobs cannot use an opening, roughly: most cannot.
+#[derive(Debug)]
+struct Bounds {
+    /// No job that uses some of it begins before.
+    first: f64,
+    /// From when on it was held.
+    begin: f64,
+    /// No job that uses some of it lasts longer, seconds.
+    longest: f64,
+}
+
+/// Where jobs must lie, and what opens there.
+#[derive(Debug)]
+struct Home {
+    homes: Homes,
+    /// None of its classes has fewer nodes.
+    fewest: u32,
     /// No class is clear for longer.
     clear: f64,
+    /// What has opened since the last [`Classes::trim`].
+    opened: Vec<Opened>,
+    bounds: Vec<Bounds>,
 }
 
-/// Jobs of the same nodes and walltime are a class.
+impl Home {
+    /// Notes that something has opened of which no job uses some that begins before `first`.
+    fn note(&mut self, first: f64, opened: Opened) {
+        self.bounds.push(Bounds { first, begin: opened.when.0, longest: opened.room.longest() });
+        self.opened.push(opened);
+    }
+
+    /// When a job of a class may begin that uses some of what has opened; `None` if there is no room for it, or no more.
+    fn window(&mut self, index: usize, class: &Class, held: &mut Held, now: f64) -> Option<Window> {
+        let Bounds { first, begin, .. } = self.bounds[index];
+        let opened = &mut self.opened[index];
+        let from = first.max(begin - class.lasts - 1.0).max(now);
+        let until = opened.when.1.min(class.clear);
+        if from >= until || !opened.room.may_hold(class.nodes, class.lasts) {
+            return None;
+        }
+        let run = self.homes.runs[opened.run].clone();
+        match &mut opened.room {
+            Room::Within { leaf, bits, holds, longest } if *holds != held.holds(*leaf) => {
+                // Others have taken some of it since.
+                let openings = held.openings(*leaf, *bits, opened.when, now);
+                (*holds, *longest) = (held.holds(*leaf), openings.with_nodes);
+                let bounds = &mut self.bounds[index];
+                (bounds.first, bounds.longest) = (openings.first, opened.room.longest());
+                self.window(index, class, held, now)
+            }
+            Room::Within { .. } => Some(Window { run, from, until }),
+            Room::Across { .. } => {
+                let shape = (class.nodes, class.lasts);
+                let found = held.counted_from(&run, shape, (from, opened.when.1));
+                if found.is_none() {
+                    opened.room.was_vain(class.nodes, class.lasts);
+                }
+                found.filter(|&from| from < until).map(|from| Window { run, from, until })
+            }
+        }
+    }
+}
+
+/// All classes.
 #[derive(Debug, Default)]
 pub(super) struct Classes {
-    /// Of each class.
-    times: Vec<Times>,
-    windows: Vec<Windows>,
-    alike_of: Vec<usize>,
-    alike: Vec<Alike>,
-}
-
-fn place_of(classes: &[usize], times: &[Times], lasts: f64) -> Result<usize, usize> {
-    classes.binary_search_by(|&class| times[class].lasts.total_cmp(&lasts))
+    classes: Vec<Class>,
+    homes: Vec<Home>,
+    /// The index of each class by its home, its nodes and the bits of its walltime.
+    known: HashMap<(usize, u32, u64), usize>,
 }
 
 impl Classes {
     pub fn len(&self) -> usize {
-        self.times.len()
+        self.classes.len()
     }
 
     /// The class of a request that must lie in these homes.
     pub fn of(&mut self, request: &Request, homes: Homes) -> usize {
-        let nodes = request.nodes;
-        let known =
-            self.alike.iter().position(|alike| alike.nodes == nodes && *alike.homes == homes);
-        let alike = known.unwrap_or_else(|| {
-            let homes = Arc::new(homes);
-            let clear = f64::NEG_INFINITY;
-            let (classes, waiting) = (Vec::new(), Vec::new());
-            self.alike.push(Alike { nodes, homes, classes, waiting, clear });
-            self.alike.len() - 1
+        let known = self.homes.iter().position(|home| home.homes == homes);
+        let home = known.unwrap_or_else(|| {
+            let (fewest, clear, opened) = (u32::MAX, f64::NEG_INFINITY, Vec::new());
+            self.homes.push(Home { homes, fewest, clear, opened, bounds: Vec::new() });
+            self.homes.len() - 1
         });
-        self.with(alike, lasts(request))
+        self.with(home, request.nodes, lasts(request))
     }
 
     /// The class of jobs that are like those of a class but for how long they last.
     pub fn like(&mut self, class: usize, lasts: f64) -> usize {
-        self.with(self.alike_of[class], lasts)
+        let Class { home, nodes, .. } = self.classes[class];
+        self.with(home, nodes, lasts)
     }
 
-    fn with(&mut self, alike: usize, lasts: f64) -> usize {
-        let classes = &mut self.alike[alike].classes;
-        match place_of(classes, &self.times, lasts) {
-            Ok(place) => classes[place],
-            Err(place) => {
-                let class = self.times.len();
-                classes.insert(place, class);
-                let never = f64::NEG_INFINITY;
-                self.times.push(Times { lasts, clear: never, first: never });
-                self.windows.push(Windows::default());
-                self.alike_of.push(alike);
-                class
-            }
-        }
+    fn with(&mut self, index: usize, nodes: u32, lasts: f64) -> usize {
+        *self.known.entry((index, nodes, lasts.to_bits())).or_insert_with(|| {
+            let home = &mut self.homes[index];
+            home.fewest = home.fewest.min(nodes);
+            let never = f64::NEG_INFINITY;
+            self.classes.push(Class {
+                nodes,
+                lasts,
+                home: index,
+                windows: Windows::default(),
+                clear: never,
+                first: never,
+                seen: home.opened.len(),
+            });
+            self.classes.len() - 1
+        })
+    }
+
+    pub fn nodes(&self, class: usize) -> u32 {
+        self.classes[class].nodes
     }
 
     /// How long jobs of a class last, seconds.
     pub fn lasts(&self, class: usize) -> f64 {
-        self.times[class].lasts
+        self.classes[class].lasts
     }
 
     /// The run with a leaf of those in which jobs of a class lie.
     pub fn run_with(&self, class: usize, leaf: u32) -> Option<Range<u32>> {
-        let homes = &self.alike[self.alike_of[class]].homes;
-        homes.with(&(leaf..leaf + 1)).next().cloned()
+        let homes = &self.homes[self.classes[class].home].homes;
+        homes.with(&(leaf..leaf + 1)).next().map(|run| homes.runs[run].clone())
     }
 
     /// Whether a job of a class may fit before a time.
-    pub fn may_fit_before(&self, class: usize, start: f64) -> bool {
-        self.times[class].first < start
+    pub fn may_fit_before(&mut self, class: usize, held: &mut Held, start: f64, now: f64) -> bool {
+        self.see(class, held, now).0.first < start
+    }
+
+    /// A class and where its jobs must lie, when what has opened there is in its windows.
+    fn see(&mut self, class: usize, held: &mut Held, now: f64) -> (&mut Class, &mut Home) {
+        let class = &mut self.classes[class];
+        let home = &mut self.homes[class.home];
+        let mut index = class.seen;
+        while let Some(later) = home.bounds[index..].iter().position(class.may_use()) {
+            index += later;
+            if let Some(window) = home.window(index, class, held, now) {
+                class.first = class.first.min(window.from);
+                class.windows.push(window);
+            }
+            index += 1;
+        }
+        class.seen = home.bounds.len();
+        (class, home)
     }
 
     /// Keeps no more of each class than up to a time of its own; nothing if that is before all times.
-    pub fn trim(&mut self, last: &[f64]) {
-        for ((times, windows), &last) in self.times.iter_mut().zip(&mut self.windows).zip(last) {
-            times.clear = times.clear.min(last);
-            windows.trim(times.clear);
-            times.first = times.clear.min(windows.first());
+    pub fn trim(&mut self, last: &[f64], held: &mut Held, now: f64) {
+        for class in 0..last.len() {
+            if self.classes[class].clear > now {
+                self.see(class, held, now);
+            }
         }
-        for alike in &mut self.alike {
-            alike.waiting.retain(|&class| last[class] > f64::NEG_INFINITY);
-            let clear = alike.waiting.iter().map(|&class| self.times[class].clear);
-            alike.clear = clear.fold(f64::NEG_INFINITY, f64::max);
+        for home in &mut self.homes {
+            home.opened.clear();
+            home.bounds.clear();
+            home.clear = f64::NEG_INFINITY;
+        }
+        for (class, &last) in self.classes.iter_mut().zip(last) {
+            class.clear = class.clear.min(last);
+            class.windows.trim(class.clear);
+            class.first = class.clear.min(class.windows.first());
+            class.seen = 0;
+            let home = &mut self.homes[class.home];
+            home.clear = home.clear.max(class.clear);
         }
     }
 
     /// Notes where and when jobs may fit since something was given back.
     pub fn open(&mut self, openings: &[Opening], held: &mut Held, now: f64) {
-        for opening in openings.iter().filter(|opening| opening.leaves.len() == 1) {
-            self.open_leaf(opening, now);
+        for opening in openings.iter().filter(|opening| opening.bits != 0) {
+            self.open_leaf(opening, held, now);
         }
         if let Some(opening) = Opening::joined(openings) {
             self.open_leaves(&opening, held, now);
@@ -166,54 +229,37 @@ impl Classes {
     }
 
     /// For jobs that fit on a leaf.
-    fn open_leaf(&mut self, opening: &Opening, now: f64) {
-        let with_nodes = &opening.openings.with_nodes;
-        let earliest = opening.openings.first.max(now);
-        let fits =
-            |alike: &&Alike| alike.clear > earliest && with_nodes.len() >= alike.nodes as usize;
-        for alike in self.alike.iter().filter(fits) {
-            let longest = with_nodes[alike.nodes as usize - 1] + ROUNDING;
-            let Some(run) = alike.homes.with(&opening.leaves).next() else { continue };
-            for &class in &alike.waiting {
-                let times = &mut self.times[class];
-                if times.lasts > longest {
-                    break;
-                }
-                let from = opening.from(times.lasts, now);
-                let until = opening.when.1.min(times.clear);
-                if from >= until {
-                    continue;
-                }
-                times.first = times.first.min(from);
-                self.windows[class].push(Window { run: run.clone(), from, until });
+    fn open_leaf(&mut self, opening: &Opening, held: &Held, now: f64) {
+        let (bits, when) = (opening.bits, opening.when);
+        let longest = &opening.openings.with_nodes;
+        if longest.first().is_none_or(|&longest| longest <= 0.0) {
+            return;
+        }
+        let first = opening.openings.first.max(now);
+        for home in &mut self.homes {
+            if home.clear <= first || longest.len() < home.fewest as usize {
+                continue;
+            }
+            for run in home.homes.with(&opening.leaves) {
+                let leaf = opening.leaves.start;
+                let holds = held.holds(leaf);
+                let room = Room::Within { leaf, bits, holds, longest: longest.clone() };
+                home.note(first, Opened { run, when, room });
             }
         }
     }
 
     /// For jobs that cross leaves.
     fn open_leaves(&mut self, opening: &Opening, held: &mut Held, now: f64) {
-        let openings = &opening.openings;
-        let crosses = if held.crossing_matters() { openings.uncrossed } else { openings.longest };
-        let mut rooms = Rooms::default();
-        let earliest = openings.first.max(now);
-        for alike in
-            self.alike.iter().filter(|alike| !alike.homes.are_leaves && alike.clear > earliest)
-        {
-            for &class in &alike.waiting {
-                let times = &mut self.times[class];
-                if times.lasts - ROUNDING > crosses {
-                    break;
-                }
-                let from = opening.from(times.lasts, now);
-                let until = opening.when.1.min(times.clear);
-                if from >= until {
-                    continue;
-                }
-                for run in alike.homes.with(&opening.leaves) {
-                    if rooms.most(opening, held, run, times.lasts) >= alike.nodes {
-                        times.first = times.first.min(from);
-                        self.windows[class].push(Window { run: run.clone(), from, until });
-                    }
+        let first = opening.openings.first.max(now);
+        for home in &mut self.homes {
+            if home.homes.are_leaves || home.clear <= first {
+                continue;
+            }
+            for run in home.homes.with(&opening.leaves) {
+                let room = Room::across(opening, held, &home.homes.runs[run], home.fewest);
+                if let Some(room) = room {
+                    home.note(first, Opened { run, when: opening.when, room });
                 }
             }
         }
@@ -221,61 +267,31 @@ impl Classes {
 
     /// The earliest time before `limit` at which a job of a class may fit.
     pub fn earliest(&mut self, class: usize, held: &mut Held, limit: f64, now: f64) -> Option<f64> {
-        let alike = &mut self.alike[self.alike_of[class]];
-        let (times, windows) = (&mut self.times[class], &mut self.windows[class]);
-        let shape = (alike.nodes, times.lasts);
-        windows.begin_at(now);
-        let mut found = windows.earliest(held, shape, limit);
+        let (class, home) = self.see(class, held, now);
+        let shape = (class.nodes, class.lasts);
+        class.windows.begin_at(now);
+        let mut found = class.windows.earliest(held, shape, limit);
         let limit = found.unwrap_or(limit);
-        let from = times.clear.max(now);
+        let from = class.clear.max(now);
         if from < limit {
-            if let Err(place) = place_of(&alike.waiting, &self.times, shape.1) {
-                alike.waiting.insert(place, class);
-            }
-            let later = held.room_in(&alike.homes.runs, shape, (from, limit));
-            let times = &mut self.times[class];
-            times.clear = later.unwrap_or(limit);
-            alike.clear = alike.clear.max(times.clear);
+            let later = held.room_in(&home.homes.runs, shape, (from, limit));
+            class.clear = later.unwrap_or(limit);
+            home.clear = home.clear.max(class.clear);
             found = later.or(found);
         }
-        let times = &mut self.times[class];
-        times.first = times.clear.min(windows.first());
+        class.first = class.clear.min(class.windows.first());
         found
     }
 
     /// Leaves out a time at which a job of a class has no place.
-    pub fn pass_over(&mut self, class: usize, held: &Held, time: f64) {
-        let alike = &mut self.alike[self.alike_of[class]];
-        let (times, windows) = (&mut self.times[class], &mut self.windows[class]);
-        windows.pass_over(held, time);
-        if times.clear <= time {
-            let steps = alike.homes.runs.iter().map(|run| held.step_after(run, time));
-            times.clear = steps.fold(f64::INFINITY, f64::min);
-            alike.clear = alike.clear.max(times.clear);
+    pub fn pass_over(&mut self, class: usize, held: &mut Held, time: f64, now: f64) {
+        let (class, home) = self.see(class, held, now);
+        class.windows.pass_over(held, time);
+        if class.clear <= time {
+            let steps = home.homes.runs.iter().map(|run| held.step_after(run, time));
+            class.clear = steps.fold(f64::INFINITY, f64::min);
+            home.clear = home.clear.max(class.clear);
         }
-        times.first = times.clear.min(windows.first());
-    }
-}
-
-/// For how long nodes are free, at least, seconds: for rough answers.
-const SPANS: [f64; 4] = [0.0, 3600.0, 4.0 * 3600.0, 12.0 * 3600.0];
-
-/// The most nodes of a run of leaves that are free together for each of [`SPANS`] at a time that meets an opening, on leaves that no
-/// job crosses; as far as it was asked.
-#[derive(Default)]
-struct Rooms(Vec<(Range<u32>, [Option<u32>; SPANS.len()])>);
-
-impl Rooms {
-    /// At least as many as for `lasts`.
-    fn most(&mut self, opening: &Opening, held: &mut Held, run: &Range<u32>, lasts: f64) -> u32 {
-        let span = SPANS.iter().rposition(|&span| span <= lasts).unwrap_or(0);
-        let known = self.0.iter().position(|(known, _)| known == run);
-        let known = known.unwrap_or_else(|| {
-            self.0.push((run.clone(), [None; SPANS.len()]));
-            self.0.len() - 1
-        });
-        let from = opening.openings.first.max(opening.when.0 - SPANS[span] - 1.0);
-        let most = &mut self.0[known].1[span];
-        *most.get_or_insert_with(|| held.most_room(run, SPANS[span], (from, opening.when.1)))
+        class.first = class.clear.min(class.windows.first());
     }
 }

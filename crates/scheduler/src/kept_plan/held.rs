@@ -158,6 +158,11 @@ impl Held {
         self.fabric.group(1, range.start)..self.fabric.group(1, range.end - 1) + 1
     }
 
+    /// How often something has been held on a leaf.
+    pub fn holds(&self, leaf: u32) -> u32 {
+        self.leaves[leaf as usize].holds()
+    }
+
     /// For how long bits of a leaf are free around a time at which they are.
     pub fn openings(&self, leaf: u32, bits: u64, when: (f64, f64), now: f64) -> Openings {
         self.leaves[leaf as usize].openings(bits, self.nodes[leaf as usize], when, now)
@@ -175,7 +180,10 @@ impl Held {
 
     /// What is held of every leaf at any time of a span.
     pub fn on_leaves(&self, (start, end): (f64, f64)) -> impl Iterator<Item = (u32, u64)> + '_ {
-        (0..).zip(self.leaves.iter().map(move |timeline| timeline.held(start, end)))
+        let held = move |(timeline, &nodes): (&Timeline, &u64)| {
+            timeline.held_of(nodes | CROSSED, (start, end))
+        };
+        (0..).zip(self.leaves.iter().zip(&self.nodes).map(held))
     }
 
     /// The groups above leaves, and whether a job crosses them at any time of a span.
@@ -184,7 +192,7 @@ impl Held {
         (start, end): (f64, f64),
     ) -> impl Iterator<Item = (usize, GroupIndex, bool)> + '_ {
         self.groups.iter().enumerate().flat_map(move |(level, timelines)| {
-            let held = timelines.iter().map(move |timeline| timeline.held(start, end) != 0);
+            let held = timelines.iter().map(move |timeline| timeline.held_of(1, (start, end)) != 0);
             (0..).zip(held).map(move |(group, is_crossed)| (level, group, is_crossed))
         })
     }
@@ -221,11 +229,7 @@ impl Held {
             let leaf = run.start as usize;
             return self.leaves[leaf].earliest(self.nodes[leaf], nodes, lasts, between);
         }
-        let mut between = between;
-        if nodes > self.largest_leaf {
-            let counts = self.count_of(run);
-            between.0 = counts.first(nodes.into(), lasts, between)?;
-        }
+        let between = (self.counted_from(run, (nodes, lasts), between)?, between.1);
         let room = |leaf, held| self.room_on(leaf, held, nodes);
         // Rooms of leaves by the time from which on they are free so long.
         let mut rooms: Vec<(f64, u32, u32)> = Vec::new();
@@ -263,6 +267,19 @@ impl Held {
             }
         }
         None
+    }
+
+    /// No earlier than this, of the time between two, has a run of leaves nodes enough: it counts free nodes of the whole run.
+    pub fn counted_from(
+        &mut self,
+        run: &Range<u32>,
+        (nodes, lasts): (u32, f64),
+        between: (f64, f64),
+    ) -> Option<f64> {
+        if nodes <= self.largest_leaf {
+            return Some(between.0);
+        }
+        self.count_of(run).first(nodes.into(), lasts, between)
     }
 
     /// Free nodes of a run on leaves that no job crosses, over time.

@@ -37,9 +37,10 @@ impl Homes {
         Some(Homes { runs, are_leaves, before })
     }
 
-    /// The runs that have some of these leaves.
-    pub fn with<'a>(&'a self, leaves: &'a Range<u32>) -> impl Iterator<Item = &'a Range<u32>> {
+    /// The indices of the runs that have some of these leaves.
+    pub fn with(&self, leaves: &Range<u32>) -> Range<usize> {
         let first = self.before.get(leaves.start as usize).copied().unwrap_or_default();
-        self.runs[first..].iter().take_while(|run| run.start < leaves.end)
+        let later = self.runs[first..].partition_point(|run| run.start < leaves.end);
+        first..first + later
     }
 }

@@ -4,6 +4,7 @@ mod beside;
 mod classes;
 mod held;
 mod homes;
+mod opening;
 mod runs;
 mod span;
 mod windows;
@@ -22,9 +23,10 @@ use crate::queues::reservation::{Promise, SHORTEST, lasts};
 use crate::timeline::MOST_NODES;
 use crate::view::View;
 use beside::Beside;
-use classes::{Classes, Opening};
+use classes::Classes;
 use held::{Held, Parts};
 use homes::Homes;
+use opening::Opening;
 use span::Span;
 use windows::{Window, Windows};
 
@@ -305,11 +307,11 @@ impl KeptPlan {
             return;
         }
         let leaf = |&(leaf, bits): &(u32, u64)| {
-            Opening::new(leaf..leaf + 1, when, self.held.openings(leaf, bits, when, now))
+            Opening::of_leaf(leaf, bits, when, self.held.openings(leaf, bits, when, now))
         };
         let group = |&(level, group): &(usize, GroupIndex)| {
             let openings = self.held.openings_of_group((level, group), when, now);
-            Opening::new(self.held.leaves_of(level, group), when, openings)
+            Opening::of_leaves(self.held.leaves_of(level, group), when, openings)
         };
         let leaves = parts.leaves.iter().map(leaf);
         let openings: Vec<Opening> = leaves.chain(parts.groups.iter().map(group)).collect();
@@ -328,21 +330,19 @@ impl KeptPlan {
         if view.changed {
             self.passes = (self.passes + 1) % PASSES;
             if self.passes == 0 {
-                self.trim();
+                self.trim(view.now);
             }
         }
         let mut pass = Pass::default();
         let mut any_started = false;
         for index in 0..self.seats.len() {
-            if pass.reservation.is_some() && !self.may_change(&self.seats[index], view) {
+            let may_change = self.may_change(index, view);
+            if pass.reservation.is_some() && !may_change || !view.is_visible(index) {
                 continue;
             }
-            if !view.is_visible(index) {
-                continue;
-            }
-            let entry = self.seats[index].entry;
-            if self.may_change(&self.seats[index], view) {
-                self.renew(entry, &view.waiting[index].request, view);
+            let Seat { entry, start: known, .. } = self.seats[index];
+            if may_change {
+                self.renew(entry, known, &view.waiting[index].request, view);
                 self.is_reached[entry] = false;
             }
             let promise = self.entries[entry].promise.as_ref();
@@ -373,34 +373,37 @@ impl KeptPlan {
     }
 
     /// Whether a job may start now, or have an earlier reservation.
-    fn may_change(&self, seat: &Seat, view: &View<'_>) -> bool {
+    fn may_change(&mut self, seat: usize, view: &View<'_>) -> bool {
+        let seat = &self.seats[seat];
         let Some(start) = seat.start.filter(|&start| start > view.now) else { return true };
         view.changed
-            && (self.is_reached[seat.entry] || self.classes.may_fit_before(seat.class, start))
+            && (self.is_reached[seat.entry]
+                || self.classes.may_fit_before(seat.class, &mut self.held, start, view.now))
     }
 
     /// Keeps no more of a class than up to the last reservation of its jobs.
-    fn trim(&mut self) {
+    fn trim(&mut self, now: f64) {
         let mut last = vec![f64::NEG_INFINITY; self.classes.len()];
         for seat in &self.seats {
             let entry = &self.entries[seat.entry];
             let start = entry.promise.as_ref().map_or(f64::NEG_INFINITY, |promise| promise.start);
             last[entry.class] = last[entry.class].max(start);
         }
-        self.classes.trim(&last);
+        self.classes.trim(&last, &mut self.held, now);
     }
 
-    /// Gives a job the earliest reservation, if it may have an earlier one.
-    fn renew(&mut self, index: usize, request: &Request, view: &View<'_>) {
+    /// Gives a job the earliest reservation, if it may have an earlier one than that which begins at `start`.
+    fn renew(&mut self, index: usize, start: Option<f64>, request: &Request, view: &View<'_>) {
         let entry = &mut self.entries[index];
-        let is_same = self.classes.lasts(entry.class).total_cmp(&lasts(request)).is_eq();
-        match entry.promise.as_ref().filter(|_| is_same) {
-            Some(promise) if promise.start > view.now => {
-                let start = promise.start;
+        match start {
+            Some(start) if start > view.now => {
                 if !entry.is_own {
                     entry.beside = Some((view.now, start));
                 }
-                if entry.beside.is_some() || self.classes.may_fit_before(entry.class, start) {
+                let class = entry.class;
+                if entry.beside.is_some()
+                    || self.classes.may_fit_before(class, &mut self.held, start, view.now)
+                {
                     self.improve(index, request, start, view);
                 }
             }
@@ -443,7 +446,7 @@ impl KeptPlan {
         let beside = entry.beside.take().and_then(|(from, until)| {
             let run = self.run_of(index)?;
             let (from, until) = (from.max(view.now), until.min(start));
-            let has_room = self.held.has_room_before(&run, request.nodes, start);
+            let has_room = self.held.has_room_before(&run, self.classes.nodes(class), start);
             has_room.then_some(Window { run, from, until })
         });
         if beside.is_none()
@@ -485,7 +488,7 @@ impl KeptPlan {
             if let Some(promise) = self.place(request, start, view.policy) {
                 return Some(promise);
             }
-            self.classes.pass_over(class, &self.held, start);
+            self.classes.pass_over(class, &mut self.held, start, view.now);
             beside.pass_over(&self.held, start);
         }
     }

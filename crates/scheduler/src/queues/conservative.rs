@@ -466,20 +466,22 @@ mod tests {
         }
     }
 
+    /// Jobs of seconds, or of up to 13 hours.
     fn jobs() -> impl Strategy<Value = Vec<Job>> {
         let job = (0u32..4, 1u32..16, 1u32..40, 0u32..40);
-        prop::collection::vec(job, 1..60).prop_map(|jobs| {
+        let unit = prop::sample::select(vec![1, 1200]);
+        (unit, prop::collection::vec(job, 1..60)).prop_map(|(unit, jobs)| {
             let mut now = 0;
             let jobs = jobs.into_iter().map(|(later, nodes, walltime, runs)| {
-                now += later;
-                (now, nodes, walltime, runs)
+                now += later * unit;
+                (now, nodes, walltime * unit, runs * unit)
             });
             jobs.collect()
         })
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(400))]
+        #![proptest_config(ProptestConfig::with_cases(20000))]
 
         /// A plan that is kept from pass to pass starts the same jobs on the same nodes as one that is made anew at every pass.
         #[test]
