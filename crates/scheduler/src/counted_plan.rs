@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::ops::Range;
 
 use topolane_placement::{Placement, Request};
 
@@ -20,7 +21,7 @@ struct Entry {
     id: u64,
     nodes: i64,
     lasts: f64,
-    /// Index of its class.
+    /// Number of its class.
     class: usize,
     /// Infinite if it has no reservation.
     start: f64,
@@ -29,13 +30,59 @@ struct Entry {
     is_own: bool,
 }
 
-/// Jobs that ask for the same.
-#[derive(Debug)]
-struct Class {
-    nodes: i64,
-    lasts: f64,
+/// Jobs that ask for the same, by nodes, ascending: a list for each of what is known of them, since all are looked at often.
+#[derive(Debug, Default)]
+struct Classes {
+    nodes: Vec<i64>,
+    lasts: Vec<f64>,
     /// No time begins before this one, seconds, in which so many nodes are free for so long.
-    clear: f64,
+    clear: Vec<f64>,
+    numbers: Vec<usize>,
+    /// By number: the place of a class in the lists.
+    places: Vec<usize>,
+    /// The longest that a job of any class lasts.
+    longest: f64,
+}
+
+impl Classes {
+    /// The number of a class.
+    fn number(&mut self, nodes: i64, lasts: f64) -> usize {
+        let first = self.nodes.partition_point(|&fewer| fewer < nodes);
+        let alike = first..self.up_to(nodes);
+        let is_same = |&place: &usize| self.lasts[place].total_cmp(&lasts).is_eq();
+        if let Some(place) = alike.into_iter().find(is_same) {
+            return self.numbers[place];
+        }
+        let number = self.places.len();
+        self.nodes.insert(first, nodes);
+        self.lasts.insert(first, lasts);
+        self.clear.insert(first, f64::NEG_INFINITY);
+        self.numbers.insert(first, number);
+        self.places.iter_mut().filter(|place| **place >= first).for_each(|place| *place += 1);
+        self.places.push(first);
+        self.longest = self.longest.max(lasts);
+        number
+    }
+
+    fn clear(&mut self, number: usize) -> &mut f64 {
+        &mut self.clear[self.places[number]]
+    }
+
+    /// How many classes have no more nodes than so many.
+    fn up_to(&self, nodes: i64) -> usize {
+        self.nodes.partition_point(|&fewer| fewer <= nodes)
+    }
+
+    /// Notes for some classes that their nodes are free from `begin` to `until` and perhaps before, but no earlier than `since`; what
+    /// begins too early to meet `start` was known before.
+    fn note(&mut self, some: Range<usize>, start: f64, (begin, until): (f64, f64), since: f64) {
+        for (clear, lasts) in self.clear[some.clone()].iter_mut().zip(&self.lasts[some]) {
+            let earliest = start - lasts - ROUNDING;
+            let time = if since > earliest { since } else { earliest };
+            let time = if begin + lasts <= until { time } else { f64::INFINITY };
+            *clear = if time < *clear { time } else { *clear };
+        }
+    }
 }
 
 /// The plan for whole nodes under a policy that only counts. A job is given another reservation only where nodes are free for long
@@ -45,11 +92,7 @@ pub(crate) struct CountedPlan {
     entries: Vec<Entry>,
     /// Nodes that are not held and not promised.
     idle: Steps,
-    classes: Vec<Class>,
-    /// Indices of classes by nodes, ascending.
-    by_nodes: Vec<usize>,
-    /// The longest that a job of any class lasts.
-    longest: f64,
+    classes: Classes,
     /// Whether a job waits that it is not for.
     is_unfit: bool,
     changes: u64,
@@ -127,9 +170,7 @@ impl CountedPlan {
         CountedPlan {
             entries: Vec::new(),
             idle,
-            classes: Vec::new(),
-            by_nodes: Vec::new(),
-            longest: 0.0,
+            classes: Classes::default(),
             is_unfit: false,
             changes: view.running.changes(),
             service: view.occupancy.service_changes(),
@@ -182,21 +223,8 @@ impl CountedPlan {
         let (start, end) =
             promise.map_or((f64::INFINITY, f64::INFINITY), |promise| (promise.start, promise.end));
         self.idle.add((start.max(view.now), end), -nodes);
-        let class = self.class_of(nodes, lasts);
+        let class = self.classes.number(nodes, lasts);
         Entry { id: request.id, nodes, lasts, class, start, end, is_own: false }
-    }
-
-    fn class_of(&mut self, nodes: i64, lasts: f64) -> usize {
-        let first = self.by_nodes.partition_point(|&class| self.classes[class].nodes < nodes);
-        let alike = self.by_nodes[first..].iter();
-        let mut alike = alike.take_while(|&&class| self.classes[class].nodes == nodes);
-        let known = alike.find(|&&class| self.classes[class].lasts.total_cmp(&lasts).is_eq());
-        known.copied().unwrap_or_else(|| {
-            self.classes.push(Class { nodes, lasts, clear: f64::NEG_INFINITY });
-            self.longest = self.longest.max(lasts);
-            self.by_nodes.insert(first, self.classes.len() - 1);
-            self.classes.len() - 1
-        })
     }
 
     /// Gives back nodes from now on, or from later.
@@ -215,9 +243,9 @@ impl CountedPlan {
         let (mut begin, mut until) = (start, end);
         let mut backward = self.idle.backward(start).peekable();
         let mut forward = self.idle.forward(end).peekable();
-        let mut wider = self.by_nodes.partition_point(|&class| self.classes[class].nodes <= level);
-        let fewest = self.by_nodes.first().map_or(0, |&class| self.classes[class].nodes);
-        let enough = self.longest + ROUNDING;
+        let mut wider = self.classes.up_to(level);
+        let fewest = self.classes.nodes.first().copied().unwrap_or(0);
+        let enough = self.classes.longest + ROUNDING;
         while wider > 0 && level >= fewest {
             while let Some((time, _)) =
                 backward.next_if(|&(_, free)| free >= level && until - begin < enough)
@@ -235,17 +263,9 @@ impl CountedPlan {
             let next = if is_longest { 0 } else { lower.min(level - 1) };
             // One that lasts long enough for all is not followed to its begin.
             let since = if is_longest { f64::NEG_INFINITY } else { begin };
-            while wider > 0 {
-                let class = &mut self.classes[self.by_nodes[wider - 1]];
-                if class.nodes <= next {
-                    break;
-                }
-                if begin + class.lasts <= until {
-                    let earliest = start - class.lasts - ROUNDING;
-                    class.clear = class.clear.min(since.max(earliest));
-                }
-                wider -= 1;
-            }
+            let narrower = self.classes.up_to(next).min(wider);
+            self.classes.note(narrower..wider, start, (begin, until), since);
+            wider = narrower;
             level = next;
         }
     }
@@ -294,11 +314,11 @@ impl CountedPlan {
             found
         } else {
             self.give_back((start, end), nodes, view.now);
-            let class = self.class_of(nodes, lasts);
+            let class = self.classes.number(nodes, lasts);
             (self.entries[index].class, self.entries[index].lasts) = (class, lasts);
-            let from = self.classes[class].clear.max(view.now);
+            let from = self.classes.clear(class).max(view.now);
             let found = self.idle.earliest(nodes, lasts, (from, f64::INFINITY));
-            self.classes[class].clear = found;
+            *self.classes.clear(class) = found;
             found
         };
         let until = found + lasts;
@@ -313,7 +333,7 @@ impl CountedPlan {
     /// The earliest time before that of its reservation at which a job fits.
     fn earlier(&mut self, index: usize) -> Option<f64> {
         let &Entry { nodes, lasts, class, start, .. } = &self.entries[index];
-        let clear = &mut self.classes[class].clear;
+        let clear = self.classes.clear(class);
         let mut found = f64::INFINITY;
         if *clear < start {
             found = self.idle.earliest(nodes, lasts, (*clear, start));

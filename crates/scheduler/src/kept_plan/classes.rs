@@ -32,8 +32,7 @@ impl Class {
     fn may_use(&self) -> impl Fn(&Bounds) -> bool + use<> {
         let (clear, lasts) = (self.clear, self.lasts);
         let ends = clear + lasts + 1.0;
-        // All three are cheaper than a branch for each.
-        move |opened| (opened.begin < ends) & (opened.first < clear) & (lasts <= opened.longest)
+        move |opened| opened.begin < ends && opened.first < clear && lasts <= opened.longest
     }
 }
 

@@ -481,7 +481,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(20000))]
+        #![proptest_config(ProptestConfig::with_cases(400))]
 
         /// A plan that is kept from pass to pass starts the same jobs on the same nodes as one that is made anew at every pass.
         #[test]
