@@ -15,6 +15,9 @@ use crate::view::View;
 /// Differences of times may be off by rounding, seconds.
 const ROUNDING: f64 = 1e-3;
 
+/// So many classes without a waiting job are kept in any case.
+const SPARE: usize = 16;
+
 /// A waiting job and its reservation.
 #[derive(Debug)]
 struct Entry {
@@ -45,6 +48,10 @@ struct Classes {
 }
 
 impl Classes {
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+
     /// The number of a class.
     fn number(&mut self, nodes: i64, lasts: f64) -> usize {
         let first = self.nodes.partition_point(|&fewer| fewer < nodes);
@@ -64,7 +71,7 @@ impl Classes {
         number
     }
 
-    fn clear(&mut self, number: usize) -> &mut f64 {
+    fn clear_of(&mut self, number: usize) -> &mut f64 {
         &mut self.clear[self.places[number]]
     }
 
@@ -196,6 +203,9 @@ impl CountedPlan {
         }
         self.changes = view.running.changes();
         self.align(view, HashMap::new());
+        if self.classes.len() > 2 * self.entries.len() + SPARE {
+            self.forget_classes();
+        }
         !self.is_unfit
     }
 
@@ -225,6 +235,16 @@ impl CountedPlan {
         self.idle.add((start.max(view.now), end), -nodes);
         let class = self.classes.number(nodes, lasts);
         Entry { id: request.id, nodes, lasts, class, start, end, is_own: false }
+    }
+
+    /// Forgets the classes of which no job waits any more.
+    fn forget_classes(&mut self) {
+        let mut before = std::mem::take(&mut self.classes);
+        for entry in &mut self.entries {
+            let clear = *before.clear_of(entry.class);
+            entry.class = self.classes.number(entry.nodes, entry.lasts);
+            *self.classes.clear_of(entry.class) = clear;
+        }
     }
 
     /// Gives back nodes from now on, or from later.
@@ -316,9 +336,9 @@ impl CountedPlan {
             self.give_back((start, end), nodes, view.now);
             let class = self.classes.number(nodes, lasts);
             (self.entries[index].class, self.entries[index].lasts) = (class, lasts);
-            let from = self.classes.clear(class).max(view.now);
+            let from = self.classes.clear_of(class).max(view.now);
             let found = self.idle.earliest(nodes, lasts, (from, f64::INFINITY));
-            *self.classes.clear(class) = found;
+            *self.classes.clear_of(class) = found;
             found
         };
         let until = found + lasts;
@@ -333,7 +353,7 @@ impl CountedPlan {
     /// The earliest time before that of its reservation at which a job fits.
     fn earlier(&mut self, index: usize) -> Option<f64> {
         let &Entry { nodes, lasts, class, start, .. } = &self.entries[index];
-        let clear = self.classes.clear(class);
+        let clear = self.classes.clear_of(class);
         let mut found = f64::INFINITY;
         if *clear < start {
             found = self.idle.earliest(nodes, lasts, (*clear, start));

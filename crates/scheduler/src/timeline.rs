@@ -39,7 +39,7 @@ impl Timeline {
         Timeline { steps: vec![Step { time: f64::NEG_INFINITY, held: 0 }], holds: 0 }
     }
 
-    /// How often something has been held, in a circle.
+    /// The number of holds so far; it wraps around.
     pub fn holds(&self) -> u32 {
         self.holds
     }
@@ -205,7 +205,7 @@ impl Timeline {
         })
     }
 
-    /// For how long bits are free together with some of these, which are free from `from` to `until`, at a time that meets that.
+    /// For how long bits are free together with some of these, at a time that meets the one from `from` to `until`.
     pub fn openings(&self, bits: u64, nodes: u64, (from, until): (f64, f64), now: f64) -> Openings {
         let mut found =
             Openings { first: f64::INFINITY, last: f64::NEG_INFINITY, ..Openings::default() };

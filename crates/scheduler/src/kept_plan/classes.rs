@@ -27,15 +27,6 @@ struct Class {
     seen: usize,
 }
 
-impl Class {
-    /// Whether its jobs may use an opening, roughly.
-    fn may_use(&self) -> impl Fn(&Bounds) -> bool + use<> {
-        let (clear, lasts) = (self.clear, self.lasts);
-        let ends = clear + lasts + 1.0;
-        move |opened| opened.begin < ends && opened.first < clear && lasts <= opened.longest
-    }
-}
-
 /// Something opened in a run of leaves.
 #[derive(Debug)]
 struct Opened {
@@ -46,7 +37,7 @@ struct Opened {
     room: Room,
 }
 
-/// Which jobs cannot use an opening, roughly: most cannot.
+/// Which jobs cannot use an opening, roughly: most cannot. It has all that is looked at for each job and opening.
 #[derive(Debug)]
 struct Bounds {
     /// No job that uses some of it begins before.
@@ -71,7 +62,7 @@ struct Home {
 }
 
 impl Home {
-    /// Notes that something has opened of which no job uses some that begins before `first`.
+    /// Notes that something has opened. No job that uses it can begin before `first`.
     fn note(&mut self, first: f64, opened: Opened) {
         self.bounds.push(Bounds { first, begin: opened.when.0, longest: opened.room.longest() });
         self.opened.push(opened);
@@ -101,7 +92,7 @@ impl Home {
                 let shape = (class.nodes, class.lasts);
                 let found = held.counted_from(&run, shape, (from, opened.when.1));
                 if found.is_none() {
-                    opened.room.was_vain(class.nodes, class.lasts);
+                    opened.room.rule_out(class.nodes, class.lasts);
                 }
                 found.filter(|&from| from < until).map(|from| Window { run, from, until })
             }
@@ -116,6 +107,8 @@ pub(super) struct Classes {
     homes: Vec<Home>,
     /// The index of each class by its home, its nodes and the bits of its walltime.
     known: HashMap<(usize, u32, u64), usize>,
+    /// Indices of classes that are no more.
+    gone: Vec<usize>,
 }
 
 impl Classes {
@@ -140,22 +133,31 @@ impl Classes {
         self.with(home, nodes, lasts)
     }
 
-    fn with(&mut self, index: usize, nodes: u32, lasts: f64) -> usize {
-        *self.known.entry((index, nodes, lasts.to_bits())).or_insert_with(|| {
-            let home = &mut self.homes[index];
-            home.fewest = home.fewest.min(nodes);
-            let never = f64::NEG_INFINITY;
-            self.classes.push(Class {
-                nodes,
-                lasts,
-                home: index,
-                windows: Windows::default(),
-                clear: never,
-                first: never,
-                seen: home.opened.len(),
-            });
+    fn with(&mut self, home: usize, nodes: u32, lasts: f64) -> usize {
+        let key = (home, nodes, lasts.to_bits());
+        if let Some(&known) = self.known.get(&key) {
+            return known;
+        }
+        let never = f64::NEG_INFINITY;
+        let class = Class {
+            nodes,
+            lasts,
+            home,
+            windows: Windows::default(),
+            clear: never,
+            first: never,
+            seen: self.homes[home].opened.len(),
+        };
+        self.homes[home].fewest = self.homes[home].fewest.min(nodes);
+        let index = if let Some(index) = self.gone.pop() {
+            self.classes[index] = class;
+            index
+        } else {
+            self.classes.push(class);
             self.classes.len() - 1
-        })
+        };
+        self.known.insert(key, index);
+        index
     }
 
     pub fn nodes(&self, class: usize) -> u32 {
@@ -182,8 +184,12 @@ impl Classes {
     fn see(&mut self, class: usize, held: &mut Held, now: f64) -> (&mut Class, &mut Home) {
         let class = &mut self.classes[class];
         let home = &mut self.homes[class.home];
+        let (clear, lasts) = (class.clear, class.lasts);
+        let may_use = |opened: &Bounds| {
+            opened.begin < clear + lasts + 1.0 && opened.first < clear && lasts <= opened.longest
+        };
         let mut index = class.seen;
-        while let Some(later) = home.bounds[index..].iter().position(class.may_use()) {
+        while let Some(later) = home.bounds[index..].iter().position(may_use) {
             index += later;
             if let Some(window) = home.window(index, class, held, now) {
                 class.first = class.first.min(window.from);
@@ -195,25 +201,33 @@ impl Classes {
         (class, home)
     }
 
-    /// Keeps no more of each class than up to a time of its own; nothing if that is before all times.
-    pub fn trim(&mut self, last: &[f64], held: &mut Held, now: f64) {
-        for class in 0..last.len() {
-            if self.classes[class].clear > now {
-                self.see(class, held, now);
+    /// Keeps no more of each class than up to a time of its own. A class without a time is no more.
+    pub fn trim(&mut self, last: &[Option<f64>], held: &mut Held, now: f64) {
+        for (index, last) in last.iter().enumerate() {
+            if last.is_some_and(|last| self.classes[index].clear.min(last) > now) {
+                self.see(index, held, now);
             }
         }
         for home in &mut self.homes {
             home.opened.clear();
             home.bounds.clear();
-            home.clear = f64::NEG_INFINITY;
+            (home.clear, home.fewest) = (f64::NEG_INFINITY, u32::MAX);
         }
-        for (class, &last) in self.classes.iter_mut().zip(last) {
-            class.clear = class.clear.min(last);
+        for (index, (class, last)) in self.classes.iter_mut().zip(last).enumerate() {
+            let Some(last) = last else {
+                let key = (class.home, class.nodes, class.lasts.to_bits());
+                if self.known.remove(&key).is_some() {
+                    self.gone.push(index);
+                }
+                continue;
+            };
+            class.clear = class.clear.min(*last);
             class.windows.trim(class.clear);
             class.first = class.clear.min(class.windows.first());
             class.seen = 0;
             let home = &mut self.homes[class.home];
             home.clear = home.clear.max(class.clear);
+            home.fewest = home.fewest.min(class.nodes);
         }
     }
 
@@ -283,8 +297,9 @@ impl Classes {
     }
 
     /// Leaves out a time at which a job of a class has no place.
-    pub fn pass_over(&mut self, class: usize, held: &mut Held, time: f64, now: f64) {
-        let (class, home) = self.see(class, held, now);
+    pub fn pass_over(&mut self, class: usize, held: &Held, time: f64) {
+        let class = &mut self.classes[class];
+        let home = &mut self.homes[class.home];
         class.windows.pass_over(held, time);
         if class.clear <= time {
             let steps = home.homes.runs.iter().map(|run| held.step_after(run, time));

@@ -163,7 +163,7 @@ impl Held {
         self.leaves[leaf as usize].holds()
     }
 
-    /// For how long bits of a leaf are free around a time at which they are.
+    /// For how long some bits of a leaf are free around a time.
     pub fn openings(&self, leaf: u32, bits: u64, when: (f64, f64), now: f64) -> Openings {
         self.leaves[leaf as usize].openings(bits, self.nodes[leaf as usize], when, now)
     }
@@ -269,7 +269,7 @@ impl Held {
         None
     }
 
-    /// No earlier than this, of the time between two, has a run of leaves nodes enough: it counts free nodes of the whole run.
+    /// A bound from below for [`Held::room_from`], from the number of free nodes in the run.
     pub fn counted_from(
         &mut self,
         run: &Range<u32>,
@@ -319,9 +319,9 @@ impl Held {
         None
     }
 
-    /// At least as many nodes as a run of leaves ever has together for so long, from a time between two on, on leaves that no job crosses.
-    pub fn most_room(&mut self, run: &Range<u32>, lasts: f64, between: (f64, f64)) -> u32 {
-        self.count_of(run).most_for(lasts, between) as u32
+    /// The most nodes that a run of leaves has at some time from `start` to `end`, on leaves that no job crosses.
+    pub fn most_room(&mut self, run: &Range<u32>, (start, end): (f64, f64)) -> u32 {
+        self.count_of(run).most(start, end) as u32
     }
 
     /// Nodes of a leaf for a job of so many, where these bits are held.

@@ -48,6 +48,10 @@ struct Entry {
 }
 
 impl Entry {
+    fn begins_at(&self, start: f64) -> bool {
+        self.promise.as_ref().is_some_and(|promise| promise.start.total_cmp(&start).is_eq())
+    }
+
     /// Notes that something has opened up to its reservation; false if that is no use to the job.
     fn note(&mut self, opening: &Opening, lasts: f64, now: f64) -> bool {
         let Some(promise) = &self.promise else { return false };
@@ -68,7 +72,7 @@ struct Seat {
     entry: usize,
     class: usize,
     walltime: f64,
-    /// When its reservation begins, seconds; `None` if it has none, or none of this walltime.
+    /// When its reservation begins, seconds; `None` if it has none, or if its walltime has changed since.
     start: Option<f64>,
 }
 
@@ -210,11 +214,6 @@ impl KeptPlan {
     /// Has an entry for each waiting job, in order; a new one has the promise that is known of it.
     fn align(&mut self, view: &View<'_>, mut known: HashMap<u64, Promise>) {
         let mut before = view.out_of_order(&mut self.seats, |seat| seat.id);
-        for (seat, waiting) in self.seats.iter_mut().zip(view.waiting).filter(|_| view.changed) {
-            if seat.walltime.total_cmp(&waiting.walltime).is_ne() {
-                (seat.walltime, seat.start) = (waiting.walltime, None);
-            }
-        }
         for waiting in &view.waiting[self.seats.len()..] {
             let request = &*waiting.request;
             let seat = before.remove(&request.id);
@@ -225,6 +224,12 @@ impl KeptPlan {
         for seat in before.into_values() {
             self.give_up(seat.entry, view.now);
             self.gone.push(seat.entry);
+        }
+        for (seat, waiting) in self.seats.iter_mut().zip(view.waiting).filter(|_| view.changed) {
+            if seat.walltime.total_cmp(&waiting.walltime).is_ne() {
+                (seat.walltime, seat.start) = (waiting.walltime, None);
+                self.is_unfit |= waiting.walltime.is_nan() || waiting.walltime < SHORTEST;
+            }
         }
     }
 
@@ -245,7 +250,9 @@ impl KeptPlan {
             self.entries.len() - 1
         };
         self.is_reached[index] = true;
-        let start = promise.as_ref().map(|promise| promise.start);
+        let lasts_as_long =
+            |promise: &&Promise| promise.end.total_cmp(&(promise.start + lasts(request))).is_eq();
+        let start = promise.as_ref().filter(lasts_as_long).map(|promise| promise.start);
         if let Some(promise) = promise {
             self.keep(index, promise);
         }
@@ -342,6 +349,7 @@ impl KeptPlan {
             }
             let Seat { entry, start: known, .. } = self.seats[index];
             if may_change {
+                debug_assert!(known.is_none_or(|start| self.entries[entry].begins_at(start)));
                 self.renew(entry, known, &view.waiting[index].request, view);
                 self.is_reached[entry] = false;
             }
@@ -383,16 +391,17 @@ impl KeptPlan {
 
     /// Keeps no more of a class than up to the last reservation of its jobs.
     fn trim(&mut self, now: f64) {
-        let mut last = vec![f64::NEG_INFINITY; self.classes.len()];
+        let mut last = vec![None; self.classes.len()];
         for seat in &self.seats {
             let entry = &self.entries[seat.entry];
             let start = entry.promise.as_ref().map_or(f64::NEG_INFINITY, |promise| promise.start);
-            last[entry.class] = last[entry.class].max(start);
+            let last: &mut Option<f64> = &mut last[entry.class];
+            *last = Some(last.map_or(start, |last| last.max(start)));
         }
         self.classes.trim(&last, &mut self.held, now);
     }
 
-    /// Gives a job the earliest reservation, if it may have an earlier one than that which begins at `start`.
+    /// Gives a job the earliest reservation; if it has one, which begins at `start`, only an earlier one.
     fn renew(&mut self, index: usize, start: Option<f64>, request: &Request, view: &View<'_>) {
         let entry = &mut self.entries[index];
         match start {
@@ -400,12 +409,7 @@ impl KeptPlan {
                 if !entry.is_own {
                     entry.beside = Some((view.now, start));
                 }
-                let class = entry.class;
-                if entry.beside.is_some()
-                    || self.classes.may_fit_before(class, &mut self.held, start, view.now)
-                {
-                    self.improve(index, request, start, view);
-                }
+                self.improve(index, request, start, view);
             }
             Some(_) => self.choose_anew(index, request, view),
             None => self.promise(index, request, view),
@@ -488,7 +492,7 @@ impl KeptPlan {
             if let Some(promise) = self.place(request, start, view.policy) {
                 return Some(promise);
             }
-            self.classes.pass_over(class, &mut self.held, start, view.now);
+            self.classes.pass_over(class, &self.held, start);
             beside.pass_over(&self.held, start);
         }
     }

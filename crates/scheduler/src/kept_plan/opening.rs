@@ -24,7 +24,7 @@ impl Opening {
         Opening { leaves: leaf..leaf + 1, bits, when, openings }
     }
 
-    /// Leave to cross these leaves.
+    /// These leaves: no job crosses them any more.
     pub fn of_leaves(leaves: Range<u32>, when: (f64, f64), openings: Openings) -> Self {
         Opening { leaves, bits: 0, when, openings }
     }
@@ -49,7 +49,7 @@ impl Opening {
     }
 }
 
-/// For how long nodes are free, at least, seconds: for rough answers.
+/// For how long nodes are free, at least, seconds: for rough answers. Most walltimes are round numbers of hours.
 const SPANS: [f64; 9] = {
     let hour = 3600.0;
     [
@@ -102,13 +102,15 @@ impl Room {
         let openings = &opening.openings;
         let matters = held.crossing_matters();
         let longest = if matters { openings.uncrossed } else { openings.longest };
-        let most =
-            held.most_room(run, 0.0, (openings.first.max(opening.when.0 - 1.0), opening.when.1));
+        // A job that ends when something was given back, off by rounding, uses some of it.
+        let from = openings.first.max(opening.when.0 - 1.0);
+        let most = held.most_room(run, (from, opening.when.1));
         (most >= fewest).then_some(Room::Across { longest, most: [most; SPANS.len()] })
     }
 
-    /// Notes that so many nodes were not free for so long. What opens later is noted for itself.
-    pub fn was_vain(&mut self, nodes: u32, lasts: f64) {
+    /// Notes that so many nodes are not free for so long. A job that lasts longer may begin earlier, but the end of its time is part of
+    /// what was searched. What opens later is noted for itself.
+    pub fn rule_out(&mut self, nodes: u32, lasts: f64) {
         if let Room::Across { most, .. } = self {
             for (most, _) in most.iter_mut().zip(SPANS).filter(|&(_, span)| span >= lasts) {
                 *most = (*most).min(nodes - 1);
@@ -116,7 +118,7 @@ impl Room {
         }
     }
 
-    /// No job lasts longer that it may hold.
+    /// The longest job that may fit, seconds.
     pub fn longest(&self) -> f64 {
         match self {
             Room::Within { longest, .. } => longest.first().copied().unwrap_or(0.0) + ROUNDING,

@@ -418,23 +418,27 @@ mod tests {
     /// When a job comes, how many nodes it asks for, its walltime and how long it runs.
     type Job = (u32, u32, u32, u32);
 
-    /// What each job got, and when. One is cancelled, a node goes out of service for a while, and walltimes change, those of the longest
-    /// running job and of a waiting one.
+    /// Before which pass a job gets another walltime, which job, and which other job is cancelled with that; none if there is no such
+    /// job, or if it has ended.
+    type Change = (usize, u64, u32, u64);
+
+    /// What each job got, and when, and how many were cancelled. A node goes out of service for a while, and the walltime of the longest
+    /// running job changes.
     fn decisions(
         queue: Box<dyn Queue>,
         rule: &str,
         jobs: &[Job],
-        cancelled: u64,
-    ) -> Vec<(u32, Placement)> {
+        changes: &[Change],
+    ) -> (Vec<(u32, Placement)>, usize) {
         let fabric = Fabric::build(&pgft("n", &[4, 3, 2], &[1, 2, 2], &[1, 1, 1])).unwrap();
         let rule = policy(rule, 0).unwrap().into();
         let mut scheduler = Scheduler::new(Arc::new(fabric), rule, queue);
         let mut ends: Vec<(u32, u64)> = Vec::new();
         let mut found = Vec::new();
-        let mut next = 0;
-        loop {
+        let (mut next, mut cancelled) = (0, 0);
+        for pass in 0.. {
             let comes = jobs.get(next).map(|job| job.0);
-            let Some(now) = ends.iter().map(|end| end.0).chain(comes).min() else { return found };
+            let Some(now) = ends.iter().map(|end| end.0).chain(comes).min() else { break };
             for &(_, id) in ends.iter().filter(|end| end.0 == now) {
                 assert!(scheduler.complete(id));
             }
@@ -444,8 +448,11 @@ mod tests {
                 scheduler.submit(request, f64::from(next as u32 % 7 / 6)).unwrap();
                 next += 1;
             }
+            for &(_, id, walltime, other) in changes.iter().filter(|change| change.0 == pass) {
+                scheduler.set_walltime(id, walltime.into());
+                cancelled += usize::from(scheduler.cancel(other));
+            }
             match next {
-                12 => _ = scheduler.cancel(cancelled),
                 16 => scheduler.set_in_service(3, false),
                 18 | 30 => {
                     let longest = scheduler.running().jobs().last().map(|job| (job.id, job.start));
@@ -454,7 +461,6 @@ mod tests {
                         scheduler.set_walltime(id, f64::from(now) - start + walltime)
                     });
                 }
-                20 => _ = scheduler.set_walltime(19, 50.0),
                 22 => scheduler.set_in_service(3, true),
                 _ => (),
             }
@@ -464,19 +470,25 @@ mod tests {
                 found.push((now, (*decision.placement).clone()));
             }
         }
+        (found, cancelled)
     }
 
-    /// Jobs of seconds, or of up to 13 hours.
-    fn jobs() -> impl Strategy<Value = Vec<Job>> {
+    /// Jobs of seconds, or of up to 13 hours, and what changes.
+    fn jobs() -> impl Strategy<Value = (Vec<Job>, Vec<Change>)> {
         let job = (0u32..4, 1u32..16, 1u32..40, 0u32..40);
+        let change = (4usize..80, 0u64..60, 1u32..60, 0u64..200);
         let unit = prop::sample::select(vec![1, 1200]);
-        (unit, prop::collection::vec(job, 1..60)).prop_map(|(unit, jobs)| {
+        let jobs = prop::collection::vec(job, 1..60);
+        (unit, jobs, prop::collection::vec(change, 0..6)).prop_map(|(unit, jobs, mut changes)| {
             let mut now = 0;
             let jobs = jobs.into_iter().map(|(later, nodes, walltime, runs)| {
                 now += later * unit;
                 (now, nodes, walltime * unit, runs * unit)
             });
-            jobs.collect()
+            for change in &mut changes {
+                change.2 *= unit;
+            }
+            (jobs.collect(), changes)
         })
     }
 
@@ -486,12 +498,11 @@ mod tests {
         /// A plan that is kept from pass to pass starts the same jobs on the same nodes as one that is made anew at every pass.
         #[test]
         fn a_kept_plan_decides_as_a_new_one(
-            jobs in jobs(),
-            cancelled in 0u64..12,
+            (jobs, changes) in jobs(),
             rule in prop::sample::select(vec!["isolated", "segments-isolated", "first-fit"]),
         ) {
-            let kept = decisions(Box::new(Conservative::default()), rule, &jobs, cancelled);
-            prop_assert_eq!(kept, decisions(Box::new(Anew::default()), rule, &jobs, cancelled));
+            let kept = decisions(Box::new(Conservative::default()), rule, &jobs, &changes);
+            prop_assert_eq!(kept, decisions(Box::new(Anew::default()), rule, &jobs, &changes));
         }
     }
 
@@ -499,13 +510,11 @@ mod tests {
         /// No job that fits the machine waits for ever, whatever the policy answers.
         #[test]
         fn every_job_starts(
-            jobs in jobs(),
-            cancelled in 0u64..12,
+            (jobs, changes) in jobs(),
             rule in prop::sample::select(POLICIES.iter().map(|info| info.name).filter(|&name| name != "recorded").collect::<Vec<_>>()),
         ) {
-            let started = decisions(Box::new(Conservative::default()), rule, &jobs, cancelled).len();
-            let is_cancelled = jobs.len() >= 12;
-            prop_assert!(started + usize::from(is_cancelled) >= jobs.len(), "{} of {} under {}", started, jobs.len(), rule);
+            let (started, cancelled) = decisions(Box::new(Conservative::default()), rule, &jobs, &changes);
+            prop_assert_eq!(started.len() + cancelled, jobs.len(), "under {}", rule);
         }
     }
 
