@@ -10,7 +10,7 @@ use crate::promise::number_of;
 use crate::queue::{Pass, Reservation};
 use crate::queues::reservation::{Promise, SHORTEST, lasts, whole_nodes};
 use crate::steps::Steps;
-use crate::view::View;
+use crate::view::{View, Waiting};
 
 /// Differences of times may be off by rounding, seconds.
 const ROUNDING: f64 = 1e-3;
@@ -122,6 +122,10 @@ fn suits(view: &View<'_>) -> bool {
         && view.running.times().first().is_none_or(|&end| end > view.now)
 }
 
+fn whole_nodes_of(waiting: &Waiting) -> i64 {
+    if waiting.whole { waiting.nodes.into() } else { 0 }
+}
+
 fn nodes_in_service(placement: &Placement, view: &View<'_>) -> i64 {
     let in_service = view.occupancy.in_service();
     let held = placement.held().filter(|&node| in_service.contains(node)).count();
@@ -222,6 +226,14 @@ impl CountedPlan {
         for entry in before.into_values() {
             self.give_back((entry.start, entry.end), entry.nodes, view.now);
         }
+        for (index, waiting) in view.waiting.iter().enumerate().filter(|_| view.changed) {
+            // One that has come again under its old number may ask for other nodes.
+            if self.entries[index].nodes != whole_nodes_of(waiting) {
+                let fresh = self.new_entry(&waiting.request, None, view);
+                let before = std::mem::replace(&mut self.entries[index], fresh);
+                self.give_back((before.start, before.end), before.nodes, view.now);
+            }
+        }
     }
 
     fn new_entry(&mut self, request: &Request, promise: Option<Promise>, view: &View<'_>) -> Entry {
@@ -230,6 +242,7 @@ impl CountedPlan {
             || request.walltime < SHORTEST
             || !view.policy.counts_only(request);
         let (nodes, lasts) = (whole_nodes(request), lasts(request));
+        let promise = promise.filter(|promise| promise.whole_nodes == nodes);
         let (start, end) =
             promise.map_or((f64::INFINITY, f64::INFINITY), |promise| (promise.start, promise.end));
         self.idle.add((start.max(view.now), end), -nodes);

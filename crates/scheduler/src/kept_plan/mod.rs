@@ -19,7 +19,7 @@ use topolane_placement::{Placement, Policy, Request, RoomHelps};
 
 use crate::promise::number_of;
 use crate::queue::{Pass, Reservation};
-use crate::queues::reservation::{Promise, SHORTEST, lasts};
+use crate::queues::reservation::{Promise, SHORTEST, lasts, whole_nodes};
 use crate::timeline::MOST_NODES;
 use crate::view::View;
 use beside::Beside;
@@ -71,6 +71,7 @@ struct Seat {
     /// The index of its entry.
     entry: usize,
     class: usize,
+    nodes: u32,
     walltime: f64,
     /// When its reservation begins, seconds; `None` if it has none, or if its walltime has changed since.
     start: Option<f64>,
@@ -226,6 +227,8 @@ impl KeptPlan {
             self.gone.push(seat.entry);
         }
         for (seat, waiting) in self.seats.iter_mut().zip(view.waiting).filter(|_| view.changed) {
+            // One that has come again under its old number may ask for other nodes.
+            self.is_unfit |= seat.nodes != waiting.nodes;
             if seat.walltime.total_cmp(&waiting.walltime).is_ne() {
                 (seat.walltime, seat.start) = (waiting.walltime, None);
                 self.is_unfit |= waiting.walltime.is_nan() || waiting.walltime < SHORTEST;
@@ -250,13 +253,21 @@ impl KeptPlan {
             self.entries.len() - 1
         };
         self.is_reached[index] = true;
+        let promise = promise.filter(|promise| promise.whole_nodes == whole_nodes(request));
         let lasts_as_long =
             |promise: &&Promise| promise.end.total_cmp(&(promise.start + lasts(request))).is_eq();
         let start = promise.as_ref().filter(lasts_as_long).map(|promise| promise.start);
         if let Some(promise) = promise {
             self.keep(index, promise);
         }
-        Seat { id: request.id, entry: index, class, walltime: request.walltime, start }
+        Seat {
+            id: request.id,
+            entry: index,
+            class,
+            nodes: request.nodes,
+            walltime: request.walltime,
+            start,
+        }
     }
 
     fn hold(&mut self, placement: &Placement, when: (f64, f64)) {

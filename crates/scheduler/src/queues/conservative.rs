@@ -200,9 +200,13 @@ impl Plan {
             }
         }
         if view.changed {
-            let ids: std::collections::HashSet<u64> =
-                view.waiting.iter().map(|waiting| waiting.request.id).collect();
-            promises.retain(|id, _| ids.contains(id));
+            // One that has come again under its old number may ask for other nodes.
+            let nodes: HashMap<u64, i64> = view
+                .waiting
+                .iter()
+                .map(|waiting| (waiting.id, whole_nodes(&waiting.request)))
+                .collect();
+            promises.retain(|id, promise| nodes.get(id) == Some(&promise.whole_nodes));
             leave_out_void(&mut promises, view);
         }
         for promise in promises.values() {
@@ -419,8 +423,8 @@ mod tests {
     type Job = (u32, u32, u32, u32);
 
     /// Before which pass a job gets another walltime, which job, and which other job is cancelled with that; none if there is no such
-    /// job, or if it has ended.
-    type Change = (usize, u64, u32, u64);
+    /// job, or if it has ended. The other comes again and asks for so many nodes, if that is not 0.
+    type Change = (usize, u64, u32, (u64, u32));
 
     /// What each job got, and when, and how many were cancelled. A node goes out of service for a while, and the walltime of the longest
     /// running job changes.
@@ -448,9 +452,17 @@ mod tests {
                 scheduler.submit(request, f64::from(next as u32 % 7 / 6)).unwrap();
                 next += 1;
             }
-            for &(_, id, walltime, other) in changes.iter().filter(|change| change.0 == pass) {
+            for &(_, id, walltime, (other, nodes)) in changes.iter().filter(|it| it.0 == pass) {
                 scheduler.set_walltime(id, walltime.into());
-                cancelled += usize::from(scheduler.cancel(other));
+                if !scheduler.cancel(other) {
+                    continue;
+                }
+                if nodes > 0 {
+                    let walltime = jobs[other as usize].2.into();
+                    scheduler.submit(Request::whole_nodes(other, nodes, walltime), 0.0).unwrap();
+                } else {
+                    cancelled += 1;
+                }
             }
             match next {
                 16 => scheduler.set_in_service(3, false),
@@ -476,7 +488,7 @@ mod tests {
     /// Jobs of seconds, or of up to 13 hours, and what changes.
     fn jobs() -> impl Strategy<Value = (Vec<Job>, Vec<Change>)> {
         let job = (0u32..4, 1u32..16, 1u32..40, 0u32..40);
-        let change = (4usize..80, 0u64..60, 1u32..60, 0u64..200);
+        let change = (4usize..80, 0u64..60, 1u32..60, (0u64..200, 0u32..16));
         let unit = prop::sample::select(vec![1, 1200]);
         let jobs = prop::collection::vec(job, 1..60);
         (unit, jobs, prop::collection::vec(change, 0..6)).prop_map(|(unit, jobs, mut changes)| {
