@@ -758,6 +758,18 @@ def test_runs_that_became_one_are_listed_by_their_starts(dump):
     assert (row["start"], row["earlier_runs"]) == ("399", "0:19:2 99:100:1 299:20:4")
 
 
+def test_a_node_that_was_down_for_no_second_ends_its_job(dump):
+    """Slurm records whole seconds. A node that went down and came back in one has ended its jobs, so it is down for a second: for the
+    queue slurm and in the file for --failures. One that was drained in one second is left out."""
+    rows = (at(1, 20, JobIDRaw=1, State="NODE_FAIL"), at(60, 90, JobIDRaw=1))
+    head = "Cluster|NodeName|TimeStart|TimeEnd|State\n"
+    events = f"{head}hex|n2|{ZERO + 20}|{ZERO + 20}|DOWN\nhex|n1|{ZERO + 30}|{ZERO + 30}|DRAIN\n"
+    imported = accounting_workload.read(dump(table(*rows), config=CONFIG, events=events))
+    (out,) = json.loads(imported.queue)["out_of_service"]
+    assert (out["nodes"], out["until"] - out["from"], out["ends_jobs"]) == ("n2", 1, True)
+    assert imported.failures.splitlines()[1:] == [f"n2,{out['from']},{out['until']}"]
+
+
 def test_jobs_are_not_requeued_where_slurm_does_not(dump):
     """With JobRequeue=0 only jobs that the records show to be requeued start again in a replay."""
     rows = (at(1, 20, JobIDRaw=1, State="REQUEUED"), at(60, 90, JobIDRaw=1), at(5, JobIDRaw=2))

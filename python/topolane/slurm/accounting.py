@@ -155,6 +155,15 @@ def times(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, int
     return start, end
 
 
+def withheld(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, int | None]:
+    """From when to when nodes were out of service or reserved. A node that was down and came back in the same second has ended its
+    jobs: it counts as down for a second. Raises InputError for what is no time."""
+    start, end = times(path, number, row)
+    if start is not None and start == end and row.get("State", "").startswith("DOWN"):
+        end = start + 1
+    return start, end
+
+
 def lines(path: Path) -> Iterator[tuple[int, str]]:
     """The lines of a file with their numbers, gzipped or not. Raises InputError if it cannot be read as text."""
     try:

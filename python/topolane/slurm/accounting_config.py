@@ -300,7 +300,7 @@ def _withheld(
 ) -> Iterable[tuple[int, dict[str, str], dict[str, Any]]]:
     """Reservations, or times in which nodes were down or drained, between the first job and the last: lines, rows, nodes and times."""
     for number, row in rows:
-        start, end = accounting.times(path, number, row)
+        start, end = accounting.withheld(path, number, row)
         if start is None or start >= last or (end is not None and end <= max(zero, start)):
             continue
         yield (

@@ -106,6 +106,6 @@ def _odd_events(path: Path | None, cluster: str | None) -> int:
         return 0
     odd = 0
     for number, row in accounting.events(path, cluster):
-        start, end = accounting.times(path, number, row)
+        start, end = accounting.withheld(path, number, row)
         odd += bool(row["NodeName"]) and (start is None or (end is not None and end <= start))
     return odd

@@ -188,7 +188,7 @@ def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str 
     last = max(run.start + run.run for run in jobs.runs)
     rows, drained, saving = [], 0, 0
     for number, row in accounting.table(path, accounting.EVENTS, jobs.cluster):
-        start, end = accounting.times(path, number, row)
+        start, end = accounting.withheld(path, number, row)
         if (
             not row["NodeName"]
             or start is None
