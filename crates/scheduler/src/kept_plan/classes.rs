@@ -216,7 +216,9 @@ impl Classes {
         for (index, (class, last)) in self.classes.iter_mut().zip(last).enumerate() {
             let Some(last) = last else {
                 let key = (class.home, class.nodes, class.lasts.to_bits());
-                if self.known.remove(&key).is_some() {
+                // Another class may have come in its place.
+                if self.known.get(&key) == Some(&index) {
+                    self.known.remove(&key);
                     self.gone.push(index);
                 }
                 continue;

@@ -485,17 +485,19 @@ mod tests {
         (found, cancelled)
     }
 
-    /// Jobs of seconds, or of up to 13 hours, and what changes.
+    /// Jobs of seconds, or of up to 13 hours, of few kinds or of many, and what changes.
     fn jobs() -> impl Strategy<Value = (Vec<Job>, Vec<Change>)> {
-        let job = (0u32..4, 1u32..16, 1u32..40, 0u32..40);
+        let job = (0u32..4, 0u32..15, 0u32..39, 0u32..40);
         let change = (4usize..80, 0u64..60, 1u32..60, (0u64..200, 0u32..16));
         let unit = prop::sample::select(vec![1, 1200]);
+        let kinds = prop::sample::select(vec![2, 40]);
         let jobs = prop::collection::vec(job, 1..60);
-        (unit, jobs, prop::collection::vec(change, 0..6)).prop_map(|(unit, jobs, mut changes)| {
+        let changes = prop::collection::vec(change, 0..6);
+        (unit, kinds, jobs, changes).prop_map(|(unit, kinds, jobs, mut changes)| {
             let mut now = 0;
             let jobs = jobs.into_iter().map(|(later, nodes, walltime, runs)| {
                 now += later * unit;
-                (now, nodes, walltime * unit, runs * unit)
+                (now, nodes % kinds + 1, (walltime % kinds + 1) * unit, runs * unit)
             });
             for change in &mut changes {
                 change.2 *= unit;
