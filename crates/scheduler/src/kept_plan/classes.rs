@@ -311,3 +311,32 @@ impl Classes {
         class.first = class.clear.min(class.windows.first());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use topolane_fabric::{Fabric, pgft};
+    use topolane_placement::{Occupancy, Request};
+
+    use super::{Classes, Held, Homes};
+
+    /// A class of which a job waits is the class of the next such job, also if it came in the place of another that is no more.
+    #[test]
+    fn a_class_that_came_again_is_not_forgotten() {
+        let fabric = Fabric::build(&pgft("n", &[4, 3], &[1, 2], &[1, 1])).unwrap();
+        let mut held = Held::new(&Occupancy::new(Arc::new(fabric)));
+        let mut classes = Classes::default();
+        let class = |classes: &mut Classes, nodes| {
+            classes.of(&Request::whole_nodes(0, nodes, 10.0), Homes::default())
+        };
+        let first = class(&mut classes, 1);
+        assert_ne!(class(&mut classes, 2), first);
+        classes.trim(&[None, None], &mut held, 0.0);
+        let again = class(&mut classes, 1);
+        assert_ne!(again, first, "in the place of the other");
+        let last = [0, 1].map(|index| (index == again).then_some(100.0));
+        classes.trim(&last, &mut held, 0.0);
+        assert_eq!(class(&mut classes, 1), again);
+    }
+}
