@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topolane import extras
 from topolane._engine import InputError
 from topolane.cli.common import options
 
@@ -57,9 +58,7 @@ def connected(kubeconfig: str | None, context: str | None) -> Iterator[Cluster]:
         from topolane.kubernetes.client import Cluster
         from topolane.kubernetes.kubeconfig import access
     except ImportError as error:
-        raise InputError(
-            f"this command needs the extra kubernetes (in a clone: .venv/bin/pip install -e '.[kubernetes]'): {error}"
-        ) from error
+        raise extras.missing("this command", "kubernetes", error) from error
     cluster = Cluster(access(kubeconfig, context))
     try:
         yield cluster

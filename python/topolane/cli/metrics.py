@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from topolane import extras
 from topolane._engine import InputError
 from topolane.cli.common import options
 
@@ -48,9 +49,7 @@ def give(
             checked(listen)
         made = registry()
     except ImportError as error:
-        raise InputError(
-            f"this command needs the extra {extra} (pip install 'topolane[{extra}]'): {error}"
-        ) from error
+        raise extras.missing("this command", extra, error) from error
     if listen is None:
         click.echo(generate_latest(made).decode(), nl=False)
         return

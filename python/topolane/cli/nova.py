@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from topolane import extras
 from topolane._engine import InputError
 from topolane.cli.common import json_option, options, print_json, print_table, progress_bar, write_text
 from topolane.cli.metrics import give, metrics_options
@@ -290,9 +291,7 @@ def _cloud(
     try:
         import openstack  # noqa: F401
     except ImportError as error:
-        raise InputError(
-            f"this command needs the extra nova (pip install 'topolane[nova]'): {error}"
-        ) from error
+        raise extras.missing("this command", "nova", error) from error
     from topolane.nova import cloud
 
     connection = cloud.connect(os_cloud)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from topolane import texts
+from topolane import extras, texts
 from topolane._engine import InputError
 from topolane.cli import common, settings
 from topolane.cli.k8s_common import cluster_options, connected, keys, labels_options
@@ -141,9 +141,7 @@ def command(
         import prometheus_client  # noqa: F401
         import uvicorn  # noqa: F401
     except ImportError as error:
-        raise InputError(
-            f"the page needs the Python package {error.name}: pip install 'topolane[serve]'"
-        ) from error
+        raise extras.missing("the page", "serve", error) from error
     from topolane.mpi.address import Address
     from topolane.serve.api import PAGE
     from topolane.serve.server import serve

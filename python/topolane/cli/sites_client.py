@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 import click
 
+from topolane import extras
 from topolane._engine import InputError
 from topolane.cli.common import options
 
@@ -34,7 +35,7 @@ def client(manager: str, token_file: str | None, ca: str | None) -> Client:
     try:
         from topolane.sites.client import Client
     except ImportError as error:
-        raise missing(error) from error
+        raise extras.missing("this command", "sites", error) from error
     return Client(manager, token_file, ca)
 
 
@@ -52,10 +53,3 @@ def lost(longer: float, all_longer: float | None = None) -> str:
     """
     whole = 1 + (longer if all_longer is None else all_longer)
     return f"{100 * (longer / whole if math.isfinite(longer) else 1):.1f} %"
-
-
-def missing(error: ImportError) -> InputError:
-    """Says which extra to install."""
-    return InputError(
-        f"this command needs the extra sites (in a clone: .venv/bin/pip install -e '.[sites]'): {error}"
-    )

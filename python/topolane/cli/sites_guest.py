@@ -7,8 +7,9 @@ import threading
 
 import click
 
+from topolane import extras
 from topolane._engine import InputError
-from topolane.cli.sites_client import client, manager_options, missing, segment
+from topolane.cli.sites_client import client, manager_options, segment
 from topolane.cli.sites_host import end_when_asked, every_option
 
 
@@ -38,7 +39,7 @@ def guest(
         from topolane.sites import guest as daemon
         from topolane.sites import host
     except ImportError as error:
-        raise missing(error) from error
+        raise extras.missing("this command", "sites", error) from error
     if (relay is None) != (programs is None):
         raise InputError("--relay and --programs need each other: give both or none")
     path = f"/guests/{segment(name or os.uname().nodename)}/report"

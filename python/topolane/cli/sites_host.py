@@ -7,9 +7,10 @@ import signal
 
 import click
 
+from topolane import extras
 from topolane._engine import InputError
 from topolane.cli.common import Number
-from topolane.cli.sites_client import client, manager_options, missing, segment
+from topolane.cli.sites_client import client, manager_options, segment
 from topolane.sites.movers import DRIVERS, WANT_ADDRESS, mover
 
 every_option = click.option(
@@ -58,7 +59,7 @@ def host(
         from topolane.sites import host as daemon
         from topolane.sites.model import Host
     except ImportError as error:
-        raise missing(error) from error
+        raise extras.missing("this command", "sites", error) from error
     if driver in WANT_ADDRESS and not address:
         raise InputError(f"--driver {driver} needs --address: {WANT_ADDRESS[driver]}")
     if driver == "libvirt":

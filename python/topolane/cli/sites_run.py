@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from topolane.cli.sites_client import missing
+from topolane import extras
 
 
 @click.command()
@@ -25,5 +25,5 @@ def run(config: str, dry_run: bool) -> None:
         from topolane.sites.files import read_config
         from topolane.sites.server import serve
     except ImportError as error:
-        raise missing(error) from error
+        raise extras.missing("this command", "sites", error) from error
     serve(read_config(config), dry_run=dry_run)

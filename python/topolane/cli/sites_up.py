@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from topolane import extras
 from topolane._engine import InputError
-from topolane.cli.sites_client import client, manager_options, missing
+from topolane.cli.sites_client import client, manager_options
 
 config_option = click.option(
     "--config", required=True, metavar="FILE", help="The manager's sites file, which names the hosts."
@@ -30,7 +31,7 @@ def up(file: str, config: str, remove: bool, manager: str, token_file: str | Non
         from topolane.sites import changes
         from topolane.sites.files import read_config
     except ImportError as error:
-        raise missing(error) from error
+        raise extras.missing("this command", "sites", error) from error
     cluster = changes.up(asked, file, read_config(config), remove=remove, tell=click.echo)
     click.echo(f"{cluster.name} is up: {len(cluster.guests)} guests on {cluster.network}")
 
@@ -61,7 +62,7 @@ def down(
         from topolane.sites import changes
         from topolane.sites.files import read_config
     except ImportError as error:
-        raise missing(error) from error
+        raise extras.missing("this command", "sites", error) from error
     if not Path(file).exists():
         raise InputError(f"{file}: no such file; give 'sites down' the file that you gave 'sites up'")
     settings = read_config(config)

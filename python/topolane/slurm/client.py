@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol
 
+from topolane import extras
 from topolane._engine import InputError
 from topolane.slurm import answers
 from topolane.slurm.errors import SlurmError
@@ -51,9 +52,7 @@ def connect(address: str | None = None, token_file: str | None = None) -> Slurm:
         from topolane.slurm.rest import Rest
         from topolane.slurm.tokens import Token
     except ImportError as error:
-        raise InputError(
-            f"slurmrestd needs the extra slurm (in a clone: .venv/bin/pip install -e '.[slurm]'): {error}"
-        ) from error
+        raise extras.missing("slurmrestd", "slurm", error) from error
     return Slurm(Rest(address, None if token_file is None else Token(token_file)))
 
 

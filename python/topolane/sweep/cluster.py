@@ -16,6 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from topolane import extras
 from topolane._engine import InputError
 from topolane.sweep import task_files
 from topolane.sweep.build import build, version
@@ -37,9 +38,7 @@ def answers(
     try:
         distributed = importlib.import_module("distributed")
     except ImportError as error:
-        raise InputError(
-            f"executor {executor!r} needs the extra dask (in a clone: .venv/bin/pip install -e '.[dask]'): {error}"
-        ) from error
+        raise extras.missing(f"executor {executor!r}", "dask", error) from error
     with contextlib.ExitStack() as stack:
         stack.enter_context(_quiet())
         client = stack.enter_context(_client(distributed, host, workers, stack))
