@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo extras check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -128,6 +128,9 @@ kubernetes-if-possible: $(VENV)/.built
 	else \
 	  echo "the components of Kubernetes could not be built: the tests on a control plane will be skipped"; \
 	fi
+
+# The Python packages that some commands need in addition: the page, Kubernetes, Nova, sites, sweeps over machines.
+extras: build $(VENV)/.test-installed
 
 check: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py check
