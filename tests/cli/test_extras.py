@@ -7,7 +7,6 @@ import sys
 from importlib import metadata
 
 import pytest
-
 from topolane import extras
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from topolane import extras
-from topolane._engine import InputError
 from topolane.cli.common import options
 
 if TYPE_CHECKING:
