@@ -95,7 +95,8 @@ def of_images(named: Sequence[tuple[str, str]]) -> tuple[str, bool]:
 
 
 def _last(text: str) -> str:
-    return (text.strip().splitlines() or ["no answer"])[-1]
+    said = [one for one in text.strip().splitlines() if not one.startswith("exit status")]
+    return said[-1].strip() if said else "no answer"
 
 
 def crates() -> Iterator[tuple[str, bool]]:
@@ -147,7 +148,13 @@ def npm() -> tuple[str, bool]:
 def main() -> int:
     """Prints a line for each kind."""
     bad = False
-    for said, is_bad in (*crates(), python(), *map(go, GO), npm(), of_images(list(images(TREE)))):
+    for said, is_bad in (
+        *crates(),
+        python(),
+        *map(go, GO),
+        npm(),
+        of_images(list(dict.fromkeys(images(TREE)))),
+    ):
         print(said, flush=True)
         bad |= is_bad
     return int(bad)

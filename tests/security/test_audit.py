@@ -33,7 +33,9 @@ def test_packages_that_could_not_be_audited_are_not_called_safe(audit: dict[str,
 
 def test_a_database_that_does_not_answer_checks_nothing(audit: dict[str, Any]) -> None:
     """An error of govulncheck or of npm means that nothing was checked; what they find fails the audit."""
-    said, is_bad = audit["of_go"]("here", 3, 1, "govulncheck: fetching vulnerabilities: no such host")
+    said, is_bad = audit["of_go"](
+        "here", 3, 1, "govulncheck: fetching vulnerabilities: no such host\nexit status 1"
+    )
     assert said == "Go modules of here: 3 NOT checked (govulncheck: fetching vulnerabilities: no such host)"
     assert not is_bad
     assert audit["of_go"]("here", 3, 0, "No vulnerabilities found.")[0].endswith(
