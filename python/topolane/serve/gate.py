@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from topolane.web.clients import client_of
+from topolane.live.accounts import client_of
 from topolane.web.requests import Refused, bearer, body_of, is_own, replay, same
 
 LOGIN = "/login"
@@ -127,7 +127,7 @@ class Gate:
             if not same(shown, access.token) and not same(shown, access.session):
                 raise Refused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
         if access.auth_header is None:
-            return client_of(scope)
+            return client_of(scope.get("client"), scope.get("server"))
         user = headers.get(access.auth_header, "").strip()
         if not user or len(user) > MOST_NAME or not user.isprintable():
             raise Refused(401, f"the proxy has not said who asks (header {access.auth_header})")

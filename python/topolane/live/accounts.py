@@ -5,9 +5,7 @@ from __future__ import annotations
 import ipaddress
 import socket
 import struct
-from typing import TypeAlias
-
-from starlette.types import Scope
+from typing import Any, TypeAlias
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -24,29 +22,33 @@ _ANSWER = struct.Struct("=BBBB2s2s16s16sIIIIIIII")
 _ANY = 0xFFFFFFFF
 
 
-def client_of(scope: Scope) -> str:
-    """The client of an ASGI request, as one account.
+End: TypeAlias = Any
+"""One end of a connection, as sockets name it: a tuple that begins with address and port; something else for a Unix socket."""
+
+
+def client_of(client: End, server: End) -> str:
+    """The client of a connection, as one account. server: the end that is ours.
 
     A client on this machine is its user, whichever local address it uses; `local` if the system does not say which user.
     Any other client is its address, and with IPv6 the network of 64 bits.
     """
-    client, server = scope.get("client"), scope.get("server")
-    address = _address(client)
-    if client is None or address is None:
+    address, own = _address(client), _address(server)
+    if address is None:
         return "local"
-    own = _address(server)
     if address.is_loopback or address == own:
-        user = None if own is None or server is None else _user_of((address, client[1]), (own, server[1]))
+        user = None if own is None else _user_of((address, client[1]), (own, server[1]))
         return "local" if user is None else f"user {user}"
     if address.version == 4:
         return str(address)
     return str(ipaddress.ip_network((address, IPV6_PREFIX), strict=False))
 
 
-def _address(end: tuple[str, int] | None) -> Address | None:
+def _address(end: End) -> Address | None:
     """The address of one end of a connection; None for a Unix socket."""
+    if not isinstance(end, tuple):
+        return None
     try:
-        found = ipaddress.ip_address(str(end[0]).partition("%")[0]) if end else None
+        found = ipaddress.ip_address(str(end[0]).partition("%")[0])
     except ValueError:
         return None
     mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
