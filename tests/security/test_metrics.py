@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import socket
+import subprocess
+import sys
 import threading
 import time
 import urllib.request
@@ -13,6 +16,31 @@ import pytest
 pytest.importorskip("prometheus_client", reason="the extra slurm is not installed")
 from prometheus_client import CollectorRegistry, Gauge
 from topolane.live.metrics import serve
+
+
+def test_one_user_cannot_take_all_places() -> None:
+    """Another user still gets the metrics while one user holds as many connections as it can."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can read as another user")
+    with socket.create_server(("127.0.0.1", 0)) as probe:
+        port = probe.getsockname()[1]
+    serve(f"127.0.0.1:{port}", CollectorRegistry())
+    with contextlib.ExitStack() as held:
+        for _ in range(40):
+            held.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+        words = [sys.executable, "-c", AS_ANOTHER_USER, str(port)]
+        found = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert found.stdout == "200", found.stderr
+
+
+# The interpreter may be where only root reads: a process becomes the user when it has all its modules.
+AS_ANOTHER_USER = """
+import encodings.idna, http.client, os, sys
+os.setuid(65534)
+asking = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+asking.request("GET", "/metrics")
+print(asking.getresponse().status, end="")
+"""
 
 
 def test_half_sent_requests_take_no_more_than_their_places() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -19,6 +20,7 @@ httpx = pytest.importorskip("httpx", reason="the extra sites is not installed")
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 from served import MAIN, SMALL, served
 from topolane._engine import Machine
+from topolane.live.accounts import client_of
 from topolane.serve.api import PAGE
 
 if not (PAGE / "index.html").is_file():
@@ -54,6 +56,19 @@ def refused(*words: str) -> str:
     return found.stderr
 
 
+@contextlib.contextmanager
+def watched(page: str, user: str = "", address: str | None = None) -> Iterator[int]:
+    """The status of a viewer's stream. If it is 200, the stream has begun and is held. address: the viewer's."""
+    with (
+        httpx.Client(transport=httpx.HTTPTransport(local_address=address)) as client,
+        client.stream("GET", f"{page}/api/events", timeout=60, headers={"X-Remote-User": user}) as answer,
+    ):
+        lines = answer.iter_lines()  # kept: the stream ends with it
+        if answer.status_code == 200:
+            assert next(lines) == "event: hello"
+        yield answer.status_code
+
+
 def test_without_the_token_nothing_is_shown(locked: str) -> None:
     """No path of the API answers without the token, or with a wrong one, as a header or as a cookie."""
     for shown in ({}, {"Authorization": "Bearer " + "w" * 24}, {"Cookie": "topolane=" + "0" * 64}):
@@ -65,24 +80,78 @@ def test_without_the_token_nothing_is_shown(locked: str) -> None:
 
 
 def test_a_browser_shows_the_token_once(locked: str) -> None:
-    """The token buys a cookie that scripts and other sites cannot use; a wrong token buys none."""
-    assert httpx.post(f"{locked}/login", json={"token": "w" * 24}).status_code == 401
+    """The token buys a session that no browser sends by itself; a wrong token buys none, and a cookie shows nothing."""
+    wrong = httpx.post(f"{locked}/login", json={"token": "w" * 24})
+    assert wrong.status_code == 401 and "session" not in wrong.json()
     answer = httpx.post(f"{locked}/login", json={"token": TOKEN})
-    assert answer.status_code == 204
-    cookie = answer.headers["set-cookie"]
-    assert TOKEN not in cookie
-    assert all(word in cookie.lower() for word in ("httponly", "samesite=strict", "secure"))
-    value = cookie.partition(";")[0]
-    assert httpx.get(f"{locked}/api/snapshot", headers={"Cookie": value}).status_code == 200
+    assert answer.status_code == 200 and answer.headers["cache-control"] == "no-store"
+    session = answer.json()["session"]
+    assert TOKEN not in answer.text and not answer.cookies
+    shown = {"Authorization": f"Bearer {session}"}
+    assert httpx.get(f"{locked}/api/snapshot", headers=shown).status_code == 200
+    for kept in (f"topolane={session}", f"topolane={TOKEN}", f"topolane-session={session}"):
+        assert httpx.get(f"{locked}/api/snapshot", headers={"Cookie": kept}).status_code == 401
 
 
-def test_tries_of_the_token_are_few() -> None:
-    """Who guesses tokens is stopped after a few tries."""
-    with served(*SMALL) as other:
-        answers = [
-            httpx.post(f"{other}/login", json={"token": f"{guess:024}"}).status_code for guess in range(12)
-        ]
-    assert answers[0] == 401 and answers[-1] == 429
+def guesses(page: str, user: str = "") -> Iterator[int]:
+    """The answers to wrong tokens, one after another."""
+    with httpx.Client(headers={"X-Remote-User": user}, timeout=60) as client:
+        for guess in range(60):
+            yield client.post(f"{page}/login", json={"token": f"{guess:024}"}).status_code
+
+
+def test_wrong_tokens_keep_no_one_else_out(locked: str) -> None:
+    """A client that guesses is refused after a few tries. The right token is still taken, from its address too."""
+    assert 429 in guesses(locked)
+    assert httpx.post(f"{locked}/login", json={"token": TOKEN}).status_code == 200
+
+
+def test_wrong_tokens_are_counted_by_account(tmp_path: Path) -> None:
+    """Behind a proxy, the wrong tokens of one user do not use up the tries of another user."""
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    with served(*SMALL, "--token-file", str(file), "--auth-header", "X-Remote-User") as other:
+        assert 429 in guesses(other, "eve")
+        assert next(guesses(other, "ada")) == 401
+
+
+def test_a_client_on_this_machine_is_its_user() -> None:
+    """All loopback addresses of a user are one client. Another user of the machine is another client."""
+    with served(*SMALL, "--viewers", "8") as other, contextlib.ExitStack() as held:
+        found = [held.enter_context(watched(other, address=f"127.0.0.{last}")) for last in (1, 2, 77)]
+        assert found == [200, 200, 429]
+        if os.geteuid() != 0:
+            pytest.skip("only root can watch as another user")
+        words = [sys.executable, "-c", AS_ANOTHER_USER, *other.removeprefix("http://").split(":")]
+        watching = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        assert watching.stdout == "200", watching.stderr
+
+
+# The interpreter may be where only root reads: a process becomes the user when it has all its modules.
+AS_ANOTHER_USER = """
+import encodings.idna, http.client, os, sys
+os.setuid(65534)
+asking = http.client.HTTPConnection(sys.argv[1], int(sys.argv[2]))
+asking.request("GET", "/api/events")
+print(asking.getresponse().status, end="")
+"""
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "account"),
+    [
+        (("192.0.2.7", 1), ("192.0.2.1", 2), "192.0.2.7"),
+        (("::ffff:192.0.2.7", 1), ("::ffff:192.0.2.1", 2), "192.0.2.7"),
+        (("2001:db8::1:2:3:4", 1), ("2001:db8:1::1", 2), "2001:db8::/64"),
+        (("fe80::1%eth0", 1), ("fe80::2%eth0", 2), "fe80::/64"),
+        (("127.1.2.3", 1), ("127.0.0.1", 2), "local"),
+        (("::1", 1), ("::1", 2), "local"),
+        (None, ("/run/page.sock", None), "local"),
+    ],
+)
+def test_one_client_has_one_account(client: object, server: object, account: str) -> None:
+    """Addresses that one client can choose freely are one account: a /64 of IPv6, and loopback whose user is not known."""
+    assert client_of(client, server) == account
 
 
 def test_behind_a_proxy_every_request_names_its_user() -> None:
@@ -115,8 +184,9 @@ def test_pages_of_others_are_refused(page: str, locked: str) -> None:
     for origin in ("http://evil.example", "null", "http://127.0.0.1:1"):
         assert httpx.get(f"{page}/api/snapshot", headers={"Origin": origin}).status_code == 403
         assert httpx.post(f"{page}/api/ask", json=ASKED, headers={"Origin": origin}).status_code == 403
-    cross = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
-    assert httpx.get(f"{page}/api/snapshot", headers=cross).status_code == 403
+    for site in ("cross-site", "same-site"):  # the same site: another port of this host
+        cross = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
+        assert httpx.get(f"{page}/api/snapshot", headers=cross).status_code == 403
     assert httpx.get(f"{page}/api/snapshot", headers={"Origin": page}).status_code == 200
     public = {"Origin": "https://hpc.example.org", "Authorization": f"Bearer {TOKEN}"}
     assert httpx.get(f"{locked}/api/snapshot", headers=public).status_code == 200
@@ -199,24 +269,30 @@ def test_the_page_only_reads(page: str) -> None:
         assert httpx.get(page + path).status_code == 404
 
 
-def test_viewers_are_bounded_and_make_room_when_they_leave(page: str) -> None:
-    """With --viewers 3 a fourth is told that there is no place; when one leaves, there is one."""
-    watching = []
-    with contextlib.ExitStack() as held:
-        for _ in range(3):
-            answer = held.enter_context(httpx.stream("GET", f"{page}/api/events", timeout=60))
-            assert answer.status_code == 200
-            watching.append(answer.iter_lines())
-            assert next(watching[-1]) == "event: hello"
-        with httpx.stream("GET", f"{page}/api/events", timeout=60) as fourth:
-            assert fourth.status_code == 503
-    deadline = time.monotonic() + 60
-    while True:
-        with httpx.stream("GET", f"{page}/api/events", timeout=60) as again:
-            if again.status_code == 200:
-                return
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+def test_viewers_are_bounded_and_make_room_when_they_leave() -> None:
+    """With --viewers 3 a fourth user is refused; when one leaves, there is a place."""
+    with served(*SMALL, "--viewers", "3", "--auth-header", "X-Remote-User") as other:
+        with contextlib.ExitStack() as held:
+            assert [held.enter_context(watched(other, user)) for user in ("ada", "bob", "eve", "joe")] == [
+                *(200, 200, 200, 503)
+            ]
+        deadline = time.monotonic() + 60
+        while True:
+            with watched(other, "joe") as status:
+                if status == 200:
+                    return
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+
+
+def test_one_account_cannot_take_all_places() -> None:
+    """A client gets a quarter of the places, and a user that a proxy names at most eight; others still find a place."""
+    with served(*SMALL, "--viewers", "12") as other, contextlib.ExitStack() as held:
+        assert [held.enter_context(watched(other)) for _ in range(4)] == [200, 200, 200, 429]
+    named = served(*SMALL, "--viewers", "100", "--auth-header", "X-Remote-User")
+    with named as other, contextlib.ExitStack() as held:
+        assert [held.enter_context(watched(other, "eve")) for _ in range(9)] == [200] * 8 + [429]
+        assert held.enter_context(watched(other, "ada")) == 200
 
 
 def test_half_sent_requests_keep_no_one_out(page: str) -> None:

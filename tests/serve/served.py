@@ -16,9 +16,11 @@ SMALL = ("--limit", "1500", "--shadow", "none", "--speed", "0")
 
 
 @contextlib.contextmanager
-def served(*words: str, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()) -> Iterator[str]:
-    """The address of a page that runs meanwhile. prefix: what its command runs under."""
-    command = [*prefix, sys.executable, "-c", MAIN, "serve", "--listen", "127.0.0.1:0", *words]
+def served(
+    *words: str, env: Mapping[str, str] | None = None, prefix: Sequence[str] = (), port: int = 0
+) -> Iterator[str]:
+    """The address of a page that runs meanwhile. prefix: what its command runs under. port: any if 0."""
+    command = [*prefix, sys.executable, "-c", MAIN, "serve", "--listen", f"127.0.0.1:{port}", *words]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, **pipes, text=True, env=env) as process:
         said: list[str] = []

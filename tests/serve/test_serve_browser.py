@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
@@ -204,4 +206,55 @@ def test_the_token_is_asked_for(browser: Any, tmp_path: Any) -> None:
         field.clear()
         field.send_keys(token + Keys.ENTER)
         until(lambda: rows(browser))
+        browser.refresh()
+        until(lambda: rows(browser))
+        assert token not in browser.execute_script("return JSON.stringify(sessionStorage)")
         browser.get("about:blank")
+
+
+def test_another_port_of_the_host_gets_nothing_that_opens_the_page(browser: Any, tmp_path: Any) -> None:
+    """A server on another port of the same host, which a viewer visits, receives no session: it can be another user's."""
+    token = "viewers-" + "v" * 16
+    (tmp_path / "token").write_text(token)
+    received: list[str] = []
+
+    class Other(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            received.append(str(self.headers))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    with (
+        served(*SMALL, "--token-file", str(tmp_path / "token")) as locked,
+        HTTPServer(("127.0.0.1", 0), Other) as other,
+    ):
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        browser.get(locked)
+        until(lambda: browser.find_elements(By.NAME, "token"))[0].send_keys(token + Keys.ENTER)
+        until(lambda: rows(browser))
+        session = browser.execute_script("return sessionStorage.getItem('topolane-session')")
+        browser.get(f"http://127.0.0.1:{other.server_port}/")
+        kept = browser.execute_script("return JSON.stringify([document.cookie, sessionStorage])")
+        other.shutdown()
+    assert received and not any("cookie:" in one.lower() or session in one for one in received)
+    assert session not in kept
+
+
+def test_the_token_is_asked_for_again_after_a_restart(browser: Any, tmp_path: Any) -> None:
+    """A session ends with the server that gave it. The page then asks for the token, and goes on with the new server."""
+    token = "viewers-" + "v" * 16
+    (tmp_path / "token").write_text(token)
+    words = (*SMALL, "--token-file", str(tmp_path / "token"))
+    with served(*words) as first:
+        browser.get(first)
+        until(lambda: browser.find_elements(By.NAME, "token"))[0].send_keys(token + Keys.ENTER)
+        until(lambda: rows(browser))
+    until(lambda: "The page tries again" in browser.find_element(By.ID, "page").text)
+    with served(*words, port=int(first.rpartition(":")[2])):
+        until(lambda: browser.find_elements(By.NAME, "token"))[0].send_keys(token + Keys.ENTER)
+        until(lambda: rows(browser))
+        browser.get("about:blank")
+    browser.get_log("browser")  # the page says that its server is gone

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
 
 from hypothesis import given
 from hypothesis import strategies as st
+from topolane import Machine
 from topolane.serve.feed import State
 from topolane.serve.history import History
-from topolane.serve.snapshot import Running, Snapshot, Waiting, ranges
+from topolane.serve.live import Live
+from topolane.serve.snapshot import Running, Snapshot, Source, Waiting, ranges
 
 
 def snapshot(time: float, running: dict[int, int], waiting: list[int], out: tuple[int, ...] = ()) -> Snapshot:
@@ -36,9 +40,62 @@ def test_older_times_are_kept_at_coarser_steps() -> None:
 def test_a_snapshot_that_is_not_later_is_passed_over() -> None:
     """A source that does not answer repeats its last snapshot, which the history has already."""
     history = History(4, "x")
-    for time in (1.0, 1.0, 0.5, 2.0):
+    for time in (1.0, 1.0, 2.0, 2.0):
         history.add(snapshot(time, {}, []))
     assert len(history) == 2 and history.series().times == [1.0, 2.0]
+
+
+@given(st.lists(st.floats(0, 1e9), min_size=1, max_size=40))
+def test_a_clock_that_is_set_back_loses_nothing(clock: list[float]) -> None:
+    """Whatever the clock says, the times of the history ascend, its last one is the clock's, and its snapshots stand in the order
+    in which they came."""
+    history = History(4, "x")
+    came = [time for time, before in zip(clock, [None, *clock]) if time != before]
+    for number, time in enumerate(clock):
+        history.add(snapshot(time, {number: 0}, []))
+    times = history.series().times
+    assert len(history) == len(times) == len(came) and history.span() == (times[0], clock[-1])
+    assert times == sorted(times)
+    # Steps below the resolution of a number fall together; then the latest of them is found.
+    if all(earlier < later for earlier, later in itertools.pairwise(times)):
+        assert [history.at(time).time for time in times] == came
+
+
+class Clock(Source):
+    """A system without jobs whose clock says what it is given."""
+
+    machine = Machine.of("small", [(["leaf1"], ["n1", "n2"])])
+    title, policy, queue = "clock", "first-fit", "easy"
+    says = 0.0
+
+    def now(self) -> Snapshot:
+        return Snapshot(self.says, (), ())
+
+    def span(self) -> None:
+        return None
+
+    def series(self) -> None:
+        return None
+
+
+def test_the_page_goes_on_after_its_clock_was_set_back() -> None:
+    """A moment of the past that was read before the clock was set back is read again after it, and figures of other policies begin
+    again."""
+
+    async def looked() -> None:
+        source = Clock()
+        live = Live(source, ["first-fit"])
+        for source.says in (1000.0, 1010.0):
+            await live.look()
+        assert (await live.past(1005.0)).time == 1000.0
+        for source.says in (500.0, 510.0):
+            await live.look()
+        assert live.span() == (480.0, 510.0)
+        assert (await live.past(1005.0)).time == 510.0 and (await live.past(495.0)).time == 1010.0
+        series = live.beside.series()
+        assert series is not None and 500.0 < series.times[0] <= series.times[-1] == 510.0
+
+    asyncio.run(looked())
 
 
 states = st.tuples(

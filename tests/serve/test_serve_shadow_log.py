@@ -65,3 +65,24 @@ def test_a_job_that_has_ended_is_gone_at_once(tmp_path: Path) -> None:
     log.write_text("".join(json.dumps(event) + "\n" for event in (BEGINS, began, ends)))
     shadow = Shadow(str(log), None, 1.0)
     assert not shadow.now().running and len(shadow.at(12.3).running) == 1
+
+
+def test_a_clock_that_is_set_back_keeps_the_order_of_the_log(tmp_path: Path) -> None:
+    """After the clock was set back the last moment of the log is now: a job that runs is shown, one that has ended is not, and what
+    was before lies as far back as it was."""
+    log = tmp_path / "shadow.jsonl"
+    runs = HOLDS | {"nodes": "m[1-2]"}
+    events = (
+        BEGINS | {"time": 1000.0},
+        runs | {"time": 1010.0, "start": 1010.0, "submit": 1005.0},
+        runs | {"time": 1020.0, "start": 1020.0, "submit": 1005.0, "id": 2, "job": "2"},
+        {"time": 1030.0, "event": "ends", "id": 1, "at": 1030.0},
+        {"time": 430.0, "event": "service", "out": ""},
+        {"time": 440.0, "event": "ends", "id": 3, "at": 440.0},
+    )
+    log.write_text("".join(json.dumps(event) + "\n" for event in events))
+    shadow = Shadow(str(log), None, 1.0)
+    assert shadow.span() == (400.0, 440.0)
+    assert [job.id for job in shadow.now().running] == [2]
+    assert [job.id for job in shadow.at(425.0).running] == [1, 2]
+    assert [job.id for job in shadow.at(1015.0).running] == [2]

@@ -120,7 +120,7 @@ function Header({ machine, moment }: { machine: Machine; moment: Moment }) {
           {store.at === null ? "Now" : "Back to now"}
         </button>
       </div>
-      {!store.there && <p class="wrong">The server does not answer: what is shown is old.</p>}
+      {store.unfollowed && <p class="wrong">What is shown is old: {store.unfollowed}. The page tries again.</p>}
       {store.error && <p class="wrong">{store.error}</p>}
       {moment.problems.map((problem) => (
         <p class="wrong" key={problem}>

@@ -11,15 +11,22 @@ export class Refused extends Error {
   }
 }
 
-async function asked<T>(path: string, init?: RequestInit): Promise<T> {
-  const answer = await fetch(path, { credentials: "same-origin", ...init });
+/** Where the session is kept: a browser sends cookies to every port of a host, but keeps this for one origin and one tab. */
+const SESSION = "topolane-session";
+
+async function answered(path: string, init?: RequestInit): Promise<Response> {
+  const session = sessionStorage.getItem(SESSION);
+  const headers = { ...init?.headers, ...(session && { Authorization: `Bearer ${session}` }) };
+  const answer = await fetch(path, { ...init, headers, credentials: "same-origin" });
   if (!answer.ok) {
     const said = await answer.json().catch(() => ({}));
     const detail = typeof said.detail === "string" ? said.detail : `the server's answer is error ${answer.status}`;
     throw new Refused(answer.status, detail);
   }
-  return answer.status === 204 ? (undefined as T) : ((await answer.json()) as T);
+  return answer;
 }
+
+const asked = async <T>(path: string, init?: RequestInit): Promise<T> => (await answered(path, init)).json();
 
 const at = (time: number | null) => (time === null ? "" : `at=${time}`);
 const posted = (value: unknown): RequestInit => ({
@@ -36,22 +43,68 @@ export const why = (job: number, time: number | null) =>
   asked<{ sentences: string[] }>(`api/why?job=${job}&${at(time)}`);
 export const ask = (question: Question, time: number | null) =>
   asked<Answer>("api/ask", posted(time === null ? question : { ...question, at: time }));
-export const login = (token: string) => asked<void>("login", posted({ token }));
+/** Exchanges the token for a session of this tab. */
+export async function login(token: string): Promise<void> {
+  const { session } = await asked<{ session: string }>("login", posted({ token }));
+  sessionStorage.setItem(SESSION, session);
+}
 
 const AGAIN = 3000;
 
-/** Follows the changes until the page goes; `told` hears whether the server is there. */
-export function follow(changed: (change: Change) => void, behind: () => void, told: (there: boolean) => void): void {
-  const events = new EventSource("api/events");
-  events.addEventListener("hello", () => {
-    told(true);
-    behind();
-  });
-  events.addEventListener("change", (event) => changed(JSON.parse((event as MessageEvent<string>).data)));
-  events.addEventListener("resync", behind);
-  events.onerror = () => {
-    told(false);
-    events.close();
-    setTimeout(() => follow(changed, behind, told), AGAIN);
+interface Follower {
+  changed(change: Change): void;
+  /** Changes were missed: the whole snapshot must be read. */
+  behind(): void;
+  /** The stream began (null), or it ended and is tried again: why. */
+  followed(error: string | null): void;
+  /** The token is asked for again; nothing is followed any more. */
+  locked(): void;
+}
+
+/** Follows the changes until the page goes. */
+export async function follow(follower: Follower): Promise<void> {
+  const heard: Record<string, (data: string) => void> = {
+    hello: () => {
+      follower.followed(null);
+      follower.behind();
+    },
+    change: (data) => follower.changed(JSON.parse(data)),
+    resync: () => follower.behind(),
   };
+  for (;;) {
+    try {
+      // EventSource cannot send the session.
+      const { body } = await answered("api/events", { cache: "no-store" });
+      for await (const [name, data] of events(body!)) heard[name]?.(data);
+      follower.followed("the server has ended the stream");
+    } catch (error) {
+      if (error instanceof Refused && error.status === 401) return follower.locked();
+      follower.followed(error instanceof Refused ? error.message : "the server does not answer");
+    }
+    await new Promise((again) => setTimeout(again, AGAIN));
+  }
+}
+
+/** Server-sent events, as this server writes them: a name, one line of data, an empty line. */
+async function* events(body: ReadableStream<Uint8Array>): AsyncGenerator<[string, string]> {
+  let name = "";
+  for await (const line of lines(body)) {
+    if (line.startsWith("event: ")) name = line.slice(7);
+    else if (line.startsWith("data: ")) yield [name, line.slice(6)];
+  }
+}
+
+async function* lines(body: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const reader = body.pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>).getReader();
+  let begun: string[] = [];
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    const [first = "", ...others] = value.split("\n");
+    begun.push(first);
+    for (const next of others) {
+      yield begun.join("");
+      begun = [next];
+    }
+  }
 }

@@ -19,7 +19,8 @@ export class Store {
   selected: number | null = null;
   why: { job: number; sentences: string[] | null; error?: string } | null = null;
   answer: Answer | null = null;
-  there = true;
+  /** Why the changes cannot be followed now. */
+  unfollowed: string | null = null;
   needsToken = false;
   error: string | null = null;
   /** Why the newest coming hours or figures could not be read. */
@@ -31,6 +32,7 @@ export class Store {
   private arrived: number | null = null;
   private dragging: ReturnType<typeof setTimeout> | undefined;
   private reading = false;
+  private timers: ReturnType<typeof setInterval>[] = [];
 
   /** What is shown: the past if it is looked at. */
   get moment(): Moment | null {
@@ -68,18 +70,28 @@ export class Store {
     }
     this.error = null;
     this.changed();
-    server.follow(
-      (change) => this.follow(change),
-      () => void this.resync(),
-      (there) => {
-        this.there = there;
+    void server.follow({
+      changed: (change) => this.follow(change),
+      behind: () => void this.resync(),
+      followed: (error) => {
+        this.unfollowed = error;
         this.changed();
       },
-    );
+      locked: () => this.lock(),
+    });
     void this.lookAhead();
     void this.readSeries();
-    setInterval(() => this.at === null && void this.lookAhead(), OUTLOOK_EVERY);
-    setInterval(() => void this.readSeries(), SERIES_EVERY);
+    this.timers = [
+      setInterval(() => this.at === null && void this.lookAhead(), OUTLOOK_EVERY),
+      setInterval(() => void this.readSeries(), SERIES_EVERY),
+    ];
+  }
+
+  /** Asks for the token again: the session ended with the server that gave it. */
+  private lock(): void {
+    this.timers.forEach(clearInterval);
+    this.needsToken = true;
+    this.changed();
   }
 
   /** For benches/serve.py: from the arrival of a change to the end of the picture that shows it. */

@@ -124,9 +124,12 @@ pub(super) fn in_parallel<T: Sync, R: Send>(
         }
     };
     std::thread::scope(|scope| {
-        (1..threads).for_each(|_| {
-            scope.spawn(worker);
-        });
+        for _ in 1..threads {
+            // Where the system starts no more threads, those that there are do the work.
+            if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
+                break;
+            }
+        }
         worker();
     });
     let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);

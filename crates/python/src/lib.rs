@@ -16,6 +16,7 @@ mod link_use;
 mod machine;
 mod making_room;
 mod mapping;
+mod memory;
 mod network;
 mod other_network;
 mod patterns;
@@ -63,6 +64,8 @@ mod _engine {
     use crate::making_room::{NoRoom, RoomPlan, make_room};
     #[pymodule_export]
     use crate::mapping::{Mapping, assign, efforts, map_ranks, parts};
+    #[pymodule_export]
+    use crate::memory::end_without_memory;
     #[pymodule_export]
     use crate::network::{Contended, Network, contend, max_min, models};
     #[pymodule_export]

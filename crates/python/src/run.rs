@@ -207,7 +207,10 @@ impl Run {
     ) -> PyResult<Made> {
         let (sender, mut shares) = mpsc::channel();
         let run = move || self.here(&mut |share| sender.send(share).map_err(|_| Halt::Abandoned));
-        let thread = thread::Builder::new().name("simulate".into()).stack_size(STACK).spawn(run)?;
+        let thread =
+            thread::Builder::new().name("simulate".into()).stack_size(STACK).spawn(run).map_err(
+                |error| bad_input(format!("no thread can be started for a run: {error}")),
+            )?;
         loop {
             let next = &mut shares;
             match py.detach(move || next.recv_timeout(BETWEEN_REPORTS)) {

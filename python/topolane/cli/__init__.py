@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import io
+import mmap
 import os
 import signal
 import sys
+import warnings
 from typing import NoReturn
 
 import click
 
-from topolane import texts
+from topolane import _engine, files, texts
 from topolane._engine import InputError
 
 FORMER_OPTIONS = {"phi": "min-bandwidth", "service-lanes": "service-uplinks"}
@@ -90,6 +94,11 @@ def cli() -> None:
 
 def main() -> None:
     """Runs a command; bad input ends in one sentence on standard error and exit code 2."""
+    _engine.end_without_memory()
+    buffer_output()
+    warnings.filterwarnings(
+        "ignore", "Polars binary is missing"
+    )  # said where memory is short; `is_short_of_memory` says why
     ended: list[int] = []
 
     def end(number: int, _: object) -> None:
@@ -117,17 +126,64 @@ def main() -> None:
         sys.stderr.close()
         sys.exit(141)
     except OSError as error:
-        named = f"{error.filename}: " if error.filename else ""
-        fail(f"{named}{error.strerror or error}")
+        fail(of_the_system(error))
     except InputError as error:
         if ended:
             # It came while a policy in Python was asked, and looks like its error.
             sys.exit(ended[0])
         fail(str(error))
     except MemoryError:
-        fail("not enough memory for this input")
+        fail(NO_MEMORY)
+    except Exception as error:
+        if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+            fail(NO_PROCESS)
+        if is_short_of_memory():
+            # Packages that cannot be loaded for want of memory fail with errors of all kinds.
+            fail(NO_MEMORY)
+        raise
     # Click answers with the exit code where an option like --help ended the command.
     sys.exit(code if isinstance(code, int) else 0)
+
+
+NO_MEMORY = "not enough memory for this input"
+NO_PROCESS = "the system starts no more processes or threads for this user: raise the limit (ulimit -u)"
+WITHOUT_PATH = {
+    errno.EAGAIN: NO_PROCESS,
+    errno.EMFILE: "too many open files: raise the limit (ulimit -n)",
+    errno.ENFILE: "too many files are open on this machine",
+}
+LIBRARY = 256 << 20
+"""Bytes of addresses that the largest library of a Python package takes."""
+
+
+def buffer_output() -> None:
+    """Gives standard output a buffer where PYTHONUNBUFFERED takes it away: Python loses what a full disk does not take otherwise."""
+    stream = sys.stdout
+    if isinstance(stream, io.TextIOWrapper) and isinstance(raw := stream.buffer, io.RawIOBase):
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=True
+        )
+
+
+def of_the_system(error: OSError) -> str:
+    """What an error of the system means, in a sentence. It names the file, if the error comes from one."""
+    if error.errno == errno.ENOMEM:
+        return NO_MEMORY
+    if error.filename:
+        return f"{error.filename}: {error.strerror}"
+    if error.errno in files.FULL:
+        # Whatever writes a file names it.
+        return f"standard output: {error.strerror}"
+    return WITHOUT_PATH.get(error.errno or 0, error.strerror or str(error))
+
+
+def is_short_of_memory() -> bool:
+    """Whether this process has no place left for a library."""
+    try:
+        mmap.mmap(-1, LIBRARY).close()
+    except OSError:
+        return True
+    return False
 
 
 def fail(sentence: str) -> NoReturn:

@@ -337,9 +337,9 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
 
     def schedule(self) -> None:
         """Starts what the engine starts."""
-        now = time.time()
+        now, began = time.time(), time.monotonic()
         decisions = self._tell(lambda engine: engine.start(now))
-        took = time.time() - now
+        took = time.monotonic() - began
         self._seconds, self._slowest = self._seconds + took, max(self._slowest, took)
         engine, fabric = self._engine, self._fabric
         if engine is None or fabric is None:

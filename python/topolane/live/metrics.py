@@ -10,6 +10,7 @@ import socket
 import stat
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
 from typing import Any
@@ -20,9 +21,12 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from topolane._engine import InputError
+from topolane.live.accounts import client_of
 
 MOST_READERS = 16
 """Connections that are served at a time; more are closed."""
+MOST_OF_A_USER = 4
+"""Those of one user over TCP, so that no user keeps the others out."""
 UNIX = "unix:"
 
 
@@ -45,7 +49,9 @@ class _Server(ThreadingMixIn, WSGIServer):
 
     def __init__(self, address: Any, family: int) -> None:
         self.address_family = family
-        self._places = threading.BoundedSemaphore(MOST_READERS)
+        self._taken: Counter[str] = Counter()
+        self._accounts: dict[Any, str] = {}
+        self._lock = threading.Lock()
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
@@ -61,7 +67,7 @@ class _Server(ThreadingMixIn, WSGIServer):
         return connection, address or ("localhost", 0)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        if self._places.acquire(blocking=False):
+        if self._take(request):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
@@ -70,7 +76,22 @@ class _Server(ThreadingMixIn, WSGIServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._places.release()
+            with self._lock:
+                self._taken -= Counter([self._accounts.pop(request)])
+
+    def _take(self, request: socket.socket) -> bool:
+        """Takes a place for a connection; returns whether there was one."""
+        account, most = "", MOST_READERS
+        if self.address_family != socket.AF_UNIX:
+            with contextlib.suppress(OSError):  # the reader may be gone
+                account = client_of(request.getpeername(), request.getsockname())
+            most = MOST_OF_A_USER
+        with self._lock:
+            if self._taken.total() >= MOST_READERS or self._taken[account] >= most:
+                return False
+            self._taken[account] += 1
+            self._accounts[request] = account
+        return True
 
     def handle_error(self, *_: object) -> None:
         """Logs nothing about a broken connection."""

@@ -1,9 +1,10 @@
-"""The HTTP interface of the page. It only reads: no request changes anything but the cookie of a viewer."""
+"""The HTTP interface of the page. It only reads: no request changes anything."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,11 +19,12 @@ from starlette.types import Receive, Scope, Send
 from topolane._engine import InputError
 from topolane.live.metrics import registry_of
 from topolane.serve.feed import State, event, packed
-from topolane.serve.gate import COOKIE, LOGIN, METRICS, WHO, Access, Gate, Rate
+from topolane.serve.gate import LOGIN, METRICS, WHO, Access, Gate, Rate
 from topolane.serve.live import Busy, Live
 from topolane.serve.metrics import metrics
 from topolane.serve.outlook import KNOWN, Question
 from topolane.serve.snapshot import picture
+from topolane.units import plural
 from topolane.web.requests import same
 
 PAGE = Path(__file__).parent / "static"
@@ -32,6 +34,10 @@ METRICS_KEPT = 1.0
 """Seconds for which the figures answer every reader."""
 VIEWERS = 200
 """Viewers at a time."""
+VIEWERS_OF_A_USER = 8
+"""Viewers at a time of one user that a proxy names."""
+SHARE_OF_A_CLIENT = 0.25
+"""The part of the viewers' places that one client can take. Others may stand behind its address."""
 LONGEST_HOURS = 24.0 * 366
 MOST_NODES = 1_000_000
 MOST_GPUS = 1024
@@ -64,8 +70,9 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
     facts = picture(live.source.machine) | _facts(live)
     machine = packed(facts)
     measured = registry_of(lambda: metrics(live, len(watching), viewers), METRICS_KEPT)
-    looks, questions, logins = Rate(40, 10), Rate(10, 1), Rate(5, 0.5)
-    watching: set[Events] = set()
+    looks, questions, guesses = Rate(40, 10), Rate(10, 1), Rate(5, 0.5)
+    each = max(1, int(SHARE_OF_A_CLIENT * viewers))
+    watching = Places(viewers, each if access.auth_header is None else min(VIEWERS_OF_A_USER, each))
 
     @app.get("/")
     async def page() -> Response:
@@ -73,13 +80,12 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
 
     @app.post(LOGIN)
     async def login(request: Request, shown: Login) -> Response:
-        _counted(logins, "all")
+        # Only wrong tokens are counted: those of others who share an account must not keep a viewer out. The limit spares the
+        # server; a token is safe because it is long and random.
         if not same(shown.token, access.token):
+            _counted(guesses, request.scope[WHO])
             raise HTTPException(401, "the token is wrong")
-        answer = Response(status_code=204)
-        secure = bool(access.public_names)
-        answer.set_cookie(COOKIE, access.cookie, httponly=True, samesite="strict", secure=secure)
-        return answer
+        return JSONResponse({"session": access.session}, headers={"Cache-Control": "no-store"})
 
     @app.get("/api/machine")
     async def whole_machine() -> Response:
@@ -95,8 +101,6 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
 
     @app.get("/api/events")
     async def events() -> Response:
-        if len(watching) >= viewers:
-            raise HTTPException(503, f"{viewers} viewers watch already: try again later")
         return Events(live, watching)
 
     @app.get("/api/series")
@@ -187,21 +191,50 @@ def _gzipped(body: bytes) -> Response:
     return Response(body, media_type="application/json", headers=headers)
 
 
+class Places:
+    """Places for a number of viewers, of which one account can take a part. Belongs to one event loop."""
+
+    def __init__(self, most: int, each: int) -> None:
+        self._most, self._each = most, each
+        self._taken: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return self._taken.total()
+
+    def take(self, account: str) -> HTTPException | None:
+        """Takes a place; otherwise returns the refusal."""
+        if self._taken[account] >= self._each:
+            return HTTPException(
+                429, f"you watch already on {plural(self._each, 'page')}, the most for one viewer: close one"
+            )
+        if len(self) >= self._most:
+            return HTTPException(503, f"{plural(self._most, 'viewer')} watch already: try again later")
+        self._taken[account] += 1
+        return None
+
+    def free(self, account: str) -> None:
+        """Gives a place back."""
+        self._taken -= Counter([account])
+
+
 class Events(Response):
     """The changes of the feed to one viewer, until it goes."""
 
-    def __init__(self, live: Live, watching: set[Events]) -> None:
+    def __init__(self, live: Live, watching: Places) -> None:
         super().__init__(media_type="text/event-stream")
         self._live, self._watching = live, watching
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._watching.add(self)
+        account = scope[WHO]
+        if refusal := self._watching.take(account):
+            await JSONResponse({"detail": refusal.detail}, refusal.status_code)(scope, receive, send)
+            return
         waits = (self._stream(send), _left(receive), self._live.ended.wait())
         tasks = [asyncio.ensure_future(one) for one in waits]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            self._watching.discard(self)
+            self._watching.free(account)
             for task in tasks:
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, OSError):

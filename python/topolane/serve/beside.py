@@ -155,9 +155,9 @@ class Beside:
         self._again = 0.0
 
     def add(self, snapshot: Snapshot) -> None:
-        """Takes over a later snapshot."""
+        """Takes over a later snapshot. If there are too many jobs, or the clock was set back, it begins again with this one."""
         with self._lock:
-            if len(self._followed.stays) > MOST_JOBS:
+            if len(self._followed.stays) > MOST_JOBS or snapshot.time < self._followed.last:
                 self._followed = Followed()
             self._followed.add(snapshot)
 

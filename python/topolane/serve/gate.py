@@ -8,16 +8,15 @@ import hmac
 import secrets
 import time
 from collections import OrderedDict
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from topolane.live.accounts import client_of
 from topolane.web.requests import Refused, bearer, body_of, is_own, replay, same
 
-COOKIE = "topolane"
 LOGIN = "/login"
 METRICS = "/metrics"
 MOST_BODY = 4096
@@ -55,8 +54,8 @@ class Access:
     key: bytes = dataclasses.field(default_factory=lambda: secrets.token_bytes(32))
 
     @property
-    def cookie(self) -> str:
-        """What a browser shows instead of the token. It ends with this process."""
+    def session(self) -> str:
+        """What the page shows instead of the token. It ends with this process."""
         return hmac.new(self.key, (self.token or "").encode(), hashlib.sha256).hexdigest()
 
 
@@ -114,32 +113,25 @@ class Gate:
         public = any(is_own(origin or "", known) for known in self._access.public_names)
         if origin is not None and not public and not is_own(origin, host):
             raise Refused(403, "a page of another origin may not ask")
-        if headers.get("sec-fetch-site") == "cross-site" and headers.get("sec-fetch-mode") != "navigate":
+        # Another port of the same host is the same site, and may be another user's.
+        site = headers.get("sec-fetch-site", "same-origin")
+        if site not in ("same-origin", "none") and headers.get("sec-fetch-mode") != "navigate":
             raise Refused(403, "a page of another site may not ask")
 
     def _who(self, headers: Headers, scope: Scope) -> str:
         """By whose account the request is counted. Raises Refused for one who may not look."""
         access, path = self._access, scope["path"]
-        client = scope.get("client")
-        address = str(client[0]) if client else "local"
         is_data = path.startswith("/api/") or path == METRICS
-        if access.token is not None and is_data and not self._shows_token(headers):
-            raise Refused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
+        if access.token is not None and is_data:
+            shown = bearer(headers)
+            if not same(shown, access.token) and not same(shown, access.session):
+                raise Refused(401, "the token is missing or wrong", {"WWW-Authenticate": "Bearer"})
         if access.auth_header is None:
-            return address
+            return client_of(scope.get("client"), scope.get("server"))
         user = headers.get(access.auth_header, "").strip()
         if not user or len(user) > MOST_NAME or not user.isprintable():
             raise Refused(401, f"the proxy has not said who asks (header {access.auth_header})")
         return user
-
-    def _shows_token(self, headers: Headers) -> bool:
-        if same(bearer(headers), self._access.token):
-            return True
-        try:
-            shown = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-        except CookieError:
-            return False
-        return shown is not None and same(shown.value, self._access.cookie)
 
 
 def _with_headers(send: Send) -> Send:

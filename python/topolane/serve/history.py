@@ -15,7 +15,10 @@ MOST_POINTS = 4096
 
 
 class History:
-    """Snapshots by time. When they take too much memory, every second one of the older half goes."""
+    """Snapshots by time. When they take too much memory, every second one of the older half goes.
+
+    If the clock is set back, the times of earlier snapshots move back with it: they stay in the order in which they came.
+    """
 
     def __init__(self, nodes: int, name: str, most_bytes: int = MOST_BYTES) -> None:
         self._nodes, self._name, self._most = nodes, name, most_bytes
@@ -24,10 +27,13 @@ class History:
         self._bytes = 0
         self._points: list[tuple[float, float, float]] = []
 
-    def add(self, snapshot: Snapshot) -> None:
-        """Keeps a snapshot that is later than all others; others are passed over."""
-        if self._times and snapshot.time <= self._times[-1]:
-            return
+    def add(self, snapshot: Snapshot) -> bool:
+        """Keeps a snapshot, unless it repeats the last one. Returns whether earlier ones have other times now."""
+        if self._times and snapshot.time == self._times[-1]:
+            return False
+        is_back = bool(self._times) and snapshot.time < self._times[-1]
+        if is_back:
+            self._move(snapshot.time)
         packed = zlib.compress(pickle.dumps(snapshot, protocol=5), 1)
         self._times.append(snapshot.time)
         self._packed.append(packed)
@@ -38,6 +44,15 @@ class History:
         self._points.append((snapshot.time, busy / max(self._nodes, 1), float(len(snapshot.waiting))))
         if len(self._points) > MOST_POINTS:
             del self._points[: len(self._points) // 2 : 2]
+        return is_back
+
+    def _move(self, now: float) -> None:
+        """Moves all times back, so that the last one is as long ago as a look usually is."""
+        times = self._times
+        step = times[-1] - times[-2] if len(times) > 1 else 1.0
+        by = times[-1] - (now - step)
+        self._times = [time - by for time in times]
+        self._points = [(time - by, busy, waiting) for time, busy, waiting in self._points]
 
     def _thin(self) -> None:
         older = max(len(self._times) // 2, 2)

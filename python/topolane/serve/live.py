@@ -78,15 +78,17 @@ class Live:
             snapshot = dataclasses.replace(last, problems=(str(error),), is_old=True)
         if not snapshot.is_old:
             self.answered = time.monotonic()
-        if self.source.span() is None:
-            await asyncio.to_thread(self._keep, snapshot)
+        if self.source.span() is None and await asyncio.to_thread(self._keep, snapshot):
+            self._past.clear()
         await self.feed.publish(snapshot)
 
-    def _keep(self, snapshot: Snapshot) -> None:
+    def _keep(self, snapshot: Snapshot) -> bool:
+        """Returns whether earlier snapshots have other times now."""
         with self._lock:
-            self.history.add(snapshot)
+            has_moved = self.history.add(snapshot)
         if self.beside is not None and not snapshot.is_old:
             self.beside.add(snapshot)
+        return has_moved
 
     def span(self) -> tuple[float, float] | None:
         """The times that can be looked at."""

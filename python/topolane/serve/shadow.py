@@ -17,6 +17,8 @@ from topolane.units import plural
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+TIMES = ("time", "submit", "start", "at")
+"""What an event says of when. If the clock is set back, what was before moves back with it, so that the log stays in its order."""
 RESOURCES = ("cores", "memory", "gpu")
 """What a job of a cluster takes of a node, in the order of the log."""
 
@@ -119,13 +121,18 @@ class Shadow:
 
     def _parsed(self) -> _Log:
         stays: list[_Stay] = []
-        first = last = 0.0
+        first = last = before = 0.0
+        back = 0.0  # by how much the clock was set back while the log was written
         machine: Machine | None = None
         policy = system = ""
         open_stays: dict[int, _Stay] = {}
         for line, event in events(self._path):
             where = f"{self._path}:{line}"
             try:
+                back += max(before - float(event["time"]), 0.0)
+                before = float(event["time"])
+                if back:
+                    event = event | {word: float(event[word]) + back for word in TIMES if word in event}
                 time = float(event["time"])
                 # What happened may be told a moment later than the line, which is rounded.
                 last = max(last, time, *(float(event[word]) for word in ("start", "at") if word in event))
@@ -140,7 +147,14 @@ class Shadow:
                 raise no_event(where, error) from error
         if machine is None:
             raise InputError(f"{self._path}: not the log of a shadow: no line has its machine and policy")
-        return _Log(machine, policy, system, stays, first, last)
+        for stay in stays if back else ():
+            stay.job = dataclasses.replace(
+                stay.job,
+                start=stay.job.start - back,
+                end=None if stay.job.end is None else stay.job.end - back,
+            )
+            stay.submit, stay.end = stay.submit - back, stay.end - back
+        return _Log(machine, policy, system, stays, first - back, last - back)
 
     def _at(self, time: float) -> Snapshot:
         stays = self._log.stays

@@ -268,17 +268,18 @@ class Manager:
                 self.journal.tell("site-silent", site, "none of its hosts reports")
 
     async def _end_silent_programs(self) -> None:
-        now = time.time()
+        now = time.monotonic()
         for program in list(self.receiver.programs.values()):
             if program.ended is not None or self.receiver.connected(program.id):
                 self._silent.pop(program.id, None)
             elif now - self._silent.setdefault(program.id, now) > self.config.silence:
                 async with self._writing:
-                    row = program_row(replace(program, ended=now))
+                    ended = time.time()
+                    row = program_row(replace(program, ended=ended))
                     await asyncio.to_thread(self.state.keep, [row], [])
                 if self.receiver.connected(program.id):
                     continue  # it is back: what it says next is written with it
-                program.ended = now
+                program.ended = ended
                 self.journal.tell(
                     "program-gone", program.id, f"{program.name}: no rank for {self.config.silence:g} s"
                 )

@@ -269,10 +269,13 @@ def _of_processes(
 
 
 def _obey_parent() -> None:
-    """Lets a worker end with its parent, and leave an interrupt from the terminal to it."""
+    """Lets a worker end with its parent, and leave an interrupt from the terminal and what is to be said to it."""
     import multiprocessing
     import threading
 
+    from topolane import _engine
+
+    _engine.end_without_memory(says=False)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
     assert parent is not None

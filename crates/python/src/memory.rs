@@ -1,0 +1,80 @@
+//! What happens when the system gives no memory.
+#![allow(unsafe_code, reason = "an allocator is unsafe to write")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The system's allocator. Where there is no memory, it ends the process with a sentence if [`end_without_memory`] was called;
+/// otherwise Rust does what it does by default, which is to abort.
+struct Allocator;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
+
+static ENDS: AtomicBool = AtomicBool::new(false);
+static SAYS: AtomicBool = AtomicBool::new(true);
+static ENDING: AtomicBool = AtomicBool::new(false);
+const SENTENCE: &str = "topolane: not enough memory for this input\n";
+/// Of bad input, as for Python's `MemoryError`.
+const EXIT_CODE: c_int = 2;
+
+unsafe extern "C" {
+    fn write(descriptor: c_int, from: *const c_void, bytes: usize) -> isize;
+    fn _exit(code: c_int) -> !;
+}
+
+/// From now on the process ends with exit code 2 if the engine gets no memory, and with one sentence if it `says` so. Only a command
+/// and its workers may ask for it: it would end any other program that has the engine loaded.
+#[pyo3::pyfunction]
+#[pyo3(signature = (*, says=true))]
+pub fn end_without_memory(says: bool) {
+    SAYS.store(says, Ordering::Relaxed);
+    ENDS.store(true, Ordering::Relaxed);
+}
+
+// SAFETY: everything is passed to the system's allocator.
+unsafe impl GlobalAlloc for Allocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        given(unsafe { System.alloc(layout) })
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        given(unsafe { System.alloc_zeroed(layout) })
+    }
+
+    unsafe fn realloc(&self, old: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        // SAFETY: the caller's promise.
+        given(unsafe { System.realloc(old, layout, size) })
+    }
+
+    unsafe fn dealloc(&self, old: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(old, layout) }
+    }
+}
+
+fn given(memory: *mut u8) -> *mut u8 {
+    if memory.is_null() && ENDS.load(Ordering::Relaxed) {
+        end();
+    }
+    memory
+}
+
+/// Nothing may be allocated here, and no panic may leave an allocator.
+#[cold]
+fn end() -> ! {
+    // Another thread that gets no memory waits for the end.
+    while ENDING.swap(true, Ordering::Relaxed) {
+        std::hint::spin_loop();
+    }
+    // SAFETY: the text is as long as it says.
+    unsafe {
+        if SAYS.load(Ordering::Relaxed) {
+            write(2, SENTENCE.as_ptr().cast(), SENTENCE.len());
+        }
+        _exit(EXIT_CODE)
+    }
+}
