@@ -244,7 +244,7 @@ def test_another_machine_file_while_jobs_own_links(quiet: Site) -> None:
     quiet.configure(machine=MACHINE.replace("[1, 1, 2]", "[1, 2, 2]"))
     waiting = quiet.cluster.submit("-p", "powned", "-w", ACROSS[3])
     assert quiet.waits(waiting)
-    assert "is of another machine file; it is not used" in quiet.log()
+    assert "the file of owned links is not used: it is of another machine file" in quiet.log()
     inside = quiet.start("-p", "powned", "-N", 2)
     quiet.check(quiet.running() or [])
     assert {first, isolated, inside} == {job.job for job in quiet.running() or []}
@@ -382,7 +382,8 @@ REFUSED = {
     "isolated,jigsaw": "'jigsaw' is a second policy",
     "isolated,min-bandwidth=0.5": "min-bandwidth is for the policy dedicated",
     "min-bandwidth=7": "does not give a number from 0.01 to 1",
-    "dedicated," + "x" * 5000: "is a second policy",
+    "dedicated," + "x" * 150: "is a second policy",
+    "x" * 5000: "is longer than 200 characters",
 }
 
 
@@ -483,13 +484,13 @@ UNBELIEVED = {
     "numbers of 2^64": f"1\n{HUGE} 1 2 {HUGE} {HUGE} 1 -1\n",
     "letters": "1\njob one of many\n",
     "nothing": "",
+    "a job twice": "2\n{job} 1 2 {nodes} 1 24\n{job} 1 2 {nodes} 1 25\n",
+    "many jobs, backwards": "50000\n" + "".join(f"{job} 1 1 0 1 24\n" for job in range(90000, 40000, -1)),
 }
 BELIEVED = {
     "links of other nodes": "1\n{job} 1 2 {nodes} 2 0 1\n",
     "one link four times": "1\n{job} 1 2 {nodes} 4 24 24 24 24\n",
     "a small share": "1\n{job} 1e-300 2 {nodes} 2 24 27\n",
-    "a job twice": "2\n{job} 1 2 {nodes} 1 24\n{job} 1 2 {nodes} 1 25\n",
-    "many jobs, backwards": "50000\n" + "".join(f"{job} 1 1 0 1 24\n" for job in range(90000, 40000, -1)),
 }
 
 
