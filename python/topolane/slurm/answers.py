@@ -125,6 +125,8 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         gres_held=gres.held(job.get("gres_detail") or (), job.get("tres_alloc_str") or "", fewest),
         requeueable=bool(job.get("requeue")) and bool(job.get("batch_flag")),
         restarts=_number(job.get("restart_cnt")) or 0,
+        het_job=_number(job["het_job_id"]) or 0,
+        het_part=_number(job.get("het_job_offset")) or 0,
         # Without a limit Slurm writes a time a year after the start.
         latest_end=None
         if walltime is None or states == ["PENDING"]

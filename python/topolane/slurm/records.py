@@ -108,6 +108,10 @@ class Job:
     """Whether `scontrol requeue` may stop it and queue it again: a batch job with Requeue=1."""
     restarts: int = 0
     """How often it has been requeued."""
+    het_job: int = 0
+    """The number of the first part of its heterogeneous job, or 0."""
+    het_part: int = 0
+    """Which part of the heterogeneous job it is: squeue prints `het_job+het_part`."""
     latest_end: float | None = None
     """When its time limit ends it, if it holds nodes; None without a limit."""
 
