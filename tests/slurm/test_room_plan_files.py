@@ -17,7 +17,7 @@ from room_records import FULL, NOW, TREE, Killed, Slurm, a_job, look_at, runs, w
 from topolane import InputError
 from topolane._engine import Decision, State
 from topolane.live.room_files import Journal, NoPlanError, NotAppliedError, journal_of, text_of
-from topolane.slurm import plugin_conf, room_apply, room_plan
+from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.records import Job
 from topolane.slurm.requeueing import Untouchable, cost_of
@@ -297,3 +297,22 @@ def test_two_at_once_are_not_let(slurm: Slurm, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="another `topolane slurm apply` carries it out now"):
             carry_out(tmp_path)
     assert not slurm.changes
+
+
+def outside(look: Inspection, number: int) -> Inspection:
+    """The same where that job may use any link, because it is outside and its rule says Outside=share."""
+    assert look.state is not None and look.state.jobs is not None
+    running = {number: plugin_state.Running("stock", "none", 1.0)}
+    jobs = dataclasses.replace(look.state.jobs, running=running)
+    return dataclasses.replace(look, state=dataclasses.replace(look.state, jobs=jobs))
+
+
+def test_nodes_of_jobs_outside_are_not_given(tmp_path: Path) -> None:
+    """A job that may use any link holds none in the engine's state, but its nodes are taken: no plan gives them, and a plan that
+    names them is no longer true."""
+    look = outside(look_at(tmp_path, *FULL, waits(9, 6)), 4)
+    plan = make_plan(look, "9")
+    assert ([each.job for each in plan.requeued], plan.nodes) == (["3"], "node[13-18]")
+    of_others = dataclasses.replace(plan, nodes="node[19-24]", requeued=())
+    assert room_plan.still_places(look, plan, waits(9, 6)) is None
+    assert room_plan.still_places(look, of_others, waits(9, 6)) == "job 9 may not use node[19-24] now"
