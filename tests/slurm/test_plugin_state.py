@@ -379,7 +379,7 @@ def test_a_backup_controller_compares_its_files(state: Path) -> None:
     engine.write_bytes(b"the engine")
     plugin.write_bytes(b"the plugin")
     sums = {"conf": conf, "engine": engine, "plugin": plugin}
-    told = [f"{name}-checksum {zlib.crc32(path.read_bytes()):08x}" for name, path in sums.items()]
+    lines = [f"{name}-checksum {zlib.crc32(path.read_bytes()):08x}" for name, path in sums.items()]
     own = f"machine-sum {plugin_state.sum_of(machine.read_bytes()):016x}"
     known = {
         "TopologyPlugin": "topology/topolane",
@@ -388,26 +388,26 @@ def test_a_backup_controller_compares_its_files(state: Path) -> None:
     }
     known |= {"SlurmctldHost[1]": "two(10.0.0.2)", "SlurmctldHost[0]": "one.example.org"}
 
-    def found(here: str, *lines: str) -> list[str]:
-        write_jobs(state, "machine machine.toml 24", *lines)
+    def found(here: str, *given: str) -> list[str]:
+        write_jobs(state, "machine machine.toml 24", *given)
         look = look_at_broken(plugin_state.read(state))
         look = dataclasses.replace(look, configuration=known, conf=plugin_conf.read(conf))
         assert controllers.backups(look) == ["two"]
         return controllers.differences(look, here)
 
-    told += [own, "host one"]
-    assert found("two", *told) == found("one", *told) == []
+    lines += [own, "host one"]
+    assert found("two", *lines) == found("one", *lines) == []
     for path in (conf, engine, plugin, machine):
         before = path.read_bytes()
         path.write_bytes(before + b"\n# other")
         says = f"{path} differs from the file that slurmctld on one uses: copy that one to this host, two."
-        assert found("two.example.org", *told) == [says]
-        assert found("one", *told) == [
+        assert found("two.example.org", *lines) == [says]
+        assert found("one", *lines) == [
             f"{path} has changed since slurmctld read it: run `scontrol reconfigure`."
         ]
-        assert found("login", *told) == found("two", own) == []
+        assert found("login", *lines) == found("two", own) == []
         path.write_bytes(before)
     engine.unlink()
-    assert found("two", *told) == [
+    assert found("two", *lines) == [
         f"{engine} does not exist or cannot be read: slurmctld on one uses such a file."
     ]

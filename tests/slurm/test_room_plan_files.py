@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from room_records import FULL, NOW, TREE, Killed, Slurm, a_job, look_at, runs, waits
 from topolane import InputError
 from topolane._engine import Decision, State
+from topolane.cli.slurm_plan import apply
 from topolane.live.room_files import Journal, NoPlanError, NotAppliedError, journal_of, text_of
 from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
 from topolane.slurm.inspection import Inspection, Settings
@@ -101,7 +103,7 @@ def test_the_plan_is_the_cheapest_of_all_subsets(tmp_path: Path) -> None:
                     cost = sum(len(TREE.nodes_named(job.nodes)) * (NOW - job.start) for job in some) / 3600
                     best = cost if best is None else min(best, cost)
         if best is None:
-            with pytest.raises(NoPlanError):
+            with pytest.raises(NoPlanError, match="there is no plan for job 9: "):
                 make_plan(look, "9")
             continue
         plan = make_plan(look, "9")
@@ -179,7 +181,7 @@ def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="user is missing"):
         room_plan.read(file)
     file.write_bytes(random.Random(3).randbytes(500))
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=f"^{file}: "):
         room_plan.read(file)
 
 
@@ -257,6 +259,30 @@ def test_a_plan_that_is_no_longer_true_changes_nothing(
     with pytest.raises(NotAppliedError, match=f"the plan is no longer true: {sentence}"):
         carry_out(tmp_path)
     assert not slurm.changes and not journal_of(tmp_path / "plan").exists()
+
+
+def test_apply_says_its_steps_as_json(slurm: Slurm, tmp_path: Path) -> None:
+    """One object with the sentences that are printed otherwise, also if the plan cannot be carried out: then why, and exit code 1."""
+    words = [str(tmp_path / "plan"), "--timeout", "1", "--json"]
+    slurm.jobs.append(runs(5, "node1", 1))  # so that the waiting job does not start
+    failed = CliRunner().invoke(apply, words)
+    found = json.loads(failed.output)
+    assert failed.exit_code == 1 and not found["done"] and "has not started yet" in found["why"]
+    assert found["steps"][0] == "The reservation topolane_room_9 keeps node[13-24] for ada."
+    slurm.change("9", state="RUNNING", nodes="node[13-24]", allocated="node[13-24]", start=NOW)
+    done = CliRunner().invoke(apply, words)
+    assert (done.exit_code, json.loads(done.output)) == (
+        0,
+        {
+            "done": True,
+            "steps": [
+                f"Going on with {journal_of(tmp_path / 'plan')}.",
+                "The reservation topolane_room_9 ends.",
+                "Job 9 runs on node[13-24].",
+            ],
+            "why": None,
+        },
+    )
 
 
 def test_a_job_that_does_not_start_keeps_its_reservation(slurm: Slurm, tmp_path: Path) -> None:

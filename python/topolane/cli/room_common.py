@@ -27,7 +27,7 @@ def no_room_is_told() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def steps_told(as_json: bool) -> Iterator[Callable[[str], None]]:
+def steps_printed(as_json: bool) -> Iterator[Callable[[str], None]]:
     """Gives what gets a sentence for each step of a plan that is carried out. Ends with exit code 1 where that fails.
 
     Each sentence is printed at once; as JSON all of them at the end: `steps`, whether the plan is `done`, and `why` it is not.

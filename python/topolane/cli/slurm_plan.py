@@ -12,7 +12,7 @@ import click
 from topolane import files, texts
 from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json
-from topolane.cli.room_common import no_room_is_told, steps_told
+from topolane.cli.room_common import no_room_is_told, steps_printed
 from topolane.cli.slurm_status import look_options, settings_of
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def apply(plan_file: Path, timeout: float, state: Path | None, as_json: bool) ->
     from topolane.slurm.room_apply import RoomApplying
 
     applying = DrainApplying if kind_of(plan_file) == DrainPlan.FORMAT else RoomApplying
-    with steps_told(as_json) as tell:
+    with steps_printed(as_json) as tell:
         applying.apply(plan_file, Settings(state), seconds=timeout, tell=tell)
 
 
