@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import room_records
 from plugin_files import write_counters, write_jobs, write_links
 from topolane import InputError, Machine
 from topolane.slurm import controllers, links_out, plugin_conf, plugin_machine, plugin_state
+from topolane.slurm.explain import explain
 from topolane.slurm.inspection import Inspection
 from topolane.slurm.plugin_state import COUNTERS, JOBS, LINKS
 from topolane.slurm.records import Job, Snapshot
@@ -309,6 +311,15 @@ def test_the_metrics_count_the_links_that_no_job_may_own(state: Path) -> None:
     out = links_out.LinksOut(frozenset({24, 25, 26}), frozenset({26}))
     links_out.write(state, out, look.state.links.machine_sum)
     assert counted() == {"failed": 3, "reserved": 1}
+
+
+def test_a_job_that_stock_slurm_placed_is_not_called_isolated(tmp_path: Path) -> None:
+    """Its SystemComment says so, also while the plugin writes nothing of it; its rule says isolated. Other jobs go by the rule."""
+    placed = room_records.runs(3, "node[13-18]", 1, is_stock=True)
+    look = room_records.look_at(tmp_path, placed, room_records.runs(4, "node[19-24]", 1))
+    rows = {row.job: (row.policy, row.link_use) for row in status(look).running}
+    assert rows == {"3": ("stock", "shared"), "4": ("isolated", "isolated")}
+    assert "could not answer when it started" in " ".join(explain(look, "3").sentences)
 
 
 RECENT = ("calls", "decided", "inactive", "failed", "slow", "unknown", "oversubscribed", "without_answer")

@@ -79,6 +79,8 @@ def tasks_named(look: Inspection, number: str, source: str = "JOBID") -> list[Jo
 def _policy(look: Inspection, job: Job) -> tuple[str | None, str | None]:
     """The policy of a job, and what gives it."""
     policy = policy_of(look, job)
+    if job.is_stock and policy == "stock":
+        return policy, "the engine could not answer when it started: its SystemComment says why"
     by_file = look.conf.policy(job) if look.conf else None
     if policy is None or by_file is None or look.conf is None:
         return policy, None

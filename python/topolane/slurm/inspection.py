@@ -118,6 +118,8 @@ class Inspection:
         running = self.state.jobs.running if self.state and self.state.jobs else {}
         if number in running:
             return running[number].link_use
+        if self.jobs[number].is_stock:
+            return "shared"
         found = self.conf.policy(self.jobs[number]) if self.conf else None
         return "isolated" if found and found[0] in isolating_policies() else "shared"
 

@@ -348,6 +348,8 @@ def policy_of(look: Inspection, job: Job) -> str | None:
         return jobs.running[number].policy
     if jobs and job.waits and number in jobs.waiting:
         return jobs.waiting[number].policy
+    if job.holds_nodes and job.is_stock:
+        return "stock"
     found = look.conf.policy(job) if look.conf else None
     return found[0] if found else None
 
