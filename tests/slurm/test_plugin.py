@@ -588,6 +588,10 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         ):
             refused = topolane("install", "--from", built, "--policy", *words)
             assert refused.returncode == 2 and says in refused.stderr, refused.stderr
+        other = elsewhere / "other.conf"
+        other.write_text("SwitchName=leaf Nodes=other[1-12]\n")
+        refused = topolane("install", "--from", built, "--policy", "pbatch=isolated", "--machine", other)
+        assert refused.returncode == 2 and "names none of the 12 nodes" in refused.stderr, refused.stderr
         assert not conf.exists() and not list(plugins.iterdir())
         told = topolane("install", "--from", built, "--policy", "pbatch=isolated")
         assert told.returncode == 0, told.stderr
@@ -604,6 +608,10 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         told = topolane("install", "--from", built, "--policy", "pbatch=isolated")
         assert told.returncode == 0 and "it is kept as" in told.stdout, told.stderr
         assert "JobsMay=isolated" in conf.with_name("topolane.conf.old").read_text()
+        waits = topolane(
+            "install", "--from", built, "--policy", "pbatch=isolated", "--without-engine", "wait"
+        )
+        assert waits.returncode == 0 and "\nWithoutEngine=wait\n" in conf.read_text(), waits.stderr
         (directory / "plugstack.conf").write_text("optional topolane_spank.so\n")
         slurm_conf.write_text(slurm_conf.read_text().replace("topology/topolane", "topology/tree"))
         refused = topolane("uninstall")

@@ -404,6 +404,7 @@ def test_a_backup_controller_compares_its_files(state: Path) -> None:
         look = look_at_broken(plugin_state.read(state))
         look = dataclasses.replace(look, configuration=known, conf=plugin_conf.read(conf))
         assert controllers.backups(look) == ["two"]
+        assert controllers.hosts(known) == ["one.example.org", "two"]
         return controllers.differences(look, here)
 
     lines += [own, "host one"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import socket
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from topolane import texts
@@ -24,7 +24,7 @@ MOST_BYTES = 256 << 20
 
 def backups(look: Inspection) -> list[str]:
     """The hosts of backup controllers, as slurm.conf orders them."""
-    return _controllers(look)[1:]
+    return hosts(look.configuration)[1:]
 
 
 def differences(look: Inspection, here: str | None = None) -> list[str]:
@@ -34,7 +34,7 @@ def differences(look: Inspection, here: str | None = None) -> list[str]:
     """
     jobs = look.state.jobs if look.state else None
     name = _short(here or socket.gethostname())
-    if jobs is None or jobs.host is None or name not in map(_short, _controllers(look)):
+    if jobs is None or jobs.host is None or name not in map(_short, hosts(look.configuration)):
         return []
     is_in_use = name == _short(jobs.host)
     found = []
@@ -81,10 +81,11 @@ def _is(path: Path, checksum: int) -> bool | None:
         return None
 
 
-def _controllers(look: Inspection) -> list[str]:
+def hosts(configuration: Mapping[str, str]) -> list[str]:
+    """The hosts of slurmctld by Slurm's settings: the first one, then the backup controllers."""
     found = {
         int(match[1]): host.partition("(")[0]
-        for key, host in look.configuration.items()
+        for key, host in configuration.items()
         if (match := HOST.fullmatch(key))
     }
     return [host for _, host in sorted(found.items())]
