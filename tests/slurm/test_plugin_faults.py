@@ -10,6 +10,7 @@ import contextlib
 import os
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -141,6 +142,22 @@ def test_the_second_slurmctld_reads_the_configuration_anew(backed: Site) -> None
     job = backed.start("-p", "pbatch", "-N", 2)
     assert [line[1:3] for line in backed.told("running") if line[0] == str(job)] == [["hop-bytes", "shared"]]
     regain_primary(backed, load)
+
+
+def test_a_backup_controller_whose_files_differ_is_seen(quiet: Site, tmp_path: Path) -> None:
+    """`topolane slurm status` on that host names the file that differs from the one in use, and nothing if none does. On the first
+    host it says which hosts may take over."""
+    conf, other = quiet.cluster.directory / "topolane.conf", tmp_path / "topolane.conf"
+    status = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm", "status")
+    quiet.call()
+    assert "backup controllers: backup; " in quiet.tried(*status).stdout
+    for text, differs in ((conf.read_text(), False), (conf.read_text() + "Outside=share\n", True)):
+        other.write_text(text)
+        there = 'hostname backup && mount --bind "$0" "$1" && shift && exec "$@"'
+        done = quiet.tried("unshare", "--uts", "--mount", "sh", "-c", there, other, conf, *status)
+        assert done.returncode == 0, done
+        assert (f"{conf} differs from the file that slurmctld on " in done.stdout) == differs, done.stdout
+        assert done.stdout.count("differs from the file") == differs
 
 
 def test_slurmctld_killed_again_and_again(quiet: Site) -> None:

@@ -93,6 +93,9 @@ def test_the_engine_fails(quiet: Watched) -> None:
     assert quiet.use(good) == ["isolated", "isolated"] and quiet.comment(good) == ""
     first_line = quiet.status(0).splitlines()[0]
     assert first_line.startswith("topology/topolane: active, loaded")
+    conf = quiet.cluster.directory / "topolane.conf"
+    conf.write_text(conf.read_text() + "# later\n")
+    assert f"{conf} has changed since slurmctld read it" in quiet.status(0)
     control.write_text("error")
     placed = quiet.start("-p", "pbatch", "-N", 7)
     alone = quiet.start("-p", "pwait", "-N", 1)
