@@ -43,9 +43,7 @@ class Watched(Site):
         """The number of a job that waits because the engine cannot answer, as its user, status and explain say."""
         job = self.cluster.submit(*words, script="sleep 600")
         until(lambda: "waits for isolated nodes" in self.comment(job), f"a reason for {words}", 90)
-        reasons = (["PD", "Resources"], ["PD", "Priority"])
-        listed = ("squeue", "-h", "-o", "%t %r", "-j", job)
-        until(lambda: self.cluster.run(*listed).split() in reasons, "Slurm's own reason", 90)
+        assert self.cluster.run("squeue", "-h", "-o", "%t", "-j", job).strip() == "PD"
         until(lambda: [job] == [int(row[0]) for row in self.told("waiting") if row[0] == str(job)], "its row")
         said = self.command("explain", job).stdout
         assert "is to be isolated, and the engine cannot answer" in said, said
