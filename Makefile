@@ -91,7 +91,7 @@ test: build $(VENV)/.test-installed $(VENV)/.components kubernetes-if-possible p
 # Only the tests of the plugin inside a real slurmctld, of Debian trixie, which is fetched.
 test-plugin: build $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python -m pytest -n 3 --dist loadscope $(addprefix tests/slurm/test_,plugin.py plugin_faults.py plugin_outages.py status.py \
-	  shadow.py owned_routes.py packages.py)
+	  shadow.py owned_routes.py packages.py without_engine.py)
 
 # Only the tests of topolane-scheduler on a real control plane. The first build takes about ten minutes of two cores, Go 1.26 and
 # its module proxy. What it makes stays in target/kubernetes.

@@ -71,7 +71,15 @@ UNITS = (
     *(f"tests/sites/test_{topic}.py" for topic in ("plans", "sites_file")),
     *(
         f"tests/slurm/test_{topic}.py"
-        for topic in ("gres", "looks", "outages_command", "plugin_state", "slurm_routes", "versions")
+        for topic in (
+            "gres",
+            "job_numbers",
+            "looks",
+            "outages_command",
+            "plugin_state",
+            "slurm_routes",
+            "versions",
+        )
     ),
 )
 
@@ -90,6 +98,7 @@ FIRST = (
     "tests/slurm/test_plugin_outages.py",
     "tests/slurm/test_owned_routes.py",
     "tests/slurm/test_status.py",
+    "tests/slurm/test_without_engine.py",
     "tests/slurm/test_shadow.py",
     "tests/docs/test_guide_commands.py",
     "tests/security/test_migration.py",

@@ -83,7 +83,12 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
         [
             [
                 stat("slurmctld answers", "<up>", red="0"),
-                stat("plugin active", "<active>", "Red: stock Slurm decides everything.", red="0"),
+                stat(
+                    "engine decides",
+                    "<active> * <deciding>",
+                    "Red: the plugin is not active, or its engine does not decide.",
+                    red="0",
+                ),
                 stat("state stale", "<stale>", "Red: the plugin writes nothing though jobs wait.", red="1"),
                 stat(
                     "isolated jobs that share links",

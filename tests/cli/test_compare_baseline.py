@@ -264,12 +264,16 @@ def test_the_bound_is_twice_what_other_draws_move(topolane, write):
 
 
 def test_a_time_beyond_belief_does_not_fill_the_memory(topolane, write):
+    """A start that is recorded 2,852 years later counts as a wait. Utilisation by the hour ends after 20 years: all hours would be
+    25 million numbers in each of the two rows."""
     write("four.toml", MACHINE)
     write("log.csv", "id,submit,run,nodes,start\n1,0,10,1,0\n2,0,10,1,90000000000\n")
-    topolane(
-        *("compare", "--machine", "four.toml", "--trace", "log.csv", "--policies", "first-fit", "--baseline"),
-        *("--jobs", 1, "--json"),
-    )
+    run = ("compare", "--machine", "four.toml", "--trace", "log.csv", "--policies", "first-fit", "--baseline")
+    found = json.loads(topolane(*run, "--jobs", 1, "--json"))["baseline"]
+    assert (found["jobs"], found["recorded_mean_wait"], found["replayed_mean_wait"]) == (2, 4.5e10, 0)
+    hours = found["utilisation"]
+    assert len(hours["recorded"]) == len(hours["replayed"]) == 20 * 365.25 * 24
+    assert hours["recorded"][0] > 0
 
 
 def test_without_recorded_starts_there_is_no_baseline(topolane, inputs, write):

@@ -86,7 +86,9 @@ def test_duckdb_asks_over_all_runs(topolane: Any, toy: Path, log: Path) -> None:
     topolane("compare", "--machine", toy, "--trace", log, *words, "--out", "both", "--json")
     files = topolane.directory / "both" / "runs" / "*" / "jobs.parquet"
     query = f"SELECT filename, avg(waiting_time), count(*) FROM read_parquet('{files}', filename = true) GROUP BY 1"
-    for name, mean, count in duckdb.sql(query).fetchall():
+    rows = duckdb.sql(query).fetchall()
+    assert len(rows) == 2, "one run for each policy"
+    for name, mean, count in rows:
         jobs = polars.read_csv(Path(name).with_suffix(".csv"))
         assert count == jobs.height == 40
         assert mean == pytest.approx(jobs["waiting_time"].mean(), abs=1e-5)

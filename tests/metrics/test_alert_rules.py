@@ -23,6 +23,7 @@ FIRES: dict[str, dict[str, dict[str, str]]] = {
         "TopolaneSlurmMetricsMissing": {},
         "TopolaneSlurmDown": {"up": "0x60"},
         "TopolaneSlurmPluginNotActive": {"up": "1x60", "active": "0x60"},
+        "TopolaneSlurmEngineDoesNotDecide": {"up": "1x60", "active": "1x60", "deciding": "0x60"},
         "TopolaneSlurmStateUnreadable": {"up": "1x60", "problems": "2x60", 'jobs{state="waiting"}': "7x60"},
         "TopolaneSlurmStateStale": {"up": "1x60", "active": "1x60", "stale": "1x60"},
         "TopolaneSlurmStockDecides": {

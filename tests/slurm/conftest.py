@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,29 @@ def built(engine: Path, source: Path, tmp_path_factory: pytest.TempPathFactory) 
     directory = tmp_path_factory.mktemp("built")
     assert plugin_build.build(source, engine, "cc", directory).startswith("24.11.")
     return directory
+
+
+PLAN_SECONDS = 60
+"""Tests of plans on records made by hand take a second. A plan that waits for ever fails after this time."""
+
+
+@pytest.fixture(autouse=True)
+def deadline(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Ends a test of plans that waits for ever: what it waits for is in the same process, so nothing else ends it."""
+    if not request.path.name.endswith("_plan_files.py"):
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise AssertionError(f"not within {PLAN_SECONDS} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(PLAN_SECONDS)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -63,6 +63,9 @@ static void test_config(void)
     CHECK(refused("Engine=/e\nPolicy=dedicated MinBandwidth=2", "not a number from 0.01 to 1"));
     CHECK(refused("Engine=/e CallTime=soon", "not a number from 1 to 1e+06"));
     CHECK(refused("Engine=/e Outside=maybe", "not apart or share"));
+    CHECK(refused("Engine=/e WithoutEngine=maybe", "not stock or wait"));
+    CHECK(refused("Engine=/e\nPolicy=isolated WithoutEngine=wait WithoutEngine=wait", "WithoutEngine is given twice"));
+    CHECK(refused("Engine=/e\nPolicy=hop-bytes WithoutEngine=wait", "line 2: WithoutEngine is for policies that isolate"));
     CHECK(refused("Engine=/e Stock=torus", "not tree or block"));
     CHECK(refused("Engine", "'Engine' is not of the form Key=Value"));
     CHECK(refused("Engine=", "Engine has no value"));
@@ -96,6 +99,10 @@ static void test_options(void)
     CHECK(option_refused("best", "there is no policy 'best'"));
     CHECK(option_refused("mine:Policy", "is a policy in Python"));
     CHECK(option_refused("isolated,dedicated", "'dedicated' is a second policy"));
+    char longest[MOST_OPTION + 2];
+    memset(longest, 'x', sizeof longest);
+    longest[MOST_OPTION + 1] = '\0';
+    CHECK(option_refused(longest, "is longer than 200 characters") && option_refused(longest + 1, "there is no policy"));
     CHECK(option_refused("dedicated,min-bandwidth=2", "does not give a number from 0.01 to 1"));
     CHECK(option_refused("isolated,min-bandwidth=0.5", "min-bandwidth is for the policy dedicated"));
     Config config;
@@ -118,6 +125,32 @@ static void test_options(void)
     CHECK(terms.min_bandwidth == 1 && terms.was_refused);
     config_free(&config);
     CHECK(refused("Engine=/e JobsMay=isolated,fast", "JobsMay: there is no policy 'fast'"));
+}
+
+/* A job that asks for isolation itself waits for the engine. Where a rule promises isolation its line says so, or else the file; if
+ * neither does, stock Slurm chooses. A line that is wrong changes nothing about the others. */
+static void test_without_engine(void)
+{
+    Config config;
+    const char *text = "Engine=/e JobsMay=isolated,stock,hop-bytes\nPartition=a Policy=isolated\n"
+                       "Partition=b Policy=dedicated WithoutEngine=wait\nPartition=c Policy=hop-bytes\n";
+    CHECK(!config_read(&config, "topolane.conf", text));
+    CHECK(!terms_of(&config, "a", "share-links").waits && terms_of(&config, "b", "share-links").waits);
+    CHECK(!terms_of(&config, "c", "share-links").waits && !terms_of(&config, "z", "share-links").waits);
+    CHECK(terms_of(&config, "a", "isolated").waits && terms_of(&config, "z", "isolated").waits);
+    CHECK(!terms_of(&config, "b", "stock").waits && !terms_of(&config, "b", "hop-bytes").waits);
+    CHECK(terms_of(&config, "b", "jigsaw").waits && terms_of(&config, "b", "jigsaw").was_refused);
+    CHECK(!terms_of(&config, "z", "jigsaw").waits);
+    config_free(&config);
+    text = "Colour=red\nWithoutEngine=wait\nPartition=a Policy=isolated\nPartition=b Policy=jigsaw WithoutEngine=stock\n"
+           "Partition=c Policy=hop-bytes\nPartition=d Policy=best\n";
+    char *why = config_read(&config, "topolane.conf", text);
+    CHECK(why && strstr(why, "line 1: there is no setting 'Colour'") && config.rule_count == 3);
+    free(why);
+    CHECK(terms_of(&config, "a", "share-links").waits && !terms_of(&config, "b", "share-links").waits);
+    CHECK(!terms_of(&config, "c", "share-links").waits && !terms_of(&config, "d", "share-links").waits);
+    CHECK(terms_of(&config, "d", "dedicated").waits); /* What JobsMay allows is not known. */
+    config_free(&config);
 }
 
 /* The last refusals are kept, the newest of each job; a job is written down again only after some seconds. */
@@ -150,6 +183,66 @@ static bool is_odd(uint64_t job, void *with)
 {
     (void)with;
     return job % 2;
+}
+
+static void put_file(const char *path, const char *text, size_t length)
+{
+    FILE *file = fopen(path, "w");
+    CHECK(file && fwrite(text, 1, length, file) == length && !fclose(file));
+}
+
+/* Writes a file of owned links with the sum that it has, and reads it. The caller frees what the reader says. */
+static char *links_read(const char *path, const char *body, Owners *owners)
+{
+    char *text = NULL;
+    int length = asprintf(&text, "topolane-links 1 0000000000000007 %s", body);
+    CHECK(length > 0);
+    char *whole = NULL;
+    length = asprintf(&whole, "%ssum %016lx\n", text, (unsigned long)sum_of(text, (size_t)length));
+    CHECK(length > 0);
+    put_file(path, whole, (size_t)length);
+    free(whole);
+    free(text);
+    *owners = (Owners){.machine = 7};
+    return owners_read(owners, path);
+}
+
+static bool links_refused(const char *path, const char *body, const char *sentence)
+{
+    Owners owners;
+    char *why = links_read(path, body, &owners);
+    bool is_as_said = why && strstr(why, sentence) && owners.count == 0 && !owners.list;
+    if (!is_as_said)
+        fprintf(stderr, "%s: %s\n", body, why ? why : "taken");
+    free(why);
+    owners_free(&owners);
+    return is_as_said;
+}
+
+/* A file with a right sum is used only if it is what owners_write writes: slurmctld waits for the reader, which sorts nothing, and
+ * asks for no more memory than the file has room to fill. */
+static void test_foreign_links(const char *path)
+{
+    Owners owners;
+    CHECK(!links_read(path, "2\n3 1 2 0 1 1 24\n5 0.5 1 7 2 30 25\n", &owners) && owners.count == 2);
+    CHECK(owners_find(&owners, 3)->in_file && owners_find(&owners, 5)->links[0] == 30);
+    owners_free(&owners);
+    CHECK(!links_read(path, "0\n", &owners) && owners.count == 0);
+    owners_free(&owners);
+    CHECK(links_refused(path, "2\n5 1 1 0 1 24\n3 1 1 1 1 25\n", "line 3: job 3 comes after job 5"));
+    CHECK(links_refused(path, "2\n5 1 1 0 1 24\n5 1 1 1 1 25\n", "line 3: job 5 comes after job 5"));
+    CHECK(links_refused(path, "1\n5 1 2 1 0 1 24\n", "line 2 is not a job, its share, its nodes and its links"));
+    CHECK(links_refused(path, "1\n5 1 2 1 1 1 24\n", "line 2"));
+    CHECK(links_refused(path, "1\n5 1 1 0 1 -24\n", "line 2"));
+    CHECK(links_refused(path, "1\n5 1 1 0 1 4294967296\n", "line 2"));
+    CHECK(links_refused(path, "1\n18446744073709551616 1 1 0 1 2\n", "line 2"));
+    CHECK(links_refused(path, "1\n5 inf 1 0 1 24\n", "line 2") && links_refused(path, "1\n5 2 1 0 1 24\n", "line 2"));
+    CHECK(links_refused(path, "1\n5  1 1 0 1 24\n", "line 2") && links_refused(path, "1\n5 1 1 0\n1 24\n", "line 2"));
+    CHECK(links_refused(path, "1\n5 1 4294967295 0 1 24\n", "line 2"));
+    CHECK(links_refused(path, "1\n5 1 1 0 1 24\n6 1 1 0 1 25\n", "it has more lines than its first line says"));
+    CHECK(links_refused(path, "2\n5 1 2 0 1 2 24 25\n", "line 3 is not a job"));
+    CHECK(links_refused(path, "18446744073709551615\n5 1 1 0 1 24\n", "its first line does not fit the rest"));
+    unlink(path);
 }
 
 static void test_links(const char *path)
@@ -189,7 +282,7 @@ static void test_links(const char *path)
     other.machine = 7;
     char *text;
     size_t length;
-    CHECK(!whole_file(path, &text, &length));
+    CHECK(!whole_file(path, MOST_LINKS, &text, &length));
     for (size_t at = 0; at < length; at += 7)
         for (int cut = 0; cut < 2; cut++) {
             char *damaged = malloc(length);
@@ -207,22 +300,18 @@ static void test_links(const char *path)
     CHECK(why && strstr(why, "/nowhere/at/all") && !owners_find(&owners, 5)->in_file);
     free(why);
     owners_free(&owners);
-    why = whole_file("/tmp", &text, &length);
+    why = whole_file("/tmp", MOST_LINKS, &text, &length);
     CHECK(why && !text);
     free(why);
+    CHECK(crc_of("123456789", 9) == 0xcbf43926); /* The value that every description of this checksum gives. */
     /* A pipe to which nobody writes is refused at once. */
     CHECK(!remove(path) && !mkfifo(path, 0600));
-    why = whole_file(path, &text, &length);
+    why = whole_file(path, MOST_LINKS, &text, &length);
     CHECK(why && strstr(why, "not a file of a size that can be read") && !text);
     free(why);
     CHECK(!remove(path));
 }
 
-static void put_file(const char *path, const char *text, size_t length)
-{
-    FILE *file = fopen(path, "w");
-    CHECK(file && fwrite(text, 1, length, file) == length && !fclose(file));
-}
 
 /* Writes a file of links out of service: its first line and its links, with the sum. */
 static void put_links_out(const char *path, const char *body)
@@ -262,12 +351,15 @@ static void test_links_out(const char *directory)
     CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 2 1\n4 9\n8 9\n", "cannot be read"));
     CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 0 1\n\n-8\n", "cannot be read"));
     CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 0 1\n\n4294967296\n", "cannot be read"));
+    CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 2 1\n9 4\n8\n", "cannot be read"));
+    CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 0 2\n\n8 8\n", "cannot be read"));
+    CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 1 1\n4 8\n\n", "cannot be read"));
     CHECK(links_out_refused(path, "topolane-links-out 1 0000000000000007 99999999999 1\n\n8\n", "cannot be read"));
     CHECK(links_out_refused(path, "topolane-links-out 2 0000000000000007 0 0\n\n\n", "not whole"));
     put_links_out(path, body);
     char *text;
     size_t length;
-    CHECK(!whole_file(path, &text, &length));
+    CHECK(!whole_file(path, MOST_LINKS, &text, &length));
     for (size_t at = 0; at < length - 1; at++)
         for (int cut = 0; cut < 2; cut++) {
             char *damaged = malloc(length);
@@ -502,7 +594,9 @@ int main(int count, char **words)
     CHECK(count == 4);
     test_config();
     test_options();
+    test_without_engine();
     test_waiting();
+    test_foreign_links(words[2]);
     test_links(words[2]);
     test_links_out(words[3]);
     test_holders(words[1]);

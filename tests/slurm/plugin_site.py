@@ -9,11 +9,14 @@ import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import links_in_tree as tree
 from live_cluster import Cluster, Inside, running, until
 from topolane.slurm import plugin_build
 
+HERE = Path(__file__).parent
+CRATE = HERE.parents[1] / "crates" / "capi"
 NODES = 24
 """Four leaves of six nodes, two of them to a pod; every leaf has three uplinks, one to each switch of its pod."""
 MACHINE = f"""\
@@ -77,6 +80,13 @@ def plugin_cluster(
         words += ["--conf", line]
     with running(nodes, directory, *words, inside=inside) as cluster:
         yield cluster
+
+
+class HasEngine(Protocol):
+    """A cluster and the folder of what was built for it."""
+
+    cluster: Cluster
+    built: Path
 
 
 class Site:
@@ -215,6 +225,19 @@ class Site:
             assert both <= MAY_MEET or (
                 both == {"powned"} and not any(place.startswith("node") for place in places)
             ), (one, other, places)
+
+
+def faulty_engine(site: HasEngine) -> tuple[Path, Path]:
+    """An engine that fails in the way that a file names ("error", "panic", "wrong" or "slow"), and the file."""
+    library, control = site.cluster.directory / "faulty.so", site.cluster.directory / "fault"
+    control.write_text("")
+    if library.exists():
+        return library, control
+    real = site.built / plugin_build.ENGINE
+    words = ["cc", "-shared", "-fPIC", "-I", CRATE / "include", "-DTOPOLANE_TEST_PANIC"]
+    words += [f'-DREAL_ENGINE="{real}"', f'-DFAULT_FILE="{control}"', HERE / "faulty_engine.c", "-o", library]
+    subprocess.run([*words, "-Wl,--no-as-needed", real, "-ldl", f"-Wl,-rpath,{site.built}"], check=True)
+    return library, control
 
 
 class Load:

@@ -16,11 +16,10 @@ from pathlib import Path
 import links_in_tree as tree
 import pytest
 from live_cluster import Cluster, Inside, running, until
-from plugin_site import plugin_cluster
+from plugin_site import faulty_engine, plugin_cluster
 from topolane.slurm import plugin_build
 
 HERE = Path(__file__).parent
-CRATE = HERE.parents[1] / "crates" / "capi"
 NODES = 48
 """Eight leaves of six nodes, three of them to a pod; every leaf has three uplinks, one to each switch of its pod."""
 MACHINE = f"""\
@@ -432,25 +431,10 @@ def test_links_of_a_task_that_starts_while_others_wait(quiet: Site) -> None:
 
 
 @pytest.mark.parametrize("fault", ["error", "panic", "wrong", "slow"])
-def test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm(
-    configured: Site, fault: str, engine: Path
-) -> None:
+def test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm(configured: Site, fault: str) -> None:
     """An error, a panic, an answer that does not fit and a call that takes too long: the job starts as under stock Slurm,
     the log says so once, and the next jobs are placed by the policy again."""
-    directory = configured.cluster.directory
-    library, control = directory / "faulty.so", directory / "fault"
-    words = ["cc", "-shared", "-fPIC", "-I", CRATE / "include", "-DTOPOLANE_TEST_PANIC"]
-    words += [f'-DREAL_ENGINE="{configured.built / plugin_build.ENGINE}"', f'-DFAULT_FILE="{control}"']
-    words += [
-        HERE / "faulty_engine.c",
-        "-o",
-        library,
-        "-Wl,--no-as-needed",
-        configured.built / plugin_build.ENGINE,
-        "-ldl",
-    ]
-    subprocess.run([*words, f"-Wl,-rpath,{configured.built}"], check=True)
-    control.write_text("")
+    library, control = faulty_engine(configured)
     configured.configure(Engine=library)
     configured.start("-p", "pbatch", "-N", 23)
     control.write_text(fault)
@@ -604,6 +588,10 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         ):
             refused = topolane("install", "--from", built, "--policy", *words)
             assert refused.returncode == 2 and says in refused.stderr, refused.stderr
+        other = elsewhere / "other.conf"
+        other.write_text("SwitchName=leaf Nodes=other[1-12]\n")
+        refused = topolane("install", "--from", built, "--policy", "pbatch=isolated", "--machine", other)
+        assert refused.returncode == 2 and "names none of the 12 nodes" in refused.stderr, refused.stderr
         assert not conf.exists() and not list(plugins.iterdir())
         told = topolane("install", "--from", built, "--policy", "pbatch=isolated")
         assert told.returncode == 0, told.stderr
@@ -620,6 +608,10 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         told = topolane("install", "--from", built, "--policy", "pbatch=isolated")
         assert told.returncode == 0 and "it is kept as" in told.stdout, told.stderr
         assert "JobsMay=isolated" in conf.with_name("topolane.conf.old").read_text()
+        waits = topolane(
+            "install", "--from", built, "--policy", "pbatch=isolated", "--without-engine", "wait"
+        )
+        assert waits.returncode == 0 and "\nWithoutEngine=wait\n" in conf.read_text(), waits.stderr
         (directory / "plugstack.conf").write_text("optional topolane_spank.so\n")
         slurm_conf.write_text(slurm_conf.read_text().replace("topology/topolane", "topology/tree"))
         refused = topolane("uninstall")

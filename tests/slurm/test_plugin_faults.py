@@ -10,6 +10,7 @@ import contextlib
 import os
 import random
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -143,6 +144,22 @@ def test_the_second_slurmctld_reads_the_configuration_anew(backed: Site) -> None
     regain_primary(backed, load)
 
 
+def test_a_backup_controller_whose_files_differ_is_seen(quiet: Site, tmp_path: Path) -> None:
+    """`topolane slurm status` on that host names the file that differs from the one in use, and nothing if none does. On the first
+    host it says which hosts may take over."""
+    conf, other = quiet.cluster.directory / "topolane.conf", tmp_path / "topolane.conf"
+    status = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm", "status")
+    quiet.call()
+    assert "backup controllers: backup; " in quiet.tried(*status).stdout
+    for text, differs in ((conf.read_text(), False), (conf.read_text() + "Outside=share\n", True)):
+        other.write_text(text)
+        there = 'hostname backup && mount --bind "$0" "$1" && shift && exec "$@"'
+        done = quiet.tried("unshare", "--uts", "--mount", "sh", "-c", there, other, conf, *status)
+        assert done.returncode == 0, done
+        assert (f"{conf} differs from the file that slurmctld on " in done.stdout) == differs, done.stdout
+        assert done.stdout.count("differs from the file") == differs
+
+
 def test_slurmctld_killed_again_and_again(quiet: Site) -> None:
     """kill -9 at any moment of a load: at no look do two jobs meet that must not. Long jobs keep their links."""
     load = Load(quiet, 3)
@@ -244,7 +261,7 @@ def test_another_machine_file_while_jobs_own_links(quiet: Site) -> None:
     quiet.configure(machine=MACHINE.replace("[1, 1, 2]", "[1, 2, 2]"))
     waiting = quiet.cluster.submit("-p", "powned", "-w", ACROSS[3])
     assert quiet.waits(waiting)
-    assert "is of another machine file; it is not used" in quiet.log()
+    assert "the file of owned links is not used: it is of another machine file" in quiet.log()
     inside = quiet.start("-p", "powned", "-N", 2)
     quiet.check(quiet.running() or [])
     assert {first, isolated, inside} == {job.job for job in quiet.running() or []}
@@ -382,7 +399,8 @@ REFUSED = {
     "isolated,jigsaw": "'jigsaw' is a second policy",
     "isolated,min-bandwidth=0.5": "min-bandwidth is for the policy dedicated",
     "min-bandwidth=7": "does not give a number from 0.01 to 1",
-    "dedicated," + "x" * 5000: "is a second policy",
+    "dedicated," + "x" * 150: "is a second policy",
+    "x" * 5000: "is longer than 200 characters",
 }
 
 
@@ -483,13 +501,13 @@ UNBELIEVED = {
     "numbers of 2^64": f"1\n{HUGE} 1 2 {HUGE} {HUGE} 1 -1\n",
     "letters": "1\njob one of many\n",
     "nothing": "",
+    "a job twice": "2\n{job} 1 2 {nodes} 1 24\n{job} 1 2 {nodes} 1 25\n",
+    "many jobs, backwards": "50000\n" + "".join(f"{job} 1 1 0 1 24\n" for job in range(90000, 40000, -1)),
 }
 BELIEVED = {
     "links of other nodes": "1\n{job} 1 2 {nodes} 2 0 1\n",
     "one link four times": "1\n{job} 1 2 {nodes} 4 24 24 24 24\n",
     "a small share": "1\n{job} 1e-300 2 {nodes} 2 24 27\n",
-    "a job twice": "2\n{job} 1 2 {nodes} 1 24\n{job} 1 2 {nodes} 1 25\n",
-    "many jobs, backwards": "50000\n" + "".join(f"{job} 1 1 0 1 24\n" for job in range(90000, 40000, -1)),
 }
 
 

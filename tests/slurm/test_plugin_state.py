@@ -14,13 +14,16 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from pathlib import Path
 from typing import Any
 
 import pytest
+import room_records
 from plugin_files import write_counters, write_jobs, write_links
 from topolane import InputError, Machine
-from topolane.slurm import links_out, plugin_conf, plugin_machine, plugin_state
+from topolane.slurm import controllers, links_out, plugin_conf, plugin_machine, plugin_state
+from topolane.slurm.explain import explain
 from topolane.slurm.inspection import Inspection
 from topolane.slurm.plugin_state import COUNTERS, JOBS, LINKS
 from topolane.slurm.records import Job, Snapshot
@@ -308,3 +311,115 @@ def test_the_metrics_count_the_links_that_no_job_may_own(state: Path) -> None:
     out = links_out.LinksOut(frozenset({24, 25, 26}), frozenset({26}))
     links_out.write(state, out, look.state.links.machine_sum)
     assert counted() == {"failed": 3, "reserved": 1}
+
+
+def test_a_job_that_stock_slurm_placed_is_not_called_isolated(tmp_path: Path) -> None:
+    """Its SystemComment says so, also while the plugin writes nothing of it; its rule says isolated. Other jobs go by the rule."""
+    placed = room_records.runs(3, "node[13-18]", 1, is_stock=True)
+    look = room_records.look_at(tmp_path, placed, room_records.runs(4, "node[19-24]", 1))
+    rows = {row.job: (row.policy, row.link_use) for row in status(look).running}
+    assert rows == {"3": ("stock", "shared"), "4": ("isolated", "isolated")}
+    assert "could not answer when it started" in " ".join(explain(look, "3").sentences)
+
+
+RECENT = ("calls", "decided", "inactive", "failed", "slow", "unknown", "oversubscribed", "without_answer")
+
+
+def recent(state: Path, **counts: int) -> None:
+    """Counters of a plugin that was called 1,000 times without a fault before these last calls."""
+    values = {f"recent_{name}": counts.get(name, 0) for name in RECENT}
+    write_counters(state, calls=1000, placed=1000, **values)
+
+
+@pytest.mark.parametrize(
+    ("counts", "decides", "says"),
+    [
+        ({"calls": 16, "decided": 16}, True, ""),
+        ({"calls": 0}, True, ""),
+        ({"calls": 16, "decided": 15, "slow": 1}, True, "of the last 16 calls: 1 the engine took too long"),
+        ({"calls": 16, "decided": 15, "failed": 1, "without_answer": 1}, False, "1 the engine failed"),
+        ({"calls": 16, "failed": 16, "without_answer": 16}, False, "decided 0 of the last 16 calls"),
+        ({"calls": 16, "decided": 8, "slow": 8}, False, "8 the engine took too long"),
+        ({"calls": 16, "decided": 9, "slow": 7}, True, "7 the engine took too long"),
+        ({"calls": 3, "inactive": 3, "without_answer": 3}, False, "3 the plugin was not active"),
+        ({"calls": 16, "decided": 1, "unknown": 15}, True, "15 nodes that the machine file does not name"),
+        ({"calls": 16, "unknown": 16}, False, "16 nodes that the machine file does not name"),
+        ({"calls": 2, "oversubscribed": 2}, False, "2 the job may share cores"),
+    ],
+)
+def test_the_first_line_follows_the_last_calls(
+    state: Path, counts: dict[str, int], decides: bool, says: str
+) -> None:
+    """A plugin that is active and whose engine answered neither the last call nor most of the last ones, or decided none of them,
+    does not decide, whatever it did in the 1,000 calls before: first line, reason and exit code say so."""
+    pytest.importorskip("rich")
+    from topolane.cli.slurm_status import _decisions, _health
+
+    recent(state, **counts)
+    found = status(look_at(state))
+    assert found.calls and (found.liveness.decides, found.liveness.is_well) == (decides, decides)
+    lines = [*_health(found.liveness, found.time), *_decisions(found.calls)]
+    head = (
+        "topology/topolane: active, loaded"
+        if decides
+        else "topology/topolane: active, but the engine does not decide"
+    )
+    assert lines[0].startswith(head) and says in "\n".join(lines), lines
+    assert (found.liveness.why is None) == decides
+
+
+def test_counters_of_an_earlier_release_count_since_the_start(state: Path) -> None:
+    """They do not say what the last calls did: the engine decides if it decided most calls since slurmctld started."""
+    assert status(look_at(state)).liveness.decides, "3 of 93 were too slow"
+    write_counters(state, calls=436, stock_inactive=436)
+    found = status(look_at(state))
+    assert found.liveness.active and not found.liveness.is_well
+    assert "decided 0 of the last 436 calls that it should decide: 436 the plugin was not active" in (
+        found.liveness.why or ""
+    )
+    write_counters(state, calls=50, stock=50)
+    assert status(look_at(state)).liveness.is_well, "the rule of all jobs is stock"
+
+
+def test_a_backup_controller_compares_its_files(state: Path) -> None:
+    """On a host of slurmctld, each file that differs from the one in use is named: on a backup so that it is copied, on the host in
+    control so that slurmctld reads it. Other hosts, such as login nodes, need no such files. Old state files say nothing."""
+    engine, plugin = state / "libtopolane.so", state / "topology_topolane.so"
+    conf, machine = state / "topolane.conf", state / "machine.toml"
+    conf.write_text(f"Engine={engine}\nMachine=machine.toml\n")
+    engine.write_bytes(b"the engine")
+    plugin.write_bytes(b"the plugin")
+    sums = {"conf": conf, "engine": engine, "plugin": plugin}
+    lines = [f"{name}-checksum {zlib.crc32(path.read_bytes()):08x}" for name, path in sums.items()]
+    own = f"machine-sum {plugin_state.sum_of(machine.read_bytes()):016x}"
+    known = {
+        "TopologyPlugin": "topology/topolane",
+        "SLURM_CONF": str(state / "slurm.conf"),
+        "PluginDir": f"/no:{state}",
+    }
+    known |= {"SlurmctldHost[1]": "two(10.0.0.2)", "SlurmctldHost[0]": "one.example.org"}
+
+    def found(here: str, *given: str) -> list[str]:
+        write_jobs(state, "machine machine.toml 24", *given)
+        look = look_at_broken(plugin_state.read(state))
+        look = dataclasses.replace(look, configuration=known, conf=plugin_conf.read(conf))
+        assert controllers.backups(look) == ["two"]
+        assert controllers.hosts(known) == ["one.example.org", "two"]
+        return controllers.differences(look, here)
+
+    lines += [own, "host one"]
+    assert found("two", *lines) == found("one", *lines) == []
+    for path in (conf, engine, plugin, machine):
+        before = path.read_bytes()
+        path.write_bytes(before + b"\n# other")
+        says = f"{path} differs from the file that slurmctld on one uses: copy that one to this host, two."
+        assert found("two.example.org", *lines) == [says]
+        assert found("one", *lines) == [
+            f"{path} has changed since slurmctld read it: run `scontrol reconfigure`."
+        ]
+        assert found("login", *lines) == found("two", own) == []
+        path.write_bytes(before)
+    engine.unlink()
+    assert found("two", *lines) == [
+        f"{engine} does not exist or cannot be read: slurmctld on one uses such a file."
+    ]

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from room_records import FULL, NOW, TREE, Killed, Slurm, a_job, look_at, runs, waits
 from topolane import InputError
 from topolane._engine import Decision, State
+from topolane.cli.slurm_plan import apply
 from topolane.live.room_files import Journal, NoPlanError, NotAppliedError, journal_of, text_of
-from topolane.slurm import plugin_conf, room_apply, room_plan
+from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.records import Job
 from topolane.slurm.requeueing import Untouchable, cost_of
@@ -101,7 +103,7 @@ def test_the_plan_is_the_cheapest_of_all_subsets(tmp_path: Path) -> None:
                     cost = sum(len(TREE.nodes_named(job.nodes)) * (NOW - job.start) for job in some) / 3600
                     best = cost if best is None else min(best, cost)
         if best is None:
-            with pytest.raises(NoPlanError):
+            with pytest.raises(NoPlanError, match="there is no plan for job 9: "):
                 make_plan(look, "9")
             continue
         plan = make_plan(look, "9")
@@ -179,7 +181,7 @@ def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="user is missing"):
         room_plan.read(file)
     file.write_bytes(random.Random(3).randbytes(500))
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=f"^{file}: "):
         room_plan.read(file)
 
 
@@ -259,6 +261,30 @@ def test_a_plan_that_is_no_longer_true_changes_nothing(
     assert not slurm.changes and not journal_of(tmp_path / "plan").exists()
 
 
+def test_apply_says_its_steps_as_json(slurm: Slurm, tmp_path: Path) -> None:
+    """One object with the sentences that are printed otherwise, also if the plan cannot be carried out: then why, and exit code 1."""
+    words = [str(tmp_path / "plan"), "--timeout", "1", "--json"]
+    slurm.jobs.append(runs(5, "node1", 1))  # so that the waiting job does not start
+    failed = CliRunner().invoke(apply, words)
+    found = json.loads(failed.output)
+    assert failed.exit_code == 1 and not found["done"] and "has not started yet" in found["why"]
+    assert found["steps"][0] == "The reservation topolane_room_9 keeps node[13-24] for ada."
+    slurm.change("9", state="RUNNING", nodes="node[13-24]", allocated="node[13-24]", start=NOW)
+    done = CliRunner().invoke(apply, words)
+    assert (done.exit_code, json.loads(done.output)) == (
+        0,
+        {
+            "done": True,
+            "steps": [
+                f"Going on with {journal_of(tmp_path / 'plan')}.",
+                "The reservation topolane_room_9 ends.",
+                "Job 9 runs on node[13-24].",
+            ],
+            "why": None,
+        },
+    )
+
+
 def test_a_job_that_does_not_start_keeps_its_reservation(slurm: Slurm, tmp_path: Path) -> None:
     """Until it starts, and `apply` is run again; or until it is cancelled: then the reservation is removed, and that is told."""
     slurm.jobs.append(runs(5, "node1", 1))  # so that the waiting job does not start
@@ -297,3 +323,22 @@ def test_two_at_once_are_not_let(slurm: Slurm, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="another `topolane slurm apply` carries it out now"):
             carry_out(tmp_path)
     assert not slurm.changes
+
+
+def outside(look: Inspection, number: int) -> Inspection:
+    """The same where that job may use any link, because it is outside and its rule says Outside=share."""
+    assert look.state is not None and look.state.jobs is not None
+    running = {number: plugin_state.Running("stock", "none", 1.0)}
+    jobs = dataclasses.replace(look.state.jobs, running=running)
+    return dataclasses.replace(look, state=dataclasses.replace(look.state, jobs=jobs))
+
+
+def test_nodes_of_jobs_outside_are_not_given(tmp_path: Path) -> None:
+    """A job that may use any link holds none in the engine's state, but its nodes are taken: no plan gives them, and a plan that
+    names them is no longer true."""
+    look = outside(look_at(tmp_path, *FULL, waits(9, 6)), 4)
+    plan = make_plan(look, "9")
+    assert ([each.job for each in plan.requeued], plan.nodes) == (["3"], "node[13-18]")
+    of_others = dataclasses.replace(plan, nodes="node[19-24]", requeued=())
+    assert room_plan.still_places(look, plan, waits(9, 6)) is None
+    assert room_plan.still_places(look, of_others, waits(9, 6)) == "job 9 may not use node[19-24] now"

@@ -63,7 +63,7 @@ def test_a_slurm_without_jobs_and_one_that_is_away(commands: Cluster) -> None:
     commands.run("scancel", "--user=root")
     commands.script("stop", "slurmctld")
     read = connect()
-    with pytest.raises(SlurmError):
+    with pytest.raises(SlurmError, match="sdiag"):
         read.snapshot()
     with pytest.raises(SlurmError, match="slurmctld does not answer `scontrol show jobs`"):
         read._source.read("jobs")

@@ -154,6 +154,7 @@ def test_a_refusal_is_told_and_ends_when_the_jobs_named_have_ended(quiet: Site, 
     assert {f"{array}_{task}" for task in range(3)} <= rows.keys()
 
     check_explanations(quiet, first, second, third, outside, f"{array}_2", held)
+    check_rows_of_squeue(quiet, array)
     check_hostile_names(quiet, tmp_path, held)
     check_stale(quiet, tmp_path)
     check_metrics(quiet, found)
@@ -213,6 +214,19 @@ def check_explanations(
     if expected != "N/A":
         told = site.explain(third)["expected_start"]
         assert abs(told - time.mktime(time.strptime(expected, "%Y-%m-%dT%H:%M:%S"))) < 120
+
+
+def check_rows_of_squeue(site: Site, array: str) -> None:
+    """What squeue prints in the column of numbers names the job of its row: also the waiting tasks of an array, and the parts of a
+    heterogeneous job."""
+    batch = ("sbatch", "--parsable", "-p", "pstock", "--hold", "-N1", ":", "-N2", "--wrap", "true")
+    parts = site.cluster.run(*batch).strip()
+    rows = [row.split() for row in site.cluster.run("squeue", "-h", "-o", "%i %A").splitlines()]
+    assert {f"{array}_[0-2]", f"{parts}+0", f"{parts}+1"} <= {text for text, _ in rows}
+    for text, number in rows:
+        named = text.partition("_")[0] + "_0" if "_" in text else number
+        assert site.explain(text)["job"] == named, text
+    site.cluster.run("scancel", parts)
 
 
 def check_hostile_names(site: Site, directory: Path, held: str) -> None:
@@ -394,6 +408,9 @@ def test_what_is_not_active_or_down_is_said(quiet: Site) -> None:
 
 
 def test_a_job_that_slurm_does_not_know(quiet: Site) -> None:
-    for job in ("99999", "x"):
+    for job, says in (
+        ("99999", "Slurm knows no job 99999"),
+        ("x", "JOBID: 'x' is no number of a job, such as 97"),
+    ):
         done = quiet.command("explain", job)
-        assert done.returncode == 2 and done.stderr.startswith(f"topolane: Slurm knows no job {job}"), done
+        assert done.returncode == 2 and done.stderr.startswith(f"topolane: {says}"), done

@@ -50,14 +50,14 @@ static Answer ended(const Question *question, topolane_status status, char *prob
 {
     uint64_t took = too_long(began);
     if (status != TOPOLANE_STATUS_OK && status != TOPOLANE_STATUS_REFUSED) {
-        say(SAY_ENGINE, "job %u: the engine failed, stock Slurm chooses: %s", question->job,
+        say(SAY_ENGINE, "job %u: the engine failed: %s", question->job,
             problem ? problem : "it says nothing");
         driver.engine.text_free(problem);
         return ENGINE_FAILED;
     }
     if (took) {
         rest_until = steady_time() + REST * took;
-        say(SAY_SLOW, "job %u: the engine took %" PRIu64 " us, stock Slurm chooses for %" PRIu64 " ms", question->job,
+        say(SAY_SLOW, "job %u: the engine took %" PRIu64 " us and is not asked for %" PRIu64 " ms", question->job,
             took / 1000, REST * took / 1000000);
         return ENGINE_SLOW;
     }
@@ -108,7 +108,7 @@ Answer choices_place(const Question *question, uint32_t nodes, Choice *choice)
     /* Whatever the engine says: only candidates, as many as asked for, and no other nodes. */
     if ((uint32_t)bit_set_count(choice->nodes) != nodes || !bit_super_set(choice->nodes, question->candidates) ||
         driver.engine.decision_spare(choice->decision).count) {
-        say(SAY_ENGINE, "job %u: the engine's answer does not fit, stock Slurm chooses", question->job);
+        say(SAY_ENGINE, "job %u: the engine's answer does not fit", question->job);
         choices_free(choice);
         return ENGINE_FAILED;
     }

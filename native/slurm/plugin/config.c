@@ -61,6 +61,18 @@ static char *set_outside(Reader *reader, const char *value)
     return NULL;
 }
 
+static char *set_waits(Reader *reader, const char *value)
+{
+    bool waits = !strcmp(value, "wait");
+    if (reader->rule.has_waits)
+        return problem(reader, "WithoutEngine is given twice");
+    if (!waits && strcmp(value, "stock"))
+        return problem(reader, "WithoutEngine is '%s', not stock or wait", value);
+    reader->rule.waits = waits;
+    reader->rule.has_waits = true;
+    return NULL;
+}
+
 /* The words that jobs may use in --topolane. */
 static char *set_jobs_may(Reader *reader, const char *value)
 {
@@ -105,6 +117,8 @@ static char *set(Reader *reader, const char *key, const char *value)
     }
     if (!strcasecmp(key, "Outside"))
         return set_outside(reader, value);
+    if (!strcasecmp(key, "WithoutEngine"))
+        return set_waits(reader, value);
     if (!strcasecmp(key, "JobsMay"))
         return set_jobs_may(reader, value);
     if (!strcasecmp(key, "Partition"))
@@ -144,8 +158,12 @@ static char *end_line(Reader *reader)
             return problem(reader, "the line has no Policy");
         if (rule->has_outside)
             config->outside_shares = rule->outside_shares;
+        if (rule->has_waits)
+            config->waits = rule->waits;
         return NULL;
     }
+    if (rule->has_waits && !rule->policy->isolates)
+        return problem(reader, "WithoutEngine is for policies that isolate, not for %s", rule->policy->name);
     if (rule->min_bandwidth > 0 && rule->min_bandwidth < 1 && strcmp(rule->policy->name, "dedicated"))
         return problem(reader, "MinBandwidth is for the policy dedicated, not for %s", rule->policy->name);
     if (!(rule->min_bandwidth > 0))
@@ -180,12 +198,16 @@ char *config_read(Config *config, const char *name, const char *text)
     *config = (Config){.call_nanoseconds = 2000000};
     Reader reader = {.file = name, .config = config};
     char *copy = strdup(text), *error = copy ? NULL : strdup("no memory");
-    for (char *line = copy; line && !error;) {
+    for (char *line = copy; line;) {
         char *next = strchr(line, '\n');
         if (next)
             *next++ = '\0';
         reader.line++;
-        error = read_line(&reader, line);
+        char *wrong = read_line(&reader, line);
+        if (error)
+            free(wrong);
+        else
+            error = wrong;
         free_rule(&reader.rule);
         line = next;
     }
@@ -194,12 +216,13 @@ char *config_read(Config *config, const char *name, const char *text)
         reader.line = 1;
         error = problem(&reader, "Engine, the path of libtopolane.so, is missing");
     }
-    for (size_t index = 0; index < config->rule_count; index++)
-        if (!config->rules[index].has_outside)
-            config->rules[index].outside_shares = config->outside_shares;
+    for (size_t index = 0; index < config->rule_count; index++) {
+        Rule *rule = &config->rules[index];
+        rule->outside_shares = rule->has_outside ? rule->outside_shares : config->outside_shares;
+        rule->waits = rule->has_waits ? rule->waits : config->waits;
+    }
     config->otherwise = (Rule){.policy = &POLICIES[0], .min_bandwidth = 1, .outside_shares = config->outside_shares};
-    if (error)
-        config_free(config);
+    config->is_read = !error;
     return error;
 }
 
@@ -233,16 +256,20 @@ const Rule *config_rule(const Config *config, const char *partition, const char 
 Terms config_terms(const Config *config, const Rule *rule, const Option *option)
 {
     Terms terms = {.policy = rule->policy, .min_bandwidth = rule->min_bandwidth, .shares_links = rule->outside_shares};
+    terms.waits = rule->waits && rule->policy->isolates;
     if (!option)
         return terms;
     const char *may = config->jobs_may ? config->jobs_may : "";
     if (option->policy && option->policy != rule->policy) {
-        if (names(may, option->policy->name)) {
+        if (!config->is_read || names(may, option->policy->name)) {
             terms.policy = option->policy;
             terms.min_bandwidth = 1;
+            terms.waits = false;
         } else
             terms.was_refused = true;
     }
+    if (option->policy && option->policy == terms.policy)
+        terms.waits = terms.policy->isolates; /* It asked itself. */
     if (option->min_bandwidth > 0) {
         if (names(may, "min-bandwidth") && !strcmp(terms.policy->name, "dedicated"))
             terms.min_bandwidth = option->min_bandwidth;

@@ -1,10 +1,12 @@
 #define _GNU_SOURCE
 #include "driver.h"
 
+#include <dlfcn.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "publish.h"
 #include "report.h"
@@ -58,7 +60,8 @@ static bool give_up(char *why)
     const char *sentence = why ? why : "no memory";
     error("topolane: not active, stock Slurm chooses all nodes: %s", sentence);
     tell("why", sentence);
-    free(why);
+    free(driver.why);
+    driver.why = why;
     return false;
 }
 
@@ -69,13 +72,57 @@ static void assume(const char *sentence)
     tell("assumed", sentence);
 }
 
+/* Adds the checksum of a file that is in use: a backup controller compares its own with it. */
+static void tell_checksum(const char *what, const char *text, size_t length)
+{
+    char sum[9];
+    snprintf(sum, sizeof sum, "%08" PRIx32, crc_of(text, length));
+    tell(what, sum);
+}
+
+static void tell_library(const char *what, const char *path)
+{
+    char *bytes = NULL;
+    size_t length = 0;
+    char *why = whole_file(path, MOST_LIBRARY, &bytes, &length);
+    if (!why)
+        tell_checksum(what, bytes, length);
+    free(why);
+    free(bytes);
+}
+
+static void tell_host_and_plugin(void)
+{
+    char name[256] = "";
+    if (!gethostname(name, sizeof name - 1) && *name)
+        tell("host", name);
+    Dl_info where;
+    if (dladdr((void *)tell_host_and_plugin, &where) && where.dli_fname)
+        tell_library("plugin-checksum", where.dli_fname);
+}
+
+static bool open_engine(void)
+{
+    char *why = engine_load(&driver.engine, driver.config.engine);
+    if (why)
+        return give_up(why);
+    tell_library("engine-checksum", driver.config.engine);
+    return true;
+}
+
 static bool open_config(void)
 {
     char *path = driver_config_path(), *text = NULL;
     size_t length = 0;
-    char *why = path ? whole_file(path, &text, &length) : NULL;
-    if (path && !why)
-        why = config_read(&driver.config, path, text);
+    char *why = path ? whole_file(path, MOST_CONFIG, &text, &length) : NULL;
+    if (text)
+        tell_checksum("conf-checksum", text, length);
+    /* Also without a file there are rules: none, so that stock Slurm decides. */
+    char *wrong = config_read(&driver.config, path ? path : "topolane.conf", text ? text : "");
+    if (why)
+        free(wrong);
+    else
+        why = wrong;
     bool is_read = path && !why;
     free(text);
     free(path);
@@ -89,7 +136,7 @@ static char *read_machine(const char *given, topolane_machine **machine)
     char *text = NULL, *problem = NULL;
     size_t length = 0;
     *machine = NULL;
-    char *why = path ? whole_file(path, &text, &length) : strdup("no memory");
+    char *why = path ? whole_file(path, MOST_MACHINE, &text, &length) : strdup("no memory");
     if (!why && driver.engine.machine_read(path, text, length, machine, &problem) != TOPOLANE_STATUS_OK) {
         why = strdup(problem ? problem : "the machine file cannot be read");
         driver.engine.text_free(problem);
@@ -222,10 +269,8 @@ void driver_take_links_out(void)
 /* Opens what the plugin needs. Whatever fails is said. */
 static bool open_all(void)
 {
-    if (!open_config())
-        return false;
-    char *why = engine_load(&driver.engine, driver.config.engine);
-    return why ? give_up(why) : open_machine() && open_policies() && open_state();
+    tell_host_and_plugin();
+    return open_config() && open_engine() && open_machine() && open_policies() && open_state();
 }
 
 void driver_open(void)
@@ -263,6 +308,7 @@ void driver_close(void)
         driver.engine.machine_free(driver.machine);
     free(driver.owners_path);
     free(driver.about);
+    free(driver.why);
     free_maps();
     config_free(&driver.config);
     driver = (Driver){0};

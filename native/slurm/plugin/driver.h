@@ -23,6 +23,7 @@ typedef struct {
     bool are_owners_read;                    /* since this slurmctld is in control */
     char *owners_path;
     char *about; /* lines for topolane_jobs: see publish.h */
+    char *why;   /* it is not active */
     uint32_t *machine_node; /* by Slurm's index of a node */
     uint32_t *slurm_node;   /* by the machine's number of a node */
     uint32_t machine_nodes;

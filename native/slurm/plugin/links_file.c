@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "digits.h"
 #include "whole_file.h"
 
 static const char HEAD[] = "topolane-links 1";
@@ -189,64 +190,103 @@ char *owners_write(Owners *owners, const char *path)
     return error;
 }
 
-/* Reads a count and so many numbers. */
-static bool read_numbers(char **at, uint32_t **numbers, size_t *count)
+/* Takes a count and that many numbers. The count is compared with what is there before memory is asked for. */
+static bool take_numbers(Text *text, uint32_t **numbers, size_t *count, bool is_ascending)
 {
-    char *end;
-    *count = strtoul(*at, &end, 10);
-    if (end == *at || *count > 1u << 24)
+    enum { LEAST_BYTES = 2 }; /* a blank and a digit */
+    uint64_t number, last = 0;
+    if (!take_sign(text, ' ') || !take_number(text, UINT32_MAX, &number) ||
+        number > (uint64_t)(text->end - text->at) / LEAST_BYTES)
         return false;
-    *at = end;
+    *count = (size_t)number;
     *numbers = malloc((*count ? *count : 1) * sizeof **numbers);
     for (size_t index = 0; *numbers && index < *count; index++) {
-        (*numbers)[index] = (uint32_t)strtoul(*at, &end, 10);
-        if (end == *at)
+        if (!take_sign(text, ' ') || !take_number(text, UINT32_MAX, &number) || (is_ascending && index && number <= last))
             return false;
-        *at = end;
+        (*numbers)[index] = (uint32_t)number;
+        last = number;
     }
     return *numbers != NULL;
 }
 
-static bool read_jobs(Owners *owners, char *at, size_t jobs)
+static bool take_share(Text *text, double *share)
 {
-    for (size_t job = 0; job < jobs; job++) {
-        Owned owned = {.job = strtoull(at, &at, 10)};
-        owned.bandwidth_share = strtod(at, &at);
-        bool whole = read_numbers(&at, &owned.nodes, &owned.node_count) &&
-                     read_numbers(&at, &owned.links, &owned.link_count) &&
-                     owned.bandwidth_share > 0 && owned.bandwidth_share <= 1 && owners_set(owners, &owned);
+    /* strtod would take blanks, signs, `inf` and `nan` too. */
+    if (!take_sign(text, ' ') || text->at == text->end || *text->at < '0' || *text->at > '9')
+        return false;
+    char *end;
+    *share = strtod(text->at, &end);
+    text->at = end;
+    return *share > 0 && *share <= 1;
+}
+
+/* Takes the line of a job. What was taken is the caller's to free, also if the line is wrong. */
+static bool take_job(Text *text, Owned *owned)
+{
+    return take_number(text, UINT64_MAX, &owned->job) && take_share(text, &owned->bandwidth_share) &&
+           take_numbers(text, &owned->nodes, &owned->node_count, true) &&
+           take_numbers(text, &owned->links, &owned->link_count, false) && take_sign(text, '\n');
+}
+
+/* Takes the lines of the jobs. Returns NULL, or what is wrong with the file. Jobs must ascend: each is put at the end of the list. */
+static char *take_jobs(Owners *owners, Text text, size_t jobs)
+{
+    enum { LEAST_BYTES = 8 }; /* of a line: `1 1 0 0` */
+    char *why = NULL;
+    if (!take_sign(&text, '\n') || jobs > (size_t)(text.end - text.at) / LEAST_BYTES)
+        return strdup("its first line does not fit the rest");
+    owners->list = malloc((jobs ? jobs : 1) * sizeof *owners->list);
+    if (!owners->list)
+        return strdup("no memory");
+    for (size_t line = 2; owners->count < jobs; line++) {
+        Owned owned = {0};
+        uint64_t last = owners->count ? owners->list[owners->count - 1].job : 0;
+        bool is_whole = take_job(&text, &owned);
+        if (is_whole && owned.job > last) {
+            owned.in_file = true;
+            owners->list[owners->count++] = owned;
+            continue;
+        }
         free_owned(&owned);
-        if (!whole)
-            return false;
+        int length = is_whole ? asprintf(&why, "line %zu: job %" PRIu64 " comes after job %" PRIu64, line, owned.job, last)
+                              : asprintf(&why, "line %zu is not a job, its share, its nodes and its links", line);
+        return length < 0 ? strdup("no memory") : why;
     }
-    return true;
+    return text.at == text.end ? NULL : strdup("it has more lines than its first line says");
+}
+
+/* Takes a file apart. Returns NULL, or what is wrong with it. */
+static char *parse(Owners *owners, const char *text, size_t length)
+{
+    const char *tail = memrchr(text, 's', length);
+    uint64_t machine = 0, sum = 0;
+    size_t jobs = 0;
+    int head = 0;
+    if (!tail || sscanf(tail, "sum %" SCNx64, &sum) != 1 || sum != sum_of(text, (size_t)(tail - text)) ||
+        sscanf(text, "topolane-links 1 %" SCNx64 " %zu%n", &machine, &jobs, &head) != 2 || text + head > tail)
+        return strdup("it is not whole");
+    if (machine != owners->machine)
+        return strdup("it is of another machine file");
+    return take_jobs(owners, (Text){text + head, tail}, jobs);
 }
 
 char *owners_read(Owners *owners, const char *path)
 {
     size_t length = 0;
-    char *text = NULL, *error = whole_file(path, &text, &length);
+    char *text = NULL, *error = whole_file(path, MOST_LINKS, &text, &length);
     if (error && access(path, F_OK)) {
         free(error);
         return NULL;
     }
     if (error)
         return error;
-    char *tail = memrchr(text, 's', length);
-    uint64_t machine = 0, sum = 0;
-    size_t jobs = 0;
-    int head = 0;
-    if (!tail || sscanf(tail, "sum %" SCNx64, &sum) != 1 || sum != sum_of(text, (size_t)(tail - text)) ||
-        sscanf(text, "topolane-links 1 %" SCNx64 " %zu%n", &machine, &jobs, &head) != 2)
-        error = strdup("the file of owned links is not whole; it is not used");
-    else if (machine != owners->machine)
-        error = strdup("the file of owned links is of another machine file; it is not used");
-    else if (!read_jobs(owners, text + head, jobs)) {
-        owners_free(owners);
-        error = strdup("the file of owned links cannot be read; it is not used");
-    }
-    for (size_t index = 0; index < owners->count; index++)
-        owners->list[index].in_file = true;
+    char *why = parse(owners, text, length);
     free(text);
+    if (!why)
+        return NULL;
+    owners_free(owners);
+    if (asprintf(&error, "the file of owned links is not used: %s", why) < 0)
+        error = strdup("no memory");
+    free(why);
     return error;
 }

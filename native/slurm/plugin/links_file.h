@@ -40,8 +40,9 @@ void owners_free(Owners *owners);
 /* Writes a new file and puts it in the place of the old one. Returns NULL, or a sentence that the caller frees. */
 char *owners_write(Owners *owners, const char *path);
 
-/* Reads the file, if there is one. One of another machine, or with a wrong sum, is as if there were none, and the sentence
- * that the caller frees says so. `owners->machine` is set before. */
+/* Reads the file, if there is one. One of another machine, with a wrong sum, or that owners_write does not write is as if there were
+ * none, and the sentence that the caller frees says so. `owners` has no job and its `machine` is set before. The time is linear in
+ * the size of the file: slurmctld waits for it. */
 char *owners_read(Owners *owners, const char *path);
 
 /* A sum of some bytes (FNV-1a), and one that goes on after other bytes. */

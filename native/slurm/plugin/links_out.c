@@ -11,10 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "digits.h"
 #include "links_file.h"
 #include "whole_file.h"
-
-enum { MOST = 1 << 24 };
 
 static int ascending(const void *one, const void *other)
 {
@@ -49,20 +48,29 @@ void links_out_free(Links_Out *out)
     *out = (Links_Out){0};
 }
 
-/* Reads so many numbers, up to the end of the text. */
-static bool read_links(Links_Out *out, const char *at, const char *end)
+/* Takes a line of ascending numbers. */
+static bool take_line(Text *text, uint32_t *links, size_t count)
 {
-    size_t all = out->reserved + out->failed;
-    out->links = malloc((all ? all : 1) * sizeof *out->links);
-    for (size_t index = 0; out->links && index < all; index++) {
-        char *after;
-        unsigned long number = strtoul(at, &after, 10);
-        if (after == at || after > end || number > UINT32_MAX)
+    uint64_t number, last = 0;
+    for (size_t index = 0; index < count; index++) {
+        if ((index && !take_sign(text, ' ')) || !take_number(text, UINT32_MAX, &number) || (index && number <= last))
             return false;
-        out->links[index] = (uint32_t)number;
-        at = after;
+        links[index] = (uint32_t)number;
+        last = number;
     }
-    return out->links && (size_t)(end - at) == strspn(at, " \n");
+    return take_sign(text, '\n');
+}
+
+/* Takes the two lines of links. Their numbers are compared with what is there before memory is asked for. */
+static bool take_links(Links_Out *out, Text text)
+{
+    enum { LEAST_BYTES = 2 }; /* a digit and a sign behind it */
+    size_t most = (size_t)(text.end - text.at) / LEAST_BYTES;
+    if (out->reserved > most || out->failed > most - out->reserved)
+        return false;
+    out->links = malloc((out->reserved + out->failed + 1) * sizeof *out->links);
+    return out->links && take_sign(&text, '\n') && take_line(&text, out->links, out->reserved) &&
+           take_line(&text, out->links + out->reserved, out->failed) && text.at == text.end;
 }
 
 /* Takes a text apart. Returns NULL, or what is wrong with it. */
@@ -72,11 +80,12 @@ static const char *parse(Links_Out *out, const char *text, size_t length, uint64
     uint64_t of = 0, sum = 0;
     int head = 0;
     if (!tail || sscanf(tail, "sum %" SCNx64, &sum) != 1 || sum != sum_of(text, (size_t)(tail - text)) ||
-        sscanf(text, "topolane-links-out 1 %" SCNx64 " %zu %zu%n", &of, &out->reserved, &out->failed, &head) != 3)
+        sscanf(text, "topolane-links-out 1 %" SCNx64 " %zu %zu%n", &of, &out->reserved, &out->failed, &head) != 3 ||
+        text + head > tail)
         return "the file of links out of service is not whole";
     if (of != machine)
         return "the file of links out of service is of another machine file";
-    if (out->reserved > MOST || out->failed > MOST || !read_links(out, text + head, tail))
+    if (!take_links(out, (Text){text + head, tail}))
         return "the file of links out of service cannot be read";
     return NULL;
 }
@@ -85,7 +94,7 @@ char *links_out_read(Links_Out *out, const char *path, uint64_t machine)
 {
     *out = (Links_Out){0};
     size_t length = 0;
-    char *text = NULL, *error = whole_file(path, &text, &length);
+    char *text = NULL, *error = whole_file(path, MOST_LINKS_OUT, &text, &length);
     if (error && access(path, F_OK) && errno == ENOENT) {
         free(error);
         return NULL;

@@ -39,6 +39,9 @@ static char *read_word(Option *option, const char *word)
 char *option_read(Option *option, const char *text)
 {
     *option = (Option){0};
+    if (strnlen(text, MOST_OPTION + 1) > MOST_OPTION)
+        return strdup("--topolane: the option is longer than 200 characters");
+    _Static_assert(MOST_OPTION == 200, "the sentence says so");
     char *copy = strdup(text), *rest = NULL, *error = copy ? NULL : sentence(text, "cannot be read: no memory");
     bool any = false;
     for (char *word = copy ? strtok_r(copy, ",", &rest) : NULL; word && !error; word = strtok_r(NULL, ",", &rest)) {

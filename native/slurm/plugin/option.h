@@ -9,6 +9,9 @@
 #define OPTION_VARIABLE "TOPOLANE_OPTION"
 #define OPTION_IN_JOB OPTION_VARIABLE "="
 
+/* The most characters of the option. slurmctld reads the option of each job again and again, and any user may submit one. */
+enum { MOST_OPTION = 200 };
+
 typedef struct {
     const Policy_Kind *policy; /* NULL: that of the job's rule */
     double min_bandwidth;      /* 0: that of the job's rule */

@@ -7,6 +7,7 @@
 #include "choices.h"
 #include "driver.h"
 #include "links.h"
+#include "note.h"
 #include "preemption.h"
 #include "publish.h"
 #include "repeated.h"
@@ -31,6 +32,19 @@ typedef struct {
     uint32_t wanted;
 } Call;
 
+/* What follows when the engine has no answer for a call. */
+typedef struct {
+    uint64_t *counter; /* of calls that stock Slurm decides then */
+    End end;
+    Say line; /* in the log, once a minute */
+} Without;
+static const Without WITHOUT[] = {
+    [NO_ENGINE] = {&counters.stock_inactive, END_INACTIVE, SAY_INACTIVE},
+    [ENGINE_FAULT] = {&counters.stock_failed, END_FAILED, SAY_STOCK},
+    [ENGINE_LATE] = {&counters.stock_slow, END_SLOW, SAY_STOCK},
+    [SHARES_CORES] = {&counters.stock_oversubscribed, END_OVERSUBSCRIBED, SAY_OVERSUBSCRIBED},
+};
+
 /* Counts how a call ended and answers stock Slurm's choice. */
 static int leave_to_stock(topology_eval_t *asked, uint64_t *counter)
 {
@@ -38,6 +52,62 @@ static int leave_to_stock(topology_eval_t *asked, uint64_t *counter)
     int code = stock_choose(asked);
     if (code == SLURM_SUCCESS && driver.is_active)
         links_none(asked->job_ptr); /* What it was given before is not what it has now. */
+    return code;
+}
+
+/* Writes down that the job waits for the engine, for people. */
+static void write_down_wait(const job_record_t *job, const Terms *terms, uint32_t wanted)
+{
+    time_t now = time(NULL);
+    if (job->job_id && publish_is_due(job->job_id, now))
+        publish_refused((Refused){.job = job->job_id,
+                                  .policy = terms->policy->name,
+                                  .min_bandwidth = terms->min_bandwidth,
+                                  .refused = now,
+                                  .kind = "no-engine",
+                                  .wanted = wanted ? wanted : 1},
+                        NULL, 0);
+}
+
+/* The job waits, as one that waits for better switches: a test for now fails, a test whether the job could ever run succeeds if
+ * stock Slurm has nodes for it. */
+static int wait_without_engine(topology_eval_t *asked, const Terms *terms, Lack lack)
+{
+    job_record_t *job = asked->job_ptr;
+    ++counters.held;
+    say(SAY_HELD, "job %u waits for isolated nodes, because %s", job->job_id, note_reason(lack));
+    note_waits(job, lack);
+    write_down_wait(job, terms, asked->min_nodes);
+    if (job->bit_flags & BACKFILL_TEST)
+        return SLURM_ERROR;
+    int code = stock_choose(asked);
+    job->best_switch = false;
+    return code;
+}
+
+/* The engine has no answer. A job that is to wait for isolated nodes waits, but on one node, which uses no link. Any other job has
+ * stock Slurm's choice; if it was to be isolated, its user reads that it is not. */
+static int without_engine(topology_eval_t *asked, const Terms *terms, Lack lack, bool is_plan)
+{
+    job_record_t *job = asked->job_ptr;
+    const Without *way = &WITHOUT[lack];
+    if (!terms->policy->is_stock || lack != SHARES_CORES)
+        report_end(way->end);
+    if (terms->waits) {
+        if (asked->min_nodes > 1 || stock_try(asked, asked->node_map, 1) != SLURM_SUCCESS)
+            return wait_without_engine(asked, terms, lack);
+        ++*way->counter;
+        note_nothing(job);
+        if (driver.is_active)
+            links_none(job);
+        return SLURM_SUCCESS;
+    }
+    if (!terms->policy->is_stock || lack != NO_ENGINE)
+        say(way->line, "job %u: stock Slurm chooses its nodes, because %s%s%s", job->job_id, note_reason(lack),
+            lack == NO_ENGINE && driver.why ? ": " : "", lack == NO_ENGINE && driver.why ? driver.why : "");
+    int code = leave_to_stock(asked, way->counter);
+    if (code == SLURM_SUCCESS && !is_plan && terms->policy->isolates && bit_set_count(asked->node_map) > 1)
+        note_stock(job, lack);
     return code;
 }
 
@@ -227,6 +297,15 @@ static void renew(void)
     free(holders_renew(&driver.holders));
 }
 
+/* The engine failed or was too slow. */
+static int failed(const Call *call, Answer answer)
+{
+    if (answer == ENGINE_FAILED)
+        renew();
+    Lack lack = answer == ENGINE_FAILED ? ENGINE_FAULT : ENGINE_LATE;
+    return without_engine(call->asked, &call->question.terms, lack, call->gone != NULL);
+}
+
 /* The job can have no place. Answers with the reason that stock Slurm has for the user, if it has one. */
 static int never(topology_eval_t *asked, bitstr_t *candidates)
 {
@@ -256,12 +335,8 @@ static int refuse(Call *call, bitstr_t *candidates)
         Answer answer = choices_place(&call->question, call->wanted, &choice);
         found = answer == CHOSEN && stock_finds(call, choice.nodes, 0);
         choices_free(&choice);
-        if (answer == ENGINE_FAILED) {
-            renew();
-            return leave_to_stock(asked, &counters.stock_failed);
-        }
-        if (answer == ENGINE_SLOW)
-            return leave_to_stock(asked, &counters.stock_slow);
+        if (answer == ENGINE_FAILED || answer == ENGINE_SLOW)
+            return failed(call, answer);
     }
     int code = SLURM_SUCCESS;
     if (!found)
@@ -278,12 +353,18 @@ static bool try_unknown(Call *call, bitstr_t *candidates)
     bitstr_t *required = call->details->req_node_bitmap, *among = bit_copy(candidates);
     if (!required || !bit_overlap_any(required, driver.unknown))
         bit_and(among, driver.unknown);
-    bool found = stock_finds(call, among, 0);
+    /* What is said of these nodes is not known to the engine: a job that is to wait for isolated ones gets one of them at most. */
+    bool waits = call->question.terms.waits;
+    bool found = (!waits || call->least == 1) && stock_finds(call, among, waits ? 1 : 0);
     FREE_NULL_BITMAP(among);
     if (found) {
+        job_record_t *job = call->asked->job_ptr;
         ++counters.stock_unknown;
-        say(SAY_UNKNOWN, "job %u got nodes that the machine file does not name", call->asked->job_ptr->job_id);
-        links_none(call->asked->job_ptr);
+        report_end(END_UNKNOWN);
+        say(SAY_UNKNOWN, "job %u got nodes that the machine file does not name", job->job_id);
+        links_none(job);
+        if (call->isolates && !call->gone && bit_set_count(call->asked->node_map) > 1)
+            note_stock(job, UNNAMED_NODES);
     }
     return found;
 }
@@ -345,13 +426,14 @@ static int answer_call(Call *call, bool is_guarded)
         bit_and(call->question.candidates, required); /* The job says itself which. */
     Answer answer = driver_has_weights() ? try_by_weight(call, is_guarded) : try_among(call, is_guarded);
     int code = SLURM_SUCCESS;
-    if (answer == ENGINE_FAILED) {
-        renew();
-        code = leave_to_stock(asked, &counters.stock_failed);
-    } else if (answer == ENGINE_SLOW)
-        code = leave_to_stock(asked, &counters.stock_slow);
-    else if (answer == NO_PLACE && !try_unknown(call, candidates))
-        code = refuse(call, candidates);
+    if (answer == ENGINE_FAILED || answer == ENGINE_SLOW)
+        code = failed(call, answer);
+    else if (answer == CHOSEN || !try_unknown(call, candidates)) {
+        report_end(END_DECIDED);
+        if (!call->gone)
+            note_nothing(asked->job_ptr);
+        code = answer == CHOSEN ? SLURM_SUCCESS : refuse(call, candidates);
+    }
     FREE_NULL_BITMAP(call->question.candidates);
     FREE_NULL_BITMAP(candidates);
     return code;
@@ -361,16 +443,17 @@ static int answer_call(Call *call, bool is_guarded)
 static int decide(topology_eval_t *asked, bool *is_plan)
 {
     job_record_t *job = asked->job_ptr;
-    if (!driver.is_active || !job->details || !driver_map_nodes())
+    if (!driver.is_opened || !job->details)
         return leave_to_stock(asked, &counters.stock_inactive);
-    if (may_share_cores(job)) {
-        say(SAY_OVERSUBSCRIBED, "job %u may share cores with other jobs: stock Slurm chooses", job->job_id);
-        return leave_to_stock(asked, &counters.stock_oversubscribed);
-    }
+    Terms terms = driver_terms(job);
+    if (!driver.is_active || !driver_map_nodes())
+        return without_engine(asked, &terms, NO_ENGINE, job->bit_flags & BACKFILL_TEST);
+    if (may_share_cores(job))
+        return without_engine(asked, &terms, SHARES_CORES, job->bit_flags & BACKFILL_TEST);
     Call call = {.asked = asked, .details = job->details};
-    call.question.terms = driver_terms(job);
-    call.question.policy = driver_policy(call.question.terms.policy);
-    if (call.question.terms.was_refused) {
+    call.question.terms = terms;
+    call.question.policy = driver_policy(terms.policy);
+    if (terms.was_refused) {
         ++counters.options_ignored;
         say(SAY_OPTION, "job %u: words of its --topolane that JobsMay or its policy does not allow are ignored", job->job_id);
     }
@@ -384,20 +467,24 @@ static int decide(topology_eval_t *asked, bool *is_plan)
     call.gone = running_gone(asked);
     *is_plan = call.gone != NULL;
     bool is_guarded = !call.question.terms.shares_links && holders_isolated(&driver.holders, call.gone);
-    if (!call.question.policy && (!is_guarded || asked->max_nodes == 1))
+    if (!call.question.policy && (!is_guarded || asked->max_nodes == 1)) {
+        if (!*is_plan)
+            note_nothing(job);
         return leave_to_stock(asked, &counters.stock);
+    }
     if (choices_rest())
-        return leave_to_stock(asked, &counters.stock_slow);
+        return without_engine(asked, &terms, ENGINE_LATE, *is_plan);
     if (job->bit_flags & BACKFILL_TEST && repeated_refusal(asked, &call.question.terms, call.gone)) {
         ++counters.refused;
         ++counters.repeated;
+        report_end(END_DECIDED);
         return SLURM_ERROR;
     }
     char *why = holders_scene(&driver.holders, call.gone, &call.question.state);
     if (why) {
-        say(SAY_STATE, "the running jobs do not fit the machine file, stock Slurm chooses: %s", why);
+        say(SAY_STATE, "the running jobs do not fit the machine file: %s", why);
         free(why);
-        return leave_to_stock(asked, &counters.stock_failed);
+        return without_engine(asked, &terms, ENGINE_FAULT, *is_plan);
     }
     int code = answer_call(&call, is_guarded);
     if (code == SLURM_SUCCESS && job->best_switch && !call.gone && !job->array_recs)

@@ -220,8 +220,7 @@ void publish_open(const char *directory, const char *lines, bool active, uint32_
     about = strdup(lines ? lines : "");
     is_active = active;
     started = time(NULL);
-    if (nodes)
-        waiting_open(&board.waiting, nodes);
+    waiting_open(&board.waiting, nodes);
 }
 
 /* Starts the thread. It takes no signals: they are slurmctld's. */

@@ -20,6 +20,7 @@
 #include "src/common/read_config.h"
 #include "src/common/run_in_daemon.h"
 #include "src/common/xmalloc.h"
+#include "src/common/xstring.h"
 #include "src/interfaces/topology.h"
 #include "src/slurmctld/slurmctld.h"
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -51,6 +52,31 @@ static uint64_t end_of(int class)
                  : UINT64_C(1) << REPORT_LEAST;
 }
 
+void report_end(End end)
+{
+    _Static_assert(RECENT * RECENT_BITS == 64 && END_KINDS <= 1 << RECENT_BITS, "they fit into one number");
+    counters.recent = counters.recent << RECENT_BITS | (uint64_t)end;
+}
+
+/* Prints the last calls: how many there are, how many of each end, and how many in a row the engine could not answer. */
+static void print_recent(FILE *to, uint64_t recent)
+{
+    static const char *const names[END_KINDS] = {"calls", "decided", "inactive", "failed", "slow", "unknown", "oversubscribed"};
+    unsigned counts[END_KINDS] = {0}, in_a_row = 0;
+    bool goes_on = true;
+    for (; recent; recent >>= RECENT_BITS) {
+        End end = recent & ((1 << RECENT_BITS) - 1);
+        counts[END_NONE]++;
+        if (end < END_KINDS)
+            counts[end]++;
+        goes_on = goes_on && (end == END_INACTIVE || end == END_FAILED || end == END_SLOW);
+        in_a_row += goes_on;
+    }
+    for (int end = 0; end < END_KINDS; end++)
+        fprintf(to, "recent_%s %u\n", names[end], counts[end]);
+    fprintf(to, "recent_without_answer %u\n", in_a_row);
+}
+
 void report_time(uint64_t nanoseconds)
 {
     counters.under[class_of(nanoseconds)]++;
@@ -64,6 +90,7 @@ void counters_print(FILE *to, const Counters *counted)
     REPORT_COUNTERS(COUNTER)
 #undef COUNTER
     fprintf(to, "nanoseconds %" PRIu64 "\nlongest_nanoseconds %" PRIu64 "\n", counted->nanoseconds, counted->longest);
+    print_recent(to, counted->recent);
     for (int class = 0; class < REPORT_CLASSES; class++)
         fprintf(to, "under_%" PRIu64 "_nanoseconds %" PRIu64 "\n", end_of(class), counted->under[class]);
 }

@@ -19,11 +19,18 @@
     COUNTER(stock_slow, "stock, because the engine took too long, or rests after it did")                           \
     COUNTER(stock_unknown, "stock, because of nodes that the machine file does not name")                           \
     COUNTER(stock_oversubscribed, "stock, because the job may share cores with others")                             \
+    COUNTER(held, "the job waits, because it is to be isolated and the engine cannot answer")                      \
     COUNTER(options_ignored, "words of the job's --topolane that JobsMay or its policy does not allow")              \
     COUNTER(links_unwritten, "the file of owned links could not be written")
 
 /* Four classes of time to each power of two, from 256 ns on: under 256 ns, 320, 384, 448, 512, 640 and so on. */
 enum { REPORT_LEAST = 8, REPORT_POWERS = 20, REPORT_CLASSES = 4 * REPORT_POWERS };
+
+/* How a call of a job that has a policy, or that is kept off isolated jobs, ended for the engine. */
+typedef enum { END_NONE, END_DECIDED, END_INACTIVE, END_FAILED, END_SLOW, END_UNKNOWN, END_OVERSUBSCRIBED, END_KINDS } End;
+
+/* That many of the last calls are kept, four bits each: the thread that publishes copies them as one number. */
+enum { RECENT = 16, RECENT_BITS = 4 };
 
 typedef struct {
 #define COUNTER(name, meaning) uint64_t name;
@@ -31,6 +38,7 @@ typedef struct {
 #undef COUNTER
     uint64_t nanoseconds; /* of all calls, without the stock evaluation */
     uint64_t longest;
+    uint64_t recent; /* the last calls by their End, the newest in the lowest bits */
     uint64_t under[REPORT_CLASSES]; /* calls by their time; the last class has all longer ones too */
 } Counters;
 
@@ -40,6 +48,9 @@ extern Counters counters;
 typedef enum {
     SAY_ENGINE,
     SAY_SLOW,
+    SAY_INACTIVE,
+    SAY_STOCK,
+    SAY_HELD,
     SAY_UNKNOWN,
     SAY_OVERSUBSCRIBED,
     SAY_LINKS,
@@ -50,6 +61,9 @@ typedef enum {
 } Say;
 
 __attribute__((format(printf, 2, 3))) void say(Say what, const char *format, ...);
+
+/* Counts how a call ended for the engine. */
+void report_end(End end);
 
 /* Counts the time of a call, without the stock evaluation. */
 void report_time(uint64_t nanoseconds);

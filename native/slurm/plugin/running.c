@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "links.h"
+#include "note.h"
 #include "publish.h"
 #include "report.h"
 
@@ -191,13 +192,22 @@ static void set_paused(uint32_t slot, const job_record_t *job)
         slot_clear(paused, slot);
 }
 
+/* What holds for a job that holds nodes. One whose nodes stock Slurm chose in place of the engine is not isolated. */
+static Terms terms_of(const job_record_t *job)
+{
+    Terms terms = driver_terms(job);
+    if (terms.policy->isolates && note_is_stock(job))
+        terms.policy = driver.config.otherwise.policy;
+    return terms;
+}
+
 /* Takes over what a job holds. Returns its slot, or NO_SLOT if it holds nothing. */
 static uint32_t see(const job_record_t *job)
 {
     bitstr_t *map = nodes_of(job);
     if (!map || bit_size(map) != node_record_count || bit_ffs(map) < 0)
         return NO_SLOT;
-    Terms terms = driver_terms(job);
+    Terms terms = terms_of(job);
     uint32_t link_use = link_use_of(&terms);
     Holders *holders = &driver.holders;
     uint32_t slot = holders_find(holders, job->job_id);

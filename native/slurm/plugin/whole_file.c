@@ -9,9 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 256 << 20 };
-
-char *whole_file(const char *path, char **text, size_t *length)
+char *whole_file(const char *path, size_t most, char **text, size_t *length)
 {
     struct stat facts;
     char *why = NULL;
@@ -22,7 +20,7 @@ char *whole_file(const char *path, char **text, size_t *length)
     errno = file ? 0 : errno;
     if (!file || fstat(fileno(file), &facts))
         why = strerror(errno);
-    else if (!S_ISREG(facts.st_mode) || facts.st_size > MOST_BYTES)
+    else if (!S_ISREG(facts.st_mode) || (size_t)facts.st_size > most)
         why = "not a file of a size that can be read";
     else {
         *length = (size_t)facts.st_size;
@@ -42,4 +40,17 @@ char *whole_file(const char *path, char **text, size_t *length)
     *text = NULL;
     char *sentence = NULL;
     return asprintf(&sentence, "%s: %s", path, why) < 0 ? strdup("no memory") : sentence;
+}
+
+uint32_t crc_of(const char *bytes, size_t length)
+{
+    uint32_t table[256], crc = UINT32_MAX;
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        table[byte] = byte;
+        for (int bit = 0; bit < 8; bit++)
+            table[byte] = table[byte] >> 1 ^ (table[byte] & 1 ? UINT32_C(0xedb88320) : 0);
+    }
+    for (size_t index = 0; index < length; index++)
+        crc = crc >> 8 ^ table[(crc ^ (unsigned char)bytes[index]) & 0xff];
+    return ~crc;
 }

@@ -12,7 +12,7 @@ import click
 from topolane import files, texts
 from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json
-from topolane.cli.room_common import no_room_is_told, tell
+from topolane.cli.room_common import no_room_is_told, steps_printed
 from topolane.cli.slurm_status import look_options, settings_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def _moment(_: click.Context, __: click.Parameter, text: str | None) -> float | 
 @click.option(
     "--room-for",
     metavar="JOBID",
-    help="Make room for this waiting job: 12, or 12_3 for a task of an array.",
+    help="Make room for this waiting job, named as squeue prints it: 97, 97_3, 97_[2-6%1]; of tasks of an array, the first that waits.",
 )
 @click.option(
     "--drain",
@@ -124,7 +124,8 @@ def plan(
     type=click.Path(path_type=Path, file_okay=False),
     help="The directory of the plugin's state [default: slurmctld's StateSaveLocation].",
 )
-def apply(plan_file: Path, timeout: float, state: Path | None) -> None:
+@json_option
+def apply(plan_file: Path, timeout: float, state: Path | None, as_json: bool) -> None:
     """Carry out a plan of `topolane slurm plan --out`: requeue its jobs, and start the waiting job on the nodes of the plan.
 
     If the plan is no longer true, nothing is changed. A reservation keeps the nodes for the waiting job until it has started, or for
@@ -138,7 +139,7 @@ def apply(plan_file: Path, timeout: float, state: Path | None) -> None:
     from topolane.slurm.room_apply import RoomApplying
 
     applying = DrainApplying if kind_of(plan_file) == DrainPlan.FORMAT else RoomApplying
-    with no_room_is_told():
+    with steps_printed(as_json) as tell:
         applying.apply(plan_file, Settings(state), seconds=timeout, tell=tell)
 
 

@@ -87,6 +87,13 @@ def build(slurm_source: Path, directory: Path, engine: Path | None, compiler: st
     show_default=True,
     help="Whether jobs that are not isolated may share links with jobs that are.",
 )
+@click.option(
+    "--without-engine",
+    type=click.Choice(["stock", "wait"]),
+    default="stock",
+    show_default=True,
+    help="While the engine cannot answer: whether stock Slurm chooses the nodes of isolated jobs, or they wait.",
+)
 @engine_directory_option
 def install(
     built: Path,
@@ -94,13 +101,17 @@ def install(
     machines: tuple[Path, ...],
     jobs_may: str,
     outside: str,
+    without_engine: str,
     engine_directory: Path,
 ) -> None:
     """Put the plugin and its configuration in place; slurm.conf is left to you."""
     from topolane.slurm import plugin_install
 
     told = plugin_install.install(
-        built, policies, machines, engine_directory, outside=outside, jobs_may=jobs_may
+        *(built, policies, machines, engine_directory),
+        outside=outside,
+        jobs_may=jobs_may,
+        without_engine=without_engine,
     )
     for sentence in told:
         click.echo(sentence)

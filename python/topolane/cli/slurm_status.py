@@ -53,7 +53,7 @@ def status(
     """Show whether the plugin works, what it decided, what runs, and why jobs wait.
 
     Nothing is changed. Run it as root or as the user of slurmctld, who may read the plugin's state. The exit code is 1 if the
-    plugin is not active or writes no state.
+    plugin is not active, if it writes no state, or if the engine does not decide.
     """
     settings = settings_of(state, slurmrestd, token_file)
     if watch is not None and sys.stdout.isatty() and not as_json:
@@ -75,7 +75,7 @@ def status(
 def explain(
     state: Path | None, slurmrestd: str | None, token_file: str | None, job: str, as_json: bool
 ) -> None:
-    """Explain why a job waits, or where it runs. JOBID is 12, or 12_3 for a task of an array."""
+    """Explain why a job waits, or where it runs. JOBID is as squeue prints it: 97, 97_3, 97_[2-6%1], 97+1."""
     from topolane.slurm.explain import explain as explanation
     from topolane.slurm.inspection import inspect
 
@@ -173,6 +173,11 @@ def _shown(found: Status) -> Group:
         )
     lines = [*_health(found.liveness, found.time), *_decisions(found.calls), *_totals(found)]
     lines += outage_lines(found.outages)
+    lines += found.files
+    if found.backups:
+        lines.append(
+            f"backup controllers: {listed(found.backups)}; `topolane slurm status` on each compares its files with those in use"
+        )
     lines += [one for one in found.problems if one not in (found.liveness.why or "")]
     parts = [each for each in (running, waiting) if each.row_count]
     return Group(Text("\n".join(map(texts.printable, lines))), *parts)
@@ -196,6 +201,8 @@ def _health(found: Liveness, now: float) -> list[str]:
     from topolane.units import clock, duration, plural
 
     state = "active" if found.active else "not active" if found.active is False else "not known to be active"
+    if found.active and found.decides is False:
+        state = "active, but the engine does not decide"
     line = f"topology/topolane: {'stale' if found.stale else state}"
     if found.since is not None:
         line += f", loaded {clock(found.since, now)}"
@@ -221,7 +228,7 @@ def _decisions(found: Calls | None) -> list[str]:
         "kept_off": "stock kept off isolated jobs",
         "in_area": "stock in an area",
     }
-    names |= {"refused": "refused"}
+    names |= {"refused": "refused", "held": "waiting for the engine"}
     ends = [
         f"{words} {percent(found.ends[name] / found.calls)}"
         for name, words in names.items()
@@ -236,6 +243,8 @@ def _decisions(found: Calls | None) -> list[str]:
     lines.append(
         f"stock decided {percent(found.stock / found.calls)}" + (f": {'; '.join(why)}" if why else "")
     )
+    if found.recent.reasons:
+        lines.append(f"of the last {found.recent.calls} calls: {found.recent.reasons}")
     if found.median is not None and found.p99 is not None:
         limit = "" if found.limit is None else f"; the engine may take {_short(found.limit)}"
         lines.append(

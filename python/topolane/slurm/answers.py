@@ -11,7 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from topolane.slurm import gres
-from topolane.slurm.records import HELD_BY_SLURM, HOLDING, Gres, Job, Node, Partition, Reservation, task_id
+from topolane.slurm.records import (
+    HELD_BY_SLURM,
+    HOLDING,
+    NOT_ISOLATED,
+    Gres,
+    Job,
+    Node,
+    Partition,
+    Reservation,
+    task_id,
+)
 
 MIB = 1 << 20
 
@@ -125,6 +135,9 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         gres_held=gres.held(job.get("gres_detail") or (), job.get("tres_alloc_str") or "", fewest),
         requeueable=bool(job.get("requeue")) and bool(job.get("batch_flag")),
         restarts=_number(job.get("restart_cnt")) or 0,
+        is_stock=NOT_ISOLATED in (job.get("system_comment") or ""),
+        het_job=_number(job["het_job_id"]) or 0,
+        het_part=_number(job.get("het_job_offset")) or 0,
         # Without a limit Slurm writes a time a year after the start.
         latest_end=None
         if walltime is None or states == ["PENDING"]

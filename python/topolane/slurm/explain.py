@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from topolane._engine import InputError
 from topolane.live.links import LISTED, jobs_named, links_used
 from topolane.slurm.inspection import Inspection, number_of
-from topolane.slurm.plugin_state import Refused
+from topolane.slurm.job_numbers import JobNumber
+from topolane.slurm.plugin_state import NO_ENGINE, Refused
 from topolane.slurm.records import Job
 from topolane.slurm.refusals import Ending, InTheWay, Room
 from topolane.slurm.status import links_of, liveness, policy_of
@@ -49,7 +50,8 @@ class Explanation:
 
 
 def explain(look: Inspection, number: str) -> Explanation:
-    """Explains the job of that number. For an array: its first waiting task, or its last task if none waits.
+    """Explains the job of that number, in any form of JobNumber. Of several tasks of an array: the first that waits, or the last if
+    none waits.
 
     Raises InputError if there is no such job, or if Slurm does not answer.
     """
@@ -68,17 +70,17 @@ def explain(look: Inspection, number: str) -> Explanation:
     return _not_waiting(look, job, said)
 
 
-def tasks_named(look: Inspection, number: str) -> list[Job]:
-    """The job of that number (12, 12_3). For an array: all its tasks, in order."""
-    jobs = [] if look.snapshot is None else look.snapshot.jobs.values()
-    found = [job for job in jobs if number in (job.number, str(job.array), job.record)]
-    exact = [job for job in found if job.number == number]
-    return exact or sorted(found, key=lambda job: job.id)
+def tasks_named(look: Inspection, number: str, source: str = "JOBID") -> list[Job]:
+    """The jobs that a number as squeue prints it names (JobNumber), in order. Raises InputError for a text that is none."""
+    named = JobNumber.read(number, source)
+    return [] if look.snapshot is None else named.jobs(look.snapshot)
 
 
 def _policy(look: Inspection, job: Job) -> tuple[str | None, str | None]:
     """The policy of a job, and what gives it."""
     policy = policy_of(look, job)
+    if job.is_stock and policy == "stock":
+        return policy, "the engine could not answer when it started: its SystemComment says why"
     by_file = look.conf.policy(job) if look.conf else None
     if policy is None or by_file is None or look.conf is None:
         return policy, None
@@ -104,7 +106,7 @@ def _waiting(look: Inspection, job: Job, said: list[str]) -> Explanation:
     said += _policy_sentence(policy, source)
     way = None
     if wait.refused is not None:
-        if look.machine is not None:
+        if look.machine is not None and wait.refused.kind != NO_ENGINE:
             way = Room(look, look.machine, job, wait.refused).in_the_way()
         said += _refused(look, wait.refused, way)
     elif look.state is not None and look.state.jobs is not None:
@@ -145,6 +147,9 @@ def _refused(look: Inspection, refused: Refused, way: InTheWay | None) -> Iterat
     )
     if refused.kind in ("never", "cannot-isolate"):
         yield "Change the job or its policy, or cancel it."
+        return
+    if refused.kind == NO_ENGINE:
+        yield "It starts when the engine answers again: the log of slurmctld says why it does not."
         return
     count = plural(len(refused.candidates), "node")
     if way is None:

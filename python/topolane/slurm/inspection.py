@@ -118,6 +118,8 @@ class Inspection:
         running = self.state.jobs.running if self.state and self.state.jobs else {}
         if number in running:
             return running[number].link_use
+        if self.jobs[number].is_stock:
+            return "shared"
         found = self.conf.policy(self.jobs[number]) if self.conf else None
         return "isolated" if found and found[0] in isolating_policies() else "shared"
 
@@ -153,7 +155,7 @@ def inspect(settings: Settings) -> Inspection:
         )
     state = None if directory is None else plugin_state.read(directory)
     problems += () if state is None else state.problems
-    machine, owned, out = _machine(state, _slurm_conf(known), problems)
+    machine, owned, out = _machine(state, slurm_conf_of(known), problems)
     return Inspection(
         time.time() if snapshot is None else snapshot.time,
         known,
@@ -184,7 +186,7 @@ def _state_directory(known: dict[str, str]) -> Path | None:
     location = known.get("StateSaveLocation")
     if location is None:
         try:
-            text = texts.read_text(_slurm_conf(known), texts.SMALL)
+            text = texts.read_text(slurm_conf_of(known), texts.SMALL)
         except InputError:
             return None
         found = re.findall(r"^\s*StateSaveLocation\s*=\s*(\S+)", text, re.IGNORECASE | re.MULTILINE)
@@ -192,14 +194,14 @@ def _state_directory(known: dict[str, str]) -> Path | None:
     return None if location is None or "%" in location else Path(location)
 
 
-def _slurm_conf(known: dict[str, str]) -> Path:
+def slurm_conf_of(known: dict[str, str]) -> Path:
     """The path of slurm.conf."""
     return Path(known.get("SLURM_CONF") or os.environ.get("SLURM_CONF") or "/etc/slurm/slurm.conf")
 
 
 def _conf(known: dict[str, str]) -> PluginConf | None:
     try:
-        return plugin_conf.read(_slurm_conf(known).parent / "topolane.conf")
+        return plugin_conf.read(slurm_conf_of(known).parent / "topolane.conf")
     except InputError:
         return None  # The plugin itself says what is wrong with it.
 

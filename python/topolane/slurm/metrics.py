@@ -36,6 +36,10 @@ def metrics(look: Inspection) -> Iterator[Metric]:
     yield from OURS.head("slurmctld answers", look.snapshot is not None, len(look.problems))
     if found.active is not None:
         yield OURS.gauge("active", "Whether the plugin decides (1), or stock Slurm alone (0)", found.active)
+    if found.decides is not None:
+        yield OURS.gauge(
+            "deciding", "Whether the engine decided the last calls that it should decide", found.decides
+        )
     yield OURS.gauge("stale", "Whether the plugin writes no state though jobs wait for nodes", found.stale)
     counters = look.state.counters if look.state else None
     if counters is not None:

@@ -48,6 +48,8 @@ class PluginConf:
     rules: tuple[Rule, ...]
     call_time: float
     """Seconds."""
+    engine: Path | None = None
+    """The engine's library."""
 
     def policy(self, job: Job) -> tuple[str, int] | None:
         """The policy of a job and the line that gives it, 0 if no line fits: then stock Slurm decides. None if that depends
@@ -65,13 +67,15 @@ class PluginConf:
 
 def read(path: Path) -> PluginConf:
     """Reads the file. Raises InputError if that cannot be done."""
-    rules, call_time = [], CALL_TIME
+    rules, call_time, engine = [], CALL_TIME, None
     content = texts.decoded(texts.read_bytes(path, MOST_BYTES), str(path))
     for number, line in enumerate(content.split("\n"), 1):
         words = [word.partition("=") for word in line.partition("#")[0].split()]
         given = {key.lower(): value for key, _, value in words}
         if "calltime" in given:
             call_time = _seconds(given["calltime"], path, number)
+        if given.get("engine"):
+            engine = Path(given["engine"])
         if "policy" in given:
             partitions, qos, accounts = (
                 frozenset(filter(None, given.get(key, "").lower().split(",")))
@@ -79,7 +83,7 @@ def read(path: Path) -> PluginConf:
             )
             share = _share(given.get("minbandwidth"))
             rules.append(Rule(number, given["policy"], partitions, qos, accounts, share))
-    return PluginConf(path, tuple(rules), call_time)
+    return PluginConf(path, tuple(rules), call_time, engine)
 
 
 def _share(word: str | None) -> float:

@@ -11,6 +11,7 @@ from pathlib import Path
 from topolane import files
 from topolane._engine import InputError
 from topolane.live.clients.scontrol import configuration, scontrol
+from topolane.slurm.controllers import hosts
 from topolane.slurm.plugin_build import ENGINE, PLUGIN, RELEASE, SPANK
 from topolane.slurm.plugin_machine import read_machine
 
@@ -36,6 +37,8 @@ class Slurm:
     """TopologyPlugin."""
     partitions: dict[str, str]
     """The nodes of each, a host list."""
+    controllers: list[str] = dataclasses.field(default_factory=list)
+    """The hosts of slurmctld: the first one, then the backup controllers."""
 
     @property
     def configuration(self) -> Path:
@@ -53,6 +56,7 @@ def running() -> Slurm:
         plugins=Path(said.get("PluginDir", "").split(":")[0]),
         topology=said.get("TopologyPlugin", ""),
         partitions=dict(named),
+        controllers=hosts(said),
     )
 
 
@@ -82,14 +86,12 @@ def check_machine(paths: Sequence[Path], slurm: Slurm, policies: Sequence[str]) 
     read = read_machine(paths)
     machine, told = read.machine, list(read.told)
     named = " and ".join(map(str, paths))
-    missing = sorted(
-        {
-            host
-            for word in policies
-            for host in _hosts(slurm.partitions[word.partition("=")[0]])
-            if machine.node_named(host) is None
-        }
-    )
+    wanted = {host for word in policies for host in _hosts(slurm.partitions[word.partition("=")[0]])}
+    missing = sorted(host for host in wanted if machine.node_named(host) is None)
+    if wanted and len(missing) == len(wanted):
+        raise InputError(
+            f"{named} names none of the {len(wanted)} nodes of these partitions, such as {missing[0]}: it is of another machine"
+        )
     if missing:
         told.append(
             f"{named} does not name {len(missing)} nodes, such as {missing[0]}: stock Slurm chooses among them."
@@ -118,6 +120,7 @@ def install(
     *,
     outside: str,
     jobs_may: str = "",
+    without_engine: str = "stock",
 ) -> list[str]:
     """Puts plugin, engine, machine file and topolane.conf in place. Returns sentences on what was done and what is
     left to do. Raises InputError before anything is changed.
@@ -139,6 +142,8 @@ def install(
         f"Engine={engine_directory / ENGINE}",
         f"Outside={outside}",
     ]
+    if without_engine != "stock":
+        text.append(f"WithoutEngine={without_engine}")
     if machines:
         text.append(f"Machine={','.join(str(path.absolute()) for path in machines)}")
     if jobs_may:
@@ -153,6 +158,7 @@ def install(
     told += _write_configuration(slurm.configuration, "\n".join([*text, *lines]) + "\n")
     placed = (slurm.plugins / PLUGIN, slurm.plugins / SPANK, engine_directory / ENGINE)
     told.insert(0, f"{', '.join(map(str, placed))} and {slurm.configuration} are in place.")
+    told += _for_backups(slurm)
     told.append(_left_to_do(slurm))
     if jobs_may:
         told.append(
@@ -191,6 +197,18 @@ def _place(source: Path, target: Path) -> None:
     shutil.copyfile(source, draft)
     draft.chmod(0o755)
     draft.replace(target)
+
+
+def _for_backups(slurm: Slurm) -> list[str]:
+    """What to do on the other hosts of slurmctld."""
+    if len(slurm.controllers) < 2:
+        return []
+    listed = ", ".join(slurm.controllers)
+    sentence = (
+        f"slurmctld may run on {listed}: run this command with the same options on each of them, and then "
+        "`topolane slurm status`, which compares the files of a host with those in use."
+    )
+    return [sentence]
 
 
 def _left_to_do(slurm: Slurm) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -31,8 +31,13 @@ LONGEST_WORD = 64
 LONGEST_SENTENCE = 1000
 
 LINK_USES = ("isolated", "shared", "none")
-KINDS = ("not-now", "never", "would-share-links", "cannot-isolate", "no-area")
+NO_ENGINE = "no-engine"
+"""The job is to be isolated and waits, because the engine cannot answer."""
+KINDS = ("not-now", "never", "would-share-links", "cannot-isolate", "no-area", NO_ENGINE)
 """Kinds of refusals."""
+
+CHECKSUMS = {"conf-checksum": "conf", "engine-checksum": "engine", "plugin-checksum": "plugin"}
+"""Lines with checksums, and what they are of: topolane.conf, the engine, the plugin itself."""
 
 UNDER = re.compile(r"under_([0-9]{1,20})_nanoseconds")
 WORD = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{LONGEST_WORD - 1}}}")
@@ -46,10 +51,49 @@ STOCK = {
     "stock_oversubscribed": "the job may share cores",
 }
 """The counters of calls that stock Slurm decided, and why."""
-ENDS = ("placed", "kept_off", "in_area", "refused", *STOCK)
+ENDS = ("placed", "kept_off", "in_area", "refused", "held", *STOCK)
 """The counters of how calls ended."""
 
+FAULTS = {
+    "inactive": "the plugin was not active",
+    "failed": "the engine failed",
+    "slow": "the engine took too long",
+}
+"""Why the engine could not answer a call, by the plugin's words."""
+OTHERS = {
+    "unknown": STOCK["stock_unknown"],
+    "oversubscribed": STOCK["stock_oversubscribed"],
+}
+"""Why it was not asked."""
+
 Made = TypeVar("Made")
+
+
+@dataclasses.dataclass(frozen=True)
+class Recent:
+    """The last calls of jobs that have a policy or keep off isolated jobs: the plugin keeps 16."""
+
+    calls: int
+    decided: int
+    """Calls that the engine decided."""
+    why: dict[str, int]
+    """The others by why the engine did not decide: `FAULTS` and `OTHERS`."""
+    without_answer: int
+    """How many of the newest in a row the engine could not answer."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether the engine decides: it answered the last call and more than half of them, or there was no call."""
+        faults = sum(self.why[name] for name in FAULTS)
+        if not self.calls:
+            return True
+        return not self.without_answer and 2 * faults < self.calls and self.decided > 0
+
+    @property
+    def reasons(self) -> str:
+        """Why the engine did not decide, with numbers of calls."""
+        words = FAULTS | OTHERS
+        return "; ".join(f"{count} {words[name]}" for name, count in self.why.items() if count)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +129,17 @@ class Counters:
     def stock(self) -> int:
         """Calls that stock Slurm decided."""
         return sum(self[name] for name in STOCK)
+
+    @property
+    def recent(self) -> Recent:
+        """The last calls; of a plugin of an earlier release, which does not count them, all since it was loaded."""
+        reasons = (*FAULTS, *OTHERS)
+        if "recent_calls" in self.values:
+            why = {name: self[f"recent_{name}"] for name in reasons}
+            return Recent(self["recent_calls"], self["recent_decided"], why, self["recent_without_answer"])
+        why = {name: self[f"stock_{name}"] for name in reasons}
+        decided = sum(self[name] for name in ENDS if name not in STOCK)
+        return Recent(decided + sum(why.values()), decided, why, 0)
 
     def quantile(self, share: float) -> int | None:
         """The least known number of nanoseconds such that this share of the calls took less. None without calls."""
@@ -143,6 +198,10 @@ class Jobs:
     """The sum of the machine file; None if the file does not say."""
     links_out: int | None = None
     """How many links are out of service or reserved; None if the file does not say."""
+    host: str | None = None
+    """The host of slurmctld; None if the file does not say."""
+    checksums: Mapping[str, int] = dataclasses.field(default_factory=dict)
+    """zlib's crc32 of files that slurmctld uses: see `CHECKSUMS`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -217,7 +276,8 @@ def parse_jobs(text: str, source: str) -> Jobs:
     if head[:2] != ["topolane-jobs", "1"] or len(head) < 3:
         raise _bad(source, line, " ".join(head), "`topolane-jobs 1` and a time")
     time = float(_whole(head[2], source, line))
-    why, machine, nodes, machine_sum, links_out = None, None, 0, None, None
+    why, machine, nodes, machine_sum, links_out, host = None, None, 0, None, None, None
+    checksums: dict[str, int] = {}
     assumed: list[str] = []
     running: dict[int, Running] = {}
     waiting: dict[int, Refused] = {}
@@ -232,10 +292,12 @@ def parse_jobs(text: str, source: str) -> Jobs:
                 raise _bad(source, line, rest, "a machine file and a number of nodes")
             nodes = _whole(words[-1], source, line, MOST_NODES)
             machine = " ".join(words[1:-1])
+        elif kind == "host":
+            host = rest[:LONGEST_SENTENCE]
         elif kind == "machine-sum":
-            if not re.fullmatch("[0-9a-f]{16}", rest):
-                raise _bad(source, line, rest, "a sum")
-            machine_sum = int(rest, 16)
+            machine_sum = _hexadecimal(rest, 16, source, line)
+        elif kind in CHECKSUMS:
+            checksums[CHECKSUMS[kind]] = _hexadecimal(rest, 8, source, line)
         elif kind == "out":
             links_out = _whole(rest, source, line)
         elif kind == "running":
@@ -246,7 +308,10 @@ def parse_jobs(text: str, source: str) -> Jobs:
             waiting[job] = refused
         elif not WORD.fullmatch(kind):
             raise _bad(source, line, kind, "`running`, `waiting`, `machine`, `out`, `assumed` or `why`")
-    return Jobs(time, why, machine, nodes, tuple(assumed), running, waiting, machine_sum, links_out)
+    return Jobs(
+        *(time, why, machine, nodes, tuple(assumed), running, waiting),
+        *(machine_sum, links_out, host, checksums),
+    )
 
 
 def _running(words: list[str], source: str, line: int) -> tuple[int, Running]:
@@ -340,6 +405,12 @@ def _whole(word: str, source: str, line: int, most: int = MOST_NUMBER) -> int:
     if not re.fullmatch(r"[0-9]{1,20}", word) or int(word) > most:
         raise _bad(source, line, word, f"a whole number up to {most}")
     return int(word)
+
+
+def _hexadecimal(word: str, digits: int, source: str, line: int) -> int:
+    if not re.fullmatch(f"[0-9a-f]{{{digits}}}", word):
+        raise _bad(source, line, word, f"a sum of {digits} hexadecimal digits")
+    return int(word, 16)
 
 
 def _word(word: str, source: str, line: int) -> str:

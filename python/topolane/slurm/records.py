@@ -17,6 +17,9 @@ UNUSABLE = frozenset(
 POWERED_DOWN, since Slurm wakes such a node for its job.
 """
 
+NOT_ISOLATED = "topolane: not isolated"
+"""In the SystemComment of a job whose nodes stock Slurm chose because the engine could not answer."""
+
 HELD_BY_SLURM = "requeued held"
 """The end of the reason of a job that Slurm itself holds, because its launch or its node has failed."""
 
@@ -108,6 +111,12 @@ class Job:
     """Whether `scontrol requeue` may stop it and queue it again: a batch job with Requeue=1."""
     restarts: int = 0
     """How often it has been requeued."""
+    het_job: int = 0
+    """The number of the first part of its heterogeneous job, or 0."""
+    het_part: int = 0
+    """Which part of the heterogeneous job it is: squeue prints `het_job+het_part`."""
+    is_stock: bool = False
+    """Whether it was to be isolated and stock Slurm chose its nodes, as the plugin notes (native/slurm/plugin/note.c)."""
     latest_end: float | None = None
     """When its time limit ends it, if it holds nodes; None without a limit."""
 

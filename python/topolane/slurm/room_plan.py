@@ -95,7 +95,7 @@ def make_plan(look: Inspection, number: str, untouchable: Untouchable | None = N
 
 def waiting_job(look: Inspection, number: str) -> Job:
     """The waiting job of that number. Raises InputError if there is none, or if no plan can be made for such a job."""
-    jobs = tasks_named(look, number)
+    jobs = tasks_named(look, number, "--room-for")
     if not jobs:
         raise InputError(
             f"--room-for {number}: Slurm knows no such job (it forgets a job some minutes after its end)"

@@ -8,9 +8,9 @@ from collections.abc import Collection
 from topolane._engine import LinkUse
 from topolane.live.counts import NodeCounts, Sharing
 from topolane.live.links import Links, touched
-from topolane.slurm import links_out
+from topolane.slurm import controllers, links_out
 from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, number_of
-from topolane.slurm.plugin_state import ENDS, Counters
+from topolane.slurm.plugin_state import ENDS, Counters, Recent
 from topolane.slurm.records import Job
 from topolane.slurm.wait_reasons import wait_reason
 from topolane.units import clock, duration, plural
@@ -28,7 +28,7 @@ class Liveness:
     stale: bool
     """Whether it has written nothing for long, while slurmctld answers and jobs wait for nodes."""
     why: str | None
-    """Why it is not active, stale, or not known to be active: a sentence."""
+    """Why it is not active, stale, not known to be active, or why the engine does not decide: a sentence."""
     topology: str | None
     """Slurm's TopologyPlugin."""
     since: float | None
@@ -40,11 +40,13 @@ class Liveness:
     machine_nodes: int
     assumed: list[str]
     """What it assumed of the machine."""
+    decides: bool | None = None
+    """Whether the engine decided the last calls (Recent); None without counters."""
 
     @property
     def is_well(self) -> bool:
-        """Whether it is active and not stale."""
-        return self.active is True and not self.stale
+        """Whether it is active and not stale, and the engine decides."""
+        return self.active is True and not self.stale and self.decides is not False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,6 +58,8 @@ class Calls:
     """By how they ended: see native/slurm/plugin/report.h."""
     stock: int
     """Those that stock Slurm decided."""
+    recent: Recent
+    """The last of them."""
     links_unwritten: int
     median: int | None
     """Half of the calls took less."""
@@ -154,6 +158,10 @@ class Status:
     problems: list[str]
     """What could not be read, a sentence each."""
     outages: Outages | None = None
+    backups: list[str] = dataclasses.field(default_factory=list)
+    """The hosts of backup controllers."""
+    files: list[str] = dataclasses.field(default_factory=list)
+    """Files of this host that differ from those that slurmctld uses, a sentence each."""
 
 
 def status(look: Inspection) -> Status:
@@ -172,6 +180,8 @@ def status(look: Inspection) -> Status:
         sharing(look),
         list(look.problems),
         outages(look),
+        controllers.backups(look),
+        controllers.differences(look),
     )
 
 
@@ -184,6 +194,9 @@ def liveness(look: Inspection) -> Liveness:
     waits = sum(job.waits and job.reason in OURS for job in look.jobs.values())
     quiet = 0.0 if written is None else look.time - written
     stale = active is True and quiet > STALE and waits > 0
+    decides = counters.recent.decides if counters else None
+    if counters and active and not decides:
+        why = _without_engine(counters.recent)
     if stale:
         why = (
             f"The plugin has written nothing for {duration(quiet)}, while slurmctld answers and "
@@ -199,6 +212,15 @@ def liveness(look: Inspection) -> Liveness:
         jobs.machine if jobs else None,
         jobs.nodes if jobs else 0,
         list(jobs.assumed) if jobs else [],
+        decides,
+    )
+
+
+def _without_engine(recent: Recent) -> str:
+    """That the engine does not decide, and why."""
+    return (
+        f"The engine decided {recent.decided} of the last {plural(recent.calls, 'call')} that it should decide: "
+        f"{recent.reasons}. The log of slurmctld says why."
     )
 
 
@@ -241,6 +263,7 @@ def calls(look: Inspection) -> Calls | None:
         counters["calls"],
         {name: counters[name] for name in ENDS},
         counters.stock,
+        counters.recent,
         counters["links_unwritten"],
         counters.quantile(0.5),
         counters.quantile(0.99),
@@ -325,6 +348,8 @@ def policy_of(look: Inspection, job: Job) -> str | None:
         return jobs.running[number].policy
     if jobs and job.waits and number in jobs.waiting:
         return jobs.waiting[number].policy
+    if job.holds_nodes and job.is_stock:
+        return "stock"
     found = look.conf.policy(job) if look.conf else None
     return found[0] if found else None
 

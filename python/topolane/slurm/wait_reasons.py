@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from topolane.slurm.inspection import OURS, Inspection, number_of
-from topolane.slurm.plugin_state import Refused
+from topolane.slurm.plugin_state import NO_ENGINE, Refused
 from topolane.slurm.records import Job
 from topolane.units import plural
 
@@ -40,6 +40,7 @@ REFUSALS = {
     "would-share-links": "would share links",
     "cannot-isolate": "never has links of its own, even on the empty machine",
     "no-area": "would use links of isolated jobs",
+    NO_ENGINE: "is to be isolated, and the engine cannot answer",
 }
 """What the kinds of refusals mean, said of the job."""
 
@@ -73,6 +74,8 @@ def idle_of(look: Inspection, refused: Refused) -> list[int]:
 def refusal(refused: Refused, idle: int) -> str:
     """A refusal in words for a table. idle: how many candidates are idle now."""
     wanted = plural(refused.wanted, "node")
+    if refused.kind == NO_ENGINE:
+        return f"{REFUSALS[refused.kind]}: it waits"
     if refused.kind in ("never", "cannot-isolate"):
         return f"{REFUSALS[refused.kind]}: {wanted} wanted"
     return f"{REFUSALS[refused.kind]}: {wanted} wanted, {idle} of {len(refused.candidates)} offered idle"
