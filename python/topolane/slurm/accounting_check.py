@@ -8,7 +8,7 @@ from pathlib import Path
 
 from topolane._engine import InputError
 from topolane.findings import Checked, Finding
-from topolane.slurm import accounting, accounting_config, accounting_faults, accounting_jobs
+from topolane.slurm import accounting, accounting_faults, accounting_jobs, accounting_workload
 
 
 def of_directory(directory: str | os.PathLike[str]) -> Checked:
@@ -23,6 +23,10 @@ def of_directory(directory: str | os.PathLike[str]) -> Checked:
             f"{directory}: no {accounting.JOBS}; `topolane workload import --commands` prints how to write it"
         )
     checked = of_jobs(path, there)
+    clusters = list(accounting_jobs.clusters(path))
+    for cluster in clusters or [None]:
+        # What an import refuses is refused here too.
+        accounting_workload.read(directory, cluster=cluster)
     lost = [
         f"no {dump.file}: not known is {dump.lost}" for dump in accounting.DUMPS if there[dump.file] is None
     ]
@@ -53,8 +57,6 @@ def _of_cluster(path: Path, there: dict[str, Path | None] | None, cluster: str |
     ]
     counts += [Finding(count, what, cluster=cluster) for what, count in jobs.notes.items()]
     if there is not None:
-        # What an import would refuse is refused here too.
-        accounting_config.of(there, jobs, 0, [])
         faults = accounting_faults.of(there, jobs)
         counts += [dataclasses.replace(fault, cluster=cluster) for fault in faults]
     findings = [finding for finding in counts if finding.what not in accounting_jobs.NO_FAULTS]

@@ -15,7 +15,7 @@ from topolane import policy as policies
 from topolane._engine import InputError
 from topolane.routes import routing
 from topolane.run import Run, Settings, simulate
-from topolane.sources import Shape, machine, workload
+from topolane.sources import Shape, machine, reading_notes, runnable, workload
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -79,11 +79,9 @@ class Task(Settings):
             )
             network = dataclasses.replace(network, routing=paths)
         jobs = workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)
-        if not len(jobs):
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(jobs.left_out.items()))
-            left_out = f" (left out: {reasons})" if reasons else ""
-            raise InputError(f"{self.workload}: no job is left to run{left_out}")
-        return simulate(
+        runnable(self.workload, jobs)
+        notes = [*reading_notes(jobs), *self._strangers(jobs, fabric)]
+        run = simulate(
             jobs,
             fabric,
             self,
@@ -91,6 +89,22 @@ class Task(Settings):
             queue_config=self.config_of_queue(),
             progress=progress,
         )
+        if notes:
+            run.summary["notes"] = notes
+        return run
+
+    def _strangers(self, jobs: Workload, fabric: Machine) -> list[str]:
+        """A line on nodes of the log that the machine does not have. Raises InputError if it has none of them."""
+        named, missing = jobs.strangers(fabric)
+        # The policy `recorded` needs them, and says itself which job lacks which node.
+        if missing == named > 0 and self.policy != "recorded":
+            raise InputError(
+                f"{self.workload}: machine {fabric.name} has none of the {plural(named, 'node')} that the log names: "
+                "give --machine the machine of the log, or --drop-hosts to replay its jobs on another one"
+            )
+        if not missing:
+            return []
+        return [f"machine {fabric.name} does not have {missing:,} of the {plural(named, 'node')} that the log names"]
 
     def config_of_queue(self) -> str | None:
         """The configuration of the queue slurm: the one that is named, or the one that an import wrote next to the log."""
