@@ -15,8 +15,8 @@ from topolane import _engine, files, findings
 from topolane._engine import InputError
 from topolane.cli import common, settings
 from topolane.findings import Checked
-from topolane.sources import left_out, reading_notes, runnable
 from topolane.slurm import accounting, accounting_check, accounting_jobs, accounting_workload
+from topolane.sources import left_out, reading_notes, runnable
 from topolane.units import plural
 
 

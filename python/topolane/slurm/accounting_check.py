@@ -6,6 +6,7 @@ import dataclasses
 import os
 from pathlib import Path
 
+from topolane import texts
 from topolane._engine import InputError
 from topolane.findings import Checked, Finding
 from topolane.slurm import accounting, accounting_faults, accounting_jobs, accounting_workload
@@ -23,14 +24,26 @@ def of_directory(directory: str | os.PathLike[str]) -> Checked:
             f"{directory}: no {accounting.JOBS}; `topolane workload import --commands` prints how to write it"
         )
     checked = of_jobs(path, there)
-    clusters = list(accounting_jobs.clusters(path))
-    for cluster in clusters or [None]:
-        # What an import refuses is refused here too.
-        accounting_workload.read(directory, cluster=cluster)
+    # What an import refuses is refused here too.
+    refused = _refused(directory, list(accounting_jobs.clusters(path)))
     lost = [
         f"no {dump.file}: not known is {dump.lost}" for dump in accounting.DUMPS if there[dump.file] is None
     ]
-    return Checked(checked.runs, checked.findings, checked.unknown + lost)
+    return Checked(checked.runs, checked.findings, checked.unknown + lost + refused)
+
+
+def _refused(directory: str | os.PathLike[str], clusters: list[str]) -> list[str]:
+    """A sentence for each of several clusters whose import would fail. Raises InputError if that of the only one would."""
+    if len(clusters) < 2:
+        accounting_workload.read(directory)
+        return []
+    refused = []
+    for cluster in clusters:
+        try:
+            accounting_workload.read(directory, cluster=cluster)
+        except InputError as error:
+            refused.append(f"an import with --cluster {texts.shown(cluster)} is refused: {error}")
+    return refused
 
 
 def of_jobs(path: Path, there: dict[str, Path | None] | None = None) -> Checked:

@@ -15,7 +15,7 @@ from topolane import policy as policies
 from topolane._engine import InputError
 from topolane.routes import routing
 from topolane.run import Run, Settings, simulate
-from topolane.sources import Shape, machine, reading_notes, runnable, workload
+from topolane.sources import Shape, left_out, machine, reading_notes, runnable, workload
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -54,15 +54,20 @@ class Task(Settings):
         fabric = self.fabric()
         if self.nodes is None or not isinstance(self.failures, str) or not failures.is_file(self.failures):
             return fabric.notes
-        _, left_out = failures.read_and_count(self.failures, fabric)
-        if not left_out:
+        _, others = failures.read_and_count(self.failures, fabric)
+        if not others:
             return fabric.notes
-        counted = plural(left_out, "failure")
+        counted = plural(others, "failure")
         return [*fabric.notes, f"{self.failures}: left out {counted} of nodes that --nodes leaves out"]
 
     def jobs(self) -> Workload:
         """The workload, shaped for the machine."""
         return workload(self.workload, self.fabric().nodes, seed=self.seed, shape=self.shape)
+
+    def log_notes(self) -> list[str]:
+        """What is left out of the log, what its reader changed and what it assumed."""
+        jobs = self.jobs()
+        return [*reading_notes(jobs), *left_out(jobs.left_out)]
 
     def run(self, progress: Callable[[float], None] | None = None) -> Run:
         """Does it here and now."""
@@ -104,7 +109,9 @@ class Task(Settings):
             )
         if not missing:
             return []
-        return [f"machine {fabric.name} does not have {missing:,} of the {plural(named, 'node')} that the log names"]
+        return [
+            f"machine {fabric.name} does not have {missing:,} of the {plural(named, 'node')} that the log names"
+        ]
 
     def config_of_queue(self) -> str | None:
         """The configuration of the queue slurm: the one that is named, or the one that an import wrote next to the log."""
