@@ -162,8 +162,14 @@ def job(number, submit, *, eligible=None, start=None, priority=1, **more):
     start = eligible + 1 if start is None else start
     times = {"Submit": submit, "Eligible": eligible, "Start": start, "End": start + 60, "ElapsedRaw": 60}
     return {
-        "JobIDRaw": number, "JobID": number, "State": "COMPLETED", "NNodes": 1, "NodeList": "n1",
-        "Priority": priority, **times, **more,
+        "JobIDRaw": number,
+        "JobID": number,
+        "State": "COMPLETED",
+        "NNodes": 1,
+        "NodeList": "n1",
+        "Priority": priority,
+        **times,
+        **more,
     }
 
 

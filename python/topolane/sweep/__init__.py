@@ -15,7 +15,7 @@ from topolane import policy as policies
 from topolane._engine import InputError
 from topolane.routes import routing
 from topolane.run import Run, Settings, simulate
-from topolane.sources import Shape, left_out, machine, reading_notes, runnable, workload
+from topolane.sources import ASSUMED_CABLES, Shape, left_out, machine, reading_notes, runnable, workload
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -52,13 +52,16 @@ class Task(Settings):
     def notes(self) -> list[str]:
         """What was assumed or left out when the machine and the failures were read."""
         fabric = self.fabric()
+        notes = fabric.notes
+        if self.network is not None and not fabric.knows_cables:
+            notes.append(ASSUMED_CABLES)
         if self.nodes is None or not isinstance(self.failures, str) or not failures.is_file(self.failures):
-            return fabric.notes
+            return notes
         _, others = failures.read_and_count(self.failures, fabric)
-        if not others:
-            return fabric.notes
-        counted = plural(others, "failure")
-        return [*fabric.notes, f"{self.failures}: left out {counted} of nodes that --nodes leaves out"]
+        if others:
+            counted = plural(others, "failure")
+            notes.append(f"{self.failures}: left out {counted} of nodes that --nodes leaves out")
+        return notes
 
     def jobs(self) -> Workload:
         """The workload, shaped for the machine."""
