@@ -265,6 +265,7 @@ def test_the_queue_slurm_starts_jobs_in_the_order_of_their_submission(tmp_path):
 
 
 CELL = st.sampled_from(["", "Unknown", "None", "100", "160", "2024-03-01T08:00:00", "-5", "x", "9" * 12])
+CSV_COLUMNS = ("id", "submit", "run", "nodes", "start")
 NUMBER = st.sampled_from(["1", "2", "3", "3_1", "3_[1-2]", "2.batch", "3+0", "4", "x"])
 
 
@@ -287,18 +288,14 @@ def sacct_logs(draw):
 @st.composite
 def other_logs(draw):
     """SWF and CSV, with values that may be wrong."""
-    value = st.sampled_from(["0", "5", "60", "-1", "1e18", "x", "1e12", "700000000"])
-    count = draw(st.integers(0, 3))
+    time = st.sampled_from(["0", "5", "60", "-1", "1e18", "x", "1e12", "700000000"])
+    width = st.sampled_from(["0", "5", "60", "-1", "x"])
+    numbers = [draw(st.integers(1, 4)) for _ in range(draw(st.integers(0, 3)))]
     if draw(st.booleans()):
-        rows = [
-            ",".join([str(draw(st.integers(1, 3))), *(draw(value) for _ in range(4))]) for _ in range(count)
-        ]
-        return "log.csv", "id,submit,run,nodes,start\n" + "".join(f"{row}\n" for row in rows)
-    rows = [
-        " ".join([str(draw(st.integers(1, 4))), *(draw(value) for _ in range(4)), *["-1"] * 13])
-        for _ in range(count)
-    ]
-    return "log.swf", "; MaxProcs: 1,024\n" + "".join(f"{row}\n" for row in rows)
+        rows = [(number, draw(time), draw(time), draw(width), draw(time)) for number in numbers]
+        return "log.csv", "".join(f"{','.join(map(str, row))}\n" for row in [CSV_COLUMNS, *rows])
+    rows = [(number, draw(time), draw(time), draw(time), draw(width), *["-1"] * 13) for number in numbers]
+    return "log.swf", "; MaxProcs: 1,024\n" + "".join(f"{' '.join(map(str, row))}\n" for row in rows)
 
 
 @given(st.one_of(sacct_logs(), other_logs()))
@@ -308,7 +305,7 @@ def test_check_says_that_a_log_can_be_replayed_if_and_only_if_a_replay_takes_it(
     file = tmp_path_factory.mktemp("log") / name
     file.write_text(text)
     checked = Said("workload", "check", file)
-    replayed = Said("simulate", "--machine", "fat-tree(radix=64)", "--trace", file, "--drop-hosts")
+    replayed = Said("simulate", "--machine", "cab", "--trace", file, "--drop-hosts")
     assert (checked.code == 2) == (replayed.code == 2), (checked.error, replayed.error)
     if checked.code != 2:
         assert "that can be replayed" in checked.out
@@ -317,3 +314,20 @@ def test_check_says_that_a_log_can_be_replayed_if_and_only_if_a_replay_takes_it(
 def test_json_of_a_check_counts_the_runs_that_a_replay_takes():
     found = json.loads(Said("workload", "check", DATA / "unfinished.sacct.txt", "--json").out)
     assert found["runs"] == 1
+
+
+@pytest.mark.parametrize(("given", "is_assumed"), [("", True), ("[node]\nnic-bandwidth = 12.5e9\n", False)])
+def test_a_default_speed_of_adapters_is_printed_as_assumed(tmp_path, given, is_assumed):
+    """An adapter of 4 GB/s by default is slower than its cable, which is given."""
+    machine = tmp_path / "fast.toml"
+    machine.write_text(f'{given}[[site]]\nname = "a"\nchildren = [2, 2]\nbandwidth = 12.5e9\n')
+    notes = Said("machine", "show", machine).notes
+    assert ("adapters of 4 GB/s are assumed" in notes) == is_assumed
+
+
+def test_cables_that_the_machine_file_does_not_give_are_printed_as_assumed(tmp_path):
+    machine = tmp_path / "topology.conf"
+    machine.write_text("SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n[3-4]\nSwitchName=c Switches=a,b\n")
+    run = ("simulate", "--machine", machine, "--trace", DATA / "not-started.batsim.csv")
+    assert "one of 4 GB/s is assumed" in Said(*run, "--network", "max-min").notes
+    assert Said(*run).notes == ""

@@ -130,7 +130,8 @@ impl Workload {
 
     /// How many nodes the log names, and how many of these a machine does not have.
     fn strangers(&self, py: Python<'_>, machine: &Machine) -> (usize, usize) {
-        py.detach(|| self.jobs.strangers(&machine.fabric))
+        let (jobs, fabric) = (Arc::clone(&self.jobs), Arc::clone(&machine.fabric));
+        py.detach(|| jobs.strangers(&fabric))
     }
 
     /// The workload without the names of the nodes that its jobs ran on.

@@ -293,7 +293,7 @@ fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Reque
 }
 
 /// Whose a request is that is submitted again.
-fn again(request: &Request, now: f64) -> Option<Arc<Attributes>> {
+fn whose_again(request: &Request, now: f64) -> Option<Arc<Attributes>> {
     request.attributes.as_ref().map(|of| Arc::new(of.queued_again(now)))
 }
 
@@ -459,7 +459,7 @@ impl Run<'_> {
         self.left.insert(id, Left { run: Some(run), submitted: now });
         // It asked for time without failures.
         request.walltime = request.walltime.max(run);
-        request.attributes = again(&request, now);
+        request.attributes = whose_again(&request, now);
         job.interruption = Some(cost);
         job.affected = true;
         if let Err(refusal) = self.scheduler.submit(request, AHEAD) {
@@ -507,7 +507,7 @@ impl Run<'_> {
             if let Some(begin) = again {
                 job.interruption = Some(done);
                 self.left.insert(request.id, Left { run: None, submitted: now });
-                let attributes = again(&request, now);
+                let attributes = whose_again(&request, now);
                 self.submit(Request { begin, attributes, ..Request::clone(&request) });
             }
         }
