@@ -859,7 +859,7 @@ class Workload:
 
     def shaped(
         self,
-        machine_nodes: int,
+        machine_nodes: int | None,
         *,
         days: float | None = None,
         nodes_x: float | None = None,
@@ -869,7 +869,7 @@ class Workload:
         jitter: float | None = None,
         seed: int = 0,
     ) -> Workload:
-        """The workload changed for a machine of that many nodes.
+        """The workload changed for a machine of that many nodes (None: any width fits, and no load can be set).
 
         In this order: its first days, its jobs wider, those wider than the machine left out, the first
         `limit` of the others kept, its submissions squeezed or set to a load, its run times cut by up to
@@ -899,6 +899,23 @@ class Workload:
     @property
     def left_out(self) -> dict[str, int]:
         """Records left out, by reason."""
+
+    @property
+    def changed(self) -> dict[str, int]:
+        """Jobs that the reader changed, by what was wrong with them and what was done."""
+
+    @property
+    def assumed(self) -> list[str]:
+        """Numbers that the log does not give and that change results, a sentence each."""
+
+    def check_times(self) -> None:
+        """Refuses, with InputError, times that no run lasts for, as `simulate` does."""
+
+    def strangers(self, machine: Machine) -> tuple[int, int]:
+        """How many nodes the log names, and how many of these a machine does not have."""
+
+    def without_hosts(self) -> Workload:
+        """The workload without the names of the nodes that its jobs ran on."""
 
     @property
     def span(self) -> float:

@@ -52,7 +52,7 @@ class Checked:
     """Runs that can be replayed."""
     findings: list[Finding]
     unknown: list[str]
-    """Sentences on what cannot be told, because a file or a column is missing."""
+    """Sentences on what cannot be told or is assumed, because a file, a column or a number is missing."""
 
 
 def of_workload(workload: Workload) -> Checked:
@@ -61,7 +61,6 @@ def of_workload(workload: Workload) -> Checked:
     start, late = columns["start"], columns["run"] - columns["walltime"]
     known = ~np.isnan(start)
     counts = {
-        "started before submission: the clock jumped": int((start < columns["submit"]).sum()),
         "without a recorded start, where others have one": int((~known).sum()) if known.any() else 0,
         "ran over a minute past the walltime, at which a replay ends a job": int((late > 60).sum()),
     }
@@ -70,6 +69,7 @@ def of_workload(workload: Workload) -> Checked:
         for reason, count in sorted(workload.left_out.items())
         if reason not in NO_FAULTS
     ]
+    findings += [Finding(count, what, of="job") for what, count in workload.changed.items()]
     findings += [Finding(count, what, of="job") for what, count in counts.items() if count]
     unknown = [] if known.any() else ["no job records a start: a replay cannot be put next to the records"]
-    return Checked(len(known), findings, unknown)
+    return Checked(len(known), findings, [*unknown, *workload.assumed])

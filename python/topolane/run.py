@@ -313,6 +313,8 @@ def simulate(
         progress=progress,
     )
     summary = outcome.summary()
+    if how.default_walltime is not None:
+        summary["default_walltime"] = how.default_walltime
     if left_out:
         summary["failures_left_out"] = left_out
     if inferred is not None:

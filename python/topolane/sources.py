@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from topolane import _engine, networks, texts
 from topolane._engine import InputError, Machine, Workload
 from topolane.options import option
+from topolane.units import plural
+
+
+ASSUMED_CABLES = "the file says nothing of cables: one of 4 GB/s is assumed everywhere"
+"""A note on a machine that does not know its cables, where their speed changes a result."""
 
 
 def machine(
@@ -114,6 +120,10 @@ class Shape:
         None, "Use only the first so many jobs by submission, counted after all others that are left out."
     )
     partition: str | None = option(None, "Use only the jobs of this partition of the log.")
+    drop_hosts: bool = option(
+        False,
+        "Forget which nodes the jobs of the log ran on, to replay it on a machine that has none of these nodes.",
+    )
     shared: bool = option(
         False, "Let jobs of a sacct log share nodes, by cores, memory and generic resources."
     )
@@ -132,8 +142,8 @@ def workload(
 ) -> Workload:
     """A month made up by name, or the jobs of a log (SWF, CSV, `sacct -P`, traces of GPU jobs; gzipped or not).
 
-    With `machine_nodes`, jobs wider than that are left out and counted, and the shape's changes
-    are made. Raises InputError for an unknown name and for a log that does not parse.
+    The shape's changes are made. With `machine_nodes`, jobs wider than that are left out and counted; without, no load
+    can be set. Raises InputError for an unknown name and for a log that does not parse.
     """
     path = Path(source)
     # A pipe is as good as a file: `--trace <(sacct ...)`.
@@ -156,15 +166,31 @@ def workload(
             raise InputError(f"{error}; and there is no file of that name") from None
     if shape.partition is not None and not len(jobs):
         raise InputError(f"{source}: no job is of partition {shape.partition!r}")
-    if machine_nodes is None:
+    if shape.drop_hosts:
+        jobs = jobs.without_hosts()
+    changes = {name: getattr(shape, name) for name in CHANGES}
+    if machine_nodes is None and not any(value is not None for value in changes.values()):
         return jobs
-    return jobs.shaped(
-        machine_nodes,
-        days=shape.days,
-        nodes_x=shape.nodes_x,
-        squeeze=shape.squeeze,
-        load=shape.load,
-        limit=shape.limit,
-        jitter=shape.jitter,
-        seed=seed,
-    )
+    return jobs.shaped(machine_nodes, **changes, seed=seed)
+
+
+CHANGES = ("days", "nodes_x", "squeeze", "load", "limit", "jitter")
+"""Fields of a shape that change jobs after they are read."""
+
+
+def runnable(source: str | Path, jobs: Workload) -> Workload:
+    """The same workload. Raises InputError if no job is left in it to run."""
+    if not len(jobs):
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(jobs.left_out.items()))
+        raise InputError(f"{source}: no job is left to run" + (f" (left out: {reasons})" if reasons else ""))
+    return jobs
+
+
+def left_out(reasons: Mapping[str, int]) -> list[str]:
+    """A line for each reason why records are no jobs of a workload."""
+    return [f"left out: {count:,} {reason}" for reason, count in sorted(reasons.items())]
+
+
+def reading_notes(jobs: Workload) -> list[str]:
+    """What a reader changed, and which numbers it assumed, a sentence each."""
+    return [*(f"{plural(count, 'job')} {what}" for what, count in jobs.changed.items()), *jobs.assumed]

@@ -97,7 +97,7 @@ def shown(text: str, most: int | None = None) -> str:
 
 def is_printable(letter: str) -> bool:
     """Whether a terminal shows the character and does not treat it as a control character."""
-    turns = letter in "\u200e\u200f" or "\u202a" <= letter <= "\u202e" or "\u2066" <= letter <= "\u2069"
+    turns = letter in "\u061c\u200e\u200f" or "\u202a" <= letter <= "\u202e" or "\u2066" <= letter <= "\u2069"
     return not turns and unicodedata.category(letter) not in ("Cc", "Cs", "Zl", "Zp")
 
 

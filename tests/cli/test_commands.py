@@ -201,9 +201,10 @@ def test_workload_presets_are_listed(topolane):
 
 @pytest.mark.parametrize("form", ["swf", "csv"])
 def test_workload_make_and_convert(topolane, toy, form):
-    topolane(
+    done = topolane.run(
         "workload", "make", "exp-2", "--limit", 30, "--machine", toy, "--to", form, "--out", f"made.{form}"
     )
+    assert done.returncode == 0 and "beyond the limit" in done.stderr
     made = (topolane.directory / f"made.{form}").read_text()
     again = topolane("workload", "convert", f"made.{form}", "--machine", toy, "--to", form)
     body = [line for line in made.splitlines() if not line.startswith(";")]

@@ -68,7 +68,10 @@ def check(topolane):
         for name, content in (changed | {"jobs.txt": text}).items():
             if content is not None:
                 (directory / name).write_text(content)
-        return topolane("workload", "check", "dump", *arguments).splitlines()
+        done = topolane.run("workload", "check", "dump", *arguments)
+        is_sound = "nothing wrong was found" in done.stdout or '"findings": []' in done.stdout
+        assert (done.returncode, done.stderr) == (0 if is_sound else 1, "")
+        return done.stdout.splitlines()
 
     return check
 
@@ -152,6 +155,8 @@ def test_two_clusters_in_one_dump_are_told_apart(check):
         "dump: 2 runs that can be replayed",
         "1 row of other clusters than hex (oct 1): import one with --cluster",
         "oct: left out: 1 without an end, though the state says that there was one",
+        ("an import with --cluster 'oct' is refused: dump/jobs.txt: no job that ran and ended "
+        "(left out: 1 of another cluster; left out: 1 without an end, though the state says that there was one)"),
     ]
 
 
@@ -202,13 +207,15 @@ def test_a_log_is_checked_as_it_stands(topolane, write):
     """SWF: job 2 has no wait, job 3 runs past its time. The output of sacct alone is checked like that of a directory."""
     record = "{} 0 {} {} 1 -1 -1 1 60 -1 1 1 1 -1 -1 1 -1 -1\n"
     write("log.swf", record.format(1, 5, 60) + record.format(2, -1, 60) + record.format(3, 5, 500))
-    assert topolane("workload", "check", "log.swf").splitlines() == [
+    assert topolane("workload", "check", "log.swf", code=1).splitlines() == [
         "log.swf: 3 runs that can be replayed",
         "1 job without a recorded start, where others have one",
         "1 job ran over a minute past the walltime, at which a replay ends a job",
+        ("the header does not give both MaxProcs and MaxNodes: 1 core per node is assumed, "
+        "so each processor of a job is a node (--cores-per-node)"),
     ]
-    write("sacct.txt", jobs({"End": "Unknown"}))
-    assert "left out: 1 without an end" in topolane("workload", "check", "sacct.txt")
+    write("sacct.txt", jobs({"End": "Unknown"}).replace(";", "|"))
+    assert "left out: 1 without an end" in topolane("workload", "check", "sacct.txt", code=1)
 
 
 def test_what_is_no_log_is_refused(topolane, write):

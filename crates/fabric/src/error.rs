@@ -67,7 +67,7 @@ pub fn shown(text: &str) -> String {
 /// Whether a terminal shows the character and obeys nothing in it: neither a control character nor one
 /// that turns the direction of text.
 pub fn is_printable(letter: char) -> bool {
-    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let turns = matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !(letter.is_control() || turns || matches!(letter, '\u{2028}' | '\u{2029}'))
 }
 

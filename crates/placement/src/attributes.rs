@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// What a queue may want to know of a job and no policy reads. Empty names are unknown.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Attributes {
     /// The partition it was submitted to.
     pub partition: Arc<str>,
@@ -23,4 +23,14 @@ pub struct Attributes {
     pub licenses: Vec<(Arc<str>, u64)>,
     /// Whether it does not start again if its run is ended early.
     pub no_requeue: bool,
+    /// When it got its place among jobs of the same priority, seconds; `None`: when it became eligible.
+    pub queued: Option<f64>,
+}
+
+impl Attributes {
+    /// The same for a job that comes again: its place is behind all that came before.
+    #[must_use]
+    pub fn queued_again(&self, now: f64) -> Self {
+        Attributes { queued: self.queued.map(|_| now), ..self.clone() }
+    }
 }

@@ -43,14 +43,14 @@ impl Workload {
         Ok(Workload { jobs: Arc::new(jobs) })
     }
 
-    /// The workload changed for a machine of that many nodes: its first days, its jobs wider, those wider than the
+    /// The workload changed for a machine of that many nodes (None: any width fits, and no load can be set): its first days, its jobs wider, those wider than the
     /// machine left out, the first `limit` of the others kept, its submissions squeezed or set to a load, its run
     /// times cut by up to the part `jitter`, drawn from the seed.
     #[pyo3(signature = (machine_nodes, *, days=None, nodes_x=None, squeeze=None, load=None, limit=None, jitter=None, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn shaped(
         &self,
-        machine_nodes: u32,
+        machine_nodes: Option<u32>,
         days: Option<f64>,
         nodes_x: Option<f64>,
         squeeze: Option<f64>,
@@ -61,7 +61,11 @@ impl Workload {
     ) -> PyResult<Workload> {
         let mut jobs = workload::Workload::clone(&self.jobs);
         let shape = workload::Shape { days, nodes_x, limit, squeeze, load, jitter, seed };
-        workload::apply(&mut jobs, &shape, machine_nodes).map_err(input_error)?;
+        if machine_nodes.is_none() && load.is_some() {
+            return Err(bad_input("a load is one of a machine: name it with --machine"));
+        }
+        workload::apply(&mut jobs, &shape, machine_nodes.unwrap_or(u32::MAX))
+            .map_err(input_error)?;
         Ok(Workload { jobs: Arc::new(jobs) })
     }
 
@@ -105,6 +109,38 @@ impl Workload {
     #[getter]
     fn left_out(&self) -> BTreeMap<String, u64> {
         self.jobs.left_out.clone()
+    }
+
+    /// Jobs that the reader changed, by what was wrong with them and what was done.
+    #[getter]
+    fn changed(&self) -> BTreeMap<String, u64> {
+        self.jobs.changed.clone()
+    }
+
+    /// Numbers that the log does not give and that change results, a sentence each.
+    #[getter]
+    fn assumed(&self) -> Vec<String> {
+        self.jobs.assumed.clone()
+    }
+
+    /// Refuses, with InputError, times that no run lasts for, as `simulate` does.
+    fn check_times(&self) -> PyResult<()> {
+        self.jobs.check_times().map_err(input_error)
+    }
+
+    /// How many nodes the log names, and how many of these a machine does not have.
+    fn strangers(&self, py: Python<'_>, machine: &Machine) -> (usize, usize) {
+        let (jobs, fabric) = (Arc::clone(&self.jobs), Arc::clone(&machine.fabric));
+        py.detach(|| jobs.strangers(&fabric))
+    }
+
+    /// The workload without the names of the nodes that its jobs ran on.
+    fn without_hosts(&self) -> Workload {
+        let mut jobs = workload::Workload::clone(&self.jobs);
+        for recorded in jobs.jobs.iter_mut().filter_map(|job| job.recorded.as_mut()) {
+            recorded.hosts.clear();
+        }
+        Workload { jobs: Arc::new(jobs) }
     }
 
     /// Seconds from the first submission to the last.

@@ -666,6 +666,26 @@ fn ties_go_in_order_of_submission() {
     assert_eq!(order, [7, 3, 9, 1]);
 }
 
+/// Jobs of one priority go in order of submission (`sort_job_queue2`), though a hold or a dependency made some of them eligible
+/// later; a job that comes again goes behind.
+#[test]
+fn ties_go_in_order_of_submission_though_jobs_become_eligible_later() {
+    let job = |eligible: f64, id, queued| {
+        let attributes = Attributes { queued: Some(queued), ..Attributes::default() };
+        (eligible, Request { attributes: Some(Arc::new(attributes)), ..ask(id, 24, 10.0, NOBODY) })
+    };
+    let first = (0.0, ask(1, 24, 100.0, NOBODY));
+    let jobs =
+        [first, job(20.0, 2, 20.0), job(30.0, 3, 30.0), job(60.0, 4, -5.0), job(70.0, 5, 25.0)];
+    let starts = started(&mut scheduler("{}"), &jobs, 1_000.0);
+    let mut order: Vec<u64> = starts.keys().copied().collect();
+    order.sort_by(|a, b| starts[a].total_cmp(&starts[b]));
+    assert_eq!(order, [1, 4, 2, 5, 3]);
+    let again = Attributes { queued: Some(20.0), ..Attributes::default() }.queued_again(90.0);
+    assert_eq!(again.queued, Some(90.0));
+    assert_eq!(Attributes::default().queued_again(90.0).queued, None);
+}
+
 proptest! {
     /// Whatever is submitted starts once, on nodes of its own, and the same again in a second run.
     #[test]

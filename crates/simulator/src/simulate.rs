@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, Fixed, InputError, Routing, Rule};
-use topolane_placement::{Lent, Placement, Policy, Refusal, Request, Share, Traits, Within};
+use topolane_placement::{
+    Attributes, Lent, Placement, Policy, Refusal, Request, Share, Traits, Within,
+};
 use topolane_scheduler::{
     Defrag, EndedBy, EndedEarly, HeadWait, Moved, Queue, Reservation, Scheduler,
 };
@@ -21,11 +23,10 @@ use crate::recorded::RecordedNodes;
 use crate::room::{RoomFacts, RoomLog};
 use crate::scenario::Scenario;
 use crate::widths::{Width, Widths};
-use crate::workload::{Job, Workload};
+use crate::workload::{Job, LONGEST_DAYS, Workload};
 
-/// Longest run, seconds: 20 years. Its outcome has a row for every minute, and a time beyond is a
-/// mistake of the log.
-const LONGEST: f64 = 7_305.0 * 86_400.0;
+/// Longest run, seconds.
+const LONGEST: f64 = LONGEST_DAYS * 86_400.0;
 
 /// Priority of jobs that a failure interrupted: above that of all others.
 const AHEAD: f64 = f64::MAX;
@@ -184,6 +185,7 @@ pub fn simulate<E: From<InputError>>(
     progress: Progress<'_, E>,
 ) -> Result<Outcome, E> {
     let replay = queue.name() == "recorded";
+    workload.check_times()?;
     let as_logged = replay || policy.name() == "recorded";
     let widths = Widths::of(options.network.as_ref(), workload, fabric, as_logged, options.seed)?;
     let mut scheduler = Scheduler::new(Arc::clone(fabric), Arc::clone(policy), queue);
@@ -288,6 +290,11 @@ fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Reque
         attributes: job.attributes.clone(),
         ..Request::default()
     }
+}
+
+/// Whose a request is that is submitted again.
+fn whose_again(request: &Request, now: f64) -> Option<Arc<Attributes>> {
+    request.attributes.as_ref().map(|of| Arc::new(of.queued_again(now)))
 }
 
 fn walltime_of(job: &Job, options: &Options) -> f64 {
@@ -452,6 +459,7 @@ impl Run<'_> {
         self.left.insert(id, Left { run: Some(run), submitted: now });
         // It asked for time without failures.
         request.walltime = request.walltime.max(run);
+        request.attributes = whose_again(&request, now);
         job.interruption = Some(cost);
         job.affected = true;
         if let Err(refusal) = self.scheduler.submit(request, AHEAD) {
@@ -499,7 +507,8 @@ impl Run<'_> {
             if let Some(begin) = again {
                 job.interruption = Some(done);
                 self.left.insert(request.id, Left { run: None, submitted: now });
-                self.submit(Request { begin, ..Request::clone(&request) });
+                let attributes = whose_again(&request, now);
+                self.submit(Request { begin, attributes, ..Request::clone(&request) });
             }
         }
     }

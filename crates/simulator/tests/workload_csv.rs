@@ -103,8 +103,10 @@ fn any_owner() -> impl Strategy<Value = Option<Arc<Attributes>>> {
     let names = (name(), name(), name(), name(), name());
     let license = (prop_oneof![Just("matlab"), Just("fluent@server")], 1..=10_000_u64);
     let licenses = prop::collection::vec(license, 0..3);
-    let owner = (names, -100..100_i64, prop::option::of(1..=10_000_u64), licenses, any::<bool>());
-    owner.prop_map(|(names, nice, processors, licenses, no_requeue)| {
+    let processors = prop::option::of(1..=10_000_u64);
+    let queued = prop::option::of(-1e6..1e9);
+    let owner = (names, -100..100_i64, processors, licenses, any::<bool>(), queued);
+    owner.prop_map(|(names, nice, processors, licenses, no_requeue, queued)| {
         let (partition, user, account, qos, reservation) = names;
         let found = Attributes {
             partition: partition.into(),
@@ -116,6 +118,7 @@ fn any_owner() -> impl Strategy<Value = Option<Arc<Attributes>>> {
             processors,
             licenses: licenses.into_iter().map(|(name, asked)| (name.into(), asked)).collect(),
             no_requeue,
+            queued,
         };
         (found != Attributes::default()).then(|| Arc::new(found))
     })

@@ -97,7 +97,7 @@ def tell(fabric: Machine) -> Machine:
 def tell_notes(notes: Sequence[str]) -> None:
     """Writes notes to standard error, so that they do not stand in results."""
     for note in notes:
-        click.echo(f"note: {note}", err=True)
+        click.echo(f"note: {texts.printable(note)}", err=True)
 
 
 def moment(_: click.Context, __: click.Parameter, hours: float | None) -> float | None:
@@ -158,6 +158,12 @@ def machine_note(trace: str | None) -> list[str]:
     if trace is None or given is not ParameterSource.DEFAULT:
         return []
     return ["the machine is cab, because --machine names no other"]
+
+
+def names_machine(names: Sequence[str]) -> bool:
+    """Whether an option of those that name a machine is given."""
+    context = click.get_current_context()
+    return any(context.get_parameter_source(name) is not ParameterSource.DEFAULT for name in names)
 
 
 def source_of(workload: str | None, trace: str | None, default: str | None = None) -> str:

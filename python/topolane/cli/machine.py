@@ -9,6 +9,7 @@ import click
 import topolane
 from topolane import _engine
 from topolane.cli import common, machine_route
+from topolane.sources import ASSUMED_CABLES
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def read(machine: str, machine_format: str | None, **reading: Any) -> Machine:
     """The machine; what was assumed or left out goes to standard error."""
     fabric = common.tell(topolane.machine(machine, machine_format, **reading))
     if not fabric.knows_cables:
-        click.echo("note: the file says nothing of cables: one of 4 GB/s is assumed everywhere", err=True)
+        common.tell_notes([ASSUMED_CABLES])
     return fabric
 
 

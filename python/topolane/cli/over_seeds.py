@@ -53,7 +53,7 @@ def show(
     """Does all runs, and prints and writes their means."""
     of_log = os.path.isfile(tasks[0].workload)
     with common.outputs(out) as directory:
-        common.tell_notes(tasks[0].notes())
+        common.tell_notes([*tasks[0].notes(), *tasks[0].log_notes()])
         with common.keeping(resume) as kept, common.counting_bar("simulating", len(tasks)) as done:
             runs = over(figures, tasks, executor=executor, workers=workers, done=done, kept=kept)
         rows = seeds.rows(tasks, runs)

@@ -277,7 +277,7 @@ def _log(given: dict[str, Any]) -> Source:
         failures="none",
         **{name: given[name] for name in ("queue", "seed", "default_walltime", "min_bandwidth")},
     )
-    common.tell_notes(task.notes())
+    common.tell_notes([*task.notes(), *task.log_notes()])
     beside = [name for name in _beside(DEFAULT_SHADOW if shadows is None else shadows) if name != task.policy]
     tasks = [task, *(dataclasses.replace(task, policy=name, min_bandwidth=None) for name in beside)]
     with common.counting_bar("simulating", len(tasks)) as done:

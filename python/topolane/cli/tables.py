@@ -10,6 +10,7 @@ import click
 
 from topolane._engine import assumed_traffic, traffic_policies
 from topolane.cli import common
+from topolane.sources import left_out
 from topolane.units import duration, plural
 
 if TYPE_CHECKING:
@@ -157,7 +158,11 @@ def workload_notes(run: Run) -> list[str]:
         f"{run.workload} on {run.machine}: {plural(summary['jobs'], 'job')}, {plural(summary['nodes'], 'node')}{load}"
     ]
     if summary["without_walltime"]:
-        notes.append(f"{plural(summary['without_walltime'], 'job')} without a walltime")
+        expected = "the run time"
+        if "default_walltime" in summary:
+            expected = f"{summary['default_walltime']:,g} s"
+        count = plural(summary["without_walltime"], "job")
+        notes.append(f"{count} without a walltime: {expected} is assumed for each")
     if suffered := summary.get("contention"):
         # The queue expects what names no walltime to end after its run time.
         limit = "walltime (without one, the run time)" if summary["without_walltime"] else "walltime"
@@ -169,8 +174,8 @@ def workload_notes(run: Run) -> list[str]:
             f"{plural(summary['late_against_log'], 'job')} started later than the log says: "
             "it gives some nodes to two jobs at once (if jobs share nodes, give --shared)"
         )
-    notes += [f"left out: {count:,} {reason}" for reason, count in sorted(summary["left_out"].items())]
-    return notes
+    notes += summary.get("notes", [])
+    return notes + left_out(summary["left_out"])
 
 
 LISTED = 10

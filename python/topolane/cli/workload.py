@@ -16,6 +16,7 @@ from topolane._engine import InputError
 from topolane.cli import common, settings
 from topolane.findings import Checked
 from topolane.slurm import accounting, accounting_check, accounting_jobs, accounting_workload
+from topolane.sources import left_out, reading_notes, runnable
 from topolane.units import plural
 
 
@@ -48,6 +49,7 @@ def show(
     fabric = common.tell(topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join))
     shape = settings.shape_alone(others)
     jobs = topolane.workload(common.source_of(workload, trace), fabric.nodes, seed=seed, shape=shape)
+    common.tell_notes(reading_notes(jobs))
     columns = jobs.columns()
     widths, runs = columns["nodes"], columns["run"]
     facts = {
@@ -78,16 +80,17 @@ def show(
 
 
 def write(source: str, to: str, out: str | None, seed: int, options: dict[str, Any]) -> None:
-    """Writes a workload, shaped for a machine if one is named."""
+    """Writes a workload, shaped for a machine if one is named; what is left out or assumed goes to standard error."""
     shape = settings.shape_alone(options)
-    fabric = topolane.machine(
-        options["machine"],
-        options["machine_format"],
-        nodes=options["nodes"],
-        topology=options["topology"],
-        join=options["join"],
-    )
-    common.write_text(out, topolane.workload(source, fabric.nodes, seed=seed, shape=shape).to(to))
+    is_named = common.names_machine(MACHINE)
+    nodes = topolane.machine(**{name: options[name] for name in MACHINE}).nodes if is_named else None
+    jobs = topolane.workload(source, nodes, seed=seed, shape=shape)
+    common.write_text(out, jobs.to(to))
+    common.tell_notes([*left_out(jobs.left_out), *reading_notes(jobs)])
+
+
+MACHINE = ("machine", "machine_format", "nodes", "topology", "join")
+"""Options that name a machine."""
 
 
 @command.command()
@@ -114,7 +117,11 @@ def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None
 @settings.seed_option
 @settings.shape_options
 def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> None:
-    """Write the log FILE in another format, after applying the options that change it."""
+    """Write the log FILE in another format, after applying the options that change it.
+
+    Without an option that names a machine, jobs of any width stay. A line on standard error counts what is left out, for each
+    reason.
+    """
     write(file, to, out, seed, options)
 
 
@@ -124,25 +131,39 @@ def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> N
 def check(path: str, as_json: bool) -> None:
     """List what is wrong in PATH, a log or the directory of an import, with a count for each fault.
 
-    The exit code is 0 with faults too; it is 2 if PATH cannot be read.
+    The exit code is 0 if nothing is wrong, 1 with faults, and 2 if PATH cannot be read or replayed.
     """
     checked = _checked(path)
     if as_json:
         common.print_json({"path": path} | dataclasses.asdict(checked))
+        _end(checked)
         return
     click.echo(f"{path}: {plural(checked.runs, 'run')} that can be replayed")
     for line in [*map(str, checked.findings), *checked.unknown]:
         click.echo(line)
     if not checked.findings:
         click.echo("nothing wrong was found")
+    _end(checked)
+
+
+def _end(checked: Checked) -> None:
+    if checked.findings:
+        click.get_current_context().exit(1)
 
 
 def _checked(path: str) -> Checked:
+    """What is wrong in a log that an import or a replay takes. Raises InputError if it refuses the log."""
     if Path(path).is_dir():
         return accounting_check.of_directory(path)
-    if Path(path).is_file() and accounting_jobs.is_printed_by_sacct(Path(path)):
-        return accounting_check.of_jobs(Path(path))
-    return findings.of_workload(topolane.workload(path))
+    jobs = runnable(path, topolane.workload(path))
+    jobs.check_times()
+    if not (Path(path).is_file() and accounting_jobs.is_printed_by_sacct(Path(path))):
+        return findings.of_workload(jobs)
+    try:
+        return dataclasses.replace(accounting_check.of_jobs(Path(path)), runs=len(jobs))
+    except InputError as error:
+        checked = findings.of_workload(jobs)
+        return dataclasses.replace(checked, unknown=[*checked.unknown, f"an import refuses it: {error}"])
 
 
 @command.command("import")

@@ -165,7 +165,7 @@ def withheld(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, 
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers, gzipped or not. Raises InputError if it cannot be read as text."""
+    """The lines of a file with their numbers, printable, gzipped or not. Raises InputError if it cannot be read as text."""
     try:
         with open(path, "rb") as file:
             zipped = file.peek(2).startswith(b"\x1f\x8b")
@@ -176,13 +176,20 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                     if len(line) > LONGEST_LINE:
                         raise InputError(f"{path}:{number}: a line of more than {LONGEST_LINE} bytes")
                     text = line.decode().rstrip("\r\n")
-                    yield number, text.removeprefix("\ufeff") if number == 1 else text
+                    yield number, _printable(text.removeprefix("\ufeff") if number == 1 else text)
     except UnicodeDecodeError as error:
         raise InputError(f"{path}:{number}: not UTF-8 text") from error
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(
             f"{path}: cannot be read: {error.strerror if isinstance(error, OSError) and error.strerror else error}"
         ) from error
+
+
+def _printable(line: str) -> str:
+    """The line without characters that a terminal obeys: users choose names of jobs and accounts. Tabs may separate fields."""
+    if line.isprintable():
+        return line
+    return "\t".join(map(texts.printable, line.split("\t")))
 
 
 def _some_lines(path: Path) -> Iterator[tuple[int, str]]:

@@ -6,9 +6,10 @@ import dataclasses
 import os
 from pathlib import Path
 
+from topolane import texts
 from topolane._engine import InputError
 from topolane.findings import Checked, Finding
-from topolane.slurm import accounting, accounting_config, accounting_faults, accounting_jobs
+from topolane.slurm import accounting, accounting_faults, accounting_jobs, accounting_workload
 
 
 def of_directory(directory: str | os.PathLike[str]) -> Checked:
@@ -23,10 +24,26 @@ def of_directory(directory: str | os.PathLike[str]) -> Checked:
             f"{directory}: no {accounting.JOBS}; `topolane workload import --commands` prints how to write it"
         )
     checked = of_jobs(path, there)
+    # What an import refuses is refused here too.
+    refused = _refused(directory, list(accounting_jobs.clusters(path)))
     lost = [
         f"no {dump.file}: not known is {dump.lost}" for dump in accounting.DUMPS if there[dump.file] is None
     ]
-    return Checked(checked.runs, checked.findings, checked.unknown + lost)
+    return Checked(checked.runs, checked.findings, checked.unknown + lost + refused)
+
+
+def _refused(directory: str | os.PathLike[str], clusters: list[str]) -> list[str]:
+    """A sentence for each of several clusters whose import would fail. Raises InputError if that of the only one would."""
+    if len(clusters) < 2:
+        accounting_workload.read(directory)
+        return []
+    refused = []
+    for cluster in clusters:
+        try:
+            accounting_workload.read(directory, cluster=cluster)
+        except InputError as error:
+            refused.append(f"an import with --cluster {texts.shown(cluster)} is refused: {error}")
+    return refused
 
 
 def of_jobs(path: Path, there: dict[str, Path | None] | None = None) -> Checked:
@@ -53,8 +70,6 @@ def _of_cluster(path: Path, there: dict[str, Path | None] | None, cluster: str |
     ]
     counts += [Finding(count, what, cluster=cluster) for what, count in jobs.notes.items()]
     if there is not None:
-        # What an import would refuse is refused here too.
-        accounting_config.of(there, jobs, 0, [])
         faults = accounting_faults.of(there, jobs)
         counts += [dataclasses.replace(fault, cluster=cluster) for fault in faults]
     findings = [finding for finding in counts if finding.what not in accounting_jobs.NO_FAULTS]

@@ -368,7 +368,14 @@ def _never_started(job: NeverStarted, nice: int, zero: int) -> dict[str, Any]:
         "nice": nice,
         "processors": job.processors,
         "licenses": accounting.licenses_of(job.licenses),
+        "queued": None if job.queued is None else seconds_after(job.queued, zero),
     }
+
+
+def seconds_after(time: float, zero: int) -> float | int:
+    """A time of the records as seconds of the workload, a whole number where it is one."""
+    after = round(time - zero, 6)
+    return int(after) if after.is_integer() else after
 
 
 def _nodes(text: str, what: str, path: Path, number: int) -> str:

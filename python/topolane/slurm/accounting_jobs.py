@@ -108,6 +108,8 @@ class Run(NamedTuple):
     """Whether Slurm does not start the job again if it ends this run."""
     earlier: tuple[Ended, ...] = ()
     """Runs of the job that became one with this one."""
+    queued: float | None = None
+    """When it got its place among jobs of the same priority; see `accounting_order`."""
 
 
 class Tasks(NamedTuple):
@@ -138,6 +140,8 @@ class NeverStarted(NamedTuple):
     licenses: str
     tasks: Tasks | None = None
     """The tasks of an array that it stands for; None for one job."""
+    queued: float | None = None
+    """When it got its place among jobs of the same priority; see `accounting_order`."""
 
 
 RESIZING = "RESIZING"

@@ -97,5 +97,8 @@ def _joined(ended: Sequence[Run], last: Run) -> Run:
     """The last run, which waits since the first of those that were ended before."""
     earlier = [each for run in ended for each in (*run.earlier, Ended(run.start, run.run, run.nodes))]
     return last._replace(
-        submit=ended[0].submit, eligible=ended[0].eligible, earlier=(*earlier, *last.earlier)
+        submit=ended[0].submit,
+        eligible=ended[0].eligible,
+        queued=ended[0].queued,
+        earlier=(*earlier, *last.earlier),
     )

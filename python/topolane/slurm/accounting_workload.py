@@ -18,6 +18,7 @@ from topolane.slurm import (
     accounting_faults,
     accounting_jobs,
     accounting_nice,
+    accounting_order,
     accounting_requeues,
     accounting_unmodelled,
 )
@@ -28,7 +29,7 @@ RUN_ID = accounting_jobs.HIGHEST_ID
 """Run r of a job, counted from 0, has the id `job + r * RUN_ID`."""
 OWNERS = (
     *("partition", "user", "account", "qos", "reservation", "requested_processors", "nice", "licenses"),
-    "requeue",
+    *("requeue", "queued"),
 )
 """Columns that the queue slurm reads."""
 BESIDE = ("job", "submitted", "state", "priority", "reason", "earlier_runs")
@@ -104,6 +105,7 @@ def read(
     told += _reservations(config)
     told += accounting_unmodelled.of(there, jobs, config)
     settings = accounting.config(path) if (path := there["config.txt"]) else {}
+    accounting_order.note(jobs, settings)
     requeues = settings.get("JobRequeue") != "0"
     downs = accounting_requeues.Downs.read(there["events.txt"], jobs.cluster)
     if join:
@@ -322,6 +324,7 @@ def _csv(
                 nice.get((run.job, run.submit), ""),
                 run.licenses,
                 "no" if run.no_requeue else "",
+                "" if run.queued is None else accounting_config.seconds_after(run.queued, zero),
                 *(run.shown, run.submit - zero, run.state, run.priority, run.reason),
                 " ".join(f"{ended.start - zero}:{ended.run}:{ended.nodes}" for ended in run.earlier),
             )

@@ -15,7 +15,7 @@ from topolane import policy as policies
 from topolane._engine import InputError
 from topolane.routes import routing
 from topolane.run import Run, Settings, simulate
-from topolane.sources import Shape, machine, workload
+from topolane.sources import ASSUMED_CABLES, Shape, left_out, machine, reading_notes, runnable, workload
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -52,17 +52,25 @@ class Task(Settings):
     def notes(self) -> list[str]:
         """What was assumed or left out when the machine and the failures were read."""
         fabric = self.fabric()
+        notes = fabric.notes
+        if self.network is not None and not fabric.knows_cables:
+            notes.append(ASSUMED_CABLES)
         if self.nodes is None or not isinstance(self.failures, str) or not failures.is_file(self.failures):
-            return fabric.notes
-        _, left_out = failures.read_and_count(self.failures, fabric)
-        if not left_out:
-            return fabric.notes
-        counted = plural(left_out, "failure")
-        return [*fabric.notes, f"{self.failures}: left out {counted} of nodes that --nodes leaves out"]
+            return notes
+        _, others = failures.read_and_count(self.failures, fabric)
+        if others:
+            counted = plural(others, "failure")
+            notes.append(f"{self.failures}: left out {counted} of nodes that --nodes leaves out")
+        return notes
 
     def jobs(self) -> Workload:
         """The workload, shaped for the machine."""
         return workload(self.workload, self.fabric().nodes, seed=self.seed, shape=self.shape)
+
+    def log_notes(self) -> list[str]:
+        """What is left out of the log, what its reader changed and what it assumed."""
+        jobs = self.jobs()
+        return [*reading_notes(jobs), *left_out(jobs.left_out)]
 
     def run(self, progress: Callable[[float], None] | None = None) -> Run:
         """Does it here and now."""
@@ -79,11 +87,9 @@ class Task(Settings):
             )
             network = dataclasses.replace(network, routing=paths)
         jobs = workload(self.workload, fabric.nodes, seed=self.seed, shape=self.shape)
-        if not len(jobs):
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(jobs.left_out.items()))
-            left_out = f" (left out: {reasons})" if reasons else ""
-            raise InputError(f"{self.workload}: no job is left to run{left_out}")
-        return simulate(
+        runnable(self.workload, jobs)
+        notes = [*reading_notes(jobs), *self._strangers(jobs, fabric)]
+        run = simulate(
             jobs,
             fabric,
             self,
@@ -91,6 +97,24 @@ class Task(Settings):
             queue_config=self.config_of_queue(),
             progress=progress,
         )
+        if notes:
+            run.summary["notes"] = notes
+        return run
+
+    def _strangers(self, jobs: Workload, fabric: Machine) -> list[str]:
+        """A line on nodes of the log that the machine does not have. Raises InputError if it has none of them."""
+        named, missing = jobs.strangers(fabric)
+        # The policy `recorded` needs them, and says itself which job lacks which node.
+        if missing == named > 0 and self.policy != "recorded":
+            raise InputError(
+                f"{self.workload}: machine {fabric.name} has none of the {plural(named, 'node')} that the log names: "
+                "give --machine the machine of the log, or --drop-hosts to replay its jobs on another one"
+            )
+        if not missing:
+            return []
+        return [
+            f"machine {fabric.name} does not have {missing:,} of the {plural(named, 'node')} that the log names"
+        ]
 
     def config_of_queue(self) -> str | None:
         """The configuration of the queue slurm: the one that is named, or the one that an import wrote next to the log."""

@@ -252,6 +252,8 @@ pub(super) fn whole(text: &str) -> Result<Read, InputError> {
     description.kinds.push(kind);
     let mut nodes = NodeCount::default();
     let mut line_of: HashMap<String, usize> = HashMap::new();
+    let widest = machine.site.iter().filter_map(|site| site.get_ref().to_nodes());
+    let widest = widest.fold(0.0, f64::max);
     for site in machine.site {
         let reader = SiteReader { lines, line: lines.at(site.span().start) };
         let site = reader.read(site.into_inner(), &description.name, &mut nodes)?;
@@ -287,7 +289,27 @@ pub(super) fn whole(text: &str) -> Result<Read, InputError> {
         description.block_sizes = sizes;
     }
     let networks = networks::entries(lines, machine.network)?;
-    Ok(Read { networks, ..Read::of(description) })
+    let adapters = description.kinds[0].nic_bandwidth;
+    let notes = if widest > adapters && !text.contains("nic-bandwidth") {
+        vec![format!(
+            "no nic-bandwidth in [node]: adapters of {} GB/s are assumed, though a cable to a node has {} GB/s",
+            adapters / 1e9,
+            widest / 1e9
+        )]
+    } else {
+        Vec::new()
+    };
+    Ok(Read { networks, ..Read::with_notes(description, notes) })
+}
+
+impl Site {
+    /// Bandwidth of the cables to nodes, if it is given.
+    fn to_nodes(&self) -> Option<f64> {
+        match self.bandwidth.as_ref()?.get_ref() {
+            PerLevel::All(one) => Some(*one),
+            PerLevel::Each(list) => list.first().copied(),
+        }
+    }
 }
 
 fn set_domains(

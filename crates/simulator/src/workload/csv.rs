@@ -5,13 +5,13 @@ use std::io::BufRead;
 use std::sync::Arc;
 
 use csv::StringRecord;
-use topolane_fabric::InputError;
 use topolane_fabric::resources::{CORES, MEMORY, Resources};
+use topolane_fabric::{InputError, printable};
 use topolane_placement::{Amounts, Attributes, Share};
 
 use super::gpus::{Asked, Types, gpus, share, types};
 use super::job::{EarlierRun, Job, Recorded, Workload};
-use super::parse::{Kept, amount, count, seconds, shown};
+use super::parse::{Kept, amount, count, not_negative, seconds, shown};
 use super::rows::{find, need, rows};
 
 /// Reads comma-separated jobs; seconds and bytes, columns in any order, others passed over.
@@ -120,10 +120,10 @@ impl Columns {
         let given = |column: Option<usize>| column.map(at).filter(|text| !text.is_empty());
         let id = at(self.id);
         let walltime = given(self.walltime).map(|text| seconds("walltime", text)).transpose()?;
-        let start = given(self.start).map(|text| seconds("start", text)).transpose()?;
-        let hosts = given(self.hosts).unwrap_or_default();
+        let start = given(self.start).map(started).transpose()?.flatten();
+        let hosts = printable(given(self.hosts).unwrap_or_default());
         let earlier = given(self.earlier).unwrap_or_default();
-        for (name, text) in [("hosts", hosts), ("earlier_runs", earlier)] {
+        for (name, text) in [("hosts", &*hosts), ("earlier_runs", earlier)] {
             if start.is_none() && !text.is_empty() {
                 return Err(format!("{name} {} without a start", shown(text.as_bytes())));
             }
@@ -154,7 +154,7 @@ impl Columns {
             gpu_types,
             segment: given(self.segment).map(|text| count("segment", text)).transpose()?,
             attributes: None,
-            recorded: start.map(|start| Recorded { start, hosts: hosts.to_string(), earlier }),
+            recorded: start.map(|start| Recorded { start, hosts: hosts.into_owned(), earlier }),
             ..Job::default()
         })
     }
@@ -208,6 +208,7 @@ struct Owners {
     processors: Option<usize>,
     licenses: Option<usize>,
     requeue: Option<usize>,
+    queued: Option<usize>,
     names: HashSet<Arc<str>>,
 }
 
@@ -226,6 +227,7 @@ impl Owners {
             processors: find("requested_processors")?,
             licenses: find("licenses")?,
             requeue: find("requeue")?,
+            queued: find("queued")?,
             names: HashSet::new(),
         })
     }
@@ -266,6 +268,7 @@ impl Owners {
             processors,
             licenses,
             no_requeue,
+            queued: given(self.queued).map(|text| seconds("queued", text)).transpose()?,
         };
         Ok((found != Attributes::default()).then(|| Arc::new(found)))
     }
@@ -285,6 +288,7 @@ impl Owners {
     }
 
     fn named(&mut self, name: &str) -> Arc<str> {
+        let name = &*printable(name);
         if let Some(known) = self.names.get(name) {
             return Arc::clone(known);
         }
@@ -292,6 +296,12 @@ impl Owners {
         self.names.insert(Arc::clone(&known));
         known
     }
+}
+
+/// When a job started; `None` for Batsim's -1, a job that did not.
+fn started(text: &str) -> Result<Option<f64>, String> {
+    let is_none = seconds("start", text)?.total_cmp(&-1.0).is_eq();
+    if is_none { Ok(None) } else { not_negative("start", text).map(Some) }
 }
 
 /// Of `600:60:4 900:30:4`: start, run time and nodes of each.
@@ -310,13 +320,6 @@ fn earlier_runs(text: &str) -> Result<Box<[EarlierRun]>, String> {
         })
     };
     text.split_ascii_whitespace().map(run).collect()
-}
-
-fn not_negative(what: &str, text: &str) -> Result<f64, String> {
-    match seconds(what, text)? {
-        value if value < 0.0 => Err(format!("{what} {value} is negative")),
-        value => Ok(value),
-    }
 }
 
 fn bytes(text: &str) -> Result<u64, String> {

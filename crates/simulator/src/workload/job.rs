@@ -1,13 +1,17 @@
 //! Jobs as a log or a generator gives them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-use topolane_fabric::Fabric;
 use topolane_fabric::resources::Resources;
+use topolane_fabric::{Fabric, InputError, expand};
 use topolane_placement::{Attributes, Refusal, Share};
 
 use crate::failures::FailureRate;
+
+const DAY: f64 = 86_400.0;
+/// Days of the longest run, 20 years. Its outcome has a row for every minute, and a time beyond is a mistake of the log.
+pub(crate) const LONGEST_DAYS: f64 = 7_305.0;
 
 /// One job of a workload.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -80,6 +84,10 @@ pub struct Workload {
     pub jobs: Vec<Job>,
     /// Records left out, by reason, e.g. "never ran": 4,588.
     pub left_out: BTreeMap<String, u64>,
+    /// Jobs that a reader changed, by what was wrong with them and what was done.
+    pub changed: BTreeMap<String, u64>,
+    /// Numbers that the log does not give and that change results, a sentence each.
+    pub assumed: Vec<String>,
 }
 
 impl Workload {
@@ -94,6 +102,36 @@ impl Workload {
                 amounts.reordered(&self.resources, fabric.resources()).map(Share::Part)
             }
         }
+    }
+
+    /// Refuses times that no run lasts for: a job ends this long after the first submission at the earliest, whatever the machine.
+    ///
+    /// # Errors
+    /// The first such job.
+    pub fn check_times(&self) -> Result<(), InputError> {
+        let first = self.jobs.first().map_or(0.0, |job| job.submit);
+        for job in &self.jobs {
+            let lasts = job.run.min(job.walltime.unwrap_or(f64::INFINITY));
+            let days = (job.submit + lasts - first) / DAY;
+            if days > LONGEST_DAYS {
+                let message = format!(
+                    "job {} ends {days:.0} days after the first submission, more than 20 years: a time of the log is wrong",
+                    job.id
+                );
+                return Err(InputError::whole(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// How many nodes the log names, and how many of these the machine does not have. A list that cannot be read names none.
+    pub fn strangers(&self, fabric: &Fabric) -> (usize, usize) {
+        let recorded = self.jobs.iter().filter_map(|job| job.recorded.as_ref());
+        let lists: HashSet<&str> = recorded.map(|recorded| recorded.hosts.as_str()).collect();
+        let lists = lists.into_iter().filter(|list| !list.is_empty());
+        let names: HashSet<String> = lists.filter_map(|list| expand(list).ok()).flatten().collect();
+        let missing = names.iter().filter(|name| fabric.node_named(name).is_none()).count();
+        (names.len(), missing)
     }
 
     /// Jobs without a requested walltime.

@@ -1,6 +1,7 @@
 //! Workloads: read from logs, written, made up, and changed.
 
 mod csv;
+mod foreign;
 mod gpus;
 mod job;
 mod openb;
@@ -15,6 +16,7 @@ mod transform;
 mod write;
 
 pub use csv::csv;
+pub(crate) use job::LONGEST_DAYS;
 pub use job::{EarlierRun, Job, Recorded, Workload};
 pub use openb::openb;
 pub use read::{ReadOptions, read};

@@ -10,7 +10,7 @@ use topolane_placement::{Amounts, Share};
 
 use super::gpus::{WHOLE, share, types};
 use super::job::{Job, Recorded, Workload};
-use super::parse::{Kept, LeftOut, amount, seconds, shown};
+use super::parse::{Kept, LeftOut, amount, not_negative, seconds, shown};
 use super::rows::{need, rows};
 
 /// How the header line begins.
@@ -76,12 +76,12 @@ impl Columns {
             amount("memory_mib", at(self.memory))? * MEBIBYTE,
         ];
         let number = at(self.name).rsplit('-').next().and_then(|digits| digits.parse().ok());
-        let submit = seconds("creation_time", at(self.created))?;
+        let submit = not_negative("creation_time", at(self.created))?;
         let gpus = gpus_of(amount("num_gpu", at(self.gpus))?, at(self.milli))?;
         if at(self.scheduled).is_empty() || at(self.deleted).is_empty() {
             return Ok(Err(LeftOut::NeverStarted));
         }
-        let start = seconds("scheduled_time", at(self.scheduled))?;
+        let start = not_negative("scheduled_time", at(self.scheduled))?;
         let run = seconds("deletion_time", at(self.deleted))? - start;
         if run < 0.0 {
             return Ok(Err(LeftOut::EndBeforeStart));
@@ -112,7 +112,9 @@ impl Columns {
 fn gpus_of(gpus: u64, milli: &str) -> Result<u64, String> {
     let milli_each = amount("gpu_milli", milli)?;
     match (gpus, milli_each) {
-        (0, _) => Ok(0),
+        (0, 0) => Ok(0),
+        (0, _) => Err(format!("gpu_milli {milli}, but num_gpu 0: a job takes a part of 1 GPU")),
+        (_, 0) => Err(format!("gpu_milli 0 of num_gpu {gpus}: a job takes 1 to 1000 of a GPU")),
         (_, WHOLE) => Ok(gpus * WHOLE),
         (1, part) if part < WHOLE => Ok(part),
         _ => Err(format!(

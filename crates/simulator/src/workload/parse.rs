@@ -22,6 +22,10 @@ const MOST_JOBS: usize = 10_000_000;
 /// The most bytes of the node lists and earlier runs of all its jobs.
 const MOST_HISTORY: usize = 1 << 28;
 
+/// What a clock that went back leaves in a log, and what becomes of it.
+const STARTED_EARLY: &str =
+    "started before submission: the clock jumped; submission is moved to the start";
+
 /// Why a record is no job.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum LeftOut {
@@ -54,6 +58,8 @@ pub(super) struct Kept {
     pub(super) jobs: Vec<Job>,
     pub(super) resources: Resources,
     left_out: [u64; 7],
+    /// Jobs that started before their submission.
+    early: u64,
     /// Bytes of all node lists and earlier runs.
     history: usize,
     highest: Option<u64>,
@@ -66,8 +72,15 @@ impl Kept {
         self.left_out[why as usize] += 1;
     }
 
-    /// Keeps a job, unless its id was there before or the log is longer than the memory may be.
-    pub(super) fn keep(&mut self, job: Job) -> Result<(), String> {
+    /// Keeps a job, unless its id was there before or the log is longer than the memory may be. A job that started before its
+    /// submission, because a clock went back, counts as submitted when it started.
+    pub(super) fn keep(&mut self, mut job: Job) -> Result<(), String> {
+        if let Some(start) = job.recorded.as_ref().map(|recorded| recorded.start) {
+            if start < job.submit {
+                job.submit = start;
+                self.early += 1;
+            }
+        }
         if self.jobs.len() >= MOST_JOBS {
             return Err(format!("more than {MOST_JOBS} jobs: give a part of the log"));
         }
@@ -115,8 +128,10 @@ impl Kept {
         .filter(|&why| self.left_out[why as usize] > 0)
         .map(|why| (why.reason().to_string(), self.left_out[why as usize]))
         .collect();
-        let Kept { jobs, resources, .. } = self;
-        Workload { cores_per_node, resources, jobs, left_out, ..Workload::default() }
+        let Kept { jobs, resources, early, .. } = self;
+        let early = (early > 0).then(|| (STARTED_EARLY.to_owned(), early));
+        let changed = early.into_iter().collect();
+        Workload { cores_per_node, resources, jobs, left_out, changed, ..Workload::default() }
     }
 }
 
@@ -208,6 +223,14 @@ pub(super) fn seconds(what: &str, text: &str) -> Result<f64, String> {
         Ok(value) if value.abs() <= LATEST => Ok(value),
         Ok(value) if value.is_finite() => Err(format!("{what} {value} is too large")),
         _ => Err(format!("{what} {} is not a number", shown(text.as_bytes()))),
+    }
+}
+
+/// A time or a length of time that is not negative.
+pub(super) fn not_negative(what: &str, text: &str) -> Result<f64, String> {
+    match seconds(what, text)? {
+        value if value < 0.0 => Err(format!("{what} {value} is negative")),
+        value => Ok(value),
     }
 }
 

@@ -9,7 +9,7 @@ use topolane_fabric::{InputError, is_printable};
 
 use super::job::{Job, Workload};
 use super::parse::{LeftOut, unreadable};
-use super::{csv::csv, openb, rfold, sacct::sacct, swf::swf};
+use super::{csv::csv, foreign, openb, rfold, sacct::sacct, swf::swf};
 
 /// How to read a log. What does not apply to its format is not looked at.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -69,6 +69,9 @@ fn read_plain(
     let start = input.fill_buf().map_err(|error| unreadable(1, &error))?;
     if start.trim_ascii().is_empty() && start.len() < BUFFER {
         return Err(InputError::whole("the file is empty"));
+    }
+    if let Some(advice) = foreign::advice(start) {
+        return Err(InputError::whole(format!("not a log known here: {advice}")));
     }
     match format(path, start) {
         Some(Format::Swf) => swf(input, options),

@@ -9,7 +9,7 @@ use topolane_placement::Share;
 
 use super::gpus::{WHOLE, share};
 use super::job::{Job, Workload};
-use super::parse::{Kept, count, seconds, shown};
+use super::parse::{Kept, count, not_negative, shown};
 use super::read::ReadOptions;
 use super::rows::{need, rows};
 
@@ -37,17 +37,12 @@ pub fn rfold(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
         let gpus = count("size", at(size))?;
         let mut part = || share(&mut kept.resources, vec![1], u64::from(gpus) * WHOLE, &[]);
         let share = if gpus < per_node { part()?.0 } else { Share::Whole };
-        let (submit, run) =
-            (seconds("arrival time", at(arrival))?, seconds("duration", at(duration))?);
-        if submit < 0.0 || run < 0.0 {
-            return Err(format!("arrival time {submit} or duration {run} is negative"));
-        }
         kept.keep(Job {
             id: at(id)
                 .parse()
                 .map_err(|_| format!("job id {} is not a number", shown(at(id).as_bytes())))?,
-            submit,
-            run,
+            submit: not_negative("arrival time", at(arrival))?,
+            run: not_negative("duration", at(duration))?,
             nodes: gpus.div_ceil(per_node),
             share,
             ..Job::default()

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use csv::StringRecord;
 use topolane_fabric::InputError;
 
-use super::parse::{Records, unreadable};
+use super::parse::{Records, shown, unreadable};
 
 /// Gives the header to `begin` and then every row, with what `begin` made of the header, to `each`.
 ///
@@ -20,7 +20,8 @@ pub(super) fn rows<C>(
     let mut reader =
         csv::ReaderBuilder::new().trim(csv::Trim::All).from_reader(Records::new(input));
     let header = reader.headers().map_err(|error| broken(1, &error))?;
-    let mut columns = begin(header).map_err(|message| InputError::at(1, message))?;
+    let mut columns =
+        begin(header).map_err(|message| InputError::at(1, without_header(header, message)))?;
     let mut row = StringRecord::new();
     let mut any = false;
     loop {
@@ -35,6 +36,18 @@ pub(super) fn rows<C>(
         })?;
     }
     if any { Ok(columns) } else { Err(InputError::whole("a header line and no jobs")) }
+}
+
+/// What is wrong with a header line, or that it is none.
+fn without_header(header: &StringRecord, message: String) -> String {
+    let is_row = header.get(0).is_some_and(|cell| cell.parse::<f64>().is_ok());
+    if is_row {
+        let first = shown(header.get(0).unwrap_or_default().as_bytes());
+        return format!(
+            "no header line: the first line begins with {first}, where names of columns are expected"
+        );
+    }
+    message
 }
 
 /// An error of the csv crate in our words, about the record that begins at a line.

@@ -2,8 +2,8 @@
 
 use std::io::BufRead;
 
-use topolane_fabric::InputError;
 use topolane_fabric::resources::{CORES, MEMORY, Resources};
+use topolane_fabric::{InputError, printable};
 use topolane_placement::{Amounts, Share};
 
 use super::job::{Job, Recorded, Workload};
@@ -86,6 +86,14 @@ impl Columns {
     fn new(header: &str, options: &ReadOptions) -> Result<Self, String> {
         let names: Vec<&str> = header.trim_start_matches('\u{feff}').split('|').collect();
         let find = |name: &str| names.iter().position(|n| n.trim().eq_ignore_ascii_case(name));
+        // The first cell of a row is the number of a job; no column is called like that.
+        let is_row = names.iter().any(|name| name.trim().starts_with(|c: char| c.is_ascii_digit()));
+        if is_row && find("Submit").is_none() {
+            return Err(
+                "no header line: the first line is a job; run sacct -P without --noheader (-n)"
+                    .into(),
+            );
+        }
         let need = |name: &str| find(name).ok_or_else(|| format!("no column {name}"));
         let columns = Columns {
             count: names.len(),
@@ -167,7 +175,7 @@ impl Columns {
             share: if options.shared { self.share(row, nodes, resources)? } else { Share::Whole },
             recorded: Some(Recorded {
                 start,
-                hosts: at(self.hosts).unwrap_or_default().to_string(),
+                hosts: printable(at(self.hosts).unwrap_or_default()).into_owned(),
                 ..Recorded::default()
             }),
             ..Job::default()

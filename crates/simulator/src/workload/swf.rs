@@ -2,7 +2,7 @@
 
 use std::io::BufRead;
 
-use topolane_fabric::InputError;
+use topolane_fabric::{InputError, printable};
 
 use super::job::{Job, Recorded, Workload};
 use super::parse::{
@@ -61,6 +61,9 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
     }
     let cores_per_node = setting.map_or(1, |setting| setting.cores_per_node);
     let mut workload = kept.into_workload(cores_per_node);
+    if setting.is_some_and(|setting| setting.is_assumed) {
+        workload.assumed.push(header.assumed_cores());
+    }
     workload.epoch = header.unix_start.unwrap_or(0.0);
     workload.utc_offset = header.utc_offset();
     Ok(workload)
@@ -70,6 +73,8 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
 #[derive(Clone, Copy)]
 struct Setting {
     cores_per_node: u32,
+    /// Whether the header does not say them.
+    is_assumed: bool,
     partition: Option<f64>,
 }
 
@@ -84,6 +89,8 @@ struct Header {
     processors: Option<f64>,
     /// Numbers and names of partitions.
     partitions: Vec<(f64, String)>,
+    /// Sizes of the machine that are no numbers.
+    unread: Vec<String>,
 }
 
 impl Header {
@@ -94,8 +101,12 @@ impl Header {
         let value = value.trim();
         let mut words = value.split_whitespace();
         let first = words.next().unwrap_or_default();
-        let number = first.parse::<f64>().ok().filter(|number| number.abs() <= LATEST);
-        match label.trim() {
+        let number = number(first);
+        let label = label.trim();
+        if number.is_none() && ["MaxNodes", "MaxProcs"].contains(&label) && !first.is_empty() {
+            self.unread.push(format!("{label} {}", shown(first.as_bytes())));
+        }
+        match label {
             "UnixStartTime" => self.unix_start = number,
             "StartTime" => self.local_start = local_time(value),
             "TimeZone" => self.time_zone = number,
@@ -109,7 +120,7 @@ impl Header {
                             "partition {name}: at most {MOST_PARTITIONS}, of {LONGEST_NAME} letters each"
                         ));
                     }
-                    self.partitions.push((number, name.to_string()));
+                    self.partitions.push((number, printable(name).into_owned()));
                 }
             }
             _ => {}
@@ -137,15 +148,32 @@ impl Header {
             Some(cores) => cores,
             None => self.cores_per_node().unwrap_or(1),
         };
+        let is_assumed = options.cores_per_node.is_none() && self.cores_per_node().is_none();
         let partition =
             options.partition.as_deref().map(|name| self.partition(name)).transpose()?;
-        Ok(Setting { cores_per_node, partition })
+        Ok(Setting { cores_per_node, is_assumed, partition })
     }
 
     /// `MaxProcs / MaxNodes`, where both are given and divide.
     fn cores_per_node(&self) -> Option<u32> {
         let cores = self.processors? / self.nodes?;
         (cores.fract() == 0.0 && (1.0..=MOST_PROCESSORS).contains(&cores)).then_some(cores as u32)
+    }
+
+    /// What is assumed of the cores of a node, and why.
+    fn assumed_cores(&self) -> String {
+        let why = match (self.nodes, self.processors) {
+            _ if !self.unread.is_empty() => {
+                format!("{} is not a number", self.unread.join(" and "))
+            }
+            (Some(nodes), Some(processors)) => {
+                format!("MaxProcs {processors} is not a multiple of MaxNodes {nodes}")
+            }
+            _ => "the header does not give both MaxProcs and MaxNodes".to_owned(),
+        };
+        format!(
+            "{why}: 1 core per node is assumed, so each processor of a job is a node (--cores-per-node)"
+        )
     }
 
     /// The number of a partition given by number or by name.
@@ -162,6 +190,17 @@ impl Header {
             ))
         })
     }
+}
+
+/// A number of the header: `1024`, or `1,024` with a comma before every three digits.
+fn number(text: &str) -> Option<f64> {
+    let mut groups = text.split(',');
+    let is_grouped = text.contains(',')
+        && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
+        && groups.next().is_some_and(|first| (1..=3).contains(&first.len()))
+        && groups.all(|group| group.len() == 3);
+    let parsed = if is_grouped { text.replace(',', "").parse() } else { text.parse::<f64>() };
+    parsed.ok().filter(|number| number.abs() <= LATEST)
 }
 
 /// `Fri Nov 10 15:05:01 PST 2006` as if it were UTC.

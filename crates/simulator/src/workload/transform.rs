@@ -1,6 +1,9 @@
 //! A workload made wider, shorter, denser or heavier.
 
+use std::sync::Arc;
+
 use topolane_fabric::{InputError, scramble};
+use topolane_placement::Attributes;
 
 use super::job::Workload;
 
@@ -146,5 +149,11 @@ fn spread(workload: &mut Workload, factor: f64) {
     for job in &mut workload.jobs {
         job.submit = first + (job.submit - first) * factor;
         job.recorded = None;
+        if let Some(attributes) = &mut job.attributes {
+            if let Some(queued) = attributes.queued {
+                let queued = Some(first + (queued - first) * factor);
+                *attributes = Arc::new(Attributes { queued, ..Attributes::clone(attributes) });
+            }
+        }
     }
 }

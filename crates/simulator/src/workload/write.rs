@@ -141,7 +141,7 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
         }
         for (name, owner) in &owners {
             let value = owned(job, *owner);
-            if *name != "nice" && value.starts_with(FORMULA) {
+            if !NUMBERS.contains(name) && value.starts_with(FORMULA) {
                 let message = format!(
                     "job {} has the {name} {:?}, which a spreadsheet would take for a formula",
                     job.id,
@@ -172,7 +172,7 @@ fn earlier_runs(job: &Job) -> String {
 type Owner = fn(&Attributes) -> String;
 
 /// The columns that say whose a job is.
-const OWNERS: [(&str, Owner); 9] = [
+const OWNERS: [(&str, Owner); 10] = [
     ("partition", |of| of.partition.to_string()),
     ("user", |of| of.user.to_string()),
     ("account", |of| of.account.to_string()),
@@ -182,7 +182,11 @@ const OWNERS: [(&str, Owner); 9] = [
     ("requested_processors", |of| of.processors.map(|count| count.to_string()).unwrap_or_default()),
     ("licenses", licenses),
     ("requeue", |of| if of.no_requeue { "no".to_string() } else { String::new() }),
+    ("queued", |of| of.queued.map(|time| time.to_string()).unwrap_or_default()),
 ];
+
+/// Columns of [`OWNERS`] whose values may be negative numbers, which no spreadsheet computes.
+const NUMBERS: [&str; 2] = ["nice", "queued"];
 
 /// As Slurm writes them.
 fn licenses(of: &Attributes) -> String {

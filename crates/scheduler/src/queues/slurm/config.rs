@@ -294,6 +294,8 @@ pub struct NeverStarted {
     /// Licences it asked for, by name.
     #[serde(default)]
     pub licenses: BTreeMap<String, u64>,
+    /// When it got its place among jobs of the same priority; none: when it could have started.
+    pub queued: Option<f64>,
 }
 
 /// A cluster as the queue `slurm` sees it.

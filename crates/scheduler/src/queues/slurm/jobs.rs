@@ -32,6 +32,7 @@ impl Never {
             processors: one.processors,
             no_requeue: false,
             licenses: licenses::named(&one.licenses),
+            queued: one.queued,
         };
         let request = Request {
             attributes: Some(Arc::new(attributes)),
@@ -66,6 +67,13 @@ pub(super) struct Turn<'a> {
     pub standing: Standing,
 }
 
+impl Turn<'_> {
+    /// When it got its place among jobs of the same priority.
+    fn place(&self) -> f64 {
+        self.whose.queued.unwrap_or(self.standing.since)
+    }
+}
+
 /// A job that runs, as far as usage goes.
 #[derive(Debug, Clone)]
 pub(super) struct Ran {
@@ -79,7 +87,8 @@ pub(super) struct Ran {
 }
 
 impl Slurm {
-    /// The jobs in the order in which both schedulers look at them: those in reservations, then by tier, priority, submission.
+    /// The jobs in the order in which both schedulers look at them: those in reservations, then by tier, priority, submission
+    /// (`sort_job_queue2` of Slurm).
     pub(super) fn turns<'a>(&self, view: &View<'a>, never: &'a [Never]) -> Vec<Turn<'a>> {
         let turn = |index: Option<usize>, request: &'a Request| {
             let standing = *self.waiting.get(&request.id)?;
@@ -99,8 +108,9 @@ impl Slurm {
         };
         let order = |a: &Turn<'_>, b: &Turn<'_>| {
             let by_priority = b.standing.priority.total_cmp(&a.standing.priority);
+            let by_place = a.place().total_cmp(&b.place());
             let by_age = a.standing.since.total_cmp(&b.standing.since);
-            key(b).cmp(&key(a)).then(by_priority).then(by_age)
+            key(b).cmp(&key(a)).then(by_priority).then(by_place).then(by_age)
         };
         if self.config.preemption.by.is_none() {
             turns.sort_by(order);
