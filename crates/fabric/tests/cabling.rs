@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use proptest::prelude::*;
 use topolane_fabric::read::{Format, Options, Read, ibnetdiscover, read};
 use topolane_fabric::write::Writer;
-use topolane_fabric::{Description, Fabric, preset};
+use topolane_fabric::{Children, Description, Fabric, preset};
 
 const MACHINES: [&str; 4] =
     ["fat-tree(radix=4)", "fat-tree(radix=8,pods=3)", "nvl72(units=1)", "fat-tree(radix=6,pods=2)"];
@@ -186,7 +186,7 @@ fn cut_between_switches(lines: &mut Vec<&str>, index: prop::sample::Index) {
 }
 
 #[test]
-fn what_is_no_cable_of_the_network_is_left_out_and_counted() {
+fn what_is_no_cable_of_the_network_is_skipped_and_counted() {
     let text = "side_a_device,side_a_type,side_a_name,side_b_device,side_b_type,side_b_name,type,status\n\
                 n1,dcim.interface,eth0,leaf,dcim.interface,swp1,cat6,connected\n\
                 n2,dcim.interface,eth0,leaf,dcim.interface,swp2,cat6,connected\n\
@@ -199,9 +199,9 @@ fn what_is_no_cable_of_the_network_is_left_out_and_counted() {
     assert_eq!((fabric.nodes(), fabric.depth()), (2, 1));
     let notes = found.notes.join("; ");
     for words in [
-        "1 cable left out: it carries power",
-        "1 cable left out: it is not connected",
-        "1 cable left out: an end is no interface",
+        "1 cable is skipped: it carries power",
+        "1 cable is skipped: it is not connected",
+        "1 cable is skipped: an end is no interface",
         "2 nodes of --hosts, such as \"n3\", have no cable",
         "4 GB/s of each cable is assumed",
     ] {
@@ -218,6 +218,126 @@ fn hosts_are_told_by_their_interface_also_if_its_id_is_an_address() {
     let found = guessed(text, Format::Lldp, &["n1".to_owned()]);
     let fabric = Fabric::build(&found.description).unwrap();
     assert_eq!((fabric.nodes(), fabric.links()), (1, 1));
+}
+
+/// The machine of `(device, port, neighbour, what the neighbour calls its port)`, and its notes.
+fn neighbours(rows: &[(&str, &str, &str, &str)], hosts: &str) -> (Fabric, String) {
+    let mut devices: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (device, port, far, name) in rows {
+        devices.entry(device).or_default().push(format!(
+            "{{\"{port}\": {{\"chassis\": {{\"{far}\": {{}}}}, \"port\": {{\"descr\": \"{name}\"}}}}}}"
+        ));
+    }
+    let rows = devices.iter().map(|(device, ports)| {
+        format!("\"{device}\": {{\"lldp\": {{\"interface\": [{}]}}}}", ports.join(",\n"))
+    });
+    let text = format!("{{{}}}", rows.collect::<Vec<_>>().join(",\n"));
+    let options = Options { hosts: Some(hosts.to_owned()), ..Options::default() };
+    let found =
+        read(&text, Format::Lldp, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    (Fabric::build(&found.description).unwrap(), found.notes.join("; "))
+}
+
+/// Rows of a leaf of one node with two cables to the spine, and of the spine.
+const ALIASES: [(&str, &str, &str, &str); 5] = [
+    ("leaf", "Ethernet0", "n1", "eth0"),
+    ("leaf", "Ethernet48", "spine", "fortyGigE0/0"),
+    ("leaf", "Ethernet52", "spine", "fortyGigE0/4"),
+    ("spine", "Ethernet0", "leaf", "hundredGigE1/49"),
+    ("spine", "Ethernet4", "leaf", "hundredGigE1/53"),
+];
+
+#[test]
+fn a_cable_that_both_ends_describe_counts_once_also_under_other_names_of_ports() {
+    for rows in [&ALIASES[..], &ALIASES[..4], &ALIASES[..3]] {
+        let (fabric, _) = neighbours(rows, "n1");
+        assert_eq!((fabric.depth(), fabric.links(), fabric.cabling(0, 1).cables), (2, 3, 2));
+    }
+    // The node names the port of the leaf in the words of the leaf's neighbours; the leaf names the node's port.
+    let with_node = [&ALIASES[..], &[("n1", "eth0", "leaf", "fortyGigE0/60")]].concat();
+    assert_eq!(neighbours(&with_node, "n1").0.links(), 3);
+    // Each end describes another cable, by its own names: these are two.
+    let halves = [
+        ALIASES[0],
+        ("leaf", "Ethernet48", "spine", "Ethernet0"),
+        ("spine", "Ethernet4", "leaf", "Ethernet52"),
+    ];
+    assert_eq!(neighbours(&halves, "n1").0.links(), 3);
+}
+
+#[test]
+fn a_server_that_is_not_named_is_no_switch() {
+    let rows = |port: &'static str| {
+        [
+            ("leaf1", "swp1", "n1", "eth0"),
+            ("leaf2", "swp1", "n2", "eth0"),
+            ("leaf1", "swp2", "s1", port),
+            ("leaf2", "swp2", "s1", "eth1"),
+            ("leaf1", "swp9", "spine", "swp1"),
+            ("leaf2", "swp9", "spine", "swp2"),
+        ]
+    };
+    let (fabric, notes) = neighbours(&rows("eth0"), "n[1-2]");
+    assert_eq!((fabric.depth(), fabric.cabling(0, 1).parents), (2, 1));
+    assert!(
+        notes.contains(
+            "1 device that --hosts does not name and that looks like a server is skipped: \"s1\""
+        ),
+        "{notes}"
+    );
+    let (fabric, notes) = neighbours(&rows("eth0"), "n[1-2],s1");
+    assert_eq!(
+        (fabric.depth(), fabric.groups(1), fabric.hops(0, fabric.nodes() - 1)),
+        (2, 2, Some(2))
+    );
+    assert!(
+        notes.contains("host s1 hangs on several leaf switches and counts on leaf1"),
+        "{notes}"
+    );
+    let (fabric, _) = neighbours(&rows("swp0"), "n[1-2]");
+    assert_eq!(fabric.cabling(0, 1).parents, 2, "a port of the kind that switches have");
+}
+
+#[test]
+fn capabilities_say_which_devices_are_switches() {
+    let neighbour = |port: &str, name: &str, bridge: bool| {
+        format!(
+            "{{\"{port}\": {{\"chassis\": {{\"{name}\": {{\"capability\": [{{\"type\": \"Bridge\", \"enabled\": {bridge}}}, \
+             {{\"type\": \"Station\", \"enabled\": true}}]}}}}, \"port\": {{\"descr\": \"p{port}\"}}}}}}"
+        )
+    };
+    let leaf = |number: u32| {
+        let rows = [
+            neighbour("1", &format!("n{number}"), false),
+            neighbour(&format!("2{number}"), "s1", false),
+            neighbour(&format!("3{number}"), "spine", true),
+        ];
+        format!("\"leaf{number}\": {{\"lldp\": {{\"interface\": [{}]}}}}", rows.join(","))
+    };
+    let text = format!("{{{}, {}}}", leaf(1), leaf(2));
+    let found = guessed(&text, Format::Lldp, &["n1".to_owned(), "n2".to_owned()]);
+    assert_eq!(found.description.sites[0].cabling[1].parents, 1);
+    assert!(
+        found.notes.join("; ").contains("looks like a server is skipped: \"s1\""),
+        "{:?}",
+        found.notes
+    );
+}
+
+#[test]
+fn what_netbox_lists_from_each_end_counts_once() {
+    let text =
+        "Device A,Termination A,Device B,Termination B\nn1,eth0,leaf,swp1\nleaf,swp1,n1,eth0\n";
+    let found = guessed(text, Format::Netbox, &["n1".to_owned()]);
+    let Children::Nodes(nodes) = &found.description.sites[0].root.children else {
+        panic!("one leaf")
+    };
+    assert_eq!(nodes.len(), 1);
+    assert!(
+        found.notes.contains(&"1 cable is skipped: it is listed already".to_owned()),
+        "{:?}",
+        found.notes
+    );
 }
 
 /// Each with the line and words of its refusal.
@@ -254,9 +374,20 @@ fn refusals_name_the_line() {
         ("[\n{\"a_terminations\": []}]".to_owned(), 2, "has 0 entries, not 1"),
         ("{\"lldp\": {}}".to_owned(), 1, "whose neighbours these are is not said"),
         ("{\"leaf\": {\"lldpd\": {}}}".to_owned(), 1, "\"leaf\" has no lldp"),
-        (neighbour("swp1", ""), 2, "on port \"swp1\" of \"leaf\" tells no chassis"),
-        (neighbour("swp1", "\"chassis\": {\"id\": {\"type\": \"mac\"}}"), 2, "tells no name"),
-        (neighbour("swp1", "\"chassis\": {\"n1\": {\"id\": {}}}"), 2, "tells no port"),
+        (neighbour("swp1", ""), 2, "on port \"swp1\" of \"leaf\" has no chassis"),
+        (neighbour("swp1", "\"chassis\": {\"id\": {\"type\": \"mac\"}}"), 0, "there is no cable"),
+        ("{\"leaf\": {\"lldp\": [{}]}}".to_owned(), 1, "this is `lldpctl -f json0`"),
+        (
+            rows("leaf,swp1,\"n1, n2\",\"eth0, eth0\"\n"),
+            2,
+            "one side of this cable has 2 ends (a breakout cable)",
+        ),
+        (
+            "termination_a_type,termination_a_id,termination_b_type,termination_b_id\n".to_owned(),
+            1,
+            "lacks the names of devices and ports",
+        ),
+        (neighbour("swp1", "\"chassis\": {\"n1\": {\"id\": {}}}"), 2, "has no port"),
     ];
     let hosts = options(&["n1".to_owned(), "n2".to_owned()]);
     for (text, line, words) in cases {

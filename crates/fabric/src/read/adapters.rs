@@ -1,15 +1,16 @@
 //! Which host an adapter is of, and its place among the host's adapters.
 //!
 //! An adapter is described as `host mlx5_5` or `host HCA-6`. Adapters whose host set no description are described by their
-//! model alone. They are told by where they hang: hosts that share leaf switches hang on the same port of each, or at least
-//! in the same order of ports.
+//! model alone. Several hosts may also have one name, such as `localhost`: then adapters on different cards have one
+//! description. Both kinds are assigned by where they hang: hosts that share leaf switches hang on the same port of each, or at
+//! least in the same order of ports.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::levels::Union;
+use super::homes::leaf_groups;
 use super::natural::natural_order;
 use super::subnet::{Device, Role, host_name, switch_names};
-use crate::error::InputError;
+use crate::error::{InputError, shown};
 
 /// The host of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,12 +20,28 @@ pub(super) struct Adapter {
     pub number: u32,
 }
 
-/// The host of every device that is an adapter with a cable.
-pub(super) fn adapters(devices: &[Device]) -> Result<Vec<Option<Adapter>>, InputError> {
+/// The host of every device that is an adapter with a cable, and what was assumed, a sentence each.
+pub(super) fn adapters(
+    devices: &[Device],
+) -> Result<(Vec<Option<Adapter>>, Vec<String>), InputError> {
     let is_adapter = |device: &Device| device.role == Role::Host && !device.ports.is_empty();
-    let (nameless, named): (Vec<usize>, Vec<usize>) = (0..devices.len())
+    let (mut nameless, mut named): (Vec<usize>, Vec<usize>) = (0..devices.len())
         .filter(|&index| is_adapter(&devices[index]))
         .partition(|&index| is_model(devices[index].description));
+    let shared = shared_names(devices, &named);
+    let (ambiguous, alone): (Vec<usize>, Vec<usize>) =
+        named.into_iter().partition(|&index| shared.contains(host_name(&devices[index])));
+    named = alone;
+    // The other adapters on a card are of the host of its first.
+    let mut cards: HashMap<(&str, u64), usize> = HashMap::new();
+    let mut others = Vec::new();
+    for &index in &ambiguous {
+        let card = devices[index].image.map(|image| (host_name(&devices[index]), image));
+        match card.map(|card| *cards.entry(card).or_insert(index)) {
+            Some(first) if first != index => others.push((index, first)),
+            _ => nameless.push(index),
+        }
+    }
     let mut of = vec![None; devices.len()];
     for (index, adapter) in number_named(devices, &named) {
         of[index] = Some(adapter);
@@ -33,7 +50,43 @@ pub(super) fn adapters(devices: &[Device]) -> Result<Vec<Option<Adapter>>, Input
         let found = Nameless::of(devices, &of, &nameless).hosts()?;
         of.iter_mut().zip(found).for_each(|(of, found)| *of = of.take().or(found));
     }
-    Ok(of)
+    for (index, first) in others {
+        let rank = others_before(&of, of[first].as_ref());
+        of[index] = of[first].clone().map(|adapter| Adapter { number: rank, ..adapter });
+    }
+    let mut notes = Vec::new();
+    if let Some(&first) = ambiguous.first() {
+        notes.push(format!(
+            "{} adapters have names that several hosts share, such as {}: these hosts are named by leaf switch and port",
+            ambiguous.len(),
+            shown(host_name(&devices[first]))
+        ));
+    }
+    Ok((of, notes))
+}
+
+/// The number that follows those of the adapters of a host.
+fn others_before(of: &[Option<Adapter>], host: Option<&Adapter>) -> u32 {
+    let numbers =
+        of.iter().flatten().filter(|adapter| host.is_some_and(|h| h.host == adapter.host));
+    numbers.map(|adapter| adapter.number + 1).max().unwrap_or_default()
+}
+
+/// Names that several hosts share: adapters on different cards have one description. If this is so for more than half of the
+/// names, descriptions do not name adapters, and it says nothing.
+fn shared_names<'a>(devices: &[Device<'a>], named: &[usize]) -> HashSet<&'a str> {
+    let mut cards: HashMap<&str, BTreeSet<(bool, u64)>> = HashMap::new();
+    let mut names = BTreeSet::new();
+    for &index in named {
+        let device = &devices[index];
+        names.insert(host_name(device));
+        let card = device.image.map_or((false, index as u64), |image| (true, image));
+        cards.entry(device.description).or_default().insert(card);
+    }
+    let is_shared = |&&index: &&usize| cards[devices[index].description].len() > 1;
+    let shared: HashSet<&str> =
+        named.iter().filter(is_shared).map(|&index| host_name(&devices[index])).collect();
+    if shared.len() > 1 && 2 * shared.len() > names.len() { HashSet::new() } else { shared }
 }
 
 /// Whether a description has the model of an adapter and no host: `MT4129 ConnectX7   Mellanox Technologies`.
@@ -99,8 +152,8 @@ struct Nameless<'a> {
     on: BTreeMap<usize, Vec<(u32, usize)>>,
     /// The number that most named adapters on each switch have.
     rail: HashMap<usize, u32>,
-    /// Switches that named hosts join.
-    joined: Union,
+    /// The group of rails of each switch with named hosts.
+    group: HashMap<usize, usize>,
 }
 
 /// Nameless adapters that are of one host: by switch, the port there and the adapter.
@@ -110,19 +163,20 @@ impl<'a> Nameless<'a> {
     fn of(devices: &'a [Device<'a>], named: &[Option<Adapter>], nameless: &[usize]) -> Self {
         let by_id: HashMap<&str, usize> =
             devices.iter().enumerate().map(|(index, device)| (device.id, index)).collect();
+        let switch_of = |peer: &str| {
+            by_id.get(peer).copied().filter(|&index| devices[index].role == Role::Switch)
+        };
         // The switch on which an adapter hangs by its first port, and the port there.
         let place = |index: usize| {
             let port = devices[index].ports.first()?;
-            let switch = *by_id.get(port.peer)?;
-            Some((switch, port.back))
+            Some((switch_of(port.peer)?, port.back))
         };
-        let mut joined = Union::new(devices.len());
-        let mut first_of: HashMap<&str, usize> = HashMap::new();
+        let mut leaves: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
         let mut votes: HashMap<usize, BTreeMap<u32, usize>> = HashMap::new();
         for (index, adapter) in named.iter().enumerate() {
             let (Some(adapter), Some((switch, _))) = (adapter, place(index)) else { continue };
-            let first = *first_of.entry(&adapter.host).or_insert(switch);
-            joined.join(first, switch);
+            let own = devices[index].ports.iter().filter_map(|port| switch_of(port.peer));
+            leaves.entry(&adapter.host).or_default().extend(own);
             *votes.entry(switch).or_default().entry(adapter.number).or_default() += 1;
         }
         let most = |votes: BTreeMap<u32, usize>| votes.into_iter().max_by_key(|&(_, count)| count);
@@ -138,14 +192,16 @@ impl<'a> Nameless<'a> {
         }
         let switches = (0..devices.len()).filter(|&index| devices[index].role == Role::Switch);
         let switch_names = switches.zip(switch_names(devices)).collect();
-        Nameless { devices, names: switch_names, on, rail, joined }
+        let group = leaf_groups(&leaves.into_values().collect::<Vec<_>>());
+        Nameless { devices, names: switch_names, on, rail, group }
     }
 
     /// The host of every nameless adapter by device, named by its first switch and the port there.
-    fn hosts(mut self) -> Result<Vec<Option<Adapter>>, InputError> {
+    fn hosts(self) -> Result<Vec<Option<Adapter>>, InputError> {
         let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &switch in self.on.keys() {
-            groups.entry(self.joined.find(switch)).or_default().push(switch);
+            let group = self.group.get(&switch).copied().unwrap_or(switch);
+            groups.entry(group).or_default().push(switch);
         }
         let mut of = vec![None; self.devices.len()];
         for mut switches in groups.into_values() {

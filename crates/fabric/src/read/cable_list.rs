@@ -1,17 +1,18 @@
 //! A machine of a list of cables between named ports, such as `NetBox` and LLDP record them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::ibnetdiscover::discovered;
+use super::ibnetdiscover::{absent_hosts, discovered, hosts_of};
 use super::natural::natural_order;
 use super::subnet::{Cable, End, Subnet, Vertex};
+use super::trim::sentence;
 use super::{Options, Read};
 use crate::error::{InputError, is_printable, shown};
-use crate::hostlist::{LONGEST_NAME, MOST_NAMES, expand};
+use crate::hostlist::{LONGEST_NAME, MOST_NAMES};
 use crate::node_kind::NodeKind;
 
 /// A port of a device.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Port {
     pub device: String,
     pub name: String,
@@ -36,13 +37,15 @@ pub(super) struct ListedCable {
     pub line: usize,
 }
 
-/// The machine of these cables. The nodes are those of `options.hosts`; all other devices are switches.
+/// The machine of these cables. The nodes are those of `options.hosts`. All other devices are switches, except those that say
+/// that they do not forward packets, and those that do not say it and have the ports of servers: these are skipped.
 ///
 /// # Errors
 /// No hosts are named; a port with two cables or a cable from a device to itself, with its line; a cabling that is not a
 /// parallel-port fat tree.
 pub(super) fn machine_of(
     cables: &[ListedCable],
+    forwards: &HashMap<String, bool>,
     mut notes: Vec<String>,
     options: &Options,
 ) -> Result<Read, InputError> {
@@ -50,8 +53,7 @@ pub(super) fn machine_of(
         let message = "cables do not say which devices are nodes: name the nodes with --hosts";
         return Err(InputError::whole(message));
     };
-    let hosts =
-        expand(hosts).map_err(|error| InputError::whole(format!("--hosts: {}", error.message)))?;
+    let hosts = hosts_of(hosts)?;
     if cables.is_empty() {
         return Err(InputError::whole("there is no cable"));
     }
@@ -68,17 +70,56 @@ pub(super) fn machine_of(
     if devices.len() > MOST_NAMES {
         return Err(InputError::whole(format!("more than {MOST_NAMES} devices")));
     }
-    let (there, absent): (Vec<&str>, Vec<&str>) =
-        hosts.iter().map(String::as_str).partition(|host| lines.contains_key(host));
-    if let Some(first) = absent.first() {
-        let unit = if absent.len() == 1 { "node" } else { "nodes" };
-        let message =
-            format!("{} {unit} of --hosts, such as {}, have no cable", absent.len(), shown(first));
-        notes.push(message);
-    }
-    let subnet = subnet_of(cables, &there, &devices, &lines);
+    notes.extend(absent_hosts(&hosts, |host| lines.contains_key(host)));
+    let there: Vec<&str> =
+        hosts.iter().map(String::as_str).filter(|host| lines.contains_key(host)).collect();
+    let mut subnet = subnet_of(cables, &there, &devices, &lines);
+    let by_ports = servers_by_ports(cables, &there);
+    let others = subnet.skip(|_, vertex| {
+        let forwards = forwards.get(&vertex.name).copied();
+        !vertex.is_host && !forwards.unwrap_or(!by_ports.contains(vertex.name.as_str()))
+    });
+    let what = "that --hosts does not name and that looks like a server";
+    notes.extend(sentence(&subnet, &others, ["device", "devices"], what));
     notes.push("the file says nothing of bandwidths: 4 GB/s of each cable is assumed".to_owned());
-    Ok(Read::with_notes(discovered(subnet)?.description, notes))
+    let found = discovered(subnet, &None)?;
+    notes.extend(found.subnet.notes);
+    Ok(Read::with_notes(found.description, notes))
+}
+
+/// Devices that are cabled only to the switches of the nodes, by ports that have the kind of name which ports of nodes have and
+/// ports of these switches do not.
+fn servers_by_ports<'a>(cables: &'a [ListedCable], hosts: &[&str]) -> HashSet<&'a str> {
+    let hosts: HashSet<&str> = hosts.iter().copied().collect();
+    let ends = || cables.iter().flat_map(|ListedCable { ends: [a, b], .. }| [(a, b), (b, a)]);
+    let is_host = |port: &Port| hosts.contains(port.device.as_str());
+    let leaves: HashSet<&str> = ends()
+        .filter(|(own, far)| is_host(far) && !is_host(own))
+        .map(|(own, _)| own.device.as_str())
+        .collect();
+    let is_leaf = |port: &Port| leaves.contains(port.device.as_str());
+    let kinds = |of: &dyn Fn(&Port) -> bool| -> HashSet<String> {
+        ends().filter(|(own, _)| of(own)).map(|(own, _)| kind_of_name(&own.name)).collect()
+    };
+    let (of_hosts, of_leaves) = (kinds(&is_host), kinds(&is_leaf));
+    let mut servers = HashSet::new();
+    let mut others = HashSet::new();
+    for (own, far) in ends().filter(|(own, _)| !is_host(own) && !is_leaf(own)) {
+        let kind = kind_of_name(&own.name);
+        let like_hosts = !kind.is_empty() && of_hosts.contains(&kind) && !of_leaves.contains(&kind);
+        let found = if like_hosts && is_leaf(far) { &mut servers } else { &mut others };
+        found.insert(own.device.as_str());
+    }
+    servers.difference(&others).copied().collect()
+}
+
+/// What precedes the first number of the name of a port: `eth` of `eth0`; nothing of an address, which shows no kind.
+fn kind_of_name(name: &str) -> String {
+    if name.contains(':') {
+        return String::new();
+    }
+    let end = name.find(|letter: char| letter.is_ascii_digit()).unwrap_or(name.len());
+    name[..end].to_ascii_lowercase()
 }
 
 fn check(cables: &[ListedCable]) -> Result<(), InputError> {
@@ -116,7 +157,7 @@ fn subnet_of(
         let next = subnet.vertices.len();
         if *place.entry(name).or_insert(next) == next {
             let line = lines.get(name).copied().unwrap_or_default();
-            subnet.vertices.push(Vertex { name: name.to_owned(), is_host, line });
+            subnet.vertices.push(Vertex::new(name.to_owned(), is_host, line));
         }
     }
     let numbers = Numbers::of(cables, &place, hosts.len());
@@ -170,11 +211,11 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// A sentence about cables that were left out, by the reason.
-pub(super) fn left_out(reasons: &BTreeMap<&'static str, usize>) -> Vec<String> {
-    let sentence = |(why, count): (&&str, &usize)| {
-        let cables = if *count == 1 { "cable" } else { "cables" };
-        format!("{count} {cables} left out: {why}")
+/// A sentence about cables, or neighbours, that were skipped, by the reason.
+pub(super) fn skipped(unit: [&str; 2], reasons: &BTreeMap<&'static str, usize>) -> Vec<String> {
+    let sentence = |(why, count): (&&str, &usize)| match count {
+        1 => format!("1 {} is skipped: {why}", unit[0]),
+        _ => format!("{count} {} are skipped: {why}", unit[1]),
     };
     reasons.iter().map(sentence).collect()
 }

@@ -95,7 +95,7 @@ pub const FORMATS: &[FormatRow] = &[
         },
         cables: true,
         topologies: false,
-        read: |text, _| ibnetdiscover(text).map(Read::of),
+        read: ibnetdiscover::whole,
     },
     FormatRow {
         format: Format::Kubernetes,
@@ -223,9 +223,12 @@ pub fn read(text: &str, format: Format, options: &Options) -> Result<Read, Input
             shown(name),
             row.title
         ))),
-        _ if options.hosts.is_some() && ![Format::Netbox, Format::Lldp].contains(&format) => Err(
-            InputError::whole(format!("--hosts: {} says itself which its nodes are", row.title)),
-        ),
+        _ if options.hosts.is_some()
+            && ![Format::Ibnetdiscover, Format::Netbox, Format::Lldp].contains(&format) =>
+        {
+            let message = format!("--hosts: {} says itself which its nodes are", row.title);
+            Err(InputError::whole(message))
+        }
         _ => (row.read)(text, options),
     }
 }

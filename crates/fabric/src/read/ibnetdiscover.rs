@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::UNNAMED;
 use super::bundles::Bundles;
 use super::levels::{Levels, Uplink};
 use super::natural::natural_order;
 use super::planes::{Planes, SitePart, number_planes};
 use super::subnet::{End, Subnet};
+use super::trim::{Nodes, trim};
+use super::{Options, Read, UNNAMED};
 use crate::description::{
     Cabling, Children, Description, Group, MissingCable, NodeDescription, SiteDescription,
 };
-use crate::error::InputError;
+use crate::error::{InputError, shown};
+use crate::hostlist::expand;
 use crate::node_kind::NodeKind;
 
 /// Reads what `ibnetdiscover` prints. A leaf is a switch with a host; levels are links from the
@@ -22,8 +24,11 @@ use crate::node_kind::NodeKind;
 /// Hosts are named by the first word of their description and ordered by leaf, leaves by their
 /// names in natural order, then by port. Several adapters of a host are its parallel cables, or
 /// its rails where they lead to several leaves. A group of several switches is named by what
-/// their names share. Routers and the adapters inside switches are left out; parts that no cable
+/// their names share. Routers and the adapters inside switches are skipped; parts that no cable
 /// joins are sites. All nodes are of the default kind, with the network interfaces found.
+///
+/// A host that hangs on leaf switches of several groups counts on one of them. Hosts on switches above the leaves and switches
+/// without nodes are skipped ([`trim`]).
 ///
 /// # Errors
 /// With its line: what is not a line of `ibnetdiscover`, a port whose far end is not described or
@@ -31,6 +36,35 @@ use crate::node_kind::NodeKind;
 /// those of a parallel-port fat tree.
 pub fn ibnetdiscover(text: &str) -> Result<Description, InputError> {
     Ok(discover(text)?.description)
+}
+
+/// Reads what [`ibnetdiscover`] reads, of the hosts that the options name, and says what was skipped.
+pub(super) fn whole(text: &str, options: &Options) -> Result<Read, InputError> {
+    let subnet = Subnet::parse(text)?;
+    let mut notes = Vec::new();
+    let hosts = options.hosts.as_deref().map(hosts_of).transpose()?;
+    let nodes: Nodes = hosts.as_ref().map(|hosts| {
+        let there: HashSet<&str> =
+            subnet.vertices.iter().filter(|v| v.is_host).map(|v| v.name.as_str()).collect();
+        notes.extend(absent_hosts(hosts, |host| there.contains(host)));
+        hosts.iter().map(String::as_str).collect()
+    });
+    let found = discovered(subnet, &nodes)?;
+    notes.extend(found.subnet.notes);
+    Ok(Read::with_notes(found.description, notes))
+}
+
+/// The names of `--hosts`.
+pub(super) fn hosts_of(list: &str) -> Result<Vec<String>, InputError> {
+    expand(list).map_err(|error| InputError::whole(format!("--hosts: {}", error.message)))
+}
+
+/// A sentence on hosts of `--hosts` that no cable leads to.
+pub(super) fn absent_hosts(hosts: &[String], is_there: impl Fn(&str) -> bool) -> Option<String> {
+    let absent: Vec<&String> = hosts.iter().filter(|host| !is_there(host)).collect();
+    let first = shown(absent.first()?);
+    let unit = if absent.len() == 1 { "node" } else { "nodes" };
+    Some(format!("{} {unit} of --hosts, such as {first}, have no cable", absent.len()))
 }
 
 /// A subnet, the machine it is, and where its cables stand in that machine.
@@ -59,11 +93,13 @@ struct Laid {
 
 /// Reads what [`ibnetdiscover`] reads, and keeps the ports.
 pub(super) fn discover(text: &str) -> Result<Discovery, InputError> {
-    discovered(Subnet::parse(text)?)
+    discovered(Subnet::parse(text)?, &None)
 }
 
-/// The machine of a subnet.
-pub(super) fn discovered(subnet: Subnet) -> Result<Discovery, InputError> {
+/// The machine of a subnet, of which the nodes are the named hosts.
+pub(super) fn discovered(mut subnet: Subnet, nodes: &Nodes) -> Result<Discovery, InputError> {
+    let skipped = trim(&mut subnet, nodes);
+    subnet.notes.extend(skipped);
     let levels = Levels::of(&subnet)?;
     let orders = Orders::of(&subnet, &levels);
     let mut roots = levels.roots.clone();
@@ -71,6 +107,7 @@ pub(super) fn discovered(subnet: Subnet) -> Result<Discovery, InputError> {
     let mut taken = HashSet::new();
     let mut sites = Vec::with_capacity(roots.len());
     let mut cables = Vec::with_capacity(roots.len());
+    let mut mixed = Vec::new();
     for (index, &(level, group)) in roots.iter().enumerate() {
         let (site, order) = part_of(&levels, &orders, level, group);
         let host = &subnet.vertices[site.vertices[0][0]];
@@ -82,6 +119,9 @@ pub(super) fn discovered(subnet: Subnet) -> Result<Discovery, InputError> {
         let reader = SiteReader { subnet: &subnet, levels: &levels, orders: &orders, planes };
         let Laid { cabling, there, missing } = reader.cabling(&site, &order)?;
         cables.push(there);
+        for (level, uplinks) in site.uplinks.iter().enumerate() {
+            mixed.extend(mixed_speeds(&subnet, level, uplinks, cabling[level].bandwidth));
+        }
         let mut names = HashSet::new();
         let mut root = reader.group(level, group, &mut names);
         if !taken.insert(root.name.clone()) {
@@ -90,6 +130,7 @@ pub(super) fn discovered(subnet: Subnet) -> Result<Discovery, InputError> {
         }
         sites.push(SiteDescription { root, cabling, missing });
     }
+    subnet.notes.extend(mixed);
     let first = sites[0].cabling[0];
     let kind = NodeKind {
         nics: first.parents.saturating_mul(first.cables),
@@ -350,11 +391,42 @@ fn shared_tail<'a>(names: &[(usize, &'a str)], taken: usize) -> &'a str {
     start.map_or("", |start| &first[start..])
 }
 
-fn usual_bandwidth(uplinks: &[&Uplink]) -> f64 {
+/// How many of some cables have each bandwidth, ascending. Positive numbers sort as their bits do.
+fn bandwidths(uplinks: &[&Uplink]) -> BTreeMap<u64, usize> {
     let mut count: BTreeMap<u64, usize> = BTreeMap::new();
     for link in uplinks {
-        // Positive numbers sort as their bits do.
         *count.entry(link.bandwidth.to_bits()).or_default() += 1;
     }
+    count
+}
+
+/// The bandwidth of most cables, and the greatest of equals.
+fn usual_bandwidth(uplinks: &[&Uplink]) -> f64 {
+    let count = bandwidths(uplinks);
     count.into_iter().max_by_key(|&(_, count)| count).map_or(1.0, |(bits, _)| f64::from_bits(bits))
+}
+
+/// A sentence on the cables of a level that do not have the bandwidth that all of them get.
+fn mixed_speeds(subnet: &Subnet, level: usize, uplinks: &[&Uplink], all: f64) -> Option<String> {
+    let other = uplinks.iter().find(|link| link.bandwidth.to_bits() != all.to_bits())?;
+    let counts = bandwidths(uplinks);
+    let listed = |(bits, count): (&u64, &usize)| {
+        format!("{count} of {} GB/s", rounded(f64::from_bits(*bits) / 1e9))
+    };
+    let counts: Vec<String> = counts.iter().map(listed).collect();
+    let [lower, upper] = [other.lower, other.upper].map(|end| &subnet.vertices[end.vertex].name);
+    let what = match level {
+        0 => "cables of nodes".to_owned(),
+        level => format!("cables above level {level}"),
+    };
+    let all = rounded(all / 1e9);
+    Some(format!(
+        "{what} have several speeds ({}): all count as {all} GB/s, also that from {lower} to {upper}",
+        counts.join(", ")
+    ))
+}
+
+/// A number with two decimals at most.
+fn rounded(number: f64) -> f64 {
+    (number * 100.0).round() / 100.0
 }

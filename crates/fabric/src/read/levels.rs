@@ -44,7 +44,9 @@ impl Levels {
         }
         let mut by_level = vec![Vec::new(); deepest + 1];
         for (vertex, &level) in level.iter().enumerate() {
-            by_level[level].push(vertex);
+            if !subnet.vertices[vertex].skipped {
+                by_level[level].push(vertex);
+            }
         }
         let mut levels = Levels {
             groups: Vec::new(),
@@ -101,7 +103,10 @@ fn distances(subnet: &Subnet) -> Result<Vec<usize>, InputError> {
     }
     let mut level = vec![usize::MAX; subnet.vertices.len()];
     let mut reached = VecDeque::new();
-    for (vertex, _) in subnet.vertices.iter().enumerate().filter(|(_, vertex)| vertex.is_host) {
+    for (vertex, known) in subnet.vertices.iter().enumerate() {
+        if !known.is_host || known.skipped {
+            continue;
+        }
         level[vertex] = 0;
         reached.push_back(vertex);
     }
@@ -116,12 +121,15 @@ fn distances(subnet: &Subnet) -> Result<Vec<usize>, InputError> {
             }
         }
     }
-    for (vertex, &level) in subnet.vertices.iter().zip(&level) {
-        if level == usize::MAX {
+    for (vertex, level) in subnet.vertices.iter().zip(&mut level) {
+        if vertex.skipped {
+            *level = 0;
+        }
+        if *level == usize::MAX {
             let message = format!("no cable leads from switch {} to a host", vertex.name);
             return Err(InputError::at(vertex.line, message));
         }
-        if level > DEEPEST {
+        if *level > DEEPEST {
             let message = format!("switch {} is more than {DEEPEST} levels up", vertex.name);
             return Err(InputError::at(vertex.line, message));
         }

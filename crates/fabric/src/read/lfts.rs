@@ -64,7 +64,7 @@ fn fill(
     let switches = wire.switches.len();
     let mut out = vec![NO_PORT; switches * fabric.nodes() as usize];
     let mut table_of: Vec<Option<&Table>> = vec![None; switches];
-    for table in tables {
+    for table in tables.iter().filter(|table| !wire.skipped.contains(&table.guid)) {
         let Some(&switch) = wire.by_guid.get(&table.guid) else {
             let message = format!("switch 0x{:016x} ({}) is not in {net}", table.guid, table.name);
             return Err(InputError::at(table.line, message));

@@ -1,40 +1,89 @@
-//! What LLDP tells devices of their neighbours: `lldpctl -f json` of each, under the name of the device.
+//! What devices know of their neighbours by LLDP: `lldpctl -f json` of each, under the name of the device.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::cable_list::{ListedCable, Port, machine_of};
+use super::cable_list::{ListedCable, Port, machine_of, skipped};
+use super::natural::natural_order;
 use super::yaml::{Kind, Value, documents};
 use super::{Options, Read};
 use crate::error::{InputError, shown};
 
-/// Reads `{"leaf1": {"lldp": {"interface": ...}}, ...}`. A cable may be told by one of its ends or by both. The domain of a
-/// device's name does not count.
+/// Reads `{"leaf1": {"lldp": {"interface": ...}}, ...}`. A cable may be described by one of its ends or by both, also if the
+/// ends have other names for a port ([`cables`]). The domain of a device's name does not count. Neighbours without a name are
+/// skipped and counted. A device that is neither a bridge nor a router is no switch.
 ///
 /// # Errors
-/// With its line: another form, a neighbour without a name or a port, a port with two neighbours; and what [`machine_of`]
-/// refuses.
+/// With its line: another form, a neighbour without a port, a port with two neighbours; and what [`machine_of`] refuses.
 pub fn lldp(text: &str, options: &Options) -> Result<Read, InputError> {
-    let mut seen: HashMap<(Port, Port), usize> = HashMap::new();
-    let mut cables: Vec<ListedCable> = Vec::new();
+    let mut found = Neighbours::default();
     for document in &documents(text, &[])? {
         if document.get("lldp").is_some() {
             let message = "whose neighbours these are is not said: write {\"NAME\": {\"lldp\": ...}} of every device";
             return Err(document.refuse(message.to_owned()));
         }
-        for (device, told) in document.map("the file")? {
-            for (port, neighbour) in interfaces(device, told)? {
-                let own = Port::of(host_part(device), port, neighbour.line)?;
-                let far = far_end(&own, neighbour)?;
-                if seen.contains_key(&(far.clone(), own.clone())) {
-                    continue; // told by the other end
-                }
-                if seen.insert((own.clone(), far.clone()), neighbour.line).is_none() {
-                    cables.push(ListedCable { ends: [own, far], line: neighbour.line });
-                }
+        for (device, known) in document.map("the file")? {
+            for (port, neighbour) in interfaces(device, known)? {
+                found.add(Port::of(host_part(device), port, neighbour.line)?, neighbour)?;
             }
         }
     }
-    machine_of(&cables, Vec::new(), options)
+    let nameless = BTreeMap::from([("it has no name", found.nameless)]);
+    let notes = match found.nameless {
+        0 => Vec::new(),
+        _ => skipped(["neighbour", "neighbours"], &nameless),
+    };
+    machine_of(&cables(found.reports), &found.forwards, notes, options)
+}
+
+/// What one port knows of its neighbour.
+struct Report {
+    own: Port,
+    device: String,
+    /// What the neighbour calls its port, the best name first.
+    names: Vec<String>,
+    line: usize,
+}
+
+#[derive(Default)]
+struct Neighbours {
+    reports: Vec<Report>,
+    /// The report of each port on each device.
+    known: HashMap<(Port, String), usize>,
+    nameless: usize,
+    /// Whether a device says that it forwards packets.
+    forwards: HashMap<String, bool>,
+}
+
+impl Neighbours {
+    fn add(&mut self, own: Port, neighbour: &Value) -> Result<(), InputError> {
+        let chassis = neighbour.get("chassis").ok_or_else(|| lacks(&own, neighbour, "chassis"))?;
+        let (device, about) = match chassis.map("chassis")? {
+            // Without a name the chassis itself stands here, whose identifier is a map too.
+            [(name, about @ Value { kind: Kind::Map(_), .. })] if name != "id" => {
+                (host_part(name).to_owned(), about)
+            }
+            _ => {
+                self.nameless += 1;
+                return Ok(());
+            }
+        };
+        if let Some(forwards) = forwards(about)? {
+            *self.forwards.entry(device.clone()).or_default() |= forwards;
+        }
+        let names = port_names(&own, neighbour)?;
+        for name in &names {
+            Port::of(&device, name, neighbour.line)?;
+        }
+        // Two protocols on one port may describe the same neighbour.
+        let next = self.reports.len();
+        let place = *self.known.entry((own.clone(), device.clone())).or_insert(next);
+        if place < next {
+            self.reports[place].names.extend(names);
+        } else {
+            self.reports.push(Report { own, device, names, line: neighbour.line });
+        }
+        Ok(())
+    }
 }
 
 /// The name without its domain.
@@ -42,12 +91,19 @@ fn host_part(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-/// The interfaces of a device with what each of its neighbours told: a list of maps, or one map if there are few.
-fn interfaces<'a>(device: &str, told: &'a Value) -> Result<Vec<(&'a str, &'a Value)>, InputError> {
+/// The interfaces of a device with what each knows of its neighbour: a list of maps, or one map if there are few.
+fn interfaces<'a>(device: &str, known: &'a Value) -> Result<Vec<(&'a str, &'a Value)>, InputError> {
     let refuse =
-        || told.refuse(format!("{} has no lldp: this is not `lldpctl -f json`", shown(device)));
-    let told = told.get("lldp").ok_or_else(refuse)?;
-    let Some(interfaces) = told.get("interface") else { return Ok(Vec::new()) };
+        || known.refuse(format!("{} has no lldp: this is not `lldpctl -f json`", shown(device)));
+    let known = known.get("lldp").ok_or_else(refuse)?;
+    if let Kind::List(_) = known.kind {
+        let message = format!(
+            "the lldp of {} is a list: this is `lldpctl -f json0`; write `lldpctl -f json`",
+            shown(device)
+        );
+        return Err(known.refuse(message));
+    }
+    let Some(interfaces) = known.get("interface") else { return Ok(Vec::new()) };
     let maps = match &interfaces.kind {
         Kind::List(maps) => maps.iter().collect(),
         _ => vec![interfaces],
@@ -61,28 +117,123 @@ fn interfaces<'a>(device: &str, told: &'a Value) -> Result<Vec<(&'a str, &'a Val
     Ok(found)
 }
 
-fn far_end(own: &Port, neighbour: &Value) -> Result<Port, InputError> {
-    let lacks = |what: &str| {
-        let (port, device) = (shown(&own.name), shown(&own.device));
-        neighbour.refuse(format!("the neighbour on port {port} of {device} tells no {what}"))
+fn lacks(own: &Port, neighbour: &Value, what: &str) -> InputError {
+    let (port, device) = (shown(&own.name), shown(&own.device));
+    neighbour.refuse(format!("the neighbour on port {port} of {device} has no {what}"))
+}
+
+/// Whether a device forwards packets, as a bridge, a router or a repeater; `None` if it does not say.
+fn forwards(about: &Value) -> Result<Option<bool>, InputError> {
+    let Some(capabilities) = about.get("capability") else { return Ok(None) };
+    let all = match &capabilities.kind {
+        Kind::List(all) => all.iter().collect(),
+        _ => vec![capabilities],
     };
-    let chassis = neighbour.get("chassis").ok_or_else(|| lacks("chassis"))?.map("chassis")?;
-    let name = match chassis {
-        // Without a name the chassis itself stands here, whose identifier is a map too.
-        [(name, Value { kind: Kind::Map(_), .. })] if name != "id" => host_part(name),
-        _ => return Err(lacks("name")),
-    };
-    let port = neighbour.get("port").ok_or_else(|| lacks("port"))?;
+    let mut forwards = false;
+    for capability in all {
+        let text = |key| capability.get(key).map_or(Ok(""), |value| value.text(key));
+        let kind = text("type")?;
+        let may = ["bridge", "router", "repeater"].iter().any(|k| kind.eq_ignore_ascii_case(k));
+        forwards |= may && ["true", "on", "yes"].contains(&text("enabled")?);
+    }
+    Ok(Some(forwards))
+}
+
+/// What a neighbour calls its port: its name, its description, its identifier.
+fn port_names(own: &Port, neighbour: &Value) -> Result<Vec<String>, InputError> {
+    let port = neighbour.get("port").ok_or_else(|| lacks(own, neighbour, "port"))?;
     let text = |value: Option<&Value>, what: &str| {
         value.map(|value| value.text(what).map(str::to_owned)).transpose()
     };
     let id = port.get("id");
     let kind = text(id.and_then(|id| id.get("type")), "the type of a port")?;
     let value = text(id.and_then(|id| id.get("value")), "the id of a port")?;
+    let description = text(port.get("descr"), "the description of a port")?;
     // Linux hosts give the address of the interface as its id, and its name as the description.
-    let named =
-        value.filter(|_| kind.as_deref() == Some("ifname") || kind.as_deref() == Some("local"));
-    let described = text(port.get("descr"), "the description of a port")?;
-    let port = named.or(described).ok_or_else(|| lacks("name of a port"))?;
-    Port::of(name, &port, neighbour.line)
+    let is_name = kind.as_deref() == Some("ifname") || kind.as_deref() == Some("local");
+    let names = if is_name { [value, description] } else { [description, value] };
+    let names: Vec<String> = names.into_iter().flatten().filter(|name| !name.is_empty()).collect();
+    if names.is_empty() { Err(lacks(own, neighbour, "name of a port")) } else { Ok(names) }
+}
+
+/// The cables that these reports describe, each once.
+///
+/// Two reports of the two ends are of one cable if each names the port of the other. A switch may give its neighbours other
+/// names of its ports than it has for them itself (`fortyGigE0/0` for `Ethernet0`): names that are not of the kind of any port of
+/// that device say nothing of the port. One named port is then enough, and reports without any are paired in the order of
+/// the ports.
+fn cables(reports: Vec<Report>) -> Vec<ListedCable> {
+    let mut kinds: HashMap<String, HashSet<String>> = HashMap::new();
+    for report in &reports {
+        kinds.entry(report.own.device.clone()).or_default().insert(kind_of(&report.own.name));
+    }
+    let says_nothing = |report: &Report| {
+        kinds
+            .get(&report.device)
+            .is_some_and(|kinds| !report.names.iter().any(|name| kinds.contains(&kind_of(name))))
+    };
+    let place: HashMap<(&str, &str), usize> = (0..)
+        .zip(&reports)
+        .map(|(index, report): (usize, &Report)| {
+            ((report.own.device.as_str(), report.own.name.as_str()), index)
+        })
+        .collect();
+    // The report of the other end that this one names.
+    let named = |report: &Report| {
+        let at = |name: &String| place.get(&(report.device.as_str(), name.as_str())).copied();
+        report.names.iter().find_map(at).filter(|&other| reports[other].device == report.own.device)
+    };
+    let mut other_end: Vec<Option<usize>> = vec![None; reports.len()];
+    for (index, report) in reports.iter().enumerate() {
+        let Some(other) = named(report).filter(|&other| other_end[other].is_none()) else {
+            continue;
+        };
+        let agrees = named(&reports[other]) == Some(index) || says_nothing(&reports[other]);
+        if agrees && other != index && other_end[index].is_none() {
+            (other_end[index], other_end[other]) = (Some(other), Some(index));
+        }
+    }
+    let mut unnamed: BTreeMap<(&str, &str), Vec<usize>> = BTreeMap::new();
+    for (index, report) in reports.iter().enumerate() {
+        if other_end[index].is_none() && says_nothing(report) {
+            unnamed.entry((&report.own.device, &report.device)).or_default().push(index);
+        }
+    }
+    for (&(own, far), ours) in &unnamed {
+        let Some(theirs) = unnamed.get(&(far, own)).filter(|_| own < far) else { continue };
+        let in_order = |of: &Vec<usize>| {
+            let mut of = of.clone();
+            of.sort_by(|&a, &b| natural_order(&reports[a].own.name, &reports[b].own.name));
+            of
+        };
+        for (one, other) in in_order(ours).into_iter().zip(in_order(theirs)) {
+            (other_end[one], other_end[other]) = (Some(other), Some(one));
+        }
+    }
+    let mut cables = Vec::new();
+    for (index, report) in reports.iter().enumerate() {
+        let far = match other_end[index] {
+            Some(other) if other < index => continue,
+            Some(other) => reports[other].own.clone(),
+            None => Port {
+                device: report.device.clone(),
+                name: report.names.first().cloned().unwrap_or_default(),
+            },
+        };
+        cables.push(ListedCable { ends: [report.own.clone(), far], line: report.line });
+    }
+    cables
+}
+
+/// The name of a port with a sign for each number: `fortyGigE#/#`.
+fn kind_of(name: &str) -> String {
+    let mut kind = String::new();
+    for letter in name.chars() {
+        if !letter.is_ascii_digit() {
+            kind.push(letter);
+        } else if !kind.ends_with('#') {
+            kind.push('#');
+        }
+    }
+    kind
 }

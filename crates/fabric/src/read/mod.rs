@@ -8,6 +8,7 @@ mod branches;
 mod bundles;
 mod cable_list;
 mod format;
+mod homes;
 mod ibnetdiscover;
 mod kubernetes;
 mod labels;
@@ -28,6 +29,7 @@ mod slurm_topology;
 mod slurm_yaml;
 mod subnet;
 mod topograph;
+mod trim;
 mod yaml;
 
 pub use absent::absent;

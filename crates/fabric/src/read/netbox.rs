@@ -1,8 +1,8 @@
 //! The cables of `NetBox`: the table that its web interface exports, the one that it imports, and what its REST API answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::cable_list::{ListedCable, Port, left_out, machine_of};
+use super::cable_list::{ListedCable, Port, machine_of, skipped};
 use super::yaml::{Value, documents};
 use super::{Options, Read};
 use crate::error::{InputError, shown};
@@ -19,6 +19,8 @@ const IMPORTED: Columns = Columns {
     ],
     cable: ["type", "status"],
 };
+/// Columns of an export that names the ends of a cable by their numbers in the data base alone.
+const NUMBERED: [&str; 2] = ["termination_a_id", "termination_b_id"];
 const INTERFACE: &str = "dcim.interface";
 
 struct Columns {
@@ -31,10 +33,13 @@ pub(super) fn is_netbox(line: &str) -> bool {
     let has = |columns: &Columns| {
         columns.sides.iter().all(|[device, port, _]| line.contains(device) && line.contains(port))
     };
-    line.contains("\"a_terminations\"") || has(&EXPORTED) || has(&IMPORTED)
+    line.contains("\"a_terminations\"")
+        || has(&EXPORTED)
+        || has(&IMPORTED)
+        || NUMBERED.iter().all(|column| line.contains(column))
 }
 
-/// Reads cables. Those that are no cables of interfaces, or are not connected, are left out and counted.
+/// Reads cables. Those that are no cables of interfaces, are not connected, or stand there again are skipped and counted.
 ///
 /// # Errors
 /// With its line: a table without a column that is needed, a row of another number of fields, an end without a device or with
@@ -48,26 +53,39 @@ pub fn netbox(text: &str, options: &Options) -> Result<Read, InputError> {
     } else {
         list.add_table(text)?;
     }
-    machine_of(&list.cables, left_out(&list.left_out), options)
+    list.skip_repeated();
+    let notes = skipped(["cable", "cables"], &list.skipped);
+    machine_of(&list.cables, &HashMap::new(), notes, options)
 }
 
 #[derive(Default)]
 struct List {
     cables: Vec<ListedCable>,
-    left_out: BTreeMap<&'static str, usize>,
+    skipped: BTreeMap<&'static str, usize>,
 }
 
 impl List {
-    fn leave_out(&mut self, why: &'static str) {
-        *self.left_out.entry(why).or_default() += 1;
+    fn skip(&mut self, why: &'static str) {
+        *self.skipped.entry(why).or_default() += 1;
+    }
+
+    /// Takes a cable that is listed from each of its ends once.
+    fn skip_repeated(&mut self) {
+        let mut seen = HashSet::new();
+        let before = self.cables.len();
+        self.cables.retain(|cable| {
+            let [a, b] = cable.ends.clone();
+            seen.insert(if a <= b { [a, b] } else { [b, a] })
+        });
+        (self.cables.len()..before).for_each(|_| self.skip("it is listed already"));
     }
 
     /// Whether a cable of such a type and status is one of the network; if not, it is counted.
     fn is_connected(&mut self, kind: &str, status: &str) -> bool {
         if kind.eq_ignore_ascii_case("power") {
-            self.leave_out("it carries power");
+            self.skip("it carries power");
         } else if !status.is_empty() && !status.eq_ignore_ascii_case("connected") {
-            self.leave_out("it is not connected");
+            self.skip("it is not connected");
         } else {
             return true;
         }
@@ -81,6 +99,11 @@ impl List {
         };
         let header = fields(header.trim_start_matches('\u{feff}'), line)?;
         let of = |name: &str| header.iter().position(|column| column == name);
+        if NUMBERED.iter().all(|column| of(column).is_some()) {
+            let message = "this export of NetBox has numbers for the ends of its cables and lacks the names of devices and ports: \
+                           export the table of cables with the columns Device A, Termination A, Device B and Termination B";
+            return Err(InputError::at(line, message));
+        }
         let columns = if of(IMPORTED.sides[0][0]).is_some() { IMPORTED } else { EXPORTED };
         let needed = |name: &'static str| {
             of(name)
@@ -103,11 +126,17 @@ impl List {
                 continue;
             }
             if sides.iter().any(|&(_, _, kind)| !["", INTERFACE].contains(&value(kind))) {
-                self.leave_out("an end is no interface");
+                self.skip("an end is no interface");
                 continue;
             }
             let end = |(device, port, _): (usize, usize, Option<usize>)| {
-                Port::of(&row[device], &row[port], line)
+                let (device, port) = (&row[device], &row[port]);
+                let ends = device.split(',').count().max(port.split(',').count());
+                if ends > 1 {
+                    let what = format!("{} of {}", shown(port), shown(device));
+                    return Err(InputError::at(line, several_ends(&what, ends)));
+                }
+                Port::of(device, port, line)
             };
             self.cables.push(ListedCable { ends: [end(sides[0])?, end(sides[1])?], line });
         }
@@ -131,11 +160,19 @@ impl List {
                 [Some(one), Some(other)] => {
                     self.cables.push(ListedCable { ends: [one, other], line: cable.line });
                 }
-                _ => self.leave_out("an end is no interface"),
+                _ => self.skip("an end is no interface"),
             }
         }
         Ok(())
     }
+}
+
+/// What is wrong with a breakout cable.
+fn several_ends(what: &str, ends: usize) -> String {
+    format!(
+        "{what}: one side of this cable has {ends} ends (a breakout cable): give a cable for each of them, between ports of their \
+         own"
+    )
 }
 
 /// A value of a cable that is a text, or a map that holds it under `value`.
@@ -152,7 +189,10 @@ fn end(cable: &Value, key: &str) -> Result<Option<Port>, InputError> {
         |value: &Value, what: &str| value.refuse(format!("{key} of a cable says no {what}"));
     let ends = cable.get(key).ok_or_else(|| needed(cable, "interface"))?.list(key)?;
     let [end] = ends else {
-        let message = format!("{key} of a cable has {} entries, not 1", ends.len());
+        let message = match ends.len() {
+            0 => format!("{key} of a cable has 0 entries, not 1"),
+            count => several_ends(&format!("{key} of a cable"), count),
+        };
         return Err(cable.refuse(message));
     };
     if choice(end, "object_type")? != INTERFACE {

@@ -13,6 +13,14 @@ pub(super) struct Vertex {
     pub is_host: bool,
     /// Line of the file that describes it.
     pub line: usize,
+    /// Whether it is no part of the tree of nodes.
+    pub skipped: bool,
+}
+
+impl Vertex {
+    pub(super) fn new(name: String, is_host: bool, line: usize) -> Vertex {
+        Vertex { name, is_host, line, skipped: false }
+    }
 }
 
 /// One end of a cable: a vertex and its port. Ports of a host's second adapter follow those of
@@ -36,6 +44,8 @@ pub(super) struct Subnet {
     /// The switches by their identifiers (node GUIDs).
     pub switches: HashMap<u64, usize>,
     pub addresses: Vec<Address>,
+    /// What was assumed or skipped, a sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Ports of an adapter that come before those of the host's next adapter.
@@ -60,6 +70,8 @@ pub(super) struct Device<'a> {
     /// A switch's own LIDs, and the identifier of the port that they are of.
     lids: Option<Lids>,
     guid: Option<u64>,
+    /// The identifier that all adapters on one card have (system image GUID).
+    pub image: Option<u64>,
     pub ports: Vec<Port<'a>>,
 }
 
@@ -94,8 +106,9 @@ impl Subnet {
                 }
             }
         }
-        let mut subnet = Subnet::default();
-        let place = subnet.add_vertices(&devices, &adapters(&devices)?);
+        let (adapters, notes) = adapters(&devices)?;
+        let mut subnet = Subnet { notes, ..Subnet::default() };
+        let place = subnet.add_vertices(&devices, &adapters);
         subnet.add_addresses(&devices, &place);
         for (index, device) in devices.iter().enumerate() {
             for port in &device.ports {
@@ -124,6 +137,20 @@ impl Subnet {
             }
         }
         Ok(subnet)
+    }
+
+    /// Skips the vertices for which `which` says so, with their cables; gives those that were not skipped before.
+    pub(super) fn skip(&mut self, which: impl Fn(usize, &Vertex) -> bool) -> Vec<usize> {
+        let mut skipped = Vec::new();
+        for (index, vertex) in self.vertices.iter_mut().enumerate() {
+            if !vertex.skipped && which(index, vertex) {
+                vertex.skipped = true;
+                skipped.push(index);
+            }
+        }
+        let vertices = &self.vertices;
+        self.cables.retain(|cable| !cable.ends.iter().any(|end| vertices[end.vertex].skipped));
+        skipped
     }
 
     /// Adds a vertex for every switch, and one for all adapters of a host. Gives the vertex of
@@ -155,7 +182,7 @@ impl Subnet {
             };
             if vertex == next {
                 let is_host = device.role == Role::Host;
-                self.vertices.push(Vertex { name: plain(name), is_host, line: device.line });
+                self.vertices.push(Vertex::new(plain(name), is_host, device.line));
             }
             place[index] = Some((vertex, first));
         }
@@ -218,7 +245,7 @@ pub(super) fn switch_names<'a>(devices: &[Device<'a>]) -> Vec<&'a str> {
 
 fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
     let mut devices: Vec<Device> = Vec::new();
-    let mut guid = None;
+    let (mut guid, mut image) = (None, None);
     for (index, line) in text.lines().enumerate() {
         let number = index + 1;
         let line = line.trim();
@@ -227,8 +254,15 @@ fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
             let device = devices
                 .last_mut()
                 .ok_or_else(|| refuse("a port stands before the first switch or adapter"))?;
-            let port = port(line, number).ok_or_else(|| {
-                refuse("a port should read like [1] \"S-...\"[19] # ... 4xQDR, not")
+            let port = port(line, number).map_err(|fault| match fault {
+                Fault::Form => refuse("a port should read like [1] \"S-...\"[19] # ... 4xQDR, not"),
+                Fault::Speed(speed) => {
+                    let speeds = SPEEDS.map(|(name, _)| name).join(", ");
+                    refuse(&format!(
+                        "the speed {} is unknown (known: {speeds}, with 1, 2, 4, 8 or 12 lanes)",
+                        shown(speed)
+                    ))
+                }
             })?;
             device.ports.push(port);
             continue;
@@ -239,6 +273,7 @@ fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
             Some("Rt") => Role::Other,
             Some(word) if is_remark(word) => {
                 guid = switch_guid(word).or(guid);
+                image = image_guid(word).or(image);
                 continue;
             }
             None => continue,
@@ -253,7 +288,8 @@ fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
         let role = if description.contains(AGGREGATION) { Role::Other } else { role };
         let lids = line.rsplit('"').next().and_then(Lids::parse);
         let guid = guid.take().filter(|_| role == Role::Switch);
-        devices.push(Device { id, description, role, line: number, lids, guid, ports: Vec::new() });
+        let (image, ports) = (image.take(), Vec::new());
+        devices.push(Device { id, description, role, line: number, lids, guid, image, ports });
     }
     Ok(devices)
 }
@@ -268,24 +304,45 @@ fn switch_guid(word: &str) -> Option<u64> {
     in_brackets(word.strip_prefix("switchguid=")?)
 }
 
+/// `sysimgguid=0x20007d`; 0 is no identifier.
+fn image_guid(word: &str) -> Option<u64> {
+    let digits = word.strip_prefix("sysimgguid=")?.trim_start_matches("0x");
+    u64::from_str_radix(digits, 16).ok().filter(|&guid| guid != 0)
+}
+
 fn in_brackets(text: &str) -> Option<u64> {
     let (guid, _) = text.split_once('(')?.1.split_once(')')?;
     u64::from_str_radix(guid, 16).ok()
 }
 
+/// What is wrong with a line of a port.
+enum Fault<'a> {
+    Form,
+    Speed(&'a str),
+}
+
 /// `[19][ext 3](guid) "S-..."[18][ext 2](guid) # "name" lid 773 4xSDR`, what is in brackets
 /// after the first number being optional at both ends.
-fn port(line: &str, number: usize) -> Option<Port<'_>> {
-    let (own, rest) = bracketed(line)?;
-    let (before, rest) = rest.split_once('"')?;
-    let (peer, rest) = rest.split_once('"')?;
-    let (back, rest) = bracketed(rest)?;
-    let (_, comment) = rest.split_once('#')?;
-    let bandwidth = comment.split_ascii_whitespace().rev().find_map(bandwidth)?;
+fn port(line: &str, number: usize) -> Result<Port<'_>, Fault<'_>> {
+    let ends = || {
+        let (own, rest) = bracketed(line)?;
+        let (before, rest) = rest.split_once('"')?;
+        let (peer, rest) = rest.split_once('"')?;
+        let (back, rest) = bracketed(rest)?;
+        let (_, comment) = rest.split_once('#')?;
+        Some((own, before, peer, back, comment))
+    };
+    let (own, before, peer, back, comment) = ends().ok_or(Fault::Form)?;
+    let words = || comment.rsplit('"').next().unwrap_or(comment).split_ascii_whitespace().rev();
+    let bandwidth = words().find_map(bandwidth).ok_or_else(|| {
+        let is_speed =
+            |word: &&str| word.split_once('x').is_some_and(|(width, _)| !width.is_empty());
+        words().find(is_speed).map_or(Fault::Form, Fault::Speed)
+    })?;
     // What a port says of its own LIDs comes before the name of the device it leads to.
     let lids = comment.split('"').next().and_then(Lids::parse);
     let guid = in_brackets(before);
-    Some(Port { number: own, peer, back, bandwidth, lids, guid, line: number })
+    Ok(Port { number: own, peer, back, bandwidth, lids, guid, line: number })
 }
 
 fn bracketed(text: &str) -> Option<(u32, &str)> {
@@ -302,15 +359,16 @@ fn bandwidth(word: &str) -> Option<f64> {
     Some(four * f64::from(width) / 4.0)
 }
 
-/// Data bandwidth of four lanes, bytes per second: signalling less its encoding.
+/// Data bandwidth of four lanes, bytes per second: the bits of four lanes less their encoding, 8 of 10 bits up to QDR and 64 of 66
+/// up to EDR. From HDR on the name of a speed says the data, 50 Gbit/s a lane and its doubles.
 pub(crate) const SPEEDS: [(&str, f64); 9] = [
-    ("SDR", 1e9),
-    ("DDR", 2e9),
-    ("QDR", 4e9),
-    ("FDR10", 5e9),
-    ("FDR", 6.8e9),
-    ("EDR", 12.1e9),
-    ("HDR", 25e9),
-    ("NDR", 50e9),
-    ("XDR", 100e9),
+    ("SDR", 4.0 * 2.5e9 * 8.0 / 10.0 / 8.0),
+    ("DDR", 4.0 * 5e9 * 8.0 / 10.0 / 8.0),
+    ("QDR", 4.0 * 10e9 * 8.0 / 10.0 / 8.0),
+    ("FDR10", 4.0 * 10.3125e9 * 64.0 / 66.0 / 8.0),
+    ("FDR", 4.0 * 14.0625e9 * 64.0 / 66.0 / 8.0),
+    ("EDR", 4.0 * 25.78125e9 * 64.0 / 66.0 / 8.0),
+    ("HDR", 4.0 * 50e9 / 8.0),
+    ("NDR", 4.0 * 100e9 / 8.0),
+    ("XDR", 4.0 * 200e9 / 8.0),
 ];

@@ -1,6 +1,6 @@
 //! What hangs on every port of a subnet, in the numbers of its fabric, and who has which LID.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::super::ibnetdiscover::Discovery;
 use super::super::lids::{Address, HIGHEST};
@@ -23,6 +23,8 @@ pub(super) struct Wire {
     /// Names of the switches in their own numbering.
     pub switches: Vec<String>,
     pub by_guid: HashMap<u64, usize>,
+    /// Switches of the subnet that are no part of its tree.
+    pub skipped: HashSet<u64>,
     /// `hops[switch * PORTS + port]`.
     pub hops: Vec<Option<Hop>>,
     /// The first link of every node.
@@ -44,19 +46,22 @@ impl Wire {
         let mut wire = Wire {
             switches: Vec::new(),
             by_guid: HashMap::new(),
+            skipped: HashSet::new(),
             hops: Vec::new(),
             first: Vec::new(),
             lids: vec![0; fabric.nodes() as usize],
             owners: vec![None; usize::from(HIGHEST) + 1],
         };
         for (vertex, to) in found.subnet.vertices.iter().zip(&places.of_vertex) {
-            if matches!(to, To::Switch(_)) {
+            if matches!(to, Some(To::Switch(_))) {
                 wire.switches.push(vertex.name.clone());
             }
         }
         for (&guid, &vertex) in &found.subnet.switches {
-            if let To::Switch(switch) = places.of_vertex[vertex] {
+            if let Some(To::Switch(switch)) = places.of_vertex[vertex] {
                 wire.by_guid.insert(guid, switch as usize);
+            } else {
+                wire.skipped.insert(guid);
             }
         }
         let ports = wire.connect(fabric, found, &places)?;
@@ -91,12 +96,14 @@ impl Wire {
                     InputError::whole("a cable of the subnet has no place in the machine")
                 })?;
                 let [lower, upper] = [cabled.lower, cabled.upper];
-                let way = |to: End, direction| Hop {
-                    channel: 2 * cable + direction,
-                    to: places.of_vertex[to.vertex],
-                };
-                for (end, hop) in [(lower, way(upper, 0)), (upper, way(lower, 1))] {
-                    match places.of_vertex[end.vertex] {
+                let at = |end: End| places.of_vertex[end.vertex];
+                // A cable with a place in the tree has no end that was skipped.
+                let (Some(below), Some(above)) = (at(lower), at(upper)) else { continue };
+                let way = |to, direction| Hop { channel: 2 * cable + direction, to };
+                for (end, from, hop) in
+                    [(lower, below, way(above, 0)), (upper, above, way(below, 1))]
+                {
+                    match from {
                         To::Switch(switch) => {
                             let port = switch as usize * PORTS + end.port as usize % PORTS;
                             self.hops[port] = Some(hop);
@@ -125,7 +132,7 @@ impl Wire {
     ) -> Result<(), InputError> {
         let at = address.end.map(|end| (places.of_vertex[end.vertex], end.port));
         let owner = match at {
-            Some((To::Node(node), port)) if ports[node as usize] == port => {
+            Some((Some(To::Node(node)), port)) if ports[node as usize] == port => {
                 self.lids[node as usize] = address.lids.base;
                 Owner::Node(node)
             }
@@ -145,7 +152,8 @@ impl Wire {
 
 /// The vertices of a subnet as nodes of the fabric, and as switches numbered in their order.
 struct Places {
-    of_vertex: Vec<To>,
+    /// `None` for what is no part of the tree.
+    of_vertex: Vec<Option<To>>,
 }
 
 impl Places {
@@ -153,15 +161,17 @@ impl Places {
         let mut of_vertex = Vec::with_capacity(found.subnet.vertices.len());
         let mut switches = 0;
         for vertex in &found.subnet.vertices {
-            of_vertex.push(if vertex.is_host {
+            of_vertex.push(if vertex.skipped {
+                None
+            } else if vertex.is_host {
                 let node = fabric.node_named(&vertex.name).ok_or_else(|| {
                     let message = format!("host {} is not in the machine", vertex.name);
                     InputError::at(vertex.line, message)
                 })?;
-                To::Node(node)
+                Some(To::Node(node))
             } else {
                 switches += 1;
-                To::Switch(switches - 1)
+                Some(To::Switch(switches - 1))
             });
         }
         Ok(Places { of_vertex })

@@ -1,0 +1,259 @@
+//! What of a subnet is its tree of nodes: without hosts on switches above the leaves, without the further cables of hosts that
+//! hang on several leaf switches, and without switches that lead to no node.
+//!
+//! The level of a switch is counted from the leaves. A leaf is a switch with hosts. Two things would make other switches count
+//! as leaves, or leaves as other switches, and are found here by the shape of the cabling:
+//!
+//! - A host on a spine or on a core switch. Such a switch carries at most half of the hosts of the fullest leaf, and stands
+//!   above leaves: it is cabled to one and to another switch with hosts, or it joins switches that nothing below it joins.
+//! - A leaf whose hosts are off or somewhere else. It is cabled to spines as a core switch is, but joins what is joined
+//!   already. It is skipped, because it leads to no node.
+
+use std::collections::{BTreeSet, HashSet, VecDeque};
+
+use super::homes::{Count, keep_home_cables};
+use super::levels::Union;
+use super::subnet::Subnet;
+use crate::error::shown;
+
+/// The hosts that are nodes, by name; all if there is no list.
+pub(super) type Nodes<'a> = Option<HashSet<&'a str>>;
+
+/// Skips what is no part of the tree of nodes, and says so.
+pub(super) fn trim(subnet: &mut Subnet, nodes: &Nodes) -> Vec<String> {
+    let mut notes = Vec::new();
+    let unnamed = |name: &str| nodes.as_ref().is_some_and(|nodes| !nodes.contains(name));
+    let others = subnet.skip(|_, vertex| vertex.is_host && unnamed(&vertex.name));
+    notes.extend(sentence(subnet, &others, ["host", "hosts"], "not named by --hosts"));
+    let above = switches_above(subnet);
+    let is_above: HashSet<usize> = above.iter().copied().collect();
+    notes.extend(skip_hosts_above(subnet, &is_above));
+    let hosts = hosts_on(subnet);
+    let leaves: Vec<usize> = (0..hosts.len()).filter(|&switch| !hosts[switch].is_empty()).collect();
+    let spare = keep_home_cables(subnet);
+    let counted = |count: &Count, why: &str| {
+        let (host, leaf) = count.example?;
+        let (host, leaf) = (&subnet.vertices[host].name, &subnet.vertices[leaf].name);
+        let (cables, are) = if count.cables == 1 { ("cable", "is") } else { ("cables", "are") };
+        let number = count.cables;
+        Some(format!("{number} further {cables} of hosts {are} skipped: host {host} {why} {leaf}"))
+    };
+    notes.extend(counted(&spare.elsewhere, "hangs on several leaf switches and counts on"));
+    notes.extend(counted(&spare.parallel, "has more cables than most hosts to"));
+    let idle = idle_switches(subnet, &leaves);
+    let idle = subnet.skip(|index, _| idle.contains(&index));
+    notes.extend(sentence(subnet, &idle, ["switch", "switches"], "without nodes"));
+    notes
+}
+
+/// Skips hosts all of whose cables lead to switches above the leaves, and drops the cables that do.
+fn skip_hosts_above(subnet: &mut Subnet, above: &HashSet<usize>) -> Option<String> {
+    if above.is_empty() {
+        return None;
+    }
+    let mut elsewhere = HashSet::new();
+    let mut met = HashSet::new();
+    subnet.cables.retain(|cable| {
+        let [a, b] = cable.ends.map(|end| end.vertex);
+        let host = [(a, b), (b, a)].into_iter().find(|&(host, _)| subnet.vertices[host].is_host);
+        let Some((host, switch)) = host else { return true };
+        if above.contains(&switch) {
+            met.insert(host);
+            return false;
+        }
+        elsewhere.insert(host);
+        true
+    });
+    let skipped = subnet.skip(|index, _| met.contains(&index) && !elsewhere.contains(&index));
+    sentence(subnet, &skipped, ["host", "hosts"], "on a switch above the leaves")
+}
+
+/// `2 hosts not named by --hosts, such as "oss1", are skipped`; nothing of none.
+pub(super) fn sentence(
+    subnet: &Subnet,
+    which: &[usize],
+    unit: [&str; 2],
+    what: &str,
+) -> Option<String> {
+    let name = shown(&subnet.vertices[*which.first()?].name);
+    Some(match which.len() {
+        1 => format!("1 {} {what} is skipped: {name}", unit[0]),
+        count => format!("{count} {} {what} are skipped, such as {name}", unit[1]),
+    })
+}
+
+/// The hosts with a cable to each vertex.
+fn hosts_on(subnet: &Subnet) -> Vec<BTreeSet<usize>> {
+    let mut on = vec![BTreeSet::new(); subnet.vertices.len()];
+    for cable in &subnet.cables {
+        let [a, b] = cable.ends.map(|end| end.vertex);
+        for (host, switch) in [(a, b), (b, a)] {
+            if subnet.vertices[host].is_host && !subnet.vertices[switch].is_host {
+                on[switch].insert(host);
+            }
+        }
+    }
+    on
+}
+
+/// Switches with hosts that stand above leaves.
+fn switches_above(subnet: &Subnet) -> Vec<usize> {
+    let hosts: Vec<usize> = hosts_on(subnet).iter().map(BTreeSet::len).collect();
+    let most = hosts.iter().copied().max().unwrap_or_default();
+    let is_suspect = |&switch: &usize| hosts[switch] > 0 && 2 * hosts[switch] <= most;
+    let suspects: Vec<usize> = (0..hosts.len()).filter(is_suspect).collect();
+    if suspects.is_empty() {
+        return suspects;
+    }
+    let sure = |&switch: &usize| hosts[switch] > 0 && !is_suspect(&switch);
+    let tree = Tree::over(subnet, (0..hosts.len()).filter(sure), &HashSet::new());
+    let is_above = |&switch: &usize| {
+        let near: BTreeSet<usize> = tree.near(switch).collect();
+        let leaves = near.iter().filter(|near| sure(near)).count();
+        let with_hosts = near.iter().filter(|&&near| hosts[near] > 0).count();
+        (leaves > 0 && with_hosts > 1) || (leaves == 0 && tree.parts_below(switch).len() > 1)
+    };
+    suspects.into_iter().filter(is_above).collect()
+}
+
+/// Switches that lead to no node: leaves without a node, and switches above that join nothing.
+fn idle_switches(subnet: &Subnet, leaves: &[usize]) -> HashSet<usize> {
+    let hosts = hosts_on(subnet);
+    let (with, without): (Vec<usize>, Vec<usize>) =
+        leaves.iter().copied().partition(|&leaf| !hosts[leaf].is_empty());
+    let mut idle: HashSet<usize> = without.into_iter().collect();
+    let tree = Tree::over(subnet, with.iter().copied(), &idle);
+    let is_high = |&switch: &usize| tree.levels[switch] > 2 && tree.levels[switch] != usize::MAX;
+    let mut from_the_top: Vec<usize> = (0..hosts.len()).filter(is_high).collect();
+    from_the_top.sort_by_key(|&switch| (usize::MAX - tree.levels[switch], switch));
+    for switch in from_the_top {
+        let carries =
+            |near: usize| tree.levels[near] >= tree.levels[switch] && !idle.contains(&near);
+        if !tree.near(switch).any(carries) && tree.joins_nothing(switch, &idle) {
+            idle.insert(switch);
+        }
+    }
+    // Switches to which only idle ones lead.
+    let near_idle = |&switch: &usize| {
+        tree.levels[switch] == usize::MAX && tree.near(switch).any(|near| idle.contains(&near))
+    };
+    let mut lost: Vec<usize> = (0..hosts.len()).filter(near_idle).collect();
+    while let Some(switch) = lost.pop() {
+        if idle.insert(switch) {
+            lost.extend(tree.near(switch).filter(|&near| tree.levels[near] == usize::MAX));
+        }
+    }
+    idle
+}
+
+/// The switches of a subnet by their distance from some leaves.
+struct Tree {
+    /// The cables of each switch to others: the switch there and the own port.
+    cables: Vec<Vec<(usize, u32)>>,
+    /// 1 for the leaves; `usize::MAX` where none is reached, and for hosts.
+    levels: Vec<usize>,
+    /// Switches of one level that lower ones join have the same number.
+    part: Vec<usize>,
+}
+
+impl Tree {
+    /// The tree without the switches in `idle`, which keep their cables.
+    fn over(subnet: &Subnet, leaves: impl Iterator<Item = usize>, idle: &HashSet<usize>) -> Tree {
+        let count = subnet.vertices.len();
+        let mut tree = Tree {
+            cables: vec![Vec::new(); count],
+            levels: vec![usize::MAX; count],
+            part: Vec::new(),
+        };
+        for cable in &subnet.cables {
+            let [a, b] = cable.ends;
+            if !subnet.vertices[a.vertex].is_host && !subnet.vertices[b.vertex].is_host {
+                tree.cables[a.vertex].push((b.vertex, a.port));
+                tree.cables[b.vertex].push((a.vertex, b.port));
+            }
+        }
+        let mut reached: VecDeque<usize> = leaves.collect();
+        reached.iter().for_each(|&leaf| tree.levels[leaf] = 1);
+        let mut order = Vec::new();
+        while let Some(switch) = reached.pop_front() {
+            order.push(switch);
+            for &(near, _) in &tree.cables[switch] {
+                if tree.levels[near] == usize::MAX && !idle.contains(&near) {
+                    tree.levels[near] = tree.levels[switch] + 1;
+                    reached.push_back(near);
+                }
+            }
+        }
+        tree.join_parts(&order);
+        tree
+    }
+
+    /// Notes which switches of a level lower ones join; `order` is from the leaves up.
+    fn join_parts(&mut self, order: &[usize]) {
+        self.part = vec![usize::MAX; self.levels.len()];
+        let mut joined = Union::new(self.levels.len());
+        for same in order.chunk_by(|&a, &b| self.levels[a] == self.levels[b]) {
+            for &switch in same {
+                let below = |near: &usize| self.levels[*near] < self.levels[switch];
+                self.near(switch).filter(below).for_each(|near| joined.join(near, switch));
+            }
+            for &switch in same {
+                self.part[switch] = joined.find(switch);
+            }
+        }
+    }
+
+    /// The switches at the other ends of the cables of one.
+    fn near(&self, switch: usize) -> impl Iterator<Item = usize> + '_ {
+        self.cables[switch].iter().map(|&(near, _)| near)
+    }
+
+    fn below(&self, switch: usize) -> BTreeSet<usize> {
+        self.near(switch).filter(|&near| self.levels[near] < self.levels[switch]).collect()
+    }
+
+    /// The parts of the level below that a switch joins.
+    fn parts_below(&self, switch: usize) -> BTreeSet<usize> {
+        self.below(switch).into_iter().map(|near| self.part[near]).collect()
+    }
+
+    /// Whether a switch above the spines is a leaf that is cabled to them, rather than a switch above them.
+    fn joins_nothing(&self, switch: usize, idle: &HashSet<usize>) -> bool {
+        let below = self.below(switch);
+        if self.parts_below(switch).len() > 1 {
+            return false;
+        }
+        let (Some(&spine), 1) = (below.first(), below.len()) else { return true };
+        let level = self.levels[switch];
+        let alike = |&near: &usize| near != switch && self.levels[near] == level;
+        let joining: Vec<usize> = self
+            .near(spine)
+            .filter(|near| alike(near) && !idle.contains(near))
+            .filter(|&near| self.parts_below(near).len() > 1)
+            .collect();
+        let alone = (0..self.levels.len()).all(|other| {
+            other == spine
+                || self.part[other] != self.part[spine]
+                || self.levels[other] != level - 1
+        });
+        if alone && joining.is_empty() {
+            return true;
+        }
+        // A core switch may have lost its cables to all spines but this one. A leaf has the ports of other leaves.
+        let ports = |of: usize, to: &dyn Fn(usize) -> bool| -> BTreeSet<u32> {
+            let cables = self.cables[of].iter();
+            cables.filter(|&&(near, _)| to(near)).map(|&(_, port)| port).collect()
+        };
+        let own = ports(switch, &|near| near == spine);
+        let leaves = self.below(spine);
+        if leaves.iter().any(|&leaf| ports(leaf, &|near| near == spine) == own) {
+            return true;
+        }
+        let mut upper =
+            joining.iter().flat_map(|&core| ports(core, &|near| self.levels[near] < level));
+        let mut lower = leaves
+            .iter()
+            .flat_map(|&leaf| ports(leaf, &|near| self.levels[near] > self.levels[leaf]));
+        lower.any(|port| own.contains(&port)) && !upper.any(|port| own.contains(&port))
+    }
+}
