@@ -83,7 +83,7 @@ def signed(body: Body, key: bytes = KEY, group: str = "", **placement: Any) -> B
 
 def placed(**given: Any) -> list[Body]:
     """An isolated group on two nodes of two racks, with two links."""
-    told = {
+    written = {
         "policy": "isolated",
         "nodes": ["n0", "n2"],
         "links": [0, 1],
@@ -91,7 +91,9 @@ def placed(**given: Any) -> list[Body]:
         "isolated": True,
         "revision": 1,
     }
-    return [signed(pod(f"a-{rank}", "a", f"n{2 * rank}"), rank=rank, **(told | given)) for rank in range(2)]
+    return [
+        signed(pod(f"a-{rank}", "a", f"n{2 * rank}"), rank=rank, **(written | given)) for rank in range(2)
+    ]
 
 
 def look(pods: Sequence[Body], proofs: Proofs | None = None) -> Inspection:
@@ -168,7 +170,7 @@ def test_a_pod_stays_in_the_group_that_it_was_bound_for() -> None:
 
 def test_the_last_signed_revision_counts() -> None:
     pods = placed()
-    told = {
+    written = {
         "policy": "isolated",
         "nodes": ["n0", "n2"],
         "links": [0],
@@ -176,7 +178,7 @@ def test_the_last_signed_revision_counts() -> None:
         "isolated": True,
         "revision": 2,
     }
-    signed(pods[1], rank=1, **told)
+    signed(pods[1], rank=1, **written)
     (row,) = status(look(pods)).running
     assert row.links == 1
 

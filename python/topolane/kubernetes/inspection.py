@@ -48,7 +48,7 @@ class Group:
 
     @property
     def short(self) -> str:
-        """NAMESPACE/NAME, without what tells it from another group of that name."""
+        """NAMESPACE/NAME, without the kind that another group of that name has not."""
         return self.name.partition(" (")[0]
 
     @property
