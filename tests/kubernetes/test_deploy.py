@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import shutil
@@ -131,8 +132,13 @@ def test_a_service_account_with_these_rights_alone_places_groups(empty: ControlP
         lease = empty.get("/apis/coordination.k8s.io/v1/namespaces/topolane/leases/topolane-scheduler")
         assert lease["spec"]["holderIdentity"]
         assert "is forbidden" not in empty.log("with-token"), refusals(empty.log("with-token"))
+        key = empty.get("/api/v1/namespaces/topolane/secrets/topolane-placement-key")
+        assert key["immutable"] and len(base64.b64decode(key["data"]["key"])) == 32
         for method, path in (
             ("GET", "/api/v1/namespaces/topolane/secrets"),
+            ("GET", "/api/v1/namespaces/topolane/secrets/another"),
+            ("DELETE", "/api/v1/namespaces/topolane/secrets/topolane-placement-key"),
+            ("GET", "/api/v1/namespaces/kube-system/secrets/topolane-placement-key"),
             ("GET", "/api/v1/namespaces/kube-system/configmaps"),
             ("POST", "/api/v1/namespaces/default/pods"),
             ("DELETE", "/api/v1/nodes/n00"),
@@ -146,6 +152,7 @@ def test_a_service_account_with_these_rights_alone_places_groups(empty: ControlP
             if process in empty.processes:
                 empty.kill(process)
         remove(empty, objects())
+        empty.delete("/api/v1/namespaces/topolane/secrets/topolane-placement-key")
         empty.delete(
             f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{definition['metadata']['name']}"
         )
@@ -214,7 +221,12 @@ def test_topolane_k8s_reads_a_cluster_from_inside_a_pod(
             "the role counts",
             lambda: (one := inspect(cluster, Where(labels=tuple(LABELS)))).settings.source and one,
         )
-        assert (look.settings.lease, look.problems) == ("topolane/topolane-scheduler", ())
+        assert look.settings.lease == "topolane/topolane-scheduler"
+        (said,) = look.problems
+        assert said.startswith(
+            f"Nothing proves how topolane-scheduler placed default/{group}, so only the nodes"
+        )
+        assert "Secret topolane/topolane-placement-key cannot be read" in said
         with pytest.raises(ForbiddenError, match="refuses GET /api/v1/secrets"):
             cluster.items("/api/v1/secrets")
     finally:

@@ -134,9 +134,10 @@ def test_a_pod_that_was_bound_without_an_answer(in_chassis: ControlPlane) -> Non
         wait_for("the bindings are refused", lambda: is_refused(plane, *pods))
         nodes = wait_for("the nodes of the group", lambda: placed_last(plane, group))
         note = {"policy": "isolated", "nodes": nodes, "share": 1, "isolated": True, "rank": 0}
+        notes = plane.signed(f"default/{group}#PodGroup", plane.get(f"{PODS}/{pods[0]}"), json.dumps(note))
         plane.post(f"{PODS}/{pods[0]}/binding", {
             "apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": nodes[0]},
-            "metadata": {"name": pods[0], "annotations": {BY_HAND: "", "topolane.io/placement": json.dumps(note)}},
+            "metadata": {"name": pods[0], "annotations": {BY_HAND: "", **notes}},
         })  # fmt: skip
         for pod in pods[1:]:
             plane.delete(f"{PODS}/{pod}")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -39,6 +40,8 @@ type args struct {
 	GroupTimeoutSeconds int `json:"groupTimeoutSeconds"`
 	// CallTimeMilliseconds is the processor time that a call of the engine may take.
 	CallTimeMilliseconds int `json:"callTimeMilliseconds"`
+	// PlacementKey is NAMESPACE/NAME of the Secret with the key that proves placements; empty: one in the scheduler's own namespace.
+	PlacementKey string `json:"placementKey"`
 
 	machineText []byte
 }
@@ -57,6 +60,9 @@ func readArgs(given runtime.Object) (*args, error) {
 	}
 	if read.GroupTimeoutSeconds < 1 || read.CallTimeMilliseconds < 1 {
 		return nil, fmt.Errorf("args of %s: groupTimeoutSeconds and callTimeMilliseconds are at least 1", Name)
+	}
+	if space, name, _ := strings.Cut(read.PlacementKey, "/"); read.PlacementKey != "" && (space == "" || name == "") {
+		return nil, fmt.Errorf("args of %s: placementKey is NAMESPACE/NAME of a Secret, not %q", Name, read.PlacementKey)
 	}
 	if _, err := engine.NewPolicy(read.Policy, read.Seed); err != nil {
 		return nil, fmt.Errorf("args of %s: %w", Name, err)

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+
+	"topolane/scheduler/engine"
 )
 
 // What pods say. The reference explains each.
@@ -71,34 +73,6 @@ type asked struct {
 	segmentLevel string
 }
 
-// groupOf is namespace and name of the group of a pod; empty for a pod that is in none.
-func groupOf(pod *v1.Pod) string {
-	if isPlacedByKueue(pod) {
-		return ""
-	}
-	if name := gangOf(pod); name != "" {
-		return pod.Namespace + "/" + name
-	}
-	if name := pod.Labels[podGroupLabel]; name != "" {
-		return pod.Namespace + "/" + name
-	}
-	if name := pod.Labels[jobSetLabel]; name != "" && pod.Annotations[sizeNote] != "" {
-		return pod.Namespace + "/" + name
-	}
-	if owner := metav1.GetControllerOf(pod); owner != nil && (pod.Annotations[sizeNote] != "" || isOfKueueJob(pod)) {
-		return pod.Namespace + "/" + owner.Name
-	}
-	return ""
-}
-
-// gangOf is the name of the PodGroup of Kubernetes that a pod refers to; empty if it refers to none.
-func gangOf(pod *v1.Pod) string {
-	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
-		return *group.PodGroupName
-	}
-	return ""
-}
-
 // readAsked is what the group of a pod asks for, or a sentence that says why it cannot be read.
 func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Interface) (asked, error) {
 	want := asked{policy: args.Policy, share: 1}
@@ -118,15 +92,25 @@ func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Inte
 		want.podsets = nil
 	}
 	if policy := pod.Annotations[policyNote]; policy != "" {
+		if len(policy) > longestWord {
+			return want, fmt.Errorf("%s is %s, which is no policy", policyNote, shown(policy))
+		}
 		if !args.allows(policy) {
-			return want, fmt.Errorf("%s is %q; this scheduler allows %s", policyNote, policy, strings.Join(args.GroupsMay, ", "))
+			return want, fmt.Errorf("%s is %s; this scheduler allows %s", policyNote, shown(policy), strings.Join(args.GroupsMay, ", "))
+		}
+		// Only a policy that there is becomes a label of metrics.
+		if _, err := engine.NewPolicy(policy, args.Seed); err != nil {
+			return want, err
 		}
 		want.policy = policy
 	}
 	if text := pod.Annotations[bandwidthNote]; text != "" {
-		want.share, err = strconv.ParseFloat(text, 64)
-		if err != nil || !(want.share > 0 && want.share <= 1) {
-			return want, fmt.Errorf("%s is over 0 and up to 1, not %q", bandwidthNote, text)
+		var err error
+		if len(text) <= longestWord {
+			want.share, err = strconv.ParseFloat(text, 64)
+		}
+		if len(text) > longestWord || err != nil || !(want.share > 0 && want.share <= 1) {
+			return want, fmt.Errorf("%s is over 0 and up to 1, not %s", bandwidthNote, shown(text))
 		}
 	}
 	if err := want.readSegment(pod, args); err != nil {
@@ -134,6 +118,41 @@ func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Inte
 	}
 	want.within, err = withinOf(pod, args.TopologyLabels, want.required)
 	return want, err
+}
+
+// reading is what the group of a pod asks for, read before the lock is taken: it may take calls of the API server.
+type reading struct {
+	asked asked
+	err   error
+}
+
+// readAhead reads what the group of a pod asks for; nil if that is known, or the pod is in none.
+func (p *plugin) readAhead(ctx context.Context, pod *v1.Pod) *reading {
+	key := groupOf(pod)
+	if key == "" {
+		return nil
+	}
+	var now args
+	isKnown := false
+	p.guarded("readAhead", pod.Name, func() {
+		g := p.groups[key]
+		isKnown = g != nil && (g.placed == nil || g.asked.most > 0)
+		now = *p.args
+	})
+	if isKnown {
+		return nil
+	}
+	var ahead reading
+	ahead.asked, ahead.err = readAsked(ctx, pod, &now, p.client)
+	return &ahead
+}
+
+// read is what the group of a pod asks for: as it was read ahead, unless the group was forgotten since.
+func (p *plugin) read(ctx context.Context, pod *v1.Pod, ahead *reading) (asked, error) {
+	if ahead != nil {
+		return ahead.asked, ahead.err
+	}
+	return readAsked(ctx, pod, p.args, p.client)
 }
 
 // sizeOf is the podsets of a group, and how many members it may have in all.
@@ -181,7 +200,11 @@ func (a *asked) readGang(ctx context.Context, pod *v1.Pod, client dynamic.Interf
 		a.podsets, a.most, err = readSizes(text)
 		return err
 	}
-	a.podsets, a.most = []podset{{Size: int(group.Spec.SchedulingPolicy.Gang.MinCount)}}, largestGroup
+	least := group.Spec.SchedulingPolicy.Gang.MinCount
+	if least < 1 || least > largestGroup {
+		return fmt.Errorf("minCount of PodGroup %s is no number from 1 to %d", gangOf(pod), largestGroup)
+	}
+	a.podsets, a.most = []podset{{Size: int(least)}}, largestGroup
 	return nil
 }
 
@@ -203,7 +226,7 @@ func withinOf(pod *v1.Pod, keys []string, gang string) (string, error) {
 		}
 		place := slices.Index(levels, key)
 		if place < 0 {
-			return "", fmt.Errorf("%s is %q; topologyLabels of this scheduler are %s", row.note, key, strings.Join(keys, ", "))
+			return "", fmt.Errorf("%s is %s; topologyLabels of this scheduler are %s", row.note, shown(key), strings.Join(keys, ", "))
 		}
 		return fmt.Sprintf("%s:%d", row.word, len(levels)-place), nil
 	}

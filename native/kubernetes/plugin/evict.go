@@ -35,8 +35,8 @@ func (p *plugin) newSingle(ctx context.Context) (*single, error) {
 	}
 	made := &single{DefaultPreemption: stock}
 	stock.IsEligiblePod = func(_ fwk.NodeInfo, victim fwk.PodInfo, preemptor *v1.Pod) bool {
-		key := groupOf(victim.GetPod())
-		return key == "" || made.takesGroups && key != groupOf(preemptor) &&
+		key := p.groupOf(victim.GetPod())
+		return key == "" || made.takesGroups && key != p.groupOf(preemptor) &&
 			p.highest(key) < corev1helpers.PodPriority(preemptor)
 	}
 	p.evictPod = stock.Executor.PreemptPod
@@ -75,7 +75,7 @@ func (p *plugin) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
 }
 
 // highest is the highest priority of the pods of a group.
-func (p *plugin) highest(key string) int32 {
+func (p *plugin) highest(key groupKey) int32 {
 	priority := int32(-1 << 31)
 	for _, pod := range p.members(key) {
 		priority = max(priority, corev1helpers.PodPriority(pod))
@@ -85,12 +85,12 @@ func (p *plugin) highest(key string) int32 {
 
 // wholeOf is the pods that are evicted with one: those of its group that have nodes, which leaves by that, or only itself.
 func (p *plugin) wholeOf(victim *v1.Pod) []*v1.Pod {
-	key := groupOf(victim)
+	key := p.groupOf(victim)
 	if key == "" {
 		return []*v1.Pod{victim}
 	}
 	pods := []*v1.Pod{}
-	p.guarded("wholeOf", key, func() {
+	p.guarded("wholeOf", key.String(), func() {
 		if g := p.groups[key]; g != nil && g.placed != nil {
 			if !g.isWhole {
 				p.drop(g, "a pod of higher priority takes a place")
@@ -113,7 +113,7 @@ func (p *plugin) wholeOf(victim *v1.Pod) []*v1.Pod {
 // preemptor is a group, in the words of kube-scheduler's preemption.
 type preemptor struct {
 	*v1.Pod
-	key  string
+	key  groupKey
 	pods []*v1.Pod
 }
 
@@ -157,7 +157,7 @@ func (p *plugin) evict(g *group, victims []*v1.Pod) {
 				p.logger.Error(err, "A pod could not be preempted", "pod", victim.Name, "by", g.key, "attempt", attempt)
 			}
 			p.guarded("evict", victim.Name, func() {
-				if stays := p.groups[groupOf(victim)]; stays != nil && stays.isLeaving {
+				if stays := p.groups[p.groupOf(victim)]; stays != nil && stays.isLeaving {
 					if p.groups[g.key] == g && !g.isWhole {
 						p.drop(g, "a pod in its place could not be preempted")
 					}

@@ -34,7 +34,7 @@ type placement struct {
 
 // group is pods that are placed together.
 type group struct {
-	key    string
+	key    groupKey
 	id     uint64
 	asked  asked
 	placed *placement
@@ -69,6 +69,8 @@ type group struct {
 	awaits map[types.UID]string
 	// isLeaving says that it is preempted: no pod of its joins it any more.
 	isLeaving bool
+	// isUnproven says that one of its pods runs and nothing proves where the group may lie: the links that it uses are not known.
+	isUnproven bool
 	// isSentAway says that it leaves because its pods say so.
 	isSentAway bool
 }
@@ -166,17 +168,4 @@ func (p placement) notes(rank int) (map[string]string, error) {
 		notes[nodesNote] = nodes
 	}
 	return notes, nil
-}
-
-// placementOf reads the annotation of a pod; nil if it has none that can be read.
-func placementOf(pod *v1.Pod) *placement {
-	var read placement
-	text := pod.Annotations[placementNote]
-	if text == "" || json.Unmarshal([]byte(text), &read) != nil {
-		return nil
-	}
-	if read.Rank < 0 || read.Rank >= len(read.Nodes) || !(read.Share > 0 && read.Share <= 1) {
-		return nil
-	}
-	return &read
 }

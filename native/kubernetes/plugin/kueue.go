@@ -3,6 +3,7 @@ package plugin
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -23,7 +24,7 @@ var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: 
 // isOfKueueJob says whether a pod is of a Job that is written for Kueue's topology: such a Job is a group as it stands.
 func isOfKueueJob(pod *v1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
-	return owner != nil && owner.Kind == "Job" && asksKueue(pod)
+	return owner != nil && owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, "batch/") && asksKueue(pod)
 }
 
 // isPlacedByKueue says whether Kueue chooses the node of a pod.

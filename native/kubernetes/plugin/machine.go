@@ -88,7 +88,7 @@ func (w *world) labelsText() ([]byte, error) {
 }
 
 // refresh makes machine and state anew if they are stale.
-func (w *world) refresh(logger klog.Logger, groups map[string]*group) error {
+func (w *world) refresh(logger klog.Logger, groups map[groupKey]*group) error {
 	if !w.isStale {
 		return nil
 	}

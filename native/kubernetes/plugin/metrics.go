@@ -106,6 +106,7 @@ var (
 	refusedDesc = gauge("refused_groups", "Waiting groups that the policy refused last, by kind of refusal", "kind")
 	waitDesc    = gauge("refused_wait_seconds", "The longest wait among the refused groups, by kind of refusal", "kind")
 	linksDesc   = gauge("links_owned", "Links between switches that one group has for itself")
+	doubtDesc   = gauge("groups_not_proved", "Groups that run with a pod of which nothing proves where it was placed")
 	nodesDesc   = gauge("nodes", "Nodes by state", "state")
 	domainDesc  = gauge("domain_nodes", "Nodes of a topology domain by state", "level", "domain", "state")
 	roomDesc    = gauge("room_groups",
@@ -114,7 +115,8 @@ var (
 	freeDesc  = gauge("gpus_free", "GPUs in service that no pod holds")
 	limitDesc = gauge("call_limit_seconds", "Processor time that a call of the engine may take (callTimeMilliseconds)")
 	all       = []*metrics.Desc{
-		groupsDesc, refusedDesc, waitDesc, linksDesc, nodesDesc, domainDesc, roomDesc, gpusDesc, freeDesc, limitDesc,
+		groupsDesc, refusedDesc, waitDesc, linksDesc, doubtDesc, nodesDesc, domainDesc, roomDesc, gpusDesc, freeDesc,
+		limitDesc,
 	}
 )
 
@@ -148,7 +150,7 @@ func (p *plugin) tellGroups(tell teller) {
 	for kind := range kinds {
 		refused[kind], longest[kind] = 0, 0
 	}
-	links := 0
+	links, doubted := 0, 0
 	p.guarded("metrics", "", func() {
 		for _, g := range p.groups {
 			switch {
@@ -158,6 +160,9 @@ func (p *plugin) tellGroups(tell teller) {
 				counted[key{"running", g.placed.Policy}]++
 			default:
 				counted[key{"placing", g.placed.Policy}]++
+			}
+			if g.isUnproven {
+				doubted++
 			}
 			if g.placed != nil {
 				links += len(g.placed.Links)
@@ -181,6 +186,7 @@ func (p *plugin) tellGroups(tell teller) {
 		tell(waitDesc, longest[kind], kind)
 	}
 	tell(linksDesc, float64(links))
+	tell(doubtDesc, float64(doubted))
 }
 
 // tellNodes tells which nodes are idle: those on which no pod holds a GPU or, on nodes without GPUs, a pod of a job.
@@ -196,7 +202,7 @@ func (t told) tellNodes(tell teller) {
 			continue
 		}
 		holds[pod.Spec.NodeName] += gpusOf(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))
-		busy[pod.Spec.NodeName] = busy[pod.Spec.NodeName] || groupOf(pod) != ""
+		busy[pod.Spec.NodeName] = busy[pod.Spec.NodeName] || t.plugin.groupOf(pod) != ""
 	}
 	states := map[string]float64{"idle": 0, "busy": 0, "out_of_service": 0}
 	type domain struct{ level, name string }

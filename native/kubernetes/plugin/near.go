@@ -13,8 +13,8 @@ import (
 
 // settle finds the seat of a pod that comes to a group that runs: its own if the node still takes it, else one near the others. A
 // group that may grow gets one more. The seat is -1 if the pod waits, as the status says.
-func (p *plugin) settle(ctx context.Context, g *group, pod *v1.Pod) (int, *fwk.Status) {
-	p.remember(ctx, g, pod)
+func (p *plugin) settle(ctx context.Context, g *group, pod *v1.Pod, ahead *reading) (int, *fwk.Status) {
+	p.remember(ctx, g, pod, ahead)
 	seat := g.chooseSeat(pod)
 	if seat < 0 {
 		if !g.mayGrow(pod) {
@@ -22,6 +22,9 @@ func (p *plugin) settle(ctx context.Context, g *group, pod *v1.Pod) (int, *fwk.S
 		}
 		seat = len(g.seats)
 		g.grow(1)
+		if g.placed.Policy == unknownPolicy {
+			return seat, nil
+		}
 		if status := p.seatNear(ctx, g, seat, pod); status != nil {
 			g.grow(-1)
 			return -1, status
@@ -38,16 +41,18 @@ func (p *plugin) settle(ctx context.Context, g *group, pod *v1.Pod) (int, *fwk.S
 }
 
 // remember reads what a group asks for, if it is known from the annotations of its pods alone.
-func (p *plugin) remember(ctx context.Context, g *group, pod *v1.Pod) {
+func (p *plugin) remember(ctx context.Context, g *group, pod *v1.Pod, ahead *reading) {
 	if g.asked.most > 0 {
 		return
 	}
-	want, err := readAsked(ctx, pod, p.args, p.client)
+	want, err := p.read(ctx, pod, ahead)
 	if err != nil {
 		p.logger.Error(err, "It is not known what a group asked for", "group", g.key)
 		return
 	}
-	want.policy = g.placed.Policy
+	if !g.isStock {
+		want.policy = g.placed.Policy
+	}
 	g.asked = want
 }
 
@@ -61,7 +66,7 @@ func (g *group) mayGrow(pod *v1.Pod) bool {
 // grow adds free seats to the last podset, or takes away as many.
 func (g *group) grow(by int) {
 	size := len(g.seats) + by
-	if by > 0 {
+	for len(g.seats) < size {
 		g.seats, g.placed.Nodes = append(g.seats, ""), append(g.placed.Nodes, "")
 	}
 	g.seats, g.placed.Nodes = g.seats[:size], g.placed.Nodes[:size]
@@ -136,7 +141,8 @@ func (p *plugin) seatNear(ctx context.Context, g *group, seat int, pod *v1.Pod) 
 		g.leaveToStock(seat)
 		return nil
 	}
-	g.refused = ""
+	// The decision is about the whole group, so its links are known now.
+	g.refused, g.isUnproven = "", false
 	for index, other := range others {
 		g.placed.Nodes[other] = placed.Nodes[index]
 	}

@@ -16,10 +16,10 @@ import (
 )
 
 // plan chooses nodes for a group, or says why it waits. It is nil without a status for a pod that is placed alone.
-func (p *plugin) plan(ctx context.Context, key string, pod *v1.Pod) (*group, *fwk.Status) {
+func (p *plugin) plan(ctx context.Context, key groupKey, pod *v1.Pod, ahead *reading) (*group, *fwk.Status) {
 	g := p.groups[key]
 	if g == nil {
-		want, err := readAsked(ctx, pod, p.args, p.client)
+		want, err := p.read(ctx, pod, ahead)
 		if errors.Is(err, errNoGang) {
 			return nil, nil
 		}
@@ -100,8 +100,8 @@ func (p *plugin) take(g *group, placed *placement) bool {
 }
 
 // members is the pods of a group that have not ended and may be scheduled.
-func (p *plugin) members(key string) []*v1.Pod {
-	objects, _ := p.pods.ByIndex(byGroup, key)
+func (p *plugin) members(key groupKey) []*v1.Pod {
+	objects, _ := p.pods.ByIndex(byGroup, string(key))
 	var members []*v1.Pod
 	for _, object := range objects {
 		if pod, is := object.(*v1.Pod); is && isAlive(pod) && len(pod.Spec.SchedulingGates) == 0 {
@@ -133,7 +133,7 @@ func (p *plugin) sentence(g *group, refusal *engine.Refusal) string {
 		kinds[refusal.Name], numbers)
 	names := map[uint64]string{}
 	for key, other := range p.groups {
-		names[other.id] = key
+		names[other.id] = key.String()
 	}
 	if count, first := p.world.outside(); count > 0 {
 		said += fmt.Sprintf("; not in the machine and without groups: %s", first)
@@ -207,7 +207,7 @@ func (p *plugin) wakeSingle() {
 }
 
 // wake moves the pods of a group that wait for a node to the front of the queue.
-func (p *plugin) wake(key string) {
+func (p *plugin) wake(key groupKey) {
 	pods := map[string]*v1.Pod{}
 	for _, pod := range p.members(key) {
 		if pod.Spec.NodeName == "" {

@@ -43,8 +43,12 @@ type plugin struct {
 	// evictPod deletes a pod as kube-scheduler's preemption does.
 	evictPod func(context.Context, preemption.Candidate, preemption.ExecutorPreemptor, *v1.Pod, string) error
 
+	// key signs placements, and boundFor has the groups of pods that were bound, by their UID.
+	key      signingKey
+	boundFor sync.Map
+
 	lock   sync.Mutex
-	groups map[string]*group
+	groups map[groupKey]*group
 	world  *world
 	// memos are by the shape of pods.
 	memos  map[string]memo
@@ -91,7 +95,10 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 		handle: profile, args: args, client: client,
 		requests: noderesources.ResourceRequestsOptions{EnablePodLevelResources: true},
 		logger:   klog.LoggerWithName(klog.FromContext(ctx), Name),
-		groups:   map[string]*group{}, world: newWorld(args), memos: map[string]memo{},
+		groups:   map[groupKey]*group{}, world: newWorld(args), memos: map[string]memo{},
+	}
+	if err := p.readKey(ctx); err != nil {
+		return nil, err
 	}
 	p.measured(core.Nodes().Lister())
 	p.world.warn = p.warn
@@ -131,10 +138,11 @@ func (p *plugin) PreFilter(
 	if groupOf(pod) != "" && !cache.WaitForCacheSync(ctx.Done(), p.synced...) {
 		return nil, fwk.NewStatus(fwk.Error, "the pods that run are not known yet")
 	}
+	ahead := p.readAhead(ctx, pod)
 	p.guarded("PreFilter", pod.Name, func() {
 		state.Write(keeping, p.reservedFor(pod))
 		if key := groupOf(pod); key != "" {
-			if result, status = p.nodeOf(ctx, key, pod); status == nil {
+			if result, status = p.nodeOf(ctx, key, pod, ahead); status == nil {
 				state.Write(seating, seated{p.groups[key], result})
 			}
 		}
@@ -146,7 +154,7 @@ func (p *plugin) PreFilter(
 func (p *plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // nodeOf is the node of a pod of a group.
-func (p *plugin) nodeOf(ctx context.Context, key string, pod *v1.Pod) (*fwk.PreFilterResult, *fwk.Status) {
+func (p *plugin) nodeOf(ctx context.Context, key groupKey, pod *v1.Pod, ahead *reading) (*fwk.PreFilterResult, *fwk.Status) {
 	p.expire()
 	g := p.groups[key]
 	if g != nil && g.placed != nil && !g.isWhole && g.tried[pod.UID] && g.seatOf(pod.UID) < 0 {
@@ -155,7 +163,7 @@ func (p *plugin) nodeOf(ctx context.Context, key string, pod *v1.Pod) (*fwk.PreF
 	}
 	if g == nil || g.placed == nil {
 		var status *fwk.Status
-		if g, status = p.plan(ctx, key, pod); g == nil {
+		if g, status = p.plan(ctx, key, pod, ahead); g == nil {
 			return nil, status
 		}
 	}
@@ -168,7 +176,7 @@ func (p *plugin) nodeOf(ctx context.Context, key string, pod *v1.Pod) (*fwk.PreF
 	seat := g.chooseSeat(pod)
 	if g.isWhole {
 		var status *fwk.Status
-		if seat, status = p.settle(ctx, g, pod); status != nil {
+		if seat, status = p.settle(ctx, g, pod, ahead); status != nil {
 			return nil, status
 		}
 	} else if seat < 0 {
@@ -227,7 +235,7 @@ func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 // Reserve gives a pod its seat.
 func (p *plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) (status *fwk.Status) {
 	p.guarded("Reserve", pod.Name, func() {
-		g := p.groups[groupOf(pod)]
+		g := p.groups[p.groupOf(pod)]
 		if s, is := seatedIn(state); is && s.group != g {
 			status = fwk.NewStatus(fwk.Unschedulable, "the group has given its place back")
 			return
@@ -252,7 +260,7 @@ func (p *plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 // Unreserve gives the seat back. A group that is not whole gives all of them back.
 func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
 	p.guarded("Unreserve", pod.Name, func() {
-		g := p.groups[groupOf(pod)]
+		g := p.groups[p.groupOf(pod)]
 		switch {
 		case g == nil || g.bound[pod.UID] || !g.leave(pod.UID):
 		case !g.isWhole:
@@ -272,7 +280,7 @@ func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 // Permit lets pods wait until all members of their group have nodes.
 func (p *plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) (status *fwk.Status, timeout time.Duration) {
 	p.guarded("Permit", pod.Name, func() {
-		g := p.groups[groupOf(pod)]
+		g := p.groups[p.groupOf(pod)]
 		if g == nil || g.placed == nil || g.isWhole {
 			return
 		}
@@ -309,8 +317,11 @@ func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node s
 	var notes map[string]string
 	var err error
 	p.guarded("Bind", pod.Name, func() {
-		if g := p.groups[groupOf(pod)]; g != nil && g.placed != nil && g.seatOf(pod.UID) >= 0 {
-			notes, err = g.placed.notes(g.seatOf(pod.UID))
+		if g := p.groups[p.groupOf(pod)]; g != nil && g.placed != nil && g.seatOf(pod.UID) >= 0 {
+			if notes, err = g.placed.notes(g.seatOf(pod.UID)); err == nil {
+				notes[proofNote] = p.key.proof(g.key, pod.UID, notes[placementNote])
+				p.boundFor.Store(pod.UID, g.key)
+			}
 		}
 	})
 	if notes == nil || err != nil {
@@ -322,12 +333,22 @@ func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node s
 		},
 		Target: v1.ObjectReference{Kind: "Node", Name: node},
 	}
-	if cacher := p.handle.APICacher(); cacher != nil {
-		done, err := cacher.BindPod(binding)
-		if err == nil {
-			err = cacher.WaitOnFinish(ctx, done)
-		}
+	if err := p.bind(ctx, binding); err != nil {
+		// If it was bound nevertheless, its annotation proves so.
+		p.boundFor.Delete(pod.UID)
 		return fwk.AsStatus(err)
 	}
-	return fwk.AsStatus(p.handle.ClientSet().CoreV1().Pods(pod.Namespace).Bind(ctx, binding, metav1.CreateOptions{}))
+	return nil
+}
+
+func (p *plugin) bind(ctx context.Context, binding *v1.Binding) error {
+	cacher := p.handle.APICacher()
+	if cacher == nil {
+		return p.handle.ClientSet().CoreV1().Pods(binding.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+	}
+	done, err := cacher.BindPod(binding)
+	if err == nil {
+		err = cacher.WaitOnFinish(ctx, done)
+	}
+	return err
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,19 +18,29 @@ type podset struct {
 // readSizes reads a size, such as "8" or "4-8", or one for each podset, such as "launcher=1,worker=4-8". The podsets have their
 // least sizes; the number is the most members of the whole group.
 func readSizes(text string) (sets []podset, most int, err error) {
-	wrong := func(why string) error { return fmt.Errorf("%s is %q: %s", sizeNote, text, why) }
-	elastic := false
-	for _, part := range strings.Split(text, ",") {
+	wrong := func(why string) error { return fmt.Errorf("%s is %s: %s", sizeNote, shown(text), why) }
+	if len(text) > longestSizes {
+		return nil, 0, wrong(fmt.Sprintf("it has at most %d bytes", longestSizes))
+	}
+	parts := strings.Split(text, ",")
+	if len(parts) > mostPodsets {
+		return nil, 0, wrong(fmt.Sprintf("a group has at most %d podsets", mostPodsets))
+	}
+	elastic, known := false, map[string]bool{}
+	for _, part := range parts {
 		name, size, isNamed := strings.Cut(part, "=")
 		if !isNamed {
 			name, size = "", part
 		}
 		name = strings.TrimSpace(name)
-		if isNamed == (name == "") || !isNamed && strings.Contains(text, ",") {
+		if isNamed == (name == "") || !isNamed && len(parts) > 1 {
 			return nil, 0, wrong("it is a number, or a number for each podset, as in launcher=1,worker=8")
 		}
 		if elastic {
 			return nil, 0, wrong("only the last podset may have a range")
+		}
+		if len(name) > longestWord {
+			return nil, 0, wrong(fmt.Sprintf("the name of a podset has at most %d bytes", longestWord))
 		}
 		low, high, isRange := strings.Cut(size, "-")
 		least, err := sizeIn(low)
@@ -45,10 +54,10 @@ func readSizes(text string) (sets []podset, most int, err error) {
 		if upTo < least {
 			return nil, 0, wrong(fmt.Sprintf("%d is less than %d", upTo, least))
 		}
-		if slices.ContainsFunc(sets, func(set podset) bool { return set.Name == name }) {
+		if known[name] {
 			return nil, 0, wrong(fmt.Sprintf("podset %s is there twice", name))
 		}
-		sets, most, elastic = append(sets, podset{name, least}), most+upTo, isRange
+		sets, most, elastic, known[name] = append(sets, podset{name, least}), most+upTo, isRange, true
 	}
 	if most > largestGroup {
 		return nil, 0, wrong(fmt.Sprintf("a group has at most %d pods", largestGroup))
@@ -57,9 +66,9 @@ func readSizes(text string) (sets []podset, most int, err error) {
 }
 
 func sizeIn(text string) (int, error) {
-	size, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil || size < 1 || size > largestGroup {
-		return 0, fmt.Errorf("a size is a number from 1 to %d, not %q", largestGroup, text)
+	size, isNumber := number(strings.TrimSpace(text))
+	if !isNumber || size < 1 || size > largestGroup {
+		return 0, fmt.Errorf("a size is a number from 1 to %d, not %s", largestGroup, shown(text))
 	}
 	return size, nil
 }
@@ -72,18 +81,26 @@ func podsetOf(pod *v1.Pod) string {
 	return pod.Labels[jobSetPodset]
 }
 
-// rankOf is the rank that a pod says it has in its podset of some size; false if it says none.
+// rankOf is the rank that a pod says it has in its podset of some size; false if it says none that is in the podset.
 func rankOf(pod *v1.Pod, size int) (int, bool) {
+	rank, says := rankIn(pod, size)
+	return rank, says && rank >= 0 && rank < size
+}
+
+func rankIn(pod *v1.Pod, size int) (int, bool) {
+	if pod.Labels[lwsGroupKey] != "" {
+		return rankOfWorker(pod, size)
+	}
 	for _, text := range []string{
 		pod.Annotations[completionNote], pod.Labels[completionNote], pod.Labels[podIndexLabel],
 	} {
-		rank, err := strconv.Atoi(text)
-		if err != nil || rank < 0 {
+		rank, isNumber := number(text)
+		if !isNumber {
 			continue
 		}
-		if replicas, err := strconv.Atoi(pod.Labels[jobSetReplicas]); err == nil && replicas > 1 {
-			job, err := strconv.Atoi(pod.Labels[jobSetJob])
-			if err != nil || job < 0 || size%replicas != 0 {
+		if replicas, isNumber := number(pod.Labels[jobSetReplicas]); isNumber && replicas > 1 {
+			job, isNumber := number(pod.Labels[jobSetJob])
+			if !isNumber || job >= replicas || size%replicas != 0 {
 				return 0, false
 			}
 			rank += job * (size / replicas)
@@ -93,25 +110,37 @@ func rankOf(pod *v1.Pod, size int) (int, bool) {
 	return 0, false
 }
 
+// rankOfWorker is the rank of a pod of a LeaderWorkerSet: the leader is worker 0. In a podset without the leader, worker 1 is the first.
+func rankOfWorker(pod *v1.Pod, size int) (int, bool) {
+	worker, isNumber := number(pod.Labels[lwsWorker])
+	if whole, isKnown := number(pod.Annotations[lwsSizeNote]); isKnown && worker > 0 && whole > size {
+		worker -= whole - size
+	}
+	return worker, isNumber
+}
+
 // podsetsNow is the podsets of a group in rank order, with as many members of each as are to be placed now; or a sentence that says
 // why the group waits.
-func podsetsNow(key string, want asked, members []*v1.Pod) ([]podset, string) {
+func podsetsNow(key groupKey, want asked, members []*v1.Pod) ([]podset, string) {
 	there, order := map[string]int{}, map[string]int{}
 	for _, pod := range members {
 		if other := members[0]; pod.Annotations[sizeNote] != other.Annotations[sizeNote] {
-			return nil, fmt.Sprintf("group %s contradicts itself: %s is %q on pod %s and %q on pod %s", key, sizeNote,
-				other.Annotations[sizeNote], other.Name, pod.Annotations[sizeNote], pod.Name)
+			return nil, fmt.Sprintf("group %s contradicts itself: %s is %s on pod %s and %s on pod %s", key, sizeNote,
+				shown(other.Annotations[sizeNote]), other.Name, shown(pod.Annotations[sizeNote]), pod.Name)
 		}
 		name := podsetOf(pod)
-		there[name]++
-		if index, err := strconv.Atoi(pod.Labels[jobSetOrder]); err == nil {
+		if there[name]++; len(there) > mostPodsets || len(name) > longestWord {
+			return nil, fmt.Sprintf("group %s has podset %s: a group has at most %d, with names of at most %d bytes", key, shown(name),
+				mostPodsets, longestWord)
+		}
+		if index, isNumber := number(pod.Labels[jobSetOrder]); isNumber {
 			if first, known := order[name]; !known || index < first {
 				order[name] = index
 			}
 		}
 		if len(want.podsets) > 0 && !slices.ContainsFunc(want.podsets, func(set podset) bool { return set.Name == name }) {
-			return nil, fmt.Sprintf("group %s contradicts itself: pod %s is of podset %q, which %s %q does not name", key,
-				pod.Name, name, sizeNote, pod.Annotations[sizeNote])
+			return nil, fmt.Sprintf("group %s contradicts itself: pod %s is of podset %s, which %s %s does not name", key,
+				pod.Name, shown(name), sizeNote, shown(pod.Annotations[sizeNote]))
 		}
 	}
 	if len(want.podsets) == 0 {

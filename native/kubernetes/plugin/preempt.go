@@ -62,7 +62,7 @@ func (p *plugin) preempt(ctx context.Context, g *group) string {
 	if err != nil {
 		return ""
 	}
-	candidates := units(nodes, p.waiting(), g.key, priority, budgets)
+	candidates := p.units(nodes, p.waiting(), g.key, priority, budgets)
 	if len(candidates) == 0 {
 		return ""
 	}
@@ -264,7 +264,7 @@ func (p *plugin) setLeaving(g *group, isLeaving bool) {
 
 func (u *unit) name() string {
 	if u.group != "" {
-		return u.group
+		return u.group.String()
 	}
 	pod := u.pods[0].GetPod()
 	return pod.Namespace + "/" + pod.Name

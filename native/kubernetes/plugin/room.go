@@ -42,7 +42,7 @@ func (p *plugin) keepForAWhile(g *group) {
 	}
 	g.isTimed = true
 	time.AfterFunc(p.longest()+time.Millisecond, func() {
-		p.guarded("keepForAWhile", g.key, func() {
+		p.guarded("keepForAWhile", g.key.String(), func() {
 			g.isTimed = false
 			if p.groups[g.key] != g {
 				return
@@ -82,7 +82,7 @@ func withReserved(info fwk.NodeInfo, kept reserved) fwk.NodeInfo {
 // reservedFor is what other groups have reserved against a pod: those of lower priority have nothing.
 func (p *plugin) reservedFor(pod *v1.Pod) reserved {
 	kept := reserved{}
-	own, priority := groupOf(pod), corev1helpers.PodPriority(pod)
+	own, priority := p.groupOf(pod), corev1helpers.PodPriority(pod)
 	for key, g := range p.groups {
 		if key == own || g.placed == nil || g.isStock || corev1helpers.PodPriority(g.template) < priority {
 			continue

@@ -34,9 +34,9 @@ func (a *asked) readSegment(pod *v1.Pod, args *args) error {
 	case slice != "":
 		text, note = pod.Annotations[sliceSizeNote], sliceSizeNote
 	}
-	size, err := strconv.Atoi(text)
-	if err != nil || size < 1 || size > a.size {
-		return fmt.Errorf("%s is a number from 1 to the size of the group, %d, not %q", note, a.size, text)
+	size, isNumber := number(text)
+	if !isNumber || size < 1 || size > a.size {
+		return fmt.Errorf("%s is a number from 1 to the size of the group, %d, not %s", note, a.size, shown(text))
 	}
 	a.segment = size
 	if pod.Annotations[policyNote] == "" && !keepsSegments(a.policy) {
@@ -62,10 +62,11 @@ func (a *asked) readSliceLevel(key string, keys []string) error {
 	} else if place := slices.Index(levels, key); place >= 0 {
 		a.segmentLevel = strconv.Itoa(len(levels) - place)
 	} else {
-		return fmt.Errorf("%s is %q; topologyLabels of this scheduler are %s", sliceNote, key, strings.Join(keys, ", "))
+		return fmt.Errorf("%s is %s; topologyLabels of this scheduler are %s", sliceNote, shown(key), strings.Join(keys, ", "))
 	}
 	if a.segmentLevel != "1" && !isKueues(a.policy) {
-		return fmt.Errorf("%s is %q; policy %s keeps segments in the lowest level above nodes only: name kueue-tas", sliceNote, key, a.policy)
+		return fmt.Errorf("%s is %s; policy %s keeps segments in the lowest level above nodes only: name kueue-tas", sliceNote,
+			shown(key), a.policy)
 	}
 	return nil
 }

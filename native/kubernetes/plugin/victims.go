@@ -19,7 +19,7 @@ import (
 
 // unit is what is preempted whole: the pods of a group, or a pod that is in none.
 type unit struct {
-	group    string
+	group    groupKey
 	pods     []fwk.PodInfo
 	priority int32
 	started  *metav1.Time
@@ -30,18 +30,18 @@ type unit struct {
 }
 
 // units is what has nodes or a place, and may be preempted by a group of a priority, and what is ending: the least important first.
-func units(
-	nodes []fwk.NodeInfo, waiting []*group, group string, priority int32, budgets []*policyv1.PodDisruptionBudget,
+func (p *plugin) units(
+	nodes []fwk.NodeInfo, waiting []*group, group groupKey, priority int32, budgets []*policyv1.PodDisruptionBudget,
 ) []*unit {
 	byKey := map[string]*unit{}
 	for _, info := range nodes {
 		for _, member := range info.GetPods() {
 			pod := member.GetPod()
-			key := groupOf(pod)
+			key := p.groupOf(pod)
 			if key == group {
 				continue
 			}
-			place := key
+			place := string(key)
 			if key == "" {
 				place = string(pod.UID)
 			}
@@ -59,8 +59,8 @@ func units(
 		}
 	}
 	for _, g := range waiting {
-		if _, known := byKey[g.key]; !known && g.key != group {
-			byKey[g.key] = &unit{group: g.key, priority: corev1helpers.PodPriority(g.template), started: &metav1.Time{Time: g.planned}}
+		if _, known := byKey[string(g.key)]; !known && g.key != group {
+			byKey[string(g.key)] = &unit{group: g.key, priority: corev1helpers.PodPriority(g.template), started: &metav1.Time{Time: g.planned}}
 		}
 	}
 	var found []*unit

@@ -2,6 +2,7 @@ package plugin
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,20 +19,20 @@ const byGroup = Name + "/group"
 // watch follows pods and nodes.
 func (p *plugin) watch(core coreinformers.Interface) error {
 	informer := core.Pods().Informer()
-	err := informer.AddIndexers(cache.Indexers{byGroup: func(object any) ([]string, error) {
-		if pod, is := object.(*v1.Pod); is && groupOf(pod) != "" {
-			return []string{groupOf(pod)}, nil
-		}
-		return nil, nil
-	}})
+	err := informer.AddIndexers(cache.Indexers{byGroup: p.indexed})
 	if err != nil {
 		return err
 	}
 	p.pods = informer.GetIndexer()
 	pods, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { p.podSeen(object) },
-		UpdateFunc: func(_, object any) { p.podSeen(object) },
-		DeleteFunc: func(object any) { p.podGone(object) },
+		UpdateFunc: p.podChanged,
+		DeleteFunc: func(object any) {
+			p.podGone(object)
+			if pod := podIn(object); pod != nil {
+				p.boundFor.Delete(pod.UID)
+			}
+		},
 	})
 	if err != nil {
 		return err
@@ -48,12 +49,22 @@ func (p *plugin) watch(core coreinformers.Interface) error {
 	return nil
 }
 
+// indexed is the index of a pod by its group.
+func (p *plugin) indexed(object any) ([]string, error) {
+	if pod, is := object.(*v1.Pod); is {
+		if key := p.groupOf(pod); key != "" {
+			return []string{string(key)}, nil
+		}
+	}
+	return nil, nil
+}
+
 // isAlive says whether a pod has not ended.
 func isAlive(pod *v1.Pod) bool {
 	return pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
 }
 
-// podSeen takes over a pod that has a node: one of ours, or after a restart one of its annotation.
+// podSeen takes over a pod that has a node: one that was bound here, or after a restart what it proves.
 func (p *plugin) podSeen(object any) {
 	pod, is := object.(*v1.Pod)
 	if !is || pod.Spec.NodeName == "" {
@@ -63,28 +74,53 @@ func (p *plugin) podSeen(object any) {
 		p.podGone(pod)
 		return
 	}
-	key := groupOf(pod)
+	key := p.groupOf(pod)
 	if key == "" || pod.Spec.SchedulerName != p.handle.ProfileName() {
 		return
 	}
 	p.guarded("podSeen", pod.Name, func() {
 		g := p.groups[key]
-		if g == nil && gangOf(pod) != "" && placementOf(pod) == nil {
+		if g != nil && g.placed != nil && g.bound[pod.UID] {
+			p.sendAway(g, pod)
+			return // It was taken over before. What is written on it since proves nothing.
+		}
+		note := p.placementOf(pod)
+		if g == nil && note == nil && gangOf(pod) != "" && pod.Annotations[placementNote] == "" {
 			return // Its PodGroup has no gang policy.
 		}
-		if g == nil || g.placed == nil {
-			g = p.restored(g, key, pod)
-		} else if !g.isWhole {
-			g = p.begun(g, pod)
-		} else if note := placementOf(pod); note != nil && note.Revision > g.placed.Revision {
+		switch {
+		case g == nil || g.placed == nil:
+			g = p.restored(g, key, pod, note)
+		case !g.isWhole:
+			g = p.begun(g, pod, note)
+		case g.isOn(pod): // It was bound here.
+		case note == nil:
+			p.doubt(g, pod)
+		case g.placed.Policy == unknownPolicy:
+			p.prove(g, note)
+		case note.Revision > g.placed.Revision:
 			p.renew(g, note)
 		}
-		if seat := g.seatOf(pod.UID); seat < 0 {
-			p.seat(g, pod)
+		if !g.isOn(pod) {
+			p.seat(g, pod, note)
 		}
 		g.bound[pod.UID] = true
 		p.sendAway(g, pod)
 	})
+}
+
+// podChanged takes a pod over that has changed. If it is of another group now, it leaves the one before.
+func (p *plugin) podChanged(old, now any) {
+	before, isOld := old.(*v1.Pod)
+	after, isNew := now.(*v1.Pod)
+	// Of a pod that was deleted and made again in between, only the new one is seen.
+	if isOld && isNew && (before.UID != after.UID || p.groupOf(before) != p.groupOf(after)) {
+		p.podGone(before)
+	}
+	if isOld && isNew && before.UID != after.UID {
+		p.boundFor.Delete(before.UID)
+	}
+	p.podSeen(now)
 }
 
 // sendAway lets a group leave as if it were preempted while any of its pods says that `topolane k8s apply` evicts them all.
@@ -102,35 +138,71 @@ func isSentAway(pod *v1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.Annotations[evictedNote] != ""
 }
 
-// restored is a group as the annotation of one of its pods says; without one, its links are not known.
-func (p *plugin) restored(g *group, key string, pod *v1.Pod) *group {
+// unknownPolicy is the policy of a group of which only its pods are known.
+const unknownPolicy = "unknown"
+
+// restored is a group as what the scheduler wrote on one of its pods says. Without that, only the nodes of pods that run are known.
+func (p *plugin) restored(g *group, key groupKey, pod *v1.Pod, note *placement) *group {
 	if g == nil {
 		p.lastID++
 		g = &group{key: key, id: p.lastID, bound: map[types.UID]bool{}}
 		p.groups[key] = g
 	}
-	g.placed, g.template, g.isWhole, g.refused = placementOf(pod), pod, true, ""
-	if g.placed == nil {
-		g.placed = &placement{Policy: "unknown", Share: 1, Isolated: true}
+	g.template, g.isWhole, g.refused, g.isLeaving = pod, true, "", isPreempted(pod)
+	if note == nil {
+		g.placed = &placement{Policy: unknownPolicy, Share: 1, Isolated: true}
+		p.doubt(g, pod)
+	} else {
+		g.placed = note
 	}
-	g.isStock = g.placed.Policy == "stock" || g.placed.Policy == "unknown"
+	p.takeOver(g)
+	return g
+}
+
+// takeOver gives a group the empty seats of its placement, and keeps the room on their nodes for a while.
+func (p *plugin) takeOver(g *group) {
+	g.isStock = g.placed.Policy == "stock" || g.placed.Policy == unknownPolicy
 	g.asked = asked{size: len(g.placed.Nodes), policy: g.placed.Policy, share: 1}
 	g.seats = make([]types.UID, len(g.placed.Nodes))
-	g.isLeaving = isPreempted(pod)
 	for seat := range g.seats {
 		g.vacate(seat)
 	}
 	p.keepForAWhile(g)
 	p.world.hold(p.logger, g)
-	return g
+}
+
+// doubt notes that nothing proves what a pod of a group has: the group then counts as the owner of all links that it may use.
+func (p *plugin) doubt(g *group, pod *v1.Pod) {
+	if g.isUnproven {
+		return
+	}
+	g.isUnproven, g.placed.Links, g.placed.Isolated = true, nil, true
+	p.world.hold(p.logger, g)
+	said := fmt.Sprintf("nothing proves where %s placed pod %s: group %s counts as the owner of all links that it may use", Name,
+		pod.Name, g.key)
+	p.logger.Info("Placement not proved", "group", g.key, "pod", pod.Name)
+	p.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeWarning, "PlacementNotProved", "Reading", "%s", said)
+}
+
+// prove takes over what one pod proves of a group of which only nodes were known. Its links stay unknown.
+func (p *plugin) prove(g *group, note *placement) {
+	seats, nodes := g.seats, g.placed.Nodes
+	g.placed = note
+	g.placed.Links, g.placed.Isolated = nil, true
+	p.takeOver(g)
+	for index, pod := range seats {
+		if pod != "" {
+			p.sit(g, pod, nodes[index], -1)
+		}
+	}
 }
 
 // begun is a group of which a pod was bound though the API server did not say so, and which waits to be whole since. It runs, where
-// that pod says.
-func (p *plugin) begun(g *group, pod *v1.Pod) *group {
-	if note := placementOf(pod); note == nil || !slices.Equal(note.Nodes, g.placed.Nodes) {
+// that pod proves.
+func (p *plugin) begun(g *group, pod *v1.Pod, note *placement) *group {
+	if note == nil || !slices.Equal(note.Nodes, g.placed.Nodes) {
 		p.drop(g, "a member of the group runs elsewhere")
-		return p.restored(nil, g.key, pod)
+		return p.restored(nil, g.key, pod, note)
 	}
 	p.begin(g)
 	for seat, member := range g.seats {
@@ -154,17 +226,49 @@ func (p *plugin) renew(g *group, later *placement) {
 	}
 	later.Nodes = append(later.Nodes, g.placed.Nodes[min(len(later.Nodes), len(g.placed.Nodes)):]...)
 	g.placed, g.asked.size = later, len(later.Nodes)
+	if g.isUnproven {
+		g.placed.Links, g.placed.Isolated = nil, true
+	}
 	p.world.hold(p.logger, g)
 }
 
-// seat gives a pod that runs its seat, and a new one if another sits there.
-func (p *plugin) seat(g *group, pod *v1.Pod) {
-	seat := -1
-	if placed := placementOf(pod); placed != nil && placed.Rank < len(g.seats) && g.seats[placed.Rank] == "" {
-		seat = placed.Rank
-	} else {
-		for index, node := range g.placed.Nodes {
-			if g.seats[index] == "" && (node == pod.Spec.NodeName || node == "") {
+// isOn says whether a pod has a seat on the node on which it runs.
+func (g *group) isOn(pod *v1.Pod) bool {
+	seat := g.seatOf(pod.UID)
+	return seat >= 0 && g.placed.Nodes[seat] == pod.Spec.NodeName
+}
+
+// seat gives a pod that runs its seat: by what proves its rank, or of a group of which only nodes are known by the rank that it says.
+func (p *plugin) seat(g *group, pod *v1.Pod, note *placement) {
+	rank := -1
+	if note != nil {
+		rank = note.Rank
+	} else if said, isNumber := number(pod.Annotations[rankNote]); isNumber && g.placed.Policy == unknownPolicy {
+		// A rank makes no more seats than the group has pods.
+		if missing := said + 1 - len(g.seats); missing > 0 && said < p.podsOf(g.key) {
+			g.grow(missing)
+		}
+		rank = said
+	}
+	if seat := g.seatOf(pod.UID); seat >= 0 {
+		g.seats[seat] = ""
+	}
+	p.sit(g, pod.UID, pod.Spec.NodeName, rank)
+}
+
+// podsOf is how many pods say that they are of a group.
+func (p *plugin) podsOf(key groupKey) int {
+	pods, _ := p.pods.IndexKeys(byGroup, string(key))
+	return len(pods)
+}
+
+// sit gives a pod that runs on a node a seat: that of its rank, or a free one of the node, or a new one.
+func (p *plugin) sit(g *group, pod types.UID, node string, rank int) {
+	seat := rank
+	if rank < 0 || rank >= len(g.seats) || g.seats[rank] != "" {
+		seat = -1
+		for index, other := range g.placed.Nodes {
+			if g.seats[index] == "" && (other == node || other == "") {
 				seat = index
 				break
 			}
@@ -174,8 +278,8 @@ func (p *plugin) seat(g *group, pod *v1.Pod) {
 		g.grow(1)
 		seat = len(g.seats) - 1
 	}
-	isNew := g.placed.Nodes[seat] != pod.Spec.NodeName
-	g.seats[seat], g.placed.Nodes[seat] = pod.UID, pod.Spec.NodeName
+	isNew := g.placed.Nodes[seat] != node
+	g.seats[seat], g.placed.Nodes[seat] = pod, node
 	if isNew {
 		p.world.hold(p.logger, g)
 	}
@@ -183,15 +287,12 @@ func (p *plugin) seat(g *group, pod *v1.Pod) {
 
 // podGone takes a pod away that is deleted or has ended. With the last one its group goes.
 func (p *plugin) podGone(object any) {
-	if gone, is := object.(cache.DeletedFinalStateUnknown); is {
-		object = gone.Obj
-	}
-	pod, is := object.(*v1.Pod)
-	if !is {
+	pod := podIn(object)
+	if pod == nil {
 		return
 	}
 	p.guarded("podGone", pod.Name, func() {
-		g := p.groups[groupOf(pod)]
+		g := p.groups[p.groupOf(pod)]
 		seat := -1
 		if g != nil && g.placed != nil {
 			seat = g.seatOf(pod.UID)
@@ -224,6 +325,15 @@ func (p *plugin) podGone(object any) {
 			p.changed()
 		}
 	})
+}
+
+// podIn is the pod that was deleted, also if only its last state is known.
+func podIn(object any) *v1.Pod {
+	if gone, is := object.(cache.DeletedFinalStateUnknown); is {
+		object = gone.Obj
+	}
+	pod, _ := object.(*v1.Pod)
+	return pod
 }
 
 // forget takes away a group of which no pod is left.

@@ -92,10 +92,12 @@ def shadow(
     with connected(kubeconfig, context) as cluster:
         from topolane.kubernetes.machine import NODES
         from topolane.kubernetes.machine import machine as machine_of
+        from topolane.kubernetes.proofs import proofs
         from topolane.kubernetes.settings import settings
         from topolane.kubernetes.shadow import Shadow
 
-        fabric = machine_of(machine, keys(labels), settings(cluster, config), cluster.items(NODES))
+        known = settings(cluster, config)
+        fabric = machine_of(machine, keys(labels), known, cluster.items(NODES))
         seen = Shadow(
             cluster,
             policy,
@@ -104,6 +106,7 @@ def shadow(
             min_bandwidth=min_bandwidth,
             interval=interval,
             log=log,
+            proved=proofs(cluster, known.keys),
             write=write,
             tell=tell,
         )

@@ -62,13 +62,14 @@ def explain(
     GROUP is the name in the label scheduling.x-k8s.io/pod-group, or that of the Job.
     """
     from topolane.kubernetes.explain import explain as explanation
+    from topolane.kubernetes.explain import explanations
 
     look = _look(kubeconfig, context, machine, labels, config)
-    said = explanation(look, group)
     if as_json:
-        print_json(dataclasses.asdict(said))
+        print_json(dataclasses.asdict(explanation(look, group)))
         return
-    for sentence in (*said.sentences, *look.problems):
+    said = [sentence for each in explanations(look, group) for sentence in each.sentences]
+    for sentence in (*said, *look.problems):
         click.echo(texts.printable(sentence))
 
 

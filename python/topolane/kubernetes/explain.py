@@ -52,10 +52,27 @@ class Explanation:
 
 def explain(look: Inspection, name: str) -> Explanation:
     """Explains the group NAMESPACE/NAME. Raises InputError if there is none."""
-    group = look.groups.get(name)
-    if group is None:
+    found = explanations(look, name)
+    if len(found) > 1:
+        raise InputError(
+            f"{len(found)} groups are called {name}: name one of {', '.join(each.group for each in found)}"
+        )
+    return found[0]
+
+
+def explanations(look: Inspection, name: str) -> list[Explanation]:
+    """Explains all groups that are called NAMESPACE/NAME. Raises InputError if there is none."""
+    found = look.named(name)
+    if not found:
         raise InputError(unknown(look, name))
-    return _running(look, group) if group.placed else _waiting(look, group)
+    said = [_running(look, group) if group.placed else _waiting(look, group) for group in found]
+    alone = [pod for pod in look.pods if pod.group == name and pod.is_alive and not pod.is_grouped]
+    if alone:
+        said[-1].sentences.append(
+            f"{plural(len(alone), 'pod')} of that name {'is' if len(alone) == 1 else 'are'} in no group: neither a label nor an "
+            "annotation says so."
+        )
+    return said
 
 
 def unknown(look: Inspection, name: str) -> str:
@@ -125,7 +142,7 @@ def _engine(look: Inspection, group: Group, policy: str) -> Iterator[str]:
         asked = Hypothetical(look.machine, policy, group.share)
         for number, held in look.holders.items():
             own = look.allocations.get(number)
-            isolated = number in look.isolated
+            isolated = number in look.closed
             asked.holders[number] = Holder(
                 tuple(held), own.links if own else (), own.bandwidth_share if own else 1.0, isolated
             )

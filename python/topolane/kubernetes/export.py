@@ -77,10 +77,10 @@ def workload(
     found = Workload()
     groups: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
-        if pod.group is None:
+        if pod.key is None:
             found.left_out["pods of services"] += 1
         else:
-            groups[pod.group].append(pod)
+            groups[pod.key].append(pod)
     for members in groups.values():
         for job in _jobs(members):
             why = _unfinished(job)

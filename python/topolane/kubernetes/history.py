@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from topolane.kubernetes.export import JobRecord
 from topolane.kubernetes.objects import Pod
@@ -65,8 +66,10 @@ class History:
         self._last = max(self._last, last)
         groups: dict[str, list[Pod]] = defaultdict(list)
         for pod in pods:
-            if pod.group is not None:
-                groups[pod.group].append(pod)
+            if pod.key is not None:
+                groups[pod.key].append(pod)
+        _rename(self._here, groups)
+        _rename(self._over, groups)
         found: list[Started | Ended] = []
         for name, stay in list(self._here.items()):
             mine = [pod for pod in groups.get(name, []) if pod.created <= stay.start]
@@ -103,7 +106,15 @@ class History:
         submit = min(pod.created for pod in kept)
         walltime = record.limit if record else None
         found: list[Started | Ended] = [
-            Started(self._last, name, tuple(kept), submit, start, walltime, is_missed=self._is_first)
+            Started(
+                self._last,
+                name.partition("#")[0],
+                tuple(kept),
+                submit,
+                start,
+                walltime,
+                is_missed=self._is_first,
+            )
         ]
         if alive:
             self._here[name] = Stay(self._last, start)
@@ -113,3 +124,11 @@ class History:
             *found,
             Ended(self._last, max([start, *(pod.ended for pod in kept if pod.ended is not None)])),
         ]
+
+
+def _rename(known: dict[str, Any], groups: Mapping[str, list[Pod]]) -> None:
+    """Finds jobs of a log that has only their names."""
+    for name in [each for each in known if each not in groups and "#" not in each]:
+        same = [key for key in groups if key.partition("#")[0] == name]
+        if len(same) == 1:
+            known[same[0]] = known.pop(name)

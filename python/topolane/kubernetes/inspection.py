@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,11 +13,14 @@ from topolane import texts
 from topolane._engine import InputError, Machine
 from topolane.kubernetes.client import Cluster, NotFoundError
 from topolane.kubernetes.machine import NODES, machine
-from topolane.kubernetes.objects import BANDWIDTH, POLICY, Node, Pod, when
+from topolane.kubernetes.objects import BANDWIDTH, POLICY, Json, Node, Pod, when
+from topolane.kubernetes.proofs import Proofs, proofs
 from topolane.kubernetes.settings import Settings, settings
 from topolane.live.allocation import Allocation
 
 PODS = "/api/v1/pods"
+MOST_NAMED = 3
+"""Groups that a sentence names."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +41,15 @@ class Group:
     number: int
     pods: tuple[Pod, ...]
     """Those that have not ended, in rank order."""
+    placement: Json = dataclasses.field(default_factory=dict)
+    """What the scheduler wrote last on one of its pods; empty if nothing proves that it did."""
+    is_proved: bool = False
+    """Whether that is so of all pods that have a node. If not, it is not known which links are the group's."""
+
+    @property
+    def short(self) -> str:
+        """NAMESPACE/NAME, without the kind that another group of that name has not."""
+        return self.name.partition(" (")[0]
 
     @property
     def first(self) -> Pod:
@@ -104,13 +116,21 @@ class Inspection:
     machine: Machine | None
     lease: Lease | None
     problems: tuple[str, ...]
+    proofs: Proofs = dataclasses.field(default_factory=Proofs)
 
     @cached_property
     def groups(self) -> dict[str, Group]:
         """The groups of topolane-scheduler whose pods have not all ended, by name."""
         return groups_of(
-            [pod for pod in self.pods if pod.is_grouped and pod.scheduler == self.settings.scheduler]
+            [pod for pod in self.pods if pod.is_grouped and pod.scheduler == self.settings.scheduler],
+            self.proofs,
+            self.pods,
         )
+
+    def named(self, name: str) -> list[Group]:
+        """The groups that a user may mean by a name."""
+        exact = self.groups.get(name)
+        return [exact] if exact else [group for group in self.groups.values() if group.short == name]
 
     @cached_property
     def names(self) -> dict[int, str]:
@@ -128,7 +148,7 @@ class Inspection:
         """The links that groups own."""
         found: dict[int, Allocation] = {}
         for group in self.groups.values():
-            said = group.placed[0].placement if group.placed else {}
+            said = group.placement if group.is_proved else {}
             links, share = _links(said.get("links"), self.machine), said.get("share")
             if links and group.number in self.holders:
                 nodes = frozenset(self.holders[group.number])
@@ -142,12 +162,19 @@ class Inspection:
         return frozenset(
             group.number
             for group in self.groups.values()
-            if group.placed and group.placed[0].placement.get("isolated") is True
+            if group.is_proved and group.placement.get("isolated") is True
         )
+
+    @cached_property
+    def closed(self) -> frozenset[int]:
+        """The groups whose links no other group gets: the isolated ones, and those of which the links are not known."""
+        return self.isolated | {
+            group.number for group in self.groups.values() if group.placed and not group.is_proved
+        }
 
     def policy(self, group: Group) -> tuple[str, str]:
         """The policy of a group, and what gives it."""
-        said = group.placed[0].placement.get("policy") if group.placed else None
+        said = group.placement.get("policy")
         asked = group.first.notes.get(POLICY)
         if isinstance(said, str) and said:
             return said, "its placement says so"
@@ -156,23 +183,52 @@ class Inspection:
         return self.settings.policy, self.settings.source or "the default of topolane-scheduler"
 
 
-def groups_of(pods: Sequence[Pod]) -> dict[str, Group]:
-    """The groups of pods that have not ended, by name, those that came first in front."""
+def groups_of(
+    pods: Sequence[Pod], proved: Proofs | None = None, among: Sequence[Pod] | None = None
+) -> dict[str, Group]:
+    """The groups of pods that have not ended, by name, those that came first in front.
+
+    among: all pods of the cluster, by which a name is one group's alone or not.
+    """
     found: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
-        if pod.is_alive and pod.group is not None:
-            found[pod.group].append(pod)
-    order = sorted(found, key=lambda name: (min(pod.created for pod in found[name]), name))
+        if pod.is_alive and pod.key is not None:
+            found[pod.key].append(pod)
+    names = _names({pod.key for pod in among or pods if pod.is_alive and pod.key is not None})
+    order = sorted(found, key=lambda key: (min(pod.created for pod in found[key]), names[key]))
     return {
-        name: Group(name, number, tuple(sorted(found[name], key=_by_rank)))
-        for number, name in enumerate(order, 1)
+        names[key]: _group(names[key], number, found[key], proved or Proofs())
+        for number, key in enumerate(order, 1)
     }
 
 
-def _by_rank(pod: Pod) -> tuple[int, float, str]:
-    said = pod.placement.get("rank")
-    rank = said if isinstance(said, int) else pod.rank
-    return (1 << 62 if rank is None else rank), pod.created, pod.name
+def _names(keys: set[str]) -> dict[str, str]:
+    """What groups are called: NAMESPACE/NAME, and their kind and identity if others are called so too."""
+    same: dict[str, list[str]] = defaultdict(list)
+    for key in keys:
+        same[key.partition("#")[0]].append(key)
+    names = {}
+    for name, members in same.items():
+        kinds = [key.partition("#")[2].partition(".") for key in members]
+        for key, (kind, _, uid) in zip(members, kinds, strict=True):
+            is_alone = sum(other == kind for other, *_ in kinds) == 1
+            more = kind if is_alone else f"{kind} {uid}".rstrip()
+            names[key] = name if len(members) == 1 else f"{name} ({more})"
+    return names
+
+
+def _group(name: str, number: int, pods: Sequence[Pod], proved: Proofs) -> Group:
+    """A group with what is proved of it: of several placements that of the highest revision."""
+    said = {pod.uid: proved.placement(pod) for pod in pods}
+    known = [said[pod.uid] for pod in pods if said[pod.uid]]
+    last = max(known, key=lambda each: each.get("revision") or 0, default={})
+    is_proved = bool(known) and all(said[pod.uid] for pod in pods if pod.node)
+
+    def order(pod: Pod) -> tuple[int, float, str]:
+        rank = said[pod.uid].get("rank", pod.rank)
+        return (1 << 62 if rank is None else rank), pod.created, pod.name
+
+    return Group(name, number, tuple(sorted(pods, key=order)), last, is_proved)
 
 
 def on_machine(hosts: Sequence[str], machine: Machine | None) -> list[int]:
@@ -203,7 +259,24 @@ def inspect(cluster: Cluster, where: Where) -> Inspection:
             raise
         problems.append(f"The machine is not known: {texts.sentence(str(error))}.")
     lease = _lease(cluster, known.lease, problems) if known.lease else None
-    return Inspection(time.time(), cluster.server, known, nodes, pods, made, lease, tuple(problems))
+    proved = proofs(cluster, known.keys)
+    look = Inspection(
+        time.time(), cluster.server, known, nodes, proved.bound(pods), made, lease, tuple(problems), proved
+    )
+    return dataclasses.replace(look, problems=(*look.problems, *_unproved(look)))
+
+
+def _unproved(look: Inspection) -> Iterator[str]:
+    """What is not known because nothing proves it, in a sentence."""
+    doubtful = [group.name for group in look.groups.values() if group.placed and not group.is_proved]
+    if not doubtful:
+        return
+    more = f" and {len(doubtful) - MOST_NAMED} more" if len(doubtful) > MOST_NAMED else ""
+    why = f": {look.proofs.why}" if look.proofs.why else ""
+    yield (
+        f"Nothing proves how topolane-scheduler placed {', '.join(doubtful[:MOST_NAMED])}{more}, so only the nodes of the pods "
+        f"count, and the links are not known{why}."
+    )
 
 
 def _lease(cluster: Cluster, name: str, problems: list[str]) -> Lease | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import functools
-import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -19,6 +18,15 @@ Json = Mapping[str, Any]
 
 POD_GROUP = "scheduling.x-k8s.io/pod-group"
 JOB_SET = "jobset.sigs.k8s.io/jobset-name"
+JOB_SET_UID = "jobset.sigs.k8s.io/jobset-uid"
+LWS = "leaderworkerset.sigs.k8s.io/"
+"""How labels of a LeaderWorkerSet begin."""
+KUEUE_TAS, KUEUE_WORKLOAD = "kueue.x-k8s.io/tas", "kueue.x-k8s.io/workload"
+"""What pods have only if Kueue chooses their nodes."""
+KUEUE_TOPOLOGY = tuple(
+    f"kueue.x-k8s.io/podset-{word}-topology"
+    for word in ("required", "preferred", "unconstrained", "slice-required")
+)
 SIZE = "topolane.io/group-size"
 POLICY = "topolane.io/policy"
 BANDWIDTH = "topolane.io/min-bandwidth-share"
@@ -30,6 +38,10 @@ SERVICES = frozenset({"ReplicaSet", "ReplicationController", "DaemonSet", "State
 """Owners whose pods are no job: they hold room, and run until somebody ends them."""
 LONGEST_NUMBER = 10
 """Digits of a number in an annotation that is read."""
+LONGEST_SIZES = 8 * 1024
+"""Letters of topolane.io/group-size that are read."""
+PLAIN = re.compile(r"[A-Za-z0-9._:-]{0,253}")
+"""What names and UIDs are made of. The API server does not check those of owners."""
 UNITS = {
     "n": Fraction(1, 10**9),
     "u": Fraction(1, 10**6),
@@ -108,7 +120,9 @@ class Pod:
     ended: float | None
     asks: Amounts
     group: str | None
-    """NAMESPACE/NAME of the job that it is a part of; None for a part of a service."""
+    """NAMESPACE/NAME of the job that it is a part of; None for a part of a service. Two jobs may have the same."""
+    key: str | None
+    """Which job that is: NAMESPACE/NAME#KIND, or NAMESPACE/NAME#KIND.UID."""
     size: int | None
     """How many pods its group has, if it says so."""
     job: str | None
@@ -140,7 +154,7 @@ class Pod:
         created = when(meta.get("creationTimestamp")) or 0.0
         node = spec.get("nodeName") or ""
         placed = when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "True" else None
-        group, is_grouped = _group(meta, spec, labels, notes)
+        key, is_grouped = _group(meta, spec, labels, notes)
         return Pod(
             uid=meta["uid"],
             namespace=meta["namespace"],
@@ -152,7 +166,8 @@ class Pod:
             placed=(placed or when(status.get("startTime")) or created) if node else None,
             ended=_end(meta, status),
             asks=_asked(spec),
-            group=group,
+            group=None if key is None else key.partition("#")[0],
+            key=key,
             size=_size(notes.get(SIZE, "")),
             job=_job(meta),
             is_grouped=is_grouped,
@@ -193,38 +208,50 @@ class Pod:
         """How many GPUs it asks for."""
         return sum(self.asks.get(name, 0) for name in GPUS) // ONE
 
-    @property
-    def placement(self) -> Json:
-        """What topolane-scheduler wrote on it; empty if nothing that can be read."""
-        try:
-            said = json.loads(self.notes.get(PLACEMENT, ""))
-        except (ValueError, RecursionError):
-            return {}
-        return said if isinstance(said, dict) else {}
-
 
 def _group(
     meta: Json, spec: Json, labels: Mapping[str, str], notes: Mapping[str, str]
 ) -> tuple[str | None, bool]:
-    """The group of a pod, and whether topolane-scheduler knows it as one."""
-    space, owner = meta["namespace"], _controller(meta)
-    gang = (spec.get("schedulingGroup") or {}).get("podGroupName")
-    if name := gang or labels.get(POD_GROUP):
-        return f"{space}/{name}", True
+    """The key of the group of a pod, and whether topolane-scheduler knows it as one.
+
+    The rule is that of native/kubernetes/plugin/identity.go: tests/kubernetes/group_cases.json holds the two together.
+    """
+    owner, asks_kueue = _controller(meta), any(notes.get(each) for each in KUEUE_TOPOLOGY)
+    is_kueues = KUEUE_TAS in labels or bool(notes.get(KUEUE_WORKLOAD) and asks_kueue)
     is_sized = bool(notes.get(SIZE))
-    if labels.get(JOB_SET):
-        return f"{space}/{labels[JOB_SET]}", is_sized
-    if owner and is_sized:
-        return f"{space}/{owner['name']}", True
-    if owner and owner.get("kind") in SERVICES:
+    gang = (spec.get("schedulingGroup") or {}).get("podGroupName")
+    found, is_grouped = None, True
+    if gang:
+        found = _key(meta, gang, "SchedulingGroup")
+    elif labels.get(POD_GROUP):
+        found = _key(meta, labels[POD_GROUP], "PodGroup")
+    elif labels.get(JOB_SET):
+        found, is_grouped = _key(meta, labels[JOB_SET], "JobSet", labels.get(JOB_SET_UID, "")), is_sized
+    elif labels.get(f"{LWS}group-key") and is_sized:
+        name = f"{labels.get(f'{LWS}name', '')}-{labels.get(f'{LWS}group-index', '')}"
+        found = _key(meta, name, "LeaderWorkerSet", labels[f"{LWS}group-key"])
+    elif owner and (is_sized or owner.get("kind") not in SERVICES):
+        found = _key(meta, owner["name"], str(owner.get("kind")), str(owner.get("uid") or ""))
+        is_job = owner.get("kind") == "Job" and str(owner.get("apiVersion")).startswith("batch/")
+        is_grouped = is_sized or (is_job and asks_kueue)
+    elif owner:
         return None, False
-    return f"{space}/{owner['name'] if owner else meta['name']}", False
+    if found is None:
+        return _key(meta, meta["name"], "Pod", meta["uid"]), False
+    return found, is_grouped and not is_kueues
+
+
+def _key(meta: Json, name: str, kind: str, uid: str = "") -> str | None:
+    """Which group it is; None for a name that no object of Kubernetes can have."""
+    if not all(PLAIN.fullmatch(word) for word in (name, kind, uid)):
+        return None
+    return f"{meta['namespace']}/{name}#{kind}{f'.{uid}' if uid else ''}"
 
 
 def _size(text: str) -> int | None:
     """How many pods a group needs, as its annotation says: 8, 4-8, or launcher=1,worker=4-8."""
     total = 0
-    for part in text.split(","):
+    for part in text.split(",") if len(text) <= LONGEST_SIZES else ():
         least = _number(part.partition("=")[2].strip() if "=" in part else part.strip())
         if least is None:
             return None
@@ -234,7 +261,7 @@ def _size(text: str) -> int | None:
 
 def _number(text: str) -> int | None:
     digits = text.partition("-")[0].strip()
-    return int(digits) if digits.isdecimal() and len(digits) < LONGEST_NUMBER else None
+    return int(digits) if len(digits) < LONGEST_NUMBER and digits.isascii() and digits.isdigit() else None
 
 
 def _job(meta: Json) -> str | None:
@@ -247,6 +274,8 @@ def _controller(meta: Json) -> Json | None:
 
 
 def _rank(notes: Mapping[str, str], labels: Mapping[str, str]) -> int | None:
+    if labels.get(f"{LWS}group-key"):
+        return _number(labels.get(f"{LWS}worker-index", ""))
     for key in RANKS:
         for said in (notes, labels):
             if (rank := _number(said.get(key, ""))) is not None:

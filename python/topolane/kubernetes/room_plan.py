@@ -217,10 +217,13 @@ def make_plan(
 
 def waiting_group(look: Inspection, name: str) -> Group:
     """The waiting group of that name. Raises InputError if there is none, or if no plan can be made for such a group."""
-    group = look.groups.get(name)
+    found = look.named(name)
     given = f"--room-for {texts.shown(name)}"
-    if group is None:
+    if not found:
         raise InputError(f"{given}: {unknown(look, name)}")
+    if len(found) > 1 or found[0].name != found[0].short:
+        raise InputError(f"{given}: several groups have that name, and nodes are kept for a name")
+    group = found[0]
     why = None
     if group.placed:
         why = f"the group does not wait: {len(group.placed)} of its {plural(group.size, 'pod')} have a node"
@@ -250,7 +253,7 @@ def still_places(look: Inspection, plan: RoomPlan) -> str | None:
         if look.names[number] not in left:
             own = look.allocations.get(number)
             links, share = (own.links, own.bandwidth_share) if own else ((), 1.0)
-            asked.holders[number] = Holder(tuple(nodes), links, share, number in look.isolated)
+            asked.holders[number] = Holder(tuple(nodes), links, share, number in look.closed)
     stay = [pod for pod in look.pods if pod.uid not in gone and not pod.is_ending]
     there = slots(machine, look.nodes, stay, group.first, plan.size)
     wanted = {machine.node_named(node): node for node in plan.nodes}
@@ -403,7 +406,7 @@ class _Present:
         if nodes := look.holders.get(number):
             own = look.allocations.get(number)
             links, share = (list(own.links), own.bandwidth_share) if own else ([], 1.0)
-            self.state.overlay(nodes, number in look.isolated, links=links, bandwidth_share=share, id=number)
+            self.state.overlay(nodes, number in look.closed, links=links, bandwidth_share=share, id=number)
 
     def cheapest(self, policy: str) -> tuple[Found | NoRoom, float]:
         """The engine's plan, and a bound below the cost of any.

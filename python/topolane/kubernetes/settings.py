@@ -12,6 +12,8 @@ from topolane.kubernetes.client import Cluster, ForbiddenError, NotFoundError
 PLUGIN = "Topolane"
 USUAL = "topolane/topolane-scheduler"
 """The ConfigMap of deploy/kubernetes."""
+KEYS = ("topolane/topolane-placement-key", "kube-system/topolane-placement-key")
+"""Secrets with the key that proves placements: that of deploy/kubernetes, and that of a scheduler outside the cluster."""
 LABELS = ("kubernetes.io/hostname",)
 
 
@@ -31,6 +33,8 @@ class Settings:
     """The text of the machine file, if there is one in place of labels."""
     lease: str | None = None
     """NAMESPACE/NAME of the lease by which schedulers agree; None if there is one scheduler only."""
+    keys: tuple[str, ...] = KEYS
+    """NAMESPACE/NAME of the Secrets that may have the key that proves placements."""
 
 
 def settings(cluster: Cluster, config_map: str | None) -> Settings:
@@ -80,10 +84,18 @@ def _of(where: str, source: str, config: dict[str, Any], data: dict[str, str]) -
                         tuple(map(str, given.get("topologyLabels") or ())),
                         data.get(file) if file else None,
                         _lease(config.get("leaderElection") or {}),
+                        _keys(given.get("placementKey"), source),
                     )
     except (AttributeError, TypeError) as error:
         raise InputError(f"{where}: not a KubeSchedulerConfiguration: {texts.shown(str(error))}") from error
     raise InputError(f"{where}: no profile has the plugin {PLUGIN}")
+
+
+def _keys(named: Any, source: str) -> tuple[str, ...]:
+    """The Secret that is named, or else that of the namespace of the ConfigMap: the scheduler runs there."""
+    space = source.partition(" ")[2].partition("/")[0]
+    own = f"{space}/{KEYS[0].partition('/')[2]}"
+    return (named,) if isinstance(named, str) and named else (own, *(each for each in KEYS if each != own))
 
 
 def _lease(election: dict[str, Any]) -> str | None:

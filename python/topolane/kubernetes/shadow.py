@@ -17,6 +17,7 @@ from topolane.kubernetes.hypothetical import Holder, Hypothetical, slots
 from topolane.kubernetes.inspection import PODS, on_machine
 from topolane.kubernetes.machine import NODES
 from topolane.kubernetes.objects import Node, Pod
+from topolane.kubernetes.proofs import Proofs
 from topolane.kubernetes.shadow_log import Past, past
 from topolane.live.shadows import Summary, answered
 
@@ -30,7 +31,7 @@ class Shadow:
     """A policy in the shadow of one cluster.
 
     namespaces: those whose jobs are asked about; none for all. log: the file of an earlier shadow that goes on here, if any.
-    write: gets every event of the log. tell: gets each event of a start, and the number of its nodes. Raises InputError if
+    proved: what proves the placements of topolane-scheduler. write: gets every event of the log. tell: gets each event of a start, and the number of its nodes. Raises InputError if
     policy or log do not fit.
     """
 
@@ -44,12 +45,13 @@ class Shadow:
         min_bandwidth: float | None = None,
         interval: float = 5.0,
         log: str | Path | None = None,
+        proved: Proofs | None = None,
         write: Callable[..., None],
         tell: Callable[[Mapping[str, Any], int], None] = lambda *_: None,
     ) -> None:
         self._cluster, self._interval, self._machine = cluster, interval, machine
         self._namespaces = frozenset(namespaces)
-        self._write, self._tell = write, tell
+        self._write, self._tell, self._proofs = write, tell, proved or Proofs()
         self.stopping = threading.Event()
         self._hypothetical = Hypothetical(machine, policy, min_bandwidth)
         before = Past() if log is None else past(log, policy, machine)
@@ -89,7 +91,7 @@ class Shadow:
         """Looks once, and asks the policy about each job that has started since. Raises ClusterError."""
         records = job_records(self._cluster)
         nodes = {node.name: node for node in map(Node.of, self._cluster.items(NODES))}
-        pods = tuple(map(Pod.of, self._cluster.items(PODS)))
+        pods = self._proofs.bound(tuple(map(Pod.of, self._cluster.items(PODS))))
         self.follow(pods, records, nodes, time.time())
 
     def follow(
@@ -122,6 +124,7 @@ class Shadow:
         facts: dict[str, Any] = {
             "id": event.number,
             "job": event.name,
+            "key": event.pods[0].key,
             "submit": event.submit,
             "start": event.at,
             "walltime": event.walltime,
@@ -129,7 +132,7 @@ class Shadow:
             "pods": len(event.pods),
             "share": list(of_each_node(event.pods, nodes)[0]),
         }
-        policy = event.pods[0].placement.get("policy")
+        policy = self._proofs.placement(event.pods[0]).get("policy")
         if event.is_missed or (self._namespaces and event.name.partition("/")[0] not in self._namespaces):
             self._write("holds", **facts)
             self.summary.missed += 1

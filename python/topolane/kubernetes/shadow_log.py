@@ -52,7 +52,7 @@ def past(path: str | Path, policy: str, machine: Machine) -> Past:
                 if stay is not None:
                     found.over[names[number]] = stay.start
             elif kind in ("holds", "start"):
-                number, name = int(event["id"]), str(event["job"])
+                number, name = int(event["id"]), str(event.get("key", event["job"]))
                 nodes = [machine.node_named(host) for host in _hosts(event["nodes"])]
                 names[number], found.last = name, max(found.last, number)
                 found.stays[name] = Stay(number, float(event["start"]))

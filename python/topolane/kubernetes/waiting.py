@@ -41,12 +41,12 @@ def wait_reason(group: Group) -> WaitReason:
     if not said:
         few = len(group.pods) < group.size
         return WaitReason(None, _count(group) if few else "the scheduler has not looked at it yet", "")
-    last = max(said, key=lambda pod: (group.name in pod.why, _kind(pod.why) is not None, pod.refused or 0.0))
-    text = _own(last.why, group.name)
+    last = max(said, key=lambda pod: (group.short in pod.why, _kind(pod.why) is not None, pod.refused or 0.0))
+    text = _own(last.why, group.short)
     kind = _kind(text)
     if kind is None:
         return WaitReason(
-            None, text.removeprefix(f"group {group.name} ").lstrip(": "), text, since=last.refused
+            None, text.removeprefix(f"group {group.short} ").lstrip(": "), text, since=last.refused
         )
     numbers = re.search(re.escape(REFUSALS[kind]) + r" \(([^()]*)\)", text)
     way = tuple(

@@ -71,7 +71,7 @@ class Kubernetes:
         look = inspect(self._cluster, self._where)
         limits = {name: record.limit for name, record in job_records(self._cluster).items()}
         self._looks = (*self._looks[-1:], look)
-        jobs = groups_of(look.pods) | _services(look.pods)
+        jobs = groups_of(look.pods, look.proofs) | _services(look.pods)
         self._ids = {name: self._ids.get(name) or next(self._numbers) for name in jobs}
         running = self._alone([self._running(look, job, limits) for job in jobs.values() if job.placed])
         queue = sorted(

@@ -1,0 +1,119 @@
+package plugin
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+func TestSizes(t *testing.T) {
+	for _, one := range []struct {
+		text string
+		sets []podset
+		most int
+	}{
+		{"8", []podset{{"", 8}}, 8},
+		{" 4 - 8 ", []podset{{"", 4}}, 8},
+		{"launcher=1, worker=4-8", []podset{{"launcher", 1}, {"worker", 4}}, 9},
+	} {
+		sets, most, err := readSizes(one.text)
+		if err != nil || most != one.most || !slices.Equal(sets, one.sets) {
+			t.Errorf("%q: %v, %d, %v", one.text, sets, most, err)
+		}
+	}
+	for _, text := range []string{
+		"", "x", "0", "-1", "+1", "1,2", "a=1,a=1", "a=1-2,b=1", "8-4", "=1", "1000001", "99999999999999999999", "a=1000000,b=1",
+	} {
+		if sets, _, err := readSizes(text); err == nil {
+			t.Errorf("%q is read as %v", text, sets)
+		}
+	}
+}
+
+// A size may be as long as a pod's annotations. It is refused by its length, in a sentence that an Event holds.
+func TestLongSizesAreRefusedByLength(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("1", 250*1024), strings.Repeat("a=1,", 60*1024), "a=" + strings.Repeat(" ", 250*1024) + "1",
+		strings.Repeat("x", longestWord+1) + "=1", podsets(mostPodsets + 1),
+	} {
+		work := testing.AllocsPerRun(1, func() {
+			if _, _, err := readSizes(text); err == nil || len(err.Error()) > 300 {
+				t.Errorf("%.20s... of %d bytes: %v", text, len(text), err)
+			}
+		})
+		if work > 200 {
+			t.Errorf("%d bytes cost %v allocations", len(text), work)
+		}
+	}
+}
+
+// The work for a size grows with its length, and not with the square of it: twice the podsets cost at most about twice the
+// allocations, and no part of the text is copied for each of them.
+func TestSizesAreReadInLinearTime(t *testing.T) {
+	work := func(count int) float64 {
+		text := podsets(count)
+		return testing.AllocsPerRun(10, func() {
+			if _, _, err := readSizes(text); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if few, many := work(mostPodsets/8), work(mostPodsets); many > 12*few {
+		t.Errorf("%v allocations for %d podsets, %v for %d", few, mostPodsets/8, many, mostPodsets)
+	}
+}
+
+func podsets(count int) string {
+	var parts []string
+	for index := range count {
+		parts = append(parts, fmt.Sprintf("p%d=1", index))
+	}
+	return strings.Join(parts, ",")
+}
+
+// What pods say of their rank is in their podset or is not heard, whatever numbers they write.
+func TestRanksStayInTheirPodset(t *testing.T) {
+	for _, numbers := range [][3]string{
+		{"9223372036854775807", "2", "9223372036854775807"}, {"1", "2", "4611686018427387904"}, {"-1", "", ""}, {"4", "", ""},
+		{"0", "2", "2"}, {strings.Repeat("1", 250*1024), "", ""}, {"3", "2", "1"},
+	} {
+		pod := podWith(map[string]string{
+			completionNote: numbers[0], jobSetReplicas: numbers[1], jobSetJob: numbers[2],
+		}, nil)
+		if rank, says := rankOf(pod, 4); says {
+			t.Errorf("%.20s: rank %d of 4", numbers, rank)
+		}
+	}
+	pod := podWith(map[string]string{completionNote: "1", jobSetReplicas: "2", jobSetJob: "1"}, nil)
+	if rank, says := rankOf(pod, 4); rank != 3 || !says {
+		t.Errorf("job 1 of 2, pod 1: rank %d, %v", rank, says)
+	}
+}
+
+// Pods that each name a podset of their own cannot make the filters run once for each.
+func TestPodsetsAreFew(t *testing.T) {
+	var members []*v1.Pod
+	for index := range mostPodsets + 1 {
+		members = append(members, podWith(nil, map[string]string{sizeNote: "65", podsetNote: strconv.Itoa(index)}))
+	}
+	for _, pods := range [][]*v1.Pod{members, {podWith(nil, map[string]string{sizeNote: "1", podsetNote: strings.Repeat("x", 9999)})}} {
+		sets, why := podsetsNow("default/g#PodGroup", asked{size: len(pods), most: len(pods)}, pods)
+		if sets != nil || !strings.Contains(why, "a group has at most 64") || len(why) > 300 {
+			t.Errorf("%d podsets: %s", len(sets), why)
+		}
+	}
+}
+
+// Sentences about what users wrote fit into an Event, and have no control characters.
+func TestSentencesAreShort(t *testing.T) {
+	for _, text := range []string{strings.Repeat("\u202e", 90_000), strings.Repeat("x", 250*1024), "\x1b[31m"} {
+		said := shown(text)
+		if len(said) > 300 || strings.ContainsAny(said, "\x1b\u202e") {
+			t.Errorf("%.40q of %d bytes", said, len(said))
+		}
+	}
+}
