@@ -125,7 +125,7 @@ def _engine(look: Inspection, group: Group, policy: str) -> Iterator[str]:
         asked = Hypothetical(look.machine, policy, group.share)
         for number, held in look.holders.items():
             own = look.allocations.get(number)
-            isolated = number in look.isolated
+            isolated = number in look.apart
             asked.holders[number] = Holder(
                 tuple(held), own.links if own else (), own.bandwidth_share if own else 1.0, isolated
             )

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from topolane import untrusted
 from topolane._engine import Machine
 from topolane.kubernetes.client import Cluster
 from topolane.kubernetes.fit import held
@@ -33,16 +34,19 @@ class JobRecord:
 
 def job_records(cluster: Cluster) -> dict[str, JobRecord]:
     """The Jobs of a cluster by NAMESPACE/NAME."""
-    found = {}
-    for item in cluster.items(JOBS):
-        meta, spec = item["metadata"], item.get("spec") or {}
-        pods = spec.get("parallelism", 1)
-        if spec.get("completions") is not None:
-            pods = min(pods, spec["completions"])
-        found[f"{meta['namespace']}/{meta['name']}"] = JobRecord(
-            when(meta.get("creationTimestamp")) or 0.0, spec.get("activeDeadlineSeconds"), pods
-        )
-    return found
+    # A Job that cannot be read has no limit here: its pods are problems of their own.
+    return dict(untrusted.each(_job_record, cluster.items(JOBS), "Job", []))
+
+
+def _job_record(item: Mapping[str, Any]) -> tuple[str, JobRecord]:
+    meta, spec = item["metadata"], item.get("spec") or {}
+    pods = [spec[key] for key in ("parallelism", "completions") if spec.get(key) is not None]
+    record = JobRecord(
+        when(meta.get("creationTimestamp")) or 0.0,
+        untrusted.finite(spec.get("activeDeadlineSeconds")),
+        min([untrusted.whole(number, "a number of pods", 0, 2**31 - 1) for number in pods], default=1),
+    )
+    return f"{meta['namespace']}/{meta['name']}", record
 
 
 @dataclasses.dataclass

@@ -250,7 +250,7 @@ def still_places(look: Inspection, plan: RoomPlan) -> str | None:
         if look.names[number] not in left:
             own = look.allocations.get(number)
             links, share = (own.links, own.bandwidth_share) if own else ((), 1.0)
-            asked.holders[number] = Holder(tuple(nodes), links, share, number in look.isolated)
+            asked.holders[number] = Holder(tuple(nodes), links, share, number in look.apart)
     stay = [pod for pod in look.pods if pod.uid not in gone and not pod.is_ending]
     there = slots(machine, look.nodes, stay, group.first, plan.size)
     wanted = {machine.node_named(node): node for node in plan.nodes}
@@ -403,7 +403,7 @@ class _Present:
         if nodes := look.holders.get(number):
             own = look.allocations.get(number)
             links, share = (list(own.links), own.bandwidth_share) if own else ([], 1.0)
-            self.state.overlay(nodes, number in look.isolated, links=links, bandwidth_share=share, id=number)
+            self.state.overlay(nodes, number in look.apart, links=links, bandwidth_share=share, id=number)
 
     def cheapest(self, policy: str) -> tuple[Found | NoRoom, float]:
         """The engine's plan, and a bound below the cost of any.
