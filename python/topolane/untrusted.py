@@ -21,6 +21,8 @@ LONGEST_WORD = 100
 """Letters of a name that is shown."""
 MOST_DIGITS = 20
 """Digits of a whole number in JSON."""
+WRONG = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
+"""What reading an object raises that is not as its API describes it."""
 LISTED = 3
 """Objects that cannot be read and are named one by one."""
 
@@ -84,7 +86,7 @@ def each(read: Callable[[Any], T], items: Iterable[Any], kind: str, problems: li
     for item in items:
         try:
             found.append(read(item))
-        except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
+        except WRONG as error:
             wrong.append(f"{_name(item)} ({line(str(error) or type(error).__name__, LONGEST_WORD)})")
     add(problems, f"A {kind} cannot be read and does not count", wrong)
     return found

@@ -368,7 +368,7 @@ def _amounts(told: Any) -> Amounts:
     found = {}
     for name, text in (told or {}).items():
         try:
-            found[name] = quantity(str(text))
+            found[name] = max(quantity(str(text)), 0)
         except ValueError:
             continue
     return found
