@@ -53,6 +53,8 @@ type plugin struct {
 	generation atomic.Uint64
 	// keptOff says that pods without groups were kept off room of groups since such pods were woken last.
 	keptOff atomic.Bool
+	// isToAsk says that a timer lets groups be asked again.
+	isToAsk bool
 }
 
 var (
@@ -93,6 +95,9 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 		logger:   klog.LoggerWithName(klog.FromContext(ctx), Name),
 		groups:   map[string]*group{}, world: newWorld(args), memos: map[string]memo{},
 	}
+	if err := p.checkMachine(ctx); err != nil {
+		return nil, err
+	}
 	p.measured(core.Nodes().Lister())
 	p.world.warn = p.warn
 	go p.follow(ctx)
@@ -105,8 +110,8 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 // Name of the plugin.
 func (p *plugin) Name() string { return Name }
 
-// guarded runs an entry point. A failure of ours is an answer that leaves the pod to kube-scheduler.
-func (p *plugin) guarded(entry, name string, body func()) {
+// guarded runs an entry point. It is false after a failure of ours, which leaves the pod to kube-scheduler unless that breaks a promise.
+func (p *plugin) guarded(entry, name string, body func()) (isDone bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	defer func() {
@@ -118,6 +123,7 @@ func (p *plugin) guarded(entry, name string, body func()) {
 		}
 	}()
 	body()
+	return true
 }
 
 // PreFilter chooses the nodes of a whole group when its first pod comes, and names the node of each.
@@ -131,7 +137,10 @@ func (p *plugin) PreFilter(
 	if groupOf(pod) != "" && !cache.WaitForCacheSync(ctx.Done(), p.synced...) {
 		return nil, fwk.NewStatus(fwk.Error, "the pods that run are not known yet")
 	}
-	p.guarded("PreFilter", pod.Name, func() {
+	if groupOf(pod) == "" {
+		status = alone(pod)
+	}
+	isDone := p.guarded("PreFilter", pod.Name, func() {
 		state.Write(keeping, p.reservedFor(pod))
 		if key := groupOf(pod); key != "" {
 			if result, status = p.nodeOf(ctx, key, pod); status == nil {
@@ -139,6 +148,9 @@ func (p *plugin) PreFilter(
 			}
 		}
 	})
+	if !isDone {
+		return nil, p.afterFailure(pod)
+	}
 	return result, status
 }
 
@@ -226,7 +238,7 @@ func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 
 // Reserve gives a pod its seat.
 func (p *plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) (status *fwk.Status) {
-	p.guarded("Reserve", pod.Name, func() {
+	isDone := p.guarded("Reserve", pod.Name, func() {
 		g := p.groups[groupOf(pod)]
 		if s, is := seatedIn(state); is && s.group != g {
 			status = fwk.NewStatus(fwk.Unschedulable, "the group has given its place back")
@@ -246,6 +258,9 @@ func (p *plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			p.world.hold(p.logger, g)
 		}
 	})
+	if !isDone {
+		return p.afterFailure(pod)
+	}
 	return status
 }
 
@@ -271,7 +286,7 @@ func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 
 // Permit lets pods wait until all members of their group have nodes.
 func (p *plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) (status *fwk.Status, timeout time.Duration) {
-	p.guarded("Permit", pod.Name, func() {
+	isDone := p.guarded("Permit", pod.Name, func() {
 		g := p.groups[groupOf(pod)]
 		if g == nil || g.placed == nil || g.isWhole {
 			return
@@ -285,6 +300,9 @@ func (p *plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		}
 		p.begin(g)
 	})
+	if !isDone {
+		return p.afterFailure(pod), 0
+	}
 	return status, timeout
 }
 

@@ -102,6 +102,9 @@ func isSentAway(pod *v1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.Annotations[evictedNote] != ""
 }
 
+// unknownPolicy is the policy of a group of which only its pods are known.
+const unknownPolicy = "unknown"
+
 // restored is a group as the annotation of one of its pods says; without one, its links are not known.
 func (p *plugin) restored(g *group, key string, pod *v1.Pod) *group {
 	if g == nil {
@@ -111,9 +114,9 @@ func (p *plugin) restored(g *group, key string, pod *v1.Pod) *group {
 	}
 	g.placed, g.template, g.isWhole, g.refused = placementOf(pod), pod, true, ""
 	if g.placed == nil {
-		g.placed = &placement{Policy: "unknown", Share: 1, Isolated: true}
+		g.placed = &placement{Policy: unknownPolicy, Share: 1, Isolated: true}
 	}
-	g.isStock = g.placed.Policy == "stock" || g.placed.Policy == "unknown"
+	g.isStock = g.placed.Policy == stockPolicy || g.placed.Policy == unknownPolicy
 	g.asked = asked{size: len(g.placed.Nodes), policy: g.placed.Policy, share: 1}
 	g.seats = make([]types.UID, len(g.placed.Nodes))
 	g.isLeaving = isPreempted(pod)
