@@ -11,7 +11,7 @@ import click
 from topolane import texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 @contextlib.contextmanager
@@ -23,6 +23,30 @@ def no_room_is_told() -> Iterator[None]:
         yield
     except NoRoomError as why:
         click.echo(texts.printable(texts.sentence(f"{why}.")), err=True)
+        sys.exit(1)
+
+
+@contextlib.contextmanager
+def steps_told(as_json: bool) -> Iterator[Callable[[str], None]]:
+    """Gives what gets a sentence for each step of a plan that is carried out. Ends with exit code 1 where that fails.
+
+    Each sentence is printed at once; as JSON all of them at the end: `steps`, whether the plan is `done`, and `why` it is not.
+    """
+    from topolane.cli.common import print_json
+    from topolane.live.room_files import NoRoomError
+
+    if not as_json:
+        with no_room_is_told():
+            yield tell
+        return
+    steps: list[str] = []
+    why = None
+    try:
+        yield steps.append
+    except NoRoomError as error:
+        why = texts.sentence(f"{error}.")
+    print_json({"done": why is None, "steps": steps, "why": why})
+    if why is not None:
         sys.exit(1)
 
 
