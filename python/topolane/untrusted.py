@@ -38,7 +38,9 @@ def line(text: object, most: int = LONGEST_LINE) -> str:
 def word(text: object, what: str) -> str:
     """A name. Raises ValueError for what is no text, has no letters or too many, or holds characters that a terminal does not show."""
     if not (isinstance(text, str) and 0 < len(text) <= LONGEST_WORD and texts.printable(text) == text):
-        raise ValueError(f"{what} is {_shown(text)}, which is no name of up to {LONGEST_WORD} printable characters")
+        raise ValueError(
+            f"{what} is {_shown(text)}, which is no name of up to {LONGEST_WORD} printable characters"
+        )
     return text
 
 
@@ -75,7 +77,7 @@ def table(text: str, most: int) -> Mapping[str, Any]:
         raise ValueError(f"it is no JSON: {error.msg} at character {error.pos}") from error
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
-    if not isinstance(found, dict):
+    if type(found) is not dict:
         raise ValueError("it is no JSON object")
     return found
 
@@ -109,7 +111,11 @@ def _shown(value: object) -> str:
     if isinstance(value, str):
         return texts.shown(texts.printable(value))
     # The text of a long number or of deep nesting cannot be made.
-    return texts.printable(repr(value)[: texts.SHOWN]) if type(value) in (float, bool, type(None)) else _kind(value)
+    return (
+        texts.printable(repr(value)[: texts.SHOWN])
+        if type(value) in (float, bool, type(None))
+        else _kind(value)
+    )
 
 
 def _kind(value: object) -> str:

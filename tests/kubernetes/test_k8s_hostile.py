@@ -69,7 +69,12 @@ hostile_placements = (
     | st.text(max_size=30)
     | st.dictionaries(
         st.sampled_from(sorted(PLACED)),
-        st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.lists(st.integers(), max_size=3),
+        st.none()
+        | st.booleans()
+        | st.integers()
+        | st.floats()
+        | st.text(max_size=5)
+        | st.lists(st.integers(), max_size=3),
     ).map(lambda change: json.dumps(PLACED | change))
 )
 
@@ -102,7 +107,9 @@ def node(number: int) -> dict[str, Any]:
 NODES = [node(number) for number in range(16)]
 
 
-def pod(space: str, group: str, rank: int, on: str, notes: Mapping[str, str], said: Any = "", **asks: str) -> dict[str, Any]:
+def pod(
+    space: str, group: str, rank: int, on: str, notes: Mapping[str, str], said: Any = "", **asks: str
+) -> dict[str, Any]:
     condition = {"type": "PodScheduled", "status": "True" if on else "False", "message": said}
     condition["lastTransitionTime"] = "2026-01-01T00:00:10Z"
     return {
@@ -127,7 +134,13 @@ def pod(space: str, group: str, rank: int, on: str, notes: Mapping[str, str], sa
 REFUSED = "group good/waits asks for 16 pods under isolated and does not fit now (16 wanted, 12 free)"
 GOOD = [
     *(
-        pod("good", "runs", rank, f"n0{3 + rank}", {PLACEMENT: json.dumps(PLACED | {"rank": rank}), "topolane.io/group-size": "2"})
+        pod(
+            "good",
+            "runs",
+            rank,
+            f"n0{3 + rank}",
+            {PLACEMENT: json.dumps(PLACED | {"rank": rank}), "topolane.io/group-size": "2"},
+        )
         for rank in range(2)
     ),
     *(pod("good", "waits", rank, "", {"topolane.io/group-size": "3"}, REFUSED) for rank in range(3)),
@@ -145,14 +158,23 @@ def shown_texts(value: Any) -> list[str]:
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.fixed_dictionaries({}, optional=dict.fromkeys(NOTES, hostile_texts) | {PLACEMENT: hostile_placements}),
-    st.fixed_dictionaries({}, optional=dict.fromkeys(("cpu", "memory", "nvidia.com/gpu", "pods"), st.sampled_from(AMOUNTS))),
+    st.fixed_dictionaries(
+        {}, optional=dict.fromkeys(("cpu", "memory", "nvidia.com/gpu", "pods"), st.sampled_from(AMOUNTS))
+    ),
     st.sampled_from(["", "n08"]),
     hostile_texts,
 )
 @example({PLACEMENT: PLACEMENTS[1]}, {}, "n08", "")
 @example({PLACEMENT: PLACEMENTS[3]}, {}, "n08", "")
-@example({"topolane.io/policy": "\u202e\x00", "topolane.io/min-bandwidth-share": "nan"}, {"cpu": "1e400"}, "", "\x1b[2J")
-def test_one_tenants_values_never_reach_another(notes: dict[str, str], asks: dict[str, str], on: str, said: str) -> None:
+@example(
+    {"topolane.io/policy": "\u202e\x00", "topolane.io/min-bandwidth-share": "nan"},
+    {"cpu": "1e400"},
+    "",
+    "\x1b[2J",
+)
+def test_one_tenants_values_never_reach_another(
+    notes: dict[str, str], asks: dict[str, str], on: str, said: str
+) -> None:
     """The page, the status and the groups of another tenant are as they were: all texts printable, all numbers finite."""
     cluster: Any = Answers([*GOOD, pod("evil", "x", 0, on, notes, said, **asks)])
     look = inspect(cluster, Where(labels=LABELS))
@@ -189,7 +211,9 @@ def test_a_placement_is_read_or_refused_in_a_sentence(text: str) -> None:
 def test_what_cannot_be_read_is_named_once() -> None:
     """The first of many bad annotations are named, with what is wrong; a pod without a name does not end the look."""
     bad = [pod("evil", f"x{number}", 0, "n08", {PLACEMENT: PLACEMENTS[0]}, cpu="1") for number in range(50)]
-    cluster: Any = Answers([*GOOD, *bad, {"metadata": {}}, {"metadata": {"name": "\u202e"}, "spec": []}, None])
+    cluster: Any = Answers(
+        [*GOOD, *bad, {"metadata": {}}, {"metadata": {"name": "\u202e"}, "spec": []}, None]
+    )
     look = inspect(cluster, Where(labels=LABELS))
     objects, notes = look.problems
     assert objects.startswith("A pod cannot be read and does not count: one without a name")
@@ -243,14 +267,20 @@ def test_amounts_have_bounds() -> None:
 
 def test_jobs_and_budgets_are_checked() -> None:
     """A Job with odd numbers has no record and costs nothing else; a budget that cannot be read stops a plan that would evict."""
-    odd = [{"metadata": {"namespace": "a", "name": "j"}, "spec": {"parallelism": value}} for value in (-1, "x", 1e400, 10**400)]
-    fine = {"metadata": {"namespace": "a", "name": "k"}, "spec": {"parallelism": 2, "activeDeadlineSeconds": 10**400}}
+    odd = [
+        {"metadata": {"namespace": "a", "name": "j"}, "spec": {"parallelism": value}}
+        for value in (-1, "x", 1e400, 10**400)
+    ]
+    fine = {
+        "metadata": {"namespace": "a", "name": "k"},
+        "spec": {"parallelism": 2, "activeDeadlineSeconds": 10**400},
+    }
     cluster: Any = Answers(GOOD, [*odd, fine])
     records = job_records(cluster)
     assert set(records) == {"a/k"} and records["a/k"].limit is None
     look = inspect(cluster, Where(labels=LABELS))
     assert look.machine is not None
-    assert workload(look.pods, records, look.nodes, look.machine).rows == []
+    assert workload(look.pods, records, look.nodes, look.machine, look.time).running == 1
     wrong: Any = Answers([], disruption=[{"metadata": {"name": "b"}}])
     with pytest.raises(InputError, match="disruption budget cannot be read"):
         budgets(wrong)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
 from topolane import texts, untrusted
@@ -29,7 +31,7 @@ def export(
 ) -> None:
     """Write the jobs that ran in a cluster and its machine into a directory.
 
-    A cluster knows the jobs whose pods are still there. `topolane k8s shadow --log` remembers them for longer.
+    A cluster knows the jobs whose pods are still there. A job that still runs counts with the time that it has run so far. `topolane k8s shadow --log` remembers them for longer.
     """
     with (
         common.outputs(out, ("jobs.csv", "machine.toml")) as draft,
@@ -48,10 +50,10 @@ def export(
         problems: list[str] = []
         nodes = {node.name: node for node in untrusted.each(Node.of, items, "node", problems)}
         pods = untrusted.each(Pod.of, cluster.items(PODS), "pod", problems)
-        found = workload(pods, job_records(cluster), nodes, fabric)
+        found = workload(pods, job_records(cluster), nodes, fabric, time.time())
         for note in (*fabric.lost("toml"), *found.notes, *problems):
             click.echo(texts.printable(f"note: {note}"), err=True)
         (draft / "machine.toml").write_text(fabric.to("toml"), "utf-8")
         (draft / "jobs.csv").write_text(found.csv, "utf-8")
     click.echo(f"{out}/machine.toml: {plural(fabric.nodes, 'node')}")
-    click.echo(f"{out}/jobs.csv: {plural(len(found.rows), 'job')} that ran to the end")
+    click.echo(f"{out}/jobs.csv: {plural(len(found.rows), 'job')} that ran or run")

@@ -58,6 +58,8 @@ class Workload:
     """Groups and pods, by why."""
     uneven: int = 0
     """Jobs with more on some nodes than on others: counted with the most."""
+    running: int = 0
+    """Jobs that have not ended: counted with the time that they have run so far."""
 
     @property
     def csv(self) -> str:
@@ -68,6 +70,9 @@ class Workload:
     def notes(self) -> list[str]:
         """What is not as it was, a sentence each."""
         found = [f"{count:,} left out: {why}" for why, count in self.left_out.most_common()]
+        if self.running:
+            jobs, have = plural(self.running, "job"), "has" if self.running == 1 else "have"
+            found.append(f"{jobs} {have} not ended: the time so far counts as the run time")
         if self.uneven:
             jobs = plural(self.uneven, "job")
             found.append(f"{jobs} with more on some nodes than on others: the most counts for each node")
@@ -75,9 +80,13 @@ class Workload:
 
 
 def workload(
-    pods: Sequence[Pod], records: Mapping[str, JobRecord], nodes: Mapping[str, Node], machine: Machine
+    pods: Sequence[Pod],
+    records: Mapping[str, JobRecord],
+    nodes: Mapping[str, Node],
+    machine: Machine,
+    now: float,
 ) -> Workload:
-    """The jobs among pods that ran to their end."""
+    """The jobs among pods that ran to their end, or run now."""
     found = Workload()
     groups: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
@@ -89,7 +98,9 @@ def workload(
         for job in _jobs(members):
             why = _unfinished(job)
             if why is None:
-                _add(found, job, records, nodes, machine)
+                found.running += any(pod.ended is None for pod in job)
+                ended = [dataclasses.replace(pod, ended=now) if pod.ended is None else pod for pod in job]
+                _add(found, ended, records, nodes, machine)
             else:
                 found.left_out[why] += 1
     gone = records.keys() - {pod.job for pod in pods}
@@ -111,7 +122,10 @@ def _jobs(members: Sequence[Pod]) -> list[list[Pod]]:
 def _unfinished(job: Sequence[Pod]) -> str | None:
     if all(not pod.node for pod in job):
         return "never got a node"
-    return None if all(pod.ended is not None and pod.node for pod in job) else "have not ended"
+    if any(not pod.node for pod in job):
+        return "have not got a node for each pod"
+    # A pod whose end is not recorded and that does not run has no run time.
+    return None if all(pod.ended is not None or pod.is_alive for pod in job) else "have no time of their end"
 
 
 def _add(

@@ -228,7 +228,9 @@ def inspect(cluster: Cluster, where: Where) -> Inspection:
         problems.append(f"The machine is not known: {texts.sentence(str(error))}.")
     lease = _lease(cluster, known.lease, problems) if known.lease else None
     look = Inspection(time.time(), cluster.server, known, nodes, pods, made, lease, ())
-    wrong = [f"{pod.namespace}/{pod.name} ({pod.misplaced})" for pod in pods if pod.holds_node and pod.misplaced]
+    wrong = [
+        f"{pod.namespace}/{pod.name} ({pod.misplaced})" for pod in pods if pod.holds_node and pod.misplaced
+    ]
     untrusted.add(problems, f"The annotation {PLACEMENT} of a pod cannot be read, and does not count", wrong)
     untrusted.add(problems, "The links that a group says it owns do not count", look.contested)
     return dataclasses.replace(look, problems=tuple(problems))

@@ -124,9 +124,9 @@ class Placement:
         """The placement in an annotation. Raises ValueError with what is wrong with it."""
         said = untrusted.table(text, LONGEST_NOTES)
         links, isolated = said.get("links") or [], said.get("isolated", False)
-        if not isinstance(links, list):
+        if type(links) is not list:
             raise ValueError("links is no list")
-        if not isinstance(isolated, bool):
+        if type(isolated) is not bool:
             raise ValueError("isolated is neither true nor false")
         policy = untrusted.word(said.get("policy"), "policy")
         return Placement(

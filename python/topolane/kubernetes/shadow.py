@@ -93,8 +93,7 @@ class Shadow:
         records = job_records(self._cluster)
         problems: list[str] = []
         nodes = {
-            node.name: node
-            for node in untrusted.each(Node.of, self._cluster.items(NODES), "node", problems)
+            node.name: node for node in untrusted.each(Node.of, self._cluster.items(NODES), "node", problems)
         }
         pods = tuple(untrusted.each(Pod.of, self._cluster.items(PODS), "pod", problems))
         for problem in problems:
