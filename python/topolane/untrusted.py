@@ -121,7 +121,9 @@ def _shown(value: object) -> str:
 def _kind(value: object) -> str:
     if isinstance(value, int):
         return str(value) if abs(value) < 10**MOST_DIGITS else "a longer number"
-    return {list: "a list", dict: "an object"}.get(type(value), "another value")
+    return (
+        "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else "another value"
+    )
 
 
 def _whole(digits: str) -> int:

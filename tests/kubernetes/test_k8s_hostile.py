@@ -21,6 +21,7 @@ from topolane.kubernetes.client import NotFoundError
 from topolane.kubernetes.explain import explain
 from topolane.kubernetes.export import job_records, workload
 from topolane.kubernetes.inspection import Where, inspect
+from topolane.kubernetes.machine import of_labels
 from topolane.kubernetes.objects import PLACEMENT, Placement, Pod, quantity
 from topolane.kubernetes.room_plan import make_plan
 from topolane.kubernetes.status import status
@@ -284,3 +285,11 @@ def test_jobs_and_budgets_are_checked() -> None:
     wrong: Any = Answers([], disruption=[{"metadata": {"name": "b"}}])
     with pytest.raises(InputError, match="disruption budget cannot be read"):
         budgets(wrong)
+
+
+def test_a_node_with_odd_amounts_costs_no_machine() -> None:
+    """A node that says NaN cores has none; the other nodes have what they have."""
+    odd = node(15)
+    odd["status"]["allocatable"] = {"cpu": "NaN", "memory": "-1", "pods": {}}
+    made = of_labels(LABELS, [*NODES[:15], odd])
+    assert [made.resources_of(number)["cores"] for number in (14, 15)] == [64, 0]

@@ -36,20 +36,24 @@ def test_without_a_network_isolated_servers_are_refused(cloud: CloudProcess, mac
 
 def test_a_filter_that_fails_passes_no_host_for_isolated_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The engine of the filter fails for every request: hosts pass for a compact group, none for an isolated one."""
+    from nova import objects
     from nova_specs import host_state, request_spec
     from topolane.nova import filter as module
+    from topolane.nova.plugin import Plugin
+
+    objects.register_all()
 
     class Failing:
         options = type("Options", (), {"default_placement": "none"})()
         refusals: Any = type("Counts", (), {"add": lambda self, kind: counted.append(kind)})()
-        isolates = module.plugin().isolates.__func__
+        isolates = Plugin.isolates
 
         def request(self, spec: Any) -> Any:
             raise RuntimeError("the engine has failed")
 
     counted: list[str] = []
-    asked = module.TopolaneFilter()
     monkeypatch.setattr(module, "plugin", Failing)
+    asked = module.TopolaneFilter()
     hosts = [host_state({"host": name, "nodename": name, "instances": []}) for name in HOSTS[:3]]
     flavor = {"vcpus": 1, "memory_mb": 1, "root_gb": 0, "ephemeral_gb": 0, "swap": 0, "extra_specs": {}}
     for hints, passed in ((COMPACT, 3), (ISOLATED, 0)):
