@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 from collections.abc import Mapping
@@ -28,7 +29,9 @@ from topolane.kubernetes.status import status
 from topolane.live.room_files import NoPlanError
 from topolane.serve.feed import State, written
 from topolane.serve.kubernetes import Kubernetes
+from topolane.serve.live import Live
 from topolane.serve.outlook import outlook
+from topolane.serve.snapshot import Running, Snapshot, Waiting
 
 LABELS = ("topo/block", "topo/rack", "kubernetes.io/hostname")
 LONG = "9" * 4000
@@ -293,3 +296,34 @@ def test_a_node_with_odd_amounts_costs_no_machine() -> None:
     odd["status"]["allocatable"] = {"cpu": "NaN", "memory": "-1", "pods": {}}
     made = of_labels(LABELS, [*NODES[:15], odd])
     assert [made.resources_of(number)["cores"] for number in (14, 15)] == [64, 0]
+
+
+def test_a_look_that_fails_does_not_end_the_page() -> None:
+    """Whatever a source makes of what users wrote: viewers keep the last snapshot, with a problem, until the next look that works."""
+    cluster: Any = Answers(GOOD)
+    source = Kubernetes(cluster, Where(labels=LABELS), None, 1.0)
+
+    async def looks() -> list[tuple[int, tuple[str, ...], bool]]:
+        live, found = Live(source), []
+        for read in (cluster.items, lambda path: 1 / 0, cluster.items):
+            source._cluster = type(
+                "Now", (), {"items": staticmethod(read), "get": cluster.get, "server": "x"}
+            )()
+            await live.look()
+            assert live.feed.state is not None
+            last = live.feed.state.snapshot
+            found.append((len(last.running), last.problems, last.is_old))
+        return found
+
+    said = "What the source says cannot be read; the log of topolane serve says why."
+    assert asyncio.run(looks()) == [(1, (), False), (1, (said,), True), (1, (), False)]
+
+
+def test_rows_hold_what_a_browser_reads() -> None:
+    """Of any source, such as a Slurm whose jobs have odd names: texts are printable and short, and a number that is not finite is none."""
+    name, nan, inf = "\u202ea\x00\x1b[2J" + "x" * 9000, float("nan"), float("inf")
+    running = Running(1, name, name, name, (0,), nan, inf, bandwidth_share=nan, beside=name)
+    waiting = Waiting(2, name, name, name, 1, inf, nan, why=name, expected_start=nan)
+    rows = State(Snapshot(1.0, (running,), (waiting,)), 1).whole()
+    assert b"NaN" not in written(rows)
+    assert all(texts.printable(text) == text and len(text) < 1100 for text in shown_texts(rows))
