@@ -199,7 +199,7 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
                 lines(
                     "how calls ended",
                     {"{{end}}": "sum by (end) (rate(<calls_total>[$__rate_interval]))"},
-                    "Decisions about groups a second, by how they ended. stock...: kube-scheduler chose.",
+                    "Decisions about groups a second, by how they ended. stock...: kube-scheduler chose; wait...: the engine could not answer.",
                     unit="cps",
                     stacked=True,
                 ),

@@ -42,6 +42,9 @@ int main(void) {
     topolane_state *bare = NULL;
     OK(topolane_policy_new("kueue-tas", 0, &kueue, &error));
     OK(topolane_policy_new("segments", 0, &segments, &error));
+    CHECK(topolane_policy_isolates(isolated) == 1 && topolane_policy_isolates(dedicated) == 1);
+    CHECK(topolane_policy_isolates(kueue) == 0 && topolane_policy_isolates(segments) == 0);
+    CHECK(topolane_policy_isolates(NULL) == 0);
     OK(topolane_state_new(machine, &bare, &error));
     topolane_held taken = {.size = sizeof taken, .id = 1, .bandwidth_share = 1.0};
     uint32_t first[2] = {0, 3};

@@ -153,6 +153,25 @@ def test_words_are_taken_and_others_left() -> None:
     assert settings == Settings(machine="cab", policy="dedicated", min_bandwidth=0.5)
 
 
+def test_without_the_engine_a_promise_of_its_own_makes_a_job_wait() -> None:
+    """A job that asks for links or segments itself waits, whatever the administrator chose, and its annotation says why. For what only
+    the policy promises, the administrator chooses; a policy that promises nothing never makes a job wait."""
+    links, parts, nothing = JobWords(min_bandwidth=0.5), JobWords(segment=4), JobWords()
+    for words in (
+        [],
+        ["without-engine=stock"],
+        ["without-engine=wait"],
+        ["policy=first-fit", "without-engine=wait"],
+    ):
+        chosen = Settings.taken_from(list(words))
+        assert "system.topolane.min-bandwidth" in str(chosen.why_it_waits(links))
+        assert "system.topolane.segment" in str(chosen.why_it_waits(parts))
+        waits = words == ["without-engine=wait"]
+        assert (chosen.why_it_waits(nothing) is not None) == waits, words
+    with pytest.raises(InputError, match="without-engine=maybe: it is stock or wait"):
+        Settings.taken_from(["without-engine=maybe"])
+
+
 @pytest.mark.parametrize(
     "jobspec",
     [{}, {"attributes": None}, {"attributes": {"system": None}}, {"attributes": {"system": {"duration": 5}}}],
@@ -170,7 +189,6 @@ def test_counts_of_a_scheduler_take_the_place_of_the_file_s() -> None:
     assert [counted.resources_of(node)["cores"] for node in range(4)] == [6, 7, 6, 16]
     assert [counted.resources_of(node).get("gpu", 0) for node in range(4)] == [2, 0, 2, 0]
     assert counted.links == machine.links and "nic-bandwidth = 1000000000" in counted.to("toml")
-    with pytest.raises(InputError):
-        machine.counting([(0, {})])
+    assert machine.counting([(0, {})]).resources_of(0)["cores"] == 0
     with pytest.raises(InputError):
         machine.counting([(4, {"bad name": 1})])

@@ -109,6 +109,22 @@ def test_brokers_on_one_host_run_jobs_in_order(tmp_path: Path) -> None:
         assert "is the name of several ranks" in said
 
 
+def test_a_job_that_asks_for_links_waits_while_the_engine_cannot_answer(tmp_path: Path) -> None:
+    """On such an instance a job that asks for links itself waits and says why, others pass it, and `without-engine=wait` keeps all."""
+    for settings, waits in (("policy=isolated", 1), ("policy=isolated without-engine=wait", 2)):
+        folder = _below(tmp_path, str(waits))
+        loaded_at_start(folder, *settings.split())
+        with instance(folder, None, 2) as flux:
+            asks = flux.submit("-N1", "-n1", "--setattr=system.topolane.min-bandwidth=0.5")
+            other = flux.submit("-N1", "-n1")
+            if waits == 1:
+                assert flux.wait_state(other, "INACTIVE").result == "COMPLETED"
+            words = ("jobs", "-no", "{sched.reason_pending}", str(asks))
+            said = wait_for("it says why", lambda words=words: flux.run(*words).strip())
+            assert "Topolane's engine cannot answer" in said
+            flux.run("cancel", str(asks), *([str(other)] if waits == 2 else []))
+
+
 @pytest.mark.parametrize("name", ["sched-simple", "sched-topolane"])
 def test_the_end_of_a_module_ends_the_instance(tmp_path: Path, name: str) -> None:
     """Flux's rule for all modules of a broker, its own scheduler among them: `kill -9` of the module's process ends the instance."""

@@ -326,7 +326,8 @@ def test_jobs_that_ran_become_a_workload() -> None:
     ]
     still = [pod("s-0", "n09", group="s")]
     records = {"default/a": JobRecord(2.0, 600.0, 3), "default/gone": JobRecord(1.0, None, 1)}
-    found = workload([*group, *queue, *still], records, NODES, machine)
+    half = [pod("h-0", "n10", group="h"), pod("h-1", group="h")]
+    found = workload([*group, *queue, *still, *half], records, NODES, machine, 110.0)
     rows = [line.split(",") for line in found.csv.splitlines()]
     assert rows[0] == [
         "id",
@@ -341,8 +342,9 @@ def test_jobs_that_ran_become_a_workload() -> None:
         "hosts",
     ]
     assert rows[1] == ["1", "2.0", "88.0", "3", "600.0", "32", str(8 << 30), "8", "12.0", "n[00-02]"]
-    assert [row[2] for row in rows[2:]] == ["10.0", "10.0"]
-    assert dict(found.left_out) == {"have not ended": 1, "Jobs whose pods are gone": 1}
+    assert [row[2] for row in rows[2:]] == ["10.0", "100.0", "10.0"]
+    assert dict(found.left_out) == {"have not got a node for each pod": 1, "Jobs whose pods are gone": 1}
+    assert "1 job has not ended: the time so far counts as the run time" in found.notes
 
 
 def test_starts_and_ends_between_two_looks() -> None:

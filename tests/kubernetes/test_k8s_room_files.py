@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import fcntl
 import itertools
@@ -15,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
 pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 
 from topolane._engine import Decision, InputError
+from topolane.cli import k8s_plan
 from topolane.kubernetes import room_apply, room_holds, room_plan
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.client import BudgetError, ConflictError, NotFoundError
@@ -576,3 +579,18 @@ def test_two_at_once_are_not_let(cluster: Cluster, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="another `topolane k8s apply` carries it out now"):
             carry_out(cluster, tmp_path)
     assert not cluster.changes
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_what_was_done_is_printed_as_json(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, starts: bool
+) -> None:
+    """With --json, `apply` prints one object: whether the plan is done, a sentence for each step, and why it is not done. The exit code is that
+    without --json."""
+    cluster.starts = starts
+    monkeypatch.setattr(k8s_plan, "connected", lambda *_: contextlib.nullcontext(cluster))
+    done = CliRunner().invoke(k8s_plan.apply, [str(tmp_path / "plan"), "--timeout", "1", "--json"])
+    said = json.loads(done.stdout)
+    assert done.exit_code == (0 if starts else 1) and set(said) == {"done", "steps", "why"}
+    assert said["done"] is starts and said["steps"][0].startswith("8 nodes are kept for default/wide")
+    assert said["why"] is None if starts else "has not started in time" in said["why"]

@@ -292,22 +292,6 @@ def test_nodes_come_and_go(empty: ControlPlane) -> None:
     empty.placed(later, 40)
 
 
-def test_without_labels_the_stock_choice_stands(empty: ControlPlane) -> None:
-    """A scheduler that finds no machine places whole groups where kube-scheduler would, and says so in its log."""
-    empty.kill("topolane-scheduler")
-    empty.start_scheduler("without", topologyLabels=["no/such"], groupTimeoutSeconds=5)
-    try:
-        group = name()
-        empty.submit(group, 6)
-        empty.placed(group, 6)
-        assert "The stock choice stands for a group" in empty.log("without")
-        said = f"the stock choice stands for group default/{group}"
-        wait_for("an Event says so", lambda: said in empty.events(group))
-    finally:
-        empty.kill("without")
-        empty.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
-
-
 def test_another_scheduler_takes_the_lease_over(empty: ControlPlane, tmp_path: Path) -> None:
     """Of two with leader election one places; after kill -9 the other does, and knows whose links are taken."""
     empty.kill("topolane-scheduler")

@@ -53,7 +53,7 @@ def test_the_metrics_tell_what_the_scheduler_did(empty: ControlPlane) -> None:
         empty.waits_saying(second, "would share links")
         assert metrics.value("calls_total", end="placed") == 1
         assert metrics.value("calls_total", end="refused") >= 1
-        assert metrics.value("calls_total", end="stock_failed") == 0 == metrics.value("failures_total")
+        assert metrics.value("calls_total", end="wait_failed") == 0 == metrics.value("failures_total")
         assert metrics.value("call_seconds_count") >= 2 <= metrics.value("decision_seconds_count")
         assert metrics.value("groups", state="running", policy="isolated") == 1
         assert metrics.value("groups", state="waiting", policy="isolated") == 1

@@ -58,6 +58,10 @@ FIRES: dict[str, dict[str, dict[str, str]]] = {
             'calls_total{end="placed"}': "0+90x60",
             'calls_total{end="stock_slow"}': "0+10x60",
         },
+        "TopolaneKubernetesEngineUnable": {
+            "call_limit_seconds": "0.2x60",
+            'calls_total{end="wait_failed"}': "0+1x60",
+        },
         "TopolaneKubernetesGroupStarves": {
             "call_limit_seconds": "0.2x120",
             'refused_wait_seconds{kind="would-share-links"}': "90000x120",

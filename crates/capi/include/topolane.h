@@ -13,7 +13,7 @@
  The version of this interface. A library serves programs that were compiled for the same version or a lower one: functions
  and members of structs are added, never changed or taken away, or else this number jumps to the next multiple of 1000.
  */
-#define TOPOLANE_API_VERSION 5
+#define TOPOLANE_API_VERSION 6
 
 /*
  The job may use all uplinks of the groups that it crosses, but for those that other jobs own. Isolated jobs keep off them.
@@ -427,6 +427,11 @@ enum topolane_status topolane_policy_new(const char *name,
                                          uint64_t seed,
                                          struct topolane_policy **made,
                                          char **error);
+
+/*
+ 1 if the policy promises isolation: no link carries the traffic of two of its jobs. 0 if not, and for NULL. Since version 6.
+ */
+uint32_t topolane_policy_isolates(const struct topolane_policy *policy);
 
 /*
  Frees a policy.

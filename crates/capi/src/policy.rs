@@ -36,6 +36,14 @@ pub unsafe extern "C" fn topolane_policy_new(
     }
 }
 
+/// 1 if the policy promises isolation: no link carries the traffic of two of its jobs. 0 if not, and for NULL. Since version 6.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn topolane_policy_isolates(policy: *const Policy) -> u32 {
+    // SAFETY: the caller gives NULL or a policy of this library.
+    let policy = unsafe { policy.as_ref() };
+    u32::from(policy.is_some_and(|policy| policy.rule.traits().isolates))
+}
+
 /// Frees a policy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topolane_policy_free(policy: *mut Policy) {

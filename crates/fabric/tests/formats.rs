@@ -207,6 +207,90 @@ fn nodes_have_what_they_can_allocate() {
     assert_eq!(fabric.domains(), 1);
 }
 
+/// What a node can allocate is what it has, however little or much that is: no number of another machine takes its place.
+#[test]
+fn amounts_of_nodes_are_what_they_are() {
+    let of = |cpu: &str, memory: &str| {
+        let text = format!(
+            "kind: Node\nmetadata: {{name: a, labels: {{{DOMAIN}: d}}}}\n\
+             status: {{allocatable: {{cpu: \"{cpu}\",\n memory: \"{memory}\"}}}}"
+        );
+        get(Format::Kubernetes, &text, None)
+            .map(|(fabric, notes)| (fabric.kind(0).cores(), fabric.kind(0).memory, notes))
+    };
+    let large = i64::MAX as u64;
+    for (cpu, memory, cores, bytes) in [
+        ("940m", "2768Mi", 0, 2768 << 20),
+        ("1", "0", 1, 0),
+        ("1900m", "1", 1, 1),
+        ("0", "1k", 0, 1000),
+        ("1n", "900m", 0, 0),
+        ("2e0", "1E3", 2, 1000),
+        ("1.5e1", ".5Ki", 15, 512),
+        ("64", "1Ei", 64, 1 << 60),
+        ("1e400", "1e400", u32::MAX, large),
+        ("9E", "9999E", u32::MAX, large),
+    ] {
+        let (found, memory, notes) = of(cpu, memory).unwrap();
+        assert_eq!((found, memory.min(large)), (cores, bytes), "{cpu} {memory}");
+        let said = "without a whole core to give";
+        assert_eq!(notes.iter().any(|note| note.contains(said)), cores == 0, "{notes:?}");
+    }
+    for (cpu, memory, line) in [
+        ("x", "1", 3),
+        ("-1", "1", 3),
+        ("NaN", "1", 3),
+        ("1", "inf", 4),
+        ("1", "1ki", 4),
+        ("1e", "1", 3),
+    ] {
+        let error = of(cpu, memory).unwrap_err();
+        assert_eq!(error.line, line, "{error}");
+        assert!(error.to_string().contains("not a quantity"), "{error}");
+    }
+}
+
+/// Nodes that take no pods, or not all, are nodes and named in a note: cordoned, not Ready, tainted.
+#[test]
+fn nodes_out_of_service_are_named() {
+    let node = |name: &str, spec: &str, ready: &str| {
+        format!(
+            "- kind: Node\n  metadata: {{name: {name}, labels: {{{DOMAIN}: d}}}}\n  spec: {{{spec}}}\n  \
+             status: {{conditions: [{{type: Ready, status: \"{ready}\"}}]}}\n"
+        )
+    };
+    let own = "taints: [{key: node.kubernetes.io/unschedulable, effect: NoSchedule}]";
+    let text = list(&[
+        node("a", &format!("unschedulable: true, {own}"), "True"),
+        node("b", "", "Unknown"),
+        node("c", "taints: [{key: only/some, effect: NoExecute}]", "True"),
+        node("d", "taints: [{key: only/some, effect: PreferNoSchedule}]", "True"),
+        node("e", "unschedulable: false, taints: null", "True"),
+        node("f", "", "False"),
+    ]);
+    let (fabric, notes) = get(Format::Kubernetes, &text, None).unwrap();
+    assert_eq!(fabric.nodes(), 6);
+    assert_eq!(
+        notes,
+        [
+            "node \"a\" is cordoned, and counted",
+            "2 nodes, such as \"b\", are not Ready, and counted",
+            "node \"c\" is tainted so that only pods that tolerate it come, and counted",
+        ]
+    );
+}
+
+/// A node that names one switch at two levels contradicts itself: the message does not compare its line with itself.
+#[test]
+fn one_switch_at_two_levels_of_a_node() {
+    let text = list(&[
+        node("n1", &format!("{T0}: s1, {T1}: s1")),
+        node("n2", &format!("{T0}: s2, {T1}: s1")),
+    ]);
+    let error = get(Format::Kubernetes, &text, None).unwrap_err().to_string();
+    assert!(error.contains("node \"n1\" has switch \"s1\" above itself"), "{error}");
+}
+
 fn topology(name: &str, levels: &[&str]) -> String {
     let levels: Vec<String> =
         levels.iter().map(|level| format!("{{nodeLabel: {level}}}")).collect();

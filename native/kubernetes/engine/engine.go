@@ -41,6 +41,13 @@ type State struct {
 // Policy is a rule that chooses nodes. It never changes.
 type Policy struct{ policy *C.topolane_policy }
 
+// Isolates says whether the policy promises that no link carries the traffic of two of its groups.
+func (p *Policy) Isolates() bool {
+	isolates := C.topolane_policy_isolates(p.policy) == 1
+	runtime.KeepAlive(p)
+	return isolates
+}
+
 // Request is what a group asks for. The slots are by number of the node.
 type Request struct {
 	ID           uint64

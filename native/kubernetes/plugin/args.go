@@ -32,9 +32,10 @@ type args struct {
 	KueueTopology string `json:"kueueTopology"`
 	// MachineFile is a file that the engine reads; without TopologyLabels in place of labels, else joined with them.
 	MachineFile string `json:"machineFile"`
-	// WhenRefused is Wait or Stock.
+	// WhenRefused is Wait or Stock, for groups that ask for no promise themselves.
 	WhenRefused string `json:"whenRefused"`
-	// WhenUnable is Wait or Stock: if the engine fails or there is no machine.
+	// WhenUnable is Wait or Stock, for groups to which only the configuration promises something: if the engine fails, is slow or has no
+	// machine.
 	WhenUnable string `json:"whenUnable"`
 	// GroupTimeoutSeconds is how long members with nodes wait for the others.
 	GroupTimeoutSeconds int `json:"groupTimeoutSeconds"`
@@ -48,7 +49,7 @@ type args struct {
 
 func readArgs(given runtime.Object) (*args, error) {
 	read := &args{
-		Policy: "isolated", WhenRefused: wait, WhenUnable: stock, GroupTimeoutSeconds: 60, CallTimeMilliseconds: 200,
+		Policy: "isolated", WhenRefused: wait, WhenUnable: wait, GroupTimeoutSeconds: 60, CallTimeMilliseconds: 200,
 	}
 	if err := frameworkruntime.DecodeInto(given, read); err != nil {
 		return nil, fmt.Errorf("args of %s: %w", Name, err)

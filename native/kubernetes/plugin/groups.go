@@ -156,7 +156,8 @@ func (g *group) leave(pod types.UID) bool {
 
 // notes is the annotations of the pod of a rank: one for the scheduler, and those that a program may read.
 func (p placement) notes(rank int) (map[string]string, error) {
-	p.Rank = rank
+	// Whatever a group counts as here: what no policy chose is not isolated.
+	p.Rank, p.Isolated = rank, p.Isolated && p.Policy != stockPolicy && p.Policy != unknownPolicy
 	text, err := json.Marshal(p)
 	if err != nil {
 		return nil, err

@@ -32,7 +32,9 @@ type world struct {
 	told    string
 	warn    func(said string)
 	isStale bool
-	spent   spent
+	// unread is why there is no machine, until the nodes or the file change.
+	unread error
+	spent  spent
 }
 
 func newWorld(args *args) *world {
@@ -90,11 +92,12 @@ func (w *world) labelsText() ([]byte, error) {
 // refresh makes machine and state anew if they are stale.
 func (w *world) refresh(logger klog.Logger, groups map[groupKey]*group) error {
 	if !w.isStale {
-		return nil
+		return w.unread
 	}
-	w.machine, w.state = nil, nil
+	w.machine, w.state, w.unread = nil, nil, nil
 	machine, told, err := w.read()
 	if err != nil {
+		w.unread, w.isStale = err, false
 		return err
 	}
 	if told != w.told && told != "" {
@@ -164,7 +167,7 @@ func (w *world) holdIn(state *engine.State, g *group) (bool, error) {
 		links = nil
 		use = engine.Isolated
 	}
-	if g.placed.Isolated {
+	if g.placed.keepsOff() {
 		use = engine.Isolated
 	}
 	err := state.Hold(g.id, nodes, links, g.placed.Share, use)

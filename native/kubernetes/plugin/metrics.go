@@ -23,7 +23,7 @@ const subsystem = "topolane_kubernetes"
 var (
 	calls = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "calls_total", StabilityLevel: metrics.ALPHA,
-		Help: "Decisions about groups by how they ended (stock...: kube-scheduler chooses)",
+		Help: "Decisions about groups by how they ended (stock...: kube-scheduler chooses; wait...: the engine cannot answer)",
 	}, []string{"end"})
 	callSeconds = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "call_seconds", StabilityLevel: metrics.ALPHA,
@@ -55,7 +55,7 @@ func (p *plugin) measured(nodes corelisters.NodeLister) {
 		for _, reason := range []string{forRoom, forLinks, forPod} {
 			preemptions.WithLabelValues(reason)
 		}
-		for _, end := range []string{"placed", "refused", "invalid", "stock_refused", "stock_failed", "stock_slow"} {
+		for _, end := range []string{"placed", "refused", "invalid", "stock_refused", "stock_failed", "stock_slow", "wait_failed", "wait_slow"} {
 			calls.WithLabelValues(end)
 		}
 		legacyregistry.CustomMustRegister(state)
@@ -66,18 +66,22 @@ func (p *plugin) measured(nodes corelisters.NodeLister) {
 }
 
 // count counts a decision by how it ended.
-func (p *plugin) count(refusal *engine.Refusal, err error, since time.Time) {
+func (p *plugin) count(refusal *engine.Refusal, err error, isStock bool, since time.Time) {
 	planSeconds.Observe(time.Since(since).Seconds())
 	var mend inputError
 	end := "placed"
 	switch {
 	case errors.As(err, &mend):
 		end = "invalid"
-	case errors.Is(err, errResting):
+	case errors.Is(err, errResting) && isStock:
 		end = "stock_slow"
-	case err != nil:
+	case errors.Is(err, errResting):
+		end = "wait_slow"
+	case err != nil && isStock:
 		end = "stock_failed"
-	case refusal != nil && p.args.WhenRefused == stock:
+	case err != nil:
+		end = "wait_failed"
+	case refusal != nil && isStock:
 		end = "stock_refused"
 	case refusal != nil:
 		end = "refused"

@@ -135,7 +135,7 @@ func (p *plugin) seatNear(ctx context.Context, g *group, seat int, pod *v1.Pod) 
 	switch {
 	case err != nil:
 		return p.unable(g, seat, err)
-	case refusal != nil && p.args.WhenRefused == wait:
+	case refusal != nil && !p.mayBeStockIfRefused(g):
 		return p.refuse(g, fmt.Sprintf("a pod of %s finds no node near the others: %s", g.key, p.sentence(g, refusal)+why.sentence()))
 	case refusal != nil:
 		g.leaveToStock(seat)
@@ -156,18 +156,22 @@ func (p *plugin) seatNear(ctx context.Context, g *group, seat int, pod *v1.Pod) 
 
 // unable is what becomes of a seat if the engine cannot answer.
 func (p *plugin) unable(g *group, seat int, err error) *fwk.Status {
-	if p.args.WhenUnable == wait || errors.As(err, &inputError{}) {
-		return p.refuse(g, fmt.Sprintf("group %s: the engine cannot answer: %v", g.key, err))
+	switch {
+	case errors.As(err, &inputError{}):
+		return p.refuse(g, fmt.Sprintf("group %s: %v", g.key, err))
+	case !p.mayBeStockIfUnable(g.promised()):
+		return p.refuseUnable(g, err)
 	}
 	p.logger.Error(err, "The stock choice stands for a member", "group", g.key)
 	g.leaveToStock(seat)
 	return nil
 }
 
-// leaveToStock lets kube-scheduler choose the node of a seat. The group then counts as the owner of all links that it may use.
+// leaveToStock lets kube-scheduler choose the node of a seat. The group then counts as the owner of all links that it may use, and is
+// not isolated: others may use them already.
 func (g *group) leaveToStock(seat int) {
 	g.refused, g.placed.Nodes[seat] = "", ""
-	g.placed.Links, g.placed.Isolated, g.placed.Revision = nil, true, g.placed.Revision+1
+	g.placed.Policy, g.placed.Links, g.placed.Isolated, g.placed.Revision = stockPolicy, nil, false, g.placed.Revision+1
 }
 
 // isInService says whether a node is there and takes pods.

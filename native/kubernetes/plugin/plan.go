@@ -21,7 +21,7 @@ func (p *plugin) plan(ctx context.Context, key groupKey, pod *v1.Pod, ahead *rea
 	if g == nil {
 		want, err := p.read(ctx, pod, ahead)
 		if errors.Is(err, errNoGang) {
-			return nil, nil
+			return nil, alone(pod)
 		}
 		if err != nil {
 			return nil, waits("group %s: %v", key, err)
@@ -53,26 +53,27 @@ func (p *plugin) plan(ctx context.Context, key groupKey, pod *v1.Pod, ahead *rea
 		return nil, chosen.status
 	}
 	placed, refusal, err := chosen.placed, chosen.refusal, chosen.err
-	p.count(refusal, err, since)
+	isStock := err != nil && p.mayBeStockIfUnable(g.promised()) || refusal != nil && p.mayBeStockIfRefused(g)
+	p.count(refusal, err, isStock, since)
 	p.logger.V(2).Info("Decision", "group", key, "policyMicroseconds", p.world.spent.last.Microseconds(),
 		"planMicroseconds", time.Since(since).Microseconds())
 	var mend inputError
 	switch {
 	case errors.As(err, &mend):
 		return nil, p.refuse(g, fmt.Sprintf("group %s: %v", key, mend))
-	case err != nil && p.args.WhenUnable == wait:
-		return nil, p.refuse(g, fmt.Sprintf("group %s: the engine cannot answer: %v", key, err))
+	case err != nil && !isStock:
+		return nil, p.refuseUnable(g, err)
 	case err != nil:
 		p.logger.Error(err, "The stock choice stands for a group", "group", key)
 		p.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeWarning, "StockChoice", "Scheduling",
 			"the stock choice stands for group %s: %v", key, err)
-	case refusal != nil && p.args.WhenRefused == wait:
+	case refusal != nil && !isStock:
 		status := p.refuse(g, p.sentence(g, refusal)+chosen.why.sentence())
 		g.preemptsFor = map[string]string{"not-now": forRoom, "would-share-links": forLinks}[refusal.Name]
 		return nil, status
 	}
 	if placed == nil {
-		placed = &placement{Policy: "stock", Nodes: make([]string, total(sets)), Share: 1, Isolated: true}
+		placed = &placement{Policy: stockPolicy, Nodes: make([]string, total(sets)), Share: 1}
 		if len(sets) > 1 {
 			placed.Podsets = sets
 		}

@@ -57,6 +57,8 @@ type plugin struct {
 	generation atomic.Uint64
 	// keptOff says that pods without groups were kept off room of groups since such pods were woken last.
 	keptOff atomic.Bool
+	// isToAsk says that a timer lets groups be asked again.
+	isToAsk bool
 }
 
 var (
@@ -100,6 +102,9 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 	if err := p.readKey(ctx); err != nil {
 		return nil, err
 	}
+	if err := p.checkMachine(ctx); err != nil {
+		return nil, err
+	}
 	p.measured(core.Nodes().Lister())
 	p.world.warn = p.warn
 	go p.follow(ctx)
@@ -112,8 +117,8 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 // Name of the plugin.
 func (p *plugin) Name() string { return Name }
 
-// guarded runs an entry point. A failure of ours is an answer that leaves the pod to kube-scheduler.
-func (p *plugin) guarded(entry, name string, body func()) {
+// guarded runs an entry point. It is false after a failure of ours, which leaves the pod to kube-scheduler unless that breaks a promise.
+func (p *plugin) guarded(entry, name string, body func()) (isDone bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
 	defer func() {
@@ -125,6 +130,7 @@ func (p *plugin) guarded(entry, name string, body func()) {
 		}
 	}()
 	body()
+	return true
 }
 
 // PreFilter chooses the nodes of a whole group when its first pod comes, and names the node of each.
@@ -138,8 +144,11 @@ func (p *plugin) PreFilter(
 	if groupOf(pod) != "" && !cache.WaitForCacheSync(ctx.Done(), p.synced...) {
 		return nil, fwk.NewStatus(fwk.Error, "the pods that run are not known yet")
 	}
+	if groupOf(pod) == "" {
+		status = alone(pod)
+	}
 	ahead := p.readAhead(ctx, pod)
-	p.guarded("PreFilter", pod.Name, func() {
+	isDone := p.guarded("PreFilter", pod.Name, func() {
 		state.Write(keeping, p.reservedFor(pod))
 		if key := groupOf(pod); key != "" {
 			if result, status = p.nodeOf(ctx, key, pod, ahead); status == nil {
@@ -147,6 +156,9 @@ func (p *plugin) PreFilter(
 			}
 		}
 	})
+	if !isDone {
+		return nil, p.afterFailure(pod)
+	}
 	return result, status
 }
 
@@ -234,7 +246,7 @@ func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, in
 
 // Reserve gives a pod its seat.
 func (p *plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, node string) (status *fwk.Status) {
-	p.guarded("Reserve", pod.Name, func() {
+	isDone := p.guarded("Reserve", pod.Name, func() {
 		g := p.groups[p.groupOf(pod)]
 		if s, is := seatedIn(state); is && s.group != g {
 			status = fwk.NewStatus(fwk.Unschedulable, "the group has given its place back")
@@ -254,6 +266,9 @@ func (p *plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 			p.world.hold(p.logger, g)
 		}
 	})
+	if !isDone {
+		return p.afterFailure(pod)
+	}
 	return status
 }
 
@@ -279,7 +294,7 @@ func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 
 // Permit lets pods wait until all members of their group have nodes.
 func (p *plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) (status *fwk.Status, timeout time.Duration) {
-	p.guarded("Permit", pod.Name, func() {
+	isDone := p.guarded("Permit", pod.Name, func() {
 		g := p.groups[p.groupOf(pod)]
 		if g == nil || g.placed == nil || g.isWhole {
 			return
@@ -293,6 +308,9 @@ func (p *plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		}
 		p.begin(g)
 	})
+	if !isDone {
+		return p.afterFailure(pod), 0
+	}
 	return status, timeout
 }
 

@@ -22,6 +22,9 @@ import (
 // lookAgain is how often the machine file and Kueue's Topology are looked at.
 const lookAgain = 2 * time.Second
 
+// firstAnswer is how long the API server may take to answer a scheduler that starts.
+const firstAnswer = time.Minute
+
 // topologyVersions of Kueue, of which a cluster may serve only one.
 var topologyVersions = []string{"v1beta1", "v1beta2"}
 
@@ -79,6 +82,51 @@ func (p *plugin) look(ctx context.Context) error {
 		}
 	})
 	return nil
+}
+
+// checkMachine fails if there is no machine: without one no group could be placed as promised. The API server has a while to answer.
+func (p *plugin) checkMachine(ctx context.Context) error {
+	nodes, err := p.listNodes(ctx)
+	if err != nil {
+		return fmt.Errorf("args of %s: the nodes cannot be read, so there is no machine: %w", Name, err)
+	}
+	if p.args.KueueTopology != "" {
+		if p.args.TopologyLabels, err = p.keysOfKueue(ctx); err != nil {
+			return fmt.Errorf("args of %s: %w", Name, err)
+		}
+	}
+	trial := newWorld(p.args)
+	for _, node := range nodes {
+		trial.setNode(node.Name, relevant(node.Labels, p.args.TopologyLabels))
+	}
+	if _, _, err := trial.read(); err != nil {
+		from := "labels of topograph on its nodes"
+		if keys := p.args.TopologyLabels; len(keys) > 0 {
+			from = "topologyLabels " + strings.Join(keys, ", ")
+		}
+		return fmt.Errorf("args of %s: the cluster has %d nodes, and they are no machine by %s: %w", Name, len(nodes), from, err)
+	}
+	return nil
+}
+
+// listNodes is the nodes of the cluster. A server that does not answer is asked again for some time; one that refuses is not.
+func (p *plugin) listNodes(ctx context.Context) (nodes []v1.Node, err error) {
+	until := time.Now().Add(firstAnswer)
+	for {
+		found, err := p.handle.ClientSet().CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err == nil {
+			return found.Items, nil
+		}
+		if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || time.Now().After(until) {
+			return nil, err
+		}
+		p.logger.Error(err, "The nodes cannot be read yet")
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(lookAgain):
+		}
+	}
 }
 
 // keysOfKueue is the levels of the Topology of Kueue that the configuration names.

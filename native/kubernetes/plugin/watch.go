@@ -161,7 +161,7 @@ func (p *plugin) restored(g *group, key groupKey, pod *v1.Pod, note *placement) 
 
 // takeOver gives a group the empty seats of its placement, and keeps the room on their nodes for a while.
 func (p *plugin) takeOver(g *group) {
-	g.isStock = g.placed.Policy == "stock" || g.placed.Policy == unknownPolicy
+	g.isStock = g.placed.Policy == stockPolicy || g.placed.Policy == unknownPolicy
 	g.asked = asked{size: len(g.placed.Nodes), policy: g.placed.Policy, share: 1}
 	g.seats = make([]types.UID, len(g.placed.Nodes))
 	for seat := range g.seats {

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import click
 
+from topolane import texts, untrusted
 from topolane.cli import common
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
 from topolane.units import plural
@@ -28,7 +31,7 @@ def export(
 ) -> None:
     """Write the jobs that ran in a cluster and its machine into a directory.
 
-    A cluster knows the jobs whose pods are still there. `topolane k8s shadow --log` remembers them for longer.
+    A cluster knows the jobs whose pods are still there. A job that still runs counts with the time that it has run so far. `topolane k8s shadow --log` remembers them for longer.
     """
     with (
         common.outputs(out, ("jobs.csv", "machine.toml")) as draft,
@@ -44,11 +47,13 @@ def export(
         assert draft is not None
         items = cluster.items(NODES)
         fabric = common.tell(machine_of(machine, keys(labels), settings(cluster, config), items))
-        nodes = {node.name: node for node in map(Node.of, items)}
-        found = workload([Pod.of(item) for item in cluster.items(PODS)], job_records(cluster), nodes, fabric)
-        for note in (*fabric.lost("toml"), *found.notes):
-            click.echo(f"note: {note}", err=True)
+        problems: list[str] = []
+        nodes = {node.name: node for node in untrusted.each(Node.of, items, "node", problems)}
+        pods = untrusted.each(Pod.of, cluster.items(PODS), "pod", problems)
+        found = workload(pods, job_records(cluster), nodes, fabric, time.time())
+        for note in (*fabric.lost("toml"), *found.notes, *problems):
+            click.echo(texts.printable(f"note: {note}"), err=True)
         (draft / "machine.toml").write_text(fabric.to("toml"), "utf-8")
         (draft / "jobs.csv").write_text(found.csv, "utf-8")
     click.echo(f"{out}/machine.toml: {plural(fabric.nodes, 'node')}")
-    click.echo(f"{out}/jobs.csv: {plural(len(found.rows), 'job')} that ran to the end")
+    click.echo(f"{out}/jobs.csv: {plural(len(found.rows), 'job')} that ran or run")

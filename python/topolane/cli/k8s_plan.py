@@ -12,7 +12,7 @@ import click
 from topolane import files, texts
 from topolane.cli.common import json_option, print_json
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
-from topolane.cli.room_common import no_room_is_told, tell
+from topolane.cli.room_common import no_room_is_told, steps_printed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -91,6 +91,7 @@ def plan(
 )
 @cluster_options
 @machine_options
+@json_option
 def apply(
     plan_file: Path,
     timeout: float,
@@ -100,6 +101,7 @@ def apply(
     machine: str | None,
     labels: str | None,
     config: str | None,
+    as_json: bool,
 ) -> None:
     """Carry out a plan of `topolane k8s plan --out`: evict its pods, and keep the nodes of the plan until the waiting group has them.
 
@@ -112,7 +114,7 @@ def apply(
         from topolane.kubernetes.inspection import Where
 
         where = Where(config, machine, keys(labels))
-        with no_room_is_told():
+        with steps_printed(as_json) as tell:
             room_apply.apply(plan_file, cluster, where, seconds=timeout, undo=undo, tell=tell)
 
 

@@ -31,7 +31,7 @@ def status(
 ) -> None:
     """Show which groups of pods run where, under which policy, and why others wait.
 
-    The exit code is 1 if no scheduler holds the lease.
+    The exit code is 1 if no scheduler holds the lease, and if the engine cannot answer.
     """
     from topolane.kubernetes.status import status as rows
 
@@ -40,7 +40,7 @@ def status(
         print_json(dataclasses.asdict(found))
     else:
         _print(found)
-    sys.exit(1 if found.liveness.active is False else 0)
+    sys.exit(1 if found.liveness.active is False or found.liveness.unable is not None else 0)
 
 
 @click.command()
@@ -135,10 +135,12 @@ def _health(found: Status) -> list[str]:
 
     live = found.liveness
     state = {True: "active", False: "not active", None: "not known to be active"}[live.active]
+    if live.unable is not None:
+        state = "does not decide"
     line = f"topolane-scheduler ({live.scheduler}): {state}"
     if live.active and live.holder and live.renewed is not None:
         line += f", {live.holder} renewed its lease {duration(max(found.time - live.renewed, 0))} ago"
-    lines = [line, *([] if live.why is None else [live.why])]
+    lines = [line, *(said for said in (live.unable, live.why) if said is not None)]
     if live.machine_nodes is not None:
         by = f", by {live.settings}" if live.settings else ""
         lines.append(f"machine: {plural(live.machine_nodes, 'node')}{by}")

@@ -119,11 +119,14 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         self._fabric: Fabric | None = None
         self._engine: _engine.Scheduler | None = None
         self._running: dict[int, Runs] = {}
-        self._asked: dict[int, tuple[Asked, JobWords]] = {}
+        self._asked: dict[int, tuple[Asked | None, JobWords]] = {}
+        """What each waiting job asks for; None for nodes if the ranks were not known when it came."""
         self._apart: dict[int, frozenset[int]] = {}
         """Nodes of running jobs that the engine could not take over: it gives them to no other job."""
         self._told: tuple[int, float | None, str | None] | None = None
         """The job whose annotations say when it starts and why not now, and what they say."""
+        self._unable: dict[int, str] = {}
+        """Jobs that wait because the engine cannot answer, and what their annotations say."""
         self._starting: Runs | None = None
         """What the job gets that is being started now."""
         self._seconds, self._slowest = 0.0, 0.0
@@ -237,9 +240,10 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
                 # A number of slots that may vary: the engine chooses nodes for the least.
                 wanted.slot_count = ResourceCount(wanted.nslots, wanted.nslots)
             words = JobWords.of(jobspec)
+            asked = None
             if self._fabric is not None:
-                nodes = self._pool.nodes(wanted.constraint)
-                self._asked[jobid] = Asked.of(wanted, self._fabric, nodes), words
+                asked = Asked.of(wanted, self._fabric, self._pool.nodes(wanted.constraint))
+            self._asked[jobid] = asked, words
         except (InfeasibleRequest, InputError) as error:
             request.deny(str(error) or "unsatisfiable request")
             return
@@ -267,6 +271,8 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
     def _submit(self, engine: _engine.Scheduler, job: PendingJob) -> str | None:
         """Queues a job in the engine. Why it can never be placed, if so."""
         asked, words = self._asked[job.jobid]
+        if asked is None:
+            return None
         duration = job.resource_request.duration
         if duration <= 0 and self.resources.expiration > 0:
             duration = max(self.resources.expiration - time.time(), 1.0)
@@ -308,6 +314,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
     def cancel(self, jobid: int) -> None:
         """A waiting job is cancelled."""
         self._asked.pop(jobid, None)
+        self._unable.pop(jobid, None)
         super().cancel(jobid)
         self._tell(lambda engine: engine.cancel(jobid))
 
@@ -376,7 +383,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             (*decision.nodes, *decision.spare),
             now,
             duration if duration > 0 else math.inf,
-            asked.share,
+            None if asked is None else asked.share,
             tuple(decision.links),
             decision.bandwidth_share,
         )
@@ -446,7 +453,8 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
     def _without_engine(self, why: str) -> None:
         self._engine = None
         self.log.error(
-            f"topolane: jobs start in order of priority on any free nodes until the module is loaded again: {why}"
+            "topolane: jobs start in order of priority on any free nodes until the module is loaded again, but those wait that were "
+            f"promised more: {why}"
         )
 
     def _made_anew(self, fabric: Fabric) -> _engine.Scheduler:
@@ -460,19 +468,32 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         return engine
 
     def _in_order(self) -> None:
-        """Without the engine: in order of priority, on what is free."""
+        """Without the engine: in order of priority, on what is free. A job that must not start so waits, and others pass it."""
+        waiting = []
         while self._queue:
-            job = self._queue[0]
+            job = heapq.heappop(self._queue)
+            if why := self._settings.why_it_waits(self._asked.get(job.jobid, (None, JobWords()))[1]):
+                waiting.append(job)
+                self._say_why(job, why)
+                continue
             try:
                 given = self.resources.alloc(job.jobid, job.resource_request)
             except InsufficientResources:
-                return
+                waiting.append(job)
+                break
             except InfeasibleRequest as error:
                 job.request.deny(str(error) or "unsatisfiable request")
             else:
                 self._answer(job, given, time.time(), {})
-            heapq.heappop(self._queue)
             self._asked.pop(job.jobid, None)
+        for job in waiting:
+            heapq.heappush(self._queue, job)
+
+    def _say_why(self, job: PendingJob, why: str) -> None:
+        """Says once in the annotations of a job why it waits."""
+        if self._unable.get(job.jobid) != why:
+            self._unable[job.jobid] = why
+            job.request.annotate({"sched": {"t_estimate": None, "reason_pending": why}})
 
     def stats_get(self) -> dict[str, Any]:
         """What `flux module stats` shows."""

@@ -8,11 +8,13 @@ from typing import Any
 
 from topolane import _engine, sources
 from topolane._engine import InputError
-from topolane.policy import Policy, resolve
+from topolane.policy import Policy, isolates, resolve
 
-WORDS = ("machine", "policy", "queue", "min-bandwidth")
+WORDS = ("machine", "policy", "queue", "min-bandwidth", "without-engine")
 FLUX_WORDS = ("queue-depth", "log-level")
 """Arguments that Flux takes for all its schedulers in Python."""
+WITHOUT_ENGINE = ("stock", "wait")
+"""`stock`: jobs start in order of priority on any free nodes. `wait`: they wait."""
 JOB_WORDS = ("min-bandwidth", "segment")
 
 
@@ -26,6 +28,8 @@ class Settings:
     queue: str = "easy"
     min_bandwidth: float | None = None
     """The minimum share of full bandwidth on links of its own that a job accepts, unless it says so itself."""
+    without_engine: str = "stock"
+    """What becomes of jobs under a policy that isolates while the engine cannot answer: one of `WITHOUT_ENGINE`."""
 
     @classmethod
     def taken_from(cls, words: list[str]) -> Settings:
@@ -36,8 +40,15 @@ class Settings:
             if name in WORDS and equals:
                 words.remove(word)
                 given[name] = value
+        without = given.pop("without-engine", "stock")
+        if without not in WITHOUT_ENGINE:
+            raise InputError(f"without-engine={without}: it is {' or '.join(WITHOUT_ENGINE)}")
         share = given.pop("min-bandwidth", None)
-        settings = cls(**given, min_bandwidth=None if share is None else _share("min-bandwidth", share))
+        settings = cls(
+            **given,
+            min_bandwidth=None if share is None else _share("min-bandwidth", share),
+            without_engine=without,
+        )
         known = [name for name, _ in _engine.queues() if name not in ("recorded", "slurm")]
         if settings.queue not in known:
             raise InputError(f"queue={settings.queue}: there are {', '.join(known)}")
@@ -54,6 +65,14 @@ class Settings:
         """The policy. Raises InputError if there is none of that name."""
         return resolve(self.policy)
 
+    def why_it_waits(self, words: JobWords) -> str | None:
+        """Why a job must not start while the engine cannot answer; None if it may start on any free nodes."""
+        if asked := words.promise:
+            return f"it asks for {asked}, and Topolane's engine cannot answer"
+        if self.without_engine == "wait" and isolates(self.policy):
+            return f"policy {self.policy} keeps jobs apart, and Topolane's engine cannot answer"
+        return None
+
 
 @dataclasses.dataclass(frozen=True)
 class JobWords:
@@ -62,6 +81,18 @@ class JobWords:
     min_bandwidth: float | None = None
     segment: int | None = None
     """Nodes of each part of the job that must lie in one domain."""
+
+    @property
+    def promise(self) -> str | None:
+        """What the job asks for that only the engine can keep."""
+        return next(
+            (
+                f"system.topolane.{name}"
+                for name in JOB_WORDS
+                if getattr(self, name.replace("-", "_")) is not None
+            ),
+            None,
+        )
 
     @classmethod
     def of(cls, jobspec: Mapping[str, Any]) -> JobWords:
@@ -101,4 +132,5 @@ def words_of(settings: Settings) -> Sequence[str]:
         f"policy={settings.policy}",
         f"queue={settings.queue}",
         f"machine={settings.machine or 'of the resources'}",
+        f"without-engine={settings.without_engine}",
     ]

@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from topolane import untrusted
+from topolane._engine import InputError
 from topolane.kubernetes.client import Cluster
 from topolane.kubernetes.fit import holds
 from topolane.kubernetes.objects import Json, Pod
@@ -53,5 +55,10 @@ class Budget:
 
 
 def budgets(cluster: Cluster) -> tuple[Budget, ...]:
-    """All budgets of a cluster. Raises ClusterError."""
-    return tuple(map(Budget.of, cluster.items(BUDGETS)))
+    """All budgets of a cluster. Raises InputError."""
+    problems: list[str] = []
+    found = tuple(untrusted.each(Budget.of, cluster.items(BUDGETS), "disruption budget", problems))
+    if problems:
+        # A budget that is passed over would protect nothing.
+        raise InputError(problems[0].rstrip("."))
+    return found

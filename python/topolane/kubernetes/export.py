@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from topolane import untrusted
 from topolane._engine import Machine
 from topolane.kubernetes.client import Cluster
 from topolane.kubernetes.fit import held
@@ -33,16 +34,19 @@ class JobRecord:
 
 def job_records(cluster: Cluster) -> dict[str, JobRecord]:
     """The Jobs of a cluster by NAMESPACE/NAME."""
-    found = {}
-    for item in cluster.items(JOBS):
-        meta, spec = item["metadata"], item.get("spec") or {}
-        pods = spec.get("parallelism", 1)
-        if spec.get("completions") is not None:
-            pods = min(pods, spec["completions"])
-        found[f"{meta['namespace']}/{meta['name']}"] = JobRecord(
-            when(meta.get("creationTimestamp")) or 0.0, spec.get("activeDeadlineSeconds"), pods
-        )
-    return found
+    # A Job that cannot be read has no limit here: its pods are problems of their own.
+    return dict(untrusted.each(_job_record, cluster.items(JOBS), "Job", []))
+
+
+def _job_record(item: Mapping[str, Any]) -> tuple[str, JobRecord]:
+    meta, spec = item["metadata"], item.get("spec") or {}
+    pods = [spec[key] for key in ("parallelism", "completions") if spec.get(key) is not None]
+    record = JobRecord(
+        when(meta.get("creationTimestamp")) or 0.0,
+        untrusted.finite(spec.get("activeDeadlineSeconds")),
+        min([untrusted.whole(number, "a number of pods", 0, 2**31 - 1) for number in pods], default=1),
+    )
+    return f"{meta['namespace']}/{meta['name']}", record
 
 
 @dataclasses.dataclass
@@ -54,6 +58,8 @@ class Workload:
     """Groups and pods, by why."""
     uneven: int = 0
     """Jobs with more on some nodes than on others: counted with the most."""
+    running: int = 0
+    """Jobs that have not ended: counted with the time that they have run so far."""
 
     @property
     def csv(self) -> str:
@@ -64,6 +70,9 @@ class Workload:
     def notes(self) -> list[str]:
         """What is not as it was, a sentence each."""
         found = [f"{count:,} left out: {why}" for why, count in self.left_out.most_common()]
+        if self.running:
+            jobs, have = plural(self.running, "job"), "has" if self.running == 1 else "have"
+            found.append(f"{jobs} {have} not ended: the time so far counts as the run time")
         if self.uneven:
             jobs = plural(self.uneven, "job")
             found.append(f"{jobs} with more on some nodes than on others: the most counts for each node")
@@ -71,9 +80,13 @@ class Workload:
 
 
 def workload(
-    pods: Sequence[Pod], records: Mapping[str, JobRecord], nodes: Mapping[str, Node], machine: Machine
+    pods: Sequence[Pod],
+    records: Mapping[str, JobRecord],
+    nodes: Mapping[str, Node],
+    machine: Machine,
+    now: float,
 ) -> Workload:
-    """The jobs among pods that ran to their end."""
+    """The jobs among pods that ran to their end, or run now."""
     found = Workload()
     groups: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
@@ -85,7 +98,9 @@ def workload(
         for job in _jobs(members):
             why = _unfinished(job)
             if why is None:
-                _add(found, job, records, nodes, machine)
+                found.running += any(pod.ended is None for pod in job)
+                ended = [dataclasses.replace(pod, ended=now) if pod.ended is None else pod for pod in job]
+                _add(found, ended, records, nodes, machine)
             else:
                 found.left_out[why] += 1
     gone = records.keys() - {pod.job for pod in pods}
@@ -107,7 +122,10 @@ def _jobs(members: Sequence[Pod]) -> list[list[Pod]]:
 def _unfinished(job: Sequence[Pod]) -> str | None:
     if all(not pod.node for pod in job):
         return "never got a node"
-    return None if all(pod.ended is not None and pod.node for pod in job) else "have not ended"
+    if any(not pod.node for pod in job):
+        return "have not got a node for each pod"
+    # A pod whose end is not recorded and that does not run has no run time.
+    return None if all(pod.ended is not None or pod.is_alive for pod in job) else "have no time of their end"
 
 
 def _add(

@@ -7,13 +7,12 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import Any
 
-from topolane import texts
+from topolane import texts, untrusted
 from topolane._engine import InputError, Machine
 from topolane.kubernetes.client import Cluster, NotFoundError
 from topolane.kubernetes.machine import NODES, machine
-from topolane.kubernetes.objects import BANDWIDTH, POLICY, Json, Node, Pod, when
+from topolane.kubernetes.objects import BANDWIDTH, POLICY, UNPLACED, Node, Placement, Pod, when
 from topolane.kubernetes.proofs import Proofs, proofs
 from topolane.kubernetes.settings import Settings, settings
 from topolane.live.allocation import Allocation
@@ -41,8 +40,8 @@ class Group:
     number: int
     pods: tuple[Pod, ...]
     """Those that have not ended, in rank order."""
-    placement: Json = dataclasses.field(default_factory=dict)
-    """What the scheduler wrote last on one of its pods; empty if nothing proves that it did."""
+    placement: Placement | None = None
+    """What the scheduler wrote last on one of its pods; None if nothing proves that it did."""
     is_proved: bool = False
     """Whether that is so of all pods that have a node. If not, it is not known which links are the group's."""
 
@@ -85,12 +84,12 @@ class Group:
 
     @property
     def share(self) -> float:
-        """The least share of full bandwidth that it asks for."""
-        try:
-            share = float(self.first.notes.get(BANDWIDTH, "1"))
-        except ValueError:
-            return 1.0
-        return share if 0 < share <= 1 else 1.0
+        """The least share of full bandwidth that it asks for. Raises InputError for one that topolane-scheduler refuses."""
+        share = self.first.share
+        if share is None:
+            said = texts.shown(texts.printable(self.first.notes[BANDWIDTH]))
+            raise InputError(f"{BANDWIDTH} of group {self.name} is over 0 and up to 1, not {said}")
+        return share
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,15 +145,31 @@ class Inspection:
     @cached_property
     def allocations(self) -> dict[int, Allocation]:
         """The links that groups own."""
+        return self._links[0]
+
+    @cached_property
+    def contested(self) -> list[str]:
+        """What is wrong with the links that groups say they own, by group."""
+        return self._links[1]
+
+    @cached_property
+    def _links(self) -> tuple[dict[int, Allocation], list[str]]:
         found: dict[int, Allocation] = {}
+        owners: dict[int, str] = {}
+        wrong = []
         for group in self.groups.values():
-            said = group.placement if group.is_proved else {}
-            links, share = _links(said.get("links"), self.machine), said.get("share")
-            if links and group.number in self.holders:
-                nodes = frozenset(self.holders[group.number])
-                full = share if isinstance(share, float | int) else 1.0
-                found[group.number] = Allocation(nodes, links, full)
-        return found
+            said = group.placement if group.is_proved else None
+            if self.machine is None or said is None or not said.links or group.number not in self.holders:
+                continue
+            if any(link >= self.machine.links for link in said.links):
+                wrong.append(f"{group.name} (the machine has {self.machine.links:,} links)")
+            elif other := next((owners[link] for link in said.links if link in owners), None):
+                wrong.append(f"{group.name} ({other} owns some of them)")
+            else:
+                links = tuple(dict.fromkeys(said.links))
+                owners |= dict.fromkeys(links, group.name)
+                found[group.number] = Allocation(frozenset(self.holders[group.number]), links, said.share)
+        return found, wrong
 
     @cached_property
     def isolated(self) -> frozenset[int]:
@@ -162,24 +177,30 @@ class Inspection:
         return frozenset(
             group.number
             for group in self.groups.values()
-            if group.is_proved and group.placement.get("isolated") is True
+            if group.is_proved and group.placement is not None and group.placement.isolated
         )
 
     @cached_property
     def closed(self) -> frozenset[int]:
         """The groups whose links no other group gets: the isolated ones, and those of which the links are not known."""
         return self.isolated | {
-            group.number for group in self.groups.values() if group.placed and not group.is_proved
+            group.number
+            for group in self.groups.values()
+            if group.placed
+            and (
+                not group.is_proved
+                or group.placement is None
+                or group.placement.policy in UNPLACED
+                or (group.placement.links and group.number not in self.allocations)
+            )
         }
 
     def policy(self, group: Group) -> tuple[str, str]:
         """The policy of a group, and what gives it."""
-        said = group.placement.get("policy")
-        asked = group.first.notes.get(POLICY)
-        if isinstance(said, str) and said:
-            return said, "its placement says so"
-        if asked:
-            return asked, f"annotation {POLICY}"
+        if group.placement is not None:
+            return group.placement.policy, "its placement says so"
+        if group.first.policy:
+            return group.first.policy, f"annotation {POLICY}"
         return self.settings.policy, self.settings.source or "the default of topolane-scheduler"
 
 
@@ -220,12 +241,13 @@ def _names(keys: set[str]) -> dict[str, str]:
 def _group(name: str, number: int, pods: Sequence[Pod], proved: Proofs) -> Group:
     """A group with what is proved of it: of several placements that of the highest revision."""
     said = {pod.uid: proved.placement(pod) for pod in pods}
-    known = [said[pod.uid] for pod in pods if said[pod.uid]]
-    last = max(known, key=lambda each: each.get("revision") or 0, default={})
+    known = [placement for placement in said.values() if placement is not None]
+    last = max(known, key=lambda each: each.revision, default=None)
     is_proved = bool(known) and all(said[pod.uid] for pod in pods if pod.node)
 
     def order(pod: Pod) -> tuple[int, float, str]:
-        rank = said[pod.uid].get("rank", pod.rank)
+        placement = said[pod.uid]
+        rank = pod.rank if placement is None else placement.rank
         return (1 << 62 if rank is None else rank), pod.created, pod.name
 
     return Group(name, number, tuple(sorted(pods, key=order)), last, is_proved)
@@ -237,20 +259,13 @@ def on_machine(hosts: Sequence[str], machine: Machine | None) -> list[int]:
     return sorted(node for node in found if node is not None)
 
 
-def _links(links: Any, machine: Machine | None) -> tuple[int, ...]:
-    """The links in a placement; none if a machine has not all of them."""
-    if machine is None or not isinstance(links, list):
-        return ()
-    known = all(isinstance(link, int) and 0 <= link < machine.links for link in links)
-    return tuple(links) if known else ()
-
-
 def inspect(cluster: Cluster, where: Where) -> Inspection:
     """Reads a cluster. Raises ClusterError if it does not answer, and InputError for what the user named and is not there."""
-    known, problems = settings(cluster, where.config_map), []
+    known = settings(cluster, where.config_map)
+    problems: list[str] = []
     items = cluster.items(NODES)
-    nodes = {node.name: node for node in map(Node.of, items)}
-    pods = tuple(map(Pod.of, cluster.items(PODS)))
+    nodes = {node.name: node for node in untrusted.each(Node.of, items, "node", problems)}
+    pods = tuple(untrusted.each(Pod.of, cluster.items(PODS), "pod", problems))
     made = None
     try:
         made = machine(where.machine, where.labels, known, items)
@@ -263,7 +278,8 @@ def inspect(cluster: Cluster, where: Where) -> Inspection:
     look = Inspection(
         time.time(), cluster.server, known, nodes, proved.bound(pods), made, lease, tuple(problems), proved
     )
-    return dataclasses.replace(look, problems=(*look.problems, *_unproved(look)))
+    untrusted.add(problems, "The links that a group says it owns do not count", look.contested)
+    return dataclasses.replace(look, problems=(*problems, *_unproved(look)))
 
 
 def _unproved(look: Inspection) -> Iterator[str]:
@@ -292,7 +308,7 @@ def _lease(cluster: Cluster, name: str, problems: list[str]) -> Lease | None:
         return None
     return Lease(
         name,
-        str(spec.get("holderIdentity") or ""),
+        untrusted.line(spec.get("holderIdentity"), untrusted.LONGEST_WORD),
         when(spec.get("renewTime")),
-        float(spec.get("leaseDurationSeconds") or 15),
+        untrusted.finite(spec.get("leaseDurationSeconds")) or 15.0,
     )

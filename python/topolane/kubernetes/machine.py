@@ -8,6 +8,7 @@ from typing import Any
 
 from topolane import sources
 from topolane._engine import InputError, Machine
+from topolane.kubernetes.objects import quantity
 from topolane.kubernetes.settings import Settings
 
 NODES = "/api/v1/nodes"
@@ -35,10 +36,21 @@ def of_labels(keys: Sequence[str], nodes: Sequence[dict[str, Any]]) -> Machine:
         items.append({"kind": "Topology", "metadata": {"name": "labels"}, "spec": {"levels": levels}})
     for node in sorted(nodes, key=lambda node: str(node["metadata"]["name"])):
         meta = {"name": node["metadata"]["name"], "labels": node["metadata"].get("labels") or {}}
-        allocatable = (node.get("status") or {}).get("allocatable") or {}
+        allocatable = _readable((node.get("status") or {}).get("allocatable"))
         items.append({"kind": "Node", "metadata": meta, "status": {"allocatable": allocatable}})
     if not nodes:
         raise InputError("the cluster has no nodes")
     # A node stands on lines of its own, so that an error names it by its line.
     text = json.dumps({"kind": "List", "items": items}, indent=1)
     return Machine.parse(text, "the labels of the nodes", "kubernetes")
+
+
+def _readable(amounts: Any) -> dict[str, str]:
+    """The amounts of a node. One that is none counts as nothing, and does not cost the whole machine."""
+    found = {}
+    for name, text in amounts.items() if isinstance(amounts, dict) else ():
+        try:
+            found[name] = str(text) if quantity(str(text)) >= 0 else "0"
+        except ValueError:
+            found[name] = "0"
+    return found

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from topolane import texts, untrusted
+
 Amounts = dict[str, int]
 """What a pod asks for, or a node has, in thousandths: cpu, memory, nvidia.com/gpu, pods, ..."""
 ONE = 1000
@@ -36,12 +38,24 @@ GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 """Names of GPUs among amounts."""
 SERVICES = frozenset({"ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet", "Node"})
 """Owners whose pods are no job: they hold room, and run until somebody ends them."""
+LARGEST_GROUP = 1_000_000
+"""Pods of a group, as topolane-scheduler takes them."""
 LONGEST_NUMBER = 10
 """Digits of a number in an annotation that is read."""
 LONGEST_SIZES = 8 * 1024
 """Letters of topolane.io/group-size that are read."""
 PLAIN = re.compile(r"[A-Za-z0-9._:-]{0,253}")
 """What names and UIDs are made of. The API server does not check those of owners."""
+LONGEST_NOTES = 256 * 1024
+"""Bytes of all annotations of an object, by the rules of Kubernetes."""
+LONGEST_QUANTITY = 64
+"""Letters of an amount that is read."""
+LARGEST = (2**63 - 1) * ONE
+"""The largest amount: Kubernetes lowers larger ones to it."""
+LONGEST_MESSAGE = 4096
+"""Letters of what a scheduler says of a pod."""
+UNPLACED = ("stock", "unknown")
+"""Policies of a placement that no policy of the engine chose: kube-scheduler did, or it is not known."""
 UNITS = {
     "n": Fraction(1, 10**9),
     "u": Fraction(1, 10**6),
@@ -50,24 +64,26 @@ UNITS = {
     **{letter: Fraction(1000**power) for power, letter in enumerate("kMGTPE", 1)},
     **{f"{letter}i": Fraction(1024**power) for power, letter in enumerate("KMGTPE", 1)},
 }
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?")
 
 
 @functools.lru_cache(maxsize=4096)
 def quantity(text: str) -> int:
     """The thousandths of an amount as Kubernetes writes it, 500m, 64Gi or 8, rounded up. Raises ValueError if it is none."""
-    found = QUANTITY.fullmatch(text)
+    found = QUANTITY.fullmatch(text) if len(text) <= LONGEST_QUANTITY and text.isascii() else None
     if found is None:
-        raise ValueError(f"{text!r} is no amount")
+        raise ValueError(f"{texts.shown(text)} is no amount")
     number, unit, power = found.groups()
-    return math.ceil(Fraction(number) * UNITS[unit or ""] * Fraction(10) ** int(power or 0) * ONE)
+    exact = Fraction(number) * UNITS[unit or ""] * Fraction(10) ** int(power or 0) * ONE
+    return min(max(math.ceil(exact), -LARGEST), LARGEST)
 
 
 def when(text: Any) -> float | None:
     """A time as Kubernetes writes it, in seconds since 1970; None if there is none."""
     try:
-        return datetime.datetime.fromisoformat(str(text)).timestamp()
-    except ValueError:
+        return datetime.datetime.fromisoformat(text).timestamp() if isinstance(text, str) else None
+    except (ValueError, OverflowError, OSError):
         return None
 
 
@@ -101,6 +117,47 @@ class Node:
     def takes_pods(self) -> bool:
         """Whether it is in service."""
         return self.is_ready and not self.is_cordoned
+
+
+@dataclasses.dataclass(frozen=True)
+class Placement:
+    """What topolane-scheduler wrote on a pod when it bound it. Users of the namespace can write it too: see `proofs`."""
+
+    policy: str
+    rank: int
+    nodes: tuple[str, ...] = ()
+    """The node of each rank; empty where no pod is."""
+    revision: int = 0
+    """A later one counts more."""
+    links: tuple[int, ...] = ()
+    """Its own links between switches, by the machine's numbers."""
+    share: float = 1.0
+    """Its share of full bandwidth on them."""
+    isolated: bool = False
+    """Whether no other group may use links that it may use."""
+
+    @staticmethod
+    def of(text: str) -> Placement:
+        """The placement in an annotation. Raises ValueError with what is wrong with it."""
+        said = untrusted.table(text, LONGEST_NOTES)
+        links, nodes, isolated = said.get("links") or [], said.get("nodes") or [], said.get("isolated", False)
+        if type(links) is not list:
+            raise ValueError("links is no list")
+        if type(nodes) is not list or not all(type(node) is str for node in nodes):
+            raise ValueError("nodes is no list of names")
+        if type(isolated) is not bool:
+            raise ValueError("isolated is neither true nor false")
+        policy = untrusted.word(said.get("policy"), "policy")
+        return Placement(
+            policy,
+            untrusted.whole(said.get("rank", 0), "rank", 0, LARGEST_GROUP),
+            tuple(nodes),
+            untrusted.whole(said.get("revision") or 0, "revision", 0, (1 << 63) - 1),
+            tuple(untrusted.whole(link, "a link", 0, (1 << 32) - 1) for link in links),
+            untrusted.share(said.get("share"), "share"),
+            # Earlier releases wrote it on what kube-scheduler chose.
+            isolated and policy not in UNPLACED,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -174,7 +231,7 @@ class Pod:
             rank=_rank(notes, labels),
             notes=notes,
             is_gated=bool(spec.get("schedulingGates")),
-            why=str(scheduled.get("message") or ""),
+            why=untrusted.line(scheduled.get("message"), LONGEST_MESSAGE),
             refused=when(scheduled.get("lastTransitionTime")) if scheduled.get("status") == "False" else None,
             spec=spec,
             labels=labels,
@@ -207,6 +264,18 @@ class Pod:
     def gpus(self) -> int:
         """How many GPUs it asks for."""
         return sum(self.asks.get(name, 0) for name in GPUS) // ONE
+
+    @property
+    def policy(self) -> str | None:
+        """The policy that it asks for."""
+        return untrusted.line(self.notes.get(POLICY), untrusted.LONGEST_WORD) or None
+
+    @property
+    def share(self) -> float | None:
+        """The least share of full bandwidth that it asks for; None for one that topolane-scheduler refuses."""
+        text = self.notes.get(BANDWIDTH) or "1"
+        found = float(text) if len(text) <= LONGEST_QUANTITY and DECIMAL.fullmatch(text) else 0.0
+        return found if 0 < found <= 1 else None
 
 
 def _group(
@@ -256,12 +325,12 @@ def _size(text: str) -> int | None:
         if least is None:
             return None
         total += least
-    return total or None
+    return total if 0 < total <= LARGEST_GROUP else None
 
 
 def _number(text: str) -> int | None:
     digits = text.partition("-")[0].strip()
-    return int(digits) if len(digits) < LONGEST_NUMBER and digits.isascii() and digits.isdigit() else None
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < LONGEST_NUMBER else None
 
 
 def _job(meta: Json) -> str | None:
@@ -326,7 +395,7 @@ def _amounts(told: Any) -> Amounts:
     found = {}
     for name, text in (told or {}).items():
         try:
-            found[name] = quantity(str(text))
+            found[name] = max(quantity(str(text)), 0)
         except ValueError:
             continue
     return found

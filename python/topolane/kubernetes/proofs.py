@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 import dataclasses
 import hashlib
 import hmac
-import json
 from collections.abc import Sequence
 
 from topolane import texts
 from topolane._engine import InputError
 from topolane.kubernetes.client import Cluster
-from topolane.kubernetes.objects import PLACEMENT, Json, Pod
+from topolane.kubernetes.objects import LONGEST_NOTES, PLACEMENT, Placement, Pod
 
 PROOF = "topolane.io/placement-proof"
 STARTS = "topolane.io/placement/v1"
@@ -25,8 +25,6 @@ USUAL_NAME = "topolane-placement-key"
 """The Secret that the scheduler makes in its own namespace."""
 MEMBER = "key"
 KEY_BYTES = 32
-LONGEST_NOTE = 256 * 1024
-"""A pod may have no more of annotations."""
 LONGEST_PROOF = 1024
 SEEN = 4096
 """How many placements stay read."""
@@ -45,14 +43,14 @@ class Proofs:
     key: bytes | None = None
     why: str | None = None
     """Why there is no key: a sentence."""
-    _read: dict[tuple[str, str, str], Json] = dataclasses.field(
+    _read: dict[tuple[str, str, str], Placement | None] = dataclasses.field(
         default_factory=dict, repr=False, compare=False
     )
 
     def group(self, pod: Pod) -> str | None:
         """The key of the group that the scheduler bound a pod for; None if nothing proves that it did."""
         note, proof = pod.notes.get(PLACEMENT, ""), pod.notes.get(PROOF, "")
-        if self.key is None or not note or len(note) > LONGEST_NOTE or not 0 < len(proof) <= LONGEST_PROOF:
+        if self.key is None or not note or len(note) > LONGEST_NOTES or not 0 < len(proof) <= LONGEST_PROOF:
             return None
         group, _, said = proof.partition(" ")
         if not group.startswith(f"{pod.namespace}/") or not said.isascii():
@@ -69,17 +67,17 @@ class Proofs:
             return pod
         return dataclasses.replace(pod, key=key, group=key.partition("#")[0], is_grouped=True)
 
-    def placement(self, pod: Pod) -> Json:
-        """What the scheduler wrote on a pod that it bound; empty if it has nothing that is proved."""
+    def placement(self, pod: Pod) -> Placement | None:
+        """What the scheduler wrote on a pod that it bound; None if it has nothing that is proved."""
         note = pod.notes.get(PLACEMENT, "")
         which = (pod.uid, note, pod.notes.get(PROOF, ""))
         if not note or which in self._read:
-            return self._read.get(which, {})
-        found: Json = {}
+            return self._read.get(which)
+        found = None
         if pod.node and self.group(pod) is not None:
-            said = json.loads(note)
-            nodes, rank = said.get("nodes") or [], said.get("rank")
-            found = said if isinstance(rank, int) and nodes[rank : rank + 1] == [pod.node] else {}
+            with contextlib.suppress(ValueError):
+                said = Placement.of(note)
+                found = said if said.nodes[said.rank : said.rank + 1] == (pod.node,) else None
         if len(self._read) >= SEEN:
             self._read.clear()
         self._read[which] = found

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from topolane import untrusted
 from topolane._engine import Machine
 from topolane.kubernetes.client import Cluster, ClusterError
 from topolane.kubernetes.export import JobRecord, job_records, of_each_node
@@ -53,6 +54,8 @@ class Shadow:
         self._namespaces = frozenset(namespaces)
         self._write, self._tell, self._proofs = write, tell, proved or Proofs()
         self.stopping = threading.Event()
+        self._said: frozenset[str] = frozenset()
+        """What could not be read at the last look."""
         self._hypothetical = Hypothetical(machine, policy, min_bandwidth)
         before = Past() if log is None else past(log, policy, machine)
         self.summary: Summary = before.summary
@@ -90,8 +93,15 @@ class Shadow:
     def look(self) -> None:
         """Looks once, and asks the policy about each job that has started since. Raises ClusterError."""
         records = job_records(self._cluster)
-        nodes = {node.name: node for node in map(Node.of, self._cluster.items(NODES))}
-        pods = self._proofs.bound(tuple(map(Pod.of, self._cluster.items(PODS))))
+        problems: list[str] = []
+        nodes = {
+            node.name: node for node in untrusted.each(Node.of, self._cluster.items(NODES), "node", problems)
+        }
+        pods = self._proofs.bound(tuple(untrusted.each(Pod.of, self._cluster.items(PODS), "pod", problems)))
+        for problem in problems:
+            if problem not in self._said:
+                self._write("error", error=problem)
+        self._said = frozenset(problems)
         self.follow(pods, records, nodes, time.time())
 
     def follow(
@@ -132,13 +142,13 @@ class Shadow:
             "pods": len(event.pods),
             "share": list(of_each_node(event.pods, nodes)[0]),
         }
-        policy = self._proofs.placement(event.pods[0]).get("policy")
+        placement = self._proofs.placement(event.pods[0])
         if event.is_missed or (self._namespaces and event.name.partition("/")[0] not in self._namespaces):
             self._write("holds", **facts)
             self.summary.missed += 1
         else:
-            if isinstance(policy, str) and policy:
-                facts["plugin"] = policy
+            if placement is not None:
+                facts["plugin"] = placement.policy
             if held:
                 stock = self._hypothetical.placed(event.number, self._once_per_pod(hosts))
                 facts |= {"aph": stock.aph, "shares_with": stock.shares_with}

@@ -11,6 +11,9 @@ from topolane.live.counts import NodeCounts, Sharing
 from topolane.live.links import Links
 from topolane.units import duration
 
+UNABLE = "the engine cannot answer"
+"""What topolane-scheduler says of a group that waits for that."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Liveness:
@@ -29,6 +32,8 @@ class Liveness:
     settings: str | None
     """The ConfigMap with its settings."""
     machine_nodes: int | None
+    unable: str | None = None
+    """Why the engine does not decide though a scheduler holds the lease: a sentence; None if nothing says so."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,7 +135,20 @@ def liveness(look: Inspection) -> Liveness:
         lease.renewed if lease else None,
         look.settings.source,
         look.machine.nodes if look.machine else None,
+        _unable(look),
     )
+
+
+def _unable(look: Inspection) -> str | None:
+    """Why the engine does not decide, as far as the groups that wait or the scheduler's own settings say."""
+    waits = [group for group in look.groups.values() if not group.placed]
+    stuck = [group.name for group in waits if any(UNABLE in pod.why for pod in group.pods)]
+    if stuck:
+        more = f" and {len(stuck) - 1} more" if len(stuck) > 1 else ""
+        return f"The engine cannot answer, so {stuck[0]}{more} must wait: `topolane k8s explain {stuck[0]}` says why."
+    if look.machine is None and look.settings.source is not None:
+        return f"The engine cannot answer: {look.settings.source} leads to no machine."
+    return None
 
 
 def links_of(look: Inspection) -> Links | None:

@@ -32,7 +32,7 @@ def cpu_of(cpu_info: str | None, alike: str) -> Cpu | None:
         if alike == "cpu":
             topology = said.get("topology") or {}
             rest = json.dumps([sorted(map(str, said.get("features") or ())), sorted(topology.items())])
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, RecursionError):
         return None
     return Cpu(architecture, vendor, model, rest) if model else None
 

@@ -11,7 +11,7 @@ from nova.scheduler import utils as scheduler_utils
 from oslo_log import log as logging
 
 from topolane.nova.hints import PlacementHint
-from topolane.nova.plugin import plugin
+from topolane.nova.plugin import NO_TOPOLOGY, plugin
 from topolane.nova.request import Request
 
 LOG = logging.getLogger(__name__)
@@ -35,9 +35,23 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
         try:
             return self._passing(hosts, spec_obj)
         except Exception:
-            # After any error, Nova must go on without this filter.
+            # After any error, Nova must go on without this filter. Its own choice would break the promise of an isolated group.
+            if self._isolates(spec_obj):
+                LOG.exception(
+                    "Topolane's filter failed; isolated server %s is placed nowhere.", spec_obj.instance_uuid
+                )
+                plugin().refusals.add("unable")
+                return []
             LOG.exception("Topolane's filter failed; all hosts pass.")
             return hosts
+
+    @staticmethod
+    def _isolates(spec: Any) -> bool:
+        try:
+            return plugin().isolates(spec)
+        except Exception:
+            LOG.exception("Topolane cannot read what a server asks for.")
+            return False
 
     @staticmethod
     def _passing(hosts: list[Any], spec: Any) -> list[Any]:
@@ -48,7 +62,7 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             return hosts
         if isinstance(request, PlacementHint):
             LOG.error("Server %s is placed nowhere: %s", spec.instance_uuid, request.problem)
-            plugin().refusals.add("invalid-hint")
+            plugin().refusals.add("unable" if request.problem == NO_TOPOLOGY else "invalid-hint")
             return []
         asked = request.ask(hosts)
         costs = asked.answer.costs

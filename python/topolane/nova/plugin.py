@@ -22,6 +22,9 @@ from topolane.nova.topologies import Topologies
 LOG = logging.getLogger(__name__)
 
 
+NO_TOPOLOGY = "isolated servers need to know the network, and no machine file and no aggregate describes it"
+
+
 class Plugin:
     """Options, topology and current requests."""
 
@@ -36,11 +39,18 @@ class Plugin:
         self.refusals = RefusalCounts()
         self._lock = threading.Lock()
 
+    def isolates(self, spec: Any) -> bool:
+        """Whether a request is for an isolated server of a group."""
+        return (
+            _has_group(spec)
+            and members.hint_of_spec(spec, self.options.default_placement).placement == "isolated"
+        )
+
     def request(self, spec: Any) -> Request | PlacementHint | None:
         """The state of a request; only its hint, with the problem, if the hint is invalid.
 
         None if Nova decides alone: the request has no hint, or it is for one server without a group, or there is no
-        topology.
+        topology. Without a topology, an isolated server is refused.
         """
         remembered = getattr(spec, "_topolane", None)
         if isinstance(remembered, Request):
@@ -59,7 +69,8 @@ class Plugin:
         with self._lock:
             topology = self._topologies.now(context)
         if topology is None:
-            return None
+            # Nova's own choice would not keep what an isolated group is promised.
+            return PlacementHint(None, problem=NO_TOPOLOGY) if hint.placement == "isolated" else None
         if not grouped:
             # In this process alone. Nova adds the hosts that it gives, as for any group.
             spec.instance_group = objects.InstanceGroup(

@@ -63,7 +63,7 @@ def _instance(text: Any) -> dict[str, Any]:
     """The fields of the instance in a build request."""
     try:
         fields = json.loads(text)["nova_object.data"]
-    except (TypeError, ValueError, KeyError):
+    except (TypeError, ValueError, KeyError, RecursionError):
         return {}
     return fields if isinstance(fields, dict) else {}
 
@@ -78,7 +78,7 @@ def _addresses(network: Any) -> Iterable[str]:
             for ip in subnet["ips"]
             for one in (ip, *(ip.get("floating_ips") or ()))
         ]
-    except (TypeError, ValueError, KeyError, AttributeError):
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
         return []
 
 

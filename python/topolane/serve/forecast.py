@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import heapq
 import math
@@ -69,7 +70,9 @@ class Copy:
         ready = [job for job in snapshot.waiting if not job.held]
         self.left_out = len(ready) - DEPTH
         for order, one in enumerate(ready[:DEPTH]):
-            self.submit(one, order)
+            # A job that the engine cannot take, because of what its user asks for, has no forecast.
+            with contextlib.suppress(InputError):
+                self.submit(one, order)
         wait = snapshot.head_wait
         if wait is not None and wait.policy == policy:
             self.scheduler.set_head_wait(wait.id, wait.until)

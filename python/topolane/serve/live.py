@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import logging
 import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+from topolane import untrusted
 from topolane._engine import InputError
 from topolane.serve import outlook
 from topolane.serve.beside import Beside
@@ -19,6 +21,7 @@ from topolane.serve.outlook import Question
 from topolane.serve.snapshot import Snapshot, Source
 
 T = TypeVar("T")
+LOG = logging.getLogger(__name__)
 
 AT_ONCE = 2
 """Questions that the engine works on at a time."""
@@ -74,13 +77,22 @@ class Live:
         except InputError as error:
             if self.feed.state is None:
                 raise
-            last = self.feed.state.snapshot
-            snapshot = dataclasses.replace(last, problems=(str(error),), is_old=True)
+            snapshot = self._old(str(error))
+        except untrusted.WRONG as error:
+            # What one user wrote must not end the page for all.
+            LOG.exception("the source cannot be read")
+            if self.feed.state is None:
+                raise InputError(f"the source cannot be read: {type(error).__name__}: {error}") from error
+            snapshot = self._old("What the source says cannot be read; the log of topolane serve says why.")
         if not snapshot.is_old:
             self.answered = time.monotonic()
         if self.source.span() is None and await asyncio.to_thread(self._keep, snapshot):
             self._past.clear()
         await self.feed.publish(snapshot)
+
+    def _old(self, problem: str) -> Snapshot:
+        assert self.feed.state is not None
+        return dataclasses.replace(self.feed.state.snapshot, problems=(problem,), is_old=True)
 
     def _keep(self, snapshot: Snapshot) -> bool:
         """Returns whether earlier snapshots have other times now."""

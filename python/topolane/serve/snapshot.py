@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from topolane._engine import Machine
+from topolane.untrusted import finite, line
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -190,22 +191,23 @@ def ranges(numbers: Iterable[int]) -> list[int]:
 def running_row(job: Running) -> list[Any]:
     """A running job as the page reads it."""
     return [
-        *(job.id, job.name, job.title, job.user, ranges(job.nodes), job.start, job.end),
-        *(ranges(job.links), job.bandwidth_share, job.beside),
+        *(job.id, *map(line, (job.name, job.title, job.user)), ranges(job.nodes)),
+        *(finite(job.start), finite(job.end)),
+        *(ranges(job.links), finite(job.bandwidth_share), line(job.beside)),
     ]
 
 
 def waiting_row(job: Waiting) -> list[Any]:
     """A waiting job as the page reads it."""
     return [
-        *(job.id, job.name, job.title, job.user, job.nodes, job.submit, job.walltime),
-        *(job.why, job.expected_start),
+        *(job.id, *map(line, (job.name, job.title, job.user)), job.nodes),
+        *(finite(job.submit), finite(job.walltime), line(job.why), finite(job.expected_start)),
     ]
 
 
 def reserved_row(one: Reserved) -> list[Any]:
     """A reservation as the page reads it."""
-    return [one.name, ranges(one.nodes), one.start, one.end]
+    return [line(one.name), ranges(one.nodes), finite(one.start), finite(one.end)]
 
 
 def picture(machine: Machine) -> dict[str, Any]:

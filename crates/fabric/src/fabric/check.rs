@@ -68,11 +68,8 @@ pub(crate) fn check_kind(kind: &NodeKind) -> Result<(), (&'static str, String)> 
     let refuse = |key, needs: &str, value: &dyn std::fmt::Display| {
         Err((key, format!("{key} of a node must be {needs}, not {value}")))
     };
-    let counts = [
-        ("sockets", kind.sockets),
-        ("cores-per-socket", kind.cores_per_socket),
-        ("nics", kind.nics),
-    ];
+    // A node may have less than one core to give, and then has none.
+    let counts = [("sockets", kind.sockets), ("nics", kind.nics)];
     if let Some((key, value)) = counts.into_iter().find(|&(_, value)| value == 0) {
         return refuse(key, "at least 1", &value);
     }

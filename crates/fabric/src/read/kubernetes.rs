@@ -16,14 +16,21 @@ pub(crate) const GPU: &str = "nvidia.com/gpu";
 /// The label of their type.
 pub(crate) const PRODUCT: &str = "nvidia.com/gpu.product";
 /// What is not read, and most of the text.
-const SKIPPED: [&str; 5] = ["annotations", "conditions", "images", "managedFields", "addresses"];
+const SKIPPED: [&str; 4] = ["annotations", "images", "managedFields", "addresses"];
+/// The largest amount: Kubernetes lowers larger ones to it.
+const LARGEST: f64 = i64::MAX as f64;
+/// Letters of an amount.
+const LONGEST: usize = 64;
+/// How the keys of the taints begin that Kubernetes itself puts on nodes out of service.
+const OWN_TAINTS: &str = "node.kubernetes.io/";
 
 /// Reads what `kubectl get nodes -o json` (or `-o yaml`) prints, with `topologies.kueue.x-k8s.io` if there are any.
 ///
 /// Without a Topology the tree is that of the labels `fabric.topograph.run/tier-N`, or of the older
 /// `network.topology.nvidia.com/*`. With one, `options` choose which of several, it is that of the labels of its levels; a node
 /// that lacks one of them is left out, as Kueue does. Domains are those of `accelerator.topograph.run/domain`, of the older
-/// label, or of `nvidia.com/gpu.clique`. Cores, memory and GPUs are what a node can allocate.
+/// label, or of `nvidia.com/gpu.clique`. Cores, memory and GPUs are what a node can allocate, whole ones: of 940m it has no core. Nodes
+/// that take no pods now are nodes nevertheless, and named in a note.
 ///
 /// # Errors
 /// With its line: another form, a node twice or without a name, a quantity that is none, labels that contradict each other, several
@@ -46,6 +53,7 @@ pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
     let levels = objects.levels(options)?;
     let mut kinds = Kinds::default();
     let (mut nodes, mut lacking) = (Vec::new(), Vec::new());
+    let mut kept = Kept::default();
     for value in &objects.nodes {
         let (mut node, labels) = node_of(value)?;
         if let Some((topology, levels)) = &levels {
@@ -56,6 +64,7 @@ pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
             node.way = way;
         }
         node.kind = kinds.of(value, labels)?;
+        kept.add(&node.node, value, kinds.all[node.kind as usize].cores())?;
         nodes.push(node);
     }
     if nodes.is_empty() {
@@ -70,6 +79,7 @@ pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
         read.notes.insert(0, format!("the tree is that of Topology {}: {levels}", shown(topology)));
         read.notes.extend(told(&lacking, "not all labels of the levels: left out"));
     }
+    read.notes.extend(kept.notes());
     if objects.others > 0 {
         read.notes.push(format!("{} objects that are no nodes are left out", objects.others));
     }
@@ -215,10 +225,11 @@ impl Kinds {
             value.map(|value| quantity(value, key)).transpose()
         };
         let mut kind = NodeKind::default();
-        if let Some(cores) = amount("cpu")?.map(f64::floor).filter(|&cores| cores >= 1.0) {
+        // A number that is too large becomes the largest.
+        if let Some(cores) = amount("cpu")? {
             (kind.sockets, kind.cores_per_socket) = (1, cores as u32);
         }
-        if let Some(memory) = amount("memory")?.filter(|&memory| memory >= 1.0) {
+        if let Some(memory) = amount("memory")? {
             kind.memory = memory as u64;
         }
         let mut gpus: u32 = 0;
@@ -250,29 +261,105 @@ impl Kinds {
     }
 }
 
-/// A quantity of Kubernetes: a number with a suffix of 1000 or 1024, or of a thousandth.
+/// A quantity of Kubernetes: a number with a suffix of 1000 or 1024 or an exponent. As there, larger ones than 2^63 - 1 become that.
 fn quantity(value: &Value, key: &str) -> Result<f64, InputError> {
     let text = value.text(key)?;
-    let digits = text.find(|letter: char| letter.is_ascii_alphabetic() && letter != 'e');
-    let (number, suffix) = text.split_at(digits.unwrap_or(text.len()));
+    let end = text.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter));
+    let (number, suffix) = text.split_at(end.unwrap_or(text.len()));
     let factor = match suffix {
         "" => Some(1.0),
+        "n" => Some(1e-9),
+        "u" => Some(1e-6),
         "m" => Some(1e-3),
         "k" => Some(1e3),
         "M" => Some(1e6),
         "G" => Some(1e9),
         "T" => Some(1e12),
         "P" => Some(1e15),
+        "E" => Some(1e18),
         "Ki" => Some(1024.0),
         "Mi" => Some(1_048_576.0),
         "Gi" => Some(1_073_741_824.0),
         "Ti" => Some(1_099_511_627_776.0),
         "Pi" => Some(1_125_899_906_842_624.0),
+        "Ei" => Some(1_152_921_504_606_846_976.0),
         _ => None,
     };
-    let number = number.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-    match number.zip(factor) {
-        Some((number, factor)) => Ok(number * factor),
+    let exponent = suffix.strip_prefix(['e', 'E']).and_then(|power| power.parse::<i32>().ok());
+    let found = match (factor, exponent) {
+        (Some(factor), _) => number.parse::<f64>().ok().map(|number| number * factor),
+        (None, Some(power)) => format!("{number}e{power}").parse::<f64>().ok(),
+        (None, None) => None,
+    };
+    match found.filter(|&found| found >= 0.0 && text.len() <= LONGEST) {
+        Some(found) => Ok(found.min(LARGEST)),
         None => Err(value.refuse(format!("{key} of a node is {}, not a quantity", shown(text)))),
+    }
+}
+
+/// The text of a key; empty without it.
+fn word<'a>(of: &'a Value, key: &str) -> Result<&'a str, InputError> {
+    of.get(key).map_or(Ok(""), |value| value.text(key))
+}
+
+/// The list of a key; empty without it.
+fn rows<'a>(of: Option<&'a Value>, key: &str) -> Result<&'a [Value], InputError> {
+    of.and_then(|of| of.get(key)).map_or(Ok(&[][..]), |found| found.list(key))
+}
+
+/// Nodes that the machine has and that take no pods, or not all.
+#[derive(Default)]
+struct Kept {
+    cordoned: Vec<String>,
+    not_ready: Vec<String>,
+    tainted: Vec<String>,
+    without_core: Vec<String>,
+}
+
+impl Kept {
+    /// Looks at a node that can give so many cores.
+    fn add(&mut self, name: &str, node: &Value, cores: u32) -> Result<(), InputError> {
+        let spec = node.get("spec");
+        if spec.map_or(Ok(""), |spec| word(spec, "unschedulable"))? == "true" {
+            self.cordoned.push(name.to_owned());
+        }
+        for condition in rows(node.get("status"), "conditions")? {
+            if word(condition, "type")? == "Ready" && word(condition, "status")? != "True" {
+                self.not_ready.push(name.to_owned());
+            }
+        }
+        let mut keeps_off = false;
+        for taint in rows(spec, "taints")? {
+            let holds = ["NoSchedule", "NoExecute"].contains(&word(taint, "effect")?);
+            keeps_off |= holds && !word(taint, "key")?.starts_with(OWN_TAINTS);
+        }
+        if keeps_off {
+            self.tainted.push(name.to_owned());
+        }
+        if cores == 0 {
+            self.without_core.push(name.to_owned());
+        }
+        Ok(())
+    }
+
+    /// A sentence for each reason.
+    fn notes(&self) -> impl Iterator<Item = String> {
+        [
+            (&self.cordoned, "cordoned, and counted"),
+            (&self.not_ready, "not Ready, and counted"),
+            (&self.tainted, "tainted so that only pods that tolerate it come, and counted"),
+            (
+                &self.without_core,
+                "without a whole core to give: a job that asks for cores has no place there",
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(nodes, what)| match &nodes[..] {
+            [] => None,
+            [only] => Some(format!("node {} is {what}", shown(only))),
+            [first, ..] => {
+                Some(format!("{} nodes, such as {}, are {what}", nodes.len(), shown(first)))
+            }
+        })
     }
 }

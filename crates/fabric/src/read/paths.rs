@@ -29,6 +29,16 @@ pub(super) fn check_parents(ways: &[Way]) -> Result<(), InputError> {
         for switch in &way.switches {
             let (known, first) = *above.entry(switch).or_insert((parent, way));
             if known != parent {
+                if first.line == way.line {
+                    return Err(InputError::at(
+                        way.line,
+                        format!(
+                            "node {} has switch {} above itself: one of its levels names it again",
+                            shown(way.node),
+                            shown(switch)
+                        ),
+                    ));
+                }
                 return Err(InputError::at(
                     way.line,
                     format!(

@@ -1,0 +1,130 @@
+package plugin
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+
+	"topolane/scheduler/engine"
+)
+
+// stockPolicy is the policy of a placement that kube-scheduler chose. It keeps no promise.
+const stockPolicy = "stock"
+
+// unableAgain is how long a group waits before an engine that could not answer is asked again.
+const unableAgain = 5 * time.Second
+
+// promise is what a group is promised that the choice of kube-scheduler does not keep.
+type promise int
+
+const (
+	// noPromise: kube-scheduler may choose.
+	noPromise promise = iota
+	// ofRule: by the policy of the configuration, whose administrator chooses what happens.
+	ofRule
+	// ofItsOwn: its pods ask for it, so it is kept or the group waits.
+	ofItsOwn
+)
+
+// isolating has whether each policy isolates, by name.
+var isolating sync.Map
+
+// isolates says whether a policy promises isolation. One that the engine does not know may.
+func isolates(name string) bool {
+	known, is := isolating.Load(name)
+	if !is {
+		policy, err := engine.NewPolicy(name, 0)
+		if err != nil {
+			return true
+		}
+		known, _ = isolating.LoadOrStore(name, policy.Isolates())
+	}
+	return known.(bool)
+}
+
+// promisedTo is what a pod is promised that is placed by a policy.
+func promisedTo(pod *v1.Pod, policy string) promise {
+	isIsolated := isolates(policy)
+	switch {
+	case isIsolated && pod.Annotations[policyNote] != "", isIsolated && pod.Annotations[bandwidthNote] != "":
+		return ofItsOwn
+	case isIsolated:
+		return ofRule
+	}
+	return noPromise
+}
+
+// promised is what a group is promised: isolation, or that it or its parts lie in one group of nodes.
+func (g *group) promised() promise {
+	if strings.HasPrefix(g.asked.within, "required:") || g.asked.segment > 0 {
+		return ofItsOwn
+	}
+	return promisedTo(g.template, g.asked.policy)
+}
+
+// mayBeStockIfUnable says whether kube-scheduler may choose for a group while the engine cannot answer.
+func (p *plugin) mayBeStockIfUnable(kept promise) bool {
+	return kept == noPromise || kept == ofRule && p.args.WhenUnable == stock
+}
+
+// mayBeStockIfRefused says whether kube-scheduler may choose for a group that the policy refuses.
+func (p *plugin) mayBeStockIfRefused(g *group) bool {
+	return p.args.WhenRefused == stock && g.promised() != ofItsOwn
+}
+
+// refuseUnable lets a group wait while the engine cannot answer, and asks it again later.
+func (p *plugin) refuseUnable(g *group, err error) *fwk.Status {
+	p.logger.Error(err, "A group waits: the engine cannot answer", "group", g.key)
+	if p.world.unread == nil {
+		p.askAgain()
+	}
+	return p.refuse(g, fmt.Sprintf("group %s waits: the engine cannot answer, and the choice of kube-scheduler would not keep what %s promises: %v",
+		g.key, g.asked.policy, err))
+}
+
+// askAgain lets groups be asked again though nothing else may change, as when the engine rests. Without a machine, a change of the
+// nodes or of the file does that.
+func (p *plugin) askAgain() {
+	if p.isToAsk {
+		return
+	}
+	p.isToAsk = true
+	time.AfterFunc(max(time.Until(p.world.spent.restTill), unableAgain), func() {
+		p.guarded("askAgain", Name, func() {
+			p.isToAsk = false
+			p.changed()
+		})
+	})
+}
+
+// alone is the status of a pod that is placed without a group: it waits if it asks for what only groups are promised.
+func alone(pod *v1.Pod) *fwk.Status {
+	policy := pod.Annotations[policyNote]
+	if policy == "" || !isolates(policy) {
+		return nil
+	}
+	return waits("%s is %q, and the pod is in no group that this scheduler places: set %s, or remove the annotation", policyNote,
+		policy, sizeNote)
+}
+
+// afterFailure is the status of a pod whose entry point panicked: it waits if kube-scheduler's choice would not keep a promise.
+func (p *plugin) afterFailure(pod *v1.Pod) *fwk.Status {
+	policy := pod.Annotations[policyNote]
+	if policy == "" {
+		policy = p.args.Policy
+	}
+	if groupOf(pod) == "" || p.mayBeStockIfUnable(promisedTo(pod, policy)) {
+		return nil
+	}
+	return waits("the plugin %s failed, and the choice of kube-scheduler would not keep what %s promises: its log has the reason", Name,
+		policy)
+}
+
+// keepsOff says whether other groups keep off all links that this one may use: it is isolated, or no policy knows its links.
+func (p *placement) keepsOff() bool {
+	return p.Isolated || p.Policy == stockPolicy || p.Policy == unknownPolicy
+}
