@@ -27,7 +27,7 @@ from nova.tests.functional.api.client import OpenStackApiException
 from topolane.nova import config, members, plugin, request
 from topolane.nova.concurrent_requests import ConcurrentRequests
 from topolane.nova.refusal_table import REFUSALS
-from topolane.nova.shared_claims import CLAIMS
+from topolane.nova.shared_claims import CLAIMS, VERSION
 
 CONF = nova.conf.CONF
 FLAVORS = {"whole": 8192, "quarter": 2048}
@@ -349,6 +349,16 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         if sa.inspect(engine).has_table(CLAIMS.name):
             with engine.begin() as connection:
                 connection.execute(CLAIMS.delete())
+
+    def spoil_claims(self) -> None:
+        """The table of the claims' version is another one, which cannot be used, until `mend_claims`."""
+        engine = api_db.get_engine()
+        VERSION.drop(engine, checkfirst=True)
+        with engine.begin() as connection:
+            connection.exec_driver_sql(f"CREATE TABLE {VERSION.name} (id INTEGER)")
+
+    def mend_claims(self) -> None:
+        VERSION.drop(api_db.get_engine())
 
     def schedule(self, *arguments: Any) -> list[str]:
         return nova_specs.schedule(*arguments)

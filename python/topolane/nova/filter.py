@@ -6,6 +6,7 @@ from typing import Any
 
 import nova.conf
 import numpy as np
+from nova.exception import NoValidHost
 from nova.scheduler import filters
 from nova.scheduler import utils as scheduler_utils
 from oslo_log import log as logging
@@ -13,6 +14,7 @@ from oslo_log import log as logging
 from topolane.nova.hints import PlacementHint
 from topolane.nova.plugin import plugin
 from topolane.nova.request import Request
+from topolane.nova.unanswered import Unanswered
 
 LOG = logging.getLogger(__name__)
 
@@ -34,10 +36,12 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
         hosts = list(filter_obj_list)
         try:
             return self._passing(hosts, spec_obj)
+        except Unanswered as error:
+            why, reason = str(error), error.reason
         except Exception:
-            # After any error, Nova must go on without this filter.
-            LOG.exception("Topolane's filter failed; all hosts pass.")
-            return hosts
+            why = reason = "an error in Topolane"
+            LOG.exception("Topolane's filter failed.")
+        return _without_answer(hosts, spec_obj, why, reason)
 
     @staticmethod
     def _passing(hosts: list[Any], spec: Any) -> list[Any]:
@@ -50,6 +54,8 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             LOG.error("Server %s is placed nowhere: %s", spec.instance_uuid, request.problem)
             plugin().refusals.add("invalid-hint")
             return []
+        if request.problem is not None:
+            raise Unanswered(request.problem)
         asked = request.ask(hosts)
         costs = asked.answer.costs
         if asked.problem is not None:
@@ -75,6 +81,32 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             # A host that the topology does not know crosses no link that is known to be dedicated.
             may |= asked.nodes < 0
         return [host for host, passes in zip(hosts, (may & (asked.slots > 0)).tolist()) if passes]
+
+
+def _without_answer(hosts: list[Any], spec: Any, why: str, reason: str) -> list[Any]:
+    """After any error Nova goes on without this filter, unless the request asks for isolation.
+
+    Raises NoValidHost, whose reason the user sees. That is possible only before a server of the request has a host:
+    after an exception Nova would not give back what Placement holds for it.
+    """
+    request = getattr(spec, "_topolane", None)
+    if not plugin().must_wait(spec):
+        LOG.warning("Server %s is left to Nova: %s", spec.instance_uuid, why)
+        plugin().leave_to_nova(spec)
+        return hosts
+    if isinstance(request, Request) and request.for_alternates:
+        return []
+    LOG.error(
+        "Server %s asks for isolation, which cannot be decided, and is placed nowhere: %s",
+        spec.instance_uuid,
+        why,
+    )
+    plugin().refusals.add("unanswered")
+    if isinstance(request, Request) and request.has_given:
+        return []
+    raise NoValidHost(
+        reason=f"Isolation of this server group cannot be promised now ({reason}). Request it again later."
+    )
 
 
 def _refuse(request: Request, spec: Any, kind: str, words: str, why: str | None) -> None:

@@ -13,8 +13,10 @@ KINDS = (
     "would-share-links",
     "cannot-isolate",
     "no-identical-host",
+    "unanswered",
 )
-"""Reasons of refusals: those of the engine, a hint that is not understood, and too few hosts with the same CPU."""
+"""Reasons of refusals: those of the engine, a hint that is not understood, too few hosts with the same CPU, and an isolated
+group that cannot be decided."""
 
 REFUSALS = sa.Table(
     "topolane_refusals",
