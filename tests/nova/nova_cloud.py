@@ -27,6 +27,7 @@ from nova.tests.functional.api.client import OpenStackApiException
 from topolane.nova import config, members, plugin, request
 from topolane.nova.concurrent_requests import ConcurrentRequests
 from topolane.nova.refusal_table import REFUSALS
+from topolane.nova.request import Request
 from topolane.nova.shared_claims import CLAIMS, VERSION
 
 CONF = nova.conf.CONF
@@ -359,6 +360,17 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
 
     def mend_claims(self) -> None:
         VERSION.drop(api_db.get_engine())
+
+    def break_requests(self) -> None:
+        """Every decision of Topolane ends with an error, until `mend_requests`."""
+
+        def broken(*_: object) -> None:
+            raise RuntimeError("broken by the test")
+
+        self._ask, Request.ask = Request.ask, broken
+
+    def mend_requests(self) -> None:
+        Request.ask = self._ask
 
     def schedule(self, *arguments: Any) -> list[str]:
         return nova_specs.schedule(*arguments)

@@ -143,6 +143,21 @@ def test_while_claims_are_unknown_no_isolated_group_is_placed_and_its_user_sees_
     assert cloud.refusals()["unanswered"] == before + 1
 
 
+def test_after_an_error_no_isolated_group_is_placed_and_others_are_novas(
+    cloud: CloudProcess, scheduler: Path
+) -> None:
+    """The log has the error. Without it, isolated groups are placed again."""
+    cloud.break_requests()
+    try:
+        with pytest.raises(Refused, match=UNPROMISED.format("an error in Topolane")):
+            cloud.boot(2, cloud.group("promised"), hints=ISOLATED)
+        assert cloud.log("broken by the test")
+        assert cloud.boot(2, cloud.group("compact"), hints=COMPACT)
+    finally:
+        cloud.mend_requests()
+    assert len(set(cloud.boot(2, cloud.group("later"), hints=ISOLATED).values())) == 2
+
+
 def test_without_a_network_an_isolated_group_waits_unless_only_the_operator_asks_for_it(
     cloud: CloudProcess, tmp_path: Path
 ) -> None:

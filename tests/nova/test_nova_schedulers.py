@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,10 +22,15 @@ pytest.importorskip("nova", reason="the extra nova-test is not installed")
 
 import sqlalchemy as sa
 from api_databases import MariaDB
+from nova import config as nova_config
 from nova import context as nova_context
+from nova import objects
 from nova.db.api import api as api_db
+from nova.db.api import models as api_models
+from oslo_config import cfg
 from oslo_db.sqlalchemy import enginefacade
 from topolane.nova import own_tables
+from topolane.nova.members import known_servers
 from topolane.nova.refusal_table import REFUSALS
 from topolane.nova.refusals import RefusalCounts
 from topolane.nova.shared_claims import CLAIMS, VERSION, Claim, Claims, Given, SharedClaims
@@ -232,6 +238,29 @@ def test_claims_that_cannot_be_used_are_never_taken_for_none(
     for claims in (one, other):
         assert read(claims, needed=True) is not None
     assert caplog.text.count("Claims are shared with other schedulers again") == 2
+
+
+@pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+def test_a_cell_that_does_not_answer_is_missed_only_by_what_needs_it(
+    engine: sa.Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database of one cell has no tables. An isolated group could share links with the servers that it runs."""
+    with contextlib.suppress(cfg.ArgsAlreadyParsedError):
+        nova_config.parse_args(["scheduler"], default_config_files=[], configure_db=False)
+    objects.register_all()
+    api_models.BASE.metadata.create_all(engine)
+    monkeypatch.setattr(nova_context, "CELLS", [])
+    monkeypatch.setattr(nova_context, "CELL_CACHE", {})
+    context = nova_context.get_admin_context()
+    for name, identity in (("cell0", objects.CellMapping.CELL0_UUID), ("cell1", str(uuid.uuid4()))):
+        cell = objects.CellMapping(
+            context, name=name, uuid=identity, transport_url="none:///", disabled=False
+        )
+        cell.database_connection = f"sqlite:///{tmp_path}/{name}.sqlite"
+        cell.create()
+    assert known_servers(context, ["server1"]) == {}
+    with pytest.raises(Unanswered, match="a cell does not answer"):
+        known_servers(context, ["server1"], needed=True)
 
 
 def test_a_scheduler_that_shares_no_claims_asks_no_database() -> None:
