@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import importlib.metadata
+import itertools
 import json
 import logging
 import threading
@@ -27,7 +28,7 @@ from nova.tests.functional.api.client import OpenStackApiException
 from topolane.nova import config, members, plugin, request
 from topolane.nova.concurrent_requests import ConcurrentRequests
 from topolane.nova.refusal_table import REFUSALS
-from topolane.nova.request import Request
+from topolane.nova.request import HostAnswer, Request
 from topolane.nova.shared_claims import CLAIMS, VERSION
 
 CONF = nova.conf.CONF
@@ -361,13 +362,16 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
     def mend_claims(self) -> None:
         VERSION.drop(api_db.get_engine())
 
-    def break_requests(self) -> None:
-        """Every decision of Topolane ends with an error, until `mend_requests`."""
+    def break_requests(self, after: int = 0) -> None:
+        """Topolane decides this often, and then every decision ends with an error, until `mend_requests`."""
+        self._ask, left = Request.ask, itertools.count(after, -1)
 
-        def broken(*_: object) -> None:
-            raise RuntimeError("broken by the test")
+        def broken(request: Request, hosts: list[Any]) -> HostAnswer:
+            if next(left) <= 0:
+                raise RuntimeError("broken by the test")
+            return self._ask(request, hosts)
 
-        self._ask, Request.ask = Request.ask, broken
+        Request.ask = broken
 
     def mend_requests(self) -> None:
         Request.ask = self._ask

@@ -158,6 +158,27 @@ def test_after_an_error_no_isolated_group_is_placed_and_others_are_novas(
     assert len(set(cloud.boot(2, cloud.group("later"), hints=ISOLATED).values())) == 2
 
 
+@pytest.mark.parametrize("after", [1, 2])
+def test_an_error_after_the_first_server_refuses_the_whole_isolated_group(
+    cloud: CloudProcess, scheduler: Path, after: int
+) -> None:
+    """The error comes while the first server is weighed, or while the second is filtered. Nova gives back what it holds for
+    the first: a group that needs every host of the machine is placed afterwards."""
+    write(scheduler, SMALL)
+    zone = cloud.aggregate("zone", {"availability_zone": "small"}, HOSTS[:12])
+    try:
+        cloud.break_requests(after)
+        try:
+            with pytest.raises(Refused, match="No valid host"):
+                cloud.boot(3, cloud.group("promised"), hints=ISOLATED, zone="small")
+        finally:
+            cloud.mend_requests()
+        assert len(set(cloud.boot(12, cloud.group("all"), hints=ISOLATED, zone="small").values())) == 12
+    finally:
+        cloud.clear()
+        cloud.drop(zone)
+
+
 def test_without_a_network_an_isolated_group_waits_unless_only_the_operator_asks_for_it(
     cloud: CloudProcess, tmp_path: Path
 ) -> None:

@@ -90,12 +90,17 @@ def _without_answer(hosts: list[Any], spec: Any, why: str, reason: str) -> list[
     after an exception Nova would not give back what Placement holds for it.
     """
     request = getattr(spec, "_topolane", None)
-    if not plugin().must_wait(spec):
+    try:
+        waits = plugin().must_wait(spec)
+    except Exception:
+        LOG.exception("What server %s asks for cannot be read.", spec.instance_uuid)
+        waits = False
+    if not waits:
         LOG.warning("Server %s is left to Nova: %s", spec.instance_uuid, why)
         plugin().leave_to_nova(spec)
         return hosts
-    if isinstance(request, Request) and request.for_alternates:
-        return []
+    if isinstance(request, Request) and request.is_complete:
+        return []  # only alternates are missing
     LOG.error(
         "Server %s asks for isolation, which cannot be decided, and is placed nowhere: %s",
         spec.instance_uuid,

@@ -302,7 +302,17 @@ class Request:
     @property
     def has_given(self) -> bool:
         """Whether a server of the request has a host already."""
-        return bool(self._given) or len(self._group.hosts) > self._noticed
+        return bool(self._all_given)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all servers of the request have a host."""
+        return self._all_given >= self._asked
+
+    @property
+    def _all_given(self) -> int:
+        """How many hosts the request gave, including those that Nova has added since the last question."""
+        return len(self._given) + len(self._group.hosts) - self._noticed
 
     def expect(self, host: str) -> None:
         """Records the host that the current instance will most likely get, before the databases show it."""

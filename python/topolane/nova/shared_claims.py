@@ -36,8 +36,10 @@ TRIES_AT_ONCE = 5
 """How often a request tries: a table may be missing, or locked by another scheduler."""
 TRIES_OF_PROMISE = 40
 """How often a group that must be isolated tries, in about seven seconds, before it is refused."""
+LONGEST_SECONDS = 10.0
+"""Seconds after which no request tries again: each try may wait for a server that does not answer."""
 LONGEST_PAUSE = 0.5
-"""Seconds."""
+"""Seconds between two tries."""
 
 METADATA = sa.MetaData()
 CLAIMS = sa.Table(
@@ -118,8 +120,14 @@ class SharedClaims:
         return identity
 
     def prepare(self, context: Any) -> None:
-        """Makes the tables, before the first request needs them."""
-        self._ask(context, lambda: None, needed=False)
+        """Makes the tables, before the first request needs them. If that fails, the first request tries again."""
+        if not self._wanted:
+            return
+        try:
+            _make_tables(context)
+            self._ready = True
+        except UNUSABLE as error:
+            LOG.warning("The tables of claims are not there yet: %s", _first_line(error))
 
     def read(self, context: Any, *, needed: bool) -> Claims | None:
         """The claims of other processes; None if they are not known, or not wanted.
@@ -160,6 +168,7 @@ class SharedClaims:
         if not self._wanted or (rests and not needed):
             return None
         tries = TRIES_OF_PROMISE if needed and not rests else TRIES_AT_ONCE
+        until = time.monotonic() + LONGEST_SECONDS
         for attempt in range(tries):
             try:
                 if not self._ready:
@@ -168,9 +177,10 @@ class SharedClaims:
                 answer = ask()
             except UNUSABLE as error:
                 self._ready = False
-                why = str(error).partition("\n")[0]
-                if attempt + 1 < tries:
-                    self.wait(attempt)
+                why = _first_line(error)
+                if attempt + 1 == tries or time.monotonic() > until:
+                    break
+                self.wait(attempt)
             else:
                 if self._warned:
                     LOG.info("Claims are shared with other schedulers again.")
@@ -187,6 +197,10 @@ class SharedClaims:
         if needed:
             raise Unanswered("it is not known what other schedulers place now", why)
         return None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _make_tables(context: Any) -> None:
