@@ -70,7 +70,7 @@ $(VENV)/.components: $(VENV)/.installed
 	    get $$packages || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \
 	  done; \
-	  for packages in "qemu-system-x86 binutils busybox-static dropbear-bin" systemd "crun runc" "openvpn nftables iproute2" \
+	  for packages in "qemu-system-x86 binutils busybox-static dropbear-bin" mariadb-server systemd "crun runc" "openvpn nftables iproute2" \
 	      "libvirt-daemon-driver-qemu libvirt-daemon libvirt-dev pkg-config python3-dev"; do \
 	    get --no-install-recommends $$packages || \
 	      echo "$$packages: could not be installed, their tests will be skipped"; \

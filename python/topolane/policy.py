@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 GROUP = "topolane.policies"
 """The group of entry points by which distributions offer policies."""
 
+SEGMENTS = (
+    "segments",
+    "segments-isolated",
+    "segments-dedicated",
+    "slurm-block",
+    "kueue-tas",
+    "kueue-tas-best-fit",
+    "kueue-tas-least-free",
+)
+"""The policies built in that keep segments. Others place a request as if it had none."""
+
 _registered: dict[str, type[Policy]] = {}
 
 

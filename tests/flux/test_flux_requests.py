@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from topolane import InputError, Machine
+from topolane import InputError, Machine, Policy, Refusal, State
 from topolane.flux.fabric import Fabric, RankNode, groups_of
 from topolane.flux.requests import Asked
 from topolane.flux.settings import JobWords, Settings
+from topolane.policy import built_in
 
 NODES = [RankNode(rank, f"n{rank}", 8, 4 if rank < 4 else 0) for rank in range(8)]
 
@@ -177,7 +179,35 @@ def test_without_the_engine_a_promise_of_its_own_makes_a_job_wait() -> None:
     [{}, {"attributes": None}, {"attributes": {"system": None}}, {"attributes": {"system": {"duration": 5}}}],
 )
 def test_a_job_that_says_nothing_asks_for_nothing(jobspec: dict[str, Any]) -> None:
-    assert JobWords.of(jobspec) == JobWords()
+    assert JobWords.of(jobspec, Settings()) == JobWords()
+
+
+class Reads(Policy):
+    """A policy of the user's own, which may read segments."""
+
+    name = "reads-segments"
+
+    def choose(self, request: Any, state: Any) -> Sequence[int] | None:
+        return None
+
+
+@pytest.mark.parametrize("policy", [name for name in built_in() if name != "recorded"] + ["reads-segments"])
+def test_segments_are_refused_where_the_policy_keeps_none(policy: str) -> None:
+    """Two leaves of three nodes hold six nodes, but not three segments of two: a policy that keeps segments refuses them.
+    A policy of the user's own may read them."""
+    settings, jobspec = Settings(policy=policy), {"attributes": {"system": {"topolane": {"segment": 2}}}}
+    machine = Machine.parse(
+        'name = "m"\n[node]\nnic-bandwidth = 1e9\n[[site]]\nname = "s"\nchildren = [3, 2]\n', "m.toml"
+    )
+    keeps = policy == "reads-segments" or (
+        isinstance(State(machine).place(policy, 6, segment=2), Refusal)
+        and not isinstance(State(machine).place(policy, 6), Refusal)
+    )
+    if keeps:
+        assert JobWords.of(jobspec, settings).segment == 2
+    else:
+        with pytest.raises(InputError, match=f"policy {policy} keeps no segments, for which segment=2 asks"):
+            JobWords.of(jobspec, settings)
 
 
 def test_counts_of_a_scheduler_take_the_place_of_the_file_s() -> None:

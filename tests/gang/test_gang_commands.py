@@ -52,10 +52,12 @@ def jobs(at: tuple[str, ...]) -> dict[str, dict[str, Any]]:
 def test_a_command_gives_its_exit_code_and_output(tmp_path: Path, script: str, code: int) -> None:
     done = gang(*run(tmp_path, "--", "sh", "-c", f"echo hello; {script}"))
     assert (done.returncode, done.stdout) == (code, "hello\n")
+    assert "exit code" not in done.stderr, "the caller has it"
     assert not (tmp_path / "control").exists()
 
 
 def test_a_file_of_jobs_runs_to_its_end_and_fails_if_one_fails(tmp_path: Path) -> None:
+    """Standard error names each job that failed once, with its exit code as in a shell."""
     (tmp_path / "place").mkdir()
     text = """
     [[job]]
@@ -66,14 +68,25 @@ def test_a_file_of_jobs_runs_to_its_end_and_fails_if_one_fails(tmp_path: Path) -
 
     [[job]]
     name = "two"
-    command = ["sh", "-c", "exit LATER"]
+    command = ["sh", "-c", "LATER"]
     threads = 2
     weight = 2.0
+
+    [[job]]
+    name = "three"
+    command = ["sh", "-c", "LAST"]
     """
-    for later, code in (("0", 0), ("4", 1)):
-        (tmp_path / "jobs.toml").write_text(text.replace("LATER", later))
+    four, killed = "job two failed: exit code 4", "job three was ended by signal 9: exit code 137"
+    for later, last, code, failures in (
+        ("exit 0", "exit 0", 0, set()),
+        ("exit 4", "exit 0", 1, {four}),
+        ("exit 4", "kill -9 $$", 1, {four, killed}),
+    ):
+        (tmp_path / "jobs.toml").write_text(text.replace("LATER", later).replace("LAST", last))
         done = gang(*run(tmp_path, str(tmp_path / "jobs.toml")))
         assert done.returncode == code, done.stderr
+        said = [line.removeprefix("topolane: ") for line in done.stderr.splitlines() if "exit code" in line]
+        assert (len(said), set(said)) == (len(failures), failures)
     assert (tmp_path / "place/one").read_text() == "said\n"
 
 

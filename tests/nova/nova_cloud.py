@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import importlib.metadata
+import itertools
 import json
 import logging
 import threading
@@ -27,7 +28,8 @@ from nova.tests.functional.api.client import OpenStackApiException
 from topolane.nova import config, members, plugin, request
 from topolane.nova.concurrent_requests import ConcurrentRequests
 from topolane.nova.refusal_table import REFUSALS
-from topolane.nova.shared_claims import CLAIMS
+from topolane.nova.request import HostAnswer, Request
+from topolane.nova.shared_claims import CLAIMS, VERSION
 
 CONF = nova.conf.CONF
 FLAVORS = {"whole": 8192, "quarter": 2048}
@@ -349,6 +351,30 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         if sa.inspect(engine).has_table(CLAIMS.name):
             with engine.begin() as connection:
                 connection.execute(CLAIMS.delete())
+
+    def spoil_claims(self) -> None:
+        """The table of the claims' version is another one, which cannot be used, until `mend_claims`."""
+        engine = api_db.get_engine()
+        VERSION.drop(engine, checkfirst=True)
+        with engine.begin() as connection:
+            connection.exec_driver_sql(f"CREATE TABLE {VERSION.name} (id INTEGER)")
+
+    def mend_claims(self) -> None:
+        VERSION.drop(api_db.get_engine())
+
+    def break_requests(self, after: int = 0) -> None:
+        """Topolane decides this often, and then every decision ends with an error, until `mend_requests`."""
+        self._ask, left = Request.ask, itertools.count(after, -1)
+
+        def broken(request: Request, hosts: list[Any]) -> HostAnswer:
+            if next(left) <= 0:
+                raise RuntimeError("broken by the test")
+            return self._ask(request, hosts)
+
+        Request.ask = broken
+
+    def mend_requests(self) -> None:
+        Request.ask = self._ask
 
     def schedule(self, *arguments: Any) -> list[str]:
         return nova_specs.schedule(*arguments)

@@ -117,3 +117,85 @@ def test_isolated_groups_asked_for_at_once_cross_nothing_in_common(
         cloud.clear()
         for one, other in itertools.combinations(groups, 2):
             assert not one & other
+
+
+UNPROMISED = (
+    r"No valid host.*Isolation of this server group cannot be promised now \({}\)\. Request it again later"
+)
+
+
+def test_while_claims_are_unknown_no_isolated_group_is_placed_and_its_user_sees_why(
+    cloud: CloudProcess, scheduler: Path
+) -> None:
+    """A compact group is placed meanwhile. Once the claims can be read again, isolated groups are placed."""
+    others = "it is not known what other schedulers place now"
+    before = cloud.refusals().get("unanswered", 0)
+    cloud.spoil_claims()
+    try:
+        with pytest.raises(Refused, match=UNPROMISED.format(others)):
+            cloud.boot(3, cloud.group("promised"), hints=ISOLATED)
+        assert cloud.log(f"asks for isolation, which cannot be decided, and is placed nowhere: {others}: ")
+        assert len(set(cloud.boot(3, cloud.group("compact"), hints=COMPACT).values())) == 3
+    finally:
+        cloud.mend_claims()
+    assert len(set(cloud.boot(3, cloud.group("later"), hints=ISOLATED).values())) == 3
+    cloud.wait_for_refusals(before + 1)
+    assert cloud.refusals()["unanswered"] == before + 1
+
+
+def test_after_an_error_no_isolated_group_is_placed_and_others_are_novas(
+    cloud: CloudProcess, scheduler: Path
+) -> None:
+    """The log has the error. Without it, isolated groups are placed again."""
+    cloud.break_requests()
+    try:
+        with pytest.raises(Refused, match=UNPROMISED.format("an error in Topolane")):
+            cloud.boot(2, cloud.group("promised"), hints=ISOLATED)
+        assert cloud.log("broken by the test")
+        assert cloud.boot(2, cloud.group("compact"), hints=COMPACT)
+    finally:
+        cloud.mend_requests()
+    assert len(set(cloud.boot(2, cloud.group("later"), hints=ISOLATED).values())) == 2
+
+
+@pytest.mark.parametrize("after", [1, 2])
+def test_an_error_after_the_first_server_refuses_the_whole_isolated_group(
+    cloud: CloudProcess, scheduler: Path, after: int
+) -> None:
+    """The error comes while the first server is weighed, or while the second is filtered. Nova gives back what it holds for
+    the first: a group that needs every host of the machine is placed afterwards."""
+    write(scheduler, SMALL)
+    zone = cloud.aggregate("zone", {"availability_zone": "small"}, HOSTS[:12])
+    try:
+        cloud.break_requests(after)
+        try:
+            with pytest.raises(Refused, match="No valid host"):
+                cloud.boot(3, cloud.group("promised"), hints=ISOLATED, zone="small")
+        finally:
+            cloud.mend_requests()
+        assert len(set(cloud.boot(12, cloud.group("all"), hints=ISOLATED, zone="small").values())) == 12
+    finally:
+        cloud.clear()
+        cloud.drop(zone)
+
+
+def test_without_a_network_an_isolated_group_waits_unless_only_the_operator_asks_for_it(
+    cloud: CloudProcess, tmp_path: Path
+) -> None:
+    """The operator's default is refused too, unless `unanswered` says `stock`. What a group asks for itself is not the
+    operator's to give up."""
+    nowhere = {"machine_file": str(tmp_path / "missing"), "default_placement": "isolated"}
+    why = UNPROMISED.format("the network is not described")
+    for unanswered, hints, placed in (
+        ("refuse", ISOLATED, False),
+        ("refuse", {}, False),
+        ("refuse", COMPACT, True),
+        ("stock", ISOLATED, False),
+        ("stock", {}, True),
+    ):
+        cloud.schedule_by(ours(**nowhere, unanswered=unanswered))
+        if placed:
+            assert cloud.boot(2, cloud.group("stock"), hints=hints)
+        else:
+            with pytest.raises(Refused, match=why):
+                cloud.boot(2, cloud.group("waits"), hints=hints)

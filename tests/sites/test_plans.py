@@ -61,6 +61,19 @@ def test_a_chatty_program_is_gathered_and_a_quiet_one_is_not() -> None:
     assert [places["quiet0"], places["quiet1"]] == ["e1", "w1"]
 
 
+def test_plans_of_the_same_moves_have_the_same_id() -> None:
+    """Whenever and of whatever traffic they are made. Plans of other moves have another one."""
+    loud, quiet = group("loud", ["e0", "w0"], turns=50.0), group("quiet", ["e1", "w1"], turns=0.001)
+    first, again = make(problem(loud, quiet), "predicted-loss"), make(problem(loud, quiet), "predicted-loss")
+    louder = make(problem(group("loud", ["e0", "w0"], turns=60.0), quiet), "predicted-loss")
+    assert first.moves
+    assert first.id == again.id == louder.id
+    assert first.seconds != again.seconds or first.made != again.made
+    other = make(problem(group("other", ["e0", "w0"], turns=50.0), quiet), "predicted-loss")
+    none = make(problem(quiet), "predicted-loss")
+    assert len({first.id, other.id, none.id}) == 3
+
+
 @pytest.mark.parametrize(
     ("fields", "why"),
     [

@@ -82,7 +82,7 @@ def run(ctx: click.Context, /, file: str | None, **options: Any) -> None:
             asked = [JobSpec(name, tuple(ctx.obj), threads, options["weight"], watch=options["watch"])]
         daemon = Daemon(agent, listener)
         jobs = [_started(agent, one) for one in asked]
-        codes = _until_ended(daemon, agent, jobs)
+        codes = _until_ended(daemon, agent, jobs, named=not ctx.obj)
     sys.exit(codes[0] if ctx.obj else int(any(codes)))
 
 
@@ -124,9 +124,11 @@ def _started(agent: Agent, one: JobSpec) -> Job:
     )
 
 
-def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job]) -> list[int]:
+def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job], named: bool) -> list[int]:
     """Waits for jobs. Returns their exit codes as in a shell, including those of jobs that were stopped with
     the agent.
+
+    named: says which jobs fail, and how.
     """
     lost: set[int] = set()
     ended: set[int] = set()
@@ -148,7 +150,8 @@ def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job]) -> list[int]:
                 )
             if one.state == "ended" and one.id not in ended:
                 ended.add(one.id)
-                agent.job(one.id).returned()
+                if (code := agent.job(one.id).returned()) and named:
+                    _note_failure(one.name, code)
         if jobs and all(job.returned() is not None for job in jobs) and not _others(agent, jobs):
             break
     codes = []
@@ -156,8 +159,19 @@ def _until_ended(daemon: Daemon, agent: Agent, jobs: list[Job]) -> list[int]:
         code = job.returned()
         if code is None:
             code = agent.end(job)
-        codes.append(128 - code if code is not None and code < 0 else code or 0)
+        elif code and named and job.id not in ended:
+            _note_failure(job.name, code)
+        codes.append(_as_in_a_shell(code or 0))
     return codes or [130 if is_signalled else 0]
+
+
+def _as_in_a_shell(code: int) -> int:
+    return 128 - code if code < 0 else code
+
+
+def _note_failure(name: str, code: int) -> None:
+    how = f"was ended by signal {-code}" if code < 0 else "failed"
+    _note(f"job {name} {how}: exit code {_as_in_a_shell(code)}")
 
 
 def _others(agent: Agent, jobs: list[Job]) -> bool:

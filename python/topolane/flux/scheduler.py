@@ -239,7 +239,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             if wanted.node_count is None and wanted.nslots_max != wanted.nslots:
                 # A number of slots that may vary: the engine chooses nodes for the least.
                 wanted.slot_count = ResourceCount(wanted.nslots, wanted.nslots)
-            words = JobWords.of(jobspec)
+            words = JobWords.of(jobspec, self._settings)
             asked = None
             if self._fabric is not None:
                 asked = Asked.of(wanted, self._fabric, self._pool.nodes(wanted.constraint))

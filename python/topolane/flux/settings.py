@@ -8,7 +8,7 @@ from typing import Any
 
 from topolane import _engine, sources
 from topolane._engine import InputError
-from topolane.policy import Policy, isolates, resolve
+from topolane.policy import SEGMENTS, Policy, isolates, resolve
 
 WORDS = ("machine", "policy", "queue", "min-bandwidth", "without-engine")
 FLUX_WORDS = ("queue-depth", "log-level")
@@ -95,8 +95,10 @@ class JobWords:
         )
 
     @classmethod
-    def of(cls, jobspec: Mapping[str, Any]) -> JobWords:
-        """What the jobspec says. Raises InputError for what is not understood: a job must not start without what it asks for."""
+    def of(cls, jobspec: Mapping[str, Any], settings: Settings) -> JobWords:
+        """What the jobspec says. Raises InputError for what is not understood, or what the scheduler's policy does not
+        keep: a job must not start without what it asks for.
+        """
         said = ((jobspec.get("attributes") or {}).get("system") or {}).get("topolane")
         if said is None:
             return cls()
@@ -109,6 +111,12 @@ class JobWords:
         share, segment = said.get("min-bandwidth"), said.get("segment")
         if segment is not None and not (type(segment) is int and 0 < segment < 1 << 32):
             raise InputError(f"{where}: segment is a number of nodes, not {_shown(segment)}")
+        policy = settings.resolved_policy()
+        if segment is not None and isinstance(policy, str) and policy not in SEGMENTS:
+            raise InputError(
+                f"{where}: policy {policy} keeps no segments, for which segment={segment} asks: load the scheduler with "
+                f"policy={', '.join(SEGMENTS[:-1])} or {SEGMENTS[-1]}"
+            )
         return cls(None if share is None else _share(f"{where}: min-bandwidth", share), segment)
 
 

@@ -31,6 +31,17 @@ OPTIONS = [
         help="What server groups get that ask for nothing by the hint or extra spec topolane:placement.",
     ),
     cfg.StrOpt(
+        "unanswered",
+        default="refuse",
+        choices=[
+            ("refuse", "they are refused: no valid host, with the reason"),
+            ("stock", "Nova places them alone, and their links may be shared"),
+        ],
+        help="What groups get that are isolated by default_placement alone, while that cannot be decided: the claims of "
+        "other schedulers are not known, a cell does not answer, the network is not described, or an error. A group that "
+        "asks for isolation by itself is always refused.",
+    ),
+    cfg.StrOpt(
         "compact_policy",
         default="hop-bytes-exact",
         choices=[
@@ -88,7 +99,8 @@ OPTIONS = [
         "share_claims",
         default=True,
         help="Whether schedulers tell each other what they plan, in two tables of the API database: topolane_claims and "
-        "topolane_claims_version. The first scheduler makes them.",
+        "topolane_claims_version. The first scheduler makes them. Isolated groups are refused while the tables cannot be "
+        "used. Turn it off only if a single scheduler process runs.",
     ),
     cfg.StrOpt(
         "default_identical",

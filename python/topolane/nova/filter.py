@@ -6,13 +6,15 @@ from typing import Any
 
 import nova.conf
 import numpy as np
+from nova.exception import NoValidHost
 from nova.scheduler import filters
 from nova.scheduler import utils as scheduler_utils
 from oslo_log import log as logging
 
 from topolane.nova.hints import PlacementHint
-from topolane.nova.plugin import NO_TOPOLOGY, plugin
+from topolane.nova.plugin import plugin
 from topolane.nova.request import Request
+from topolane.nova.unanswered import Unanswered
 
 LOG = logging.getLogger(__name__)
 
@@ -34,24 +36,12 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
         hosts = list(filter_obj_list)
         try:
             return self._passing(hosts, spec_obj)
+        except Unanswered as error:
+            why, reason = str(error), error.reason
         except Exception:
-            # After any error, Nova must go on without this filter. Its own choice would break the promise of an isolated group.
-            if self._isolates(spec_obj):
-                LOG.exception(
-                    "Topolane's filter failed; isolated server %s is placed nowhere.", spec_obj.instance_uuid
-                )
-                plugin().refusals.add("unable")
-                return []
-            LOG.exception("Topolane's filter failed; all hosts pass.")
-            return hosts
-
-    @staticmethod
-    def _isolates(spec: Any) -> bool:
-        try:
-            return plugin().isolates(spec)
-        except Exception:
-            LOG.exception("Topolane cannot read what a server asks for.")
-            return False
+            why = reason = "an error in Topolane"
+            LOG.exception("Topolane's filter failed.")
+        return _without_answer(hosts, spec_obj, why, reason)
 
     @staticmethod
     def _passing(hosts: list[Any], spec: Any) -> list[Any]:
@@ -62,8 +52,10 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             return hosts
         if isinstance(request, PlacementHint):
             LOG.error("Server %s is placed nowhere: %s", spec.instance_uuid, request.problem)
-            plugin().refusals.add("unable" if request.problem == NO_TOPOLOGY else "invalid-hint")
+            plugin().refusals.add("invalid-hint")
             return []
+        if request.problem is not None:
+            raise Unanswered(request.problem)
         asked = request.ask(hosts)
         costs = asked.answer.costs
         if asked.problem is not None:
@@ -89,6 +81,37 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             # A host that the topology does not know crosses no link that is known to be dedicated.
             may |= asked.nodes < 0
         return [host for host, passes in zip(hosts, (may & (asked.slots > 0)).tolist()) if passes]
+
+
+def _without_answer(hosts: list[Any], spec: Any, why: str, reason: str) -> list[Any]:
+    """After any error Nova goes on without this filter, unless the request asks for isolation.
+
+    Raises NoValidHost, whose reason the user sees. That is possible only before a server of the request has a host:
+    after an exception Nova would not give back what Placement holds for it.
+    """
+    request = getattr(spec, "_topolane", None)
+    try:
+        waits = plugin().must_wait(spec)
+    except Exception:
+        LOG.exception("What server %s asks for cannot be read.", spec.instance_uuid)
+        waits = False
+    if not waits:
+        LOG.warning("Server %s is left to Nova: %s", spec.instance_uuid, why)
+        plugin().leave_to_nova(spec)
+        return hosts
+    if isinstance(request, Request) and request.is_complete:
+        return []  # only alternates are missing
+    LOG.error(
+        "Server %s asks for isolation, which cannot be decided, and is placed nowhere: %s",
+        spec.instance_uuid,
+        why,
+    )
+    plugin().refusals.add("unanswered")
+    if isinstance(request, Request) and request.has_given:
+        return []
+    raise NoValidHost(
+        reason=f"Isolation of this server group cannot be promised now ({reason}). Request it again later."
+    )
 
 
 def _refuse(request: Request, spec: Any, kind: str, words: str, why: str | None) -> None:

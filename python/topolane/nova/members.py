@@ -17,6 +17,7 @@ from nova.db.main import models
 from oslo_log import log as logging
 
 from topolane.nova.hints import PlacementHint, hint_of
+from topolane.nova.unanswered import Unanswered
 from topolane.nova.unfinished import OVER, MigrationRecord, other_hosts
 
 LOG = logging.getLogger(__name__)
@@ -93,11 +94,13 @@ class InFlightHosts:
 IN_FLIGHT = InFlightHosts()
 
 
-def known_servers(context: Any, uuids: Collection[str]) -> dict[str, Member]:
+def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False) -> dict[str, Member]:
     """The servers that some cell knows. Deleted ones are included, without a host.
 
     A group's list keeps deleted servers; if they were missing here, they would count as on their way to a
     host. A cell that does not answer is ignored, as Nova does for the hosts of a group.
+
+    needed: every cell must answer. Raises Unanswered otherwise.
     """
     if not uuids:
         return {}
@@ -109,6 +112,8 @@ def known_servers(context: Any, uuids: Collection[str]) -> dict[str, Member]:
     migrating: dict[str, list[MigrationRecord]] = {}
     for result in nova_context.scatter_gather_all_cells(context, in_cell).values():
         if nova_context.is_cell_failure_sentinel(result):
+            if needed:
+                raise Unanswered("a cell does not answer")
             LOG.warning("A cell does not answer: the members it runs are not counted.")
             continue
         rows, migrations = result
@@ -168,11 +173,11 @@ class OtherGroups:
     def __init__(self) -> None:
         self._hints: dict[str, PlacementHint] = {}
 
-    def of(self, context: Any, but: str, default: str) -> Iterator[Group]:
-        """All groups but one, if they have two or more members; others cannot cross links."""
+    def of(self, context: Any, but: str, default: str, *, needed: bool = False) -> Iterator[Group]:
+        """All groups but one, if they have two or more members; others cannot cross links. needed: see `known_servers`."""
         groups = [group for group in objects.InstanceGroupList.get_all(context) if group.uuid != but]
         groups = [group for group in groups if len(group.members) > 1]
-        members = known_servers(context, {uuid for group in groups for uuid in group.members})
+        members = known_servers(context, {uuid for group in groups for uuid in group.members}, needed=needed)
         for group in groups:
             where = {uuid: hosts_of(uuid, members.get(uuid)) for uuid in group.members}
             running = [uuid for uuid, hosts in where.items() if hosts]

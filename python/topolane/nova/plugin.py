@@ -8,6 +8,7 @@ import uuid
 from typing import Any
 
 import nova.conf
+from nova import context as nova_context
 from nova import objects
 from oslo_log import log as logging
 
@@ -18,11 +19,12 @@ from topolane.nova.refusals import RefusalCounts
 from topolane.nova.request import Request, open_request
 from topolane.nova.shared_claims import SharedClaims
 from topolane.nova.topologies import Topologies
+from topolane.nova.unanswered import Unanswered
 
 LOG = logging.getLogger(__name__)
 
-
-NO_TOPOLOGY = "isolated servers need to know the network, and no machine file and no aggregate describes it"
+LEFT_TO_NOVA = object()
+"""Stands for a request that Nova decides alone, because it cannot be decided here."""
 
 
 class Plugin:
@@ -36,23 +38,20 @@ class Plugin:
         self._measured = MeasuredReader(self.options)
         self._measured.start()
         self._shared = SharedClaims(self.options.share_claims)
+        self._shared.prepare(nova_context.get_admin_context())
         self.refusals = RefusalCounts()
         self._lock = threading.Lock()
-
-    def isolates(self, spec: Any) -> bool:
-        """Whether a request is for an isolated server of a group."""
-        return (
-            _has_group(spec)
-            and members.hint_of_spec(spec, self.options.default_placement).placement == "isolated"
-        )
 
     def request(self, spec: Any) -> Request | PlacementHint | None:
         """The state of a request; only its hint, with the problem, if the hint is invalid.
 
         None if Nova decides alone: the request has no hint, or it is for one server without a group, or there is no
-        topology. Without a topology, an isolated server is refused.
+        topology. Raises Unanswered if the group must be isolated and that cannot be decided.
         """
+        # Every call to the scheduler has its own spec, so what is stored on it ends with the call.
         remembered = getattr(spec, "_topolane", None)
+        if remembered is LEFT_TO_NOVA:
+            return None
         if isinstance(remembered, Request):
             return remembered
         grouped = _has_group(spec)
@@ -69,31 +68,54 @@ class Plugin:
         with self._lock:
             topology = self._topologies.now(context)
         if topology is None:
-            # Nova's own choice would not keep what an isolated group is promised.
-            return PlacementHint(None, problem=NO_TOPOLOGY) if hint.placement == "isolated" else None
+            if hint.placement == "isolated":
+                raise Unanswered("the network is not described")
+            return None
         if not grouped:
             # In this process alone. Nova adds the hosts that it gives, as for any group.
             spec.instance_group = objects.InstanceGroup(
                 uuid=str(uuid.uuid4()), members=[], hosts=[], policy=None, policies=[]
             )
-        # Every call to the scheduler has its own spec, so what is stored on it ends with the call.
         spec._topolane = open_request(
             spec, hint, topology, self.options, self._others, self._measured, self._shared
         )
         return spec._topolane  # type: ignore[no-any-return]
+
+    def must_wait(self, spec: Any) -> bool:
+        """Whether a request that cannot be decided is refused, because it asks for isolation. If only the operator's
+        default does, the operator chooses.
+        """
+        grouped = _has_group(spec)
+        if not grouped and not _has_several(spec):
+            return False
+        if members.hint_of_spec(spec, "none").placement == "isolated":
+            return True
+        default = self.options.default_placement if grouped else "none"
+        return (
+            self.options.unanswered == "refuse"
+            and members.hint_of_spec(spec, default).placement == "isolated"
+        )
+
+    @staticmethod
+    def leave_to_nova(spec: Any) -> None:
+        """Nova decides the rest of this request alone."""
+        spec._topolane = LEFT_TO_NOVA
 
 
 def _has_group(spec: Any) -> bool:
     return "instance_group" in spec and spec.instance_group is not None and "members" in spec.instance_group
 
 
+def _has_several(spec: Any) -> bool:
+    return "num_instances" in spec and spec.num_instances > 1
+
+
 def _without_group(spec: Any, hint: PlacementHint) -> PlacementHint:
     """The hint of a request whose servers are in no server group. Several servers of one request are placed as a group."""
     if hint.problem is not None:
         return hint
-    several = "num_instances" in spec and spec.num_instances > 1
     # A server that moves has the number of servers of the request that it once came with.
-    if not several or members.known_servers(spec._context.elevated(), [spec.instance_uuid]):
+    if not _has_several(spec) or members.known_servers(spec._context.elevated(), [spec.instance_uuid]):
         LOG.info(
             "Server %s asks for topolane:placement=%s without a server group: Nova places it alone.",
             spec.instance_uuid,

@@ -13,10 +13,10 @@ KINDS = (
     "would-share-links",
     "cannot-isolate",
     "no-identical-host",
-    "unable",
+    "unanswered",
 )
-"""Reasons of refusals: those of the engine, a hint that is not understood, too few hosts with the same CPU, and an isolated server while
-Topolane cannot answer."""
+"""Reasons of refusals: those of the engine, a hint that is not understood, too few hosts with the same CPU, and an isolated
+group that cannot be decided."""
 
 REFUSALS = sa.Table(
     "topolane_refusals",

@@ -6,7 +6,6 @@ import os
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -15,8 +14,9 @@ from nova.db.api import api as api_db
 from oslo_db import exception as db_exception
 from oslo_log import log as logging
 
+from topolane.nova import own_tables
+from topolane.nova.own_tables import UNUSABLE
 from topolane.nova.refusal_table import REFUSALS
-from topolane.nova.shared_claims import UNUSABLE
 
 LOG = logging.getLogger(__name__)
 
@@ -55,8 +55,11 @@ class RefusalCounts:
         if not counts:
             return True
         try:
-            REFUSALS.metadata.create_all(api_db.get_engine())
-            _add(nova_context.get_admin_context(), counts)
+            own_tables.make(REFUSALS)
+            context = nova_context.get_admin_context()
+            for kind in sorted(counts):
+                _add(context, kind, counts[kind])
+                counts[kind] = 0
         except UNUSABLE as error:
             with self._lock:
                 self._waiting += counts
@@ -68,13 +71,13 @@ class RefusalCounts:
         return True
 
 
-def _add(context: Any, counts: Mapping[str, int]) -> None:
-    for kind, count in sorted(counts.items()):
-        if not _increase(context, kind, count):
-            try:
-                _insert(context, kind, count)
-            except db_exception.DBDuplicateEntry:
-                _increase(context, kind, count)
+def _add(context: Any, kind: str, count: int) -> None:
+    if _increase(context, kind, count):
+        return
+    try:
+        _insert(context, kind, count)
+    except db_exception.DBDuplicateEntry:
+        _increase(context, kind, count)
 
 
 @api_db.context_manager.writer  # type: ignore[untyped-decorator]

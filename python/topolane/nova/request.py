@@ -22,11 +22,17 @@ from topolane.nova.hosts import Hosts
 from topolane.nova.identical import IdenticalHosts, reported
 from topolane.nova.measured_reader import MeasuredReader
 from topolane.nova.placement_room import servers_by_host
-from topolane.nova.shared_claims import RENEWED_SECONDS, TRIES, Claim, Given, SharedClaims
+from topolane.nova.shared_claims import RENEWED_SECONDS, Claim, Given, SharedClaims
 from topolane.nova.topology import Topology
 from topolane.nova.traffic import Ranks
+from topolane.nova.unanswered import Unanswered
 
 LOG = logging.getLogger(__name__)
+
+DECISIONS = 12
+"""How often a decision is made before it is written whatever the others did."""
+DECISIONS_OF_PROMISE = 100
+"""How often one of a group that must be isolated is made, in about half a minute, before the group is refused."""
 
 
 class HostAnswer(NamedTuple):
@@ -74,6 +80,8 @@ class Request:
         self.isolates = placement.policy == POLICIES["isolated"]
         self.moves = moves
         self.is_new = True
+        self.problem: str | None = None
+        """Why no more servers of this request can be placed."""
         self._spec = spec
         self._group = spec.instance_group
         self._source = source
@@ -116,10 +124,14 @@ class Request:
             return self._decide(hosts, nodes, slots)
 
     def _decide(self, hosts: list[Any], nodes: NDArray[np.int64], slots: NDArray[np.int64]) -> HostAnswer:
-        """Decides by what all other requests have given and plan, and claims what it has decided on."""
+        """Decides by what all other requests have given and plan, and claims what it has decided on.
+
+        Raises Unanswered if the group must be isolated, and what the others plan cannot be known.
+        """
         context = self._spec._context.elevated()
+        most = DECISIONS_OF_PROMISE if self.isolates else DECISIONS
         for attempt in itertools.count():
-            claims = self._shared.read(context) if self._shared is not None else None
+            claims = self._shared.read(context, needed=self.isolates) if self._shared is not None else None
             others = CONCURRENT.others(self, self._before, self._ended)
             if claims is not None:
                 others += [
@@ -133,12 +145,16 @@ class Request:
                 given = {host for entry in others if entry.group == self._group.uuid for host in entry.given}
                 self._identical.update(hosts, given.union(self._given))
             asked = self._ask(hosts, nodes, slots)
-            version = claims.version if claims is not None and attempt < TRIES else None
+            last = attempt == most
+            version = claims.version if claims is not None and (self.isolates or not last) else None
             if self._claim(hosts, asked, version):
                 break
             if claims is None or self._shared is None:
                 break
-            if attempt == TRIES:
+            if last and self.isolates:
+                self._withdraw()
+                raise Unanswered("other schedulers kept changing what they place")
+            if last:
                 LOG.warning(
                     "Server %s is placed though other schedulers kept changing their claims.", self._server
                 )
@@ -249,7 +265,8 @@ class Request:
             return True
         gave = [*self._gave, *(Given(server, host, self._source) for host in likely)]
         claim = Claim(group, server, hosts, gave, planned, self.isolates)
-        if not self._shared.write(self._spec._context.elevated(), self._identity, claim, version):
+        context, needed = self._spec._context.elevated(), self.isolates and version is not None
+        if not self._shared.write(context, self._identity, claim, version, needed=needed):
             return False
         self._written = (said, now)
         return True
@@ -258,7 +275,8 @@ class Request:
         """Takes back what the request has claimed: it is refused."""
         CONCURRENT.drop(self)
         if self._shared is not None and self._written is not None:
-            self._shared.write(self._spec._context.elevated(), self._identity, None, None)
+            context = self._spec._context.elevated()
+            self._shared.write(context, self._identity, None, None, needed=False)
             self._written = None
         return True
 
@@ -280,6 +298,21 @@ class Request:
     def for_alternates(self) -> bool:
         """Whether all instances have a host: then Nova asks again for the last one, to get alternates."""
         return self._server is not None and self._server == self._last_given
+
+    @property
+    def has_given(self) -> bool:
+        """Whether a server of the request has a host already."""
+        return bool(self._all_given)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all servers of the request have a host."""
+        return self._all_given >= self._asked
+
+    @property
+    def _all_given(self) -> int:
+        """How many hosts the request gave, including those that Nova has added since the last question."""
+        return len(self._given) + len(self._group.hosts) - self._noticed
 
     def expect(self, host: str) -> None:
         """Records the host that the current instance will most likely get, before the databases show it."""
@@ -323,11 +356,13 @@ def open_request(
     measured: MeasuredReader,
     shared: SharedClaims | None = None,
 ) -> Request:
-    """The state of a request before its first instance is placed."""
+    """The state of a request before its first instance is placed. Raises Unanswered."""
     group = spec.instance_group
     context = spec._context.elevated()
-    before, ended = _claimed_before(context, shared)
-    known = servers.known_servers(context, group.members)
+    policy = POLICIES.get(hint.placement or "", options.compact_policy)
+    isolates = policy == POLICIES["isolated"]
+    before, ended = _claimed_before(context, shared, needed=isolates)
+    known = servers.known_servers(context, group.members, needed=isolates)
     at_hand = spec.instance_uuid
     # A server that a cell knows is being moved; num_instances then dates from its creation.
     moves = at_hand in known
@@ -338,10 +373,9 @@ def open_request(
     hosts = [host for last in where for host in last]
     find = topology.node_of.get
     nodes = [node for host in hosts if (node := find(host)) is not None]
-    policy = POLICIES.get(hint.placement or "", options.compact_policy)
     crossing: list[tuple[list[int], bool, bool]] = []
     if hint.placement != "spread":
-        for other in others.of(context, group.uuid, options.default_placement):
+        for other in others.of(context, group.uuid, options.default_placement, needed=isolates):
             inside = [node for host in other.hosts if (node := find(host)) is not None]
             if inside:
                 crossing.append((inside, other.dedicated, len(inside) < len(other.hosts)))
@@ -386,10 +420,12 @@ def open_request(
     )
 
 
-def _claimed_before(context: Any, shared: SharedClaims | None) -> tuple[dict[object, int], set[object]]:
+def _claimed_before(
+    context: Any, shared: SharedClaims | None, *, needed: bool
+) -> tuple[dict[object, int], set[object]]:
     """How many hosts every other request has given, before the databases are read; and those that give no more."""
     before, planning = CONCURRENT.given(), CONCURRENT.planning()
-    claims = shared.read(context) if shared is not None else None
+    claims = shared.read(context, needed=needed) if shared is not None else None
     for key, (claim, age) in (claims.by_request if claims is not None else {}).items():
         before[key] = len(claim.given)
         if claim.planned:

@@ -1,4 +1,4 @@
-"""What all scheduler processes of a cloud have given and plan to give: two tables beside Nova's API database.
+"""What all scheduler processes of a cloud have given and plan to give: two tables in Nova's API database.
 
 A decision reads the claims of the others with a version number, and writes its own only if the version is still
 the same. So of two decisions at the same time one is made again, and sees the claim of the other.
@@ -19,7 +19,10 @@ from oslo_db import exception as db_exception
 from oslo_log import log as logging
 from sqlalchemy.dialects import mysql
 
+from topolane.nova import own_tables
 from topolane.nova.concurrent_requests import SECONDS, Entry
+from topolane.nova.own_tables import UNUSABLE
+from topolane.nova.unanswered import Unanswered
 
 LOG = logging.getLogger(__name__)
 
@@ -28,17 +31,29 @@ KEPT_SECONDS = 600.0
 RENEWED_SECONDS = 30.0
 """Seconds after which a request that is still placed writes its claim again."""
 RESTS_SECONDS = 30.0
-"""Seconds for which the tables are not tried again after an error."""
-TRIES = 12
-"""How often a decision is made before it is written whatever the others did."""
+"""Seconds for which groups without a promise do not try the tables again after an error."""
+TRIES_AT_ONCE = 5
+"""How often a request tries: a table may be missing, or locked by another scheduler."""
+TRIES_OF_PROMISE = 40
+"""How often a group that must be isolated tries, in about seven seconds, before it is refused."""
+LONGEST_SECONDS = 10.0
+"""Seconds after which no request tries again: each try may wait for a server that does not answer."""
+LONGEST_PAUSE = 0.5
+"""Seconds between two tries."""
 
 METADATA = sa.MetaData()
 CLAIMS = sa.Table(
     "topolane_claims",
     METADATA,
     sa.Column("request", sa.String(36), primary_key=True),
-    sa.Column("updated", sa.BigInteger, nullable=False, index=True),  # seconds since 1970
-    sa.Column("claim", sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql"), nullable=False),
+    sa.Column("updated", sa.BigInteger, nullable=False),  # seconds since 1970
+    sa.Column(
+        "claim",
+        sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql").with_variant(mysql.MEDIUMTEXT(), "mariadb"),
+        nullable=False,
+    ),
+    # The index on the time, in the form that a database makes in one statement with the table.
+    sa.UniqueConstraint("updated", "request"),
 )
 VERSION = sa.Table(
     "topolane_claims_version",
@@ -46,16 +61,6 @@ VERSION = sa.Table(
     sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("version", sa.BigInteger, nullable=False),
 )
-
-UNUSABLE = (
-    db_exception.DBError,
-    db_exception.CantStartEngineError,
-    sa.exc.SQLAlchemyError,
-    LookupError,
-    TypeError,
-    ValueError,
-)
-"""What a database raises that does not answer, has no tables, or holds no claims in them."""
 
 T = TypeVar("T")
 
@@ -96,9 +101,10 @@ class Claims(NamedTuple):
 
 
 class SharedClaims:
-    """The claims of all schedulers. Without the tables, every process goes by its own requests."""
+    """The claims of all schedulers."""
 
     def __init__(self, wanted: bool) -> None:
+        """wanted: if not, every process goes by its own requests."""
         self._wanted = wanted
         self._own: dict[str, float] = {}
         self._ready = False
@@ -113,28 +119,38 @@ class SharedClaims:
         self._own[identity] = now
         return identity
 
-    def read(self, context: Any) -> Claims | None:
-        """The claims of other processes; None if they are not known."""
-        return self._try(lambda: self._read(context))
-
-    def write(self, context: Any, request: str, claim: Claim | None, version: int | None) -> bool:
-        """Writes the claim of a request, or takes it away; whether it was written.
-
-        version: it is not written if the claims have changed since. None: it is written in any case.
-        """
+    def prepare(self, context: Any) -> None:
+        """Makes the tables, before the first request needs them. If that fails, the first request tries again."""
+        if not self._wanted:
+            return
         try:
-            return self._try(lambda: _write(context, request, claim, version)) is not False
-        except db_exception.DBDeadlock:
-            return False
+            _make_tables(context)
+            self._ready = True
+        except UNUSABLE as error:
+            LOG.warning("The tables of claims are not there yet: %s", _first_line(error))
+
+    def read(self, context: Any, *, needed: bool) -> Claims | None:
+        """The claims of other processes; None if they are not known, or not wanted.
+
+        needed: the request must not be decided without them. Raises Unanswered then.
+        """
+        return self._ask(context, lambda: self._read(context), needed)
+
+    def write(
+        self, context: Any, request: str, claim: Claim | None, version: int | None, *, needed: bool
+    ) -> bool:
+        """Writes the claim of a request, or takes it away. Returns False if the claims have changed since `version`.
+
+        version: None: it is written in any case. needed: the others must see it. Raises Unanswered if it cannot be
+        written then.
+        """
+        return self._ask(context, lambda: _write(context, request, claim, version), needed) is not False
 
     def wait(self, attempt: int) -> None:
         """Lets the others finish before a decision is made again."""
-        time.sleep(random.uniform(0.0, 0.02 * (attempt + 1)))
+        time.sleep(random.uniform(0.0, min(LONGEST_PAUSE, 0.02 * (attempt + 1))))
 
     def _read(self, context: Any) -> Claims:
-        if not self._ready:
-            _make_tables(context)
-            self._ready = True
         version, rows = _rows(context)
         now = time.time()
         found = {}
@@ -146,36 +162,50 @@ class SharedClaims:
                 found[request] = (claim if age < SECONDS else claim._replace(planned=[]), age)
         return Claims(version, found)
 
-    def _try(self, ask: Callable[[], T]) -> T | None:
-        if not self._wanted or time.monotonic() < self._rests_until:
+    def _ask(self, context: Any, ask: Callable[[], T], needed: bool) -> T | None:
+        """The answer of the tables, which are made if they are missing."""
+        rests, why = time.monotonic() < self._rests_until, ""
+        if not self._wanted or (rests and not needed):
             return None
-        try:
-            answer = ask()
-        except db_exception.DBDeadlock:
-            raise
-        except UNUSABLE as error:
-            self._rests_until = time.monotonic() + RESTS_SECONDS
-            self._ready = False
-            if not self._warned:
-                LOG.warning(
-                    "Claims are not shared with other schedulers, so isolated groups that are requested at the same "
-                    "time may share links: %s",
-                    str(error).partition("\n")[0],
-                )
-            self._warned = True
-            return None
-        if self._warned:
-            LOG.info("Claims are shared with other schedulers again.")
-        self._warned = False
-        return answer
+        tries = TRIES_OF_PROMISE if needed and not rests else TRIES_AT_ONCE
+        until = time.monotonic() + LONGEST_SECONDS
+        for attempt in range(tries):
+            try:
+                if not self._ready:
+                    _make_tables(context)
+                    self._ready = True
+                answer = ask()
+            except UNUSABLE as error:
+                self._ready = False
+                why = _first_line(error)
+                if attempt + 1 == tries or time.monotonic() > until:
+                    break
+                self.wait(attempt)
+            else:
+                if self._warned:
+                    LOG.info("Claims are shared with other schedulers again.")
+                self._warned, self._rests_until = False, -float("inf")
+                return answer
+        self._rests_until = time.monotonic() + RESTS_SECONDS
+        if not self._warned:
+            LOG.warning(
+                "Claims are not shared with other schedulers, so no isolated group is placed, and others are placed "
+                "without the claims: %s",
+                why,
+            )
+        self._warned = True
+        if needed:
+            raise Unanswered("it is not known what other schedulers place now", why)
+        return None
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]
 
 
 def _make_tables(context: Any) -> None:
-    """Makes the tables if they are missing and the database's user may; several schedulers may do so at once."""
-    try:
-        METADATA.create_all(api_db.get_engine())
-    except UNUSABLE as error:
-        LOG.debug("The tables of claims were not made: %s", error)
+    """Makes the tables and their first version, if they are missing. Several schedulers may do so at once."""
+    own_tables.make(CLAIMS, VERSION)
     try:
         _first_version(context)
     except db_exception.DBDuplicateEntry:

@@ -40,7 +40,10 @@ class Topologies:
             if seen != self._seen:
                 self._topology = _of_file(file) if file else self._of_aggregates(seen)
                 if self._topology is None:
-                    LOG.warning("No aggregate has topolane:leaf: servers are placed as without Topolane.")
+                    LOG.warning(
+                        "No aggregate has topolane:leaf: no isolated group is placed, and others are placed as without "
+                        "Topolane."
+                    )
         except (InputError, OSError) as error:
             seen = str(error)
         # Not inside the handler: there oslo.log adds the exception to every line.

@@ -49,8 +49,11 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         try:
             return self._weights(hosts, weight_properties)
         except Exception:
-            # After any error, Nova must go on without this weigher.
+            # After any error, Nova must go on without this weigher. The filter then decides on the request's next server.
             LOG.exception("Topolane's weigher failed; all hosts weigh alike.")
+            request = getattr(weight_properties, "_topolane", None)
+            if isinstance(request, Request):
+                request.problem = "an error in Topolane"
             return [0.0] * len(hosts)
 
     def _weights(self, hosts: list[Any], spec: Any) -> list[float]:

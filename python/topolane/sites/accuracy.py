@@ -128,6 +128,10 @@ class Accuracy:
         correction = None if measured is None else refitted(judged, measured)
         made = Comparison(one.program, name, one.plan.id, self._clock(), predicted, measured, why, correction)
         self._state.put("accuracy", f"{one.plan.id}/{one.program}", asdict(made))
+        # The same moves may be made again, as a plan of the same name: the newest comparison of it is kept.
+        self.comparisons[:] = [
+            old for old in self.comparisons if (old.plan, old.program) != (made.plan, made.program)
+        ]
         self.comparisons.append(made)
         for old in self.comparisons[:-KEEP]:
             self._state.drop("accuracy", f"{old.plan}/{old.program}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from qemu.qmp import QMPClient, QMPError
 
-from topolane.sites.processor import instructions
+from topolane.sites.processor import of_guest
 
 if TYPE_CHECKING:
     from topolane.sites.qemu import Folder
@@ -34,28 +34,8 @@ async def guest_state(folder: Folder, guest: str, with_processor: bool = False) 
             state = {"state": status["status"], "memory": memory["base-memory"], "cores": len(cores)}
             if with_processor:
                 with contextlib.suppress(QMPError, LookupError):
-                    state["processor"] = await _processor(client, cores[0]["qom-path"])
+                    state["processor"] = await of_guest(client.execute)
             await client.disconnect()
     except (OSError, EOFError, QMPError, TimeoutError):
         return None
     return state
-
-
-async def _processor(client: QMPClient, core: str) -> dict[str, Any]:
-    """The model of a guest's processor and its instruction sets.
-
-    An emulated guest has those of the emulator, whatever its host's processor: none are told of it.
-    """
-    model: Any = await client.execute("qom-get", {"path": core, "property": "type"})
-    hypervisor: Any = await client.execute("query-kvm")
-    emulated = not hypervisor["enabled"]
-    features = () if emulated else await features_of(client, core)
-    return {"cpu_model": model.removesuffix("-x86_64-cpu"), "emulated": emulated, "features": features}
-
-
-async def features_of(client: QMPClient, core: str) -> tuple[str, ...]:
-    """The instruction sets of a running guest's core."""
-    found: Any = await client.execute("qom-list", {"path": core})
-    names = [one["name"] for one in found if one["type"] == "bool" and instructions([one["name"]])]
-    has = [await client.execute("qom-get", {"path": core, "property": name}) for name in names]
-    return instructions(name for name, value in zip(names, has) if value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 from topolane._engine import InputError
-from topolane.sites.processor import instructions
+from topolane.sites.processor import of_guest
 from topolane.sites.qemu import Folder, tap
 from topolane.sites.remote import CommandFailed
 
@@ -93,6 +94,11 @@ class Processes(NoGuests):
 class Domains(NoGuests):
     """The domains of libvirt."""
 
+    def __init__(self, host: Host) -> None:
+        super().__init__(host)
+        self._processors: dict[str, dict[str, Any]] = {}
+        """By a domain's key: what does not change while it lives."""
+
     def look(self) -> list[Row]:
         """See `NoGuests.look`."""
         import libvirt
@@ -101,70 +107,62 @@ class Domains(NoGuests):
 
         try:
             with connection(self._host) as made:
-                return [row for domain in made.listAllDomains() if (row := _domain(domain)) is not None]
+                found = [self._row(domain) for domain in made.listAllDomains()]
         except libvirt.libvirtError as error:
             raise InputError(f"libvirt of {self._host.name}: {error}") from error
+        rows = [row for row in found if row is not None]
+        alive = {row.key for row in rows}
+        self._processors = {key: told for key, told in self._processors.items() if key in alive}
+        return rows
+
+    def _row(self, domain: Any) -> Row | None:
+        """A domain of libvirt; None if it has ended meanwhile. Raises libvirtError."""
+        import libvirt
+
+        try:
+            key = f"{domain.name()} {domain.ID()}"
+            state, memory, _, cores, busy = domain.info()
+            fields = {
+                "name": domain.name(),
+                "cores": cores,
+                "memory": memory << 10,
+                "state": "running" if state == libvirt.VIR_DOMAIN_RUNNING else "stopped",
+            }
+            if key not in self._processors and (processor := _processor_of_domain(domain)) is not None:
+                self._processors[key] = processor
+            row = Row(key, {**fields, **self._processors.get(key, {})}, busy / 1e9, {})
+            row.bytes = _bytes_of_domain(domain, ET.fromstring(domain.XMLDesc()))
+            return row
+        except libvirt.libvirtError as error:
+            if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
+                return None
+            raise
 
 
-def _domain(domain: Any) -> Row | None:
-    """A domain of libvirt; None if it has ended meanwhile. Raises libvirtError."""
-    import libvirt
+def _processor_of_domain(domain: Any) -> dict[str, Any] | None:
+    """What QEMU says of a running domain's processor; None if it does not answer now. Raises libvirtError if the domain
+    has ended.
 
-    try:
-        state, memory, _, cores, busy = domain.info()
-        xml = ET.fromstring(domain.XMLDesc())
-        fields = {
-            "name": domain.name(),
-            "cores": cores,
-            "memory": memory << 10,
-            "state": "running" if state == libvirt.VIR_DOMAIN_RUNNING else "stopped",
-            "features": _features_of_domain(domain.connect(), xml),
-        }
-        return Row(f"{domain.name()} {domain.ID()}", fields, busy / 1e9, _bytes_of_domain(domain, xml))
-    except libvirt.libvirtError as error:
-        if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
-            return None
-        raise
-
-
-def _features_of_domain(connection: Any, xml: ET.Element) -> tuple[str, ...]:
-    """The instruction sets of a domain; empty for an emulated one and where libvirt does not say them.
-
-    A domain with the host's processor has what KVM gives it here, which can be less than the processor has. libvirt
-    does not write it into the domain's XML (`--update-cpu` neither), but describes it as the hypervisor's host-model.
+    A domain that moves is not asked: libvirt would let this wait for the end of the move.
     """
     import libvirt
+    import libvirt_qemu
 
-    own, system = xml.find("cpu"), xml.find("os/type")
-    if xml.get("type") != "kvm" or own is None:
-        return ()
-    arch = system.get("arch", "x86_64") if system is not None else "x86_64"
-    machine = system.get("machine") if system is not None else None
-    hypervisor = (xml.findtext("devices/emulator"), arch, machine, "kvm")
+    async def execute(command: str, arguments: dict[str, Any] | None = None) -> Any:
+        asked = {"execute": command} | ({"arguments": arguments} if arguments else {})
+        return json.loads(libvirt_qemu.qemuMonitorCommand(domain, json.dumps(asked), 0))["return"]
+
+    arrives = [libvirt.VIR_DOMAIN_PAUSED, libvirt.VIR_DOMAIN_PAUSED_MIGRATION]
     try:
-        model: ET.Element | None = own
-        if own.get("mode") in ("host-passthrough", "maximum"):
-            told = ET.fromstring(connection.getDomainCapabilities(*hypervisor))
-            model = told.find("cpu/mode[@name='host-model'][@supported='yes']")
-        if model is None:
-            return ()
-        # libvirt expands descriptions of hosts: those of guests have attributes that it refuses there.
-        plain = ET.Element("cpu")
-        ET.SubElement(plain, "arch").text = arch
-        ET.SubElement(plain, "model").text = model.findtext("model")
-        plain.extend(model.findall("feature"))
-        text = connection.baselineHypervisorCPU(
-            *hypervisor,
-            [ET.tostring(plain, encoding="unicode")],
-            libvirt.VIR_CONNECT_BASELINE_CPU_EXPAND_FEATURES,
-        )
-    except libvirt.libvirtError:
-        return ()
-    has = {one.get("name", ""): one.get("policy") for one in ET.fromstring(text).findall("feature")}
-    # `optional` leaves it to the host, so it does not change what is known.
-    own_features = (one for one in own.findall("feature") if one.get("policy") != "optional")
-    has |= {one.get("name", ""): one.get("policy") for one in own_features}
-    return instructions(name for name, policy in has.items() if policy not in ("disable", "forbid"))
+        if domain.jobInfo()[0] != libvirt.VIR_DOMAIN_JOB_NONE or domain.state() == arrives:
+            return None
+        return asyncio.run(of_guest(execute))
+    except (LookupError, ValueError):
+        return None  # an error of QEMU's, or a machine without cores
+    except libvirt.libvirtError as error:
+        if error.get_error_code() == libvirt.VIR_ERR_NO_DOMAIN:
+            raise
+        return None
 
 
 def _bytes_of_domain(domain: Any, xml: ET.Element) -> dict[str, float]:

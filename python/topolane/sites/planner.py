@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import uuid
 from collections import Counter
 from collections.abc import Sequence
 
@@ -14,7 +13,7 @@ from topolane import _engine
 from topolane._engine import Machine
 from topolane.sites.bisect import Parts, contracted, crossing, divide
 from topolane.sites.move_order import in_order
-from topolane.sites.plans import Plan, PlannedMove, ProgramAssessment
+from topolane.sites.plans import Plan, PlannedMove, ProgramAssessment, id_of
 from topolane.sites.problem import Group, Problem
 from topolane.sites.processor import misfit
 
@@ -66,7 +65,7 @@ def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] 
     if room and stuck:  # some of the moves alone make no room
         ordered, room = [], ()
     return Plan(
-        id=uuid.uuid4().hex[:8],
+        id=id_of(ordered),
         made=time.time(),
         policy=policy,
         judged=tuple(judged),

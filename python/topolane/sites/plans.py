@@ -4,7 +4,9 @@ and back.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -22,6 +24,12 @@ class PlannedMove:
     programs: tuple[str, ...]
     """The programs for which it moves."""
     why: str
+
+
+def id_of(moves: Iterable[PlannedMove]) -> str:
+    """The name of a plan of these moves. It is the same for the same moves, whenever and why they are planned."""
+    said = sorted((move.guest, move.source, move.target) for move in moves)
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:8]
 
 
 @dataclass(frozen=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from topolane.sites.model import Guest, Host
@@ -45,6 +45,31 @@ def of_this_machine(cpuinfo: Path = Path("/proc/cpuinfo")) -> tuple[str, ...]:
         return ()
     flags = [set(line.split()) for line in re.findall(r"^flags\s*:(.*)$", text, re.MULTILINE)]
     return instructions(set.intersection(*flags)) if flags else ()
+
+
+async def of_guest(execute: Callable[..., Awaitable[Any]]) -> dict[str, Any]:
+    """What QEMU says of a guest's processor: its model as `cpu_model`, whether it is `emulated`, and its `features`, the
+    instruction sets that its first core has. An emulated guest has those of the emulator, whatever its host's
+    processor, so `features` is empty for it.
+
+    execute: runs a command of QMP, with its arguments if it has any, and returns the answer. Other sources, such as
+    libvirt's description of a running domain, may list what KVM does not give.
+    """
+    cores = await execute("query-cpus-fast")
+    core = cores[0]["qom-path"]
+    model = await execute("qom-get", {"path": core, "property": "type"})
+    hypervisor = await execute("query-kvm")
+    emulated = not hypervisor["enabled"]
+    features = () if emulated else await features_of(execute, core)
+    return {"cpu_model": model.removesuffix("-x86_64-cpu"), "emulated": emulated, "features": features}
+
+
+async def features_of(execute: Callable[..., Awaitable[Any]], core: str) -> tuple[str, ...]:
+    """The instruction sets of a running guest's core, which is a path of QEMU's object model."""
+    found = await execute("qom-list", {"path": core})
+    names = [one["name"] for one in found if one["type"] == "bool" and instructions([one["name"]])]
+    has = [await execute("qom-get", {"path": core, "property": name}) for name in names]
+    return instructions(name for name, value in zip(names, has) if value)
 
 
 def misfit(guest: Guest, host: Host) -> str:
