@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import dataclasses
 import json
 from collections.abc import Mapping
@@ -24,6 +25,7 @@ from topolane.kubernetes.export import job_records, workload
 from topolane.kubernetes.inspection import Where, inspect
 from topolane.kubernetes.machine import of_labels
 from topolane.kubernetes.objects import PLACEMENT, Placement, Pod, quantity
+from topolane.kubernetes.proofs import PROOF, USUAL_NAME, seal
 from topolane.kubernetes.room_plan import make_plan
 from topolane.kubernetes.status import status
 from topolane.live.room_files import NoPlanError
@@ -35,6 +37,7 @@ from topolane.serve.snapshot import Running, Snapshot, Waiting
 
 LABELS = ("topo/block", "topo/rack", "kubernetes.io/hostname")
 LONG = "9" * 4000
+KEY = b"of this test alone, thirty-two bytes"
 PLACED = {"policy": "isolated", "nodes": ["n08"], "links": [], "share": 1, "isolated": True, "rank": 0}
 PLACEMENTS = (
     '{"policy":"isolated","nodes":["n08"],"share":NaN,"rank":0}',
@@ -96,6 +99,8 @@ class Answers:
         return self._of[path]
 
     def get(self, path: str) -> dict[str, Any]:
+        if path.endswith(f"/secrets/{USUAL_NAME}"):
+            return {"data": {"key": base64.b64encode(KEY).decode()}}
         raise NotFoundError(path)
 
 
@@ -135,18 +140,19 @@ def pod(
     }
 
 
+def bound(space: str, group: str, on: tuple[str, ...], rank: int = 0, **changes: Any) -> dict[str, Any]:
+    """A pod with a placement that the scheduler signed."""
+    text = json.dumps(PLACED | {"nodes": on, "rank": rank} | changes)
+    made = pod(space, group, rank, on[rank], {PLACEMENT: text, "topolane.io/group-size": str(len(on))})
+    key = Pod.of(made).key
+    assert key is not None
+    made["metadata"]["annotations"][PROOF] = f"{key} {seal(KEY, key, made['metadata']['uid'], text)}"
+    return made
+
+
 REFUSED = "group good/waits asks for 16 pods under isolated and does not fit now (16 wanted, 12 free)"
 GOOD = [
-    *(
-        pod(
-            "good",
-            "runs",
-            rank,
-            f"n0{3 + rank}",
-            {PLACEMENT: json.dumps(PLACED | {"rank": rank}), "topolane.io/group-size": "2"},
-        )
-        for rank in range(2)
-    ),
+    *(bound("good", "runs", ("n03", "n04"), rank) for rank in range(2)),
     *(pod("good", "waits", rank, "", {"topolane.io/group-size": "3"}, REFUSED) for rank in range(3)),
 ]
 
@@ -213,7 +219,7 @@ def test_a_placement_is_read_or_refused_in_a_sentence(text: str) -> None:
 
 
 def test_what_cannot_be_read_is_named_once() -> None:
-    """The first of many bad annotations are named, with what is wrong; a pod without a name does not end the look."""
+    """The first of many groups that nothing proves are named; a pod without a name does not end the look."""
     bad = [pod("evil", f"x{number}", 0, "n08", {PLACEMENT: PLACEMENTS[0]}, cpu="1") for number in range(50)]
     cluster: Any = Answers(
         [*GOOD, *bad, {"metadata": {}}, {"metadata": {"name": "\u202e"}, "spec": []}, None]
@@ -221,28 +227,29 @@ def test_what_cannot_be_read_is_named_once() -> None:
     look = inspect(cluster, Where(labels=LABELS))
     objects, notes = look.problems
     assert objects.startswith("A pod cannot be read and does not count: one without a name")
-    assert "evil/x0-0 (NaN is no number that JSON has)" in notes and notes.endswith("and 47 more.")
+    assert notes.startswith(
+        "Nothing proves how topolane-scheduler placed evil/x0, evil/x1, evil/x10 and 47 more, so only"
+    )
     assert "good/runs" in look.groups
 
 
 def test_a_link_has_one_owner() -> None:
     """A later group that says it owns a link of another, or one that the machine lacks, counts as a user of all its uplinks."""
-    first = pod("a", "g", 0, "n00", {PLACEMENT: json.dumps(PLACED | {"links": [0, 1]})})
-    second = pod("b", "g", 0, "n08", {PLACEMENT: json.dumps(PLACED | {"links": [1, 2]})})
-    third = pod("c", "g", 0, "n09", {PLACEMENT: json.dumps(PLACED | {"links": [10**6]})})
+    first = bound("a", "g", ("n00",), links=[0, 1])
+    second = bound("b", "g", ("n08",), links=[1, 2])
+    third = bound("c", "g", ("n09",), links=[10**6])
     cluster: Any = Answers([first, second, third])
     look = inspect(cluster, Where(labels=LABELS))
     rows = {row.group: row.links for row in status(look).running}
     assert rows == {"a/g": 2, "b/g": 0, "c/g": 0}
     [said] = look.problems
     assert "b/g (a/g owns some of them)" in said and "c/g (the machine has" in said
-    assert look.apart == {group.number for group in look.groups.values()}
+    assert look.closed == {group.number for group in look.groups.values()}
 
 
 def test_what_kube_scheduler_chose_is_not_isolated() -> None:
     """An annotation of an earlier release says that a stock choice is isolated; no row says so."""
-    chosen = pod("a", "g", 0, "n00", {PLACEMENT: json.dumps(PLACED | {"policy": "stock"})})
-    cluster: Any = Answers([chosen])
+    cluster: Any = Answers([bound("a", "g", ("n00",), policy="stock")])
     [row] = status(inspect(cluster, Where(labels=LABELS))).running
     assert (row.policy, row.isolated) == ("stock", False)
 
