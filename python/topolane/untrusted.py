@@ -28,7 +28,7 @@ LISTED = 3
 
 
 def line(text: object, most: int = LONGEST_LINE) -> str:
-    """A text on one printable line, cut to so many letters; empty for what is no text."""
+    """A text on one printable line of at most `most` letters; empty for what is no text."""
     if not isinstance(text, str):
         return ""
     kept = texts.printable(text[:most])
@@ -68,7 +68,7 @@ def finite(value: object) -> float | None:
 
 
 def table(text: str, most: int) -> Mapping[str, Any]:
-    """The object in a JSON text of up to so many characters. Raises ValueError for all else: another value, NaN, long numbers."""
+    """The object in a JSON text of at most `most` characters. Raises ValueError for all else: another value, NaN, long numbers."""
     if len(text) > most:
         raise ValueError(f"it has {len(text)} characters; the most is {most}")
     try:

@@ -298,6 +298,12 @@ def test_why_a_group_waits() -> None:
     assert found.in_the_way == ("b0: default/a, default/b",) and found.sentence.startswith(
         "group default/g asks for 10"
     )
+    unable = "group default/g waits: the engine cannot answer, and the choice of kube-scheduler would not keep what isolated promises: x"
+    both = [
+        pod("g-0", group="g", why="group default/g has 1 of its 2 pods"),
+        pod("g-1", group="g", why=f"0/16 nodes are available: {unable}. preemption: y", at=5),
+    ]
+    assert wait_reason(groups_of(both)["default/g"]).sentence == unable
     few = groups_of(
         [
             pod(

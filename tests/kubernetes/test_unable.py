@@ -63,7 +63,7 @@ def k8s(plane: ControlPlane, *words: str) -> subprocess.CompletedProcess[str]:
     [
         (
             {"topologyLabels": ["no/such"]},
-            "they are no machine by topologyLabels no/such: no node has the label",
+            "they are no machine by topologyLabels no/such",
         ),
         ({"kueueTopology": "none"}, "kueueTopology none"),
         ({"machineFile": "/nowhere/machine.toml"}, "machineFile: open /nowhere/machine.toml"),

@@ -48,19 +48,23 @@ func isolates(name string) bool {
 
 // promisedTo is what a pod is promised that is placed by a policy.
 func promisedTo(pod *v1.Pod, policy string) promise {
-	isIsolated := isolates(policy)
-	switch {
-	case isIsolated && pod.Annotations[policyNote] != "", isIsolated && pod.Annotations[bandwidthNote] != "":
-		return ofItsOwn
-	case isIsolated:
-		return ofRule
+	for _, note := range []string{requiredNote, sliceNote, segmentNote} {
+		if pod.Annotations[note] != "" {
+			return ofItsOwn
+		}
 	}
-	return noPromise
+	if !isolates(policy) {
+		return noPromise
+	}
+	if pod.Annotations[policyNote] != "" || pod.Annotations[bandwidthNote] != "" {
+		return ofItsOwn
+	}
+	return ofRule
 }
 
-// promised is what a group is promised: isolation, or that it or its parts lie in one group of nodes.
+// promised is what a group is promised: isolation, or that it or its parts lie in one group of nodes. Its PodGroup may say so too.
 func (g *group) promised() promise {
-	if strings.HasPrefix(g.asked.within, "required:") || g.asked.segment > 0 {
+	if strings.HasPrefix(g.asked.within, "required:") {
 		return ofItsOwn
 	}
 	return promisedTo(g.template, g.asked.policy)

@@ -6,13 +6,10 @@ import dataclasses
 
 from topolane._engine import LinkUse
 from topolane.kubernetes.inspection import Group, Inspection
-from topolane.kubernetes.waiting import wait_reason
+from topolane.kubernetes.waiting import UNABLE, wait_reason
 from topolane.live.counts import NodeCounts, Sharing
 from topolane.live.links import Links
 from topolane.units import duration
-
-UNABLE = "the engine cannot answer"
-"""What topolane-scheduler says of a group that waits for that."""
 
 
 @dataclasses.dataclass(frozen=True)

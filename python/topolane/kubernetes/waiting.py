@@ -16,6 +16,10 @@ REFUSALS = {
 """What the kinds of refusals mean, said of the group."""
 
 
+UNABLE = "the engine cannot answer"
+"""What topolane-scheduler says of a group that waits for that."""
+
+
 @dataclasses.dataclass(frozen=True)
 class WaitReason:
     """Why a group waits."""
@@ -41,7 +45,7 @@ def wait_reason(group: Group) -> WaitReason:
     if not said:
         few = len(group.pods) < group.size
         return WaitReason(None, _count(group) if few else "the scheduler has not looked at it yet", "")
-    last = max(said, key=lambda pod: (group.short in pod.why, _kind(pod.why) is not None, pod.refused or 0.0))
+    last = max(said, key=lambda pod: (group.short in pod.why, _is_of_all(pod.why), pod.refused or 0.0))
     text = _own(last.why, group.short)
     kind = _kind(text)
     if kind is None:
@@ -54,6 +58,11 @@ def wait_reason(group: Group) -> WaitReason:
     )
     words = REFUSALS[kind] + (f": {numbers[1]}" if numbers else "")
     return WaitReason(kind, words, text, way, last.refused)
+
+
+def _is_of_all(text: str) -> bool:
+    """Whether a sentence is about a group whose pods are all there."""
+    return UNABLE in text or _kind(text) is not None
 
 
 def _kind(text: str) -> str | None:

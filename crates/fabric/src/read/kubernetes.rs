@@ -317,7 +317,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Looks at a node that can give so many cores.
+    /// Looks at a node, with the number of whole cores that it can give.
     fn add(&mut self, name: &str, node: &Value, cores: u32) -> Result<(), InputError> {
         let spec = node.get("spec");
         if spec.map_or(Ok(""), |spec| word(spec, "unschedulable"))? == "true" {
