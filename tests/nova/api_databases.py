@@ -13,6 +13,8 @@ from typing import Any, Self
 
 PATIENCE = 120.0
 """Seconds in which a server must answer."""
+PATH = "/usr/bin:/usr/sbin:/usr/local/bin:/usr/local/sbin"
+"""Debian has the server where only root's PATH finds it."""
 
 
 def missing() -> str | None:
@@ -21,10 +23,6 @@ def missing() -> str | None:
     if absent:
         return f"{', '.join(absent)} is not installed"
     return None if importlib.util.find_spec("pymysql") else "PyMySQL is not installed"
-
-
-PATH = "/usr/bin:/usr/sbin:/usr/local/bin:/usr/local/sbin"
-"""Debian has the server where only root's PATH finds it."""
 
 
 class MariaDB:

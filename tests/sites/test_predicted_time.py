@@ -197,6 +197,20 @@ def test_predicted_and_measured_gains_are_compared_and_kept(state: State) -> Non
     assert answer["measured"] == 1 and answer["mean_error"] == pytest.approx(25)
 
 
+def test_of_a_plan_that_is_made_again_the_newest_comparison_is_kept(state: State) -> None:
+    """A plan of the same moves has the same id. What is kept in memory and in the database is the same."""
+    compared = Compared(state)
+    for _ in range(2):
+        compared.run(10, 50, moving=True)
+        compared.host = "e0"
+        compared.look()
+        compared.run(SETTLE, 25)
+        compared.run(WATCH, int(8 * WATCH))
+        compared.accuracy.began(compared.plan, {"p": compared.program})
+    assert len(compared.accuracy.comparisons) == 1
+    assert compared.accuracy.comparisons == Accuracy(state).comparisons
+
+
 @pytest.mark.parametrize(
     ("messages", "size", "why"),
     [(8, 5000, "another size than before"), (0, 1000, "less than 1 message per second")],

@@ -112,7 +112,7 @@ class Domains(NoGuests):
             raise InputError(f"libvirt of {self._host.name}: {error}") from error
         rows = [row for row in found if row is not None]
         alive = {row.key for row in rows}
-        self._processors = {key: told for key, told in self._processors.items() if key in alive}
+        self._processors = {key: known for key, known in self._processors.items() if key in alive}
         return rows
 
     def _row(self, domain: Any) -> Row | None:
