@@ -63,7 +63,7 @@ UNITS = (
         for topic in ("aggregates", "apply", "defragmentation", "in_flight", "room_order", "underway")
     ),
     "tests/flux/test_flux_requests.py",
-    *(f"tests/security/test_{topic}.py" for topic in ("nesting", "python_readers")),
+    *(f"tests/security/test_{topic}.py" for topic in ("audit", "nesting", "python_readers")),
     *(
         f"tests/sites/test_{topic}.py"
         for topic in ("bisect", "clusters", "dry_run", "forgetting", "frames", "moves")

@@ -146,7 +146,7 @@ print(asking.getresponse().status, end="")
         (("fe80::1%eth0", 1), ("fe80::2%eth0", 2), "fe80::/64"),
         (("127.1.2.3", 1), ("127.0.0.1", 2), "local"),
         (("::1", 1), ("::1", 2), "local"),
-        (None, ("/run/page.sock", None), "local"),
+        (None, ("/run/page.sock", None), "socket"),
     ],
 )
 def test_one_client_has_one_account(client: object, server: object, account: str) -> None:
@@ -292,6 +292,7 @@ def test_one_account_cannot_take_all_places() -> None:
     named = served(*SMALL, "--viewers", "100", "--auth-header", "X-Remote-User")
     with named as other, contextlib.ExitStack() as held:
         assert [held.enter_context(watched(other, "eve")) for _ in range(9)] == [200] * 8 + [429]
+        assert [held.enter_context(watched(other, "socket")) for _ in range(9)] == [200] * 8 + [429]
         assert held.enter_context(watched(other, "ada")) == 200
 
 

@@ -22,7 +22,7 @@ resource.setrlimit(getattr(resource, f"RLIMIT_{limit}"), (value, value))
 sys.argv[0] = "topolane"
 main()
 """
-"""Runs a command under a limit that holds from its start on: so much more memory than Python has taken, so many descriptors."""
+"""Runs a command under a limit: of memory (AS), in bytes beyond what Python has taken, or of descriptors (NOFILE)."""
 FULL = """
 mount -t tmpfs -o size=16k tmpfs "$0" && head -c 4000 /dev/zero >"$0/other" || exit 99
 "$@"; code=$?
@@ -103,11 +103,21 @@ def test_a_machine_that_is_too_large_for_the_memory_is_said_in_a_sentence(
 
 @pytest.mark.parametrize("mebibytes", [2, 24, 100])
 def test_a_run_that_gets_no_memory_is_said_in_a_sentence(tmp_path: Path, mebibytes: int) -> None:
-    """A thread that cannot start, or a package that cannot be loaded, ends in one sentence too, and leaves nothing."""
+    """A thread that cannot start, or a package that cannot be loaded, ends in one sentence too, and nothing is half written."""
     words = (*SIMULATE, "--out", tmp_path / "out")
     code, said = ended(sys.executable, "-c", LIMITED, "AS", mebibytes << 20, *words)
     assert code == 2 and said.count("\n") == 1
     assert "not enough memory" in said or "no thread can be started" in said
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("mebibytes", [40, 60])
+def test_a_month_that_gets_no_memory_leaves_nothing(tmp_path: Path, mebibytes: int) -> None:
+    """The engine runs out of memory in the midst of a run: the draft of the output is removed."""
+    words = ("simulate", "--failures", "none", "--out", tmp_path / "out")
+    said = ended(sys.executable, "-c", LIMITED, "AS", mebibytes << 20, *words)
+    assert said == (2, "topolane: not enough memory for this input\n")
+    assert not list(tmp_path.iterdir())
 
 
 def test_another_program_with_the_engine_is_not_ended_by_it(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 #![allow(unsafe_code, reason = "an allocator is unsafe to write")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// The system's allocator. Where there is no memory, it ends the process with a sentence if [`end_without_memory`] was called;
 /// otherwise Rust does what it does by default, which is to abort.
@@ -15,6 +17,11 @@ static ALLOCATOR: Allocator = Allocator;
 static ENDS: AtomicBool = AtomicBool::new(false);
 static SAYS: AtomicBool = AtomicBool::new(true);
 static ENDING: AtomicBool = AtomicBool::new(false);
+static SHORT: AtomicBool = AtomicBool::new(false);
+thread_local! {
+    static IS_WATCHED: Cell<bool> = const { Cell::new(false) };
+}
+const PAUSE: Duration = Duration::from_secs(3600);
 const SENTENCE: &str = "topolane: not enough memory for this input\n";
 /// Of bad input, as for Python's `MemoryError`.
 const EXIT_CODE: c_int = 2;
@@ -31,6 +38,17 @@ unsafe extern "C" {
 pub fn end_without_memory(says: bool) {
     SAYS.store(says, Ordering::Relaxed);
     ENDS.store(true, Ordering::Relaxed);
+}
+
+/// Says that another thread looks at [`is_short`] while this one works. If this one gets no memory it then waits, so that the other one
+/// can end the command in its own way: it removes what is half written.
+pub fn is_watched() {
+    IS_WATCHED.set(true);
+}
+
+/// Whether a watched thread waits for memory in vain.
+pub fn is_short() -> bool {
+    SHORT.load(Ordering::Relaxed)
 }
 
 // SAFETY: everything is passed to the system's allocator.
@@ -66,6 +84,10 @@ fn given(memory: *mut u8) -> *mut u8 {
 /// Nothing may be allocated here, and no panic may leave an allocator.
 #[cold]
 fn end() -> ! {
+    while IS_WATCHED.get() {
+        SHORT.store(true, Ordering::Relaxed);
+        std::thread::sleep(PAUSE);
+    }
     // Another thread that gets no memory waits for the end.
     while ENDING.swap(true, Ordering::Relaxed) {
         std::hint::spin_loop();

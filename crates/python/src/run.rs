@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use numpy::IntoPyArray;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyString};
 use topolane_fabric::{Fabric, InputError};
@@ -22,6 +23,7 @@ use topolane_simulator::{
 use crate::error::{RunError, bad_input, input_error};
 use crate::former;
 use crate::machine::Machine;
+use crate::memory;
 use crate::network::Network;
 use crate::other_network::OtherNetwork;
 use crate::policy::{policy_from, queue_names};
@@ -206,7 +208,10 @@ impl Run {
         tell: impl Fn(Python<'_>, f64) -> PyResult<()>,
     ) -> PyResult<Made> {
         let (sender, mut shares) = mpsc::channel();
-        let run = move || self.here(&mut |share| sender.send(share).map_err(|_| Halt::Abandoned));
+        let run = move || {
+            memory::is_watched();
+            self.here(&mut |share| sender.send(share).map_err(|_| Halt::Abandoned))
+        };
         let thread =
             thread::Builder::new().name("simulate".into()).stack_size(STACK).spawn(run).map_err(
                 |error| bad_input(format!("no thread can be started for a run: {error}")),
@@ -216,6 +221,9 @@ impl Run {
             match py.detach(move || next.recv_timeout(BETWEEN_REPORTS)) {
                 // The run may have gone on while `tell` took its time: the newest share counts.
                 Ok(share) => tell(py, shares.try_iter().last().unwrap_or(share))?,
+                Err(RecvTimeoutError::Timeout) if memory::is_short() => {
+                    return Err(PyMemoryError::new_err(()));
+                }
                 Err(RecvTimeoutError::Timeout) => py.check_signals()?,
                 Err(RecvTimeoutError::Disconnected) => break,
             }

@@ -9,6 +9,8 @@ from typing import Any, TypeAlias
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+SOCKET = "socket"
+"""The account of a Unix socket. Only its owner can open it, so the client is a proxy, and stands for any number of viewers."""
 IPV6_PREFIX = 64
 """Bits of an IPv6 address that one client cannot choose: it may use every address behind them."""
 
@@ -34,7 +36,7 @@ def client_of(client: End, server: End) -> str:
     """
     address, own = _address(client), _address(server)
     if address is None:
-        return "local"
+        return SOCKET
     if address.is_loopback or address == own:
         user = None if own is None else _user_of((address, client[1]), (own, server[1]))
         return "local" if user is None else f"user {user}"

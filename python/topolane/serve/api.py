@@ -17,6 +17,7 @@ from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
 from topolane._engine import InputError
+from topolane.live.accounts import SOCKET
 from topolane.live.metrics import registry_of
 from topolane.serve.feed import State, event, packed
 from topolane.serve.gate import LOGIN, METRICS, WHO, Access, Gate, Rate
@@ -203,7 +204,7 @@ class Places:
 
     def take(self, account: str) -> HTTPException | None:
         """Takes a place; otherwise returns the refusal."""
-        if self._taken[account] >= self._each:
+        if account != SOCKET and self._taken[account] >= self._each:
             return HTTPException(
                 429, f"you watch already on {plural(self._each, 'page')}, the most for one viewer: close one"
             )

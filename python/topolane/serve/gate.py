@@ -131,7 +131,7 @@ class Gate:
         user = headers.get(access.auth_header, "").strip()
         if not user or len(user) > MOST_NAME or not user.isprintable():
             raise Refused(401, f"the proxy has not said who asks (header {access.auth_header})")
-        return user
+        return f"named {user}"  # no name is that of another kind of account
 
 
 def _with_headers(send: Send) -> Send:
