@@ -180,7 +180,7 @@ def is_harmless(text):
 def test_no_control_character_passes_through_an_import(tmp_path):
     """Names that users choose are escaped where they enter: in the log, the configuration, on the terminal and in tables."""
     rows = [job(1, 1000, User=BAD, Account=BAD, Partition=BAD, QOS=BAD, Reason=BAD, NodeList="n1")]
-    assoc = f"Cluster|Account|User\n|{BAD}|{BAD}\n"
+    assoc = f"Cluster|Account|User\n|{BAD}|\n|{BAD}|{BAD}\n"
     directory = dump(tmp_path / "dump", rows, assoc=assoc, qos=f"Name|Priority\n{BAD}|1\n")
     said = Said("workload", "import", directory, "--out", tmp_path / "log.csv")
     assert said.code == 0 and is_harmless(said.out)
@@ -193,7 +193,8 @@ def test_no_control_character_passes_through_an_import(tmp_path):
         *("simulate", "--machine", TREE, "--trace", tmp_path / "log.csv", "--out", tmp_path / "out"),
         *("--queue", "slurm", "--no-report"),
     )
-    assert run.code == 0 and is_harmless(run.out)
+    assert run.code == 0, run.error
+    assert is_harmless(run.out)
     assert all(is_harmless(file.read_text()) for file in (tmp_path / "out").rglob("*.csv"))
 
 
@@ -320,7 +321,7 @@ def test_json_of_a_check_counts_the_runs_that_a_replay_takes():
 def test_a_default_speed_of_adapters_is_printed_as_assumed(tmp_path, given, is_assumed):
     """An adapter of 4 GB/s by default is slower than its cable, which is given."""
     machine = tmp_path / "fast.toml"
-    machine.write_text(f'{given}[[site]]\nname = "a"\nchildren = [2, 2]\nbandwidth = 12.5e9\n')
+    machine.write_text(f'name = "fast"\n{given}[[site]]\nname = "a"\nchildren = [2, 2]\nbandwidth = 12.5e9\n')
     notes = Said("machine", "show", machine).notes
     assert ("adapters of 4 GB/s are assumed" in notes) == is_assumed
 

@@ -102,6 +102,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
             "nice": "",
             "licenses": "",
             "requeue": "",
+            "queued": "-40",
             "priority": "1000",
             "reason": "",
             "earlier_runs": "",

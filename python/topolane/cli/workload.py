@@ -82,8 +82,10 @@ def show(
 def write(source: str, to: str, out: str | None, seed: int, options: dict[str, Any]) -> None:
     """Writes a workload, shaped for a machine if one is named; what is left out or assumed goes to standard error."""
     shape = settings.shape_alone(options)
-    is_named = common.names_machine(MACHINE)
-    nodes = topolane.machine(**{name: options[name] for name in MACHINE}).nodes if is_named else None
+    nodes = None
+    if common.names_machine(MACHINE):
+        how = {name: options[name] for name in ("nodes", "topology", "join")}
+        nodes = topolane.machine(options["machine"], options["machine_format"], **how).nodes
     jobs = topolane.workload(source, nodes, seed=seed, shape=shape)
     common.write_text(out, jobs.to(to))
     common.tell_notes([*left_out(jobs.left_out), *reading_notes(jobs)])

@@ -56,18 +56,16 @@ def _times(numbered: list[Numbered]) -> Iterator[tuple[int, float]]:
     job that was held, got its number after the last of these that has a lower one. Within a second, parts of it show the order.
     """
     at_submission = _rising(numbered)
-    by_number = sorted(numbered, key=lambda job: job.number)
-    second = by_number[0].submit if by_number else 0
-    rows: list[tuple[int, int, int]] = []
-    for job in by_number:
-        if job.place in at_submission:
-            second = job.submit
-        rows.append((second, job.number, job.place))
-    for second, same in itertools.groupby(rows, key=lambda row: row[0]):
-        found = list(same)
-        numbers = sorted({number for _, number, _ in found})
-        for _, number, place in found:
-            yield place, second + round(bisect.bisect_left(numbers, number) / len(numbers), 6)
+    second = min((job.submit for job in numbered if job.place in at_submission), default=0)
+    in_second: dict[int, list[list[Numbered]]] = {}
+    for _, same in itertools.groupby(sorted(numbered, key=lambda job: job.number), lambda job: job.number):
+        alike = list(same)
+        second = max([second, *(job.submit for job in alike if job.place in at_submission)])
+        in_second.setdefault(second, []).append(alike)
+    for second, numbers in in_second.items():
+        for index, alike in enumerate(numbers):
+            for job in alike:
+                yield job.place, second + round(index / len(numbers), 6)
 
 
 def _rising(numbered: list[Numbered]) -> set[int]:
