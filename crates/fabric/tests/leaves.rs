@@ -2,7 +2,7 @@
 //! hosts on switches above the leaves, leaves without hosts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -88,8 +88,17 @@ impl Net {
         for (id, device) in &self.0 {
             let kind = if device.is_switch { "Switch" } else { "Ca" };
             let (card, description) = (device.card, &device.description);
-            let _ =
-                writeln!(text, "sysimgguid=0x{card:x}\n{kind}\t40 \"{id}\"\t# \"{description}\"");
+            // A switch has one address, and a host one for every port.
+            let lid = 64 * card;
+            let own = if device.is_switch {
+                format!("base port 0 lid {lid} lmc 0")
+            } else {
+                String::new()
+            };
+            let _ = writeln!(
+                text,
+                "sysimgguid=0x{card:x}\n{kind}\t40 \"{id}\"\t# \"{description}\" {own}"
+            );
             for (port, (far, back)) in &device.ports {
                 let about = &self.0[far].description;
                 let speed = &device.speed;
@@ -160,7 +169,11 @@ proptest! {
         }
         let nodes: Vec<String> =
             net.0.iter().filter(|(_, device)| device.description.starts_with('x')).map(|(id, _)| id.clone()).collect();
+        let mut seen = BTreeSet::new();
         for (node, leaf) in &second {
+            if !seen.insert(node.index(nodes.len())) {
+                continue; // with two further cables to one leaf it would count there
+            }
             let (node, leaf) = (&nodes[node.index(nodes.len())], &leaves[leaf.index(leaves.len())]);
             net.cable(node, leaf);
         }
@@ -341,7 +354,7 @@ fn tables_lead_to_what_the_tree_does_without() {
     let text = net.text();
     let fabric = Arc::new(Fabric::build(&net.read().description).unwrap());
     let found = ports(&fabric, Source { text: &text, name: "net" }).unwrap();
-    assert!(found.outside.is_empty());
+    assert_eq!(found.outside, [0u16; 0], "{text}");
     let routes = Dedicated::new(&fabric, &[], &Service::default()).unwrap();
     let tables = write::LinearTables::new(&routes, found).text();
     let hosts = net.0.values().filter(|device| !device.is_switch).count();

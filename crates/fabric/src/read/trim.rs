@@ -254,9 +254,9 @@ impl Tree {
         if leaves.iter().any(|&leaf| ports(leaf, &|near| near == spine) == own) {
             return true;
         }
-        if alone && joining.is_empty() {
-            // Ports down to other switches are a switch's first.
-            return !own.contains(&1);
+        if joining.is_empty() {
+            // A leaf would be cabled to all spines. Ports down to other switches are a switch's first.
+            return alone && !own.contains(&1);
         }
         let mut upper =
             joining.iter().flat_map(|&core| ports(core, &|near| self.levels[near] < level));
