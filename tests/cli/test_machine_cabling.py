@@ -18,7 +18,7 @@ def test_the_written_machine_has_the_cables_of_the_file(topolane, tmp_path: Path
     done = topolane.run("machine", "convert", FILES / name, "--hosts", HOSTS, "--to", "toml", "--out", out)
     assert done.returncode == 0, done
     assert "4 GB/s of each cable is assumed" in done.stderr
-    assert ("1 cable left out: it carries power" in done.stderr) == (name == "netbox.csv")
+    assert ("1 cable is skipped: it carries power" in done.stderr) == (name == "netbox.csv")
     made = read_machine(out)
     assert [name for _, _, name in made.groups(1)] == ["leaf1", "leaf2"]
     assert (made.nodes, made.depth, made.links, made.missing_cables) == (4, 2, 8, 0)

@@ -303,14 +303,15 @@ fn capabilities_say_which_devices_are_switches() {
     let neighbour = |port: &str, name: &str, bridge: bool| {
         format!(
             "{{\"{port}\": {{\"chassis\": {{\"{name}\": {{\"capability\": [{{\"type\": \"Bridge\", \"enabled\": {bridge}}}, \
-             {{\"type\": \"Station\", \"enabled\": true}}]}}}}, \"port\": {{\"descr\": \"p{port}\"}}}}}}"
+             {{\"type\": \"Station\", \"enabled\": true}}]}}}}, \"port\": {{\"descr\": \"{}{port}\"}}}}}}",
+            if bridge { "swp" } else { "eth" }
         )
     };
     let leaf = |number: u32| {
         let rows = [
-            neighbour("1", &format!("n{number}"), false),
-            neighbour(&format!("2{number}"), "s1", false),
-            neighbour(&format!("3{number}"), "spine", true),
+            neighbour("eth1", &format!("n{number}"), false),
+            neighbour(&format!("eth2{number}"), "s1", false),
+            neighbour(&format!("eth3{number}"), "spine", true),
         ];
         format!("\"leaf{number}\": {{\"lldp\": {{\"interface\": [{}]}}}}", rows.join(","))
     };

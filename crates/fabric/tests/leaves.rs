@@ -2,12 +2,13 @@
 //! hosts on switches above the leaves, leaves without hosts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use proptest::prelude::*;
-use topolane_fabric::read::{Format, Options, Read, ibnetdiscover, read};
-use topolane_fabric::{Children, Description, Fabric, Group, pgft, write};
+use topolane_fabric::read::{Format, Options, Read, Source, ibnetdiscover, ports, read};
+use topolane_fabric::{Children, Dedicated, Description, Fabric, Group, Service, pgft, write};
 
 /// Devices of a subnet by their identifiers.
 #[derive(Default, Clone)]
@@ -87,12 +88,27 @@ impl Net {
         for (id, device) in &self.0 {
             let kind = if device.is_switch { "Switch" } else { "Ca" };
             let (card, description) = (device.card, &device.description);
-            let _ =
-                writeln!(text, "sysimgguid=0x{card:x}\n{kind}\t40 \"{id}\"\t# \"{description}\"");
+            // A switch has one address, and a host one for every port.
+            let lid = 64 * card;
+            let own = if device.is_switch {
+                format!("base port 0 lid {lid} lmc 0")
+            } else {
+                String::new()
+            };
+            let _ = writeln!(
+                text,
+                "sysimgguid=0x{card:x}\n{kind}\t40 \"{id}\"\t# \"{description}\" {own}"
+            );
             for (port, (far, back)) in &device.ports {
                 let about = &self.0[far].description;
                 let speed = &device.speed;
-                let _ = writeln!(text, "[{port}]\t\"{far}\"[{back}]\t# \"{about}\" lid 1 {speed}");
+                let own = if device.is_switch {
+                    String::new()
+                } else {
+                    format!("lid {} lmc 0 ", lid + u64::from(*port))
+                };
+                let _ =
+                    writeln!(text, "[{port}]\t\"{far}\"[{back}]\t# {own}\"{about}\" lid 1 {speed}");
             }
             text.push('\n');
         }
@@ -153,7 +169,11 @@ proptest! {
         }
         let nodes: Vec<String> =
             net.0.iter().filter(|(_, device)| device.description.starts_with('x')).map(|(id, _)| id.clone()).collect();
+        let mut seen = BTreeSet::new();
         for (node, leaf) in &second {
+            if !seen.insert(node.index(nodes.len())) {
+                continue; // with two further cables to one leaf it would count there
+            }
             let (node, leaf) = (&nodes[node.index(nodes.len())], &leaves[leaf.index(leaves.len())]);
             net.cable(node, leaf);
         }
@@ -323,4 +343,28 @@ fn every_speed_is_its_signalling_less_its_encoding() {
         error.message.starts_with("the speed \"4x???\" is unknown (known: SDR, DDR, QDR"),
         "{error}"
     );
+}
+
+#[test]
+fn tables_lead_to_what_the_tree_does_without() {
+    let mut net = small();
+    let (leaves, spine) = (net.switches(true), net.switches(false)[0].clone());
+    net.host("oss", &[&leaves[0], &leaves[1]]);
+    net.host("ufm", &[&spine]);
+    let text = net.text();
+    let fabric = Arc::new(Fabric::build(&net.read().description).unwrap());
+    let found = ports(&fabric, Source { text: &text, name: "net" }).unwrap();
+    assert_eq!(found.outside, [0u16; 0], "{text}");
+    let routes = Dedicated::new(&fabric, &[], &Service::default()).unwrap();
+    let tables = write::LinearTables::new(&routes, found).text();
+    let hosts = net.0.values().filter(|device| !device.is_switch).count();
+    for (id, device) in net.0.iter().filter(|(_, device)| device.is_switch) {
+        let table = tables.split("Unicast lids").find(|table| table.contains(&id[2..])).unwrap();
+        let entries = table.lines().filter(|line| line.starts_with("0x")).count();
+        assert_eq!(entries, hosts + leaves.len() + 1, "{table}");
+        for (port, (far, _)) in device.ports.iter().filter(|(_, (far, _))| far.starts_with("H-")) {
+            let lid = 64 * net.0[far].card + 1;
+            assert!(table.contains(&format!("0x{lid:04x} {port:03} #")), "{far}: {table}");
+        }
+    }
 }

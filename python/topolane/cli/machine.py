@@ -31,7 +31,8 @@ reading_options = common.options(
     click.option(
         "--hosts",
         metavar="HOSTLIST",
-        help="The devices that are nodes, such as 'node[1-72]', for cables of NetBox or LLDP. All others are switches.",
+        help="The devices that are nodes, such as 'node[1-72]': required for cables of NetBox or LLDP, where all others are "
+        "switches; for ibnetdiscover, other hosts are skipped.",
     ),
 )
 

@@ -38,7 +38,8 @@ pub(super) struct ListedCable {
 }
 
 /// The machine of these cables. The nodes are those of `options.hosts`. All other devices are switches, except those that say
-/// that they do not forward packets, and those that do not say it and have the ports of servers: these are skipped.
+/// that they do not forward packets, and those that have the ports of servers: these are skipped. A server may also say that it
+/// forwards packets, between its guests.
 ///
 /// # Errors
 /// No hosts are named; a port with two cables or a cable from a device to itself, with its line; a cabling that is not a
@@ -76,8 +77,9 @@ pub(super) fn machine_of(
     let mut subnet = subnet_of(cables, &there, &devices, &lines);
     let by_ports = servers_by_ports(cables, &there);
     let others = subnet.skip(|_, vertex| {
-        let forwards = forwards.get(&vertex.name).copied();
-        !vertex.is_host && !forwards.unwrap_or(!by_ports.contains(vertex.name.as_str()))
+        let is_server =
+            forwards.get(&vertex.name) == Some(&false) || by_ports.contains(vertex.name.as_str());
+        !vertex.is_host && is_server
     });
     let what = "that --hosts does not name and that looks like a server";
     notes.extend(sentence(&subnet, &others, ["device", "devices"], what));
@@ -192,7 +194,7 @@ impl<'a> Numbers<'a> {
                 ends().filter(|port| of(port)).map(|port| port.name.as_str()).collect();
             names.sort_by(|a, b| natural_order(a, b));
             names.dedup();
-            names.into_iter().zip(0..).collect::<HashMap<&str, u32>>()
+            names.into_iter().zip(1..).collect::<HashMap<&str, u32>>()
         };
         Numbers {
             hosts,

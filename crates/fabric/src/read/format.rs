@@ -150,7 +150,7 @@ pub const FORMATS: &[FormatRow] = &[
     FormatRow {
         format: Format::Lldp,
         name: "lldp",
-        title: "neighbours that LLDP tells",
+        title: "neighbours by LLDP",
         endings: &[],
         marks: |line| line.contains("\"lldp\""),
         cables: true,

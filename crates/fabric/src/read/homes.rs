@@ -144,10 +144,10 @@ pub(super) fn keep_home_cables(subnet: &mut Subnet) -> Spare {
             dropped.insert((host, port));
         }
     }
-    let is_dropped = |end: &End| dropped.contains(&(end.vertex, end.port));
-    let vertices = &subnet.vertices;
-    subnet.cables.retain(|cable| {
-        !cable.ends.iter().any(|end| vertices[end.vertex].is_host && is_dropped(end))
+    subnet.drop_cables(|vertices, cable| {
+        let is_dropped =
+            |end: &End| vertices[end.vertex].is_host && dropped.contains(&(end.vertex, end.port));
+        cable.ends.iter().any(is_dropped)
     });
     spare
 }

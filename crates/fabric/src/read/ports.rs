@@ -58,6 +58,9 @@ pub enum To {
     Node(NodeIndex, CableId),
     /// A switch itself.
     Switch(SwitchPlace),
+    /// What the tree of nodes does without, behind a port of a switch: a host on a switch above the leaves, a further adapter of
+    /// a host, a switch without nodes.
+    Behind(SwitchPlace, u8),
 }
 
 /// The ports of the subnet that `net`, a text of `ibnetdiscover`, tells of.
@@ -132,13 +135,14 @@ impl Reader<'_> {
     fn name_receivers(&self, ports: &mut Ports) -> Result<(), InputError> {
         for address in &self.found.subnet.addresses {
             let Lids { base, count } = address.lids;
-            let place = address.end.and_then(|end| Some((end, self.place[end.vertex]?)));
-            let to = place.and_then(|(end, place)| {
+            let to = address.end.and_then(|end| {
+                let Some(place) = self.place[end.vertex] else { return self.behind(end) };
                 if place.level > 0 {
                     return Some(To::Switch(place));
                 }
                 let at = self.cable_at.binary_search_by_key(&(end.vertex, end.port), |at| at.0);
-                at.ok().map(|at| To::Node(place.group, self.cable_at[at].1))
+                let node = |at: usize| To::Node(place.group, self.cable_at[at].1);
+                at.ok().map(node).or_else(|| self.behind(end))
             });
             let (Some(to), Some(end)) = (to, address.end) else {
                 ports.outside.push(base);
@@ -169,6 +173,19 @@ impl Reader<'_> {
                 Err(InputError::whole(message))
             }
         }
+    }
+
+    /// A port of a switch of the tree that a spare cable joins to a port of a host, or to any port of a switch.
+    fn behind(&self, end: End) -> Option<To> {
+        let subnet = &self.found.subnet;
+        let is_host = subnet.vertices[end.vertex].is_host;
+        let near = |one: &End| one.vertex == end.vertex && (one.port == end.port || !is_host);
+        subnet.spare.iter().find_map(|cable| {
+            let [a, b] = cable.ends;
+            let far = [(a, b), (b, a)].into_iter().find(|(one, _)| near(one))?.1;
+            let place = self.place[far.vertex].filter(|place| place.level > 0)?;
+            Some(To::Behind(place, far.port as u8)) // of a switch; it was read from a byte
+        })
     }
 
     fn name_switches(&self, ports: &mut Ports) -> Result<(), InputError> {

@@ -41,6 +41,8 @@ pub(super) struct Cable {
 pub(super) struct Subnet {
     pub vertices: Vec<Vertex>,
     pub cables: Vec<Cable>,
+    /// Cables that are no part of the tree of nodes.
+    pub spare: Vec<Cable>,
     /// The switches by their identifiers (node GUIDs).
     pub switches: HashMap<u64, usize>,
     pub addresses: Vec<Address>,
@@ -148,9 +150,20 @@ impl Subnet {
                 skipped.push(index);
             }
         }
-        let vertices = &self.vertices;
-        self.cables.retain(|cable| !cable.ends.iter().any(|end| vertices[end.vertex].skipped));
+        let left = |vertices: &[Vertex], cable: &Cable| {
+            cable.ends.iter().any(|end| vertices[end.vertex].skipped)
+        };
+        self.drop_cables(left);
         skipped
+    }
+
+    /// Makes the cables spare for which `which` says so.
+    pub(super) fn drop_cables(&mut self, which: impl Fn(&[Vertex], &Cable) -> bool) {
+        let vertices = &self.vertices;
+        let all = std::mem::take(&mut self.cables).into_iter();
+        let (spare, kept): (Vec<Cable>, Vec<Cable>) = all.partition(|cable| which(vertices, cable));
+        self.spare.extend(spare);
+        self.cables = kept;
     }
 
     /// Adds a vertex for every switch, and one for all adapters of a host. Gives the vertex of

@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use super::homes::{Count, keep_home_cables};
 use super::levels::Union;
-use super::subnet::Subnet;
+use super::subnet::{Cable, Subnet, Vertex};
 use crate::error::shown;
 
 /// The hosts that are nodes, by name; all if there is no list.
@@ -25,9 +25,8 @@ pub(super) fn trim(subnet: &mut Subnet, nodes: &Nodes) -> Vec<String> {
     let unnamed = |name: &str| nodes.as_ref().is_some_and(|nodes| !nodes.contains(name));
     let others = subnet.skip(|_, vertex| vertex.is_host && unnamed(&vertex.name));
     notes.extend(sentence(subnet, &others, ["host", "hosts"], "not named by --hosts"));
-    let above = switches_above(subnet);
-    let is_above: HashSet<usize> = above.iter().copied().collect();
-    notes.extend(skip_hosts_above(subnet, &is_above));
+    let above: HashSet<usize> = switches_above(subnet).into_iter().collect();
+    skip_hosts_above(subnet, &above, &mut notes);
     let hosts = hosts_on(subnet);
     let leaves: Vec<usize> = (0..hosts.len()).filter(|&switch| !hosts[switch].is_empty()).collect();
     let spare = keep_home_cables(subnet);
@@ -47,25 +46,37 @@ pub(super) fn trim(subnet: &mut Subnet, nodes: &Nodes) -> Vec<String> {
 }
 
 /// Skips hosts all of whose cables lead to switches above the leaves, and drops the cables that do.
-fn skip_hosts_above(subnet: &mut Subnet, above: &HashSet<usize>) -> Option<String> {
-    if above.is_empty() {
-        return None;
-    }
-    let mut elsewhere = HashSet::new();
-    let mut met = HashSet::new();
-    subnet.cables.retain(|cable| {
-        let [a, b] = cable.ends.map(|end| end.vertex);
-        let host = [(a, b), (b, a)].into_iter().find(|&(host, _)| subnet.vertices[host].is_host);
-        let Some((host, switch)) = host else { return true };
-        if above.contains(&switch) {
-            met.insert(host);
-            return false;
+fn skip_hosts_above(subnet: &mut Subnet, above: &HashSet<usize>, notes: &mut Vec<String>) {
+    let (mut up, mut elsewhere) = (Vec::new(), HashSet::new());
+    for cable in &subnet.cables {
+        match host_and_switch(&subnet.vertices, cable) {
+            Some((host, switch)) if above.contains(&switch) => up.push(host),
+            Some((host, _)) => {
+                elsewhere.insert(host);
+            }
+            None => {}
         }
-        elsewhere.insert(host);
-        true
+    }
+    let (further, alone): (Vec<usize>, Vec<usize>) =
+        up.into_iter().partition(|host| elsewhere.contains(host));
+    subnet.drop_cables(|vertices, cable| {
+        host_and_switch(vertices, cable).is_some_and(|(_, switch)| above.contains(&switch))
     });
-    let skipped = subnet.skip(|index, _| met.contains(&index) && !elsewhere.contains(&index));
-    sentence(subnet, &skipped, ["host", "hosts"], "on a switch above the leaves")
+    let alone: HashSet<usize> = alone.into_iter().collect();
+    let skipped = subnet.skip(|index, _| alone.contains(&index));
+    notes.extend(sentence(subnet, &skipped, ["host", "hosts"], "on a switch above the leaves"));
+    let what = "to a switch above the leaves, of a host on a leaf,";
+    notes.extend(sentence(subnet, &further, ["cable", "cables"], what));
+}
+
+/// The ends of a cable between a host and a switch.
+fn host_and_switch(vertices: &[Vertex], cable: &Cable) -> Option<(usize, usize)> {
+    let [a, b] = cable.ends.map(|end| end.vertex);
+    match [a, b].map(|vertex| vertices[vertex].is_host) {
+        [true, false] => Some((a, b)),
+        [false, true] => Some((b, a)),
+        _ => None,
+    }
 }
 
 /// `2 hosts not named by --hosts, such as "oss1", are skipped`; nothing of none.
@@ -86,11 +97,8 @@ pub(super) fn sentence(
 fn hosts_on(subnet: &Subnet) -> Vec<BTreeSet<usize>> {
     let mut on = vec![BTreeSet::new(); subnet.vertices.len()];
     for cable in &subnet.cables {
-        let [a, b] = cable.ends.map(|end| end.vertex);
-        for (host, switch) in [(a, b), (b, a)] {
-            if subnet.vertices[host].is_host && !subnet.vertices[switch].is_host {
-                on[switch].insert(host);
-            }
+        if let Some((host, switch)) = host_and_switch(&subnet.vertices, cable) {
+            on[switch].insert(host);
         }
     }
     on
@@ -236,9 +244,6 @@ impl Tree {
                 || self.part[other] != self.part[spine]
                 || self.levels[other] != level - 1
         });
-        if alone && joining.is_empty() {
-            return true;
-        }
         // A core switch may have lost its cables to all spines but this one. A leaf has the ports of other leaves.
         let ports = |of: usize, to: &dyn Fn(usize) -> bool| -> BTreeSet<u32> {
             let cables = self.cables[of].iter();
@@ -248,6 +253,10 @@ impl Tree {
         let leaves = self.below(spine);
         if leaves.iter().any(|&leaf| ports(leaf, &|near| near == spine) == own) {
             return true;
+        }
+        if joining.is_empty() {
+            // A leaf would be cabled to all spines. Ports down to other switches are a switch's first.
+            return alone && !own.contains(&1);
         }
         let mut upper =
             joining.iter().flat_map(|&core| ports(core, &|near| self.levels[near] < level));

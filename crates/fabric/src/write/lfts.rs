@@ -96,7 +96,7 @@ impl LinearTables {
                     }
                     match receiver.to {
                         To::Node(node, _) => *nodes.entry(node).or_insert(0) += 1,
-                        To::Switch(_) => others += 1,
+                        To::Switch(_) | To::Behind(..) => others += 1,
                     }
                 }
             }
@@ -107,7 +107,7 @@ impl LinearTables {
 
 fn put_receiver(text: &mut String, receiver: &Receiver) {
     let kind = match receiver.to {
-        To::Node(..) => "Channel Adapter",
+        To::Node(..) | To::Behind(..) => "Channel Adapter",
         To::Switch(_) => "Switch",
     };
     let _ = match receiver.guid {
@@ -119,7 +119,8 @@ fn put_receiver(text: &mut String, receiver: &Receiver) {
 /// The port by which a switch sends to a receiver: 0 if it is the switch itself.
 fn port(routes: &Dedicated, ports: &Ports, at: SwitchPlace, receiver: &Receiver) -> Option<u8> {
     let (to, last) = match receiver.to {
-        To::Switch(place) => (place, None),
+        To::Behind(place, port) if place == at => return Some(port),
+        To::Switch(place) | To::Behind(place, _) => (place, None),
         To::Node(node, cable) => (SwitchPlace::node(node), Some(cable)),
     };
     // A LID is of one adapter, so of one rail.
