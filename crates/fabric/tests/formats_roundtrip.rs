@@ -16,8 +16,7 @@ fn written(fabric: &Fabric, writer: &str) -> String {
 }
 
 fn again(text: &str, format: Format, topology: Option<&str>) -> Fabric {
-    let options =
-        Options { topology: topology.map(str::to_owned), sub_domains: false, hosts: None };
+    let options = Options { topology: topology.map(str::to_owned), ..Options::default() };
     let read = read(text, format, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     Fabric::build(&read.description).expect("a fabric")
 }
