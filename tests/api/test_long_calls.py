@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
 import textwrap
@@ -66,18 +64,3 @@ def test_a_long_call_answers_to_signals(name):
     program = BEGIN + textwrap.dedent(CALLS[name])
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
     assert done.stdout.splitlines() == ["running", "ended by the signal"], done
-
-
-def test_a_prediction_next_to_large_jobs_is_bounded():
-    """4,096 entries of a running job's matrix count, so a job of 2,048 processes costs no more than one of 64."""
-    program = BEGIN + textwrap.dedent("""
-        jobs = [([rank // 16 for rank in range(2048)], Traffic.pattern("alltoall", 2048))]
-        program = Profile(64, "alltoall")
-        ranks = _engine.rank_k(State(cab), cab.routing("d-mod-k"), "first-fit", program, jobs=jobs)
-        print(len(ranks), any(rank.chosen for rank in ranks))
-    """)
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=100, env=dict(os.environ)
-    )
-    assert done.stdout.split() == ["16", "True"], done
-    assert signal.SIGTERM not in (done.returncode, -done.returncode)

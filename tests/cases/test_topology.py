@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 import topolane
 from topolane import InputError
 from topolane._engine import Machine, machine_writers
@@ -53,6 +52,7 @@ def test_what_slurm_reads_without_a_word_is_read_without_a_note(file, expected):
         ),
         ("two-cores.topology.conf", THREE_AND_THREE, "switches core1, core2 name the same switch"),
         ("two-trees.topology.conf", THREE_AND_THREE, "no switch reaches all nodes: the 2 trees"),
+        ("blank-child.topology.conf", {"Row A": "c[1-3]"}, "has a blank in its name: Slurm finds no child"),
         ("mark.topology.conf", {"leaf-a": "c[1-3]"}, "byte order mark"),
         ("key-twice.topology.conf", {"leaf-a": "c[1-3]"}, "Nodes stands twice on line 1"),
     ],
@@ -83,7 +83,7 @@ def test_two_parents_make_one_group_of_their_switches():
     first, last = machine.node_named("c1"), machine.node_named("c4")
     assert first is not None
     assert last is not None
-    assert machine.hops(first, last) == 5
+    assert machine.hops(first, last) == 4
     "Up from unit over leaf-a, the spines and top, down to leaf-b."
 
 

@@ -1,6 +1,6 @@
 //! From a list of switches that name their children to trees of groups.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::description::{Children, Description, Group, NodeDescription};
 use crate::error::InputError;
@@ -49,9 +49,14 @@ pub(super) fn assemble(switches: Vec<Switch>) -> Result<Vec<Tree>, InputError> {
 pub(super) fn listed(switches: Vec<Switch>) -> Result<Vec<Listed>, InputError> {
     let (mut count, mut letters) = (0, 0);
     let mut all = Vec::with_capacity(switches.len());
+    let with_blanks: HashSet<String> = switches
+        .iter()
+        .filter(|switch| switch.name.contains(char::is_whitespace))
+        .map(|switch| switch.name.clone())
+        .collect();
     for Switch { name, switches, below, place } in switches {
         let mut names = |list: &str| {
-            let names = expand(list).map_err(|error| place.of(error))?;
+            let names = names_in(list, &with_blanks).map_err(|error| place.of(error))?;
             count += names.len();
             letters += names.iter().map(String::len).sum::<usize>();
             if count > 2 * MOST_NAMES {
@@ -74,6 +79,25 @@ pub(super) fn listed(switches: Vec<Switch>) -> Result<Vec<Listed>, InputError> {
         all.push(Listed { name, switches, below, place });
     }
     Ok(all)
+}
+
+/// The names of a hostlist, of which some may be switches whose names have blanks: these would part them.
+fn names_in(list: &str, with_blanks: &HashSet<String>) -> Result<Vec<String>, InputError> {
+    if with_blanks.is_empty() {
+        return expand(list);
+    }
+    let (mut names, mut plain) = (Vec::new(), String::new());
+    for element in list.split(',') {
+        if with_blanks.contains(element.trim()) {
+            names.extend(expand(&std::mem::take(&mut plain))?);
+            names.push(element.trim().to_owned());
+        } else {
+            plain.push_str(element);
+            plain.push(',');
+        }
+    }
+    names.extend(expand(&plain)?);
+    Ok(names)
 }
 
 /// The number of every switch by its name.

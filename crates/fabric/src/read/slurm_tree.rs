@@ -7,7 +7,7 @@ use super::levels::Union;
 use super::slurm_lines::Place;
 use super::{Read, UNNAMED};
 use crate::description::{Cabling, Description, SiteDescription};
-use crate::error::InputError;
+use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 use crate::presets::QDR;
 
@@ -29,8 +29,9 @@ pub(super) fn of_switches(
 ) -> Result<Read, InputError> {
     let mut notes = Vec::new();
     let mut tree = Tree::of(listed(switches)?)?;
+    tree.note_blanks(&mut notes);
     if let Some(place) = tree.keep_first_leaf(&mut notes).filter(|_| only_trees) {
-        return Err(place.refuse(notes.swap_remove(0)));
+        return Err(place.refuse(notes.pop().unwrap_or_default()));
     }
     tree.skip_empty(&mut notes)?;
     if !only_trees {
@@ -90,6 +91,18 @@ impl Tree {
         let level = levels(&switches, &below)?;
         let gone = vec![false; switches.len()];
         Ok(Tree { switches, below, level, gone })
+    }
+
+    /// Says which child Slurm does not find, because blanks part the names of a hostlist.
+    fn note_blanks(&self, notes: &mut Vec<String>) {
+        let child = self.below.iter().flatten().map(|&child| &self.switches[child]);
+        let odd = child.into_iter().find(|child| child.name.contains(char::is_whitespace));
+        if let Some(Listed { name, place, .. }) = odd {
+            let name = shown(name);
+            notes.push(format!(
+                "switch {name} of {place} has a blank in its name: Slurm finds no child of that name, and refuses the file"
+            ));
+        }
     }
 
     /// Leaves every node on the first leaf that names it. Returns where the first node stands that is on another too.
