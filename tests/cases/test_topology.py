@@ -8,6 +8,7 @@ import pytest
 import topolane
 from topolane import InputError
 from topolane._engine import Machine, machine_writers
+from topolane.slurm import conf_file
 from topolane.slurm.plugin_machine import read_machine
 
 DATA = Path(__file__).parent / "data"
@@ -126,3 +127,19 @@ def test_names_that_a_format_does_not_take_are_written_as_others_with_a_note(tar
         assert leaves(back) == {"a12345678901234567890_": "c1", "a12345678901234567891_": "c2"}
     else:
         assert renamed == []
+
+
+def test_slurm_conf_is_read_as_slurm_reads_it(tmp_path):
+    """The last value of a key counts, wherever it stands: so the plugin is not taken out while slurmctld needs it."""
+    conf = tmp_path / "slurm.conf"
+    conf.write_text(
+        "# TopologyPlugin=topology/flat\n"
+        "topologyplugin = topology/tree#the stock one\n"
+        'StateSaveLocation="/var/spool/of slurm" SlurmUser=root\n'
+        "Include \\\nplugins.conf\n"
+    )
+    (tmp_path / "plugins.conf").write_text("TopologyPlugin=\\\ntopology/topolane # ours\n")
+    assert conf_file.value(conf, "TopologyPlugin") == "topology/topolane"
+    assert conf_file.value(conf, "StateSaveLocation") == "/var/spool/of slurm"
+    assert conf_file.value(conf, "SlurmUser") == "root"
+    assert conf_file.value(conf, "Nothing") is None

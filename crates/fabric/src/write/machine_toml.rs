@@ -23,6 +23,7 @@ pub(super) fn machine_toml_named(fabric: &Fabric, names: &mut Names) -> String {
     let nodes = names.nodes(fabric);
     let mut description = fabric.description();
     rename_nodes(&mut description, &nodes);
+    rename_others(&mut description, names);
     let mut text = format!("name = {}\n", quoted(&description.name));
     if !description.block_sizes.is_empty() {
         let _ = writeln!(text, "block-sizes = {:?}", description.block_sizes);
@@ -77,6 +78,42 @@ fn rename_nodes(description: &mut Description, names: &[String]) {
     for name in description.domains.iter_mut().flat_map(|domain| &mut domain.nodes) {
         if let Some(&other) = renamed.get(name) {
             name.clone_from(other);
+        }
+    }
+}
+
+/// Gives the machine, its sites, domains and parallel switches names of the length that is read.
+fn rename_others(description: &mut Description, names: &mut Names) {
+    names.begin(Limits::TEXT);
+    description.name = names.unique("machine", &description.name, "");
+    names.begin(Limits::TEXT);
+    for site in &mut description.sites {
+        let name = names.unique("site", &site.root.name, "site");
+        for wan in &mut description.wans {
+            for end in [&mut wan.between.0, &mut wan.between.1] {
+                if *end == site.root.name {
+                    end.clone_from(&name);
+                }
+            }
+        }
+        site.root.name = name;
+        rename_parallel(&mut site.root, names);
+    }
+    names.begin(Limits::TEXT);
+    for domain in &mut description.domains {
+        domain.name = names.unique("domain", &domain.name, "domain");
+    }
+}
+
+fn rename_parallel(group: &mut Group, names: &mut Names) {
+    let mut own = Names::new(Limits::TEXT);
+    for name in &mut group.switches {
+        *name = own.unique("switch", name, &group.name);
+    }
+    names.add(own);
+    if let Children::Groups(groups) = &mut group.children {
+        for group in groups {
+            rename_parallel(group, names);
         }
     }
 }

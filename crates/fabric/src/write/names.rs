@@ -54,6 +54,8 @@ impl Limits {
     pub const SHOWN: Limits = PLAIN;
     /// Our own machine file, whose hostlists take names of 255 letters.
     pub const TOML: Limits = Limits { longest: 255, ..PLAIN };
+    /// Names in our own machine file that stand in no hostlist.
+    pub const TEXT: Limits = Limits { longest: 255, allows: is_printable, ..PLAIN };
     /// Nodes, switches and blocks of Slurm: 64 letters (`HOST_NAME_MAX`); a number at the end overflows its hostlist from 20
     /// digits on, and ours from 19; `ALL` stands for all nodes, and `{...}` for a function.
     pub const SLURM: Limits =
@@ -141,6 +143,11 @@ impl Names {
         free
     }
 
+    /// Takes over which names others have given.
+    pub fn add(&mut self, others: Names) {
+        self.renamed.extend(others.renamed);
+    }
+
     /// The names of all nodes, by number.
     pub fn nodes(&mut self, fabric: &Fabric) -> Vec<String> {
         (0..fabric.nodes())
@@ -151,7 +158,7 @@ impl Names {
     /// A sentence for the names that are others than in the machine, and why, one of each kind of thing.
     pub fn notes(&self, format: &str) -> Vec<String> {
         let mut notes = Vec::new();
-        for what in ["node", "switch", "domain"] {
+        for what in ["machine", "site", "node", "switch", "domain"] {
             let mut renamed = self.renamed.iter().filter(|(of, ..)| *of == what);
             let Some((_, name, written)) = renamed.next() else { continue };
             let others = match renamed.count() {
