@@ -25,7 +25,9 @@ mod openb;
 mod paths;
 mod planes;
 mod ports;
+mod slurm_lines;
 mod slurm_topology;
+mod slurm_tree;
 mod slurm_yaml;
 mod subnet;
 mod topograph;
@@ -33,6 +35,7 @@ mod trim;
 mod yaml;
 
 pub use absent::absent;
+pub(crate) use assemble::nodes_mut;
 pub use branches::{Branch, branches};
 pub use format::{FORMATS, Format, FormatRow, machine, no_format, read};
 pub use ibnetdiscover::ibnetdiscover;
@@ -48,6 +51,7 @@ pub use netbox::netbox;
 pub use networks::NetworkEntry;
 pub use openb::openb;
 pub use ports::{Ports, Receiver, SwitchPorts, To, ports};
+pub use slurm_lines::{Included, includes};
 pub use slurm_topology::{slurm_conf, slurm_topology};
 pub use slurm_yaml::slurm_yaml;
 pub(crate) use subnet::SPEEDS;
@@ -73,10 +77,6 @@ impl Read {
     fn with_notes(description: Description, notes: Vec<String>) -> Read {
         Read { description, notes, networks: Vec::new() }
     }
-
-    fn of(description: Description) -> Read {
-        Read::with_notes(description, Vec::new())
-    }
 }
 
 /// What to read of a text that holds more than one machine.
@@ -88,4 +88,8 @@ pub struct Options {
     pub sub_domains: bool,
     /// A hostlist of the devices that are nodes, for formats that record cables alone.
     pub hosts: Option<String>,
+    /// The files that a `topology.conf` includes.
+    pub included: Included,
+    /// Refuse switches of Slurm that form no tree, instead of reading what a tree can hold of them.
+    pub only_trees: bool,
 }
