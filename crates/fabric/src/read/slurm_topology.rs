@@ -57,21 +57,21 @@ pub fn slurm_conf(text: &str, options: &Options) -> Result<Read, InputError> {
 }
 
 fn of_blocks(lines: &[Line]) -> Result<Read, InputError> {
-    let (mut all, mut sizes, mut notes) = (Vec::new(), None, Vec::new());
+    let (mut all, mut sizes, mut warnings) = (Vec::new(), None, Vec::new());
     for line in lines {
         let words = line.words.trim_start().as_bytes();
         if words.get(..10).is_some_and(|start| start.eq_ignore_ascii_case(b"blocksizes")) {
-            let [list] = values(line, ["blocksizes"], &mut notes)?;
+            let [list] = values(line, ["blocksizes"], &mut warnings)?;
             let list = list.unwrap_or_default();
             let of_line = Sizes::of(&list.split(',').collect::<Vec<_>>(), line.place.clone())?;
             if let Some(Sizes { place: first, .. }) = sizes.replace(of_line) {
                 let place = &line.place;
-                notes.push(format!(
+                warnings.push(format!(
                     "BlockSizes stands on {first} and on {place}: the last counts, as in Slurm"
                 ));
             }
         } else {
-            let [name, nodes] = values(line, ["blockname", "nodes"], &mut notes)?;
+            let [name, nodes] = values(line, ["blockname", "nodes"], &mut warnings)?;
             let name = name.unwrap_or_default();
             let nodes = nodes.unwrap_or_default();
             if no_hostlist(&nodes) {
@@ -82,7 +82,7 @@ fn of_blocks(lines: &[Line]) -> Result<Read, InputError> {
         }
     }
     let mut read = blocks(&all, sizes.unwrap_or_default())?;
-    read.notes.splice(0..0, notes);
+    read.notes.splice(0..0, warnings);
     Ok(read)
 }
 
@@ -91,10 +91,10 @@ fn switches(lines: &[Line]) -> Result<(Vec<Switch>, Vec<String>), InputError> {
     if lines.is_empty() {
         return Err(InputError::whole("there is no SwitchName= line"));
     }
-    let mut notes = Vec::new();
-    let switches = lines.iter().map(|line| switch(line, &mut notes));
+    let mut warnings = Vec::new();
+    let switches = lines.iter().map(|line| switch(line, &mut warnings));
     let switches = switches.collect::<Result<_, _>>()?;
-    Ok((switches, notes))
+    Ok((switches, warnings))
 }
 
 /// The values of a line by `keys`, which are in small letters; the line begins with the first. The last of two values of a key
@@ -102,7 +102,7 @@ fn switches(lines: &[Line]) -> Result<(Vec<Switch>, Vec<String>), InputError> {
 fn values<const N: usize>(
     line: &Line,
     keys: [&str; N],
-    notes: &mut Vec<String>,
+    warnings: &mut Vec<String>,
 ) -> Result<[Option<String>; N], InputError> {
     let refuse = |message: String| Err(line.place.refuse(message));
     let mut found = [const { None }; N];
@@ -128,7 +128,7 @@ fn values<const N: usize>(
         }
         if found[place].replace(value).is_some() {
             let place = &line.place;
-            notes
+            warnings
                 .push(format!("{key} stands twice on {place}: the last value counts, as in Slurm"));
         }
     }
@@ -140,10 +140,10 @@ pub(super) fn no_hostlist(hosts: &str) -> bool {
     hosts.eq_ignore_ascii_case("all") || hosts.contains('{')
 }
 
-fn switch(line: &Line, notes: &mut Vec<String>) -> Result<Switch, InputError> {
+fn switch(line: &Line, warnings: &mut Vec<String>) -> Result<Switch, InputError> {
     let refuse = |message: String| Err(line.place.refuse(message));
     let [name, nodes, switches, _] =
-        values(line, ["switchname", "nodes", "switches", "linkspeed"], notes)?;
+        values(line, ["switchname", "nodes", "switches", "linkspeed"], warnings)?;
     let name = name.unwrap_or_default();
     if let Some(hosts) = nodes.as_deref().filter(|hosts| no_hostlist(hosts)) {
         return refuse(format!("Nodes={hosts} of switch {name} is no list of names"));

@@ -196,23 +196,13 @@ impl Tree {
             let (near, far): (Vec<usize>, Vec<usize>) =
                 parents.into_iter().partition(|&p| self.level[p] == nearest);
             for pair in near.windows(2) {
-                self.join(&mut joined, &mut above, pair[0], pair[1]);
+                join(&mut joined, &mut above, pair[0], pair[1]);
             }
             let group = joined.find(near[0]);
             above[group].extend(far);
             parent[index] = Some(group);
         }
         self.put_together(&mut joined, &parent, notes);
-    }
-
-    fn join(&self, joined: &mut Union, above: &mut [BTreeSet<usize>], a: usize, b: usize) {
-        let (a, b) = (joined.find(a), joined.find(b));
-        if a != b {
-            joined.join(a, b);
-            let (kept, other) = (a.min(b), a.max(b));
-            let more = std::mem::take(&mut above[other]);
-            above[kept].extend(more);
-        }
     }
 
     /// Leaves of every group its first switch, with the children of all.
@@ -283,6 +273,17 @@ impl Tree {
         let gone = self.gone;
         let left = self.switches.into_iter().zip(gone).filter(|(_, gone)| !gone);
         left.map(|(switch, _)| switch).collect()
+    }
+}
+
+/// Makes two groups one, under the smaller number.
+fn join(joined: &mut Union, above: &mut [BTreeSet<usize>], a: usize, b: usize) {
+    let (a, b) = (joined.find(a), joined.find(b));
+    if a != b {
+        joined.join(a, b);
+        let (kept, other) = (a.min(b), a.max(b));
+        let more = std::mem::take(&mut above[other]);
+        above[kept].extend(more);
     }
 }
 

@@ -132,23 +132,23 @@ fn choose<'a>(
 }
 
 fn tree(topology: &Topology, options: &Options) -> Result<Read, InputError> {
-    let mut notes = Vec::new();
+    let mut warnings = Vec::new();
     let mut read =
-        of_switches(switches(topology, &mut notes)?, NodeKind::default(), options.only_trees)?;
-    read.notes.splice(0..0, notes);
+        of_switches(switches(topology, &mut warnings)?, NodeKind::default(), options.only_trees)?;
+    read.notes.splice(0..0, warnings);
     Ok(read)
 }
 
-fn switches(topology: &Topology, notes: &mut Vec<String>) -> Result<Vec<Switch>, InputError> {
+fn switches(topology: &Topology, warnings: &mut Vec<String>) -> Result<Vec<Switch>, InputError> {
     topology.value.only_keys("tree", &["switches"])?;
     let list = topology.value.get("switches").map_or(Ok(&[][..]), |list| list.list("switches"))?;
     if list.is_empty() {
         return Err(topology.refuse("has no switches".to_owned()));
     }
-    list.iter().map(|value| switch(value, notes)).collect()
+    list.iter().map(|value| switch(value, warnings)).collect()
 }
 
-fn switch(value: &Value, notes: &mut Vec<String>) -> Result<Switch, InputError> {
+fn switch(value: &Value, warnings: &mut Vec<String>) -> Result<Switch, InputError> {
     value.only_keys("a switch", &["switch", "children", "nodes"])?;
     let name = named(value, "switch")?;
     let text = |key| value.get(key).map(|value| hosts(value, key)).transpose();
@@ -157,7 +157,7 @@ fn switch(value: &Value, notes: &mut Vec<String>) -> Result<Switch, InputError> 
         (nodes, children) => {
             if nodes.is_some() && children.is_some() {
                 let line = value.line;
-                notes.push(format!("switch {name} of line {line} has nodes and children: its nodes count, as in Slurm"));
+                warnings.push(format!("switch {name} of line {line} has nodes and children: its nodes count, as in Slurm"));
             }
             Below::Nodes(nodes.unwrap_or_default())
         }

@@ -63,8 +63,7 @@ fn put_amounts(text: &mut String, fabric: &Fabric, node: NodeIndex) {
 pub fn kueue(fabric: &Fabric) -> String {
     let name = Names::new(Limits::KUBERNETES).unique("machine", fabric.name(), "");
     let mut text = format!(
-        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata:\n  name: \"{}\"\nspec:\n  levels:\n",
-        name
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata:\n  name: \"{name}\"\nspec:\n  levels:\n"
     );
     let domain = domain_level(fabric);
     for level in (1..=fabric.depth()).rev() {

@@ -91,9 +91,12 @@ impl Limits {
         }
         if self.ends {
             let odd = |letter: char| !letter.is_ascii_alphanumeric();
-            own = own.trim_matches(odd).to_owned();
+            return match own.trim_matches(odd) {
+                "" => "x".to_owned(),
+                inside => inside.to_owned(),
+            };
         }
-        if own.is_empty() { if self.ends { "x" } else { "_" }.to_owned() } else { own }
+        if own.is_empty() { "_".to_owned() } else { own }
     }
 }
 
