@@ -107,13 +107,21 @@ class Machine:
         topology: str | None = None,
         sub_domains: bool = False,
         hosts: str | None = None,
+        included: MappingType[str, tuple[str, str]] = ...,
+        only_trees: bool = False,
     ) -> Machine:
         """The machine that `text` describes.
 
         format: the name of one of `machine_formats`, or None to guess from the file's name `source` and the text. topology:
         which one of a text that holds several. sub_domains: take accelerator sub-domains as the domains. hosts: a hostlist of the
-        devices that are nodes, for formats that record cables alone.
+        devices that are nodes, for formats that record cables alone. included: path and text of the files that a topology.conf
+        includes, by the name that it gives. only_trees: refuse switches of Slurm that form no tree, instead of reading what a
+        tree can hold of them.
         """
+
+    @staticmethod
+    def includes(text: str, source: str, format: str | None = None) -> list[tuple[int, str]]:
+        """The files that a text includes: the line and the name of each. Only a topology.conf does."""
 
     @property
     def notes(self) -> list[str]:

@@ -12,7 +12,7 @@ use crate::rails::{rails_of, rails_on};
 use crate::request::{Request, Share};
 
 /// The most entries of a matrix that a decision looks at. A larger one is represented by so many, drawn evenly.
-const MOST_ENTRIES: usize = 4096;
+pub(crate) const MOST_ENTRIES: usize = 4096;
 
 /// What a job sends, as far as it is known before the job has nodes.
 #[derive(Debug, Clone, PartialEq)]

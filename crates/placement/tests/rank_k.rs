@@ -7,7 +7,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex, Routing, pgft, routing};
 use topolane_placement::rank_k::{
-    CoresPerNode, Misfit, Profile, Rank, RankKRequest, Setting, best, rank_k,
+    CoresPerNode, Misfit, Profile, Rank, RankKRequest, Setting, best, rank_k, thin,
 };
 use topolane_placement::{Occupancy, Placement, Refusal, Request, Share, policy};
 use topolane_traffic::{Contention, Entry, Flows, Traffic, contention, pattern};
@@ -220,4 +220,25 @@ proptest! {
         let least = best(&ranks).and_then(total);
         prop_assert!(ranks.iter().filter_map(total).all(|other| Some(other) >= least));
     }
+}
+
+/// A prediction is compared with all that runs, for every k and every round, so what runs is thinned: no job has more entries than
+/// a decision of `least-slowdown` looks at, many jobs have fewer, and the bytes stay about the same.
+#[test]
+fn large_jobs_that_run_are_represented_by_fewer_entries() {
+    let alltoall = |ranks| Arc::new(pattern("alltoall").unwrap().traffic(ranks, 0).unwrap());
+    let entries = |jobs: &[(Vec<u32>, Arc<Traffic>)]| -> usize {
+        jobs.iter().map(|(_, traffic)| traffic.entries().len()).sum()
+    };
+    let (small, large) = (alltoall(32), alltoall(512));
+    let mut jobs = vec![(vec![0; 32], Arc::clone(&small)), (vec![0; 512], Arc::clone(&large))];
+    thin(&mut jobs);
+    assert_eq!(jobs[0].1, small);
+    let left = jobs[1].1.entries().len();
+    assert!((3500..4700).contains(&left), "{left}");
+    let share = jobs[1].1.bytes() / large.bytes();
+    assert!((0.85..1.15).contains(&share), "{share}");
+    let mut many: Vec<_> = (0..100).map(|_| (vec![0; 512], Arc::clone(&large))).collect();
+    thin(&mut many);
+    assert!(entries(&many) < 20_000, "{}", entries(&many));
 }

@@ -7,6 +7,7 @@ use topolane_fabric::read::{Source, ports};
 use topolane_fabric::write::LinearTables;
 use topolane_fabric::{Dedicated, JobLinks, NodeSet, Service};
 
+use crate::answering::answering;
 use crate::error::input_error;
 use crate::machine::Machine;
 use crate::routing::Routing;
@@ -27,6 +28,7 @@ impl DedicatedRoutes {
     #[new]
     #[pyo3(signature = (machine, jobs, service=vec![], uplinks=0))]
     fn new(
+        py: Python<'_>,
         machine: &Machine,
         jobs: Vec<(String, Vec<u32>, Vec<u32>)>,
         service: Vec<u32>,
@@ -35,7 +37,9 @@ impl DedicatedRoutes {
         let job = |(name, nodes, links)| JobLinks { name, nodes, links };
         let jobs: Vec<JobLinks> = jobs.into_iter().map(job).collect();
         let service = Service { nodes: service, uplinks };
-        let routes = Dedicated::new(&machine.fabric, &jobs, &service).map_err(input_error)?;
+        let fabric = Arc::clone(&machine.fabric);
+        let routes = answering(py, move || Dedicated::new(&fabric, &jobs, &service))?;
+        let routes = routes.map_err(input_error)?;
         Ok(DedicatedRoutes { routes: Arc::new(routes) })
     }
 
@@ -52,20 +56,22 @@ impl DedicatedRoutes {
 
     /// Routes between service nodes and nodes of jobs with links, both directions; how many of them
     /// pass over a link that a job owns; and over one of another job than the node's.
-    fn service_routes(&self) -> [u64; 3] {
-        self.routes.service_routes()
+    fn service_routes(&self, py: Python<'_>) -> PyResult<[u64; 3]> {
+        let routes = Arc::clone(&self.routes);
+        answering(py, move || routes.service_routes())
     }
 
     /// The forwarding tables of the subnet that `net`, a text of `ibnetdiscover`, tells of.
     fn tables(&self, py: Python<'_>, net: &str, source: &str) -> PyResult<ForwardingTables> {
-        let made = py.detach(|| {
+        let (routes, net, source) = (Arc::clone(&self.routes), net.to_owned(), source.to_owned());
+        let made = answering(py, move || {
             let ports = ports(
-                topolane_fabric::Routing::fabric(&*self.routes),
-                Source { text: net, name: source },
+                topolane_fabric::Routing::fabric(&*routes),
+                Source { text: &net, name: &source },
             )?;
             let (switches, outside) = (ports.switches.len(), ports.outside.clone());
-            Ok((LinearTables::new(&self.routes, ports), switches, outside))
-        });
+            Ok((Arc::new(LinearTables::new(&routes, ports)), switches, outside))
+        })?;
         let (tables, switches, outside) = made.map_err(input_error)?;
         Ok(ForwardingTables { tables, switches, outside })
     }
@@ -74,7 +80,7 @@ impl DedicatedRoutes {
 /// Forwarding tables of all switches of a subnet.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct ForwardingTables {
-    tables: LinearTables,
+    tables: Arc<LinearTables>,
     /// Number of switches.
     #[pyo3(get)]
     switches: usize,
@@ -86,11 +92,19 @@ pub struct ForwardingTables {
 #[pymethods]
 impl ForwardingTables {
     /// The tables of the same subnet after the jobs of these nodes came or went.
-    fn after(&self, py: Python<'_>, routes: &DedicatedRoutes, nodes: Vec<u32>) -> ForwardingTables {
-        let fabric = topolane_fabric::Routing::fabric(&*routes.routes);
-        let nodes = NodeSet::of(fabric.nodes(), nodes);
-        let tables = py.detach(|| self.tables.after(&routes.routes, &nodes));
-        ForwardingTables { tables, switches: self.switches, outside: self.outside.clone() }
+    fn after(
+        &self,
+        py: Python<'_>,
+        routes: &DedicatedRoutes,
+        nodes: Vec<u32>,
+    ) -> PyResult<ForwardingTables> {
+        let (tables, routes) = (Arc::clone(&self.tables), Arc::clone(&routes.routes));
+        let tables = answering(py, move || {
+            let fabric = topolane_fabric::Routing::fabric(&*routes);
+            tables.after(&routes, &NodeSet::of(fabric.nodes(), nodes))
+        })?;
+        let (switches, outside) = (self.switches, self.outside.clone());
+        Ok(ForwardingTables { tables: Arc::new(tables), switches, outside })
     }
 
     /// Number of entries.
@@ -100,8 +114,9 @@ impl ForwardingTables {
     }
 
     /// The text that the file routing engine of `opensm` loads.
-    fn text(&self, py: Python<'_>) -> String {
-        py.detach(|| self.tables.text())
+    fn text(&self, py: Python<'_>) -> PyResult<String> {
+        let tables = Arc::clone(&self.tables);
+        answering(py, move || tables.text())
     }
 
     /// Entries that are others in tables of the same subnet.
@@ -110,7 +125,9 @@ impl ForwardingTables {
     }
 
     /// Entries that differ from an earlier text: (node, how many) for nodes, and how many others.
-    fn changed(&self, py: Python<'_>, text: &str, source: &str) -> PyResult<Changed> {
-        py.detach(|| self.tables.changed(Source { text, name: source })).map_err(input_error)
+    fn changed(&self, py: Python<'_>, text: String, source: String) -> PyResult<Changed> {
+        let tables = Arc::clone(&self.tables);
+        let changed = answering(py, move || tables.changed(Source { text: &text, name: &source }))?;
+        changed.map_err(input_error)
     }
 }

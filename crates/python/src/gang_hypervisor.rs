@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use topolane_gang::hypervisor::{self as engine, Costs, JobOutcome, Length, Setup, Task, Workload};
 use topolane_gang::{GANG_POLICIES, Limits, gang_policy};
 
+use crate::answering::answering;
 use crate::error::bad_input;
 
 /// A job for `simulate_gangs`. Immutable.
@@ -200,7 +201,7 @@ pub fn simulate_gangs(
     };
     let jobs = jobs.into_iter().map(|job| job.task).collect();
     let setup = Setup { jobs, cores, seconds, limits, costs, background, seed, timeline };
-    let outcome = py.detach(|| engine::simulate(&setup, policy.as_mut()));
+    let outcome = answering(py, move || engine::simulate(&setup, policy.as_mut()))?;
     let outcome = outcome.map_err(|error| bad_input(error.to_string()))?;
     Ok(GangOutcome { outcome })
 }

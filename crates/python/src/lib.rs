@@ -1,5 +1,6 @@
 //! The Python extension module `topolane._engine`: thin wrappers, no rules of its own.
 
+mod answering;
 mod arrow;
 mod built;
 mod decision;

@@ -8,6 +8,7 @@ use topolane_fabric::Fabric;
 use topolane_placement::{Holder, Placement, Share, crossed_groups};
 use topolane_simulator::Stay;
 
+use crate::answering::answering;
 use crate::error::bad_input;
 use crate::machine::Machine;
 
@@ -54,25 +55,27 @@ type StayRow = (usize, f64, f64, Vec<u32>, Vec<u32>);
 /// For every stay (job, from, until, nodes, cables that it owns), in order of beginning, on how many
 /// links another one may have met it; of all stays of one job, numbered from 0, the sum.
 #[pyfunction]
-pub fn links_shared(machine: &Machine, stays: Vec<StayRow>) -> PyResult<Vec<u32>> {
-    let fabric = &machine.fabric;
+pub fn links_shared(py: Python<'_>, machine: &Machine, stays: Vec<StayRow>) -> PyResult<Vec<u32>> {
+    let fabric = Arc::clone(&machine.fabric);
     let stays = stays.into_iter().map(|(job, from, until, nodes, links)| {
-        Ok((job, from, until, placed(fabric, nodes, links)?))
+        Ok((job, from, until, placed(&fabric, nodes, links)?))
     });
     let stays = stays.collect::<PyResult<Vec<_>>>()?;
     let jobs = stays.iter().map(|&(job, ..)| job + 1).max().unwrap_or(0);
-    let mut stays: Vec<Stay<'_>> = stays
-        .iter()
-        .map(|(job, from, until, placement)| Stay {
-            job: *job,
-            from: *from,
-            until: *until,
-            placement,
-        })
-        .collect();
-    stays.retain(|stay| stay.until > stay.from);
-    stays.sort_by(|one, other| one.from.total_cmp(&other.from));
-    Ok(topolane_simulator::links_shared(fabric, jobs, stays))
+    answering(py, move || {
+        let mut stays: Vec<Stay<'_>> = stays
+            .iter()
+            .map(|(job, from, until, placement)| Stay {
+                job: *job,
+                from: *from,
+                until: *until,
+                placement,
+            })
+            .collect();
+        stays.retain(|stay| stay.until > stay.from);
+        stays.sort_by(|one, other| one.from.total_cmp(&other.from));
+        topolane_simulator::links_shared(&fabric, jobs, stays)
+    })
 }
 
 /// The jobs, in the order given, that cross each group of a tree: by level from the leaves. `levels`

@@ -11,6 +11,7 @@ use topolane_fabric::{
 };
 use topolane_placement::{Quality, homes, least_aph};
 
+use crate::answering::answering;
 use crate::error::{bad_input, input_error};
 use crate::other_network::OtherNetwork;
 use crate::policy::policy_from;
@@ -61,57 +62,77 @@ const OWN: &str = "toml";
 impl Machine {
     /// The machine of that name, or None if there is none.
     #[staticmethod]
-    fn preset(name: &str) -> PyResult<Option<Machine>> {
-        preset(name)
-            .map(|description| description.and_then(|d| Fabric::build(&d)))
-            .transpose()
-            .map(|fabric| fabric.map(Machine::from))
-            .map_err(input_error)
+    fn preset(py: Python<'_>, name: String) -> PyResult<Option<Machine>> {
+        let fabric = answering(py, move || {
+            let made = preset(&name).map(|made| made.and_then(|own| Fabric::build(&own)));
+            made.transpose()
+        })?;
+        Ok(fabric.map_err(input_error)?.map(Machine::from))
     }
 
     /// The machine that `text` describes; `format` is the name of one of `machine_formats`, or None to guess from the file's
     /// name and its text. Of several topologies in one text, `topology` is read.
     #[staticmethod]
-    #[pyo3(signature = (text, source, format=None, *, topology=None, sub_domains=false, hosts=None))]
+    #[pyo3(signature = (text, source, format=None, *, topology=None, sub_domains=false, hosts=None, included=read::Included::new(), only_trees=false))]
+    #[allow(clippy::too_many_arguments)]
     fn parse(
-        text: &str,
+        py: Python<'_>,
+        text: String,
         source: &str,
         format: Option<&str>,
         topology: Option<String>,
         sub_domains: bool,
         hosts: Option<String>,
+        included: read::Included,
+        only_trees: bool,
     ) -> PyResult<Machine> {
         let format = match format {
             Some(name) => read::Format::named(name)
                 .ok_or_else(|| bad_input(format!("unknown machine format {name:?}")))?,
-            None => read::Format::guess(source, text)
+            None => read::Format::guess(source, &text)
                 .ok_or_else(|| bad_input(read::no_format(source)))?,
         };
-        let options = read::Options { topology, sub_domains, hosts };
-        let in_file = |error: topolane_fabric::InputError| input_error(error.in_file(source));
-        let read::Read { mut description, notes, networks: entries } =
-            read::read(text, format, &options).map_err(in_file)?;
+        let options = read::Options { topology, sub_domains, hosts, included, only_trees };
+        let mut own_name = None;
         if format != read::Format::Toml {
             // Only our own format names the machine.
             let unzipped = source.strip_suffix(".gz").unwrap_or(source);
             let stem = std::path::Path::new(unzipped).file_stem();
-            description.name = stem.map_or_else(String::new, |s| s.to_string_lossy().into_owned());
+            own_name = Some(stem.map_or_else(String::new, |s| s.to_string_lossy().into_owned()));
         }
-        let fabric = Fabric::build(&description).map_err(in_file)?;
+        let made = answering(py, move || {
+            let read::Read { mut description, notes, networks } =
+                read::read(&text, format, &options)?;
+            description.name = own_name.unwrap_or(description.name);
+            Ok((Fabric::build(&description)?, notes, networks))
+        })?;
+        let in_file = |error: topolane_fabric::InputError| input_error(error.in_file(source));
+        let (fabric, notes, entries) = made.map_err(in_file)?;
         let knows_cables = format.row().cables;
         Ok(Machine { notes, knows_cables, entries, ..Machine::from(fabric) })
     }
 
+    /// The files that a text includes: the line and the name of each. Only a `topology.conf` does.
+    #[staticmethod]
+    #[pyo3(signature = (text, source, format=None))]
+    fn includes(text: &str, source: &str, format: Option<&str>) -> Vec<(usize, String)> {
+        let format = format.map_or_else(|| read::Format::guess(source, text), read::Format::named);
+        if format == Some(read::Format::SlurmTopology) { read::includes(text) } else { Vec::new() }
+    }
+
     /// One machine of two that describe the same nodes: the cables of this one, and the nodes that
     /// only `tree` names on the switches of their neighbours. Also what was assumed, in sentences.
-    fn joined(&self, tree: &Machine) -> PyResult<(Machine, Vec<String>)> {
-        let joined = join(&self.fabric.description(), &tree.fabric.description());
-        let joined = joined.map_err(input_error)?;
-        let fabric = Fabric::build(&joined.description).map_err(input_error)?;
+    fn joined(&self, py: Python<'_>, tree: &Machine) -> PyResult<(Machine, Vec<String>)> {
+        let (own, other) = (Arc::clone(&self.fabric), Arc::clone(&tree.fabric));
+        let made = answering(py, move || {
+            let joined = join(&own.description(), &other.description())?;
+            Ok((Fabric::build(&joined.description)?, joined.sentences()))
+        })?;
+        let (fabric, sentences) = made.map_err(input_error)?;
         let mut machine = self.over(fabric);
         machine.entries.extend(tree.entries.iter().cloned());
         machine.networks.extend(tree.networks.iter().cloned());
-        Ok((machine, joined.sentences()))
+        Ok((machine, sentences))
     }
 
     /// The format of a file, by its name and text, as `parse` guesses it; None where neither tells.
@@ -146,8 +167,9 @@ impl Machine {
     }
 
     /// The machine in a format: one of `machine_writers`.
-    fn to(&self, format: &str) -> PyResult<String> {
-        let mut text = (writer(format)?.write)(&self.fabric);
+    fn to(&self, py: Python<'_>, format: &str) -> PyResult<String> {
+        let (writer, fabric) = (writer(format)?, Arc::clone(&self.fabric));
+        let mut text = answering(py, move || (writer.write)(&fabric))?;
         if format == OWN {
             text.extend(self.entries.iter().map(read::NetworkEntry::toml));
         }
@@ -452,13 +474,18 @@ impl Machine {
     /// `ibnetdiscover` that the machine was read from, each with the name of its file.
     fn tables(
         &self,
-        tables: &str,
-        net: &str,
-        tables_source: &str,
-        net_source: &str,
+        py: Python<'_>,
+        tables: String,
+        net: String,
+        tables_source: String,
+        net_source: String,
     ) -> PyResult<Routing> {
-        let source = |text, name| read::Source { text, name };
-        Routing::of_tables(self, source(tables, tables_source), source(net, net_source))
+        let fabric = Arc::clone(&self.fabric);
+        let routing = answering(py, move || {
+            let tables = read::Source { text: &tables, name: &tables_source };
+            read::lfts(&fabric, tables, read::Source { text: &net, name: &net_source })
+        })?;
+        Ok(Routing { routing: Arc::new(routing.map_err(input_error)?) })
     }
 
     /// (lower end, its group, upper end, its group, which of parallel cables or None) of every
@@ -485,19 +512,24 @@ impl Machine {
     /// machine was read from, each with the name of its file.
     fn absent(
         &self,
-        net: &str,
-        now: &str,
-        net_source: &str,
-        now_source: &str,
+        py: Python<'_>,
+        net: String,
+        now: String,
+        net_source: String,
+        now_source: String,
     ) -> PyResult<Vec<u32>> {
-        let source = |text, name| read::Source { text, name };
-        let gone = read::absent(&self.fabric, source(net, net_source), source(now, now_source));
+        let fabric = Arc::clone(&self.fabric);
+        let gone = answering(py, move || {
+            let net = read::Source { text: &net, name: &net_source };
+            read::absent(&fabric, net, read::Source { text: &now, name: &now_source })
+        })?;
         gone.map_err(input_error)
     }
 
     /// The least average pairwise hops of 1, 2, ... nodes on the empty machine.
-    fn least_aph(&self) -> Vec<f64> {
-        least_aph(&self.fabric)
+    fn least_aph(&self, py: Python<'_>) -> PyResult<Vec<f64>> {
+        let fabric = Arc::clone(&self.fabric);
+        answering(py, move || least_aph(&fabric))
     }
 }
 

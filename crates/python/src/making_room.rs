@@ -95,26 +95,13 @@ pub fn make_room(
         }
     }
     let (policy, raised) = policy_from(policy, seed)?;
-    let mut occupancy = state.occupancy.clone();
+    let mut occupancy = Occupancy::clone(&state.occupancy);
     let kinds: Vec<(Option<f64>, Option<usize>)> =
         running.iter().map(|(.., cost, group)| (*cost, *group)).collect();
     // A share of nothing but the node itself: so any number of jobs may be on one.
     let share = if stacked { Share::part(0, 0) } else { Share::Whole };
     let placed = running.into_iter().map(|(id, nodes, links, ..)| (id, nodes, links));
     let jobs = laid(state, &*policy, &mut occupancy, placed, &share)?;
-    let movable: BTreeSet<u64> = movable.into_iter().collect();
-    let present: Vec<Present<'_>> = jobs
-        .iter()
-        .zip(kinds)
-        .map(|((request, placement), (cost, group))| {
-            let disruption = match cost {
-                None => Disruption::Untouchable,
-                Some(cost) if movable.contains(&request.id) => Disruption::Move(cost),
-                Some(cost) => Disruption::Requeue(cost),
-            };
-            Present { request, placement, disruption, group }
-        })
-        .collect();
     let within = within_from(within, occupancy.fabric())?;
     let eligible = eligible.map(|set| Arc::new(NodeSet::of(occupancy.fabric().nodes(), set)));
     let min_bandwidth = min_bandwidth.filter(|&given| given < 1.0);
@@ -122,14 +109,26 @@ pub fn make_room(
     let request = Request { segment, within, eligible, min_bandwidth, ..whole };
     let effort = Effort::on(occupancy.fabric());
     let effort = Effort { budgets, questions: questions.unwrap_or(effort.questions), ..effort };
-    let found = search(&*policy, &request, &mut occupancy, &present, &effort);
-    if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
-        return Err(error);
-    }
+    let fabric = Arc::clone(occupancy.fabric());
+    let found = raised.asking(py, move || {
+        let movable: BTreeSet<u64> = movable.into_iter().collect();
+        let present: Vec<Present<'_>> = jobs
+            .iter()
+            .zip(kinds)
+            .map(|((request, placement), (cost, group))| {
+                let disruption = match cost {
+                    None => Disruption::Untouchable,
+                    Some(cost) if movable.contains(&request.id) => Disruption::Move(cost),
+                    Some(cost) => Disruption::Requeue(cost),
+                };
+                Present { request, placement, disruption, group }
+            })
+            .collect();
+        search(&*policy, &request, &mut occupancy, &present, &effort)
+    })?;
     Ok(match found {
         Ok(plan) => {
-            let decision =
-                |(id, placement)| Py::new(py, Decision::placed(occupancy.fabric(), id, placement));
+            let decision = |(id, placement)| Py::new(py, Decision::placed(&fabric, id, placement));
             Planned::Plan(RoomPlan {
                 requeued: plan.requeued,
                 moved: plan.moved.into_iter().map(decision).collect::<PyResult<_>>()?,

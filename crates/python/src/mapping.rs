@@ -1,9 +1,12 @@
 //! Rank to slot for Python.
 
+use std::sync::Arc;
+
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use topolane_mapping::{self as mapping, EFFORTS, Links, Search};
 
+use crate::answering::answering;
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
 use crate::traffic::Traffic;
@@ -55,9 +58,9 @@ pub fn map_ranks(
     node_links: bool,
 ) -> PyResult<Mapping> {
     let search = search(effort, seed, threads, node_links)?;
-    let found = py
-        .detach(|| mapping::map(&machine.fabric, &nodes, &traffic.matrix, search))
-        .map_err(input_error)?;
+    let (fabric, matrix) = (Arc::clone(&machine.fabric), Arc::clone(&traffic.matrix));
+    let found = answering(py, move || mapping::map(&fabric, &nodes, &matrix, search))?;
+    let found = found.map_err(input_error)?;
     let crossed = found.crossed.iter().map(|row| (row.hops, row.rank_order, row.mapped));
     Ok(Mapping {
         hop_bytes: found.hop_bytes,
@@ -83,7 +86,8 @@ pub fn assign(
     threads: usize,
 ) -> PyResult<(Py<PyArray1<u32>>, f64)> {
     let search = search(effort, seed, threads, false)?;
-    let found = py.detach(|| mapping::assign(n, &flow, &distance, search)).map_err(input_error)?;
+    let found = answering(py, move || mapping::assign(n, &flow, &distance, search))?;
+    let found = found.map_err(input_error)?;
     Ok((found.places.into_pyarray(py).unbind(), found.value))
 }
 
@@ -96,6 +100,8 @@ pub fn parts<'py>(
     sizes: Vec<u32>,
     seed: u64,
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
-    let found = py.detach(|| mapping::parts(&traffic.matrix, &sizes, seed)).map_err(input_error)?;
+    let matrix = Arc::clone(&traffic.matrix);
+    let found = answering(py, move || mapping::parts(&matrix, &sizes, seed))?;
+    let found = found.map_err(input_error)?;
     Ok(found.into_pyarray(py))
 }

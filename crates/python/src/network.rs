@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
+use topolane_fabric::InputError;
 use topolane_traffic::{Filling, Flows, Loads, MODELS, ModelInfo, Patterned, pattern};
 
+use crate::answering::answering;
 use crate::error::{bad_input, input_error};
 use crate::rank_k::cores_from;
-use crate::routing::Routing;
+use crate::routing::{Routing, laid, sending};
 use crate::traffic::Traffic;
 
 /// (name, summary) of every model of contention.
@@ -100,16 +102,6 @@ pub struct Contended {
 
 type Columns = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>);
 
-/// The flows of jobs, each given by the node of every rank and its traffic.
-pub fn laid(routing: &Routing, jobs: &[(Vec<u32>, Py<Traffic>)]) -> PyResult<Vec<Arc<Flows>>> {
-    let mut flows = Vec::with_capacity(jobs.len());
-    for (index, (nodes, traffic)) in jobs.iter().enumerate() {
-        let laid = routing.lay(index, nodes, traffic.get())?;
-        flows.push(Arc::new(laid));
-    }
-    Ok(flows)
-}
-
 /// Lets jobs run beside each other: (node of every rank, traffic) of each.
 #[pyfunction]
 pub fn contend(
@@ -119,11 +111,12 @@ pub fn contend(
     jobs: Vec<(Vec<u32>, Py<Traffic>)>,
 ) -> PyResult<Contended> {
     let model = model_named(model)?;
-    let build = || (model.build)(&*routing.routing);
-    let mut all = build();
-    let mut loads = Loads::new(&*routing.routing);
-    let flows = laid(routing, &jobs)?;
-    let (times, times_alone, slowdowns, rates): Columns = py.detach(|| {
+    let (routing, jobs) = (Arc::clone(&routing.routing), sending(jobs));
+    let contended = answering(py, move || -> Result<(Columns, Vec<f64>), InputError> {
+        let build = || (model.build)(&*routing);
+        let mut all = build();
+        let mut loads = Loads::new(&*routing);
+        let flows = laid(&*routing, &jobs)?;
         let mut times_alone = Vec::with_capacity(flows.len());
         for (job, flows) in flows.iter().enumerate() {
             let mut alone = build();
@@ -139,15 +132,17 @@ pub fn contend(
         let jobs = 0..flows.len() as u64;
         let times = jobs.clone().map(|job| all.time(job)).collect();
         let rates = jobs.zip(&flows).map(|(job, flows)| all.rates(job, flows)).collect();
-        (times, times_alone, slowdowns, rates)
-    });
+        let loads = (0..loads.channels()).map(|channel| loads.load(channel)).collect();
+        Ok(((times, times_alone, slowdowns, rates), loads))
+    })?;
+    let ((times, times_alone, slowdowns, rates), loads) = contended.map_err(input_error)?;
     let array = |values: Vec<f64>| values.into_pyarray(py).unbind();
     Ok(Contended {
         times: array(times),
         times_alone: array(times_alone),
         slowdowns: array(slowdowns),
         rates: rates.into_iter().map(array).collect(),
-        loads: array((0..loads.channels()).map(|channel| loads.load(channel)).collect()),
+        loads: array(loads),
     })
 }
 
@@ -175,10 +170,11 @@ pub fn max_min<'py>(
     if let Some(channel) = channels.iter().find(|&&channel| channel as usize >= capacity.len()) {
         return Err(bad_input(format!("there is no channel {channel}")));
     }
-    let paths = first.windows(2).map(|ends| &channels[ends[0] as usize..ends[1] as usize]);
-    let rates = py.detach(|| {
+    let (capacity, first, channels) = (capacity.to_vec(), first.to_vec(), channels.to_vec());
+    let rates = answering(py, move || {
+        let paths = first.windows(2).map(|ends| &channels[ends[0] as usize..ends[1] as usize]);
         let flows = Flows::of_paths(paths.map(|path| ((0, 0), 1.0, path)));
         Filling::new(capacity.into()).rates(&[&flows])
-    });
+    })?;
     Ok(rates.into_pyarray(py))
 }

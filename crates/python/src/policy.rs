@@ -12,6 +12,7 @@ use topolane_placement::{
 };
 use topolane_scheduler::QUEUES;
 
+use crate::answering::answering;
 use crate::error::bad_input;
 use crate::state::{RequestView, StateView};
 
@@ -66,15 +67,44 @@ pub fn queue_names() -> String {
     QUEUES.map(|info| info.name).join(", ")
 }
 
-/// The first exception that a Python policy raised: `choose` itself can only refuse.
-pub type Raised = Arc<Mutex<Option<PyErr>>>;
+/// The first exception that a Python policy raised: `choose` itself can only refuse. Nothing for a policy that is built in.
+#[derive(Clone, Default)]
+pub struct Raised(Option<Arc<Mutex<Option<PyErr>>>>);
+
+impl Raised {
+    /// Whether the policy is written in Python.
+    pub fn is_python(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// The exception, if there was one.
+    pub fn take(&self) -> Option<PyErr> {
+        self.0.as_ref()?.lock().ok().and_then(|mut first| first.take())
+    }
+
+    /// Raises the exception, if there was one.
+    pub fn check(&self) -> PyResult<()> {
+        self.take().map_or(Ok(()), Err)
+    }
+
+    /// Does `work`, which asks the policy, and raises what the policy raised. A built-in policy may take long, so this thread
+    /// answers to signals. One written in Python answers to them itself, and its thread must not outlive the interpreter.
+    pub fn asking<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> PyResult<T> {
+        let made = if self.is_python() { work() } else { answering(py, work)? };
+        self.check()?;
+        Ok(made)
+    }
+}
 
 /// The policy a Python caller means: a name, or an object with `choose(request, state)`.
 pub fn policy_from(
     policy_or_name: &Bound<'_, PyAny>,
     seed: u64,
 ) -> PyResult<(Arc<dyn Policy>, Raised)> {
-    let raised = Raised::default();
     if let Ok(name) = policy_or_name.extract::<String>() {
         let found = policy(&name, seed).ok_or_else(|| {
             let names: Vec<&str> = POLICIES.iter().map(|info| info.name).collect();
@@ -83,7 +113,7 @@ pub fn policy_from(
                 names.join(", ")
             ))
         })?;
-        return Ok((Arc::from(found), raised));
+        return Ok((Arc::from(found), Raised::default()));
     }
     let flag = |name: &str| -> PyResult<bool> {
         policy_or_name.getattr_opt(name)?.map_or(Ok(false), |value| value.extract())
@@ -92,6 +122,7 @@ pub fn policy_from(
         Some(name) => name.extract()?,
         None => policy_or_name.get_type().name()?.to_string(),
     };
+    let raised = Arc::default();
     let policy = PythonPolicy {
         isolates: flag("isolates")?,
         count_only: flag("count_only")?,
@@ -99,7 +130,7 @@ pub fn policy_from(
         name,
         raised: Arc::clone(&raised),
     };
-    Ok((Arc::new(policy), raised))
+    Ok((Arc::new(policy), Raised(Some(raised))))
 }
 
 /// A policy whose rule is a Python method.
@@ -108,7 +139,7 @@ struct PythonPolicy {
     isolates: bool,
     count_only: bool,
     object: Py<PyAny>,
-    raised: Raised,
+    raised: Arc<Mutex<Option<PyErr>>>,
 }
 
 impl PythonPolicy {

@@ -8,18 +8,18 @@ use topolane_placement::rank_k::{self as engine, CoresPerNode, RankKRequest, Set
 use topolane_placement::{Occupancy, Policy, Request};
 use topolane_traffic::{MODELS, PhaseKind, contention, pattern};
 
+use crate::answering::answering;
 use crate::decision::Decision;
 use crate::error::{bad_input, input_error};
-use crate::network::laid;
-use crate::policy::policy_from;
-use crate::routing::Routing;
+use crate::policy::{Raised, policy_from};
+use crate::routing::{Routing, laid, sending};
 use crate::state::State;
 use crate::traffic::Traffic;
 
 /// A program of some processes: what it computes, holds and sends. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Profile {
-    profile: engine::Profile,
+    profile: Arc<engine::Profile>,
 }
 
 #[pymethods]
@@ -30,6 +30,7 @@ impl Profile {
     #[pyo3(signature = (processes, traffic, *, iterations=1.0, core_seconds=0.0, memory_traffic=0.0, memory=0, collective=true, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn new(
+        py: Python<'_>,
         processes: u32,
         traffic: &Bound<'_, PyAny>,
         iterations: f64,
@@ -53,9 +54,11 @@ impl Profile {
             }
         }
         let mut profile = if let Ok(text) = traffic.extract::<String>() {
-            pattern(&text)
-                .and_then(|pattern| engine::Profile::of(&pattern, processes, iterations, seed))
-                .map_err(input_error)?
+            let made = answering(py, move || {
+                let pattern = pattern(&text)?;
+                engine::Profile::of(&pattern, processes, iterations, seed)
+            })?;
+            made.map_err(input_error)?
         } else {
             let matrix = &traffic.cast::<Traffic>()?.get().matrix;
             if matrix.ranks() != processes {
@@ -70,7 +73,7 @@ impl Profile {
         profile.core_seconds = core_seconds;
         profile.memory_traffic = memory_traffic;
         profile.memory = memory;
-        Ok(Profile { profile })
+        Ok(Profile { profile: Arc::new(profile) })
     }
 
     /// Number of processes.
@@ -128,11 +131,7 @@ pub fn rank_k(
     let (policy, raised) = policy_from(policy, seed)?;
     let request = Request { id, walltime: f64::INFINITY, ..Request::default() };
     let arguments = RankKArguments { profile, cores, model, jobs, shared, request, eligible };
-    let ranks = arguments.of(py, &state.occupancy, &*policy, routing)?;
-    if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
-        return Err(error);
-    }
-    Ok(ranks)
+    arguments.of(py, &state.occupancy, policy, &raised, routing)
 }
 
 /// The arguments of [`rank_k`] without the state, the policy and the routing.
@@ -151,8 +150,9 @@ impl RankKArguments<'_> {
     pub fn of(
         self,
         py: Python<'_>,
-        occupancy: &Occupancy,
-        policy: &dyn Policy,
+        occupancy: &Arc<Occupancy>,
+        policy: Arc<dyn Policy>,
+        raised: &Raised,
         routing: &Routing,
     ) -> PyResult<Vec<Rank>> {
         let fabric = occupancy.fabric();
@@ -164,19 +164,24 @@ impl RankKArguments<'_> {
             let names: Vec<&str> = MODELS.iter().map(|info| info.name).collect();
             bad_input(format!("unknown model {:?}; there are {}", self.model, names.join(", ")))
         })?;
-        for (job, flows) in laid(routing, &self.jobs)?.into_iter().enumerate() {
-            model.enter(job as u64, flows);
-        }
         if let Some(node) = self.eligible.iter().flatten().find(|&&node| node >= fabric.nodes()) {
             return Err(bad_input(format!("eligible node {node} is not on the machine")));
         }
         let eligible = self.eligible.map(|nodes| Arc::new(NodeSet::of(fabric.nodes(), nodes)));
         let request = Request { nodes: 1, eligible, ..self.request };
-        let id = request.id;
-        let wanted =
-            RankKRequest { request: &request, profile: &self.profile.profile, shared: self.shared };
-        let setting = Setting { occupancy, policy, routing: &*routing.routing };
-        let ranks = engine::rank_k(wanted, setting, &mut *model, cores_per_node);
+        let (id, shared, profile) = (request.id, self.shared, Arc::clone(&self.profile.profile));
+        let (occupancy, routing) = (Arc::clone(occupancy), Arc::clone(&routing.routing));
+        let mut jobs = sending(self.jobs);
+        let ranks = raised.asking(py, move || {
+            engine::thin(&mut jobs);
+            for (job, flows) in laid(&*routing, &jobs)?.into_iter().enumerate() {
+                model.enter(job as u64, flows);
+            }
+            let wanted = RankKRequest { request: &request, profile: &profile, shared };
+            let setting = Setting { occupancy: &occupancy, policy: &*policy, routing: &*routing };
+            Ok(engine::rank_k(wanted, setting, &mut *model, cores_per_node))
+        })?;
+        let ranks = ranks.map_err(input_error)?;
         let best = engine::best(&ranks).map(|rank| rank.k);
         ranks.into_iter().map(|rank| view(py, fabric, (id, rank), best)).collect()
     }

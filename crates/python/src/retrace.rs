@@ -4,14 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use topolane_fabric::Fabric;
+use topolane_fabric::{Fabric, InputError};
 use topolane_scheduler::queues::Slurm;
 use topolane_scheduler::queues::slurm::{
     Answer, Asked, Because, By, RecordedStart, Retrace, SlurmConfig,
 };
 use topolane_simulator::{Options, simulate as run_events};
 
-use crate::error::{RunError, bad_input, input_error};
+use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
 use crate::policy::policy_from;
 use crate::workload::Workload;
@@ -31,14 +31,15 @@ pub fn retrace(
     queue_config: (String, String),
     starts: Vec<Start>,
 ) -> PyResult<Vec<Row>> {
-    let (policy, _) = policy_from(policy, 0)?;
+    let (policy, raised) = policy_from(policy, 0)?;
     let (file, text) = queue_config;
-    let (jobs, fabric) = (&workload.get().jobs, &machine.get().fabric);
-    let slurm = SlurmConfig::parse(&text).and_then(|config| Slurm::new(config, fabric));
+    let jobs = Arc::clone(&workload.get().jobs);
+    let fabric = Arc::clone(&machine.get().fabric);
+    let slurm = SlurmConfig::parse(&text).and_then(|config| Slurm::new(config, &fabric));
     let slurm = slurm.map_err(|error| input_error(error.in_file(file)))?;
     let start = |(id, at, nodes, by): Start| {
         let by = by.as_deref().map(by_named).transpose()?;
-        if !at.is_finite() || !are_nodes(&nodes, fabric) {
+        if !at.is_finite() || !are_nodes(&nodes, &fabric) {
             return Err(bad_input(format!(
                 "start {id} at {at}: {nodes:?} must be different nodes of the machine, and the time a number"
             )));
@@ -49,9 +50,10 @@ pub fn retrace(
         starts.into_iter().map(start).collect::<PyResult<_>>()?;
     let asked = Arc::new(Mutex::new(Vec::new()));
     let queue = Box::new(Retrace::new(slurm, starts, Arc::clone(&asked)));
-    py.detach(|| -> Result<_, RunError> {
-        run_events(jobs, fabric, &policy, queue, &Options::default(), &mut |_| Ok(()))
+    let ran = raised.asking(py, move || -> Result<_, InputError> {
+        run_events(&jobs, &fabric, &policy, queue, &Options::default(), &mut |_| Ok(()))
     })?;
+    ran.map_err(input_error)?;
     let asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(asked.iter().map(row).collect())
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::{Direction, ROUTINGS, Routing as Rule, routing};
-use topolane_traffic::Flows;
+use topolane_fabric::{Direction, InputError, ROUTINGS, Routing as Rule, routing};
+use topolane_traffic::{Flows, Traffic as Matrix};
 
 use crate::error::bad_input;
 use crate::machine::Machine;
@@ -51,22 +51,42 @@ impl Routing {
     }
 }
 
-impl Routing {
-    /// The flows of job number `job` over these routes, given the node of every rank.
-    pub fn lay(&self, job: usize, nodes: &[u32], traffic: &Traffic) -> PyResult<Flows> {
+/// A running job: the node of every rank, and what the ranks send.
+pub type Sending = (Vec<u32>, Arc<Matrix>);
+
+/// The jobs as Python gives them.
+pub fn sending(jobs: Vec<(Vec<u32>, Py<Traffic>)>) -> Vec<Sending> {
+    let job =
+        |(nodes, traffic): (Vec<u32>, Py<Traffic>)| (nodes, Arc::clone(&traffic.get().matrix));
+    jobs.into_iter().map(job).collect()
+}
+
+/// The flows of each job over these routes.
+///
+/// # Errors
+/// A node that is not there, more ranks than nodes, or two nodes that talk and that no way joins.
+pub fn laid(routing: &dyn Rule, jobs: &[Sending]) -> Result<Vec<Arc<Flows>>, InputError> {
+    let fabric = routing.fabric();
+    let lay = |(job, (nodes, traffic)): (usize, &Sending)| {
         for &node in nodes {
-            self.check(node)?;
+            if node >= fabric.nodes() {
+                let nodes = fabric.nodes();
+                return Err(InputError::whole(format!(
+                    "node {node} is not among the {nodes} nodes"
+                )));
+            }
         }
-        let ranks = traffic.matrix.ranks();
+        let ranks = traffic.ranks();
         if ranks as usize > nodes.len() {
-            return Err(bad_input(format!(
+            return Err(InputError::whole(format!(
                 "the traffic of job {job} has {ranks} ranks, but the job has {}",
                 nodes.len()
             )));
         }
-        Flows::new(&traffic.matrix, nodes, &*self.routing)
-            .map_err(|error| bad_input(error.on(self.routing.fabric())))
-    }
+        let flows = Flows::new(traffic, nodes, routing);
+        flows.map(Arc::new).map_err(|error| InputError::whole(error.on(fabric)))
+    };
+    jobs.iter().enumerate().map(lay).collect()
 }
 
 #[pymethods]

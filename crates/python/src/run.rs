@@ -1,14 +1,11 @@
 //! `simulate` and its outcome for Python.
 
-use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyString};
+use pyo3::types::{PyDict, PyList};
 use topolane_fabric::{Fabric, InputError};
 use topolane_placement::Policy;
 use topolane_scheduler::queues::Slurm;
@@ -19,6 +16,7 @@ use topolane_simulator::{
     simulate as run_events, tables,
 };
 
+use crate::answering::{BETWEEN_LOOKS, answering, reporting};
 use crate::error::{RunError, bad_input, input_error};
 use crate::former;
 use crate::machine::Machine;
@@ -29,12 +27,6 @@ use crate::state::within_from;
 use crate::table::Table;
 use crate::workload::Workload;
 
-/// How often Python is asked whether to go on, and told how far the run is.
-const BETWEEN_REPORTS: Duration = Duration::from_millis(100);
-
-/// Bytes of stack of a run: as many as the first thread of a process has on most systems.
-const STACK: usize = 8 << 20;
-
 /// By job: links shared, share of bandwidth alone; the mean of the latter.
 type UseRow = (Vec<u32>, Vec<Option<f64>>, Option<f64>);
 
@@ -43,6 +35,12 @@ type UseRow = (Vec<u32>, Vec<Option<f64>>, Option<f64>);
 pub struct Outcome {
     workload: Py<Workload>,
     machine_nodes: u32,
+    run: Arc<Ran>,
+}
+
+/// A run that has ended.
+#[derive(Clone, Default)]
+struct Ran {
     options: Options,
     outcome: topolane_simulator::Outcome,
     metrics: Metrics,
@@ -77,7 +75,6 @@ pub fn simulate(
     queue_config: Option<(String, String)>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Outcome> {
-    let is_built_in = policy.is_instance_of::<PyString>();
     let (policy, raised) = policy_from(policy, seed)?;
     let discipline = queue_from(queue, queue_config, &machine.get().fabric)?;
     if default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
@@ -129,13 +126,13 @@ pub fn simulate(
         py.check_signals()?;
         progress.as_ref().map_or(Ok(()), |call| call.call1(py, (share,)).map(drop))
     };
-    let made = if is_built_in {
+    let made = if !raised.is_python() {
         run.on_a_thread(py, tell)
     } else {
         // A policy in Python answers to signals itself, and its thread must not outlive the interpreter.
         let made = py.detach(|| {
             run.here(&mut |share| {
-                if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
+                if let Some(error) = raised.take() {
                     return Err(RunError::Raised(error));
                 }
                 Python::attach(|py| tell(py, share)).map_err(RunError::Raised)
@@ -143,18 +140,13 @@ pub fn simulate(
         });
         made.map_err(PyErr::from)
     };
-    let (options, outcome, metrics) = made?;
+    let run = Arc::new(made?);
     Ok(Outcome {
         workload: workload.clone().unbind(),
         machine_nodes: machine.get().fabric.nodes(),
-        options,
-        outcome,
-        metrics,
+        run,
     })
 }
-
-/// What a run makes.
-type Made = (Options, topolane_simulator::Outcome, Metrics);
 
 /// A run that is about to begin.
 struct Run {
@@ -168,7 +160,7 @@ struct Run {
 /// Why a run on a thread of its own ends without an outcome.
 enum Halt {
     Input(InputError),
-    /// Nobody waits for it any more.
+    /// The call has ended.
     Abandoned,
 }
 
@@ -183,11 +175,11 @@ impl Run {
     fn here<E: From<InputError>>(
         self,
         report: &mut dyn FnMut(f64) -> Result<(), E>,
-    ) -> Result<Made, E> {
+    ) -> Result<Ran, E> {
         let Run { jobs, fabric, policy, queue, options } = self;
         let mut last = Instant::now();
         let mut seldom = |share: f64| {
-            if share < 1.0 && last.elapsed() < BETWEEN_REPORTS {
+            if share < 1.0 && last.elapsed() < BETWEEN_LOOKS {
                 return Ok(());
             }
             last = Instant::now();
@@ -195,7 +187,7 @@ impl Run {
         };
         let outcome = run_events(&jobs, &fabric, &policy, queue, &options, &mut seldom)?;
         let metrics = Metrics::of(&jobs, &fabric, &outcome);
-        Ok((options, outcome, metrics))
+        Ok(Ran { options, outcome, metrics })
     }
 
     /// Does it on a thread of its own, while this one answers to signals: one pass of a queue may take minutes. What `tell` raises
@@ -204,25 +196,16 @@ impl Run {
         self,
         py: Python<'_>,
         tell: impl Fn(Python<'_>, f64) -> PyResult<()>,
-    ) -> PyResult<Made> {
-        let (sender, mut shares) = mpsc::channel();
-        let run = move || self.here(&mut |share| sender.send(share).map_err(|_| Halt::Abandoned));
-        let thread = thread::Builder::new().name("simulate".into()).stack_size(STACK).spawn(run)?;
-        loop {
-            let next = &mut shares;
-            match py.detach(move || next.recv_timeout(BETWEEN_REPORTS)) {
-                // The run may have gone on while `tell` took its time: the newest share counts.
-                Ok(share) => tell(py, shares.try_iter().last().unwrap_or(share))?,
-                Err(RecvTimeoutError::Timeout) => py.check_signals()?,
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        match py.detach(|| thread.join()) {
-            Ok(Ok(made)) => Ok(made),
-            Ok(Err(Halt::Input(error))) => Err(input_error(error)),
-            Ok(Err(Halt::Abandoned)) => Err(bad_input("the run was left")),
-            Err(panic) => resume_unwind(panic),
-        }
+    ) -> PyResult<Ran> {
+        let made = reporting(
+            py,
+            |sender| self.here(&mut |share| sender.send(share).map_err(|_| Halt::Abandoned)),
+            tell,
+        )?;
+        made.map_err(|halt| match halt {
+            Halt::Input(error) => input_error(error),
+            Halt::Abandoned => bad_input("the run was left"),
+        })
     }
 }
 
@@ -278,26 +261,32 @@ fn by_name<'py>(
 impl Outcome {
     /// The tables of the run by name: jobs, utilization, and links, job-links, head-waits, moves and failures if the run has them.
     fn tables<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let jobs = &self.workload.get().jobs;
-        let made = py.detach(|| {
-            tables(jobs, self.machine_nodes, &self.outcome, &self.metrics, &self.options)
-        });
+        let (jobs, nodes) = (Arc::clone(&self.workload.get().jobs), self.machine_nodes);
+        let run = Arc::clone(&self.run);
+        let made =
+            answering(py, move || tables(&jobs, nodes, &run.outcome, &run.metrics, &run.options))?;
         by_name(py, made)
     }
 
     /// The same, and the outcome is empty afterwards: it has no jobs any more. With a million jobs this takes several hundred
     /// megabytes less.
     fn take_tables<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let outcome = std::mem::take(&mut self.outcome);
-        let metrics = std::mem::take(&mut self.metrics);
-        let (jobs, nodes) = (&self.workload.get().jobs, self.machine_nodes);
-        let options = &self.options;
-        by_name(py, py.detach(|| into_tables(jobs, nodes, outcome, metrics, options)))
+        let (jobs, nodes) = (Arc::clone(&self.workload.get().jobs), self.machine_nodes);
+        let options = self.run.options.clone();
+        let run = std::mem::replace(&mut self.run, Arc::new(Ran { options, ..Ran::default() }));
+        // Another call may still look at it.
+        let run = Arc::try_unwrap(run).unwrap_or_else(|run| Ran::clone(&run));
+        by_name(
+            py,
+            answering(py, move || {
+                into_tables(&jobs, nodes, run.outcome, run.metrics, &run.options)
+            })?,
+        )
     }
 
     /// The nodes of every job, in the order of the table `jobs`: a list of uint32 arrays in rank order.
     fn placements<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let nodes = self.outcome.jobs.iter().map(|job| job.placement.nodes());
+        let nodes = self.run.outcome.jobs.iter().map(|job| job.placement.nodes());
         PyList::new(py, nodes.map(|nodes| nodes.to_vec().into_pyarray(py)))
     }
 
@@ -313,19 +302,25 @@ impl Outcome {
         if nodes.len() != self.machine_nodes as usize {
             return Err(bad_input("the run is another machine's"));
         }
-        let (fabric, servers) = (&network.fabric, &network.servers[..]);
-        let network = topolane_simulator::OtherNetwork { fabric, nodes: &nodes, servers };
-        let used = py.detach(|| network.used_by(&self.outcome)).map_err(input_error)?;
+        let (network, run) = (network.clone(), Arc::clone(&self.run));
+        let used = answering(py, move || {
+            let (fabric, servers) = (&network.fabric, &network.servers[..]);
+            let network = topolane_simulator::OtherNetwork { fabric, nodes: &nodes, servers };
+            network.used_by(&run.outcome)
+        })?;
+        let used = used.map_err(input_error)?;
         Ok((used.links_shared, used.bandwidth_alone, used.mean_bandwidth_alone))
     }
 
     /// The run in a few figures.
     fn summary<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let jobs = &self.workload.get().jobs;
-        let summary =
-            Summary::of(jobs, self.machine_nodes, &self.outcome, &self.metrics, &self.options);
-        let text = serde_json::to_string(&summary)
-            .map_err(|error| bad_input(format!("a summary that cannot be written: {error}")))?;
+        let (jobs, nodes) = (Arc::clone(&self.workload.get().jobs), self.machine_nodes);
+        let run = Arc::clone(&self.run);
+        let text = answering(py, move || {
+            let Ran { options, outcome, metrics } = &*run;
+            serde_json::to_string(&Summary::of(&jobs, nodes, outcome, metrics, options))
+        })?
+        .map_err(|error| bad_input(format!("a summary that cannot be written: {error}")))?;
         py.import("json")?.call_method1("loads", (text,))
     }
 }

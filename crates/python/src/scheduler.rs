@@ -120,7 +120,7 @@ impl Scheduler {
             ..Request::default()
         };
         let answer = self.scheduler.submit(request, priority).err().map(Refusal::from);
-        self.raise()?;
+        self.raised.check()?;
         Ok(answer)
     }
 
@@ -207,7 +207,7 @@ impl Scheduler {
     /// What starts at `now`, in order.
     fn start(&mut self, now: f64) -> PyResult<Vec<Decision>> {
         let decisions = self.scheduler.pass(now);
-        self.raise()?;
+        self.raised.check()?;
         let fabric = self.scheduler.occupancy().fabric();
         Ok(decisions.into_iter().map(|decision| Decision::of(fabric, decision)).collect())
     }
@@ -290,9 +290,8 @@ impl Scheduler {
         let request = Request { id, walltime, traffic, ..Request::default() };
         let arguments =
             RankKArguments { profile, cores, model, jobs, shared: false, request, eligible };
-        let ranks = arguments.of(py, occupancy, self.scheduler.policy(), routing);
-        self.raise()?;
-        ranks
+        let occupancy = Arc::new(occupancy.clone());
+        arguments.of(py, &occupancy, self.scheduler.shared_policy(), &self.raised, routing)
     }
 
     /// Why a waiting request is not placed at this moment, and what is in its way; None where the policy would place it, so
@@ -305,7 +304,7 @@ impl Scheduler {
             .find(|waiting| waiting.request.id == id)
             .ok_or_else(|| pyo3::exceptions::PyKeyError::new_err(id))?;
         let answer = self.scheduler.explain(&found.request);
-        self.raise()?;
+        self.raised.check()?;
         Ok(answer.map(Refusal::from))
     }
 }
@@ -315,14 +314,6 @@ impl Scheduler {
         let fabric = self.scheduler.occupancy().fabric();
         match links.iter().find(|&&link| fabric.cable_place(link).is_none()) {
             Some(link) => Err(bad_input(format!("there is no cable {link} of a tree"))),
-            None => Ok(()),
-        }
-    }
-
-    /// Raises what a policy written in Python raised.
-    fn raise(&self) -> PyResult<()> {
-        match self.raised.lock().ok().and_then(|mut first| first.take()) {
-            Some(error) => Err(error),
             None => Ok(()),
         }
     }

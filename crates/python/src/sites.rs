@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use topolane_placement::{Amounts, Occupancy, Placement, Share};
 use topolane_sites::{self as engine, Pair, Path, SITE_POLICIES, Terms, Wan};
 
+use crate::answering::answering;
 use crate::error::bad_input;
 use crate::machine::Machine;
 
@@ -236,7 +237,8 @@ pub fn choose_sites(
         occupancy.set_in_service(node, false);
     }
     let wan = Wan::new(fabric, window);
-    let chosen = py.detach(|| engine::choose_sites(policy, &programs, &occupancy, &wan, &terms));
+    let chosen =
+        answering(py, move || engine::choose_sites(policy, &programs, &occupancy, &wan, &terms))?;
     let choice = |moved: engine::Moved| {
         let judged = moved.judgement;
         SiteChoice {

@@ -12,6 +12,7 @@ use topolane_placement::{
     Room, RoomQuestion, Running, Share, Within, moves,
 };
 
+use crate::answering::answering;
 use crate::decision::{Answer, Decision};
 use crate::error::bad_input;
 use crate::machine::Machine;
@@ -78,9 +79,10 @@ impl StateView {
 /// Who holds what on a machine, to place requests on.
 #[pyclass(module = "topolane._engine")]
 pub struct State {
-    pub occupancy: Occupancy,
-    /// Those that were named when they were told.
-    jobs: Vec<(u64, Placement)>,
+    /// Shared with a call that looks at it; a change meanwhile copies it.
+    pub occupancy: Arc<Occupancy>,
+    /// The jobs that have an identity.
+    jobs: Arc<Vec<(u64, Placement)>>,
 }
 
 /// (place in the list of members, from, to, sum of hops before, after) of a move.
@@ -97,7 +99,8 @@ pub enum Costs<'py> {
 impl State {
     #[new]
     fn new(machine: &Machine) -> Self {
-        State { occupancy: Occupancy::new(Arc::clone(&machine.fabric)), jobs: Vec::new() }
+        let occupancy = Occupancy::new(Arc::clone(&machine.fabric));
+        State { occupancy: Arc::new(occupancy), jobs: Arc::default() }
     }
 
     /// Lets a job hold nodes, once per slot, and cables between switches; `share` is what
@@ -122,13 +125,13 @@ impl State {
         let placement =
             Placement::new(&fabric, nodes, share).with_links(links, phi.unwrap_or(bandwidth_share));
         let placement = self.occupancy.name_gpus(placement);
-        self.occupancy.adopt(&placement).map_err(|error| {
+        Arc::make_mut(&mut self.occupancy).adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);
             bad_input(format!(
                 "node {name}{what} has not enough left for a job that is said to hold it"
             ))
         })?;
-        self.jobs.extend(id.map(|id| (id, placement)));
+        Arc::make_mut(&mut self.jobs).extend(id.map(|id| (id, placement)));
         Ok(())
     }
 
@@ -152,16 +155,17 @@ impl State {
             .with_links(links, bandwidth_share)
             .isolated(owned);
         let placement = if beyond { placement.reaching_beyond(&fabric) } else { placement };
-        self.occupancy.overlay(&placement);
-        self.jobs.extend(id.map(|id| (id, placement)));
+        Arc::make_mut(&mut self.occupancy).overlay(&placement);
+        Arc::make_mut(&mut self.jobs).extend(id.map(|id| (id, placement)));
         Ok(())
     }
 
     /// Takes nodes out of service.
     fn take_out(&mut self, nodes: Vec<u32>) -> PyResult<()> {
         self.check(&nodes, "node")?;
+        let occupancy = Arc::make_mut(&mut self.occupancy);
         for node in nodes {
-            self.occupancy.set_in_service(node, false);
+            occupancy.set_in_service(node, false);
         }
         Ok(())
     }
@@ -171,6 +175,7 @@ impl State {
     #[allow(clippy::too_many_arguments)]
     fn place(
         &self,
+        py: Python<'_>,
         policy: &Bound<'_, PyAny>,
         nodes: u32,
         id: u64,
@@ -207,28 +212,29 @@ impl State {
         let request =
             Request { id, share, eligible, segment, within, room, min_bandwidth, ..asked };
         let (policy, raised) = policy_from(policy, seed)?;
-        let answer = policy.place(&request, &self.occupancy);
-        if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
-            return Err(error);
-        }
+        let (occupancy, jobs) = (Arc::clone(&self.occupancy), Arc::clone(&self.jobs));
+        let answer = raised.asking(py, move || {
+            let placed = policy.place(&request, &occupancy);
+            placed.map(|placement| (request.clone(), placement)).map_err(|refusal| {
+                let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
+                let never = blocked.then(|| policy.never(&request, &occupancy)).flatten();
+                let jobs: Vec<Holder<'_>> = jobs.iter().map(|(id, one)| (*id, one)).collect();
+                match never {
+                    Some(never) => never.into(),
+                    None => match policy.explain(&request, &occupancy, &jobs) {
+                        Some(explanation) => explanation.into(),
+                        None => crate::decision::Refusal::from(refusal),
+                    },
+                }
+            })
+        })?;
         Ok(match answer {
-            Ok(placement) => {
+            Ok((request, placement)) => {
                 let (request, placement) = (Box::new(request), Arc::new(placement));
                 let decision = topolane_placement::Decision { request, placement };
                 Answer::Decision(Decision::of(fabric, decision))
             }
-            Err(refusal) => {
-                let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
-                let never = blocked.then(|| policy.never(&request, &self.occupancy)).flatten();
-                let jobs: Vec<Holder<'_>> = self.jobs.iter().map(|(id, one)| (*id, one)).collect();
-                Answer::Refusal(match never {
-                    Some(never) => never.into(),
-                    None => match policy.explain(&request, &self.occupancy, &jobs) {
-                        Some(explanation) => explanation.into(),
-                        None => refusal.into(),
-                    },
-                })
-            }
+            Err(refusal) => Answer::Refusal(refusal),
         })
     }
 
@@ -251,8 +257,11 @@ impl State {
         if slots.len() != machine {
             return Err(bad_input(format!("{} slots are given for {machine} nodes", slots.len())));
         }
-        let group = Running { members: &members, fixed: &fixed, slots: &slots, stacked, isolates };
-        let found = py.detach(|| moves(group, &self.occupancy, price));
+        let occupancy = Arc::clone(&self.occupancy);
+        let found = answering(py, move || {
+            let (members, fixed, slots) = (&members, &fixed, &slots);
+            moves(Running { members, fixed, slots, stacked, isolates }, &occupancy, price)
+        })?;
         let row = |step: Move| (step.member, step.from, step.to, step.before, step.after);
         Ok(found.into_iter().map(row).collect())
     }
@@ -273,10 +282,8 @@ impl State {
     ) -> PyResult<Costs<'py>> {
         let (policy, raised) = policy_from(policy, seed)?;
         let request = Request { beyond, ..self.request(nodes, members, slots, stacked)? };
-        let costs = policy.weigh(&request, &self.occupancy);
-        if let Some(error) = raised.lock().ok().and_then(|mut first| first.take()) {
-            return Err(error);
-        }
+        let occupancy = Arc::clone(&self.occupancy);
+        let costs = raised.asking(py, move || policy.weigh(&request, &occupancy))?;
         Ok(match costs {
             Ok(costs) => Costs::Costs(costs.into_pyarray(py)),
             Err(refusal) => Costs::Refusal(refusal.into()),
@@ -294,7 +301,8 @@ impl State {
         smallest: Option<ShareArg>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let question = self.room_question(sizes, segment, smallest)?;
-        as_python(py, &Room::of(&self.occupancy, &question))
+        let occupancy = Arc::clone(&self.occupancy);
+        as_python(py, &answering(py, move || Room::of(&occupancy, &question))?)
     }
 
     /// The room in every domain, or on every leaf of a machine without domains: a list of dictionaries.
@@ -306,7 +314,8 @@ impl State {
         smallest: Option<ShareArg>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let question = self.room_question(Some(Vec::new()), segment, smallest)?;
-        as_python(py, &Room::by_domain(&self.occupancy, &question))
+        let occupancy = Arc::clone(&self.occupancy);
+        as_python(py, &answering(py, move || Room::by_domain(&occupancy, &question))?)
     }
 }
 

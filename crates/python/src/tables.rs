@@ -4,22 +4,14 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::read::{Source, lfts};
 use topolane_fabric::write::{LinkName, link_names};
-use topolane_traffic::{Flows, Loads as Shares};
+use topolane_traffic::Loads as Shares;
 
+use crate::answering::answering;
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
-use crate::routing::Routing;
+use crate::routing::{Routing, laid, sending};
 use crate::traffic::Traffic;
-
-impl Routing {
-    /// The routing by the forwarding tables of a machine's subnet.
-    pub fn of_tables(machine: &Machine, tables: Source, net: Source) -> PyResult<Routing> {
-        let tables = lfts(&machine.fabric, tables, net).map_err(input_error)?;
-        Ok(Routing { routing: Arc::new(tables) })
-    }
-}
 
 /// (lower end, its group, upper end, its group, which of parallel cables or None) of a link.
 pub type LinkRow = (String, String, String, String, Option<u32>);
@@ -47,18 +39,15 @@ impl Loads {
         routing: &Routing,
         jobs: Vec<(Vec<u32>, Py<Traffic>)>,
     ) -> PyResult<Loads> {
-        let laid = (0..).zip(&jobs).map(|(job, (nodes, traffic))| {
-            let flows = routing.lay(job, nodes, traffic.get())?;
-            Ok((job as u64, flows))
-        });
-        let laid = laid.collect::<PyResult<Vec<(u64, Flows)>>>()?;
-        let shares = py.detach(|| {
-            let mut shares = Shares::new(&*routing.routing);
-            for (job, flows) in &laid {
-                shares.add(*job, flows);
+        let (routing, jobs) = (Arc::clone(&routing.routing), sending(jobs));
+        let shares = answering(py, move || {
+            let mut shares = Shares::new(&*routing);
+            for (job, flows) in (0..).zip(laid(&*routing, &jobs)?) {
+                shares.add(job, &flows);
             }
-            shares
-        });
+            Ok(shares)
+        })?;
+        let shares = shares.map_err(input_error)?;
         Ok(Loads { shares })
     }
 

@@ -6,6 +6,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use topolane_traffic::{Entry, Traffic as Matrix, pattern, read, traffic_csv};
 
+use crate::answering::answering;
 use crate::error::{bad_input, input_error};
 
 /// Bytes and messages between ranks in one iteration. Immutable.
@@ -26,15 +27,16 @@ impl Traffic {
     /// The traffic of `ranks` ranks by a pattern: `name` or `name(parameter=value, ...)`.
     #[staticmethod]
     #[pyo3(signature = (text, ranks, seed=0))]
-    fn pattern(text: &str, ranks: u32, seed: u64) -> PyResult<Traffic> {
-        let matrix = pattern(text).and_then(|pattern| pattern.traffic(ranks, seed));
+    fn pattern(py: Python<'_>, text: String, ranks: u32, seed: u64) -> PyResult<Traffic> {
+        let matrix = answering(py, move || pattern(&text).and_then(|it| it.traffic(ranks, seed)))?;
         Ok(Traffic { matrix: Arc::new(matrix.map_err(input_error)?) })
     }
 
     /// The traffic that a file's text describes.
     #[staticmethod]
-    fn parse(text: &str, source: &str) -> PyResult<Traffic> {
-        let matrix = read::traffic(text).map_err(|error| input_error(error.in_file(source)))?;
+    fn parse(py: Python<'_>, text: String, source: &str) -> PyResult<Traffic> {
+        let matrix = answering(py, move || read::traffic(&text))?;
+        let matrix = matrix.map_err(|error| input_error(error.in_file(source)))?;
         Ok(Traffic { matrix: Arc::new(matrix) })
     }
 
@@ -99,7 +101,8 @@ impl Traffic {
     }
 
     /// The matrix as CSV.
-    fn csv(&self) -> String {
-        traffic_csv(&self.matrix)
+    fn csv(&self, py: Python<'_>) -> PyResult<String> {
+        let matrix = Arc::clone(&self.matrix);
+        answering(py, move || traffic_csv(&matrix))
     }
 }

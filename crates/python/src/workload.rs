@@ -9,6 +9,7 @@ use pyo3::types::PyDict;
 use topolane_placement::Share;
 use topolane_simulator::{FailureRate, workload};
 
+use crate::answering::answering;
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
 
@@ -25,21 +26,21 @@ impl Workload {
     #[pyo3(signature = (path, *, cores_per_node=None, partition=None, shared=false, gpus_per_node=None))]
     fn read(
         py: Python<'_>,
-        path: &str,
+        path: String,
         cores_per_node: Option<u32>,
         partition: Option<String>,
         shared: bool,
         gpus_per_node: Option<u32>,
     ) -> PyResult<Workload> {
         let options = workload::ReadOptions { cores_per_node, gpus_per_node, partition, shared };
-        let jobs = py.detach(|| workload::read(path, &options)).map_err(input_error)?;
+        let jobs = answering(py, move || workload::read(&path, &options))?.map_err(input_error)?;
         Ok(Workload { jobs: Arc::new(jobs) })
     }
 
     /// Makes a month up: a preset's name (see `workload_presets`) and a seed.
     #[staticmethod]
-    fn generate(name: &str, seed: u64) -> PyResult<Workload> {
-        let jobs = workload::preset(name, seed).map_err(input_error)?;
+    fn generate(py: Python<'_>, name: String, seed: u64) -> PyResult<Workload> {
+        let jobs = answering(py, move || workload::preset(&name, seed))?.map_err(input_error)?;
         Ok(Workload { jobs: Arc::new(jobs) })
     }
 
@@ -50,6 +51,7 @@ impl Workload {
     #[allow(clippy::too_many_arguments)]
     fn shaped(
         &self,
+        py: Python<'_>,
         machine_nodes: u32,
         days: Option<f64>,
         nodes_x: Option<f64>,
@@ -59,19 +61,27 @@ impl Workload {
         jitter: Option<f64>,
         seed: u64,
     ) -> PyResult<Workload> {
-        let mut jobs = workload::Workload::clone(&self.jobs);
+        let whole = Arc::clone(&self.jobs);
         let shape = workload::Shape { days, nodes_x, limit, squeeze, load, jitter, seed };
-        workload::apply(&mut jobs, &shape, machine_nodes).map_err(input_error)?;
-        Ok(Workload { jobs: Arc::new(jobs) })
+        let shaped = answering(py, move || {
+            let mut jobs = workload::Workload::clone(&whole);
+            workload::apply(&mut jobs, &shape, machine_nodes).map(|_| jobs)
+        })?;
+        Ok(Workload { jobs: Arc::new(shaped.map_err(input_error)?) })
     }
 
     /// The workload as text: "swf" or "csv".
-    fn to(&self, format: &str) -> PyResult<String> {
-        match format {
-            "swf" => workload::to_swf(&self.jobs).map_err(input_error),
-            "csv" => workload::to_csv(&self.jobs).map_err(input_error),
-            _ => Err(bad_input(format!("unknown workload format {format:?}; there are swf, csv"))),
-        }
+    fn to(&self, py: Python<'_>, format: &str) -> PyResult<String> {
+        let write = match format {
+            "swf" => workload::to_swf,
+            "csv" => workload::to_csv,
+            _ => {
+                let what = format!("unknown workload format {format:?}; there are swf, csv");
+                return Err(bad_input(what));
+            }
+        };
+        let jobs = Arc::clone(&self.jobs);
+        answering(py, move || write(&jobs))?.map_err(input_error)
     }
 
     #[getter]

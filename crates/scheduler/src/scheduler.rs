@@ -410,6 +410,11 @@ impl Scheduler {
         self.policy.for_queue_length(self.waiting.len())
     }
 
+    /// The same, for a caller that outlives this borrow.
+    pub fn shared_policy(&self) -> Arc<dyn Policy> {
+        Arc::clone(&self.policy)
+    }
+
     /// The running jobs that the last pass moved, each to its new place, all before anything started.
     pub fn last_moved(&self) -> &[Moved] {
         &self.moved

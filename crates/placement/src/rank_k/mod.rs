@@ -14,8 +14,9 @@ mod rounds;
 use std::sync::Arc;
 
 use topolane_fabric::{NodeIndex, NodeSet, Routing};
-use topolane_traffic::Contention;
+use topolane_traffic::{Contention, Traffic};
 
+use crate::network_load::MOST_ENTRIES;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::policy::Policy;
@@ -24,6 +25,21 @@ use crate::request::{Request, Share};
 pub use misfit::Misfit;
 pub use predict::Prediction;
 pub use profile::Profile;
+
+/// The most entries of all running jobs together that a prediction looks at, and the fewest of one job.
+const MOST_PRESENT: usize = 1 << 14;
+const FEWEST_PRESENT: usize = 64;
+
+/// Represents large matrices of running jobs, each with the node of every rank, by fewer entries. Every k and every round of its
+/// messages is compared with all of them, so this bounds how long a prediction takes.
+pub fn thin(jobs: &mut [(Vec<NodeIndex>, Arc<Traffic>)]) {
+    let most = (MOST_PRESENT / jobs.len().max(1)).clamp(FEWEST_PRESENT, MOST_ENTRIES);
+    for (_, traffic) in jobs {
+        if traffic.entries().len() > most {
+            *traffic = Arc::new(traffic.thinned(most));
+        }
+    }
+}
 
 /// How many cores of each node a program takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

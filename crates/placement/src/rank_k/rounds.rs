@@ -8,6 +8,9 @@ use topolane_traffic::{Entry, Phase, PhaseKind, Traffic};
 /// The most rounds of a phase that are looked at.
 const MOST: usize = 64;
 
+/// The most messages of a phase that are looked at, in all its rounds.
+const MOST_MESSAGES: usize = 1 << 18;
+
 /// Messages that are under way together, and how many rounds of the phase are like them.
 pub struct Round {
     pub traffic: Traffic,
@@ -17,11 +20,12 @@ pub struct Round {
 /// Messages between two ranks are under way all at once. Collective operations go in rounds in
 /// which a rank sends to one other at most: by the distance around the ring, `to - from`, or as
 /// recursive doubling does, `from xor to`, where that takes fewer rounds. Of more than [`MOST`]
-/// rounds so many are looked at, evenly spread, for all.
+/// rounds that many are looked at, evenly spread, for all, and of very many messages a part.
 pub fn rounds(phase: &Phase) -> Result<Vec<Round>, InputError> {
     let ranks = phase.traffic.ranks();
     if phase.kind == PhaseKind::PointToPoint {
-        return Ok(vec![Round { traffic: phase.traffic.clone(), times: 1.0 }]);
+        let traffic = phase.traffic.thinned(MOST_MESSAGES);
+        return Ok(vec![Round { traffic, times: 1.0 }]);
     }
     let shift = |entry: &Entry| (entry.to + ranks - entry.from) % ranks;
     let mut by_round = classes(&phase.traffic, shift);
@@ -36,7 +40,8 @@ pub fn rounds(phase: &Phase) -> Result<Vec<Round>, InputError> {
     let times = all.len() as f64 / looked_at.max(1) as f64;
     let round = |index: usize| {
         let entries = all[index * all.len() / looked_at].iter().copied();
-        Ok(Round { traffic: Traffic::new(ranks, entries)?, times })
+        let traffic = Traffic::new(ranks, entries)?.thinned(MOST_MESSAGES / looked_at);
+        Ok(Round { traffic, times })
     };
     (0..looked_at).map(round).collect()
 }
