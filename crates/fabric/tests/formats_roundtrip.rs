@@ -9,15 +9,16 @@ use common::machine;
 use proptest::prelude::*;
 use topolane_fabric::read::{Format, Options, read};
 use topolane_fabric::write::{WRITERS, Writer};
-use topolane_fabric::{Description, Fabric, preset, read as readers};
+use topolane_fabric::{
+    Children, Description, DomainDescription, Fabric, pgft, preset, read as readers,
+};
 
 fn written(fabric: &Fabric, writer: &str) -> String {
     (Writer::named(writer).expect(writer).write)(fabric)
 }
 
 fn again(text: &str, format: Format, topology: Option<&str>) -> Fabric {
-    let options =
-        Options { topology: topology.map(str::to_owned), sub_domains: false, hosts: None };
+    let options = Options { topology: topology.map(str::to_owned), ..Options::default() };
     let read = read(text, format, &options).unwrap_or_else(|error| panic!("{error}\n{text}"));
     Fabric::build(&read.description).expect("a fabric")
 }
@@ -160,6 +161,80 @@ proptest! {
                 ("topograph", Format::Topograph)] {
             let back = again(&written(&fabric, writer), format, None);
             prop_assert_eq!(groups(&back), groups(&fabric), "{}", writer);
+        }
+    }
+}
+
+/// A machine of three leaves, the names of its nodes, switches and domains being any.
+fn named(names: &[String]) -> Fabric {
+    let mut taken = BTreeSet::new();
+    let mut unique = names.iter().enumerate().map(|(number, name)| {
+        let free = taken.insert(name.clone());
+        if free { name.clone() } else { format!("{name}{number}") }
+    });
+    let mut next = || unique.next().unwrap_or_default();
+    let mut machine = pgft("any", &[2, 3], &[1, 1], &[1, 1]);
+    let Children::Groups(leaves) = &mut machine.sites[0].root.children else { unreachable!() };
+    for leaf in leaves {
+        leaf.name = next();
+        let Children::Nodes(nodes) = &mut leaf.children else { unreachable!() };
+        for node in &mut *nodes {
+            node.name = next();
+        }
+        let nodes = nodes.iter().map(|node| node.name.clone()).collect();
+        machine.domains.push(DomainDescription { name: next(), nodes, bandwidth: 1e9 });
+    }
+    Fabric::build(&machine).expect("a fabric")
+}
+
+/// Letters that formats treat in a way of their own, ordinary names, long ones, and numbers of many digits.
+fn any_name() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z]{1,4}[0-9]{1,25}",
+        "[0-9]{1,24}",
+        "[-A-Za-z0-9_. ,=#\"'{}()%\\[\\]\\\\é/:*&!|>@`~^$+;?-]{0,12}",
+        "[a-zé]{50,300}",
+        "[a-z][0-9]{60,70}",
+        Just("all".to_owned()),
+        Just("ALL".to_owned()),
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        Just("n1 HCA-1".to_owned()),
+    ]
+}
+
+proptest! {
+    /// Whatever names a machine has, our reader takes what a writer makes of it: the same leaves, of as many nodes. What has
+    /// another name is said, and the machine that was read keeps its names when it is written again.
+    #[test]
+    fn any_names_are_written_so_that_they_are_read(names in prop::collection::vec(any_name(), 12)) {
+        let fabric = named(&names);
+        for (writer, format, topology) in [
+            ("toml", Format::Toml, None),
+            ("slurm", Format::SlurmTopology, None),
+            ("slurm-block", Format::SlurmTopology, None),
+            ("slurm-yaml", Format::SlurmYaml, Some("tree")),
+            ("slurm-yaml", Format::SlurmYaml, Some("blocks")),
+            ("ibnetdiscover", Format::Ibnetdiscover, None),
+            ("kubernetes", Format::Kubernetes, None),
+            ("topograph", Format::Topograph, None),
+        ] {
+            let text = written(&fabric, writer);
+            let back = again(&text, format, topology);
+            let sizes = |fabric: &Fabric| -> Vec<usize> {
+                (0..fabric.groups(1)).map(|leaf| fabric.node_range(1, leaf).len()).collect()
+            };
+            prop_assert_eq!(sizes(&back), sizes(&fabric), "{}\n{}", writer, &text);
+            let renames = |fabric: &Fabric| {
+                let lost = Writer::named(writer).expect("a writer").lost(fabric);
+                lost.into_iter().filter(|note| note.contains("is written as")).count()
+            };
+            prop_assert_eq!(renames(&back), 0, "{}\n{}", writer, &text);
+            let all: BTreeSet<&str> = (0..fabric.nodes()).map(|n| fabric.node_name(n)).collect();
+            let read: BTreeSet<&str> = (0..back.nodes()).map(|n| back.node_name(n)).collect();
+            if renames(&fabric) == 0 {
+                prop_assert_eq!(read, all, "{}", writer);
+            }
         }
     }
 }

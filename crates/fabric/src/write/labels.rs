@@ -2,21 +2,23 @@
 
 use std::fmt::Write;
 
-use super::wiring::Names;
+use super::names::{Limits, Names};
 use crate::fabric::{Fabric, GroupIndex, NodeIndex};
-use crate::hostlist::plain;
 use crate::read::{DOMAIN, GPU, HOSTNAME, PRODUCT, TIER};
-
-/// The longest value of a label.
-const LONGEST: usize = 63;
 
 /// The nodes with the labels that topograph writes (`fabric.topograph.run/tier-N`, `accelerator.topograph.run/domain`), and what
 /// they can allocate: cores, memory, GPUs. A `List` in YAML for `kubectl apply` or `kubectl create`.
 pub fn kubernetes(fabric: &Fabric) -> String {
-    let names = LabelNames::of(fabric);
+    kubernetes_named(fabric, &mut Names::new(Limits::KUBERNETES))
+}
+
+pub(super) fn kubernetes_named(fabric: &Fabric, taken: &mut Names) -> String {
+    taken.begin(Limits::KUBERNETES);
+    let nodes = taken.nodes(fabric);
+    let names = LabelNames::of(fabric, taken);
     let mut text = "apiVersion: v1\nkind: List\nitems:\n".to_owned();
     for node in 0..fabric.nodes() {
-        let name = plain(fabric.node_name(node));
+        let name = &nodes[node as usize];
         let _ = write!(
             text,
             "- apiVersion: v1\n  kind: Node\n  metadata:\n    name: \"{name}\"\n    labels:\n      {HOSTNAME}: \"{name}\"\n"
@@ -59,11 +61,9 @@ fn put_amounts(text: &mut String, fabric: &Fabric, node: NodeIndex) {
 /// A Topology of Kueue over the labels of [`kubernetes`]: the tiers from the top down, the domain where it nests between two of
 /// them, the nodes.
 pub fn kueue(fabric: &Fabric) -> String {
-    let name = value_of(fabric.name()).to_ascii_lowercase().replace(['_', '.'], "-");
-    let name = name.trim_matches('-');
+    let name = Names::new(Limits::KUBERNETES).unique("machine", fabric.name(), "");
     let mut text = format!(
-        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata:\n  name: \"{}\"\nspec:\n  levels:\n",
-        if name.is_empty() { "machine" } else { name }
+        "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata:\n  name: \"{name}\"\nspec:\n  levels:\n"
     );
     let domain = domain_level(fabric);
     for level in (1..=fabric.depth()).rev() {
@@ -106,7 +106,13 @@ pub(super) fn domain_level(fabric: &Fabric) -> Option<usize> {
 
 /// The machine as topograph's graph engine writes it: JSON with the switches above each node, from the node up, and its domain.
 pub fn topograph(fabric: &Fabric) -> String {
-    let names = LabelNames::of(fabric);
+    topograph_named(fabric, &mut Names::new(Limits::TOML))
+}
+
+pub(super) fn topograph_named(fabric: &Fabric, taken: &mut Names) -> String {
+    taken.begin(Limits::TOML);
+    let nodes = taken.nodes(fabric);
+    let names = LabelNames::of(fabric, taken);
     let mut text = "{\n  \"instances\": [".to_owned();
     for node in 0..fabric.nodes() {
         let comma = if node == 0 { "" } else { "," };
@@ -114,7 +120,7 @@ pub fn topograph(fabric: &Fabric) -> String {
         let _ = write!(
             text,
             "{comma}\n    {{\"id\": \"{}\", \"network_layers\": [\"{layers}\"]",
-            plain(fabric.node_name(node))
+            nodes[node as usize]
         );
         if let Some(domain) = fabric.domain(node) {
             let domain = &names.domains[domain as usize];
@@ -134,8 +140,8 @@ struct LabelNames {
 }
 
 impl LabelNames {
-    fn of(fabric: &Fabric) -> LabelNames {
-        let mut taken = Names::default();
+    fn of(fabric: &Fabric, taken: &mut Names) -> LabelNames {
+        taken.begin(Limits::LABEL);
         let mut groups = Vec::with_capacity(fabric.depth());
         for level in 1..=fabric.depth() {
             let of_level = (0..fabric.groups(level)).map(|group| {
@@ -145,13 +151,13 @@ impl LabelNames {
                 if fabric.is_padding(level, group) {
                     return String::new();
                 }
-                taken.unique(&value_of(fabric.group_name(level, group)), &value_of(site))
+                taken.unique("switch", fabric.group_name(level, group), site)
             });
             groups.push(of_level.collect());
         }
-        let mut taken = Names::default();
+        taken.begin(Limits::LABEL);
         let domains = (0..fabric.domains())
-            .map(|domain| taken.unique(&value_of(fabric.domain_name(domain)), "domain"))
+            .map(|domain| taken.unique("domain", fabric.domain_name(domain), "domain"))
             .collect();
         LabelNames { groups, domains }
     }
@@ -166,14 +172,7 @@ impl LabelNames {
     }
 }
 
-/// The name as the value of a label: up to 63 letters, digits, dots, dashes and underscores, a letter or digit at both ends.
+/// The name as the value of a label.
 fn value_of(name: &str) -> String {
-    let allowed = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
-    let value: String = name
-        .chars()
-        .map(|letter| if allowed(letter) { letter } else { '_' })
-        .take(LONGEST)
-        .collect();
-    let value = value.trim_matches(['.', '_', '-']);
-    if value.is_empty() { "x".to_owned() } else { value.to_owned() }
+    Names::new(Limits::LABEL).unique("label", name, "")
 }

@@ -1,19 +1,29 @@
 //! Topolane's own description of a machine, `machine.toml`.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::wiring::Names;
+use super::names::{Limits, Names};
 use crate::description::{Children, Description, Group, NodeDescription, SiteDescription};
 use crate::fabric::Fabric;
-use crate::hostlist::{compress, plain};
+use crate::hostlist::compress;
 use crate::node_kind::NodeKind;
 use crate::presets::regular_group;
+use crate::read::nodes_mut;
 
 /// The fabric in Topolane's own format: sites that are regular and whose groups have the default
 /// names as PGFT(children; parents; cables), others switch by switch. Reading it back gives the
 /// same fabric, unless a name holds what no hostlist can or two groups of a site share one.
 pub fn machine_toml(fabric: &Fabric) -> String {
-    let description = fabric.description();
+    machine_toml_named(fabric, &mut Names::new(Limits::TOML))
+}
+
+pub(super) fn machine_toml_named(fabric: &Fabric, names: &mut Names) -> String {
+    names.begin(Limits::TOML);
+    let nodes = names.nodes(fabric);
+    let mut description = fabric.description();
+    rename_nodes(&mut description, &nodes);
+    rename_others(&mut description, names);
     let mut text = format!("name = {}\n", quoted(&description.name));
     if !description.block_sizes.is_empty() {
         let _ = writeln!(text, "block-sizes = {:?}", description.block_sizes);
@@ -22,8 +32,8 @@ pub fn machine_toml(fabric: &Fabric) -> String {
     let default = &description.kinds[0];
     put_kind(&mut text, default, default.flow_bandwidth, !default.resources.is_empty());
     for (index, kind) in description.kinds.iter().enumerate().skip(1) {
-        let nodes = (0..fabric.nodes()).filter(|&node| fabric.kind_index(node) == index as u32);
-        let names: Vec<String> = nodes.map(|node| plain(fabric.node_name(node))).collect();
+        let own = (0..fabric.nodes()).filter(|&node| fabric.kind_index(node) == index as u32);
+        let names: Vec<String> = own.map(|node| nodes[node as usize].clone()).collect();
         let _ = writeln!(text, "\n[[node-kind]]\nnodes = {}", quoted(&hostlist(&names)));
         // What is absent would be as in [node].
         let as_interface = default.flow_bandwidth.map(|_| kind.lone_flow());
@@ -32,7 +42,7 @@ pub fn machine_toml(fabric: &Fabric) -> String {
     }
     let mut before = 0;
     for site in &description.sites {
-        before += put_site(&mut text, &description, site, before);
+        before += put_site(&mut text, &description, site, before, names);
     }
     for wan in &description.wans {
         let (a, b) = (quoted(&wan.between.0), quoted(&wan.between.1));
@@ -43,16 +53,69 @@ pub fn machine_toml(fabric: &Fabric) -> String {
         );
     }
     for domain in &description.domains {
-        let names: Vec<String> = domain.nodes.iter().map(|name| plain(name)).collect();
         let _ = writeln!(
             text,
             "\n[[domain]]\nname = {}\nnodes = {}\nbandwidth = {:?}",
             quoted(&domain.name),
-            quoted(&hostlist(&names)),
+            quoted(&hostlist(&domain.nodes)),
             domain.bandwidth
         );
     }
     text
+}
+
+/// Gives the nodes of a description, and those of its domains, other names, by number.
+fn rename_nodes(description: &mut Description, names: &[String]) {
+    let mut renamed = HashMap::new();
+    for (node, name) in nodes_mut(description).into_iter().zip(names) {
+        if node.name != *name {
+            renamed.insert(std::mem::replace(&mut node.name, name.clone()), name);
+        }
+    }
+    if renamed.is_empty() {
+        return;
+    }
+    for name in description.domains.iter_mut().flat_map(|domain| &mut domain.nodes) {
+        if let Some(&other) = renamed.get(name) {
+            name.clone_from(other);
+        }
+    }
+}
+
+/// Gives the machine, its sites, domains and parallel switches names of the length that is read.
+fn rename_others(description: &mut Description, names: &mut Names) {
+    names.begin(Limits::TEXT);
+    description.name = names.unique("machine", &description.name, "");
+    names.begin(Limits::TEXT);
+    for site in &mut description.sites {
+        let name = names.unique("site", &site.root.name, "site");
+        for wan in &mut description.wans {
+            for end in [&mut wan.between.0, &mut wan.between.1] {
+                if *end == site.root.name {
+                    end.clone_from(&name);
+                }
+            }
+        }
+        site.root.name = name;
+        rename_parallel(&mut site.root, names);
+    }
+    names.begin(Limits::TEXT);
+    for domain in &mut description.domains {
+        domain.name = names.unique("domain", &domain.name, "domain");
+    }
+}
+
+fn rename_parallel(group: &mut Group, names: &mut Names) {
+    let mut own = Names::new(Limits::TEXT);
+    for name in &mut group.switches {
+        *name = own.unique("switch", name, &group.name);
+    }
+    names.add(own);
+    if let Children::Groups(groups) = &mut group.children {
+        for group in groups {
+            rename_parallel(group, names);
+        }
+    }
 }
 
 fn quoted(text: &str) -> String {
@@ -110,6 +173,7 @@ fn put_site(
     machine: &Description,
     site: &SiteDescription,
     before: usize,
+    taken: &mut Names,
 ) -> usize {
     let mut names = Vec::new();
     node_names(&site.root, &mut names);
@@ -143,14 +207,15 @@ fn put_site(
         let _ = writeln!(text, "]");
     }
     if regular.is_none() {
-        put_switch(text, &site.root, &site.root.name, &mut Names::default());
+        taken.begin(Limits::TOML);
+        put_switch(text, &site.root, &site.root.name, taken);
     }
     names.len()
 }
 
 fn node_names(group: &Group, names: &mut Vec<String>) {
     match &group.children {
-        Children::Nodes(nodes) => names.extend(nodes.iter().map(|node| plain(&node.name))),
+        Children::Nodes(nodes) => names.extend(nodes.iter().map(|node| node.name.clone())),
         Children::Groups(groups) => groups.iter().for_each(|group| node_names(group, names)),
     }
 }
@@ -193,12 +258,12 @@ fn same_groups(a: &Group, b: &Group) -> bool {
 /// Writes the tables of a group, those below it first, and gives the name it got.
 fn put_switch(text: &mut String, group: &Group, site: &str, taken: &mut Names) -> String {
     let (key, below): (_, Vec<String>) = match &group.children {
-        Children::Nodes(nodes) => ("nodes", nodes.iter().map(|node| plain(&node.name)).collect()),
+        Children::Nodes(nodes) => ("nodes", nodes.iter().map(|node| node.name.clone()).collect()),
         Children::Groups(groups) => {
             ("switches", groups.iter().map(|group| put_switch(text, group, site, taken)).collect())
         }
     };
-    let name = taken.unique(&group.name, site);
+    let name = taken.unique("switch", &group.name, site);
     let _ = writeln!(
         text,
         "\n  [[site.switch]]\n  name = {}\n  {key} = {}",

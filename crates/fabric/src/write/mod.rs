@@ -6,6 +6,7 @@ mod labels;
 mod lfts;
 mod link_names;
 mod machine_toml;
+mod names;
 mod slurm_blocks;
 mod slurm_topology;
 mod tree;

@@ -2,19 +2,24 @@
 
 use std::fmt::Write;
 
-use super::slurm_topology::slurm_topology;
-use super::wiring::Names;
-use crate::description::DomainDescription;
+use super::names::{Limits, Names};
+use super::slurm_topology::each_switch;
 use crate::fabric::Fabric;
-use crate::hostlist::{compress, plain};
+use crate::hostlist::compress;
 
 /// The domains as blocks, in their order, and the block sizes, if they were chosen. Nodes that are in no domain are left out.
 pub fn slurm_blocks(fabric: &Fabric) -> String {
+    slurm_blocks_named(fabric, &mut Names::new(Limits::SLURM))
+}
+
+pub(super) fn slurm_blocks_named(fabric: &Fabric, names: &mut Names) -> String {
     let mut text = String::new();
     if !fabric.block_sizes().is_empty() {
         let _ = writeln!(text, "BlockSizes={}", sizes(fabric, ","));
     }
-    for (name, nodes) in blocks(fabric) {
+    names.begin(Limits::SLURM);
+    let nodes = names.nodes(fabric);
+    for (name, nodes) in blocks(fabric, &nodes, names) {
         let _ = writeln!(text, "BlockName={name} Nodes={nodes}");
     }
     text
@@ -22,17 +27,16 @@ pub fn slurm_blocks(fabric: &Fabric) -> String {
 
 /// The fabric as a `topology.yaml`: the tree as the default topology `tree`, the domains as the topology `blocks`.
 pub fn slurm_yaml(fabric: &Fabric) -> String {
+    slurm_yaml_named(fabric, &mut Names::new(Limits::SLURM))
+}
+
+pub(super) fn slurm_yaml_named(fabric: &Fabric, names: &mut Names) -> String {
     let mut text =
         "---\n- topology: tree\n  cluster_default: true\n  tree:\n    switches:\n".to_owned();
-    for line in slurm_topology(fabric).lines() {
-        let words = line.split_once(' ').map(|(name, below)| (name.split_once('='), below));
-        let Some((Some((_, name)), below)) = words else { continue };
-        let _ = writeln!(text, "      - switch: \"{name}\"");
-        if let Some((key, hosts)) = below.split_once('=') {
-            let key = if key == "Nodes" { "nodes" } else { "children" };
-            let _ = writeln!(text, "        {key}: \"{hosts}\"");
-        }
-    }
+    each_switch(fabric, names, |name, is_leaf, below| {
+        let key = if is_leaf { "nodes" } else { "children" };
+        let _ = writeln!(text, "      - switch: \"{name}\"\n        {key}: \"{below}\"");
+    });
     if fabric.domains() == 0 {
         return text;
     }
@@ -41,7 +45,9 @@ pub fn slurm_yaml(fabric: &Fabric) -> String {
         let _ = writeln!(text, "    block_sizes: [{}]", sizes(fabric, ", "));
     }
     text.push_str("    blocks:\n");
-    for (name, nodes) in blocks(fabric) {
+    // The tree has said already which names of nodes are others.
+    let nodes = Names::new(Limits::SLURM).nodes(fabric);
+    for (name, nodes) in blocks(fabric, &nodes, names) {
         let _ = writeln!(text, "      - block: \"{name}\"\n        nodes: \"{nodes}\"");
     }
     text
@@ -53,11 +59,11 @@ fn sizes(fabric: &Fabric, separator: &str) -> String {
 }
 
 /// Name and hostlist of every domain.
-fn blocks(fabric: &Fabric) -> Vec<(String, String)> {
-    let mut taken = Names::default();
-    let block = |DomainDescription { name, nodes, .. }: DomainDescription| {
-        let nodes: Vec<String> = nodes.iter().map(|node| plain(node)).collect();
-        (taken.unique(&name, "block"), compress(nodes.iter().map(String::as_str)))
+fn blocks(fabric: &Fabric, nodes: &[String], names: &mut Names) -> Vec<(String, String)> {
+    names.begin(Limits::SLURM);
+    let block = |domain| {
+        let own = fabric.domain_nodes(domain).iter().map(|&node| nodes[node as usize].as_str());
+        (names.unique("domain", fabric.domain_name(domain), "block"), compress(own))
     };
-    fabric.description().domains.into_iter().map(block).collect()
+    (0..fabric.domains()).map(block).collect()
 }

@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use super::wiring::Names;
+use super::names::{Limits, Names};
 use crate::description::{Children, Group};
 use crate::fabric::Fabric;
-use crate::hostlist::{compress, plain};
+use crate::hostlist::compress;
 
 /// The fabric as a `topology.conf`, every switch after those it names.
 ///
@@ -13,24 +13,48 @@ use crate::hostlist::{compress, plain};
 /// links (the sites become trees of their own), the inside of nodes, the machine's name. A group
 /// whose name stands at another site too gets its site's name before it.
 pub fn slurm_topology(fabric: &Fabric) -> String {
+    slurm_topology_named(fabric, &mut Names::new(Limits::SLURM))
+}
+
+pub(super) fn slurm_topology_named(fabric: &Fabric, names: &mut Names) -> String {
     let mut text = String::new();
-    let mut taken = Names::default();
-    for site in fabric.description().sites {
-        put_group(&mut text, &site.root, &site.root.name, &mut taken);
-    }
+    each_switch(fabric, names, |name, is_leaf, below| {
+        let key = if is_leaf { "Nodes" } else { "Switches" };
+        let _ = writeln!(text, "SwitchName={name} {key}={below}");
+    });
     text
 }
 
-/// Writes the lines of a group and gives the name it got.
-fn put_group(text: &mut String, group: &Group, site: &str, taken: &mut Names) -> String {
-    let (key, below): (_, Vec<String>) = match &group.children {
-        Children::Nodes(nodes) => ("Nodes", nodes.iter().map(|node| plain(&node.name)).collect()),
+/// Calls `see` with the name of every switch, whether it is a leaf, and the hostlist of what is below it, which comes before it.
+pub(super) fn each_switch(
+    fabric: &Fabric,
+    names: &mut Names,
+    mut see: impl FnMut(&str, bool, &str),
+) {
+    names.begin(Limits::SLURM);
+    let mut nodes = names.nodes(fabric).into_iter();
+    names.begin(Limits::SLURM);
+    for site in fabric.description().sites {
+        put_group(&site.root, &site.root.name, &mut nodes, names, &mut see);
+    }
+}
+
+/// Sees a group and gives the name it got.
+fn put_group(
+    group: &Group,
+    site: &str,
+    nodes: &mut impl Iterator<Item = String>,
+    names: &mut Names,
+    see: &mut impl FnMut(&str, bool, &str),
+) -> String {
+    let (is_leaf, below): (bool, Vec<String>) = match &group.children {
+        Children::Nodes(own) => (true, nodes.by_ref().take(own.len()).collect()),
         Children::Groups(groups) => {
-            ("Switches", groups.iter().map(|group| put_group(text, group, site, taken)).collect())
+            let names = groups.iter().map(|group| put_group(group, site, nodes, names, see));
+            (false, names.collect())
         }
     };
-    let name = taken.unique(&group.name, site);
-    let below = compress(below.iter().map(String::as_str));
-    let _ = writeln!(text, "SwitchName={name} {key}={below}");
+    let name = names.unique("switch", &group.name, site);
+    see(&name, is_leaf, &compress(below.iter().map(String::as_str)));
     name
 }

@@ -1,9 +1,7 @@
 //! Every switch and cable of a fabric with port numbers, as a subnet would have them.
 
-use std::collections::HashSet;
-
+use super::names::{Limits, Names};
 use crate::fabric::{Fabric, GroupIndex, NodeIndex};
-use crate::hostlist::plain;
 
 /// One physical switch.
 pub(super) struct Switch {
@@ -50,12 +48,12 @@ struct Bundle {
 }
 
 impl Wiring {
-    pub(super) fn of(fabric: &Fabric) -> Wiring {
+    pub(super) fn of(fabric: &Fabric, names: &mut Names) -> Wiring {
         let mut wiring = Wiring {
             switches: Vec::new(),
             nodes: (0..fabric.nodes()).map(|_| Vec::new()).collect(),
         };
-        let first = wiring.name_switches(fabric);
+        let first = wiring.name_switches(fabric, names);
         let bundles = all_bundles(fabric, &first);
         wiring.connect(fabric, &first, &bundles);
         wiring
@@ -68,7 +66,7 @@ impl Wiring {
         mut see: impl FnMut((&str, &str), (&str, &str), u32),
     ) {
         let mut wiring = Wiring { switches: Vec::new(), nodes: Vec::new() };
-        let first = wiring.name_switches(fabric);
+        let first = wiring.name_switches(fabric, &mut Names::new(Limits::SHOWN));
         let name = |device| match device {
             Device::Node(node) => (fabric.node_name(node), fabric.node_name(node)),
             Device::Switch(switch) => {
@@ -83,8 +81,7 @@ impl Wiring {
     }
 
     /// Makes the switches without cables; gives the first of each group by level, from level 1.
-    fn name_switches(&mut self, fabric: &Fabric) -> Vec<Vec<usize>> {
-        let mut names = Names::default();
+    fn name_switches(&mut self, fabric: &Fabric, names: &mut Names) -> Vec<Vec<usize>> {
         let mut all = vec![Vec::new()];
         for level in 1..=fabric.depth() {
             let mut first = Vec::new();
@@ -103,7 +100,8 @@ impl Wiring {
                         None if width == 1 => own.to_owned(),
                         None => format!("{own}-s{number}"),
                     };
-                    let name = names.unique(&name, fabric.group_name(fabric.depth(), site));
+                    let name =
+                        names.unique("switch", &name, fabric.group_name(fabric.depth(), site));
                     let group = (level, group);
                     self.switches.push(Switch { name, group, ports: 0, links: Vec::new() });
                 }
@@ -216,25 +214,5 @@ fn add_bundles(
                 bandwidth: cabling.bandwidth,
             });
         }
-    }
-}
-
-/// Names that a format can hold, each given once.
-#[derive(Default)]
-pub(super) struct Names(HashSet<String>);
-
-impl Names {
-    /// `name` without letters that need quotes; where it is taken, with `site` before it, and
-    /// where that is taken too, a number behind.
-    pub(super) fn unique(&mut self, name: &str, site: &str) -> String {
-        let name = plain(name);
-        let sited = format!("{}-{name}", plain(site));
-        let mut free = if self.0.contains(&name) { sited.clone() } else { name };
-        let mut number = 2;
-        while !self.0.insert(free.clone()) {
-            free = format!("{sited}-{number}");
-            number += 1;
-        }
-        free
     }
 }

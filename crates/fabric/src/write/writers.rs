@@ -1,5 +1,11 @@
 //! The formats in which machines are written, and what each cannot say.
 
+use super::infiniband::{ibnetdiscover_named, ibsim_net_named};
+use super::labels::{kubernetes_named, topograph_named};
+use super::machine_toml::machine_toml_named;
+use super::names::{Limits, Names};
+use super::slurm_blocks::{slurm_blocks_named, slurm_yaml_named};
+use super::slurm_topology::slurm_topology_named;
 use super::{
     ibnetdiscover, ibsim_net, kubernetes, kueue, machine_toml, slurm_blocks, slurm_topology,
     slurm_yaml, topograph,
@@ -13,6 +19,8 @@ pub struct Writer {
     pub name: &'static str,
     /// Writes a machine.
     pub write: fn(&Fabric) -> String,
+    /// The same, and says which names are others than in the machine.
+    named: fn(&Fabric, &mut Names) -> String,
     says: &'static [Part],
 }
 
@@ -30,15 +38,45 @@ use Part::{Cables, Domains, Inside, Tree, Wans};
 
 /// Every format that machines are written in.
 pub const WRITERS: &[Writer] = &[
-    Writer { name: "toml", write: machine_toml, says: &[Tree, Cables, Domains, Inside, Wans] },
-    Writer { name: "slurm", write: slurm_topology, says: &[Tree] },
-    Writer { name: "slurm-block", write: slurm_blocks, says: &[Domains] },
-    Writer { name: "slurm-yaml", write: slurm_yaml, says: &[Tree, Domains] },
-    Writer { name: "ibnetdiscover", write: ibnetdiscover, says: &[Tree, Cables] },
-    Writer { name: "ibsim-net", write: ibsim_net, says: &[Tree, Cables] },
-    Writer { name: "kubernetes", write: kubernetes, says: &[Tree, Domains, Inside] },
-    Writer { name: "kueue", write: kueue, says: &[Tree, Domains, Inside] },
-    Writer { name: "topograph", write: topograph, says: &[Tree, Domains] },
+    Writer {
+        name: "toml",
+        write: machine_toml,
+        named: machine_toml_named,
+        says: &[Tree, Cables, Domains, Inside, Wans],
+    },
+    Writer { name: "slurm", write: slurm_topology, named: slurm_topology_named, says: &[Tree] },
+    Writer {
+        name: "slurm-block",
+        write: slurm_blocks,
+        named: slurm_blocks_named,
+        says: &[Domains],
+    },
+    Writer {
+        name: "slurm-yaml",
+        write: slurm_yaml,
+        named: slurm_yaml_named,
+        says: &[Tree, Domains],
+    },
+    Writer {
+        name: "ibnetdiscover",
+        write: ibnetdiscover,
+        named: ibnetdiscover_named,
+        says: &[Tree, Cables],
+    },
+    Writer { name: "ibsim-net", write: ibsim_net, named: ibsim_net_named, says: &[Tree, Cables] },
+    Writer {
+        name: "kubernetes",
+        write: kubernetes,
+        named: kubernetes_named,
+        says: &[Tree, Domains, Inside],
+    },
+    Writer {
+        name: "kueue",
+        write: kueue,
+        named: |fabric, _| kueue(fabric),
+        says: &[Tree, Domains, Inside],
+    },
+    Writer { name: "topograph", write: topograph, named: topograph_named, says: &[Tree, Domains] },
 ];
 
 impl Writer {
@@ -79,6 +117,9 @@ impl Writer {
         if left(Tree) && outside > 0 {
             lost.push(format!("{name} names the nodes of domains only: {outside} are left out"));
         }
+        let mut names = Names::new(Limits::SHOWN);
+        (self.named)(fabric, &mut names);
+        lost.extend(names.notes(name));
         lost
     }
 }
