@@ -93,7 +93,39 @@ def _in_file(
     text = texts.decoded(texts.unzipped(content, str(source)), str(source))
     if not text.strip():
         raise InputError(f"{source}: the file is empty")
-    return Machine.parse(text, str(source), format, topology=topology, sub_domains=sub_domains, hosts=hosts)
+    return Machine.parse(
+        text,
+        str(source),
+        format,
+        topology=topology,
+        sub_domains=sub_domains,
+        hosts=hosts,
+        included=_included(text, Path(source), format),
+    )
+
+
+MOST_INCLUDED = 256
+
+
+def _included(text: str, source: Path, format: str | None) -> dict[str, tuple[str, str]]:
+    """Path and text of every file that a topology.conf includes, by the name that it gives.
+
+    A name is relative to the directory of `source`, also in an included file, as Slurm has all these files in one directory.
+    Raises InputError, with the line that includes it, for a file that cannot be read.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    waiting = [(source, text)]
+    for place, content in waiting:
+        for line, name in Machine.includes(content, str(source), format):
+            if name in found or "*" in name or len(found) >= MOST_INCLUDED:
+                continue  # The reader says what is wrong.
+            path = source.parent / name
+            try:
+                found[name] = str(path), texts.read_text(path)
+            except InputError as error:
+                raise InputError(f"{place}:{line}: Include: {error}") from error
+            waiting.append((path, found[name][1]))
+    return found
 
 
 @dataclasses.dataclass(frozen=True)

@@ -45,7 +45,10 @@ pub unsafe extern "C" fn topolane_machine_read(
                 read::Format::guess(source, content).ok_or_else(|| read::no_format(source))?;
             let in_file =
                 |problem: topolane_fabric::InputError| Problem(problem.in_file(source).to_string());
-            let mut description = read::machine(content, format).map_err(in_file)?;
+            // Links are promised on it, so it must be a tree as it stands.
+            let options = read::Options { only_trees: true, ..read::Options::default() };
+            let read = read::read(content, format, &options).map_err(in_file)?;
+            let mut description = read.description;
             if description.name.is_empty() {
                 source.clone_into(&mut description.name);
             }

@@ -25,10 +25,12 @@ impl InputError {
         InputError::at(0, message)
     }
 
-    /// The same error, naming the file it stands in.
+    /// The same error, naming the file it stands in. One that names its file keeps it: an included file names itself.
     #[must_use]
     pub fn in_file(mut self, source: impl Into<String>) -> Self {
-        self.source = printable(&source.into()).into_owned();
+        if self.source.is_empty() {
+            self.source = printable(&source.into()).into_owned();
+        }
         self
     }
 }

@@ -12,8 +12,7 @@ fn get(
     text: &str,
     topology: Option<&str>,
 ) -> Result<(Fabric, Vec<String>), InputError> {
-    let options =
-        Options { topology: topology.map(str::to_owned), sub_domains: false, hosts: None };
+    let options = Options { topology: topology.map(str::to_owned), ..Options::default() };
     let Read { description, notes, .. } = read(text, format, &options)?;
     Ok((Fabric::build(&description)?, notes))
 }
@@ -45,17 +44,11 @@ fn blocks_are_domains() {
 fn bad_blocks_are_refused() {
     for (text, line, words) in [
         ("BlockName=a Nodes=n1\nBlockName=a Nodes=n2", 2, "\"a\" stands on line 1 already"),
-        (
-            "BlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n2",
-            2,
-            "\"n2\", which is in block \"a\" of line 1",
-        ),
-        ("BlockName=a", 1, "block \"a\" has no nodes"),
+        ("BlockName=a", 1, "block \"a\" has no nodes, and no other has"),
         ("BlockName=a Nodes=n[1-", 1, "bracket"),
         ("BlockName=a Nodes=n1\nBlockSizes=2,3", 2, "3 is not the base block of 2 nodes"),
         ("BlockName=a Nodes=n1\nBlockSizes=4,2", 2, "2 is smaller than the base block of 4"),
         ("BlockName=a Nodes=n1\nBlockSizes=x", 2, "block size \"x\" is not a number"),
-        ("BlockName=a Nodes=n1\nBlockSizes=1\nBlockSizes=1", 3, "stands on line 2 already"),
         ("BlockName=a Switches=b", 1, "unknown key Switches"),
         ("BlockSizes=2", 0, "there is no block"),
         ("SwitchName=s Nodes=n1\nBlockName=a Nodes=n1", 2, "blocks and switches in one file"),
@@ -123,7 +116,7 @@ fn bad_topology_yaml_is_refused() {
         (one("  cluster_default: maybe\n  flat: true"), 2, "\"maybe\", not true or false"),
         (one("  ring: {rings: []}"), 1, "is a ring; only tree, block and flat"),
         (one("  tree: {switches: []}"), 1, "has no switches"),
-        (one("  tree: {switches: [{switch: a}]}"), 2, "neither nodes nor children"),
+        (one("  tree: {switches: [{switch: a}]}"), 2, "switch a has no nodes, and no other has"),
         (
             one("  tree: {switches: [{switch: a, children: b}]}"),
             2,

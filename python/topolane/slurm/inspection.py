@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 import time
 from collections.abc import Callable
 from functools import cached_property
@@ -14,7 +13,7 @@ from topolane import texts
 from topolane._engine import InputError, Machine, isolating_policies
 from topolane.live.allocation import Allocation
 from topolane.live.clients.scontrol import configuration
-from topolane.slurm import links_out, plugin_conf, plugin_machine, plugin_state
+from topolane.slurm import conf_file, links_out, plugin_conf, plugin_machine, plugin_state
 from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_conf import PluginConf
@@ -184,11 +183,9 @@ def _state_directory(known: dict[str, str]) -> Path | None:
     location = known.get("StateSaveLocation")
     if location is None:
         try:
-            text = texts.read_text(_slurm_conf(known), texts.SMALL)
+            location = conf_file.value(_slurm_conf(known), "StateSaveLocation")
         except InputError:
             return None
-        found = re.findall(r"^\s*StateSaveLocation\s*=\s*(\S+)", text, re.IGNORECASE | re.MULTILINE)
-        location = found[-1] if found else None
     return None if location is None or "%" in location else Path(location)
 
 

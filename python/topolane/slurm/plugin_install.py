@@ -11,6 +11,7 @@ from pathlib import Path
 from topolane import files
 from topolane._engine import InputError
 from topolane.live.clients.scontrol import configuration, scontrol
+from topolane.slurm import conf_file
 from topolane.slurm.plugin_build import ENGINE, PLUGIN, RELEASE, SPANK
 from topolane.slurm.plugin_machine import read_machine
 
@@ -21,7 +22,7 @@ OWNING = ("jigsaw", "dedicated", "segments-dedicated")
 OPTIONS = ("min-bandwidth", "share-links")
 """What jobs may ask for with --topolane in addition to a policy."""
 TYPE = "topology/topolane"
-LINE = re.compile(r"^\s*TopologyPlugin\s*=\s*(\S+)", re.IGNORECASE | re.MULTILINE)
+KEY = "TopologyPlugin"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,6 +163,11 @@ def install(
     return told
 
 
+def _named(slurm_conf: Path) -> str | None:
+    """The topology plugin that slurm.conf, or a file that it includes, names. Raises InputError if one cannot be read."""
+    return conf_file.value(slurm_conf, KEY) if slurm_conf.is_file() else None
+
+
 def _write_configuration(path: Path, text: str) -> list[str]:
     """Writes topolane.conf. One with other lines is kept, and a sentence says where. Raises InputError."""
     try:
@@ -196,8 +202,8 @@ def _place(source: Path, target: Path) -> None:
 def _left_to_do(slurm: Slurm) -> str:
     if slurm.topology == TYPE:
         return "slurmctld runs the plugin already: restart it, so that it reads the new files."
-    found = LINE.search(slurm.slurm_conf.read_text()) if slurm.slurm_conf.is_file() else None
-    change = f"change the line `{found[0].strip()}` to" if found else "add the line"
+    named = _named(slurm.slurm_conf)
+    change = f"change the line `{KEY}={named}` to" if named else "add the line"
     return (
         f"Left to do: in {slurm.slurm_conf} {change}\n    TopologyPlugin={TYPE}\n"
         "on all hosts, then restart slurmctld and the slurmds. Copy the plugin to the other hosts of Slurm first: "
@@ -208,8 +214,7 @@ def _left_to_do(slurm: Slurm) -> str:
 def uninstall(engine_directory: Path) -> list[str]:
     """Takes out what `install` put in place. Raises InputError, with nothing changed, while slurm.conf names the plugin."""
     slurm = running()
-    found = LINE.findall(slurm.slurm_conf.read_text()) if slurm.slurm_conf.is_file() else []
-    is_named = bool(found) and found[-1] == TYPE
+    is_named = _named(slurm.slurm_conf) == TYPE
     if slurm.topology == TYPE and not is_named:
         raise InputError(
             f"slurmctld still runs {TYPE} although {slurm.slurm_conf} does not name it: restart slurmctld and the "

@@ -34,11 +34,13 @@ def read_machine(paths: Sequence[Path]) -> ReadMachine:
     """The machine of the files that topolane.conf names.
 
     paths: a machine file, or two: the one with the cables (a TOML machine or output of ibnetdiscover), then the one with the names
-    of all nodes (topology.conf). Raises InputError if a file cannot be read, or if the two contradict each other.
+    of all nodes (topology.conf). Raises InputError if a file cannot be read or describes no tree, as the plugin does, or if the
+    two contradict each other.
     """
     contents = _contents(paths)
     machines = [
-        Machine.parse(texts.decoded(content, str(path)), str(path)) for path, content in zip(paths, contents)
+        Machine.parse(texts.decoded(content, str(path)), str(path), only_trees=True)
+        for path, content in zip(paths, contents)
     ]
     if len(machines) == 1:
         return ReadMachine(machines[0], (), machines[0], contents)

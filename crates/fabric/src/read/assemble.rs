@@ -1,58 +1,142 @@
 //! From a list of switches that name their children to trees of groups.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::description::{Children, Description, Group, NodeDescription};
 use crate::error::InputError;
 use crate::fabric::DEEPEST;
 use crate::hostlist::{MOST_LETTERS, MOST_NAMES, expand};
 
+use super::slurm_lines::Place;
+
 /// One switch as a file describes it.
 pub(super) struct Switch {
     pub name: String,
     /// Names of the group's parallel switches, where the file has them.
     pub switches: Vec<String>,
-    pub below: Below,
-    pub line: usize,
+    pub below: Below<String>,
+    pub place: Place,
 }
 
-/// What a switch joins: a hostlist of one or the other.
-pub(super) enum Below {
-    Nodes(String),
-    Switches(String),
+/// What a switch joins, as a hostlist or as a list of names.
+pub(super) enum Below<Names> {
+    Nodes(Names),
+    Switches(Names),
 }
 
-/// The tree of one root, and the line its switch stands on.
+/// A switch with the names of what it joins.
+pub(super) struct Listed {
+    pub name: String,
+    /// Names of the group's parallel switches, where the file has them.
+    pub switches: Vec<String>,
+    pub below: Below<Vec<String>>,
+    pub place: Place,
+}
+
+/// The tree of one root, and where its switch stands.
 pub(super) struct Tree {
     pub root: Group,
     pub depth: usize,
-    pub line: usize,
+    pub place: Place,
 }
 
 /// The trees that the switches form, in the order of their roots. All nodes are of kind 0.
 pub(super) fn assemble(switches: Vec<Switch>) -> Result<Vec<Tree>, InputError> {
-    let mut by_name = HashMap::new();
-    for (index, switch) in switches.iter().enumerate() {
-        if let Some(first) = by_name.insert(switch.name.clone(), index) {
-            return Err(InputError::at(
-                switch.line,
-                format!("switch {} stands on line {} already", switch.name, switches[first].line),
-            ));
+    trees(listed(switches)?)
+}
+
+/// The switches with all names. They are not more than a machine may have.
+pub(super) fn listed(switches: Vec<Switch>) -> Result<Vec<Listed>, InputError> {
+    let (mut count, mut letters) = (0, 0);
+    let mut all = Vec::with_capacity(switches.len());
+    let with_blanks: HashSet<String> = switches
+        .iter()
+        .filter(|switch| switch.name.contains(char::is_whitespace))
+        .map(|switch| switch.name.clone())
+        .collect();
+    for Switch { name, switches, below, place } in switches {
+        let mut names = |list: &str| {
+            let names = names_in(list, &with_blanks).map_err(|error| place.of(error))?;
+            count += names.len();
+            letters += names.iter().map(String::len).sum::<usize>();
+            if count > 2 * MOST_NAMES {
+                return Err(place.refuse(format!(
+                    "the switches name more than {} others and nodes",
+                    2 * MOST_NAMES
+                )));
+            }
+            if letters > 2 * MOST_LETTERS {
+                return Err(
+                    place.refuse(format!("all names have more than {} letters", 2 * MOST_LETTERS))
+                );
+            }
+            Ok(names)
+        };
+        let below = match below {
+            Below::Nodes(list) => Below::Nodes(names(&list)?),
+            Below::Switches(list) => Below::Switches(names(&list)?),
+        };
+        all.push(Listed { name, switches, below, place });
+    }
+    Ok(all)
+}
+
+/// The names of a hostlist, of which some may be switches whose names have blanks: these would part them.
+fn names_in(list: &str, with_blanks: &HashSet<String>) -> Result<Vec<String>, InputError> {
+    if with_blanks.is_empty() {
+        return expand(list);
+    }
+    let (mut names, mut plain) = (Vec::new(), String::new());
+    for element in list.split(',') {
+        if with_blanks.contains(element.trim()) {
+            names.extend(expand(&std::mem::take(&mut plain))?);
+            names.push(element.trim().to_owned());
+        } else {
+            plain.push_str(element);
+            plain.push(',');
         }
     }
+    names.extend(expand(&plain)?);
+    Ok(names)
+}
+
+/// The number of every switch by its name.
+pub(super) fn numbers(switches: &[Listed]) -> Result<HashMap<String, usize>, InputError> {
+    let mut by_name = HashMap::with_capacity(switches.len());
+    for (index, switch) in switches.iter().enumerate() {
+        if let Some(first) = by_name.insert(switch.name.clone(), index) {
+            let (name, other) = (&switch.name, &switches[first].place);
+            return Err(switch.place.refuse(format!("switch {name} stands on {other} already")));
+        }
+    }
+    Ok(by_name)
+}
+
+/// The switch that another one names as its child.
+pub(super) fn child(
+    own: &Listed,
+    name: &str,
+    by_name: &HashMap<String, usize>,
+) -> Result<usize, InputError> {
+    by_name.get(name).copied().ok_or_else(|| {
+        own.place.refuse(format!("switch {} names {name}, which is not described", own.name))
+    })
+}
+
+/// The trees of switches of which each has one parent at most, and each node one switch.
+pub(super) fn trees(switches: Vec<Listed>) -> Result<Vec<Tree>, InputError> {
+    let by_name = numbers(&switches)?;
     let mut below = Vec::with_capacity(switches.len());
     let mut parent = vec![None; switches.len()];
     for (index, switch) in switches.iter().enumerate() {
         below.push(match &switch.below {
             Below::Nodes(_) => Vec::new(),
-            Below::Switches(list) => {
-                let names = expand(list).map_err(|error| at_line(error, switch.line))?;
-                adopt(&switches, index, &names, &by_name, &mut parent)?
-            }
+            Below::Switches(names) => adopt(&switches, index, names, &by_name, &mut parent)?,
         });
     }
     refuse_cycles(&switches, &parent)?;
-    let mut builder = Builder { leaves: leaf_nodes(&switches)?, below, switches };
+    let mut switches = switches;
+    let mut builder = Builder { leaves: leaf_nodes(&mut switches)?, below, switches };
     let roots: Vec<usize> =
         parent.iter().enumerate().filter(|(_, p)| p.is_none()).map(|(index, _)| index).collect();
     roots.into_iter().map(|root| builder.tree(root)).collect()
@@ -64,7 +148,7 @@ pub(super) fn at_line(error: InputError, line: usize) -> InputError {
 
 /// Makes switch `index` the parent of the switches it names.
 fn adopt(
-    switches: &[Switch],
+    switches: &[Listed],
     index: usize,
     names: &[String],
     by_name: &HashMap<String, usize>,
@@ -73,30 +157,23 @@ fn adopt(
     let own = &switches[index];
     let mut children = Vec::with_capacity(names.len());
     for name in names {
-        let Some(&child) = by_name.get(name) else {
-            let message = format!("switch {} names {name}, which is not described", own.name);
-            return Err(InputError::at(own.line, message));
-        };
+        let child = child(own, name, by_name)?;
         if let Some(other) = parent[child].replace(index) {
-            let other: &Switch = &switches[other];
-            return Err(InputError::at(
-                own.line,
-                format!(
-                    "switch {name} is named as a child by {} and by {} on line {}",
-                    own.name, other.name, other.line
-                ),
-            ));
+            let (one, other): (_, &Listed) = (&own.name, &switches[other]);
+            let what =
+                format!("is named as a child by {one} and by {} on {}", other.name, other.place);
+            return Err(own.place.refuse(format!("switch {name} {what}")));
         }
         children.push(child);
     }
     if children.is_empty() {
-        return Err(InputError::at(own.line, format!("switch {} names no switches", own.name)));
+        return Err(own.place.refuse(format!("switch {} names no switches", own.name)));
     }
     Ok(children)
 }
 
 /// Every switch has one parent at most, so a cycle is met again by climbing.
-fn refuse_cycles(switches: &[Switch], parent: &[Option<usize>]) -> Result<(), InputError> {
+fn refuse_cycles(switches: &[Listed], parent: &[Option<usize>]) -> Result<(), InputError> {
     // The walk (by number, from 1) in which a switch was first met.
     let mut met = vec![0; switches.len()];
     for start in 0..switches.len() {
@@ -117,11 +194,15 @@ fn refuse_cycles(switches: &[Switch], parent: &[Option<usize>]) -> Result<(), In
             }
             names.push(names[0]);
             names.reverse();
-            let message = format!("switches form a cycle: {}", shorten(&names));
-            return Err(InputError::at(switches[at].line, message));
+            return Err(cycle(&switches[at].place, &names));
         }
     }
     Ok(())
+}
+
+/// The error of a cycle, from the top down.
+pub(super) fn cycle(place: &Place, names: &[&str]) -> InputError {
+    place.refuse(format!("switches form a cycle: {}", shorten(names)))
 }
 
 fn shorten(names: &[&str]) -> String {
@@ -133,18 +214,13 @@ fn shorten(names: &[&str]) -> String {
     }
 }
 
-/// The nodes of every leaf, each in one leaf only.
-fn leaf_nodes(switches: &[Switch]) -> Result<Vec<Vec<String>>, InputError> {
-    let mut leaf_of: HashMap<String, usize> = HashMap::new();
-    let mut leaves = Vec::with_capacity(switches.len());
+/// The nodes of every leaf, each in one leaf only. They are taken out of the switches.
+fn leaf_nodes(switches: &mut [Listed]) -> Result<Vec<Vec<String>>, InputError> {
+    let mut leaf_of: HashMap<&str, usize> = HashMap::new();
     let mut letters = 0;
     for (index, switch) in switches.iter().enumerate() {
-        let Below::Nodes(list) = &switch.below else {
-            leaves.push(Vec::new());
-            continue;
-        };
-        let names = expand(list).map_err(|error| at_line(error, switch.line))?;
-        let refuse = |message| Err(InputError::at(switch.line, message));
+        let Below::Nodes(names) = &switch.below else { continue };
+        let refuse = |message: String| Err(switch.place.refuse(message));
         if names.is_empty() {
             return refuse(format!("switch {} names no nodes", switch.name));
         }
@@ -155,22 +231,23 @@ fn leaf_nodes(switches: &[Switch]) -> Result<Vec<Vec<String>>, InputError> {
         if letters > MOST_LETTERS {
             return refuse(format!("the names of all nodes have more than {MOST_LETTERS} letters"));
         }
-        for name in &names {
-            if let Some(other) = leaf_of.insert(name.clone(), index) {
-                let other = &switches[other];
-                return refuse(format!(
-                    "node {name} hangs on {} and on {} of line {}",
-                    switch.name, other.name, other.line
-                ));
+        for name in names {
+            if let Some(other) = leaf_of.insert(name, index) {
+                let (own, other) = (&switch.name, &switches[other]);
+                let what = format!("hangs on {own} and on {} of {}", other.name, other.place);
+                return refuse(format!("node {name} {what}"));
             }
         }
-        leaves.push(names);
     }
-    Ok(leaves)
+    let take = |switch: &mut Listed| match &mut switch.below {
+        Below::Nodes(names) => std::mem::take(names),
+        Below::Switches(_) => Vec::new(),
+    };
+    Ok(switches.iter_mut().map(take).collect())
 }
 
 struct Builder {
-    switches: Vec<Switch>,
+    switches: Vec<Listed>,
     below: Vec<Vec<usize>>,
     /// Node names of the switches that are leaves; taken as the tree grows.
     leaves: Vec<Vec<String>>,
@@ -178,17 +255,17 @@ struct Builder {
 
 impl Builder {
     fn tree(&mut self, root: usize) -> Result<Tree, InputError> {
-        let line = self.switches[root].line;
+        let place = self.switches[root].place.clone();
         let (root, depth) = self.group(root, 1)?;
-        Ok(Tree { root, depth, line })
+        Ok(Tree { root, depth, place })
     }
 
     /// The group of a switch `down` levels under the top, and its levels.
     fn group(&mut self, index: usize, down: usize) -> Result<(Group, usize), InputError> {
         if down > DEEPEST {
-            let Switch { name, line, .. } = &self.switches[index];
+            let Listed { name, place, .. } = &self.switches[index];
             let message = format!("switch {name} lies more than {DEEPEST} levels deep");
-            return Err(InputError::at(*line, message));
+            return Err(place.refuse(message));
         }
         let below = std::mem::take(&mut self.below[index]);
         let mut depth = 1;
@@ -205,7 +282,7 @@ impl Builder {
             }
             Children::Groups(groups)
         };
-        let Switch { name, switches, .. } = &mut self.switches[index];
+        let Listed { name, switches, .. } = &mut self.switches[index];
         let group =
             Group { name: std::mem::take(name), switches: std::mem::take(switches), children };
         Ok((group, depth))
@@ -213,7 +290,7 @@ impl Builder {
 }
 
 /// All nodes of a description, in order.
-pub(super) fn nodes_mut(description: &mut Description) -> Vec<&mut NodeDescription> {
+pub(crate) fn nodes_mut(description: &mut Description) -> Vec<&mut NodeDescription> {
     let mut nodes = Vec::new();
     let mut groups: Vec<&mut Group> =
         description.sites.iter_mut().rev().map(|site| &mut site.root).collect();

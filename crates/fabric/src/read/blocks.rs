@@ -12,30 +12,36 @@ use crate::hostlist::{MOST_LETTERS, MOST_NAMES, expand};
 use crate::node_kind::NodeKind;
 use crate::presets::{NVLINK, QDR};
 
-use super::assemble::at_line;
+use super::slurm_lines::Place;
+use super::slurm_tree::others;
 
 /// A block as a file describes it.
 pub(super) struct Block {
     pub name: String,
     /// A hostlist.
     pub nodes: String,
-    pub line: usize,
+    pub place: Place,
 }
 
-/// The block sizes of a file and the line they stand on.
-#[derive(Default)]
+/// The block sizes of a file and where they stand.
 pub(super) struct Sizes {
     pub sizes: Vec<u32>,
-    pub line: usize,
+    pub place: Place,
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Sizes { sizes: Vec::new(), place: 0.into() }
+    }
 }
 
 impl Sizes {
     /// Sizes in any order, the base block first, as Slurm takes them.
-    pub fn of(words: &[&str], line: usize) -> Result<Sizes, InputError> {
+    pub fn of(words: &[&str], place: Place) -> Result<Sizes, InputError> {
         let mut sizes = Vec::with_capacity(words.len());
         for word in words {
             let size = word.trim().parse().map_err(|_| {
-                InputError::at(line, format!("block size {} is not a number of nodes", shown(word)))
+                place.refuse(format!("block size {} is not a number of nodes", shown(word)))
             })?;
             sizes.push(size);
         }
@@ -46,55 +52,83 @@ impl Sizes {
             let (first, smallest) = (base.unwrap_or_default(), sizes[0]);
             let message =
                 format!("block size {smallest} is smaller than the base block of {first}");
-            return Err(InputError::at(line, message));
+            return Err(place.refuse(message));
         }
-        check_sizes(&sizes).map_err(|message| InputError::at(line, message))?;
-        Ok(Sizes { sizes, line })
+        check_sizes(&sizes).map_err(|message| place.refuse(message))?;
+        Ok(Sizes { sizes, place })
     }
 }
 
 /// The machine of blocks: each is a domain, and a leaf of a tree that is assumed, under one root. Their order stays: Slurm
-/// joins blocks that follow each other.
+/// joins blocks that follow each other. A node counts in the first block that names it; a block without nodes is skipped.
 ///
 /// # Errors
-/// With its line: a block without nodes, two of one name, a node in two, too many nodes, no block.
+/// With its line: two blocks of one name, too many nodes, no block with a node.
 pub(super) fn blocks(blocks: &[Block], sizes: Sizes) -> Result<Read, InputError> {
-    let mut lines: HashMap<&str, usize> = HashMap::new();
+    let mut places: HashMap<&str, &Place> = HashMap::new();
     let mut block_of: HashMap<String, usize> = HashMap::new();
     let (mut groups, mut domains) = (Vec::new(), Vec::new());
-    let mut letters = 0;
+    let (mut several, mut empty) = (Vec::new(), Vec::new());
+    let (mut count, mut letters) = (0, 0);
     for (index, block) in blocks.iter().enumerate() {
-        let refuse = |what: String| {
-            Err(InputError::at(block.line, format!("block {} {what}", shown(&block.name))))
-        };
-        if let Some(first) = lines.insert(&block.name, block.line) {
-            return refuse(format!("stands on line {first} already"));
+        let refuse =
+            |what: String| Err(block.place.refuse(format!("block {} {what}", shown(&block.name))));
+        if let Some(first) = places.insert(&block.name, &block.place) {
+            return refuse(format!("stands on {first} already"));
         }
-        let nodes = expand(&block.nodes).map_err(|error| at_line(error, block.line))?;
-        if nodes.is_empty() {
-            return refuse("has no nodes".to_owned());
-        }
+        let mut nodes = expand(&block.nodes).map_err(|error| block.place.of(error))?;
+        count += nodes.len();
         letters += nodes.iter().map(String::len).sum::<usize>();
-        if block_of.len() + nodes.len() > MOST_NAMES || letters > MOST_LETTERS {
+        if count > MOST_NAMES || letters > MOST_LETTERS {
             return refuse("makes the machine too large".to_owned());
         }
-        for node in &nodes {
-            if let Some(other) = block_of.insert(node.clone(), index) {
-                let Block { name, line, .. } = &blocks[other];
-                return refuse(format!(
-                    "names node {}, which is in block {} of line {line} already",
-                    shown(node),
-                    shown(name)
-                ));
+        nodes.retain(|node| {
+            let first = block_of.get(node).copied();
+            match first {
+                None => drop(block_of.insert(node.clone(), index)),
+                Some(first) if first != index => several.push((node.clone(), first, index)),
+                Some(_) => {}
             }
+            first.is_none()
+        });
+        if nodes.is_empty() {
+            empty.push((index, domains.len()));
+            continue;
         }
         groups.push(leaf(&block.name, &nodes));
         domains.push(DomainDescription { name: block.name.clone(), nodes, bandwidth: NVLINK });
     }
     if groups.is_empty() {
-        return Err(InputError::whole("there is no block"));
+        return Err(match blocks.first() {
+            None => InputError::whole("there is no block"),
+            Some(Block { name, place, .. }) => {
+                place.refuse(format!("block {} has no nodes, and no other has", shown(name)))
+            }
+        });
     }
-    let notes = short_blocks(&domains, &sizes);
+    let mut notes = short_blocks(&domains, &sizes);
+    if let Some((node, first, other)) = several.first() {
+        let [first, other] = [first, other].map(|&index| &blocks[index]);
+        let (name, also) = (shown(&first.name), shown(&other.name));
+        notes.push(format!(
+            "node {} is in block {name} and in {also} of {}{}: a node counts in the first block that names it",
+            shown(node),
+            other.place,
+            others(several.len() - 1)
+        ));
+    }
+    if let Some(&(index, _)) = empty.first() {
+        let Block { name, place, .. } = &blocks[index];
+        // What follows it moves up by one, and Slurm joins blocks by their places.
+        let moved = empty.iter().any(|&(_, before)| before < domains.len());
+        let moved = if moved { ". Blocks after it join others than in Slurm" } else { "" };
+        notes.push(format!(
+            "block {} of {place} has no nodes{}: it is skipped, as no job can use it{moved}. Slurm takes it since 25.05, and \
+             24.11 refuses it",
+            shown(name),
+            others(empty.len() - 1)
+        ));
+    }
     let description = Description {
         name: UNNAMED.to_owned(),
         sites: vec![site(groups)],
@@ -135,7 +169,7 @@ fn short_blocks(domains: &[DomainDescription], sizes: &Sizes) -> Vec<String> {
         count => format!(", and so do {count} others"),
     };
     vec![format!(
-        "block {name} has {has} nodes, fewer than the base block of {base} of line {}{others}: Slurm 24.11 refuses this file",
-        sizes.line
+        "block {name} has {has} nodes, fewer than the base block of {base} of {}{others}: Slurm 24.11 refuses this file",
+        sizes.place
     )]
 }

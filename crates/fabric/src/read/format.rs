@@ -71,7 +71,7 @@ pub const FORMATS: &[FormatRow] = &[
         marks: |line| ["switchname", "blockname", "blocksizes"].iter().any(|key| starts(line, key)),
         cables: false,
         topologies: false,
-        read: |text, _| slurm_conf(text),
+        read: slurm_conf,
     },
     FormatRow {
         format: Format::SlurmYaml,
@@ -197,6 +197,7 @@ impl Format {
             .iter()
             .find(|row| row.endings.iter().any(|known| known.eq_ignore_ascii_case(ending)));
         let mark = |line: &str| FORMATS.iter().find(|row| (row.marks)(line));
+        let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
         let row = by_name.or_else(|| text.lines().map(str::trim_start).find_map(mark));
         row.map(|row| row.format)
     }
@@ -209,6 +210,9 @@ impl Format {
 pub fn machine(text: &str, format: Format) -> Result<Description, InputError> {
     read(text, format, &Options::default()).map(|read| read.description)
 }
+
+/// What some editors put before a text. It is no part of any format.
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Reads a machine. Formats that do not say what is inside a node get the default
 /// [`NodeKind`](crate::NodeKind), and the machine is then named `machine`.
@@ -226,7 +230,17 @@ pub fn read(text: &str, format: Format, options: &Options) -> Result<Read, Input
         _ if options.hosts.is_some() && ![Format::Netbox, Format::Lldp].contains(&format) => Err(
             InputError::whole(format!("--hosts: {} says itself which its nodes are", row.title)),
         ),
-        _ => (row.read)(text, options),
+        _ => match text.strip_prefix(BYTE_ORDER_MARK) {
+            None => (row.read)(text, options),
+            Some(text) => {
+                let mut read = (row.read)(text, options)?;
+                if format == Format::SlurmTopology {
+                    let note = "the file begins with a byte order mark, which is skipped here: Slurm refuses it";
+                    read.notes.insert(0, note.to_owned());
+                }
+                Ok(read)
+            }
+        },
     }
 }
 

@@ -663,18 +663,15 @@ impl SiteReader<'_> {
             };
             let parallel = table.switch_names.into_iter().map(|name| self.lines.name(name));
             let parallel = parallel.collect::<Result<Vec<_>, _>>()?;
-            switches.push(Switch { name, switches: parallel, below, line });
+            switches.push(Switch { name, switches: parallel, below, place: line.into() });
         }
         let mut trees = assemble(switches)?.into_iter();
         match (trees.next(), trees.next()) {
             (Some(tree), None) => Ok(tree),
-            (Some(first), Some(second)) => Err(InputError::at(
-                second.line,
-                format!(
-                    "switch {} is a second root beside {} of line {}: nothing names it as a child",
-                    second.root.name, first.root.name, first.line
-                ),
-            )),
+            (Some(first), Some(second)) => Err(second.place.refuse(format!(
+                "switch {} is a second root; the first is {} of {}: nothing names either as a child",
+                second.root.name, first.root.name, first.place
+            ))),
             _ => Err(self.refuse("the site has no root switch".to_owned())),
         }
     }

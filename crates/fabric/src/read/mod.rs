@@ -24,13 +24,16 @@ mod openb;
 mod paths;
 mod planes;
 mod ports;
+mod slurm_lines;
 mod slurm_topology;
+mod slurm_tree;
 mod slurm_yaml;
 mod subnet;
 mod topograph;
 mod yaml;
 
 pub use absent::absent;
+pub(crate) use assemble::nodes_mut;
 pub use branches::{Branch, branches};
 pub use format::{FORMATS, Format, FormatRow, machine, no_format, read};
 pub use ibnetdiscover::ibnetdiscover;
@@ -46,6 +49,7 @@ pub use netbox::netbox;
 pub use networks::NetworkEntry;
 pub use openb::openb;
 pub use ports::{Ports, Receiver, SwitchPorts, To, ports};
+pub use slurm_lines::{Included, includes};
 pub use slurm_topology::{slurm_conf, slurm_topology};
 pub use slurm_yaml::slurm_yaml;
 pub(crate) use subnet::SPEEDS;
@@ -86,4 +90,8 @@ pub struct Options {
     pub sub_domains: bool,
     /// A hostlist of the devices that are nodes, for formats that record cables alone.
     pub hosts: Option<String>,
+    /// The files that a `topology.conf` includes.
+    pub included: Included,
+    /// Refuse switches of Slurm that form no tree, instead of reading what a tree can hold of them.
+    pub only_trees: bool,
 }

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::assemble::{Below, Switch};
 use super::blocks::{Block, Sizes, blocks, leaf, site};
-use super::slurm_topology::{no_hostlist, trees};
+use super::slurm_lines::Place;
+use super::slurm_topology::no_hostlist;
+use super::slurm_tree::of_switches;
 use super::yaml::{Value, documents};
 use super::{Options, Read, UNNAMED};
 use crate::description::Description;
@@ -56,7 +58,7 @@ pub fn slurm_yaml(text: &str, options: &Options) -> Result<Read, InputError> {
     }
     let chosen = choose(&topologies, options)?;
     let mut read = match chosen.kind {
-        "tree" => Ok(Read::of(trees(switches(chosen)?, NodeKind::default())?)),
+        "tree" => tree(chosen, options),
         "block" => block(chosen),
         "flat" => flat(chosen, &topologies),
         kind => Err(chosen.refuse(format!("is a {kind}; only tree, block and flat are read"))),
@@ -129,32 +131,38 @@ fn choose<'a>(
     })
 }
 
-fn switches(topology: &Topology) -> Result<Vec<Switch>, InputError> {
+fn tree(topology: &Topology, options: &Options) -> Result<Read, InputError> {
+    let mut warnings = Vec::new();
+    let mut read =
+        of_switches(switches(topology, &mut warnings)?, NodeKind::default(), options.only_trees)?;
+    read.notes.splice(0..0, warnings);
+    Ok(read)
+}
+
+fn switches(topology: &Topology, warnings: &mut Vec<String>) -> Result<Vec<Switch>, InputError> {
     topology.value.only_keys("tree", &["switches"])?;
     let list = topology.value.get("switches").map_or(Ok(&[][..]), |list| list.list("switches"))?;
     if list.is_empty() {
         return Err(topology.refuse("has no switches".to_owned()));
     }
-    list.iter().map(switch).collect()
+    list.iter().map(|value| switch(value, warnings)).collect()
 }
 
-fn switch(value: &Value) -> Result<Switch, InputError> {
+fn switch(value: &Value, warnings: &mut Vec<String>) -> Result<Switch, InputError> {
     value.only_keys("a switch", &["switch", "children", "nodes"])?;
     let name = named(value, "switch")?;
     let text = |key| value.get(key).map(|value| hosts(value, key)).transpose();
     let below = match (text("nodes")?, text("children")?) {
-        (Some(nodes), None) => Below::Nodes(nodes),
         (None, Some(children)) => Below::Switches(children),
-        (one, _) => {
-            let how = if one.is_some() {
-                "both nodes and children"
-            } else {
-                "neither nodes nor children"
-            };
-            return Err(value.refuse(format!("switch {name} has {how}")));
+        (nodes, children) => {
+            if nodes.is_some() && children.is_some() {
+                let line = value.line;
+                warnings.push(format!("switch {name} of line {line} has nodes and children: its nodes count, as in Slurm"));
+            }
+            Below::Nodes(nodes.unwrap_or_default())
         }
     };
-    Ok(Switch { name, switches: Vec::new(), below, line: value.line })
+    Ok(Switch { name, switches: Vec::new(), below, place: value.line.into() })
 }
 
 fn named(value: &Value, key: &str) -> Result<String, InputError> {
@@ -180,7 +188,7 @@ fn block_list(topology: &Topology) -> Result<Vec<Block>, InputError> {
     let block = |value: &Value| {
         value.only_keys("a block", &["block", "nodes"])?;
         let nodes = value.get("nodes").map_or(Ok(String::new()), |nodes| hosts(nodes, "nodes"))?;
-        Ok(Block { name: named(value, "block")?, nodes, line: value.line })
+        Ok(Block { name: named(value, "block")?, nodes, place: value.line.into() })
     };
     list.iter().map(block).collect()
 }
@@ -191,7 +199,7 @@ fn block(topology: &Topology) -> Result<Read, InputError> {
         None => Sizes::default(),
         Some(list) => {
             let words = list.list("block_sizes")?.iter().map(|size| size.text("a block size"));
-            Sizes::of(&words.collect::<Result<Vec<_>, _>>()?, list.line)?
+            Sizes::of(&words.collect::<Result<Vec<_>, _>>()?, list.line.into())?
         }
     };
     blocks(&block_list(topology)?, sizes)
@@ -202,19 +210,19 @@ fn flat(topology: &Topology, all: &[Topology]) -> Result<Read, InputError> {
     let mut seen = HashSet::new();
     let mut nodes = Vec::new();
     for other in all {
-        let lists: Vec<(String, usize)> = match other.kind {
-            "tree" => switches(other)?
+        let lists: Vec<(String, Place)> = match other.kind {
+            "tree" => switches(other, &mut Vec::new())?
                 .into_iter()
                 .filter_map(|switch| match switch.below {
-                    Below::Nodes(nodes) => Some((nodes, switch.line)),
+                    Below::Nodes(nodes) => Some((nodes, switch.place)),
                     Below::Switches(_) => None,
                 })
                 .collect(),
-            "block" => block_list(other)?.into_iter().map(|b| (b.nodes, b.line)).collect(),
+            "block" => block_list(other)?.into_iter().map(|b| (b.nodes, b.place)).collect(),
             _ => continue,
         };
-        for (list, line) in lists {
-            let names = expand(&list).map_err(|error| super::assemble::at_line(error, line))?;
+        for (list, place) in lists {
+            let names = expand(&list).map_err(|error| place.of(error))?;
             nodes.extend(names.into_iter().filter(|name| seen.insert(name.clone())));
         }
     }
