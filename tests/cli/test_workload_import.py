@@ -317,7 +317,7 @@ def test_what_is_written_is_compared(dump, tmp_path, topolane):
     topolane("workload", "import", tmp_path, "--out", "log.csv")
     done = topolane.run(
         *("compare", "--machine", "fat-tree(radix=4)", "--trace", "log.csv", "--policies", "first-fit"),
-        *("--scenarios", "none", "--no-report"),
+        *("--scenarios", "none", "--no-report", "--drop-hosts"),
     )
     assert done.returncode == 0, done.stderr
     assert "2 jobs" in done.stdout
@@ -392,6 +392,7 @@ def test_the_configuration_of_the_queue_slurm_is_written(dump, tmp_path, topolan
         "--trace",
         "log.csv",
         "--no-report",
+        "--drop-hosts",
         "--queue",
         "slurm",
     )

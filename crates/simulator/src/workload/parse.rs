@@ -75,11 +75,10 @@ impl Kept {
     /// Keeps a job, unless its id was there before or the log is longer than the memory may be. A job that started before its
     /// submission, because a clock went back, counts as submitted when it started.
     pub(super) fn keep(&mut self, mut job: Job) -> Result<(), String> {
-        if let Some(start) = job.recorded.as_ref().map(|recorded| recorded.start) {
-            if start < job.submit {
-                job.submit = start;
-                self.early += 1;
-            }
+        let start = job.recorded.as_ref().map(|recorded| recorded.start);
+        if let Some(start) = start.filter(|&start| start < job.submit) {
+            job.submit = start;
+            self.early += 1;
         }
         if self.jobs.len() >= MOST_JOBS {
             return Err(format!("more than {MOST_JOBS} jobs: give a part of the log"));

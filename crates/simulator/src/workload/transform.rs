@@ -149,11 +149,11 @@ fn spread(workload: &mut Workload, factor: f64) {
     for job in &mut workload.jobs {
         job.submit = first + (job.submit - first) * factor;
         job.recorded = None;
-        if let Some(attributes) = &mut job.attributes {
-            if let Some(queued) = attributes.queued {
-                let queued = Some(first + (queued - first) * factor);
-                *attributes = Arc::new(Attributes { queued, ..Attributes::clone(attributes) });
-            }
+        if let Some(attributes) = &mut job.attributes
+            && let Some(queued) = attributes.queued
+        {
+            let queued = Some(first + (queued - first) * factor);
+            *attributes = Arc::new(Attributes { queued, ..Attributes::clone(attributes) });
         }
     }
 }
