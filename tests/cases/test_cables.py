@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from topolane import InputError, machine
+from topolane import InputError, Machine, machine
 
 FILES = Path(__file__).parent / "data" / "cables"
 SCRIPT = Path(sys.executable).parent / "topolane"
@@ -19,15 +19,15 @@ def command(*words: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run([SCRIPT, *map(str, words)], capture_output=True, text=True, timeout=120)
 
 
-def read(name: str, hosts: str | None = None):
+def read(name: str, hosts: str | None = None) -> Machine:
     return machine(FILES / name, hosts=hosts)
 
 
-def hops(found, one: str, other: str) -> int | None:
+def hops(found: Machine, one: str, other: str) -> int | None:
     return found.hops(*found.nodes_named(f"{one},{other}"))
 
 
-def racks(found) -> dict[str, str]:
+def racks(found: Machine) -> dict[str, str]:
     """The nodes of each leaf."""
     return {name: found.hostlist(range(start, end)) for start, end, name in found.groups(1)}
 
@@ -55,9 +55,7 @@ def test_a_server_on_two_of_four_leaves_leaves_the_file_readable() -> None:
 
 
 def test_a_route_joins_nodes_whose_leaves_share_a_server() -> None:
-    done = command(
-        "machine", "route", FILES / "server-with-two-adapters.ibnetdiscover", "c1", "c5", "--json"
-    )
+    done = command("machine", "route", FILES / "server-with-two-adapters.ibnetdiscover", "c1", "c5", "--json")
     assert done.returncode == 0, done.stderr
     assert [link["to"] for link in json.loads(done.stdout)["links"]] == ["rack-a", "spine-1", "rack-b", "c5"]
 

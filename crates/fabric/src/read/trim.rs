@@ -4,8 +4,8 @@
 //! The level of a switch is counted from the leaves. A leaf is a switch with hosts. Two things would make other switches count
 //! as leaves, or leaves as other switches, and are found here by the shape of the cabling:
 //!
-//! - A host on a spine or on a core switch. Such a switch carries at most half of the hosts of the fullest leaf, and stands
-//!   above leaves: it is cabled to one and to another switch with hosts, or it joins switches that nothing below it joins.
+//! - A host on a spine or on a core switch. Such a switch is cabled to several switches with hosts, and has at most half of the
+//!   hosts of one of them; or it joins switches that nothing joins which lies below them, from leaves with twice its hosts up.
 //! - A leaf whose hosts are off or somewhere else. It is cabled to spines as a core switch is, but joins what is joined
 //!   already. It is skipped, because it leads to no node.
 
@@ -25,7 +25,7 @@ pub(super) fn trim(subnet: &mut Subnet, nodes: &Nodes) -> Vec<String> {
     let unnamed = |name: &str| nodes.as_ref().is_some_and(|nodes| !nodes.contains(name));
     let others = subnet.skip(|_, vertex| vertex.is_host && unnamed(&vertex.name));
     notes.extend(sentence(subnet, &others, ["host", "hosts"], "not named by --hosts"));
-    let above: HashSet<usize> = switches_above(subnet).into_iter().collect();
+    let above = switches_above(subnet);
     skip_hosts_above(subnet, &above, &mut notes);
     let hosts = hosts_on(subnet);
     let leaves: Vec<usize> = (0..hosts.len()).filter(|&switch| !hosts[switch].is_empty()).collect();
@@ -105,23 +105,41 @@ fn hosts_on(subnet: &Subnet) -> Vec<BTreeSet<usize>> {
 }
 
 /// Switches with hosts that stand above leaves.
-fn switches_above(subnet: &Subnet) -> Vec<usize> {
-    let hosts: Vec<usize> = hosts_on(subnet).iter().map(BTreeSet::len).collect();
-    let most = hosts.iter().copied().max().unwrap_or_default();
-    let is_suspect = |&switch: &usize| hosts[switch] > 0 && 2 * hosts[switch] <= most;
-    let suspects: Vec<usize> = (0..hosts.len()).filter(is_suspect).collect();
-    if suspects.is_empty() {
-        return suspects;
+fn switches_above(subnet: &Subnet) -> HashSet<usize> {
+    let mut hosts: Vec<usize> = hosts_on(subnet).iter().map(BTreeSet::len).collect();
+    let mut above = HashSet::new();
+    let cabling = Tree::over(subnet, std::iter::empty(), &HashSet::new());
+    // The clearest case first: without its hosts another one may be a leaf.
+    while let Some(spine) = clearest_spine(&cabling, &hosts) {
+        hosts[spine] = 0;
+        above.insert(spine);
     }
-    let sure = |&switch: &usize| hosts[switch] > 0 && !is_suspect(&switch);
-    let tree = Tree::over(subnet, (0..hosts.len()).filter(sure), &HashSet::new());
-    let is_above = |&switch: &usize| {
-        let near: BTreeSet<usize> = tree.near(switch).collect();
-        let leaves = near.iter().filter(|near| sure(near)).count();
-        let with_hosts = near.iter().filter(|&&near| hosts[near] > 0).count();
-        (leaves > 0 && with_hosts > 1) || (leaves == 0 && tree.parts_below(switch).len() > 1)
+    let few: BTreeSet<usize> = hosts.iter().copied().filter(|&count| count > 0).collect();
+    for count in few {
+        let leaves: Vec<usize> =
+            (0..hosts.len()).filter(|&leaf| hosts[leaf] >= 2 * count).collect();
+        if leaves.is_empty() {
+            break;
+        }
+        let tree = Tree::over(subnet, leaves.into_iter(), &HashSet::new());
+        let joins = |&core: &usize| hosts[core] == count && tree.parts_below(core).len() > 1;
+        above.extend((0..hosts.len()).filter(joins));
+    }
+    above
+}
+
+/// Of the switches that are cabled to two others with hosts or more, and have at most half of the hosts of one of these, the one
+/// with the smallest share.
+fn clearest_spine(cabling: &Tree, hosts: &[usize]) -> Option<usize> {
+    let share = |&spine: &usize| {
+        let near: BTreeSet<usize> = cabling.near(spine).filter(|&near| hosts[near] > 0).collect();
+        let most = near.iter().map(|&near| hosts[near]).max()?;
+        (near.len() > 1 && 2 * hosts[spine] <= most)
+            .then(|| (spine, hosts[spine] as f64 / most as f64))
     };
-    suspects.into_iter().filter(is_above).collect()
+    let with_hosts = (0..hosts.len()).filter(|&switch| hosts[switch] > 0);
+    let all = with_hosts.filter_map(|spine| share(&spine));
+    all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(spine, _)| spine)
 }
 
 /// Switches that lead to no node: leaves without a node, and switches above that join nothing.
