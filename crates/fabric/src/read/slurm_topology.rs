@@ -11,7 +11,7 @@ use crate::node_kind::NodeKind;
 
 /// Reads a `topology.conf` of lines `SwitchName=s Nodes=hostlist` and `SwitchName=s Switches=hostlist`, as Slurm's parser does:
 /// keys are of any case, blanks may stand around `=`, values may stand in quotes, `#` starts a comment, and a backslash at the end
-/// of a line continues it. `LinkSpeed`, of which Slurm makes nothing, is left out.
+/// of a line continues it. `LinkSpeed`, of which Slurm makes nothing, is skipped.
 ///
 /// The file says neither how many cables there are nor how fast: every level gets one parent
 /// and one cable of QDR's 4 GB/s. All nodes are of `kind`. Several roots give several sites that

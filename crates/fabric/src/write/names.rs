@@ -68,7 +68,7 @@ impl Limits {
     pub const KUBERNETES: Limits =
         Limits { longest: 63, allows: in_dns, instead: '-', ends: true, small: true, ..PLAIN };
 
-    /// The name as the format permits it, with room for so many bytes more.
+    /// The name as the format permits it, with `room` bytes to spare.
     fn fit(&self, name: &str, room: usize) -> String {
         let letter = |letter: char| {
             let letter = if self.small { letter.to_ascii_lowercase() } else { letter };
