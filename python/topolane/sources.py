@@ -12,7 +12,6 @@ from topolane._engine import InputError, Machine, Workload
 from topolane.options import option
 from topolane.units import plural
 
-
 ASSUMED_CABLES = "the file says nothing of cables: one of 4 GB/s is assumed everywhere"
 """A note on a machine that does not know its cables, where their speed changes a result."""
 
