@@ -156,7 +156,9 @@ def test_two_clusters_in_one_dump_are_told_apart(check):
         "1 row of other clusters than hex (oct 1): import one with --cluster",
         "oct: left out: 1 without an end, though the state says that there was one",
     ]
-    assert said[-1].startswith("an import with --cluster 'oct' is refused: dump/jobs.txt: no job that ran and ended")
+    assert said[-1].startswith(
+        "an import with --cluster 'oct' is refused: dump/jobs.txt: no job that ran and ended"
+    )
 
 
 def test_the_lines_are_those_of_the_import(check, topolane):
@@ -210,8 +212,10 @@ def test_a_log_is_checked_as_it_stands(topolane, write):
         "log.swf: 3 runs that can be replayed",
         "1 job without a recorded start, where others have one",
         "1 job ran over a minute past the walltime, at which a replay ends a job",
-        ("the header does not give both MaxProcs and MaxNodes: 1 core per node is assumed, "
-        "so each processor of a job is a node (--cores-per-node)"),
+        (
+            "the header does not give both MaxProcs and MaxNodes: 1 core per node is assumed, "
+            "so each processor of a job is a node (--cores-per-node)"
+        ),
     ]
     write("sacct.txt", jobs({"End": "Unknown"}).replace(";", "|"))
     assert "left out: 1 without an end" in topolane("workload", "check", "sacct.txt", code=1)
