@@ -9,7 +9,18 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2] / "python" / "topolane"
 
-READING = {"findings", "_engine", "texts", "parsing", "reading", "files", "locks", "units", "compiling", "extras"}
+READING = {
+    "findings",
+    "_engine",
+    "texts",
+    "parsing",
+    "reading",
+    "files",
+    "locks",
+    "units",
+    "compiling",
+    "extras",
+}
 """What reads and writes files, and what knows words for numbers."""
 RUNNING = READING | {
     "options",

@@ -35,7 +35,7 @@ impl Net {
         for line in text.lines() {
             let quoted: Vec<&str> = line.split('"').collect();
             if line.starts_with("Switch") || line.starts_with("Ca") {
-                at = quoted[1].to_owned();
+                quoted[1].clone_into(&mut at);
                 net.add(&at, line.starts_with("Switch"), quoted[3]);
             } else if line.starts_with('[') {
                 let far = (quoted[1].to_owned(), number(quoted[2]));
@@ -210,7 +210,7 @@ fn leaf_names(read: &Read) -> Vec<Vec<String>> {
     fn collect(group: &Group, all: &mut Vec<Vec<String>>) {
         match &group.children {
             Children::Nodes(nodes) => {
-                all.push(nodes.iter().map(|node| node.name.clone()).collect())
+                all.push(nodes.iter().map(|node| node.name.clone()).collect());
             }
             Children::Groups(groups) => groups.iter().for_each(|group| collect(group, all)),
         }

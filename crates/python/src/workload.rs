@@ -132,7 +132,7 @@ impl Workload {
         self.jobs.assumed.clone()
     }
 
-    /// Refuses, with InputError, times that no run lasts for, as `simulate` does.
+    /// Refuses, with `InputError`, times that no run lasts for, as `simulate` does.
     fn check_times(&self) -> PyResult<()> {
         self.jobs.check_times().map_err(input_error)
     }

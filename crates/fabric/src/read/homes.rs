@@ -121,7 +121,9 @@ pub(super) fn keep_home_cables(subnet: &mut Subnet) -> Spare {
             ends.entry(host.vertex).or_default().push((host.port, leaf));
         }
     }
-    ends.values_mut().for_each(|ends| ends.sort_unstable());
+    for ends in ends.values_mut() {
+        ends.sort_unstable();
+    }
     let of_host = |ends: &Vec<(u32, usize)>| ends.iter().map(|&(_, leaf)| leaf).collect();
     let group_of = leaf_groups(&ends.values().map(of_host).collect::<Vec<Vec<usize>>>());
     let mut dropped: HashSet<(usize, u32)> = HashSet::new();

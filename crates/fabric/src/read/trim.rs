@@ -199,7 +199,9 @@ impl Tree {
             }
         }
         let mut reached: VecDeque<usize> = leaves.collect();
-        reached.iter().for_each(|&leaf| tree.levels[leaf] = 1);
+        for &leaf in &reached {
+            tree.levels[leaf] = 1;
+        }
         let mut order = Vec::new();
         while let Some(switch) = reached.pop_front() {
             order.push(switch);
