@@ -126,9 +126,7 @@ pub fn simulate(
         py.check_signals()?;
         progress.as_ref().map_or(Ok(()), |call| call.call1(py, (share,)).map(drop))
     };
-    let made = if !raised.is_python() {
-        run.on_a_thread(py, tell)
-    } else {
+    let made = if raised.is_python() {
         // A policy in Python answers to signals itself, and its thread must not outlive the interpreter.
         let made = py.detach(|| {
             run.here(&mut |share| {
@@ -139,6 +137,8 @@ pub fn simulate(
             })
         });
         made.map_err(PyErr::from)
+    } else {
+        run.on_a_thread(py, tell)
     };
     let run = Arc::new(made?);
     Ok(Outcome {
