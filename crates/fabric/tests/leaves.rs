@@ -1,6 +1,6 @@
 //! The tree of the compute nodes does not change with what else hangs on the subnet: servers on several leaves, second cables,
 //! hosts on switches above the leaves, leaves without hosts.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
