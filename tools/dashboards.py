@@ -234,8 +234,8 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
                 ),
                 lines(
                     "links",
-                    {"owned": "max(<links_owned>)"},
-                    "Links between switches that one group has for itself.",
+                    {"owned": "max(<links_owned>)", "groups not proved": "max(<groups_not_proved>)"},
+                    "Links between switches that one group has for itself, and groups that nothing proves.",
                 ),
             ],
             [

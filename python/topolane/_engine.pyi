@@ -59,6 +59,7 @@ __all__ = [
     "contend",
     "crossings",
     "efforts",
+    "end_without_memory",
     "gang_policies",
     "isolating_policies",
     "linking_policies",
@@ -1769,7 +1770,7 @@ class GangJob:
         wait: float = 0.0,
         weight: float = 1.0,
         arrival: float = 0.0,
-        delays: Sequence[float] = (),
+        delays: Sequence[float] = ...,
         seed: int = 0,
     ) -> GangJob: ...
 

@@ -209,6 +209,10 @@ CHANGES = ("days", "nodes_x", "squeeze", "load", "limit", "jitter")
 """Fields of a shape that change jobs after they are read."""
 
 
+BEYOND_LIMIT = "beyond the limit"
+"""The reason of jobs that the user skips by a limit."""
+
+
 def runnable(source: str | Path, jobs: Workload) -> Workload:
     """The same workload. Raises InputError if no job is left in it to run."""
     if not len(jobs):

@@ -20,6 +20,7 @@ READING = {
     "units",
     "compiling",
     "extras",
+    "untrusted",
 }
 """What reads and writes files, and what knows words for numbers."""
 RUNNING = READING | {

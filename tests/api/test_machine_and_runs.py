@@ -214,7 +214,7 @@ def test_a_slow_progress_is_told_only_the_newest_share():
         for thread in Path("/proc/self/task").iterdir():
             with contextlib.suppress(OSError):
                 names.append((thread / "comm").read_text())
-        return "simulate\n" in names
+        return "topolane-call\n" in names
 
     def slow(share: float) -> None:
         told.append((share, is_running()))

@@ -47,17 +47,9 @@ def model(second: str) -> str:
     [
         # A node in two domains.
         ("m.toml", domains(("a", "n[1-2]"), ("b", "n[2-3]")), 11, '"n2", which is in a domain of line 8'),
-        ("t.conf", "BlockName=a Nodes=n[1-2]\nBlockName=b Nodes=n2\n", 2, '"n2", which is in block "a"'),
-        (
-            "t.yaml",
-            f"{BLOCKS}    - {{block: a, nodes: n1}}\n    - {{block: b, nodes: n1}}\n",
-            5,
-            '"n1", which',
-        ),
         ("g.yaml", model("nodes: ['a[2-3]']"), 5, '"a2" stands on line 4 already'),
         # A domain without nodes.
         ("m.toml", domains(("a", "n1"), ("b", "")), 11, 'domain "b" has no nodes'),
-        ("t.conf", "BlockName=a Nodes=n1\nBlockName=b\n", 2, 'block "b" has no nodes'),
         ("t.yaml", f"{BLOCKS}    - {{block: a}}\n", 4, 'block "a" has no nodes'),
         ("g.yaml", model("nodes: []"), 5, '"d2" has no nodes'),
         # Names that stand twice.

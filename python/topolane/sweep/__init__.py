@@ -15,7 +15,16 @@ from topolane import policy as policies
 from topolane._engine import InputError
 from topolane.routes import routing
 from topolane.run import Run, Settings, simulate
-from topolane.sources import ASSUMED_CABLES, Shape, left_out, machine, reading_notes, runnable, workload
+from topolane.sources import (
+    ASSUMED_CABLES,
+    BEYOND_LIMIT,
+    Shape,
+    left_out,
+    machine,
+    reading_notes,
+    runnable,
+    workload,
+)
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -68,9 +77,10 @@ class Task(Settings):
         return workload(self.workload, self.fabric().nodes, seed=self.seed, shape=self.shape)
 
     def log_notes(self) -> list[str]:
-        """What is left out of the log, what its reader changed and what it assumed."""
+        """What is skipped of the log, what its reader changed and what it assumed; not the jobs that `--limit` skips."""
         jobs = self.jobs()
-        return [*reading_notes(jobs), *left_out(jobs.left_out)]
+        skipped = {reason: count for reason, count in jobs.left_out.items() if reason != BEYOND_LIMIT}
+        return [*reading_notes(jobs), *left_out(skipped)]
 
     def run(self, progress: Callable[[float], None] | None = None) -> Run:
         """Does it here and now."""
