@@ -167,7 +167,7 @@ func (w *world) holdIn(state *engine.State, g *group) (bool, error) {
 		links = nil
 		use = engine.Isolated
 	}
-	if g.placed.keepsOff() {
+	if g.keepsOff() {
 		use = engine.Isolated
 	}
 	err := state.Hold(g.id, nodes, links, g.placed.Share, use)

@@ -128,7 +128,7 @@ func (p *plugin) afterFailure(pod *v1.Pod) *fwk.Status {
 		policy)
 }
 
-// keepsOff says whether other groups keep off all links that this one may use: it is isolated, or no policy knows its links.
-func (p *placement) keepsOff() bool {
-	return p.Isolated || p.Policy == stockPolicy || p.Policy == unknownPolicy
+// keepsOff says whether other groups keep off all links that this one may use: it is isolated, or its links are not known.
+func (g *group) keepsOff() bool {
+	return g.placed.Isolated || g.isUnproven || g.placed.Policy == stockPolicy || g.placed.Policy == unknownPolicy
 }

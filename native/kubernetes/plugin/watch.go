@@ -150,7 +150,7 @@ func (p *plugin) restored(g *group, key groupKey, pod *v1.Pod, note *placement) 
 	}
 	g.template, g.isWhole, g.refused, g.isLeaving = pod, true, "", isPreempted(pod)
 	if note == nil {
-		g.placed = &placement{Policy: unknownPolicy, Share: 1, Isolated: true}
+		g.placed = &placement{Policy: unknownPolicy, Share: 1}
 		p.doubt(g, pod)
 	} else {
 		g.placed = note
@@ -176,7 +176,7 @@ func (p *plugin) doubt(g *group, pod *v1.Pod) {
 	if g.isUnproven {
 		return
 	}
-	g.isUnproven, g.placed.Links, g.placed.Isolated = true, nil, true
+	g.isUnproven, g.placed.Links, g.placed.Isolated = true, nil, false
 	p.world.hold(p.logger, g)
 	said := fmt.Sprintf("nothing proves where %s placed pod %s: group %s counts as the owner of all links that it may use", Name,
 		pod.Name, g.key)
@@ -188,7 +188,7 @@ func (p *plugin) doubt(g *group, pod *v1.Pod) {
 func (p *plugin) prove(g *group, note *placement) {
 	seats, nodes := g.seats, g.placed.Nodes
 	g.placed = note
-	g.placed.Links, g.placed.Isolated = nil, true
+	g.placed.Links, g.placed.Isolated = nil, false
 	p.takeOver(g)
 	for index, pod := range seats {
 		if pod != "" {
@@ -227,7 +227,7 @@ func (p *plugin) renew(g *group, later *placement) {
 	later.Nodes = append(later.Nodes, g.placed.Nodes[min(len(later.Nodes), len(g.placed.Nodes)):]...)
 	g.placed, g.asked.size = later, len(later.Nodes)
 	if g.isUnproven {
-		g.placed.Links, g.placed.Isolated = nil, true
+		g.placed.Links, g.placed.Isolated = nil, false
 	}
 	p.world.hold(p.logger, g)
 }

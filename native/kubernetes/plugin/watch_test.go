@@ -151,7 +151,7 @@ func TestWrittenNotesProveNothing(t *testing.T) {
 		} {
 			s := started(t, pod)
 			g := s.of(t, "g")
-			if !g.isUnproven || !slices.Equal(g.placed.Nodes, []string{"n00"}) || len(g.placed.Links) > 0 || !g.placed.Isolated {
+			if !g.isUnproven || !slices.Equal(g.placed.Nodes, []string{"n00"}) || len(g.placed.Links) > 0 || g.placed.Isolated || !g.keepsOff() {
 				t.Errorf("%s, %s: %+v", what, kind, g.placed)
 			}
 			if said := s.events(); len(said) != 1 || !strings.Contains(said[0], "nothing proves where Topolane placed pod g-0: group default/g") {
@@ -240,7 +240,7 @@ func TestAPodWithoutProofMakesLinksUnknown(t *testing.T) {
 		s := started(t, order...)
 		g := s.of(t, "g")
 		seat := g.seatOf(bare.UID)
-		if !g.isUnproven || len(g.placed.Links) > 0 || !g.placed.Isolated || len(g.seats) != 4 || seat != 2 || g.placed.Nodes[seat] != "n04" {
+		if !g.isUnproven || len(g.placed.Links) > 0 || g.placed.Isolated || !g.keepsOff() || len(g.seats) != 4 || seat != 2 || g.placed.Nodes[seat] != "n04" {
 			t.Errorf("%+v, seats %v", g.placed, g.seats)
 		}
 	}
