@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo extras check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo extras check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore mutants lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -139,6 +139,16 @@ check: build $(VENV)/.test-installed
 EXPLORE ?= 10
 explore: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py explore $(EXPLORE)
+
+# Small changes of the code that no test notices: make mutants AREA=kubernetes MINUTES=60. The next call goes on where this one stopped.
+AREA ?= slurm
+MINUTES ?= 10
+COSMIC_RAY := cosmic-ray==8.7.0
+mutants: build $(VENV)/.test-installed target/mutants/cosmic-ray
+	@$(BIN)/python tools/mutants.py $(AREA) $(MINUTES)
+
+target/mutants/cosmic-ray:
+	@$(PYTHON) -m venv $@ && $@/bin/pip install --quiet --disable-pip-version-check $(COSMIC_RAY)
 
 lint: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py lint
