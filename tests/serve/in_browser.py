@@ -43,6 +43,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 def load(browser: Any, page: str, width: int = 1440, dark: bool = False, queue: bool = True) -> None:
     """Opens the page and waits until it shows the machine, and the queue if there is one."""
+    # The page of an earlier test may still ask for a server that has ended.
+    browser.get("about:blank")
     browser.get_log("browser")
     scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
