@@ -39,7 +39,7 @@ $(VENV)/.installed: requirements/base.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.installed $(SOURCES)
-	@echo "compiling the engine: two to three minutes of CPU time the first time, without further output"
+	@echo "compiling the engine: about six minutes of CPU time the first time, without further output"
 	MATURIN_PEP517_ARGS="--profile quick" $(INSTALL)
 	@rm -f $(VENV)/.optimised && touch $@
 
