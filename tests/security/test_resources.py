@@ -94,11 +94,14 @@ def test_too_many_open_files_are_said_in_a_sentence(tmp_path: Path, most: int) -
 def test_a_machine_that_is_too_large_for_the_memory_is_said_in_a_sentence(
     tmp_path: Path, mebibytes: int
 ) -> None:
-    """If the engine gets no memory, however little or much it asks for, the command says one sentence."""
+    """If the engine gets no memory, however little or much it asks for, the command says one sentence. With a few MiB it cannot even
+    start a thread."""
     file = tmp_path / "wide.toml"
     file.write_text(WIDE)
     said = ended(sys.executable, "-c", LIMITED, "AS", mebibytes << 20, "machine", "show", file)
-    assert said == (2, "topolane: not enough memory for this input\n")
+    code, text = said
+    assert code == 2 and text.startswith("topolane: not enough memory") and text.count("\n") == 1, said
+    assert text == "topolane: not enough memory for this input\n" or mebibytes < 64, said
 
 
 @pytest.mark.parametrize("mebibytes", [2, 24, 100])
@@ -107,7 +110,7 @@ def test_a_run_that_gets_no_memory_is_said_in_a_sentence(tmp_path: Path, mebibyt
     words = (*SIMULATE, "--out", tmp_path / "out")
     code, said = ended(sys.executable, "-c", LIMITED, "AS", mebibytes << 20, *words)
     assert code == 2 and said.count("\n") == 1
-    assert "not enough memory" in said or "no thread can be started" in said
+    assert "not enough memory" in said
     assert not (tmp_path / "out").exists()
 
 

@@ -290,11 +290,13 @@ def test_through_slurmrestd_for_some_seconds(slurm: None, tmp_path_factory: pyte
         without = topolane(cluster.environment, "slurm", "shadow", "--policy", "isolated", "--for", 1)
         newer = cluster.run("scontrol", "--version").split()[-1] >= "23.02"
         assert newer or (without.returncode == 2 and "Slurm 23.02 or newer has it" in without.stderr), without
-        cluster.submit("--nodes=2", script="sleep 3")
+        # It runs when the shadow begins, however long that takes.
+        first = cluster.submit("--nodes=2", script="sleep 600")
         address = f"unix:{cluster.facts['SOCKET']}"
         with shadowing(cluster.environment, out, "--slurmrestd", address) as log:
             for nodes in (3, 2, 4):
                 cluster.submit(f"--nodes={nodes}", script="sleep 2")
+            cluster.run("scancel", first)
             until(lambda: all_ended(cluster), "all end")
             until(lambda: len(events(log, "ends")) == 4, "it has seen all ends")
         check_links(log, cluster.directory / "topology.conf")

@@ -45,7 +45,9 @@ pub fn reporting<T: Send + 'static, Report: Send + 'static>(
             work(sender)
         })
         .map_err(|error| {
-            bad_input(format!("no thread can be started for a call of the engine: {error}"))
+            bad_input(format!(
+                "not enough memory, or too many threads, for a call of the engine: {error}"
+            ))
         })?;
     loop {
         let next = &mut reports;
