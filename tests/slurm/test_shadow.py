@@ -292,6 +292,8 @@ def test_through_slurmrestd_for_some_seconds(slurm: None, tmp_path_factory: pyte
         assert newer or (without.returncode == 2 and "Slurm 23.02 or newer has it" in without.stderr), without
         # It runs when the shadow begins, however long that takes.
         first = cluster.submit("--nodes=2", script="sleep 600")
+        running_now = ("squeue", "--noheader", "--states=RUNNING", "--format=%i")
+        until(lambda: str(first) in cluster.run(*running_now).split(), "it runs")
         address = f"unix:{cluster.facts['SOCKET']}"
         with shadowing(cluster.environment, out, "--slurmrestd", address) as log:
             for nodes in (3, 2, 4):
