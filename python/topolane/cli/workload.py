@@ -80,7 +80,7 @@ def show(
 
 
 def write(source: str, to: str, out: str | None, seed: int, options: dict[str, Any]) -> None:
-    """Writes a workload, shaped for a machine if one is named; what is left out or assumed goes to standard error."""
+    """Writes a workload, shaped for a machine if one is named; what is skipped or assumed goes to standard error."""
     shape = settings.shape_alone(options)
     nodes = None
     if common.names_machine(MACHINE):
