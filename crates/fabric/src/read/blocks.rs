@@ -13,7 +13,7 @@ use crate::node_kind::NodeKind;
 use crate::presets::{NVLINK, QDR};
 
 use super::slurm_lines::Place;
-use super::slurm_tree::others;
+use super::slurm_tree::{keep_first, others};
 
 /// A block as a file describes it.
 pub(super) struct Block {
@@ -82,15 +82,7 @@ pub(super) fn blocks(blocks: &[Block], sizes: Sizes) -> Result<Read, InputError>
         if count > MOST_NAMES || letters > MOST_LETTERS {
             return refuse("makes the machine too large".to_owned());
         }
-        nodes.retain(|node| {
-            let first = block_of.get(node).copied();
-            match first {
-                None => drop(block_of.insert(node.clone(), index)),
-                Some(first) if first != index => several.push((node.clone(), first, index)),
-                Some(_) => {}
-            }
-            first.is_none()
-        });
+        nodes.retain(|node| keep_first(node, index, &mut block_of, &mut several));
         if nodes.is_empty() {
             empty.push((index, domains.len()));
             continue;

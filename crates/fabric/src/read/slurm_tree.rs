@@ -111,15 +111,7 @@ impl Tree {
         let mut several: Vec<(String, usize, usize)> = Vec::new();
         for (index, switch) in self.switches.iter_mut().enumerate() {
             let Below::Nodes(names) = &mut switch.below else { continue };
-            names.retain(|name| {
-                let first = leaf_of.get(name).copied();
-                match first {
-                    None => drop(leaf_of.insert(name.clone(), index)),
-                    Some(first) if first != index => several.push((name.clone(), first, index)),
-                    Some(_) => {}
-                }
-                first.is_none()
-            });
+            names.retain(|name| keep_first(name, index, &mut leaf_of, &mut several));
         }
         let (name, first, other) = several.first()?;
         let [first, other] = [first, other].map(|&index| &self.switches[index]);
@@ -285,6 +277,22 @@ fn join(joined: &mut Union, above: &mut [BTreeSet<usize>], a: usize, b: usize) {
         let more = std::mem::take(&mut above[other]);
         above[kept].extend(more);
     }
+}
+
+/// Whether no leaf or block before number `index` names a node. If another one does, `several` gets the node with both.
+pub(super) fn keep_first(
+    node: &str,
+    index: usize,
+    first_of: &mut HashMap<String, usize>,
+    several: &mut Vec<(String, usize, usize)>,
+) -> bool {
+    let first = first_of.get(node).copied();
+    match first {
+        None => drop(first_of.insert(node.to_owned(), index)),
+        Some(first) if first != index => several.push((node.to_owned(), first, index)),
+        Some(_) => {}
+    }
+    first.is_none()
 }
 
 /// How many others there are, for a note.
