@@ -18,7 +18,8 @@ from topolane.studies.xen_machine import NATIVE, Cores, Failed, XenMachine, miss
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[XenMachine]:
     with xen_machine.booted(tmp_path_factory.mktemp("xen")) as booted:
-        yield booted
+        assert booted.machine is not None
+        yield booted.machine
 
 
 def test_commands_run_in_dom0_on_this_machines_files(machine: XenMachine) -> None:

@@ -138,6 +138,8 @@ def test_a_panic_of_xen_is_told_at_once(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(xen_machine.Panicked, match="Xen panicked, try again"):
         machine.said("ready", 600.0)
     other.close()
+    with pytest.raises(xen_machine.Panicked, match="Xen panicked, try again"):
+        machine.tried("xl list")
 
 
 class Booted:

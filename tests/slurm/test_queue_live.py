@@ -187,10 +187,11 @@ PARTITIONS = (
     "PartitionName=firm Nodes=ALL State=UP OverSubscribe=EXCLUSIVE PriorityTier=3 PreemptMode=OFF",
     "PartitionName=high Nodes=ALL State=UP OverSubscribe=EXCLUSIVE PriorityTier=10 PreemptMode=OFF",
 )
+# Of jobs that wait together, the one of the higher tier starts first: each is submitted when the one before it runs.
 OF_LOW_TIERS = (
-    Job("pair", 2, 30, ("--partition=low",)),
-    Job("single", 1, 50, ("--partition=lost",)),
-    Job("firm", 1, 50, ("--partition=firm",)),
+    Job("pair", 2, 45, ("--partition=low",)),
+    Job("single", 1, 50, ("--partition=lost",), is_later=True),
+    Job("firm", 1, 50, ("--partition=firm",), is_later=True),
     Job("urgent", 1, 20, ("--partition=high",), is_later=True),
     Job("wide", 2, 10, ("--partition=high",), is_later=True),
 )

@@ -185,7 +185,10 @@ class XenMachine:
 
     def tried(self, command: str, seconds: float = 600.0) -> tuple[int, str]:
         """The exit code of a line of shell in dom0, and what it printed."""
-        self.commands.sendall(command.encode() + b"\n")
+        try:
+            self.commands.sendall(command.encode() + b"\n")
+        except OSError as error:
+            raise self.failure(f"the machine has ended ({error}): ") from None
         printed, _, code = self.said(ENDED, seconds).rpartition(ENDED)
         return int(code), printed
 
@@ -203,6 +206,8 @@ class XenMachine:
                         f"no answer in {seconds:g} s: {got.decode(errors='replace')}"
                     ) from None
                 continue
+            except OSError as error:
+                raise self.failure(f"the machine has ended ({error}): ") from None
             if not more:
                 raise self.failure("the machine has ended: ")
             got += more
