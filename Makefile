@@ -9,7 +9,8 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo extras check test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore mutants lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo extras check components test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore mutants lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: $(VENV)/.components target/kubernetes/.stock
 
 build: $(VENV)/.built
 
@@ -55,34 +56,16 @@ $(VENV)/.test-installed: $(VENV)/.installed requirements/test.txt
 	$(PIP) -r requirements/test.txt
 	@touch $@
 
-# Real components: a browser for the report, an InfiniBand subnet for the readers, MPI and SimGrid for
-# the calibration and contention, ns-3 for contention, Slurm. Tests that miss theirs are skipped by name.
-# Debian's Slurm services start only where there is an /etc/slurm/slurm.conf, which nothing here writes.
+# Real components, each made once on a machine: tools/components.py says which, and where. Those that cannot be had are named, and
+# their tests are skipped. Tests that need none of them can run meanwhile. The scheduler is of this tree and needs the engine.
+components: $(VENV)/.installed
+	@$(BIN)/python tools/components.py
+	@if [ -x $(KUBERNETES)/kube-apiserver ]; then $(MAKE) --silent $(KUBERNETES)/topolane-scheduler || \
+	  echo "topolane-scheduler could not be built: the tests on a control plane will be skipped"; fi
+
+# Those that are fetched. It is no file: a component that is there costs nothing.
 $(VENV)/.components: $(VENV)/.installed
-	@if command -v apt-get >/dev/null 2>&1 && [ "$$(id -u)" = 0 ]; then \
-	  apt-get update -qq; \
-	  get() { apt-get install -y -qq "$$@" >/dev/null || { \
-	    echo "trying again: $$*"; dpkg --configure -a; apt-get install -y -qq --no-remove --fix-broken "$$@" >/dev/null; }; }; \
-	  for packages in "chromium chromium-driver ibsim-utils opensm infiniband-diags" \
-	      "openmpi-bin libopenmpi-dev libsimgrid-dev" "g++ pkg-config libns3-dev libgsl-dev" \
-	      "munge slurm-client slurm-wlm-basic-plugins slurmctld slurmd slurmrestd" "gcc libslurm-dev" valgrind \
-	      "mpich libmpich-dev" mmdebstrap gfortran "scalapack-mpi-test mumps-test hpcc lammps"; do \
-	    get $$packages || \
-	      echo "$$packages: could not be installed, their tests will be skipped"; \
-	  done; \
-	  for packages in "qemu-system-x86 binutils busybox-static dropbear-bin" mariadb-server systemd "crun runc" "openvpn nftables iproute2" \
-	      "libvirt-daemon-driver-qemu libvirt-daemon libvirt-dev pkg-config python3-dev"; do \
-	    get --no-install-recommends $$packages || \
-	      echo "$$packages: could not be installed, their tests will be skipped"; \
-	  done; \
-	  $(PIP) -r requirements/libvirt.txt || \
-	    echo "libvirt-python could not be built, its tests will be skipped"; \
-	  (cd $(VENV)/bin && apt-get download -qq -o APT::Sandbox::User=root prometheus && dpkg-deb --fsys-tarfile prometheus_*.deb | \
-	    tar -x --strip-components=3 ./usr/bin/prometheus ./usr/bin/promtool; rm -f prometheus_*.deb); \
-	  tools/guest_kernel.sh $(VENV)/guest-kernel || echo "no kernel for guests: their tests will be skipped"; \
-	  tools/xen.sh $(VENV)/xen || echo "no Xen 4.17: its tests will be skipped"; \
-	fi
-	@touch $@
+	@$(BIN)/python tools/components.py packages guest-kernel xen prometheus slurm-trixie slurm-source-trixie || true
 
 # What each runs, and what it is for, is in CONTRIBUTING.md. All parts run, whichever fail.
 test: build $(VENV)/.test-installed $(VENV)/.components kubernetes-if-possible page-if-possible
@@ -94,40 +77,26 @@ test-plugin: build $(VENV)/.test-installed $(VENV)/.components
 	  shadow.py owned_routes.py packages.py without_engine.py)
 
 # Only the tests of topolane-scheduler on a real control plane. The first build takes about ten minutes of two cores, Go 1.26 and
-# its module proxy. What it makes stays in target/kubernetes.
+# its module proxy. The scheduler and links to the rest lie in target/kubernetes.
 KUBERNETES := target/kubernetes
 KUBE_VERSION = -X k8s.io/component-base/version.gitVersion=v1.36.1
-KUBE_GO = go build -ldflags="-s -w $(KUBE_VERSION)" -o $(abspath $(KUBERNETES))
 test-kubernetes: kubernetes-components $(VENV)/.test-installed $(VENV)/.components
 	$(BIN)/python -m pytest -n 2 --dist loadscope tests/kubernetes
 
 kubernetes-components: $(KUBERNETES)/.stock $(KUBERNETES)/topolane-scheduler
 
-# With the version of Kubernetes that the scheduler has; etcd and KWOK of their own pins, Kueue of the benches'.
-$(KUBERNETES)/.stock: $(wildcard $(patsubst %,%/go.*,native/kubernetes tests/kubernetes/components benches/kueue))
+$(KUBERNETES)/.stock: $(VENV)/.installed
 	$(call need,go,golang-go)
-	@mkdir -p $(@D)
-	cd native/kubernetes && $(KUBE_GO)/ k8s.io/kubernetes/cmd/kube-apiserver k8s.io/kubernetes/cmd/kube-controller-manager
-	cd tests/kubernetes/components && $(KUBE_GO)/etcd go.etcd.io/etcd/server/v3
-	cd tests/kubernetes/components && $(KUBE_GO)/ sigs.k8s.io/kwok/cmd/kwok
-	cd benches/kueue && $(KUBE_GO)/ sigs.k8s.io/kueue/cmd/kueue
-	@touch $@
+	@$(BIN)/python tools/components.py etcd kubernetes kwok kueue
 
 $(KUBERNETES)/topolane-scheduler: $(VENV)/.built $(shell find native/kubernetes -name '*.go') $(wildcard native/kubernetes/go.*)
 	$(call need,go,golang-go)
 	cargo build --quiet --profile quick --locked -p topolane-capi
-	cd native/kubernetes && CGO_LDFLAGS="-L$(abspath target/quick)" $(KUBE_GO)/topolane-scheduler .
+	cd native/kubernetes && CGO_LDFLAGS="-L$(abspath target/quick)" go build -ldflags="-s -w $(KUBE_VERSION)" -o $(abspath $@) .
 	@touch $@
 
-# For `make test`: without Go, or without a way to its modules, the tests that need a control plane are skipped by name.
-kubernetes-if-possible: $(VENV)/.built
-	@if ! command -v go >/dev/null 2>&1; then \
-	  echo "go is missing: the tests on a Kubernetes control plane will be skipped"; \
-	elif echo "components of Kubernetes: up to ten minutes the first time" && $(MAKE) --silent $(KUBERNETES)/.stock; then \
-	  $(MAKE) --silent $(KUBERNETES)/topolane-scheduler; \
-	else \
-	  echo "the components of Kubernetes could not be built: the tests on a control plane will be skipped"; \
-	fi
+# For `make test`.
+kubernetes-if-possible: components
 
 # The Python packages that some commands need in addition: the page, Kubernetes, Nova, sites, sweeps over machines.
 extras: build $(VENV)/.test-installed

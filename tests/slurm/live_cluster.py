@@ -18,6 +18,7 @@ from typing import Any
 from topolane.slurm import accounting
 
 SCRIPT = Path(__file__).parent / "cluster.sh"
+COMPONENTS = Path(__file__).parents[2] / "tools" / "components.py"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,7 +46,10 @@ def script(*arguments: object, inside: Inside = HERE) -> subprocess.CompletedPro
 @contextlib.contextmanager
 def other_version(suite: str) -> Iterator[Inside]:
     """The Slurm of another Debian suite (other_version.sh), for as long as the context lasts."""
-    tree = f"/tmp/topolane-slurm-{suite}"
+    done = subprocess.run([COMPONENTS, "--path", f"slurm-{suite}"], capture_output=True, text=True)
+    if done.returncode:
+        raise OSError(done.stderr)
+    tree = done.stdout.strip()
     mounted = subprocess.Popen(
         [SCRIPT.parent / "other_version.sh", suite, "sleep", "infinity"], stderr=subprocess.PIPE, text=True
     )
