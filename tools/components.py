@@ -12,6 +12,7 @@ that makes it, of the files that decide what comes out, and of the system. The t
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import functools
 import hashlib
@@ -27,7 +28,6 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -87,6 +87,7 @@ def slurm(suite: str) -> list[Component]:
     ]
 
 
+KWOK = "tests/kubernetes/components"
 VERSION = "-X k8s.io/component-base/version.gitVersion=v1.36.1"
 FETCHED = [
     Component("guest-kernel", "tools/guest_kernel.sh {to}", links={".venv/guest-kernel": ""}, by_apt=True),
@@ -99,7 +100,8 @@ FETCHED = [
     ),
     Component(
         "etcd",
-        "tools/debian_programs.sh trixie etcd-server {to} etcd",
+        "tools/etcd.sh {to}",
+        ["tools/debian_programs.sh", *(f"{KWOK}/go.{file}" for file in ("mod", "sum"))],
         links={"target/kubernetes/etcd": "etcd"},
     ),
     *slurm("trixie"),
@@ -109,7 +111,7 @@ COMPILED = [
         "kubernetes", "native/kubernetes",
         "k8s.io/kubernetes/cmd/kube-apiserver", "k8s.io/kubernetes/cmd/kube-controller-manager",
     ),
-    go("kwok", "tests/kubernetes/components", "sigs.k8s.io/kwok/cmd/kwok"),
+    go("kwok", KWOK, "sigs.k8s.io/kwok/cmd/kwok"),
     go("kueue", "benches/kueue", "sigs.k8s.io/kueue/cmd/kueue"),
 ]  # fmt: skip
 PACKAGES = "packages"
@@ -151,7 +153,7 @@ def _release() -> str:
         return ""
 
 
-@contextmanager
+@contextlib.contextmanager
 def locked(name: str) -> Iterator[int]:
     """Only one process at a time. A program that gets this descriptor holds the lock until it ends, even if this run is killed."""
     cache().mkdir(parents=True, exist_ok=True)
@@ -167,7 +169,8 @@ def made(component: Component) -> Path:
         with locked(component.name) as lock:
             if not folder.is_dir():
                 _make(component, folder, lock)
-    os.utime(folder)
+    with contextlib.suppress(PermissionError):
+        os.utime(folder)
     return folder
 
 
