@@ -3,7 +3,7 @@
 
 components.py               makes all that can be had here, names the rest, and ends with exit code 0
 components.py NAME...       makes these; exit code 1 if one of them cannot be had
-components.py --path NAME   makes one and prints its folder; exit code 3 if it cannot be had
+components.py --path NAME   makes one and prints its folder; exit code 3, or the command's own, if it cannot be had
 components.py --list        prints the names
 
 A component is made once on a machine. It lies in ~/.cache/topolane/components/NAME-DIGEST. The digest is of the command
@@ -37,7 +37,11 @@ KEPT = 2
 
 
 class Unavailable(Exception):
-    """What a component lacks here."""
+    """What a component lacks here, and the exit code of the command that said so."""
+
+    def __init__(self, reason: str, code: int = 3) -> None:
+        super().__init__(reason)
+        self.code = code
 
 
 @dataclass(frozen=True)
@@ -191,7 +195,7 @@ def _make(component: Component, folder: Path, lock: int) -> None:
         )  # fmt: skip
     if done.returncode:
         last = log.read_text(errors="replace").strip().splitlines()[-1:] or ["no output"]
-        raise Unavailable(f"{last[0]} (exit code {done.returncode}, {log})")
+        raise Unavailable(f"{last[0]} (exit code {done.returncode}, {log})", done.returncode)
     os.utime(part)
     part.rename(folder)
     mine = [each for each in cache().iterdir() if re.fullmatch(f"{component.name}-[0-9a-f]{{16}}", each.name)]
@@ -317,7 +321,7 @@ def main(words: list[str]) -> int:
         return 2
     except Unavailable as reason:
         print(f"{words[1]}: {reason}", file=sys.stderr)
-        return 3
+        return reason.code
 
     lanes[0].extend(name for name in chosen if name not in [*lanes[0], *lanes[1]])
     with ThreadPoolExecutor(2) as both:

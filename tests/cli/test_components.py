@@ -109,4 +109,5 @@ def test_what_cannot_be_had_is_named_and_its_old_link_goes(
     assert not (tmp_path / "bin" / "whole").is_symlink()
     assert components.main(["--path", "two"]) == 3
     assert capsys.readouterr().err == "two: no-such-program is missing\n"
+    assert components.main(["--path", "one"]) == 1
     assert components.main(["three"]) == 2
