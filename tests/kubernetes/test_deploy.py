@@ -82,7 +82,8 @@ def test_the_container_file_copies_what_is_there_and_names_the_version() -> None
     (version,) = re.findall(
         r"k8s.io/kubernetes (v\S+)", (ROOT / "native" / "kubernetes" / "go.mod").read_text()
     )
-    for named in (text, (ROOT / "Makefile").read_text()):
+    files = [ROOT / "Makefile", ROOT / "tools" / "components.py"]
+    for named in (text, *(file.read_text() for file in files)):
         assert f"version.gitVersion={version}" in named
 
 
