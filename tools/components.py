@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[1]
+MOUNTS = Path("/proc/self/mounts")
 KEPT = 2
 """Versions of a component that stay; the one used longest ago goes first."""
 
@@ -199,7 +200,7 @@ def _make(component: Component, folder: Path, lock: int) -> None:
     os.utime(part)
     part.rename(folder)
     mine = [each for each in cache().iterdir() if re.fullmatch(f"{component.name}-[0-9a-f]{{16}}", each.name)]
-    mounts = Path("/proc/self/mounts").read_text()
+    mounts = MOUNTS.read_text() if MOUNTS.exists() else ""
     for old in sorted(mine, key=lambda each: each.stat().st_mtime, reverse=True)[KEPT:]:
         if f"{old}/" not in mounts:  # A Slurm that this process is in has /tmp and /dev below it.
             old.rename(part)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[2]
 KERNELS = (REPOSITORY / ".venv" / "guest-kernel" / "boot", Path("/boot"))
-"""Where the Makefile unpacks Debian's cloud kernel, and where its package puts it."""
+"""Where `make components` puts Debian's cloud kernel, and where its package puts it."""
 
 
 def kernel() -> Path | None:

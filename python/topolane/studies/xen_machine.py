@@ -42,7 +42,7 @@ class Panicked(Failed):
 
 
 def components() -> Path:
-    """Where the Makefile unpacks Xen, its tools and dom0's kernel."""
+    """Where `make components` puts Xen, its tools and dom0's kernel."""
     return Path(os.environ.get("TOPOLANE_XEN") or Path(sys.prefix) / "xen")
 
 
