@@ -7,17 +7,15 @@ import functools
 import json
 import socket
 import subprocess
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from metrics_page import documented, exported, expressions, rules_of
-
-DEADLINE = 180.0
+from waiting import DEADLINE, until
 
 
 class Prometheus:
@@ -30,7 +28,7 @@ class Prometheus:
         """The data of an answer. Raises RuntimeError with Prometheus's own words, and OSError before it is ready."""
         url = f"{self._api}/{path}?{urllib.parse.urlencode(arguments)}"
         try:
-            with urllib.request.urlopen(url, timeout=30) as answer:
+            with urllib.request.urlopen(url, timeout=DEADLINE) as answer:
                 return json.load(answer)["data"]
         except urllib.error.HTTPError as error:
             if error.code >= 500:
@@ -45,17 +43,6 @@ class Prometheus:
         """What it says of the driver that it scrapes; nothing before it has begun."""
         targets = self.get("targets")["activeTargets"]
         return dict(targets[0]) if targets else {"health": "unknown"}
-
-
-def until(condition: Callable[[], Any], words: str) -> Any:
-    """What the condition gives as soon as that is something."""
-    end = time.monotonic() + DEADLINE
-    while True:
-        with contextlib.suppress(OSError):
-            if found := condition():
-                return found
-        assert time.monotonic() < end, words
-        time.sleep(0.2)
 
 
 @contextlib.contextmanager
@@ -77,7 +64,7 @@ def scraping(binary: str, folder: Path, driver: str, address: str, **scrape: Any
             yield found
         finally:
             process.terminate()
-            process.wait(60)
+            process.wait(DEADLINE)
 
 
 def check_scraped(prometheus: Prometheus, driver: str, text: str) -> None:

@@ -26,7 +26,7 @@ ROOT = HERE.parents[1]
 sys.path[:0] = [
     str(HERE.parent),
     str(HERE.parent / "slurm"),
-    *(str(ROOT / "tests" / name) for name in ("slurm", "flux")),
+    *(str(ROOT / "tests" / name) for name in ("slurm", "flux", "")),
 ]
 
 import links_in_tree as tree

@@ -21,7 +21,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1]), str(HERE.parents[2] / "tests" / "slurm")]
+TESTS = HERE.parents[2] / "tests"
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1]), str(TESTS / "slurm"), str(TESTS)]
 
 import systems
 from live_cluster import script

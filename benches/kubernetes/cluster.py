@@ -16,7 +16,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from api import Api
-from control_plane import BIN, Body, ControlPlane, free_port, missing, wait_for
+from control_plane import BIN, Body, ControlPlane, free_port, missing
+from waiting import until
 
 BLOCK, RACK, HOST = "bench/block", "bench/rack", "kubernetes.io/hostname"
 LEVELS = [BLOCK, RACK, HOST]
@@ -127,7 +128,7 @@ class Cluster(ControlPlane):
         self.api.each(lambda job: self.api.delete(f"{JOBS}/{job['metadata']['name']}"), self.api.items(JOBS))
         pods = "/api/v1/namespaces/default/pods"
         self.api.delete(pods)
-        wait_for("all pods are gone", lambda: not self.api.call("GET", f"{pods}?limit=1")["items"], 300)
+        until(lambda: not self.api.call("GET", f"{pods}?limit=1")["items"], "all pods are gone")
 
 
 @contextlib.contextmanager
@@ -202,7 +203,7 @@ def start_kueue(plane: Cluster) -> None:
         conditions = [one.get("status", {}).get("conditions") or [] for one in found]
         return all(any(c["type"] == "Established" and c["status"] == "True" for c in of) for of in conditions)
 
-    wait_for("Kueue's resources are served", are_served)
+    until(are_served, "Kueue's resources are served")
     api.post("/api/v1/namespaces", {"metadata": {"name": "kueue-system"}})
     api.post("/api/v1/namespaces/kueue-system/secrets", {"metadata": {"name": "kueue-webhook-server-cert"}})
     certificates = plane.home / "kueue-certificates"
@@ -253,4 +254,4 @@ def start_kueue(plane: Cluster) -> None:
         status = api.call("GET", f"{KUEUE_API}/clusterqueues/all").get("status", {})
         return any(c["type"] == "Active" and c["status"] == "True" for c in status.get("conditions", []))
 
-    wait_for("Kueue's queue is active", is_active, 60)
+    until(is_active, "Kueue's queue is active")

@@ -19,8 +19,9 @@ from typing import Any
 
 from api import Api, StatusError, Watch
 from cluster import LEVELS, NODES, QPS, Cluster, Shape, cluster, load_text, node_name, say
-from control_plane import Body, wait_for
+from control_plane import Body
 from soak_checks import GPU, LABEL, Checks
+from waiting import until
 
 PODS = "/api/v1/namespaces/default/pods"
 ROOM = {"cpu": "64", "memory": "512Gi", GPU: "8"}
@@ -149,7 +150,7 @@ class Soak:
         command = [str(part) for part in process.args]  # type: ignore[union-attr]
         self.plane.kill(name)
         self.plane.run(name, *command[1:])
-        wait_for(f"{name} answers again", lambda: self.plane.get("/readyz", text=True) == "ok", 120)
+        until(lambda: self.plane.get("/readyz", text=True) == "ok", f"{name} answers again")
 
     def replace(self, node: int) -> None:
         """Deletes a node and all groups with a pod there, and creates it again."""

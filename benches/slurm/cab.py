@@ -21,11 +21,11 @@ from pathlib import Path
 
 import links_in_tree as tree
 import topolane
-from live_cluster import until
 from measure import table
 from options import common, log_options
 from slurm_sites import PATIENCE, PREFIX, STOCK, Shape, Site, System, say, site
 from topolane import Machine, Workload
+from waiting import until
 from workload import Job, jobs_of, workload_of
 
 PARTITION = "pbatch"
@@ -118,7 +118,9 @@ def play(here: Site, system: System, jobs: Sequence[Job]) -> tuple[list[Ran], fl
             if place % 100 == 99:
                 say(f"{system.name}: {place + 1:,} of {len(jobs):,} jobs submitted")
         say(f"{system.name}: waiting for the last jobs")
-        until(lambda: not here.up.run("squeue", "-h", "-o", "%A"), "the end of all jobs", 4 * PATIENCE)
+        until(
+            lambda: not here.up.run("squeue", "-h", "-o", "%A"), "the end of all jobs", deadline=4 * PATIENCE
+        )
     with here.jobs_log.open() as log:
         log.seek(skipped)
         return [_ran(line, numbers) for line in log], late

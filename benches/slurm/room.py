@@ -14,10 +14,10 @@ import sys
 import time
 from typing import Any
 
-from live_cluster import until
 from measure import Row
 from options import common, finish
 from slurm_sites import PATIENCE, Site, System, say, site
+from waiting import until
 
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
 
@@ -81,7 +81,6 @@ def fill(slurm: Site, rng: random.Random) -> None:
         until(
             lambda jobs=jobs: all(reason(slurm, job) != "None" or nodes_of(slurm, job) for job in jobs),
             "a look at all",
-            PATIENCE,
         )
         if waiting := [job for job in jobs if not nodes_of(slurm, job)]:
             up.run("scancel", *waiting)
@@ -96,9 +95,7 @@ def make_room(slurm: Site, nodes: int, number: int) -> dict[str, Any]:
         f"--nodes={nodes}", "--exclusive", "--requeue", "--priority=100000", script="sleep 100000"
     )
     until(
-        lambda: reason(slurm, job) in ("Resources", "Priority") or nodes_of(slurm, job),
-        "a look at the job",
-        PATIENCE,
+        lambda: reason(slurm, job) in ("Resources", "Priority") or nodes_of(slurm, job), "a look at the job"
     )
     found: dict[str, Any] = {"job": job, "nodes": nodes, "cost": None}
     before = running(slurm)

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "slurm")]
+sys.path[:0] = [str(HERE.parent), *(str(HERE.parents[1] / "tests" / part) for part in ("slurm", ""))]
 
 import block
 import cab

@@ -17,8 +17,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from client import Client, client, compile_client
-from live_cluster import Cluster, running, script, until
+from live_cluster import Cluster, running, script
 from topolane.slurm import plugin_build
+from waiting import until
 
 SLURM_TESTS = Path(__file__).resolve().parents[2] / "tests" / "slurm"
 SUITE = "trixie"
@@ -186,7 +187,7 @@ class Site:
     def wait_idle(self) -> None:
         """Until every node is idle."""
         wanted = f"{self.shape.nodes} idle"
-        until(lambda: self.up.run("sinfo", "-h", "-o", "%D %t").strip() == wanted, "idle nodes", PATIENCE)
+        until(lambda: self.up.run("sinfo", "-h", "-o", "%D %t").strip() == wanted, "idle nodes")
 
     def clear(self) -> None:
         """Ends every job and waits until all nodes are idle."""
@@ -194,7 +195,7 @@ class Site:
             subprocess.run(
                 ["scancel", "--user=root", "--state", state], env=self.up.environment, timeout=PATIENCE
             )
-        until(lambda: not self.up.run("squeue", "-h", "-o", "%A"), "an empty queue", PATIENCE)
+        until(lambda: not self.up.run("squeue", "-h", "-o", "%A"), "an empty queue")
         self.wait_idle()
 
     def client(self) -> contextlib.AbstractContextManager[Client]:

@@ -24,10 +24,10 @@ from typing import Self
 import links_in_tree as tree
 import soak_checks as checks
 from client import Client, Held, Refused
-from live_cluster import until
 from measure import table
 from options import common
 from slurm_sites import PREFIX, Shape, Site, System, say, site
+from waiting import until
 
 RULES = {
     "pbatch": checks.Rule(checks.ISOLATED, True),
@@ -445,7 +445,7 @@ class Soak:
         self.findings.count("jobs cancelled at the end", self.slurm.running()[2])
         for state in ("PENDING", "RUNNING"):
             self.here.up.run("scancel", "--user=root", "--state", state)
-        until(lambda: not self.here.up.run("squeue", "-h", "-o", "%A"), "an empty queue", 180)
+        until(lambda: not self.here.up.run("squeue", "-h", "-o", "%A"), "an empty queue")
 
 
 def judge_log(here: Site, findings: Findings, watch: Watch, kills: list[float]) -> int:

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1] / "tests" / "slurm")]
+sys.path[:0] = [str(HERE.parent), *(str(HERE.parents[1] / "tests" / part) for part in ("slurm", ""))]
 
 import slurm_sites
 import twin_made_up

@@ -13,9 +13,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from live_cluster import Cluster, running, until
+from live_cluster import Cluster, running
 from topolane.slurm import accounting
 from twin_plan import ACCOUNTS, BF_INTERVAL, SETTINGS, Event, Job, Plan
+from waiting import until
 
 PREFIX = "twin"
 FACTS = "twin.json"
@@ -65,7 +66,7 @@ def _configure(cluster: Cluster, plan: Plan) -> None:
     shutil.rmtree(cluster.directory / "state")
     (cluster.directory / "state").mkdir()
     cluster.script("start", "slurmctld")
-    until(lambda: len(_idle(cluster)) == plan.nodes, "idle nodes", 300)
+    until(lambda: len(_idle(cluster)) == plan.nodes, "idle nodes")
 
 
 def _idle(cluster: Cluster) -> list[str]:
@@ -142,7 +143,7 @@ def _drain(cluster: Cluster, plan: Plan, begin: float) -> None:
     say(f"{left.count('PENDING')} jobs wait and {left.count('RUNNING')} run at the end: they are cancelled")
     for partition in ("pbatch", "pdebug"):
         subprocess.run(["scancel", f"--partition={partition}"], env=cluster.environment, timeout=120)
-    until(lambda: not cluster.run("squeue", "-h", "-o", "%A"), "an empty queue", 120)
+    until(lambda: not cluster.run("squeue", "-h", "-o", "%A"), "an empty queue")
     time.sleep(8)  # slurmctld tells slurmdbd of ends every few seconds
 
 

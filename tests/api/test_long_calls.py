@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import pytest
+from waiting import DEADLINE
 
 BEGIN = """
 import os, signal, sys, threading, topolane
@@ -64,5 +65,5 @@ CALLS = {
 def test_a_long_call_answers_to_signals(name):
     """The handler ends the process, so the output says whether it ran during the call."""
     program = BEGIN + textwrap.dedent(CALLS[name])
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE)
     assert done.stdout.splitlines() == ["running", "ended by the signal"], done

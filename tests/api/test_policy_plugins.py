@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE
 
 MAIN = "import sys; from topolane.cli import main; sys.argv[0] = 'topolane'; sys.exit(main())"
 POLICIES = """
@@ -56,7 +57,7 @@ def run(installed: Path, *words: str) -> subprocess.CompletedProcess[str]:
     path = os.pathsep.join([str(installed), *filter(None, [os.environ.get("PYTHONPATH")])])
     command = [sys.executable, "-c", MAIN, *words]
     return subprocess.run(
-        command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}, timeout=300
+        command, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": path}, timeout=DEADLINE
     )
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import DEADLINE
 
 SCRIPT = Path(sys.executable).parent / "topolane"
 
@@ -93,7 +94,7 @@ class Calibrate:
             env=os.environ | root,
             capture_output=True,
             text=True,
-            timeout=600,
+            timeout=DEADLINE,
         )
 
     def __call__(self, *arguments: object) -> dict[str, Any]:

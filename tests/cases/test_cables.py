@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from topolane import InputError, Machine, machine
+from waiting import DEADLINE
 
 FILES = Path(__file__).parent / "data" / "cables"
 SCRIPT = Path(sys.executable).parent / "topolane"
@@ -16,7 +17,7 @@ NODES = "c[1-8]"
 
 
 def command(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SCRIPT, *map(str, words)], capture_output=True, text=True, timeout=120)
+    return subprocess.run([SCRIPT, *map(str, words)], capture_output=True, text=True, timeout=DEADLINE)
 
 
 def read(name: str, hosts: str | None = None) -> Machine:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE
 
 SCRIPT = Path(sys.executable).parent / "topolane"
 
@@ -35,7 +36,7 @@ class Script:
             env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
             input=given,
             capture_output=True,
-            timeout=120,
+            timeout=DEADLINE,
         )
         text = [stream.decode(errors="replace") for stream in (done.stdout, done.stderr)]
         return subprocess.CompletedProcess(done.args, done.returncode, *text)

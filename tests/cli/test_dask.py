@@ -10,26 +10,17 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import topolane as package
+from waiting import DEADLINE, until
 
 distributed = pytest.importorskip("distributed", reason="needs distributed: the extra dask")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 SCRIPT = Path(sys.executable).parent / "topolane"
 DASK = (sys.executable, "-m", "dask")
-
-
-def wait_for(condition, what):
-    """What the condition answers once it is true."""
-    until = time.monotonic() + 90
-    while not (found := condition()):
-        assert time.monotonic() < until, f"waited in vain for {what}"
-        time.sleep(0.02)
-    return found
 
 
 class Cluster:
@@ -49,7 +40,7 @@ class Cluster:
 
     def start_scheduler(self):
         log = self.start("scheduler", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
-        found = wait_for(lambda: re.search(r"Scheduler at: +tcp://(\S+)", log.read_text()), "the scheduler")
+        found = until(lambda: re.search(r"Scheduler at: +tcp://(\S+)", log.read_text()), "the scheduler")
         self.scheduler = found[1]
 
     def start_worker(self, name, path=None):
@@ -57,7 +48,7 @@ class Cluster:
         options = ("--nthreads", "1", "--host", "127.0.0.1", "--no-dashboard")
         folder = ("--local-directory", str(self.directory / name))
         log = self.start(name, "worker", self.scheduler, *options, *folder, path=path)
-        wait_for(lambda: "Registered to" in log.read_text(), name)
+        until(lambda: "Registered to" in log.read_text(), name)
 
     def worker_processes(self, name):
         """The workers beneath a nanny, which give themselves that name; the other child is a tracker of multiprocessing."""
@@ -139,11 +130,11 @@ def test_a_worker_that_is_killed(topolane, cluster):
         cluster.start_worker(name)
     running = started(topolane, *MANY, "--executor", f"dask://{cluster.scheduler}", "--resume", "kept")
     for name, count in (("one", 5), ("two", 25)):
-        wait_for(lambda count=count: lines(topolane) >= count, f"{count} runs")
+        until(lambda count=count: lines(topolane) >= count, f"{count} runs")
         assert running.poll() is None
         (process,) = cluster.worker_processes(name)
         os.kill(process, signal.SIGKILL)
-    out, error = running.communicate(timeout=110)
+    out, error = running.communicate(timeout=DEADLINE)
     assert (running.returncode, error) == (0, "")
     assert out == topolane(*MANY, "--jobs", 1)
     assert lines(topolane) == 120
@@ -155,7 +146,7 @@ def test_the_command_is_killed(topolane, cluster):
     """SIGKILL ends the command: given again, it goes on with what is left, over Dask or not."""
     cluster.start_worker("worker")
     running = started(topolane, *MANY, "--executor", f"dask://{cluster.scheduler}", "--resume", "kept")
-    wait_for(lambda: lines(topolane) >= 10, "10 runs")
+    until(lambda: lines(topolane) >= 10, "10 runs")
     running.kill()
     running.communicate()
     assert running.returncode == -signal.SIGKILL
@@ -172,14 +163,14 @@ def test_workers_need_no_files(topolane, toy, log, cluster):
     many = ("compare", "--machine", toy, "--trace", log, "--seeds", 300, "--policies", "random", "--json")
     here = topolane(*many, "--jobs", 1)
     running = started(topolane, *many, "--executor", f"dask://{cluster.scheduler}", "--resume", "kept")
-    wait_for(lambda: lines(topolane) >= 3, "3 runs")
+    until(lambda: lines(topolane) >= 3, "3 runs")
     log.unlink()
     toy.unlink()
     copies = list((cluster.directory / "worker").rglob("log.csv"))
     for copy in copies:
         assert copy.is_relative_to(cluster.directory)
     assert lines(topolane) < 300
-    out, error = running.communicate(timeout=110)
+    out, error = running.communicate(timeout=DEADLINE)
     assert (running.returncode, error, out) == (0, "", here)
     assert len(copies) == 1
 
@@ -252,9 +243,9 @@ def test_the_scheduler_goes_away(topolane, cluster):
     """One sentence; what was kept stays, and the same command goes on elsewhere."""
     cluster.start_worker("worker")
     running = started(topolane, *MANY, "--executor", f"dask://{cluster.scheduler}", "--resume", "kept")
-    wait_for(lambda: lines(topolane) >= 5, "5 runs")
+    until(lambda: lines(topolane) >= 5, "5 runs")
     cluster.processes["scheduler"].kill()
-    out, error = running.communicate(timeout=110)
+    out, error = running.communicate(timeout=DEADLINE)
     assert (running.returncode, out) == (2, "")
     (sentence,) = error.splitlines()
     assert f"the Dask scheduler at {cluster.scheduler} went away" in sentence

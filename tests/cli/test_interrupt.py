@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE, until
 
 SCRIPT = Path(sys.executable).parent / "topolane"
 LONG = (
@@ -33,13 +34,6 @@ def processes(group: int) -> list[str]:
             if int(session) == group and state not in "ZX":
                 found.append((entry / "cmdline").read_text())
     return found
-
-
-def until(condition, seconds: float = 120.0) -> bool:
-    end = time.monotonic() + seconds
-    while not (held := condition()) and time.monotonic() < end:
-        time.sleep(0.05)
-    return held
 
 
 @pytest.fixture
@@ -84,17 +78,17 @@ def start(tmp_path):
 def test_a_run_that_is_ended(start, tmp_path, ending, whole_group, jobs, code):
     process = start("--jobs", str(jobs))
     workers = jobs if jobs > 1 else 0
-    assert until(lambda: sum("spawn_main" in line for line in processes(process.pid)) == workers)
-    assert until(lambda: list(tmp_path.iterdir())), "the folder that is written into comes before the runs"
+    until(lambda: sum("spawn_main" in line for line in processes(process.pid)) == workers)
+    until(lambda: list(tmp_path.iterdir()), "the folder that is written into comes before the runs")
     time.sleep(1)
     assert process.poll() is None
     began = time.monotonic()
     (os.killpg if whole_group else os.kill)(process.pid, ending)
-    out, said = process.communicate(timeout=300)
+    out, said = process.communicate(timeout=DEADLINE)
     assert process.returncode == code
     assert time.monotonic() - began < 240, "the run itself takes many minutes"
     assert out == b""
-    assert until(lambda: not processes(process.pid))
+    until(lambda: not processes(process.pid))
     if ending != signal.SIGKILL:
         assert said.strip() == b""
         assert list(tmp_path.iterdir()) == []
@@ -120,13 +114,14 @@ def test_a_run_ends_at_once_in_the_midst_of_a_pass(start, tmp_path, policy, endi
     own = {"jobs.csv", "slow.py"}
     run = ("simulate", "--machine", "cab", "--trace", "jobs.csv", "--queue", "conservative")
     process = start("--policy", policy, command=run)
-    assert until(lambda: {path.name for path in tmp_path.iterdir()} - own), (
-        "the folder that is written into comes before the run"
+    until(
+        lambda: {path.name for path in tmp_path.iterdir()} - own,
+        "the folder that is written into comes before the run",
     )
     time.sleep(3)
     assert process.poll() is None
     process.send_signal(ending)
-    out, said = process.communicate(timeout=60)
+    out, said = process.communicate(timeout=DEADLINE)
     assert (process.returncode, out, said.strip()) == (code, b"", b"")
     assert {path.name for path in tmp_path.iterdir()} == own
 
@@ -139,10 +134,10 @@ def test_a_worker_that_is_killed_is_said(start, tmp_path):
         children = Path(workers).read_text().split()
         return [int(pid) for pid in children if "spawn_main" in Path(f"/proc/{pid}/cmdline").read_text()]
 
-    assert until(lambda: len(spawned()) == 2)
+    until(lambda: len(spawned()) == 2)
     os.kill(spawned()[0], signal.SIGKILL)
-    out, said = process.communicate(timeout=120)
+    out, said = process.communicate(timeout=DEADLINE)
     assert (process.returncode, out) == (2, b"")
     assert said.decode() == "topolane: a process that ran a task was killed: too little memory?\n"
-    assert until(lambda: not processes(process.pid))
+    until(lambda: not processes(process.pid))
     assert list(tmp_path.iterdir()) == []

@@ -10,6 +10,7 @@ import subprocess
 from collections import Counter
 
 import pytest
+from waiting import DEADLINE
 
 HEADER = "from,to,bytes\n"
 # On 16 nodes, rank i exchanges with rank 15 - i: in rank order all pairs are in two pods, 4 hops apart.
@@ -183,7 +184,7 @@ def test_open_mpi_takes_the_map(topolane, here, form, options):
         cwd=topolane.directory,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=DEADLINE,
     )
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split()) == ["0", "1"]

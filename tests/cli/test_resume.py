@@ -6,10 +6,10 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from waiting import until
 
 SCRIPT = Path(sys.executable).parent / "topolane"
 
@@ -34,9 +34,7 @@ def killed_at(topolane, count, arguments):
     running = subprocess.Popen(
         [SCRIPT, *map(str, arguments)], cwd=topolane.directory, stdout=subprocess.DEVNULL
     )
-    until = time.monotonic() + 100
-    while len(lines(topolane)) < count and running.poll() is None and time.monotonic() < until:
-        time.sleep(0.01)
+    until(lambda: len(lines(topolane)) >= count or running.poll() is not None, f"{count} runs are kept")
     running.kill()
     assert running.wait() == -9, "it ended before it was killed"
     return [line for line in lines(topolane) if line.endswith(b"\n")]
@@ -205,9 +203,7 @@ def test_two_commands_at_once(topolane, few):
         stdout=subprocess.DEVNULL,
     )
     try:
-        until = time.monotonic() + 100
-        while not lines(topolane) and time.monotonic() < until:
-            time.sleep(0.01)
+        until(lambda: lines(topolane), "the first run is kept")
         os.kill(running.pid, 19)
         done = topolane.run(*few, "--resume", "kept")
         assert (done.returncode, done.stderr) == (2, "topolane: --resume kept: another command uses it\n")

@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE
 
 TREE = Path(__file__).resolve().parents[2]
 PAGES = [
@@ -103,7 +104,7 @@ def run(arguments: list[str], directory: Path) -> subprocess.CompletedProcess[st
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        timeout=600,
+        timeout=DEADLINE,
     )
 
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE
 
 nbclient = pytest.importorskip("nbclient", reason="the Python package nbclient is missing")
 nbformat = pytest.importorskip("nbformat", reason="the Python package nbformat is missing")
@@ -32,7 +33,7 @@ def test_the_notebook_runs(tmp_path: Path) -> None:
     only first-fit lets jobs share links; and a policy that counts waits as long as another one that counts."""
     notebook = nbformat.read(NOTEBOOK, 4)
     client = nbclient.NotebookClient(
-        notebook, timeout=600, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
+        notebook, timeout=DEADLINE, kernel_name="python3", resources={"metadata": {"path": str(tmp_path)}}
     )
     client.execute()
     shown = {}

@@ -5,11 +5,11 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE, until
 
 TOOLS = ("ibsim", "opensm", "ibnetdiscover", "ibtracert", "dump_fts", "timeout")
 PLACES = ("lib*/umad2sim", "lib/*/umad2sim")
@@ -28,7 +28,7 @@ needs_a_subnet = pytest.mark.skipif(bool(missing()), reason=missing())
 
 def topolane(*arguments: str | Path) -> str:
     command = [Path(sys.executable).parent / "topolane", *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=DEADLINE).stdout
 
 
 def ask(environment: dict[str, str], *command: str) -> subprocess.CompletedProcess[str]:
@@ -75,11 +75,11 @@ def running(machine: str | Path, directory: Path) -> Iterator[dict[str, str]]:
         simulator = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
     try:
         client = {**environment, "LD_PRELOAD": str(SHIMS[0])}
-        for _ in range(50):
-            assert simulator.poll() is None, (directory / "ibsim.log").read_text()
-            if ask(client, "ibnetdiscover").returncode == 0:
-                break
-            time.sleep(0.2)
+        until(
+            lambda: simulator.poll() is not None or not ask(client, "ibnetdiscover").returncode,
+            "ibsim answers",
+        )
+        assert simulator.poll() is None, (directory / "ibsim.log").read_text()
         yield client
     finally:
         simulator.kill()

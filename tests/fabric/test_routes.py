@@ -5,8 +5,7 @@ import random
 import re
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from owned_jobs import JOBS, LATER, MACHINE, STORAGE, placed_by, state, trace
 from subnet import ask, needs_a_subnet, running, sweep, topolane
 from tables_text import Text
 from topolane import Machine
+from waiting import until
 
 EVEN = (1, 4, 5, 6, 8, 9, 10)
 """The jobs by hand whose leaves and pods all own as much."""
@@ -173,14 +173,6 @@ def test_a_running_opensm_takes_new_tables_on_a_signal(subnet: Subnet) -> None:
     finally:
         manager.kill()  # it waits for a simulator on SIGTERM
         manager.wait()
-
-
-def until(holds: Callable[[], bool]) -> None:
-    """Waits for what must come about."""
-    end = time.monotonic() + 240
-    while not holds():
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.2)
 
 
 @needs_a_subnet

@@ -9,12 +9,12 @@ import os
 import shutil
 import signal
 import subprocess
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from topolane.flux import module_file
+from waiting import DEADLINE, until
 
 TREE = """\
 name = "tree"
@@ -52,7 +52,7 @@ def missing() -> str | None:
     """Why no test of Flux can run here."""
     if shutil.which("flux") is None:
         return "needs Flux: flux is not on PATH"
-    done = subprocess.run(["flux", "python", "-c", HAS_FRAMEWORK], capture_output=True, timeout=120)
+    done = subprocess.run(["flux", "python", "-c", HAS_FRAMEWORK], capture_output=True, timeout=DEADLINE)
     return "needs flux-core with flux.scheduler (0.84 or later)" if done.returncode else None
 
 
@@ -112,9 +112,9 @@ class Instance:
                 start_new_session=True,
             )
         try:
-            started = wait_for(
-                "the instance is there",
+            started = until(
                 lambda: (folder / "uri").exists() and "up" or self.broker.poll() is not None and "ended",
+                "the instance is there",
             )
             assert started == "up", self.log.read_text()
             self.env["FLUX_URI"] = (folder / "uri").read_text().strip()
@@ -169,7 +169,7 @@ class Instance:
             stderr=subprocess.STDOUT,
         )
         try:
-            wait_for("it schedules", lambda: running.poll() is not None or self.has_scheduler())
+            until(lambda: running.poll() is not None or self.has_scheduler(), "it schedules")
             assert running.poll() is None, running.communicate()[0]
             yield running
         finally:
@@ -179,7 +179,7 @@ class Instance:
     def has_scheduler(self) -> bool:
         """Whether our scheduler answers."""
         asked = ["flux", "module", "stats", "sched-topolane"]
-        return subprocess.run(asked, env=self.env, capture_output=True, timeout=120).returncode == 0
+        return subprocess.run(asked, env=self.env, capture_output=True, timeout=DEADLINE).returncode == 0
 
     def submit(self, *words: object, seconds: float = 0.1) -> int:
         """Submits a job that runs for so long."""
@@ -232,7 +232,7 @@ class Instance:
 
     def wait_state(self, jobid: int, *states: str) -> Job:
         """The job, once it is in one of these states."""
-        return wait_for(f"{jobid} is {states}", lambda: (job := self.job(jobid)).state in states and job)
+        return until(lambda: (job := self.job(jobid)).state in states and job, f"{jobid} is {states}")
 
     def idle(self) -> dict[int, Job]:
         """All jobs, once none is left that runs or waits."""
@@ -252,15 +252,6 @@ def resources(nodes: int, cores: int = 8, gpus: int = 0, name: str = "n", first:
             "nodelist": [f"{name}[{first}-{first + nodes - 1}]"],
         },
     }
-
-
-def wait_for(what: str, said: Callable[[], Any], seconds: float = 120) -> Any:
-    """What `said` returns once that is true."""
-    deadline = time.monotonic() + seconds
-    while not (answer := said()):
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.1)
-    return answer
 
 
 @contextlib.contextmanager

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from flux_instance import Instance, Job, instance, missing, resources, wait_for
+from flux_instance import Instance, Job, instance, missing, resources
 from topolane._engine import Machine, Scheduler
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -102,7 +103,7 @@ def test_easy_lets_small_jobs_go_first_and_keeps_its_promise(flux: Instance, mac
     long = flux.submit("-N40", "--exclusive", "-t10m", seconds=3600)
     flux.wait_state(long, "RUN")
     wide = flux.submit("-N60", "--exclusive", "-t60s")
-    wait_for("the head is told", lambda: flux.job(wide).annotations.get("t_estimate"))
+    until(lambda: flux.job(wide).annotations.get("t_estimate"), "the head is told")
     short = flux.submit("-N20", "--exclusive", "-t1s")
     after = flux.submit("-N20", "--exclusive", "-t1h")
     flux.wait_state(short, "INACTIVE")
@@ -122,11 +123,11 @@ def test_priorities_cancellations_and_other_limits_reach_the_engine(flux: Instan
     first = flux.submit("-N72", "--exclusive", "-t60s", seconds=3600)
     flux.wait_state(first, "RUN")
     low, gone, high = (flux.submit("-N72", "--exclusive", "-t60s") for _ in range(3))
-    estimate = wait_for("the head is told", lambda: flux.job(low).annotations.get("t_estimate"))
+    estimate = until(lambda: flux.job(low).annotations.get("t_estimate"), "the head is told")
     flux.run("update", first, "duration=+1m")
-    wait_for(
-        "the promise is later",
+    until(
         lambda: (flux.job(low).annotations.get("t_estimate") or 0) == pytest.approx(estimate + 60, abs=1),
+        "the promise is later",
     )
     flux.run("job", "urgency", high, 31)
     flux.run("cancel", gone)
@@ -163,9 +164,9 @@ def test_drained_and_lost_nodes_get_no_job(tmp_path: Path) -> None:
         flux.run("resource", "drain", 1)
         assert flux.wait_state(flux.submit("-N3", "--exclusive"), "INACTIVE").nodes == "n[0,2-3]"
         flux.run("overlay", "disconnect", 3)
-        wait_for(
-            "the rank is lost",
+        until(
             lambda: "3" in flux.run("resource", "list", "-n", "-s", "down", "-o", "{ranks}"),
+            "the rank is lost",
         )
         wide = flux.submit("-N3", "--exclusive", "-t60s")
         assert flux.wait_state(flux.submit("-N2", "--exclusive", "-t1s"), "INACTIVE").nodes == "n[0,2]"
@@ -188,16 +189,16 @@ release-after = "0s"
         flux.run("config", "load", text=(tmp_path / "flux.toml").read_text() + housekeeping)
         flux.load("policy=isolated")
         flux.wait_state(flux.submit("-N4", "--exclusive"), "INACTIVE")
-        wait_for(
-            "three ranks are free",
+        until(
             lambda: flux.run("resource", "list", "-n", "-s", "free", "-o", "{ranks}").strip() == "0-2",
+            "three ranks are free",
         )
         waiting = flux.submit("-N2", "--exclusive")
-        job = wait_for(
-            "it waits or runs",
+        job = until(
             lambda: (
                 ((now := flux.job(waiting)).state != "SCHED" or now.annotations.get("reason_pending")) and now
             ),
+            "it waits or runs",
         )
         assert job.state == "SCHED"
         over.touch()
@@ -395,7 +396,7 @@ def test_a_waiting_job_that_the_engine_refuses_later_is_denied(flux: Instance, m
     blocker = flux.submit("-N72", "--exclusive", seconds=3600)
     flux.wait_state(blocker, "RUN")
     refused, other = (flux.submit("-N2", "--exclusive") for _ in range(2))
-    wait_for("both wait", lambda: _pending(flux) == 2)
+    until(lambda: _pending(flux) == 2, "both wait")
     flux.run("job", "urgency", refused, 20)
     assert flux.wait_state(refused, "INACTIVE").result == "FAILED"
     assert "refused on purpose" in flux.run("job", "eventlog", refused)
@@ -416,7 +417,7 @@ def test_a_running_job_that_the_engine_refuses_keeps_its_nodes(flux: Instance, m
     beside = flux.submit(f"-N{NODES - 2}", "--exclusive")
     assert flux.wait_state(beside, "INACTIVE").result == "COMPLETED"
     wide = flux.submit(f"-N{NODES - 1}", "--exclusive")
-    wait_for("the wide job waits", lambda: _pending(flux) == 1)
+    until(lambda: _pending(flux) == 1, "the wide job waits")
     flux.run("cancel", runs)
     assert flux.wait_state(wide, "INACTIVE").result == "COMPLETED"
 
@@ -496,7 +497,7 @@ def test_a_thousand_waiting_jobs_leave_the_instance_responsive(flux: Instance, m
     blocker = flux.submit("-N72", "--exclusive", seconds=3600)
     flux.wait_state(blocker, "RUN")
     flux.submit_all([(9, 0.01, 16)] * 1000)
-    wait_for("all wait", lambda: flux.stats()["pending_jobs"] == 1000)
+    until(lambda: flux.stats()["pending_jobs"] == 1000, "all wait")
     flux.run("cancel", blocker)
     done = flux.idle()
     assert sum(job.result == "COMPLETED" for job in done.values()) == 1000

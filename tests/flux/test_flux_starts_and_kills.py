@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from flux_instance import TREE, Instance, Job, instance, missing, resources, wait_for
+from flux_instance import TREE, Instance, Job, instance, missing, resources
 from topolane._engine import Machine
 from topolane.cli.flux import modprobe
 from topolane.flux import module_file
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -120,7 +121,7 @@ def test_a_job_that_asks_for_links_waits_while_the_engine_cannot_answer(tmp_path
             if waits == 1:
                 assert flux.wait_state(other, "INACTIVE").result == "COMPLETED"
             words = ("jobs", "-no", "{sched.reason_pending}", str(asks))
-            said = wait_for("it says why", lambda words=words: flux.run(*words).strip())
+            said = until(lambda words=words: flux.run(*words).strip(), "it says why")
             assert "Topolane's engine cannot answer" in said
             flux.run("cancel", str(asks), *([str(other)] if waits == 2 else []))
 
@@ -132,7 +133,7 @@ def test_the_end_of_a_module_ends_the_instance(tmp_path: Path, name: str) -> Non
         flux.run("module", "load", name) if name == "sched-simple" else flux.load()
         (pid,) = re.findall(rf"module-python-exec {name} pid=(\d+)", flux.run("dmesg"))[-1:]
         os.kill(int(pid), signal.SIGKILL)
-        wait_for("the instance ends", lambda: flux.broker.poll() is not None)
+        until(lambda: flux.broker.poll() is not None, "the instance ends")
 
 
 def test_a_process_may_be_killed_ten_times_in_the_midst(tmp_path: Path) -> None:
@@ -184,7 +185,7 @@ def test_a_process_ends_with_its_instance_and_says_what_is_wrong(tmp_path: Path)
         with flux.process() as scheduler:
             assert flux.wait_state(flux.submit("-N2"), "INACTIVE").result == "COMPLETED"
             flux.stop()
-            wait_for("the process ends", lambda: scheduler.poll() is not None)
+            until(lambda: scheduler.poll() is not None, "the process ends")
 
 
 def test_another_version_of_flux_is_refused(tmp_path: Path) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tick_guests import until
 from topolane._engine import GangLimits, InputError
 from topolane.gang.agent import Agent, Job
+from waiting import until
 
 WEIGHT = 3.0
 """Of what is adopted, against 1: the kernel alone would give both the same."""

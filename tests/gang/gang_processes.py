@@ -6,16 +6,12 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 CORES = tuple(sorted(os.sched_getaffinity(0)))[:2]
 needs_two_cores = pytest.mark.skipif(len(CORES) < 2, reason="needs two cores")
-
-DEADLINE = 30.0
-"""Seconds; generous, for a machine that is busy with other things."""
 
 SPIN = ["sh", "-c", "(while :; do :; done) & while :; do :; done"]
 """Two processes that compute for ever."""
@@ -28,14 +24,6 @@ STUBBORN = [
     "-c",
     "import signal as s\nfor n in (s.SIGTERM, s.SIGINT, s.SIGHUP): s.signal(n, s.SIG_IGN)\nprint('deaf', flush=True)\nwhile True: pass",
 ]
-
-
-def soon(what: str, true: Callable[[], object], deadline: float = DEADLINE) -> None:
-    """Waits until something is so."""
-    until = time.monotonic() + deadline
-    while not true():
-        assert time.monotonic() < until, f"not within {deadline} s: {what}"
-        time.sleep(0.01)
 
 
 def computes(process: int) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from topolane.gang import control_groups
+from waiting import until
 
 
 def mounts() -> dict[str, Path]:
@@ -53,15 +53,17 @@ def frozen(place: Path) -> bool:
 
 def end(place: Path) -> None:
     """Kills all processes of a group, and waits for their end."""
-    until = time.monotonic() + 60
-    while numbers := (place / "cgroup.procs").read_text().split():
+
+    def ended() -> bool:
+        numbers = (place / "cgroup.procs").read_text().split()
         for number in numbers:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(int(number), 9)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(-1, os.WNOHANG)
-        assert time.monotonic() < until
-        time.sleep(0.01)
+        return not numbers
+
+    until(ended, f"{place} is empty")
 
 
 def start(place: Path, command: Sequence[str]) -> subprocess.Popen[bytes]:

@@ -12,9 +12,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from gang_processes import CORES, SPIN, needs_two_cores, soon
+from gang_processes import CORES, SPIN, needs_two_cores
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Limits
+from waiting import DEADLINE, until
 
 WAYS = ("freeze", "freezer", "signals")
 
@@ -32,7 +33,7 @@ def agent_by(way: str, policy: str = "gang", **limits: float) -> Agent:
 def test_a_command_ends_with_its_own_exit_code(tmp_path: Path) -> None:
     with Agent("gang", CORES) as agent:
         job = agent.start("three", ["sh", "-c", "echo said; exit 3"], output=tmp_path / "out")
-        assert job.wait(30) == 3
+        assert job.wait(DEADLINE) == 3
         assert (tmp_path / "out").read_text() == "said\n"
 
 
@@ -42,7 +43,7 @@ def test_every_job_is_pinned_to_as_many_cores_as_it_has_threads(tmp_path: Path) 
     with Agent("gang", CORES) as agent:
         for threads in (1, 2):
             out = tmp_path / str(threads)
-            agent.start("where", [sys.executable, "-c", program], threads=threads, output=out).wait(30)
+            agent.start("where", [sys.executable, "-c", program], threads=threads, output=out).wait(DEADLINE)
             cores = ast.literal_eval(out.read_text())
             assert len(cores) == threads
             assert set(cores) <= set(CORES)
@@ -89,7 +90,7 @@ def test_two_gangs_never_run_at_the_same_time(way: str, tmp_path: Path) -> None:
             for name in names
         ]
         for job in jobs:
-            job.wait(60)
+            job.wait(DEADLINE)
         switches = agent.switches()
     ran = {name: stretches(tmp_path / f"{name}.0") + stretches(tmp_path / f"{name}.1") for name in names}
     assert len(switches) >= 8
@@ -116,7 +117,7 @@ def test_weights_share_the_time() -> None:
     with Agent("gang", CORES, Limits(slice=0.02)) as agent:
         for name, weight in (("heavy", 2.0), ("light", 1.0)):
             agent.start(name, SPIN, threads=2, weight=weight)
-        soon("300 switches", lambda: len(agent.switches()) > 300)
+        until(lambda: len(agent.switches()) > 300, "300 switches")
         switches, jobs = agent.switches(), {job.id: job for job in agent.jobs()}
     seconds = dict.fromkeys(jobs, 0.0)
     for one, next_one in pairwise(switches[2:]):
@@ -144,9 +145,9 @@ def test_fillers_get_what_a_blocked_job_leaves_and_nothing_of_a_busy_one() -> No
         def filling() -> bool:
             return any(busy.id in fillers for _, _, fillers in agent.round().slices)
 
-        soon("the busy job fills the blocked one's slice", filling)
+        until(filling, "the busy job fills the blocked one's slice")
         before = filled(agent, busy.id)
-        soon("it computes there", lambda: filled(agent, busy.id) > before + 0.2)
+        until(lambda: filled(agent, busy.id) > before + 0.2, "it computes there")
 
 
 def filled(agent: Agent, id: int) -> float:
@@ -165,9 +166,9 @@ def test_a_process_tree_that_is_there_is_adopted_and_let_go() -> None:
                 agent.adopt(name, [process.pid], count=len(CORES))
                 for name, process in (("tree", tree), ("other", other))
             ]
-            soon("both have had slices", lambda: all(job.given > 0.1 for job in agent.jobs()))
+            until(lambda: all(job.given > 0.1 for job in agent.jobs()), "both have had slices")
             agent.let_go(jobs[0])
-            soon("the other is alone", lambda: [job.name for job in agent.jobs()] == ["other"])
+            until(lambda: [job.name for job in agent.jobs()] == ["other"], "the other is alone")
             assert tree.poll() is None
         assert other.poll() is None
     finally:

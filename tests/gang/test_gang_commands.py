@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gang_processes import CORES, computes, lives, soon
+from gang_processes import CORES, computes, lives
+from waiting import DEADLINE, until
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()", "gang"]
 CORE_LIST = ",".join(map(str, CORES))
@@ -21,7 +22,7 @@ CORE_LIST = ",".join(map(str, CORES))
 
 def gang(*words: str, **more: Any) -> subprocess.CompletedProcess[str]:
     """Runs `topolane gang` with these words."""
-    return subprocess.run([*MAIN, *words], capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run([*MAIN, *words], capture_output=True, text=True, timeout=DEADLINE, **more)
 
 
 def run(tmp_path: Path, *words: str) -> list[str]:
@@ -35,12 +36,12 @@ def daemon(tmp_path: Path, *words: str) -> Iterator[tuple[str, ...]]:
     with (tmp_path / "said").open("w") as said:
         agent = subprocess.Popen([*MAIN, *run(tmp_path, *words)], stdout=said, stderr=said)
     try:
-        soon("the agent listens", lambda: (tmp_path / "control").exists() or agent.poll() is not None)
+        until(lambda: (tmp_path / "control").exists() or agent.poll() is not None, "the agent listens")
         assert agent.poll() is None, (tmp_path / "said").read_text()
         yield ("--socket", str(tmp_path / "control"))
     finally:
         agent.send_signal(signal.SIGTERM)
-        assert agent.wait(60) is not None
+        assert agent.wait(DEADLINE) is not None
 
 
 def jobs(at: tuple[str, ...]) -> dict[str, dict[str, Any]]:
@@ -160,10 +161,12 @@ def test_jobs_are_added_listed_shown_and_stopped(tmp_path: Path) -> None:
                     script,
                 ]
                 around = os.environ | {"WORD": "hello"}
-                subprocess.run([*MAIN, *words], stdout=out, cwd=tmp_path, env=around, check=True, timeout=60)
-            soon("it spoke", lambda: f"hello in {tmp_path}\n" in (tmp_path / "out").read_text())
+                subprocess.run(
+                    [*MAIN, *words], stdout=out, cwd=tmp_path, env=around, check=True, timeout=DEADLINE
+                )
+            until(lambda: f"hello in {tmp_path}\n" in (tmp_path / "out").read_text(), "it spoke")
             assert gang("add", *at, "--pid", str(alone.pid), "--name", "alone").returncode == 0
-            soon("both are there", lambda: jobs(at).keys() == {"talks", "alone"})
+            until(lambda: jobs(at).keys() == {"talks", "alone"}, "both are there")
             assert jobs(at)["talks"]["weight"] == 2
             table = gang("list", *at).stdout
             assert all(name in table for name in ("talks", "alone", "threads", "blocked"))
@@ -186,7 +189,7 @@ def test_jobs_are_added_listed_shown_and_stopped(tmp_path: Path) -> None:
             assert "another agent listens there" in third.stderr
             assert gang("stop", *at).returncode == 0
         assert lives(alone.pid)
-        soon("whom the agent adopted runs on", lambda: computes(alone.pid))
+        until(lambda: computes(alone.pid), "whom the agent adopted runs on")
     finally:
         alone.kill()
         alone.wait()
@@ -195,5 +198,5 @@ def test_jobs_are_added_listed_shown_and_stopped(tmp_path: Path) -> None:
 def test_jobs_of_an_interrupted_agent_end_with_it(tmp_path: Path) -> None:
     script = f"echo $$ > {tmp_path / 'number'}; sleep 600"
     with daemon(tmp_path, "--", "sh", "-c", script):
-        soon("the job runs", lambda: (tmp_path / "number").exists() and (tmp_path / "number").read_text())
+        until(lambda: (tmp_path / "number").exists() and (tmp_path / "number").read_text(), "the job runs")
     assert not lives(int((tmp_path / "number").read_text()))

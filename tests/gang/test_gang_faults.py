@@ -12,11 +12,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from gang_processes import ALONE, CORES, SPIN, STUBBORN, children, computes, lives, soon
+from gang_processes import ALONE, CORES, SPIN, STUBBORN, children, computes, lives
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Limits
 from topolane.gang.agent_files import release_abandoned
 from topolane.gang.watchdog import job_groups
+from waiting import DEADLINE, until
 
 # An agent whose second job is stopped for a minute while the first computes; says its watchdog's and jobs' numbers.
 AGENT = f"""
@@ -61,9 +62,9 @@ def test_all_jobs_run_when_the_agent_is_killed_and_the_next_agent_removes_its_gr
         assert not computes(waits), "it should be stopped while the other has its slice"
         agent.kill()
         agent.wait()
-        soon("the job that was stopped computes", lambda: computes(waits))
+        until(lambda: computes(waits), "the job that was stopped computes")
         assert computes(runs)
-        soon("the watchdog ends", lambda: not lives(watchdog))
+        until(lambda: not lives(watchdog), "the watchdog ends")
         assert release_abandoned() == 1
         assert computes(waits)
         assert not [own for own in groups if own.exists()]
@@ -73,16 +74,16 @@ def test_all_jobs_run_when_the_agent_is_killed_and_the_next_agent_removes_its_gr
 def test_all_jobs_run_while_the_agent_is_silent_and_take_turns_when_it_speaks_again(way: str) -> None:
     with agent_elsewhere(way) as (agent, _, (_, waits), _):
         agent.send_signal(signal.SIGSTOP)
-        soon("the job that was stopped computes", lambda: computes(waits))
+        until(lambda: computes(waits), "the job that was stopped computes")
         agent.send_signal(signal.SIGCONT)
-        soon("it is stopped again", lambda: not computes(waits))
+        until(lambda: not computes(waits), "it is stopped again")
 
 
 def test_a_watchdog_that_died_is_replaced() -> None:
     with Agent("gang", CORES) as agent:
         first = agent.watchdog_pid
         os.kill(first, signal.SIGKILL)
-        soon("another watches", lambda: agent.watchdog_pid != first and lives(agent.watchdog_pid))
+        until(lambda: agent.watchdog_pid != first and lives(agent.watchdog_pid), "another watches")
 
 
 def test_a_job_without_its_control_group_is_lost_and_the_others_go_on() -> None:
@@ -94,15 +95,15 @@ def test_a_job_without_its_control_group_is_lost_and_the_others_go_on() -> None:
             group = own / f"job-{lost.id}"
             (own.parent / "cgroup.procs").write_text(str(lost.pid))
             group.rmdir()
-        soon("it is lost", lambda: lost.state() == "lost")
+        until(lambda: lost.state() == "lost", "it is lost")
         (said,) = [job.reason for job in agent.jobs() if job.id == lost.id]
         assert said is not None
         assert "its control group was removed" in said or "moved out of its control group" in said
         assert lost.pid is not None
         assert computes(lost.pid)
-        soon("the other is alone", lambda: [first for _, first, _ in agent.round().slices] == [[stays.id]])
+        until(lambda: [first for _, first, _ in agent.round().slices] == [[stays.id]], "the other is alone")
         assert stays.pid is not None
-        soon("the other computes", lambda: computes(stays.pid or 0))
+        until(lambda: computes(stays.pid or 0), "the other computes")
     assert not lives(lost.pid), "what the agent started ends with it, lost or not"
 
 
@@ -119,7 +120,7 @@ def test_a_process_that_ignores_signals_is_killed_though_it_is_stopped(way: str)
         assert stubborn.stdout.readline(), "it ignores signals from here on"
         agent.start("runs", SPIN, threads=len(CORES))
         stopped = agent.adopt("stubborn", [stubborn.pid], count=len(CORES))
-        soon("it is stopped", lambda: stopped.state() == "stopped")
+        until(lambda: stopped.state() == "stopped", "it is stopped")
         agent.end(stopped, grace=0.3)
         assert stubborn.wait(0) == -signal.SIGKILL
         stubborn.stdout.close()
@@ -137,11 +138,11 @@ def test_jobs_that_fork_and_exit_all_the_time_are_harmless(way: str) -> None:
         forks = agent.start("forks", storm, threads=len(CORES))
         killed = agent.start("killed", SPIN, threads=len(CORES))
         ends = agent.start("ends", ["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"])
-        assert ends.wait(60) == 0
+        assert ends.wait(DEADLINE) == 0
         assert killed.pid is not None
         os.killpg(killed.pid, signal.SIGKILL)
-        assert killed.wait(30) == -signal.SIGKILL
-        soon("only the first is left", lambda: [one for _, one, _ in agent.round().slices] == [[forks.id]])
+        assert killed.wait(DEADLINE) == -signal.SIGKILL
+        until(lambda: [one for _, one, _ in agent.round().slices] == [[forks.id]], "only the first is left")
         assert forks.state() == "running"
         agent.end(forks, grace=0.1)
         assert not children(forks.pid or 0)
@@ -152,7 +153,7 @@ def test_the_next_job_of_a_batch_starts_when_one_ends_in_mid_slice() -> None:
         first = agent.start("first", ["sleep", "0.2"], threads=len(CORES))
         second = agent.start("second", ["sh", "-c", "exit 5"], threads=len(CORES))
         assert second.state() == "stopped"
-        assert second.wait(30) == 5
+        assert second.wait(DEADLINE) == 5
         assert first.returned() == 0
 
 
@@ -160,10 +161,10 @@ def test_a_job_of_more_threads_than_cores_has_slices_to_itself_on_all_cores() ->
     with Agent("gang", CORES, Limits(slice=0.02)) as agent:
         wide = agent.start("wide", SPIN, threads=len(CORES) + 3)
         other = agent.start("other", SPIN, threads=1)
-        soon("two slices", lambda: len(agent.round().slices) == 2)
+        until(lambda: len(agent.round().slices) == 2, "two slices")
         assert sorted(first for _, first, _ in agent.round().slices) == [[wide.id], [other.id]]
         assert agent.round().cores[wide.id] == list(CORES)
-        soon("both get on", lambda: all(job.cpu > 0.05 for job in agent.jobs()))
+        until(lambda: all(job.cpu > 0.05 for job in agent.jobs()), "both get on")
 
 
 def test_what_is_not_there_is_refused_by_name() -> None:
@@ -236,7 +237,7 @@ def test_without_any_permission_jobs_take_turns_by_signals_and_what_is_missing_i
     ]
     another = subprocess.Popen(["sleep", "600"])
     command = [*become, sys.executable, "-c", NOBODY, str(another.pid)]
-    done = subprocess.run(command, capture_output=True, text=True, env=around, cwd="/", timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, env=around, cwd="/", timeout=DEADLINE)
     another.kill()
     another.wait()
     if "Permission denied" in done.stderr or "No module named" in done.stderr:

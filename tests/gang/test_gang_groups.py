@@ -13,13 +13,14 @@ from pathlib import Path
 import own_groups
 import pytest
 from beside import WEIGHT, goes_on, pair, place
-from gang_processes import CORES, SPIN, computes, lives, needs_two_cores, soon
+from gang_processes import CORES, SPIN, computes, lives, needs_two_cores
 from test_gang_commands import daemon, gang, jobs
 from topolane._engine import InputError
 from topolane.gang import control_groups
 from topolane.gang.agent import Agent, Job, Limits
 from topolane.gang.agent_files import release_abandoned
 from topolane.gang.control_groups import OwnGroup
+from waiting import DEADLINE, until
 
 ME = os.getpid()
 KINDS = ["freeze", "freezer"]
@@ -48,7 +49,7 @@ def spinning(mount: Path, name: str) -> Iterator[tuple[Path, list[int]]]:
         busy = ["sh", "-c", "while :; do :; done"]
         processes = [own_groups.start(made / below, busy) for below in ("", "inside")]
         numbers = [each.pid for each in processes]
-        soon("both compute", lambda: all(map(computes, numbers)))
+        until(lambda: all(map(computes, numbers)), "both compute")
         yield made, numbers
         for process in processes:
             process.kill()
@@ -67,11 +68,11 @@ def test_a_group_is_frozen_in_place_and_let_go_as_it_was(mount: Path) -> None:
             return agent.adopt_groups("own", [OwnGroup(made)], count=2, weight=WEIGHT)
 
         with pair(adopt) as both:
-            soon("many switches", lambda: len(both.agent.switches()) > 200)
+            until(lambda: len(both.agent.switches()) > 200, "many switches")
             on, off = (sum(end - begin for begin, end in both.off(job)) for job in (both.busy, both.adopted))
             assert 0.7 < on / (on + off) < 0.8
             before_cpu = both.cpu(both.adopted)
-            soon("it computes", lambda: both.cpu(both.adopted) > before_cpu + 0.1)
+            until(lambda: both.cpu(both.adopted) > before_cpu + 0.1, "it computes")
             assert [place(one)[0] for one in busy] == [groups for groups, _ in before]
             with pytest.raises(InputError, match="belongs to another job of the agent"):
                 adopt(both.agent)
@@ -107,12 +108,12 @@ def test_a_group_is_thawed_when_its_agent_is_killed(mount: Path, with_watchdog: 
         assert agent.stdout is not None
         watchdog, runs = map(int, agent.stdout.readline().split())
         try:
-            soon("it is frozen", lambda: own_groups.frozen(made) and not computes(busy[0]))
+            until(lambda: own_groups.frozen(made) and not computes(busy[0]), "it is frozen")
             if with_watchdog:
                 os.kill(watchdog, signal.SIGKILL)
             os.kill(agent.pid, signal.SIGKILL)
             agent.wait()
-            soon("the watchdog ends", lambda: not lives(watchdog))
+            until(lambda: not lives(watchdog), "the watchdog ends")
             release_abandoned()
             assert goes_on(busy)
             assert not own_groups.frozen(made)
@@ -128,7 +129,7 @@ def test_a_group_is_thawed_when_its_agent_is_killed(mount: Path, with_watchdog: 
 def started(made: Path) -> subprocess.Popen[bytes]:
     """A process that computes in a group."""
     process = own_groups.start(made, ["sh", "-c", "while :; do :; done"])
-    soon("it computes", lambda: computes(process.pid))
+    until(lambda: computes(process.pid), "it computes")
     return process
 
 
@@ -142,7 +143,7 @@ def test_a_job_is_lost_whose_group_is_removed_though_it_is_alone(mount: Path) ->
         job = agent.adopt_groups("own", [OwnGroup(made)])
         (mount / "cgroup.procs").write_text(str(process.pid))
         made.rmdir()
-        soon("it is lost", lambda: job.state() == "lost")
+        until(lambda: job.state() == "lost", "it is lost")
         assert computes(process.pid)
     process.kill()
     process.wait()
@@ -157,7 +158,7 @@ def test_a_unit_that_starts_again_in_the_same_group_is_adopted_again(mount: Path
             job = agent.adopt_groups("own", [OwnGroup(made)])
             process.kill()
             process.wait()
-            job.wait(60)
+            job.wait(DEADLINE)
             assert job.state() == "ended"
 
 
@@ -200,7 +201,7 @@ def test_what_must_not_be_frozen_is_refused_and_left_alone(mount: Path) -> None:
             with pytest.raises(InputError, match=f"job own: .*({said})"):
                 agent.adopt_groups("own", [OwnGroup(group)])
         process = own_groups.start(made, ["sleep", "600"])
-        soon("it is there", lambda: (made / "cgroup.procs").read_text())
+        until(lambda: (made / "cgroup.procs").read_text(), "it is there")
         file, value = (
             ("cgroup.freeze", "1") if (made / "cgroup.freeze").exists() else ("freezer.state", "FROZEN")
         )
@@ -238,7 +239,7 @@ def threads_in(made: Path) -> Iterator[list[int]]:
     def others() -> list[int]:
         return sorted(int(task.name) for task in tasks.iterdir() if int(task.name) != process.pid)
 
-    soon("three threads compute", lambda: len(others()) == 3 and all(map(computes, others())))
+    until(lambda: len(others()) == 3 and all(map(computes, others())), "three threads compute")
     try:
         yield others()
     finally:
@@ -253,13 +254,13 @@ def test_a_thread_is_stopped_and_its_sibling_runs_on(mount: Path) -> None:
         before = [place(one) for one in (first, second)]
         with Agent("gang", CORES, Limits(slice=60), switch_by="freeze") as agent:
             agent.start("runs", SPIN, threads=len(CORES))
-            soon("it runs", agent.switches)
+            until(agent.switches, "it runs")
             job = agent.adopt("threads", threads=[first, second], count=len(CORES))
-            soon("both are stopped", lambda: not computes(first) and not computes(second))
+            until(lambda: not computes(first) and not computes(second), "both are stopped")
             assert computes(free)
             assert (made / "cgroup.type").read_text().strip() == "domain threaded"
             agent.let_go(job)
-            soon("the group is removed", lambda: not list(made.glob("topolane-gang-*")))
+            until(lambda: not list(made.glob("topolane-gang-*")), "the group is removed")
             assert goes_on([first, second])
             assert [place(one) for one in (first, second)] == before
             assert (made / "cgroup.type").read_text().strip() == "domain"
@@ -276,10 +277,10 @@ def test_a_threaded_group_of_these_threads_alone_is_frozen_itself(mount: Path) -
         try:
             with Agent("gang", CORES, Limits(slice=60), switch_by="freeze") as agent:
                 agent.start("runs", SPIN, threads=len(CORES))
-                soon("it runs", agent.switches)
+                until(agent.switches, "it runs")
                 agent.adopt("threads", threads=[first, second], count=len(CORES))
                 assert all(map(own_groups.frozen, cores))
-                soon("both are stopped", lambda: not computes(first) and not computes(second))
+                until(lambda: not computes(first) and not computes(second), "both are stopped")
                 assert computes(free)
             assert goes_on([first, second])
             assert [place(one)[0].splitlines()[-1] for one in (first, second)] == [
@@ -302,10 +303,10 @@ def test_threads_of_an_agent_that_was_killed_go_back(mount: Path) -> None:
         agent = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         assert agent.stdout is not None
         watchdog, runs = map(int, agent.stdout.readline().split())
-        soon("both are stopped", lambda: not computes(first) and not computes(second))
+        until(lambda: not computes(first) and not computes(second), "both are stopped")
         agent.kill()
         agent.communicate()
-        soon("the watchdog ends", lambda: not lives(watchdog))
+        until(lambda: not lives(watchdog), "the watchdog ends")
         assert goes_on([first, second])
         assert release_abandoned() >= 1
         assert not list(made.glob("topolane-gang-*"))

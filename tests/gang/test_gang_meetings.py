@@ -7,9 +7,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from gang_processes import soon
 from topolane._engine import InputError
 from topolane.gang.agent import Agent
+from waiting import until
 
 PROGRAM = """
 #include <mpi.h>
@@ -41,7 +41,7 @@ def test_the_agent_learns_how_often_ranks_meet(tmp_path: Path) -> None:
         def barrier() -> float | None:
             return next(one.barrier for one in agent.jobs() if one.id == job.id)
 
-        soon("barriers about every 20 ms", lambda: 0.018 < (barrier() or 0) < 0.035)
+        until(lambda: 0.018 < (barrier() or 0) < 0.035, "barriers about every 20 ms")
 
 
 def test_a_command_without_an_mpi_is_refused(tmp_path: Path) -> None:

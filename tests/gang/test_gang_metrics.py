@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("prometheus_client", reason="the extra gang is not installed")
-from gang_processes import ALONE, CORES, soon
+from gang_processes import ALONE, CORES
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_server import check_complete, check_quiet, check_scraped, firing, scraping
+from waiting import DEADLINE, until
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()", "gang"]
 
@@ -28,19 +29,19 @@ def agent(tmp_path: Path) -> Iterator[Path]:
     with (tmp_path / "said").open("w") as said:
         process = subprocess.Popen([*MAIN, *words], stdout=said, stderr=said)
     try:
-        soon("the agent listens", lambda: path.exists() or process.poll() is not None)
+        until(lambda: path.exists() or process.poll() is not None, "the agent listens")
         for name in ("one", "two"):
             command = ["add", "--socket", str(path), "--name", name, "--threads", "1", "--", *ALONE]
-            subprocess.run([*MAIN, *command], check=True, stdout=subprocess.DEVNULL, timeout=120)
+            subprocess.run([*MAIN, *command], check=True, stdout=subprocess.DEVNULL, timeout=DEADLINE)
         yield path
     finally:
         process.send_signal(signal.SIGTERM)
-        assert process.wait(60) is not None
+        assert process.wait(DEADLINE) is not None
 
 
 def printed(path: Path) -> str:
     done = subprocess.run(
-        [*MAIN, "metrics", "--socket", str(path), "--once"], capture_output=True, text=True, timeout=120
+        [*MAIN, "metrics", "--socket", str(path), "--once"], capture_output=True, text=True, timeout=DEADLINE
     )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout
@@ -61,9 +62,9 @@ def test_the_metrics_count_the_jobs_and_their_time(agent: Path) -> None:
     assert (found["up",], found["cores",]) == (1, len(CORES))
     assert sum(found["jobs", state] for state in ("running", "filling", "stopped")) == 2
     assert found["jobs", "lost"] == 0
-    soon(
-        "both jobs had a core",
+    until(
         lambda: all(value > 0 for key, value in values(agent).items() if key[0] == "job_cpu_seconds_total"),
+        "both jobs had a core",
     )
     check_complete("gang", printed(agent))
 
@@ -86,13 +87,13 @@ def test_prometheus_scrapes_an_agent(prometheus: str, tmp_path: Path, agent: Pat
             and server.stderr.readline() == f"topolane: metrics of the agent at 127.0.0.1:{port}\n".encode()
         )
         with scraping(prometheus, tmp_path, "gang", f"127.0.0.1:{port}") as found:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=DEADLINE) as answer:
                 text = answer.read().decode()
             check_scraped(found, "gang", text)
             check_quiet(found, but=frozenset({"TopolaneGangMisses"}))  # that is of this machine
-            subprocess.run([*MAIN, "stop", "--socket", str(agent)], check=True, timeout=120)
-            soon("up is 0", lambda: found.values("topolane_gang_up") == [0])
-            soon("an alert is about to fire", lambda: "TopolaneGangDown" in firing(found))
+            subprocess.run([*MAIN, "stop", "--socket", str(agent)], check=True, timeout=DEADLINE)
+            until(lambda: found.values("topolane_gang_up") == [0], "up is 0")
+            until(lambda: "TopolaneGangDown" in firing(found), "an alert is about to fire")
     finally:
         server.terminate()
-        server.wait(60)
+        server.wait(DEADLINE)

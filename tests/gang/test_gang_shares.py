@@ -8,8 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from gang_processes import CORES, needs_two_cores, soon
+from gang_processes import CORES, needs_two_cores
 from topolane.gang.agent import Agent
+from waiting import until
 
 SOURCE = Path(__file__).parents[2] / "benches" / "gang" / "openmp.c"
 
@@ -27,9 +28,9 @@ def test_two_programs_that_spin_stay_gangs_and_are_given_the_same_time(tmp_path:
             agent.start(name, [str(program), "1000000000"], threads=len(CORES), environment=environment)
             for name in ("one", "other")
         ]
-        soon("both compute", lambda: all(job.cpu > 0.2 for job in agent.jobs()))
+        until(lambda: all(job.cpu > 0.2 for job in agent.jobs()), "both compute")
         first = len(agent.switches())
-        soon("many switches", lambda: len(agent.switches()) > first + 300)
+        until(lambda: len(agent.switches()) > first + 300, "many switches")
         assert set(agent.round().gangs) == {job.id for job in both}
         given = dict.fromkeys((job.id for job in both), 0.0)
         for one, after in pairwise(agent.switches()):

@@ -9,8 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from gang_processes import lives, soon
+from gang_processes import lives
 from test_gang_commands import CORE_LIST, MAIN, gang
+from waiting import DEADLINE, until
 
 CORES = ("--cores", CORE_LIST)
 
@@ -71,7 +72,7 @@ def test_an_interrupted_trial_leaves_no_copy(tmp_path: Path, number: int) -> Non
     file = tmp_path / "numbers"
     script = f'echo $$ >> {file}; test "$(wc -l < {file})" = 1 || exec sleep 600'
     trial = subprocess.Popen([*MAIN, "try", *CORES, "--", "sh", "-c", script])
-    soon("both copies run", lambda: file.exists() and len(file.read_text().split()) == 3)
+    until(lambda: file.exists() and len(file.read_text().split()) == 3, "both copies run")
     trial.send_signal(number)
-    assert trial.wait(60) == 130
+    assert trial.wait(DEADLINE) == 130
     assert not any(lives(int(one)) for one in file.read_text().split())

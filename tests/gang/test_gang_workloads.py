@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from topolane.studies import gang_programs as programs
 from topolane.studies.gang_programs import Barrier, Coevp, Independent, Line, Mpi, Run
+from waiting import DEADLINE
 
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2")
 THREADS = 2
@@ -33,7 +34,7 @@ def rate(program: Path) -> float:
 
 def run(program: Path, words: Sequence[object]) -> subprocess.CompletedProcess[str]:
     command = [str(program), *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
 
 
 def logged(program: Path, one: Run, rate: float, folder: Path, trace: Path | None = None) -> list[Line]:
@@ -164,7 +165,7 @@ def test_a_run_that_is_told_to_end_writes_what_it_has(program: Path, rate: float
         with pytest.raises(subprocess.TimeoutExpired):
             process.wait(0.5)
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(DEADLINE) == 0
     each = whole(programs.log(tmp_path / "log"), THREADS)
     assert len(each[0]) == len(each[1])
 
@@ -198,7 +199,7 @@ def test_ranks_do_as_threads_do(mpi: Mpi | None, tmp_path: Path) -> None:
             mpi.command(program, 2, words),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=DEADLINE,
             env=os.environ | programs.ENVIRONMENT,
         )
         assert done.returncode == 0, done.stderr
@@ -218,7 +219,7 @@ def test_ranks_refuse_threads(mpi: Mpi | None, tmp_path: Path) -> None:
         mpi.command(program, 2, ["barrier", "--threads", "2", "--seconds", "1"]),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=DEADLINE,
         env=os.environ | programs.ENVIRONMENT,
     )
     assert done.returncode == 2

@@ -15,11 +15,11 @@ from beside import WEIGHT, Pair, goes_on, pair, place, seconds
 from libvirt_daemons import Daemon
 from libvirt_daemons import missing as missing_libvirt
 from test_gang_commands import daemon, gang, jobs
-from tick_guests import until
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Job
 from topolane.gang.guests import Guest, guest
 from topolane.sites.qemu import Folder
+from waiting import until
 
 pytest.importorskip("qemu.qmp", reason="guests by QMP need the extra sites")
 if reason := spinning_guest.missing():

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 from beside import WEIGHT, goes_on, pair, place, seconds, stand_still
-from live_cluster import Cluster, running, script, until
+from live_cluster import Cluster, running, script
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Job
 from topolane.gang.slurm_steps import step
+from waiting import until
 
 SPIN = "while :; do :; done"
 

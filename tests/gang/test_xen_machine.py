@@ -6,13 +6,13 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import xen_machine
 from topolane.studies.xen_machine import NATIVE, Cores, Failed, XenMachine, missing, search_path
+from waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -68,10 +68,10 @@ def test_a_machine_ends_with_the_process_that_booted_it(tmp_path: Path) -> None:
     script = f"from topolane.studies.xen_machine import Cores, XenMachine; {boots}"
     around = os.environ | {"PYTHONPATH": search_path()}
     with subprocess.Popen([sys.executable, "-c", script], env=around) as booting:
-        wait_until(lambda: (tmp_path / "commands").exists())
+        until(lambda: (tmp_path / "commands").exists())
         assert len(programs_of(tmp_path)) == 3
         booting.terminate()
-    wait_until(lambda: not programs_of(tmp_path))
+    until(lambda: not programs_of(tmp_path))
 
 
 def programs_of(folder: Path) -> list[str]:
@@ -83,11 +83,3 @@ def programs_of(folder: Path) -> list[str]:
             if str(folder) in command:
                 found.append(command)
     return found
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    """Until something is so."""
-    until = time.monotonic() + 240
-    while not true():
-        assert time.monotonic() < until
-        time.sleep(0.1)

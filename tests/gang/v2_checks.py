@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import containers
@@ -15,6 +14,7 @@ from topolane._engine import InputError
 from topolane.gang import control_groups
 from topolane.gang.agent import Agent, Job, Limits
 from topolane.gang.control_groups import OwnGroup
+from waiting import until
 
 SPIN = [sys.executable, "-I", "-S", "-c", "while True: pass"]
 THREADS = """
@@ -30,15 +30,6 @@ DefaultDependencies=no
 ExecStart={sys.executable} -I /run/threads.py
 TimeoutStopSec=2
 """
-
-
-def soon(what: str, true: Callable[[], object]) -> None:
-    """Waits until something is so, and says it."""
-    until = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < until, what
-        time.sleep(0.05)
-    print("seen:", what, flush=True)
 
 
 def computes(thread: int) -> bool:
@@ -63,9 +54,9 @@ def threads() -> list[int]:
     """The two threads of the unit that compute, once they do."""
     process = int(systemctl("show", "--property=MainPID", "--value", "own"))
     tasks = f"/proc/{process}/task"
-    soon(
-        "its threads compute",
+    until(
         lambda: len(os.listdir(tasks)) == 3 and computes(max(map(int, os.listdir(tasks)))),
+        "its threads compute",
     )
     return sorted(map(int, os.listdir(tasks)))[1:]
 
@@ -74,7 +65,7 @@ def busy() -> Agent:
     """An agent whose first job computes for a minute, so that later ones are stopped."""
     agent = Agent("gang", limits=Limits(slice=60))
     agent.start("runs", SPIN, threads=2)
-    soon("the first job runs", agent.switches)
+    until(agent.switches, "the first job runs")
     return agent
 
 
@@ -109,27 +100,27 @@ def units() -> None:
     with busy() as agent:
         print("the agent has", agent.means.stopping, agent.means.pinning, agent.means.ranking, flush=True)
         job = agent.adopt("threads", threads=[first], count=2)
-        soon("a thread is stopped", lambda: not computes(first))
-        soon("its sibling runs on", lambda: computes(second))
+        until(lambda: not computes(first), "a thread is stopped")
+        until(lambda: computes(second), "its sibling runs on")
         agent.let_go(job)
-        soon("the thread runs again", lambda: computes(first))
-        soon("its group is removed", lambda: not list(GROUP.glob("topolane-*")))
+        until(lambda: computes(first), "the thread runs again")
+        until(lambda: not list(GROUP.glob("topolane-*")), "its group is removed")
         job = adopted(agent, GROUP)
-        soon("all of the unit is stopped", lambda: not computes(first) and not computes(second))
+        until(lambda: not computes(first) and not computes(second), "all of the unit is stopped")
         assert systemctl("is-active", "own") == "active"
         assert Path(f"/proc/{first}/cgroup").read_text() == "0::/system.slice/own.service\n"
         systemctl("restart", "own")
-        soon("the job ends with its unit", lambda: job.state() == "ended")
+        until(lambda: job.state() == "ended", "the job ends with its unit")
         first, second = threads()
         adopted(agent, GROUP)
-        soon("the restarted unit is stopped", lambda: not computes(first) and not computes(second))
-    soon("the unit runs when the agent has ended", lambda: computes(first) and computes(second))
+        until(lambda: not computes(first) and not computes(second), "the restarted unit is stopped")
+    until(lambda: computes(first) and computes(second), "the unit runs when the agent has ended")
     if os.fork() == 0:
         agent = busy()
         agent.adopt("threads", threads=[second], count=2)
         os.kill(os.getpid(), 9)
     os.wait()
-    soon("a thread runs when the agent was killed", lambda: computes(second))
+    until(lambda: computes(second), "a thread runs when the agent was killed")
     systemctl("stop", "own")
     assert not GROUP.exists()
 
@@ -145,17 +136,17 @@ def container(runtime: str) -> None:
             runs.call("pause", runs.id)
             assert is_refused(agent, group)
             runs.call("resume", runs.id)
-            soon("it computes", lambda: computes(process))
+            until(lambda: computes(process), "it computes")
             job = adopted(agent, group)
-            soon("the container is stopped", lambda: not computes(process))
+            until(lambda: not computes(process), "the container is stopped")
             assert Path(f"/proc/{process}/cgroup").read_text() == where
             agent.let_go(job)
-            soon("it runs when it is let go", lambda: computes(process))
+            until(lambda: computes(process), "it runs when it is let go")
             assert runs.shown()["status"] == "running"
             job = adopted(agent, group)
-            soon("it is stopped again", lambda: not computes(process))
+            until(lambda: not computes(process), "it is stopped again")
             runs.call("kill", runs.id, "KILL")
-            soon("the job ends with its container", lambda: job.state() == "ended")
+            until(lambda: job.state() == "ended", "the job ends with its container")
 
 
 if __name__ == "__main__":

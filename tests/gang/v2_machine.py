@@ -5,10 +5,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import guest_image
+from waiting import until
 
 VIRTIOFSD = Path("/usr/lib/qemu/virtiofsd")
 """As Debian's qemu-system-common has it."""
@@ -85,11 +85,8 @@ def run(folder: Path, command: str, seconds: float) -> tuple[int | None, str]:
     with (folder / "files.log").open("w") as log:
         server = subprocess.Popen([VIRTIOFSD, f"--socket-path={socket}", *shared], stdout=log, stderr=log)
     try:
-        until = time.monotonic() + 30
-        while not socket.exists():
-            assert server.poll() is None, (folder / "files.log").read_text()
-            assert time.monotonic() < until
-            time.sleep(0.02)
+        until(lambda: socket.exists() or server.poll() is not None, "virtiofsd listens")
+        assert server.poll() is None, (folder / "files.log").read_text()
         machine = [
             "-M",
             "q35",

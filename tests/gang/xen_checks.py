@@ -16,20 +16,12 @@ from topolane._engine import InputError
 from topolane.gang import watchdog, xen
 from topolane.gang.agent import Agent, Limits
 from topolane.gang.xen import Pool
+from waiting import until
 
 CORES = (2, 3)
 """The second socket."""
 LONG = Limits(slice=60)
 HYPFS, XL = Path("/usr/sbin/xenhypfs"), Path("/usr/lib/xen-4.17/bin/xl")
-
-
-def soon(what: str, true: Callable[[], object]) -> None:
-    """Waits until something is so, and says it."""
-    until = time.monotonic() + 240
-    while not true():
-        assert time.monotonic() < until, what
-        time.sleep(0.2)
-    print("seen:", what, flush=True)
 
 
 def domain(name: str, *, cores: int = 2, kind: str = "", more: str = "") -> None:
@@ -55,7 +47,7 @@ def had(name: str) -> float:
 def computes(name: str) -> None:
     """Waits until a domain gets something done."""
     before = had(name)
-    soon(f"{name} computes", lambda: had(name) > before)
+    until(lambda: had(name) > before, f"{name} computes")
 
 
 def rests(name: str) -> bool:
@@ -92,8 +84,8 @@ def elsewhere() -> int:
             agent.adopt_domain("b", xen.domain("b"))
             time.sleep(3600)
         os._exit(0)
-    soon("b is in the agent's pool", lambda: xen.domain("b").pool != "Pool-0")
-    soon("b is paused", lambda: paused("b"))
+    until(lambda: xen.domain("b").pool != "Pool-0", "b is in the agent's pool")
+    until(lambda: paused("b"), "b is paused")
     return process
 
 
@@ -114,14 +106,14 @@ def pauses() -> None:
         print("switched by", agent.switched_by, *agent.means.missing, flush=True)
         agent.adopt_domain("a", xen.domain("a"))
         job = agent.adopt_domain("b", xen.domain("b"))
-        soon("b is paused", lambda: paused("b") and job.state() == "stopped")
+        until(lambda: paused("b") and job.state() == "stopped", "b is paused")
         assert rests("b")
         computes("a")
         agent.end(job)
         computes("b")
         assert xen.taken(xen.domain("b")) == before
         agent.adopt_domain("b", xen.domain("b"))
-        soon("it is paused again", lambda: paused("b"))
+        until(lambda: paused("b"), "it is paused again")
     computes("b")
     assert xen.taken(xen.domain("b")) == before
     assert is_as_before()
@@ -136,7 +128,7 @@ def turns() -> None:
         agent.adopt_domain("b", xen.domain("b"))
         # The first was alone until the second came.
         before = [job.cpu for job in agent.jobs()]
-        soon("both had seconds", lambda: all(job.cpu > had + 5 for job, had in zip(agent.jobs(), before)))
+        until(lambda: all(job.cpu > had + 5 for job, had in zip(agent.jobs(), before)), "both had seconds")
         a, b = agent.jobs()
         assert sorted(first for _, first, _ in agent.round().slices) == [[a.id], [b.id]]
         ratio = (a.cpu - before[0]) / (b.cpu - before[1])
@@ -153,9 +145,9 @@ def killed() -> None:
     process = elsewhere()
     os.kill(process, signal.SIGKILL)
     os.wait()
-    soon("b is not paused", lambda: not paused("b"))
+    until(lambda: not paused("b"), "b is not paused")
     computes("b")
-    soon("domains and cores are back", is_as_before)
+    until(is_as_before, "domains and cores are back")
 
 
 def both_killed() -> None:
@@ -176,14 +168,14 @@ def silent() -> None:
     """The watchdog lets all run while the agent is silent. When it goes on, one pause is one pause."""
     process = elsewhere()
     os.kill(process, signal.SIGSTOP)
-    soon("b is not paused", lambda: not paused("b"))
+    until(lambda: not paused("b"), "b is not paused")
     os.kill(process, signal.SIGCONT)
-    soon("b is paused again", lambda: paused("b"))
+    until(lambda: paused("b"), "b is paused again")
     os.kill(process, signal.SIGTERM)
     os.wait()
-    soon("b is not paused when the agent has ended", lambda: not paused("b"))
+    until(lambda: not paused("b"), "b is not paused when the agent has ended")
     computes("b")
-    soon("domains and cores are back", is_as_before)
+    until(is_as_before, "domains and cores are back")
 
 
 def dies() -> None:
@@ -194,15 +186,15 @@ def dies() -> None:
     with by_pauses() as agent:
         stays = agent.adopt_domain("a", xen.domain("a"))
         ends = agent.adopt_domain("b", xen.domain("b"))
-        soon("b is paused", lambda: paused("b"))
+        until(lambda: paused("b"), "b is paused")
         xen.xl("destroy", "b")
-        soon("its job has ended", lambda: ends.state() == "ended")
-        soon("the other is alone", lambda: [first for _, first, _ in agent.round().slices] == [[stays.id]])
+        until(lambda: ends.state() == "ended", "its job has ended")
+        until(lambda: [first for _, first, _ in agent.round().slices] == [[stays.id]], "the other is alone")
         domain("b", more=identity)
         agent.adopt_domain("b", xen.domain("b"))
-        soon("a domain that has restarted is another job", lambda: paused("b"))
+        until(lambda: paused("b"), "a domain that has restarted is another job")
         xen.xl("destroy", "a")
-        soon("the next runs when the first ends in its slice", lambda: not paused("b"))
+        until(lambda: not paused("b"), "the next runs when the first ends in its slice")
     assert is_as_before()
 
 
@@ -232,7 +224,7 @@ def commands() -> None:
     """The commands of the guide."""
     domain("a")
     agent = topolane("run", "--xen", "--cores", "2-3", "--policy", "adaptive")
-    soon("the pool is made", lambda: [2, 3] in [sorted(cores) for cores, _ in xen.pools().values()])
+    until(lambda: [2, 3] in [sorted(cores) for cores, _ in xen.pools().values()], "the pool is made")
     added = topolane("add", "--xen", "a", "--weight", "2").communicate()
     assert added == ("1\n", ""), added
     shown = json.loads(topolane("list", "--json").communicate()[0])
@@ -324,7 +316,7 @@ def library_removed() -> None:
         pipe, maps = watching.stdin, Path(f"/proc/{watching.pid}/maps")
         assert pipe
         # A silent agent's domains run at once: the pipe needs signs of life.
-        soon("the watchdog has loaded it", lambda: pipe.write(b".") and library.name in maps.read_text())
+        until(lambda: pipe.write(b".") and library.name in maps.read_text(), "the watchdog has loaded it")
         with hidden(library):
             pipe.close()
             watching.wait()
@@ -340,10 +332,10 @@ def killed_at_start() -> None:
         if process == 0:
             by_sockets()
             os._exit(0)
-        soon("it makes its pool", lambda: len(xen.pools()) == 2)
+        until(lambda: len(xen.pools()) == 2, "it makes its pool")
         os.kill(process, signal.SIGTERM)
         os.wait()
-        soon("the cores are back", is_as_before)
+        until(is_as_before, "the cores are back")
 
 
 def without_tools() -> None:

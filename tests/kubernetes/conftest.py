@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from control_plane import BLOCK, CHASSIS, LABELS, NODES, RACK, SMALL, ControlPlane, control_plane, wait_for
+from control_plane import BLOCK, CHASSIS, LABELS, NODES, RACK, SMALL, ControlPlane, control_plane
+from waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +15,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         for node in range(NODES):
             labels = {"topo/block": f"b{node // BLOCK}", "topo/rack": f"r{node // RACK}"}
             plane.add_node(f"n{node:02}", labels | {"topo/chassis": f"c{node // CHASSIS}"})
-        wait_for("all nodes are ready", plane.are_nodes_ready, 120)
+        until(plane.are_nodes_ready, "all nodes are ready")
         plane.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
         yield plane
 
@@ -26,7 +27,7 @@ def empty(plane: ControlPlane) -> ControlPlane:
         plane.delete(f"/apis/batch/v1/namespaces/default/jobs/{job['metadata']['name']}")
     for pod in plane.pods():
         plane.delete(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}")
-    wait_for("no pod is left", lambda: not plane.pods(), 120)
+    until(lambda: not plane.pods(), "no pod is left")
     return plane
 
 

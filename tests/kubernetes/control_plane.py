@@ -13,12 +13,13 @@ import shutil
 import socket
 import ssl
 import subprocess
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+from waiting import DEADLINE, until
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(os.environ.get("TOPOLANE_KUBERNETES_BIN", ROOT / "target" / "kubernetes"))
@@ -80,19 +81,6 @@ def free_port() -> int:
         return int(server.getsockname()[1])
 
 
-def wait_for(what: str, said: Callable[[], Any], seconds: float = 90) -> Any:
-    """What `said` returns once that is true."""
-    deadline = time.monotonic() + seconds
-    while True:
-        answer = None
-        with contextlib.suppress(urllib.error.URLError, ConnectionError, OSError):
-            answer = said()
-        if answer:
-            return answer
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.2)
-
-
 class ControlPlane:
     """The processes, and the API."""
 
@@ -145,7 +133,7 @@ class ControlPlane:
             f"--cert-dir={home}/certificates", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
             f"--disable-admission-plugins={self.admission_off}", *self.gates, *self.runtime,
         )  # fmt: skip
-        wait_for("kube-apiserver is ready", lambda: self.get("/readyz", text=True) == "ok", 180)
+        until(lambda: self.get("/readyz", text=True) == "ok", "kube-apiserver is ready")
         self.run(
             "kube-controller-manager", f"--kubeconfig={self.kubeconfig}", "--leader-elect=false",
             f"--controllers={self.controllers}", "--secure-port=0",
@@ -233,7 +221,7 @@ class ControlPlane:
         request = urllib.request.Request(
             f"https://127.0.0.1:{self.port}{path}", data=data, headers=headers, method=method
         )
-        with urllib.request.urlopen(request, context=self.tls, timeout=30) as answer:
+        with urllib.request.urlopen(request, context=self.tls, timeout=DEADLINE) as answer:
             return bytes(answer.read())
 
     def get(self, path: str, text: bool = False) -> Any:
@@ -308,7 +296,7 @@ class ControlPlane:
             return found if len(found) == size and all(found) else []
 
         try:
-            return list(wait_for(f"group {group} is placed", nodes, seconds))
+            return list(until(nodes, f"group {group} is placed"))
         except AssertionError as error:
             raise AssertionError(f"{error}; its Events:\n{self.events(group)}") from None
 
@@ -323,8 +311,8 @@ class ControlPlane:
 
     def waits_saying(self, group: str, said: str) -> str:
         """The Events of a group once they have some words; none of its pods has a node."""
-        events = wait_for(
-            f"an Event of group {group} says {said!r}", lambda: said in (text := self.events(group)) and text
+        events = until(
+            lambda: said in (text := self.events(group)) and text, f"an Event of group {group} says {said!r}"
         )
         assert not any(self.nodes_of(group)), group
         return str(events)

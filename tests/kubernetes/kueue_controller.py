@@ -9,7 +9,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from control_plane import BIN, ROOT, Body, ControlPlane, free_port, wait_for
+from control_plane import BIN, ROOT, Body, ControlPlane, free_port
+from waiting import until
 
 API = "/apis/kueue.x-k8s.io/v1beta2"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -55,7 +56,7 @@ def define(plane: ControlPlane) -> None:
         ]
         return all(any(c["type"] == "Established" and c["status"] == "True" for c in of) for of in conditions)
 
-    wait_for("Kueue's resources are served", are_served)
+    until(are_served, "Kueue's resources are served")
 
 
 def create(plane: ControlPlane, kind: str, plural: str, name: str, spec: Body, namespace: str = "") -> None:
@@ -109,4 +110,4 @@ def add_queue(plane: ControlPlane, queue: str, gpus: int, **flavor: object) -> N
         conditions = plane.get(f"{API}/clusterqueues/{queue}").get("status", {}).get("conditions", [])
         return any(c["type"] == "Active" and c["status"] == "True" for c in conditions)
 
-    wait_for("Kueue's queue is active", is_active, 180)
+    until(is_active, "Kueue's queue is active")

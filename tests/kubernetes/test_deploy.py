@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from control_plane import LABELS, ControlPlane, container, missing, name, wait_for
+from control_plane import LABELS, ControlPlane, container, missing, name
+from waiting import DEADLINE, until
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy" / "kubernetes"
@@ -116,7 +117,7 @@ def test_a_service_account_with_these_rights_alone_places_groups(empty: ControlP
         empty.run("topolane-scheduler", f"--config={stock(empty)}", "--secure-port=0", log="stock")
         groups = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
         group, alone = name(), name()
-        wait_for("PodGroups are served", lambda: empty.get(groups))
+        until(lambda: empty.get(groups), "PodGroups are served")
         empty.post(groups, {**kind_of(definition), "metadata": {"name": group}, "spec": {"minMember": 6}})
         for rank in range(6):
             empty.post("/api/v1/namespaces/default/pods", pod_of(group, rank))
@@ -129,7 +130,7 @@ def test_a_service_account_with_these_rights_alone_places_groups(empty: ControlP
         said = empty.pods(group)[0]["metadata"]["annotations"]["topolane.io/placement"]
         assert json.loads(said)["policy"] == "isolated"
         by_name = lambda: {pod["metadata"]["name"]: pod["spec"].get("nodeName") for pod in empty.pods()}
-        wait_for("the default scheduler places a pod", lambda: by_name()[alone])
+        until(lambda: by_name()[alone], "the default scheduler places a pod")
         lease = empty.get("/apis/coordination.k8s.io/v1/namespaces/topolane/leases/topolane-scheduler")
         assert lease["spec"]["holderIdentity"]
         assert "is forbidden" not in empty.log("with-token"), refusals(empty.log("with-token"))
@@ -218,9 +219,9 @@ def test_topolane_k8s_reads_a_cluster_from_inside_a_pod(
         assert look.settings.source is None and f"default/{group}" in look.groups
         job_records(cluster)
         create(empty, binding("Role"))
-        look = wait_for(
-            "the role counts",
+        look = until(
             lambda: (one := inspect(cluster, Where(labels=tuple(LABELS)))).settings.source and one,
+            "the role counts",
         )
         assert look.settings.lease == "topolane/topolane-scheduler"
         (said,) = look.problems
@@ -313,7 +314,7 @@ def allowed(plane: ControlPlane, kubeconfig: Path, method: str, path: str) -> in
         f"https://127.0.0.1:{plane.port}{path}", data=data, headers=headers, method=method
     )
     try:
-        with urllib.request.urlopen(request, context=plane.tls, timeout=30) as answer:
+        with urllib.request.urlopen(request, context=plane.tls, timeout=DEADLINE) as answer:
             return int(answer.status)
     except urllib.error.HTTPError as error:
         return error.code

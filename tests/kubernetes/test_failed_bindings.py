@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from control_plane import RACK, Body, ControlPlane, container, missing, name, wait_for
+from control_plane import RACK, Body, ControlPlane, container, missing, name
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -55,15 +56,13 @@ def refused(plane: ControlPlane, *pods: str) -> Iterator[None]:
 
         def is_in_force() -> bool:
             plane.post(PODS, single(probe))
-            wait_for("the probe was tried", lambda: node_of(plane, probe) or is_refused(plane, probe))
+            until(lambda: node_of(plane, probe) or is_refused(plane, probe), "the probe was tried")
             is_bound = bool(node_of(plane, probe))
             plane.delete(f"{PODS}/{probe}")
-            wait_for(
-                "the probe is gone", lambda: all(pod["metadata"]["name"] != probe for pod in plane.pods())
-            )
+            until(lambda: all(pod["metadata"]["name"] != probe for pod in plane.pods()), "the probe is gone")
             return not is_bound
 
-        wait_for("the bindings are refused", is_in_force)
+        until(is_in_force, "the bindings are refused")
         yield
     finally:
         plane.delete(f"{BINDINGS}/{policy}")
@@ -86,7 +85,7 @@ def test_the_room_of_a_member_that_was_not_bound_is_kept(empty: ControlPlane) ->
     lacking = f"{group}-3"
     with refused(empty, lacking):
         empty.submit(group, RACK, nodeSelector=IN_RACK)
-        wait_for("the binding is refused", lambda: is_refused(empty, lacking))
+        until(lambda: is_refused(empty, lacking), "the binding is refused")
         empty.submit(other, 1, nodeSelector=IN_RACK)
         empty.post(PODS, single(alone))
         time.sleep(8)
@@ -96,7 +95,7 @@ def test_the_room_of_a_member_that_was_not_bound_is_kept(empty: ControlPlane) ->
     assert len(set(nodes)) == RACK
     empty.remove(other)
     empty.delete(f"{PODS}/{lacking}")
-    assert wait_for("the node is given away", lambda: node_of(empty, alone)) == nodes[3]
+    assert until(lambda: node_of(empty, alone), "the node is given away") == nodes[3]
 
 
 def test_a_group_of_which_no_pod_was_bound_gives_its_links_back(empty: ControlPlane) -> None:
@@ -105,7 +104,7 @@ def test_a_group_of_which_no_pod_was_bound_gives_its_links_back(empty: ControlPl
     pods = [f"{group}-{rank}" for rank in range(RACK)]
     with refused(empty, *pods):
         empty.submit(group, RACK, nodeSelector=IN_RACK)
-        wait_for("the bindings are refused", lambda: is_refused(empty, *pods))
+        until(lambda: is_refused(empty, *pods), "the bindings are refused")
         empty.remove(group)
         empty.submit(later, RACK, nodeSelector=IN_RACK)
         assert len(set(empty.placed(later, RACK))) == RACK
@@ -117,7 +116,7 @@ def test_a_group_of_which_no_pod_was_bound_is_placed_whole(empty: ControlPlane) 
     pods = [f"{group}-{rank}" for rank in range(RACK)]
     with refused(empty, *pods):
         empty.submit(group, RACK, nodeSelector=IN_RACK)
-        wait_for("the bindings are refused", lambda: is_refused(empty, *pods))
+        until(lambda: is_refused(empty, *pods), "the bindings are refused")
     nodes = empty.placed(group, RACK)
     for rank, pod in enumerate(pods):
         note = json.loads(empty.get(f"{PODS}/{pod}")["metadata"]["annotations"]["topolane.io/placement"])
@@ -131,8 +130,8 @@ def test_a_pod_that_was_bound_without_an_answer(in_chassis: ControlPlane) -> Non
     pods = [f"{group}-{rank}" for rank in range(9)]
     with refused(plane, *pods):
         plane.submit(group, 9, nodeSelector=IN_BLOCK)
-        wait_for("the bindings are refused", lambda: is_refused(plane, *pods))
-        nodes = wait_for("the nodes of the group", lambda: placed_last(plane, group))
+        until(lambda: is_refused(plane, *pods), "the bindings are refused")
+        nodes = until(lambda: placed_last(plane, group), "the nodes of the group")
         note = {"policy": "isolated", "nodes": nodes, "share": 1, "isolated": True, "rank": 0}
         notes = plane.signed(f"default/{group}#PodGroup", plane.get(f"{PODS}/{pods[0]}"), json.dumps(note))
         plane.post(f"{PODS}/{pods[0]}/binding", {

@@ -9,7 +9,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from control_plane import LABELS, RACK, Body, ControlPlane, container, control_plane, missing, name, wait_for
+from control_plane import LABELS, RACK, Body, ControlPlane, container, control_plane, missing, name
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -23,7 +24,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with control_plane(tmp_path_factory.mktemp("group-api"), GATES, API) as plane:
         for node in range(2 * RACK):
             plane.add_node(f"n{node:02}", {"topo/block": "b0", "topo/rack": f"r{node // RACK}"})
-        wait_for("all nodes are ready", plane.are_nodes_ready, 120)
+        until(plane.are_nodes_ready, "all nodes are ready")
         plane.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
         yield plane
 
@@ -32,7 +33,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
 def empty(plane: ControlPlane) -> ControlPlane:
     for pod in plane.pods():
         plane.delete(f"{PODS}/{pod['metadata']['name']}")
-    wait_for("no pod is left", lambda: not plane.pods(), 120)
+    until(lambda: not plane.pods(), "no pod is left")
     return plane
 
 
@@ -70,7 +71,7 @@ def all_placed(plane: ControlPlane, group: str, count: int) -> dict[str, str]:
         found = where(plane, group)
         return found if len(found) == count and all(found.values()) else {}
 
-    return dict(wait_for(f"group {group} is placed", nodes))
+    return dict(until(nodes, f"group {group} is placed"))
 
 
 def test_a_gang_is_placed_by_the_policy(empty: ControlPlane) -> None:
@@ -86,7 +87,7 @@ def test_a_gang_is_placed_by_the_policy(empty: ControlPlane) -> None:
     pod = empty.get(f"{PODS}/{gang}-3")
     assert json.loads(pod["metadata"]["annotations"]["topolane.io/placement"])["nodes"] == order
     path = f"/apis/{API}/namespaces/default/podgroups/{gang}"
-    wait_for("it is scheduled", lambda: scheduled(empty.get(path)))
+    until(lambda: scheduled(empty.get(path)), "it is scheduled")
 
 
 def scheduled(body: Body) -> bool:
@@ -103,7 +104,7 @@ def test_gangs_wait_whole_and_more_join(empty: ControlPlane) -> None:
     all_placed(empty, first, 20)
     join(empty, second, range(20))
     said = f"group default/{second} asks for 20 pods under isolated and does not fit now"
-    wait_for("an Event says why", lambda: said in empty.events(second))
+    until(lambda: said in empty.events(second), "an Event says why")
     assert not any(where(empty, second).values())
     join(empty, first, range(20, 23))
     all_placed(empty, first, 23)

@@ -7,7 +7,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from control_plane import LABELS, RACK, Body, ControlPlane, container, join, member, missing, name, wait_for
+from control_plane import LABELS, RACK, Body, ControlPlane, container, join, member, missing, name
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -41,7 +42,7 @@ def fill(plane: ControlPlane, sizes: tuple[int, ...] = (16, 16, 16, 16), kind: s
         group = name()
         plane.submit(group, size, policy="first-fit", priorityClassName=kind)
         plane.placed(group, size)
-        wait_for("all run", lambda g=group: all(is_running(pod) for pod in plane.pods(g)))
+        until(lambda g=group: all(is_running(pod) for pod in plane.pods(g)), "all run")
         groups.append(group)
         time.sleep(1.1)
     return groups
@@ -63,12 +64,12 @@ def node_of(plane: ControlPlane, pod: str) -> str:
 
 def gone(plane: ControlPlane, group: str) -> None:
     """Waits until the last pod of a group is gone. Another group may be placed before, on the nodes of the others."""
-    wait_for(f"group {group} is gone", lambda: not plane.pods(group))
+    until(lambda: not plane.pods(group), f"group {group} is gone")
 
 
 def says(plane: ControlPlane, group: str, said: str) -> None:
     """Waits for an Event of a group: the scheduler writes it after it has acted."""
-    wait_for(f"an Event of {group} says {said!r}", lambda: said in plane.events(group))
+    until(lambda: said in plane.events(group), f"an Event of {group} says {said!r}")
 
 
 def test_a_group_takes_the_place_of_the_youngest_whole_group(empty: ControlPlane) -> None:
@@ -143,16 +144,16 @@ def test_budgets_are_kept_if_others_can_go(empty: ControlPlane) -> None:
 def test_single_pods_go_in_place_of_groups(empty: ControlPlane) -> None:
     """A single pod takes the place of a single pod, though the pods of the group are younger; the next takes a whole group."""
     alone(empty, "old", priorityClassName="low")
-    wait_for("it has a node", lambda: node_of(empty, "old"))
+    until(lambda: node_of(empty, "old"), "it has a node")
     (group, other) = fill(empty, (31, 32))
     alone(empty, "first", priorityClassName="high")
-    wait_for("it has a node", lambda: node_of(empty, "first"))
+    until(lambda: node_of(empty, "first"), "it has a node")
     assert len(empty.pods(group)) == 31 and len(empty.pods(other)) == 32
     assert "old" not in {pod["metadata"]["name"] for pod in empty.pods()}
     alone(empty, "second", priorityClassName="high")
-    wait_for("it has a node", lambda: node_of(empty, "second"))
-    wait_for(
-        "a whole group goes", lambda: sorted(len(empty.pods(g)) for g in (group, other)) in ([0, 31], [0, 32])
+    until(lambda: node_of(empty, "second"), "it has a node")
+    until(
+        lambda: sorted(len(empty.pods(g)) for g in (group, other)) in ([0, 31], [0, 32]), "a whole group goes"
     )
     time.sleep(2)
     assert sorted(len(empty.pods(g)) for g in (group, other)) in ([0, 31], [0, 32])
@@ -166,19 +167,19 @@ def test_the_freed_room_is_kept(frozen: ControlPlane) -> None:
     first, second = name(), name()
     plane.submit(first, 12, priorityClassName="middle")
     victim = groups[-1]
-    wait_for(
-        "the victims are ending",
+    until(
         lambda: all(pod["metadata"].get("deletionTimestamp") for pod in plane.pods(victim)),
+        "the victims are ending",
     )
     plane.post("/api/v1/namespaces/default/pods", member(victim, 16, 16, priorityClassName="low"))
     said = f"group default/{victim} was preempted, and is placed again when its pods have ended"
-    wait_for("a new pod of the victim waits", lambda: said in plane.events(victim))
+    until(lambda: said in plane.events(victim), "a new pod of the victim waits")
     plane.delete(f"/api/v1/namespaces/default/pods/{victim}-16")
     plane.kill("topolane-scheduler")
     plane.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
-    wait_for("it says so", lambda: "has a place when 16 preempted pods have ended" in plane.events(first))
+    until(lambda: "has a place when 16 preempted pods have ended" in plane.events(first), "it says so")
     plane.submit(second, 10, policy="first-fit", priorityClassName="middle")
-    wait_for("the second takes another place", lambda: "It takes the place of" in plane.events(second))
+    until(lambda: "It takes the place of" in plane.events(second), "the second takes another place")
     assert f"It takes the place of default/{groups[-2]}." in plane.events(second), (
         groups,
         first,
@@ -217,14 +218,14 @@ def test_a_preempted_job_comes_back_whole(empty: ControlPlane) -> None:
         pods = empty.get(f"/api/v1/namespaces/default/pods?labelSelector=job-name%3D{job}")["items"]
         return sum(is_running(pod) and not pod["metadata"].get("deletionTimestamp") for pod in pods)
 
-    wait_for("the Job runs", lambda: running() == 50)
+    until(lambda: running() == 50, "the Job runs")
     empty.submit(first, 20, priorityClassName="high")
     empty.placed(first, 20)
-    wait_for("no pod of the Job runs", lambda: running() == 0)
+    until(lambda: running() == 0, "no pod of the Job runs")
     time.sleep(3)
     assert running() == 0
     empty.remove(first)
-    wait_for("the Job runs again", lambda: running() == 50)
+    until(lambda: running() == 50, "the Job runs again")
 
 
 def test_podsets_preempt_together(empty: ControlPlane) -> None:
@@ -233,7 +234,7 @@ def test_podsets_preempt_together(empty: ControlPlane) -> None:
     first = name()
     join(empty, first, "launcher=1,worker=9", "launcher", 1, gpus=0, priorityClassName="high")
     join(empty, first, "launcher=1,worker=9", "worker", 9, priorityClassName="high")
-    wait_for("all are placed", lambda: len(nodes := empty.nodes_of(first)) == 10 and all(nodes))
+    until(lambda: len(nodes := empty.nodes_of(first)) == 10 and all(nodes), "all are placed")
     ranks = {
         pod["metadata"]["name"]: pod["metadata"]["annotations"]["topolane.io/rank"]
         for pod in empty.pods(first)
@@ -255,7 +256,7 @@ def test_podsets_count_what_the_others_take(empty: ControlPlane) -> None:
     first = name()
     join(empty, first, "leader=1,worker=16", "leader", 1, priorityClassName="high")
     join(empty, first, "leader=1,worker=16", "worker", 16, priorityClassName="high")
-    wait_for("all are placed", lambda: len(nodes := empty.nodes_of(first)) == 17 and all(nodes))
+    until(lambda: len(nodes := empty.nodes_of(first)) == 17 and all(nodes), "all are placed")
     for group in groups[-2:]:
         gone(empty, group)
     assert all(len(empty.pods(group)) == 16 for group in groups[:2])
@@ -267,7 +268,7 @@ def test_pods_go_before_groups_that_are_younger(empty: ControlPlane) -> None:
     rack = {"topo/rack": "r3"}
     for index in range(16):
         alone(empty, f"alone-{index}", priorityClassName="low", nodeSelector=rack)
-    wait_for("they run", lambda: all(is_running(pod) for pod in empty.pods()))
+    until(lambda: all(is_running(pod) for pod in empty.pods()), "they run")
     time.sleep(1.1)
     (group,) = fill(empty, (48,))
     first = name()

@@ -8,7 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from control_plane import LABELS, ControlPlane, missing, wait_for
+from control_plane import LABELS, ControlPlane, missing
+from waiting import until
 
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs" / "guides" / "kubernetes.md").read_text()
@@ -50,7 +51,7 @@ def test_the_job_of_the_guide_runs_isolated(empty: ControlPlane) -> None:
         found = [pod["spec"].get("nodeName", "") for pod in sorted(pods, key=rank)]
         return found if len(found) == 16 and all(found) else []
 
-    placed = wait_for("16 pods have nodes", nodes)
+    placed = until(nodes, "16 pods have nodes")
     assert placed == sorted(placed) and len({int(node[1:]) // 16 for node in placed}) == 1
     words = [
         "k8s",

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from control_plane import LABELS, SMALL, ControlPlane, container, missing, name, wait_for
+from control_plane import LABELS, SMALL, ControlPlane, container, missing, name
+from waiting import DEADLINE, until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
@@ -42,7 +43,7 @@ def test_status_and_explain_say_what_runs_and_why_others_wait(in_chassis: Contro
     in_chassis.submit(third, 20)
     in_chassis.waits_saying(third, "would share links")
     in_chassis.submit(few, 5, pods=2)
-    wait_for("the smaller group waits", lambda: "has 2 of its 5 pods" in in_chassis.events(few))
+    until(lambda: "has 2 of its 5 pods" in in_chassis.events(few), "the smaller group waits")
     found = json.loads(k8s(in_chassis, "status", "--json"))
     running = {row["group"]: row for row in found["running"]}
     assert running.keys() == {f"default/{first}", f"default/{second}"}
@@ -107,7 +108,7 @@ def test_without_a_lease_the_scheduler_is_not_active(empty: ControlPlane) -> Non
         text = k8s(empty, "status", *where, labels=[], code=1)
         assert "not active" in text and "No scheduler holds lease kube-system/topolane-scheduler" in text
         empty.start_scheduler("elected", elect=True, topologyLabels=LABELS)
-        wait_for("a lease", lambda: "active, " in _status(empty, *where))
+        until(lambda: "active, " in _status(empty, *where), "a lease")
         assert "machine: 64 nodes, by ConfigMap default/of-a-test" in k8s(empty, "status", *where, labels=[])
     finally:
         if "elected" in empty.processes:
@@ -180,7 +181,7 @@ class Shadow:
 
     def end(self, by: int = signal.SIGTERM) -> str:
         self.process.send_signal(by)
-        return self.process.communicate(timeout=60)[0]
+        return self.process.communicate(timeout=DEADLINE)[0]
 
 
 def test_a_shadow_of_the_default_scheduler_goes_on_after_kill(empty: ControlPlane, tmp_path: Path) -> None:
@@ -191,26 +192,26 @@ def test_a_shadow_of_the_default_scheduler_goes_on_after_kill(empty: ControlPlan
     first, second, third = name(), name(), name()
     shadow = Shadow(empty, path)
     try:
-        wait_for("the shadow looks", lambda: shadow.events("shadow"))
+        until(lambda: shadow.events("shadow"), "the shadow looks")
         empty.post("/apis/batch/v1/namespaces/default/jobs", job(first, 6))
-        (start,) = wait_for("the first start", lambda: shadow.events("start"))
+        (start,) = until(lambda: shadow.events("start"), "the first start")
         assert start["job"] == f"default/{first}" and start["pods"] == 6 and "nodes" in start["policy"]
         shadow.end(signal.SIGKILL)
         with path.open("a") as log:
             log.write('{"time": 1, "event": "st')
         empty.post("/apis/batch/v1/namespaces/default/jobs", job(second, 40))
-        wait_for(
-            "the second has nodes",
+        until(
             lambda: len(pods_of(empty, second, "Running", "Succeeded", "Pending")) == 40,
+            "the second has nodes",
         )
         end(empty, first)
-        wait_for("the first ended", lambda: not pods_of(empty, first, "Running"))
+        until(lambda: not pods_of(empty, first, "Running"), "the first ended")
         shadow = Shadow(empty, path)
-        wait_for("the second start", lambda: len(shadow.events("start")) == 2)
+        until(lambda: len(shadow.events("start")) == 2, "the second start")
         empty.post("/apis/batch/v1/namespaces/default/jobs", job(third, 20, gpus=1))
-        wait_for("the third start", lambda: len(shadow.events("start")) == 3)
+        until(lambda: len(shadow.events("start")) == 3, "the third start")
         end(empty, second)
-        wait_for("the second ended", lambda: len(shadow.events("ends")) == 2)
+        until(lambda: len(shadow.events("ends")) == 2, "the second ended")
         said = shadow.end().splitlines()
     finally:
         if shadow.process.poll() is None:

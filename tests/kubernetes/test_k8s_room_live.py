@@ -26,8 +26,8 @@ from control_plane import (
     member,
     missing,
     name,
-    wait_for,
 )  # fmt: skip
+from waiting import DEADLINE, until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
@@ -71,7 +71,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         for node in range(NODES):
             labels = {"topo/block": f"b{node // BLOCK}", "topo/rack": f"r{node // RACK}"}
             plane.add_node(f"n{node:02}", labels | {"topo/chassis": f"c{node // CHASSIS}"})
-        wait_for("all nodes are ready", plane.are_nodes_ready, 120)
+        until(plane.are_nodes_ready, "all nodes are ready")
         plane.start_scheduler(topologyLabels=LABELS, groupTimeoutSeconds=5)
         yield plane
     finally:
@@ -133,14 +133,14 @@ def runs(plane: ControlPlane, pods: int, policy: str = "first-fit", **spec: Any)
     """A Job that runs, a second younger than what ran before."""
     time.sleep(1.1)
     group = job(plane, pods, policy, **spec)
-    wait_for(f"{group} runs", lambda: len(nodes_of(plane, group)) == pods)
+    until(lambda: len(nodes_of(plane, group)) == pods, f"{group} runs")
     return group
 
 
 def waits(plane: ControlPlane, pods: int, policy: str = "isolated", said: str = "does not fit now") -> str:
     """A Job that the scheduler has refused."""
     group = job(plane, pods, policy)
-    wait_for(f"{group} is refused", lambda: said in plane.events(group))
+    until(lambda: said in plane.events(group), f"{group} is refused")
     return group
 
 
@@ -155,7 +155,7 @@ def k8s(
     given = ["k8s", *map(str, words[:1]), "--labels", ",".join(labels)]
     given += ["--kubeconfig", str(kubeconfig or plane.kubeconfig)]
     asked = [sys.executable, "-c", program, *given, *map(str, words[1:])]
-    done = subprocess.run(asked, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(asked, capture_output=True, text=True, timeout=DEADLINE)
     assert code is None or done.returncode == code, done.stdout + done.stderr
     return done
 
@@ -202,7 +202,7 @@ def operator(plane: ControlPlane, tmp_path: Path) -> Iterator[Path]:
     file = tmp_path / "kubeconfig"
     file.write_text(json.dumps(config))
     words = [sys.executable, "-c", CODE, "k8s", "status", "--kubeconfig", str(file), "--labels", "topo/rack"]
-    wait_for("the roles count", lambda: subprocess.run(words, capture_output=True).returncode == 0)
+    until(lambda: subprocess.run(words, capture_output=True).returncode == 0, "the roles count")
     yield file
     for file in ("reader", "operator"):
         plane.delete(f"{ROLES}/topolane-{file}")
@@ -267,8 +267,8 @@ def test_the_group_starts_where_the_plan_says_before_what_was_evicted(
     said = k8s(quiet, "apply", tmp_path / "plan", "--timeout", 120, kubeconfig=operator).stdout
     assert f"Group default/{first} has the nodes of the plan." in said, said
     assert nodes_of(quiet, first) == sorted(found["nodes"]) and not kept(quiet)
-    again = wait_for(
-        "the Job has made its pods anew", lambda: len(now := pods_of(quiet, racks[-1])) == RACK and now
+    again = until(
+        lambda: len(now := pods_of(quiet, racks[-1])) == RACK and now, "the Job has made its pods anew"
     )
     assert not old & {pod["metadata"]["uid"] for pod in again}
     assert not nodes_of(quiet, racks[-1])
@@ -320,8 +320,8 @@ def test_a_budget_that_forbids_is_respected(quiet: ControlPlane, tmp_path: Path)
     pod, *_ = pods_of(quiet, racks[2])
     assert "topolane.io/evicted-for" not in pod["metadata"]["annotations"]
     quiet.delete(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}")
-    wait_for("its pod is gone", lambda: pod["metadata"]["uid"] not in identities(quiet, racks[2]))
-    wait_for("another has its node", lambda: pod["spec"]["nodeName"] in nodes_of(quiet, racks[2]))
+    until(lambda: pod["metadata"]["uid"] not in identities(quiet, racks[2]), "its pod is gone")
+    until(lambda: pod["spec"]["nodeName"] in nodes_of(quiet, racks[2]), "another has its node")
 
 
 def identities(plane: ControlPlane, group: str) -> set[str]:
@@ -337,7 +337,7 @@ def budget(plane: ControlPlane, group: str, least: int) -> None:
         status = plane.get(f"{BUDGETS}/{group}").get("status") or {}
         return bool(status.get("expectedPods") == RACK and status.get("currentHealthy") == RACK)
 
-    wait_for("the budget is counted", counted)
+    until(counted, "the budget is counted")
 
 
 def test_killed_around_each_change(quiet: ControlPlane, tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ def test_killed_around_each_change(quiet: ControlPlane, tmp_path: Path) -> None:
         if done.returncode != -9:
             break
         if len(changes) == 8:
-            wait_for("the group runs", lambda: len(nodes_of(quiet, first)) == 2)
+            until(lambda: len(nodes_of(quiet, first)) == 2, "the group runs")
     assert done.returncode == 0 and f"Group default/{first} has the nodes of the plan." in done.stdout
     kinds = [(change.split("/")[0], "eviction" in change, "/nodes/" in change) for change in changes]
     pods, nodes, evictions = ("patch ", False, False), ("patch ", False, True), ("post ", True, False)
@@ -370,10 +370,7 @@ def test_a_plan_that_is_no_longer_true(quiet: ControlPlane, tmp_path: Path) -> N
     plan(quiet, first, "--out", tmp_path / "plan")
     (pod, *_) = pods_of(quiet, young)
     quiet.delete(f"/api/v1/namespaces/default/pods/{pod['metadata']['name']}")
-    wait_for(
-        "another has come",
-        lambda: pod["metadata"]["uid"] not in identities(quiet, young),
-    )
+    until(lambda: pod["metadata"]["uid"] not in identities(quiet, young), "another has come")
     done = k8s(quiet, "apply", tmp_path / "plan", code=1)
     assert f"the plan is no longer true: default/{young} does not run where it did" in done.stderr
     assert "Nothing is changed" in done.stderr and not kept(quiet)
@@ -384,7 +381,7 @@ def test_pods_without_a_controller_stay_unless_asked(quiet: ControlPlane) -> Non
     """Single pods that nothing makes anew stay; the reason is in the sentence."""
     for index in range(NODES):
         quiet.post("/api/v1/namespaces/default/pods", member(f"alone-{index}", 1, 0, policy="first-fit"))
-    wait_for("they run", lambda: all(pod["spec"].get("nodeName") for pod in quiet.pods()))
+    until(lambda: all(pod["spec"].get("nodeName") for pod in quiet.pods()), "they run")
     first = waits(quiet, 2, "first-fit")
     done = k8s(quiet, "plan", "--room-for", f"default/{first}", code=1)
     assert "64 groups and single pods must stay: 64 without a controller" in done.stderr

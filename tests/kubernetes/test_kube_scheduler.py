@@ -21,8 +21,8 @@ from control_plane import (
     member,
     missing,
     name,
-    wait_for,
 )
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -74,7 +74,7 @@ def test_isolated_groups_share_no_link(in_chassis: ControlPlane) -> None:
         in_chassis.submit(group, size)
     said = "under isolated and"
     for group, size in sizes.items():
-        wait_for(group, lambda g=group, n=size: all(in_chassis.nodes_of(g)) or said in in_chassis.events(g))
+        until(lambda g=group, n=size: all(in_chassis.nodes_of(g)) or said in in_chassis.events(g), group)
     time.sleep(2)
     nodes = {group: in_chassis.nodes_of(group) for group in sizes}
     assert all(all(found) or not any(found) for found in nodes.values())
@@ -235,7 +235,7 @@ def test_pods_without_a_group_are_left_alone(empty: ControlPlane) -> None:
     }
     empty.post("/api/v1/namespaces/default/pods", pod)
     path = "/api/v1/namespaces/default/pods/alone"
-    wait_for("it has a node", lambda: empty.get(path)["spec"].get("nodeName"))
+    until(lambda: empty.get(path)["spec"].get("nodeName"), "it has a node")
     assert "topolane.io/placement" not in empty.get(path)["metadata"].get("annotations", {})
 
 
@@ -266,14 +266,14 @@ def test_a_job_with_ranks_gets_a_lost_pod_back_in_its_place(empty: ControlPlane)
         }
         return found if len(found) == 5 and all(found.values()) else {}
 
-    before = wait_for("the Job is placed", nodes)
+    before = until(nodes, "the Job is placed")
     assert len(set(before.values())) == 5
     pods = empty.get(f"/api/v1/namespaces/default/pods?labelSelector=job-name%3D{group}")["items"]
     lost = pods[2]["metadata"]["name"]
     empty.delete(f"/api/v1/namespaces/default/pods/{lost}")
     names = lambda: {pod["metadata"]["name"] for pod in empty.pods()}
-    wait_for("the pod is gone", lambda: lost not in names())
-    assert wait_for("it came back", nodes) == before
+    until(lambda: lost not in names(), "the pod is gone")
+    assert until(nodes, "it came back") == before
 
 
 def test_nodes_come_and_go(empty: ControlPlane) -> None:

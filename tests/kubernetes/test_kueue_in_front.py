@@ -6,8 +6,9 @@ import time
 from typing import Any
 
 import pytest
-from control_plane import RACK, Body, ControlPlane, container, missing, name, wait_for
+from control_plane import RACK, Body, ControlPlane, container, missing, name
 from kueue_controller import add_queue, create, define, missing_kueue, prepare, start_kueue
+from waiting import until
 
 WHY = missing() or missing_kueue()
 pytestmark = pytest.mark.skipif(WHY is not None, reason=str(WHY))
@@ -67,7 +68,7 @@ def placed(plane: ControlPlane, group: str, pods: int) -> list[str]:
         nodes = nodes_of(plane, group)
         return nodes if len(nodes) == pods and all(nodes) else []
 
-    return list(wait_for(f"Job {group} is placed", found, 120))
+    return list(until(found, f"Job {group} is placed"))
 
 
 def test_kueue_admits_and_the_policy_places(kueue: ControlPlane, empty: ControlPlane) -> None:
@@ -103,7 +104,7 @@ def test_a_level_that_the_topology_lacks_is_an_event(kueue: ControlPlane, empty:
     group = name()
     kueue.post(JOBS, job(group, 4, podset_required_topology="topo/block"))
     said = 'is "topo/block"; topologyLabels of this scheduler are topo/rack, kubernetes.io/hostname'
-    wait_for("an Event says so", lambda: said in kueue.events(group))
+    until(lambda: said in kueue.events(group), "an Event says so")
 
 
 def test_pods_that_kueue_has_placed_are_left_alone(kueue: ControlPlane, empty: ControlPlane) -> None:

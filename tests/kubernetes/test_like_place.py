@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from control_plane import LABELS, SMALL, ControlPlane, missing, name, wait_for
+from control_plane import LABELS, SMALL, ControlPlane, missing, name
 from topolane.cli import cli
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -65,7 +66,7 @@ def test_the_nodes_are_those_of_topolane_place(
             if len(running) > 2 and draw.random() < 0.3:
                 gone = running.pop(draw.randrange(len(running)))
                 plane.remove(gone)
-                wait_for(f"{gone} is gone", lambda gone=gone: not plane.pods(gone))
+                until(lambda gone=gone: not plane.pods(gone), f"{gone} is gone")
             size = draw.choice([1, 2, 5, 7, 9, 12, 17])
             state = tmp_path / "state.json"
             state.write_text(json.dumps(state_of(plane, cluster, size)))
@@ -80,7 +81,7 @@ def test_the_nodes_are_those_of_topolane_place(
             else:
                 plane.waits_saying(group, f"asks for {size} pods under {policy} and")
                 plane.remove(group)
-                wait_for("it is gone", lambda group=group: not plane.pods(group))
+                until(lambda group=group: not plane.pods(group), "it is gone")
                 refused += 1
         assert placed >= STEPS // 3, (placed, refused)
     finally:

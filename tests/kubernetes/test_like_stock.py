@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from control_plane import ControlPlane, control_plane, member, missing, name, wait_for
+from control_plane import ControlPlane, control_plane, member, missing, name
 from stock_cases import (
     APP,
     CASES,
@@ -27,6 +27,7 @@ from stock_cases import (
     Case,
     resource_claim,
 )
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -37,7 +38,7 @@ def four(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
     with control_plane(tmp_path_factory.mktemp("kubernetes")) as plane:
         for number, node in enumerate(NODES):
             plane.add_node(node, {ZONE: f"z{number // 2}"})
-        wait_for("all nodes are ready", plane.are_nodes_ready, 120)
+        until(plane.are_nodes_ready, "all nodes are ready")
         plane.start_scheduler(topologyLabels=[ZONE, "kubernetes.io/hostname"], groupTimeoutSeconds=5)
         yield plane
 
@@ -49,7 +50,7 @@ def cluster(four: ControlPlane) -> Iterator[ControlPlane]:
         delete_all(four, path)
     for node in NODES:
         four.patch(f"/api/v1/nodes/{node}", {"spec": {"taints": None, "unschedulable": None}})
-    wait_for("no pod is left", lambda: not four.pods())
+    until(lambda: not four.pods(), "no pod is left")
 
 
 def delete_all(cluster: ControlPlane, path: str) -> None:
@@ -105,7 +106,7 @@ def places(cluster: ControlPlane, group: str, wanted: int, reason: str) -> int:
         return told and sum(map(bool, nodes)) == wanted
 
     try:
-        wait_for(f"{wanted} pods are placed, the others say {reason!r}", is_settled, 40)
+        until(is_settled, f"{wanted} pods are placed, the others say {reason!r}")
     except AssertionError as error:
         said = f"{cluster.nodes_of(group)}: {refusals(cluster, group)}"
         raise AssertionError(f"{error}; {said}") from None
@@ -129,5 +130,5 @@ def test_a_group_is_refused_as_its_pods_are_by_kube_scheduler(cluster: ControlPl
                 cluster.patch(path, body) if method == "PATCH" else cluster.post(path, body)
             cluster.placed(group, size, 30)
         cluster.remove(group)
-        wait_for("its pods are gone", lambda gone=group: not cluster.pods(gone))
+        until(lambda gone=group: not cluster.pods(gone), "its pods are gone")
         delete_all(cluster, CLAIMS)

@@ -6,7 +6,8 @@ import json
 import time
 
 import pytest
-from control_plane import BLOCK, RACK, Body, ControlPlane, container, join, member, missing, name, wait_for
+from control_plane import BLOCK, RACK, Body, ControlPlane, container, join, member, missing, name
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -31,7 +32,7 @@ def all_placed(plane: ControlPlane, group: str, count: int) -> dict[str, str]:
         found = where(plane, group)
         return found if sum(map(bool, found.values())) == count else {}
 
-    return dict(wait_for(f"{count} pods of group {group} have nodes", nodes))
+    return dict(until(nodes, f"{count} pods of group {group} have nodes"))
 
 
 def notes_of(plane: ControlPlane, group: str) -> dict[str, Body]:
@@ -46,8 +47,8 @@ def notes_of(plane: ControlPlane, group: str) -> dict[str, Body]:
 
 def says(plane: ControlPlane, group: str, said: str) -> str:
     return str(
-        wait_for(
-            f"an Event of group {group} says {said!r}", lambda: said in (text := plane.events(group)) and text
+        until(
+            lambda: said in (text := plane.events(group)) and text, f"an Event of group {group} says {said!r}"
         )
     )
 
@@ -177,7 +178,7 @@ def test_a_jobset_is_one_group(empty: ControlPlane, size: str) -> None:
         pods = [pod for pod in empty.pods() if pod["spec"].get("nodeName")]
         return pods if len(pods) == 13 else []
 
-    pods = wait_for("the JobSet is placed", placed)
+    pods = until(placed, "the JobSet is placed")
     assert len({rack(pod["spec"]["nodeName"]) for pod in pods}) == 1
     for pod in pods:
         labels, notes = pod["metadata"]["labels"], pod["metadata"]["annotations"]
@@ -260,7 +261,7 @@ def test_min_member_of_a_pod_group_is_the_least(empty: ControlPlane) -> None:
     group, path = name(), "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
     body = {"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup"}
     body |= {"metadata": {"name": group}, "spec": {"minMember": 4}}
-    wait_for("the PodGroup is there", lambda: exists(empty, f"{path}/{group}") or empty.post(path, body))
+    until(lambda: exists(empty, f"{path}/{group}") or empty.post(path, body), "the PodGroup is there")
     for rank in range(3):
         empty.post("/api/v1/namespaces/default/pods", member(group, 0, rank))
     says(empty, group, f"group default/{group} has 3 of its 4 pods")
@@ -282,7 +283,7 @@ def lose(plane: ControlPlane, group: str, size: int, *ranks: int) -> None:
     paths = [f"/api/v1/namespaces/default/pods/{group}-{rank}" for rank in ranks]
     for path in paths:
         plane.delete(path)
-    wait_for("the pods are gone", lambda: not any(exists(plane, path) for path in paths))
+    until(lambda: not any(exists(plane, path) for path in paths), "the pods are gone")
     for rank in ranks:
         plane.post("/api/v1/namespaces/default/pods", member(group, size, rank))
 
@@ -298,7 +299,7 @@ def test_a_lost_pod_gets_its_node_back_or_one_as_near_as_there_is(empty: Control
     moved = nodes = empty.placed(group, 6)
     assert {rack(node) for node in first + nodes} == {rack(nodes[0])} and max(first) < min(nodes)
     empty.remove(before)
-    wait_for("it is gone", lambda: not empty.pods(before))
+    until(lambda: not empty.pods(before), "it is gone")
     lose(empty, group, 6, 2)
     assert empty.placed(group, 6) == nodes
     lose(empty, group, 6, 4, 1)

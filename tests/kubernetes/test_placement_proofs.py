@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from control_plane import SMALL, Body, ControlPlane, container, member, missing, name, wait_for
+from control_plane import SMALL, Body, ControlPlane, container, member, missing, name
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -52,7 +53,7 @@ def test_written_placements_reserve_nothing(in_chassis: ControlPlane) -> None:
     plane.submit(other, 9, nodeSelector=SECOND)
     plane.placed(other, 9)
     plane.submit(crossing, 9, nodeSelector=FIRST | {"topo/chassis": "c3"})
-    wait_for("the Events", lambda: all("nothing proves" in plane.events(each) for each in (group, alone)))
+    until(lambda: all("nothing proves" in plane.events(each) for each in (group, alone)), "the Events")
     plane.remove(crossing)
     plane.submit(later := name(), 17, nodeSelector=FIRST)
     assert f"default/{group}" in plane.waits_saying(later, "would share links")
@@ -82,9 +83,9 @@ def test_what_the_scheduler_signed_counts_after_a_restart(in_chassis: ControlPla
     assert look.problems == ()
     # The scheduler knows nothing else: a member that comes back gets its node.
     plane.delete(f"{PODS}/{group}-2")
-    wait_for("it is gone", lambda: len(plane.pods(group)) == 7)
+    until(lambda: len(plane.pods(group)) == 7, "it is gone")
     plane.post(PODS, member(group, 9, 2, policy="dedicated", nodeSelector=FIRST))
-    assert wait_for("its node", lambda: plane.get(f"{PODS}/{group}-2")["spec"].get("nodeName")) == nodes[2]
+    assert until(lambda: plane.get(f"{PODS}/{group}-2")["spec"].get("nodeName"), "its node") == nodes[2]
 
 
 def owned(plane: ControlPlane, owner: Body, rank: int) -> None:
@@ -132,12 +133,12 @@ def test_owners_of_one_name_are_two_groups(empty: ControlPlane) -> None:
         owned(empty, two, 0)
         owned(empty, one, 0)
         for pod in (f"{owner}-statefulset-0", f"{owner}-replicaset-0"):
-            wait_for("it waits", lambda pod=pod: f"{pod} has 1 of its 2 pods" in said(empty, owner))
+            until(lambda pod=pod: f"{pod} has 1 of its 2 pods" in said(empty, owner), "it waits")
         owned(empty, one, 1)
-        wait_for("the first runs", lambda: sum(map(bool, nodes_by_name(empty, owner).values())) == 2)
+        until(lambda: sum(map(bool, nodes_by_name(empty, owner).values())) == 2, "the first runs")
         assert not nodes_by_name(empty, f"{owner}-replicaset")[f"{owner}-replicaset-0"]
         owned(empty, two, 1)
-        wait_for("the second runs", lambda: sum(map(bool, nodes_by_name(empty, owner).values())) == 4)
+        until(lambda: sum(map(bool, nodes_by_name(empty, owner).values())) == 4, "the second runs")
     finally:
         for each in (one, two):
             empty.delete(f"/apis/apps/v1/namespaces/default/{each['kind'].lower()}s/{owner}")
@@ -173,9 +174,9 @@ def test_a_leader_and_its_workers_are_placed_together(empty: ControlPlane) -> No
     for index in (3, 1, 0):
         worker(0, index)
         worker(1, index)
-    wait_for("they wait", lambda: f"group default/{lws}-0 has 3 of its 4 pods" in empty.events(lws))
+    until(lambda: f"group default/{lws}-0 has 3 of its 4 pods" in empty.events(lws), "they wait")
     worker(1, 2)
-    second = wait_for("all run", lambda: all((found := nodes_by_name(empty, f"{lws}-1")).values()) and found)
+    second = until(lambda: all((found := nodes_by_name(empty, f"{lws}-1")).values()) and found, "all run")
     assert not any(nodes_by_name(empty, f"{lws}-0").values())
     ranks = {
         pod["metadata"]["name"]: pod["metadata"]["annotations"]["topolane.io/rank"]

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from control_plane import RACK, Body, ControlPlane, missing, wait_for
+from control_plane import RACK, Body, ControlPlane, missing
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -32,7 +33,7 @@ def placed(plane: ControlPlane, count: int) -> list[Body]:
         found = [pod for pod in plane.pods() if pod["spec"].get("nodeName")]
         return found if len(found) == count else []
 
-    return list(wait_for(f"{count} pods are placed", pods))
+    return list(until(pods, f"{count} pods are placed"))
 
 
 def fields(pod: Body) -> dict[str, str]:

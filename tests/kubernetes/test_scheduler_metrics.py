@@ -9,7 +9,8 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from control_plane import LABELS, SMALL, TOKEN, ControlPlane, container, free_port, missing, name, wait_for
+from control_plane import LABELS, SMALL, TOKEN, ControlPlane, container, free_port, missing, name
+from waiting import DEADLINE, until
 
 pytest.importorskip("prometheus_client", reason="prometheus-client is not installed")
 from prometheus_server import check_complete, check_quiet, check_scraped, scraping
@@ -25,7 +26,7 @@ class Metrics:
         request = urllib.request.Request(
             f"https://127.0.0.1:{self.port}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}
         )
-        with urllib.request.urlopen(request, context=self.plane.tls, timeout=30) as answer:
+        with urllib.request.urlopen(request, context=self.plane.tls, timeout=DEADLINE) as answer:
             return str(answer.read().decode())
 
     def value(self, metric: str, **labels: str) -> float:
@@ -45,7 +46,7 @@ def test_the_metrics_tell_what_the_scheduler_did(empty: ControlPlane) -> None:
     metrics = Metrics(empty, port)
     idle = ""
     try:
-        wait_for("/metrics", metrics.text)
+        until(metrics.text, "/metrics")
         first, second = name(), name()
         empty.submit(first, 20)
         idle = ({f"n{node:02}" for node in range(64)} - {*empty.placed(first, 20)}).pop()
@@ -72,7 +73,7 @@ def test_the_metrics_tell_what_the_scheduler_did(empty: ControlPlane) -> None:
             assert metrics.value("room_groups", level="topo/rack", size=str(size)) == room
         assert metrics.value("call_limit_seconds", profile="topolane") == 0.2
         empty.patch(f"/api/v1/nodes/{idle}", {"spec": {"unschedulable": True}})
-        wait_for("it is out of service", lambda: metrics.value("nodes", state="out_of_service") == 1)
+        until(lambda: metrics.value("nodes", state="out_of_service") == 1, "it is out of service")
         assert metrics.value("nodes", state="idle") == 43 and metrics.value("gpus") == 504
         for group in (first, second):
             empty.remove(group)
@@ -107,7 +108,7 @@ def test_preempted_groups_are_counted_by_what_was_taken(in_chassis: ControlPlane
         plane.placed(group, size)
         return group
 
-    wait_for("/metrics", metrics.text)
+    until(metrics.text, "/metrics")
     held = [placed(9, "below", "isolated") for _ in range(4)]
     assert counted() == [0, 0, 0]
     held.append(placed(10, "above", "isolated"))
@@ -120,9 +121,9 @@ def test_preempted_groups_are_counted_by_what_was_taken(in_chassis: ControlPlane
     placed(60, "below")
     body = {"schedulerName": "topolane", "priorityClassName": "above", "containers": [container(8)]}
     plane.post("/api/v1/namespaces/default/pods", {"metadata": {"name": "single"}, "spec": body})
-    wait_for("the single pod takes a node", lambda: counted() == [1, 1, 1])
+    until(lambda: counted() == [1, 1, 1], "the single pod takes a node")
     path = "/api/v1/namespaces/default/pods/single"
-    wait_for("it has it", lambda: plane.get(path)["spec"].get("nodeName"))
+    until(lambda: plane.get(path)["spec"].get("nodeName"), "it has it")
     assert counted() == [1, 1, 1]
 
 
@@ -140,22 +141,22 @@ def test_prometheus_scrapes_the_scheduler(prometheus: str, empty: ControlPlane, 
     }
     metrics = Metrics(empty, port)
     try:
-        wait_for("/metrics", metrics.text)
+        until(metrics.text, "/metrics")
         group = name()
         empty.submit(group, 4)
         empty.placed(group, 4)
         with scraping(prometheus, tmp_path, "kubernetes", f"127.0.0.1:{port}", **scrape) as server:
             check_scraped(server, "kubernetes", metrics.text())
-            wait_for(
-                "a scrape after the start",
+            until(
                 lambda: server.values('topolane_kubernetes_groups{state="running"}') == [1],
+                "a scrape after the start",
             )
             check_quiet(server)
         check_complete("kubernetes", metrics.text(), without_samples=("failures_total",))
         empty.remove(group)
         request = urllib.request.Request(f"https://127.0.0.1:{port}/metrics")
         with pytest.raises(urllib.error.HTTPError) as refused:
-            urllib.request.urlopen(request, context=empty.tls, timeout=30)
+            urllib.request.urlopen(request, context=empty.tls, timeout=DEADLINE)
         assert refused.value.code in (401, 403)
     finally:
         empty.kill("measured")

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from control_plane import CHASSIS, LABELS, NODES, RACK, SMALL, ControlPlane, missing, name, wait_for
+from control_plane import CHASSIS, LABELS, NODES, RACK, SMALL, ControlPlane, missing, name
+from waiting import until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 Start = Callable[..., ControlPlane]
@@ -66,7 +67,7 @@ def test_segments_lie_in_one_chassis_each(start: Start) -> None:
             nodes = plane.placed(group, 16)
             assert parts(nodes, 4, CHASSIS) and len(set(nodes)) == 16, (policy, nodes)
             plane.remove(group)
-            wait_for("it is gone", lambda group=group: not plane.pods(group))
+            until(lambda group=group: not plane.pods(group), "it is gone")
 
 
 @pytest.mark.parametrize(
@@ -120,9 +121,9 @@ def test_a_file_that_changes_is_read_again(start: Start, tmp_path: Path) -> None
         os.replace(tmp_path / "new", link)
 
     change("2", "SwitchName=s0 Nodes=n[00-\n")
-    wait_for("the log says so", lambda: "The machine stays as it is" in plane.log("file"))
+    until(lambda: "The machine stays as it is" in plane.log("file"), "the log says so")
     change("3", switches("n[00-19]", "n[32-51]", "n[20-31,52-63]"))
-    wait_for("it is read", lambda: "Machine file changed" in plane.log("file"))
+    until(lambda: "Machine file changed" in plane.log("file"), "it is read")
     nodes = plane.placed(later, 18)
     assert [plane.nodes_of(group) for group in (running, other)] == held
     assert not {*held[0], *held[1]} & set(nodes)
@@ -152,8 +153,8 @@ def test_labels_that_contradict_the_file_are_an_event(start: Start, tmp_path: Pa
             items = plane.get("/api/v1/namespaces/default/events")["items"]
             return [event["message"] for event in items if event["involvedObject"]["kind"] == "Node"]
 
-        wait_for(
-            "an Event of a node", lambda: any("the labels of nodes contradict" in said for said in events())
+        until(
+            lambda: any("the labels of nodes contradict" in said for said in events()), "an Event of a node"
         )
         assert "the labels of nodes contradict" in plane.log("contradicts")
     finally:

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from control_plane import SMALL, ControlPlane, container, missing, name, wait_for
+from control_plane import SMALL, ControlPlane, container, missing, name
+from waiting import DEADLINE, until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 httpx = pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
@@ -18,7 +19,8 @@ pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
-from in_browser import browser, load, row_of, text, until
+import in_browser
+from in_browser import browser, load, row_of, text
 from served import MAIN, served
 from topolane.cli.k8s_common import connected
 from topolane.kubernetes.inspection import Where
@@ -39,7 +41,7 @@ def page(in_chassis: ControlPlane) -> Iterator[str]:
 
 
 def shown(page: str, **at: float) -> Any:
-    return httpx.get(f"{page}/api/snapshot", params=at, timeout=60).json()
+    return httpx.get(f"{page}/api/snapshot", params=at, timeout=DEADLINE).json()
 
 
 def held(page: str, found: Any) -> dict[str, set[str]]:
@@ -61,9 +63,9 @@ def test_the_page_follows_the_groups_of_a_cluster(in_chassis: ControlPlane, page
     in_chassis.placed(second, 17)
     in_chassis.submit(third, 20)
     in_chassis.waits_saying(third, "would share links")
-    wait_for(
-        "the page shows all three",
+    until(
         lambda: any("would share links" in row[7] for row in shown(page)["waiting"]),
+        "the page shows all three",
     )
     found = shown(page)
     assert held(page, found)[f"default/{first}"] == set(nodes)
@@ -73,24 +75,24 @@ def test_the_page_follows_the_groups_of_a_cluster(in_chassis: ControlPlane, page
 
     load(browser, page)
     row_of(browser, f"default/{third}").click()
-    said = until(lambda: "would share links" in text(browser, "why") and text(browser, "why"))
+    said = in_browser.until(lambda: "would share links" in text(browser, "why") and text(browser, "why"))
     assert f"default/{first}" in said or f"default/{second}" in said
     answer = httpx.post(
-        f"{page}/api/ask", json={"nodes": 60, "hours": 1, "policy": "isolated"}, timeout=60
+        f"{page}/api/ask", json={"nodes": 60, "hours": 1, "policy": "isolated"}, timeout=DEADLINE
     ).json()
     assert answer["start"] is None and answer["why"] and not answer["never"]
 
     in_chassis.remove(first)
     in_chassis.remove(second)
     placed = in_chassis.placed(third, 20)
-    wait_for(
-        "the page shows it on its nodes",
+    until(
         lambda: held(page, shown(page)).get(f"default/{third}") == set(placed),
+        "the page shows it on its nodes",
     )
     past = shown(page, at=found["time"])
     assert [row[1] for row in past["waiting"]] == [f"default/{third}"]
     assert f"default/{first}" in held(page, past)
-    until(lambda: "Runs since" in browser.find_element("class name", "details").text)
+    in_browser.until(lambda: "Runs since" in browser.find_element("class name", "details").text)
     assert browser.get_log("browser") == []
 
 
@@ -123,18 +125,18 @@ def test_other_policies_stand_beside_kubernetes(in_chassis: ControlPlane, page: 
     in_chassis.waits_saying(names[2], "would share links")
 
     def last() -> list[tuple[str, float, float]]:
-        lines = httpx.get(f"{page}/api/series", timeout=60).json()["lines"]
+        lines = httpx.get(f"{page}/api/series", timeout=DEADLINE).json()["lines"]
         return [(line["name"], line["utilisation"][-1], line["waiting"][-1]) for line in lines]
 
     system = httpx.get(f"{page}/api/machine").json()["title"]
     few, all_three = pytest.approx(26 / 64, abs=1e-3), pytest.approx(46 / 64, abs=1e-3)
     said = [(system, few, 1), ("isolated, easy", few, 1), ("first-fit, easy", all_three, 0)]
-    wait_for("the third waits in the cluster and under isolated", lambda: last() == said)
+    until(lambda: last() == said, "the third waits in the cluster and under isolated")
     for group in names[:2]:
         in_chassis.remove(group)
     in_chassis.placed(names[2], 20)
     alone = pytest.approx(20 / 64, abs=1e-3)
-    wait_for("all have the third alone", lambda: [row[1:] for row in last()] == [(alone, 0)] * 3)
+    until(lambda: [row[1:] for row in last()] == [(alone, 0)] * 3, "all have the third alone")
     assert shown(page)["problems"] == []
 
 
@@ -153,19 +155,19 @@ def test_pods_that_share_a_node_and_jobs_with_a_limit(in_chassis: ControlPlane, 
         },
     }
     in_chassis.post("/apis/batch/v1/namespaces/default/jobs", job)
-    wait_for("the page shows the Job", lambda: "default/limited" in held(page, shown(page)))
+    until(lambda: "default/limited" in held(page, shown(page)), "the page shows the Job")
     found = shown(page)
     limited = next(row for row in found["running"] if row[1] == "default/limited")
     assert limited[6] == limited[5] + 7200
-    wait_for("the pod that waits", lambda: f"default/{never}" in [row[1] for row in shown(page)["waiting"]])
-    room = httpx.get(f"{page}/api/outlook", timeout=60).json()["room"]
+    until(lambda: f"default/{never}" in [row[1] for row in shown(page)["waiting"]], "the pod that waits")
+    room = httpx.get(f"{page}/api/outlook", timeout=DEADLINE).json()["room"]
     assert (room["unit"], room["total"], room["free"]) == ("gpus", 64 * 8, 64 * 8 - 2 - 8)
-    assert httpx.get(f"{page}/api/outlook", timeout=60).json()["starts"] == []
+    assert httpx.get(f"{page}/api/outlook", timeout=DEADLINE).json()["starts"] == []
     question = {"nodes": 64, "hours": 1, "policy": "first-fit", "gpus": 4}
-    answer = httpx.post(f"{page}/api/ask", json=question, timeout=60).json()
+    answer = httpx.post(f"{page}/api/ask", json=question, timeout=DEADLINE).json()
     assert answer["start"] == pytest.approx(limited[6]) and answer["hosts"]
     question = {"nodes": 63, "hours": 1, "policy": "first-fit", "gpus": 4}
-    answer = httpx.post(f"{page}/api/ask", json=question, timeout=60).json()
+    answer = httpx.post(f"{page}/api/ask", json=question, timeout=DEADLINE).json()
     assert answer["start"] is not None and answer["room"] is None
     assert httpx.post(f"{page}/api/ask", json={**question, "gpus": 9}).status_code == 422
     assert httpx.post(f"{page}/api/ask", json={**question, "partition": "p"}).status_code == 422
@@ -175,9 +177,9 @@ def test_a_cordoned_node_takes_no_jobs(in_chassis: ControlPlane, page: str) -> N
     """A cordoned node is crossed out until it is opened again."""
     in_chassis.patch("/api/v1/nodes/n07", {"spec": {"unschedulable": True}})
     place = httpx.get(f"{page}/api/machine").json()["nodes"].index("n07")
-    wait_for("the page crosses it out", lambda: shown(page)["out"] == [place, place + 1])
+    until(lambda: shown(page)["out"] == [place, place + 1], "the page crosses it out")
     in_chassis.patch("/api/v1/nodes/n07", {"spec": {"unschedulable": None}})
-    wait_for("the page shows it in service", lambda: shown(page)["out"] == [])
+    until(lambda: shown(page)["out"] == [], "the page shows it in service")
 
 
 def test_the_log_of_a_shadow_is_a_page(in_chassis: ControlPlane, browser: Any, tmp_path: Path) -> None:
@@ -190,10 +192,10 @@ def test_the_log_of_a_shadow_is_a_page(in_chassis: ControlPlane, browser: Any, t
     command = [sys.executable, "-c", MAIN, "k8s", "shadow", "--policy", "isolated", "--log", str(log), *where]
     with subprocess.Popen([*command, "--interval", "0.5"], stdout=subprocess.DEVNULL) as shadow:
         try:
-            wait_for("the shadow looks", lambda: log.exists() and '"shadow"' in log.read_text())
+            until(lambda: log.exists() and '"shadow"' in log.read_text(), "the shadow looks")
             in_chassis.submit(group, 9, scheduler="default-scheduler")
             nodes = in_chassis.placed(group, 9)
-            wait_for("the shadow has seen it", lambda: f"default/{group}" in log.read_text())
+            until(lambda: f"default/{group}" in log.read_text(), "the shadow has seen it")
             with served("--shadow-log", str(log), "--interval", "1") as page:
                 found = shown(page)
                 assert held(page, found) == {f"default/{group}": set(nodes)}
@@ -209,13 +211,13 @@ def test_the_log_of_a_shadow_is_a_page(in_chassis: ControlPlane, browser: Any, t
                 load(browser, page, queue=False)
                 browser.find_element("xpath", "//button[starts-with(., 'Running')]").click()
                 row_of(browser, f"default/{group}").click()
-                until(
+                in_browser.until(
                     lambda: "isolated would have taken" in browser.find_element("class name", "details").text
                 )
                 assert browser.get_log("browser") == []
                 in_chassis.remove(group)
-                wait_for("the page shows that it has ended", lambda: not shown(page)["running"])
+                until(lambda: not shown(page)["running"], "the page shows that it has ended")
                 assert held(page, shown(page, at=found["time"])) == {f"default/{group}": set(nodes)}
         finally:
             shadow.terminate()
-            shadow.wait(60)
+            shadow.wait(DEADLINE)

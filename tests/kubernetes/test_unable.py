@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from control_plane import LABELS, ControlPlane, member, missing, name, wait_for
+from control_plane import LABELS, ControlPlane, member, missing, name
+from waiting import DEADLINE, until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -55,7 +56,7 @@ def placement(plane: ControlPlane, group: str) -> dict[str, Any]:
 
 def k8s(plane: ControlPlane, *words: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", MAIN, "k8s", *words, "--kubeconfig", str(plane.kubeconfig)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_a_scheduler_without_a_machine_does_not_start(
 ) -> None:
     """Wrong labels, a Topology that is not there, a file that is not there: one sentence, and an exit code that is not 0."""
     empty.start_scheduler(log := name(), **args)
-    assert empty.processes.pop(log).wait(120) != 0
+    assert empty.processes.pop(log).wait(DEADLINE) != 0
     assert said in empty.log(log)
 
 
@@ -123,7 +124,7 @@ def test_a_pod_that_asks_for_isolation_alone_waits(empty: ControlPlane) -> None:
         empty.post("/api/v1/namespaces/default/pods", pod)
         path = f"/api/v1/namespaces/default/pods/{group}-0"
         if runs:
-            wait_for("the pod has a node", lambda path=path: empty.get(path)["spec"].get("nodeName"))
+            until(lambda path=path: empty.get(path)["spec"].get("nodeName"), "the pod has a node")
         else:
             empty.waits_saying(
                 group, "the pod is in no group that this scheduler places: set topolane.io/group-size"
@@ -144,7 +145,7 @@ def test_a_refusal_does_not_break_a_promise_that_was_asked_for(empty: ControlPla
         empty.submit(own, 40, policy="isolated")
         empty.waits_saying(own, "would share links")
         empty.remove(own)
-        wait_for("they are gone", lambda: not empty.pods(own))
+        until(lambda: not empty.pods(own), "they are gone")
         empty.submit(rule, 40)
         empty.placed(rule, 40)
         assert (placement(empty, rule)["policy"], placement(empty, rule)["isolated"]) == ("stock", False)

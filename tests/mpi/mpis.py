@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from topolane.mpi import build, matrix, watched_run
+from waiting import DEADLINE
 
 TOPOLANE = [sys.executable, "-c", "from topolane.cli import main; main()"]
 HERE = Path(__file__).parent
@@ -84,14 +85,16 @@ class Mpi:
             *self.launch(program, *words, ranks=ranks),
         ]
         around = os.environ | AROUND | dict(environment or {})
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=around)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, env=around)
         assert done.returncode == 0, done.stderr
         return done.stdout, matrix.read(out)
 
     def plain(self, program: Path, *words: object, ranks: int = 4) -> subprocess.CompletedProcess[str]:
         """A run that nobody watches."""
         command = self.launch(program, *words, ranks=ranks)
-        return subprocess.run(command, capture_output=True, text=True, timeout=600, env=os.environ | AROUND)
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=DEADLINE, env=os.environ | AROUND
+        )
 
 
 EVERY = [Mpi("mpich"), Mpi("openmpi")]

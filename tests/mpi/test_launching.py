@@ -11,12 +11,13 @@ import pytest
 from mpis import AROUND, TOPOLANE, Mpi
 from topolane._engine import InputError
 from topolane.mpi import build, launch, matrix
+from waiting import DEADLINE
 
 
 def run(*words: object, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     around = os.environ | AROUND | (environment or {})
     command = [*TOPOLANE, "mpi", "run", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, env=around, timeout=600)
+    return subprocess.run(command, capture_output=True, text=True, env=around, timeout=DEADLINE)
 
 
 def test_output_and_exit_code_are_the_programs(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:

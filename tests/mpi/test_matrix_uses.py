@@ -15,6 +15,7 @@ from topolane.mpi import matrix
 from topolane.nova import traffic as nova_traffic
 from topolane.report import traffic_matrix
 from topolane.traffic import read_traffic
+from waiting import DEADLINE
 
 # Two leaves of two hosts: ranks 0 and 1 fill the first in their order, 2 and 3 the second.
 TREE = [(["site", "pod", f"leaf{leaf}"], [f"h{2 * leaf + i}" for i in range(2)]) for leaf in range(2)]
@@ -25,13 +26,13 @@ def watched(mpi: Mpi, kernels: Path, tmp_path_factory: pytest.TempPathFactory) -
     """Of `between`: ranks 0 and 2 speak to each other, and 1 and 3."""
     out = tmp_path_factory.mktemp("watched") / "pairs.csv"
     command = [*TOPOLANE, "mpi", "run", "--out", str(out), "--", *mpi.launch(kernels, "between", 10)]
-    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | AROUND, timeout=600)
+    done = subprocess.run(command, capture_output=True, text=True, env=os.environ | AROUND, timeout=DEADLINE)
     assert done.returncode == 0, done.stderr
     return out
 
 
 def said(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*TOPOLANE, *map(str, words)], capture_output=True, text=True, timeout=600)
+    return subprocess.run([*TOPOLANE, *map(str, words)], capture_output=True, text=True, timeout=DEADLINE)
 
 
 def test_traffic(watched: Path) -> None:

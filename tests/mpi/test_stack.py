@@ -11,6 +11,7 @@ import pytest
 from mpis import AROUND, HERE, TOPOLANE, Mpi
 from test_two_level import across, counted, settings
 from topolane.mpi.build import SOURCES
+from waiting import DEADLINE
 
 XDLU = Path("/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests/xdlu")
 
@@ -89,7 +90,7 @@ def test_threads_that_get_no_stack_do_not_disturb_each_other(tmp_path: Path) -> 
     built = subprocess.run(["cc", *flags, str(source), str(SOURCES / "stack.c")], capture_output=True)
     if built.returncode:
         pytest.skip("cc has no -fsanitize=thread")
-    done = subprocess.run([made], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([made], capture_output=True, text=True, timeout=DEADLINE)
     if done.returncode == 3:
         pytest.skip("the system does not limit memory")
     assert done.returncode == 0, done.stderr
@@ -108,7 +109,7 @@ def test_program_that_reads_what_it_never_wrote(tmp_path: Path) -> None:
     command = [*TOPOLANE, "mpi", "run", "--out", "m.csv", "--", "mpiexec.openmpi", "-n", "4", str(XDLU)]
     for _ in range(4):
         done = subprocess.run(
-            command, cwd=tmp_path, env=os.environ | AROUND, capture_output=True, text=True, timeout=1200
+            command, cwd=tmp_path, env=os.environ | AROUND, capture_output=True, text=True, timeout=DEADLINE
         )
         assert done.returncode == 0, done.stderr[-2000:]
         assert "  240 tests completed and passed residual checks." in done.stdout

@@ -19,6 +19,7 @@ from topolane.mpi import build, launch, matrix
 from topolane.mpi.address import Address
 from topolane.mpi.frames import Kind, encode
 from topolane.mpi.receiver import Receiver
+from waiting import DEADLINE
 
 ROUNDS = 150
 SLOW_RING = {(0, 1): (ROUNDS, 4 * ROUNDS, ROUNDS), (1, 0): (ROUNDS, 4 * ROUNDS, ROUNDS)}
@@ -54,7 +55,7 @@ class Run:
         process = await asyncio.create_subprocess_exec(
             *self.around, *words, env=around | AROUND, stdout=asyncio.subprocess.PIPE
         )
-        out, _ = await asyncio.wait_for(process.communicate(), 120)
+        out, _ = await asyncio.wait_for(process.communicate(), DEADLINE)
         assert process.returncode is not None
         return process.returncode, out.decode()
 
@@ -107,7 +108,7 @@ def counted(receiver: Receiver) -> matrix.Recorded:
 
 def after(runs: Awaitable[None]) -> None:
     async def limited() -> None:
-        await asyncio.wait_for(runs, 200)
+        await asyncio.wait_for(runs, DEADLINE)
 
     asyncio.run(limited())
 

@@ -9,6 +9,7 @@ import pytest
 from mpis import HERE, Mpi
 from topolane.mpi import build
 from topolane.mpi.matrix import KINDS, Recorded
+from waiting import DEADLINE
 
 COUNTED = KINDS.index("two_level")
 SITES = (0, 1, 0, 1, 2, 0)
@@ -142,7 +143,7 @@ def monitored(program: Path, first: object, second: object, folder: Path, enviro
     for key, value in {**environment, "LD_PRELOAD": str(library)}.items():
         command += ["-x", f"{key}={value}"]
     command += ["-n", str(len(SITES)), str(program), str(first), str(second)]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=DEADLINE)
     total = 0
     for file in folder.glob("of.*.prof"):
         for line in file.read_text().splitlines():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -16,11 +15,10 @@ from topolane.mpi.address import Address
 from topolane.mpi.connection import Connection
 from topolane.mpi.frames import sites_frame
 from topolane.mpi.receiver import Receiver
+from waiting import DEADLINE, until_async
 
 RANKS = 4
 MODELLED, COUNTED = 1, 2
-DEADLINE = 240.0
-"""Seconds; the machine may be busy."""
 
 
 class Running:
@@ -46,11 +44,8 @@ class Running:
         return found
 
     async def until(self, happened: Callable[[], bool], what: str) -> None:
-        limit = time.monotonic() + DEADLINE
-        while not happened():
-            assert self.process.returncode is None, f"ended before {what}"
-            assert time.monotonic() < limit, f"not within {DEADLINE} s: {what}"
-            await asyncio.sleep(0.05)
+        await until_async(lambda: happened() or self.process.returncode is not None, what)
+        assert self.process.returncode is None, f"ended before {what}"
 
     async def more(self, kind: int, pair: tuple[int, int], what: str) -> None:
         """Waits until a pair has sent some more messages of a kind."""
@@ -58,16 +53,22 @@ class Running:
         await self.until(lambda: bool(self.messages(kind)[pair] > before + 20), what)
 
     async def still(self, kind: int, pairs: list[tuple[int, int]], what: str) -> None:
-        """Waits until those pairs no longer send such messages: none in an interval of reports."""
+        """Waits until those pairs no longer send such messages: none in two seconds that every rank has reported."""
 
-        async def sent() -> float:
-            before = sum(self.messages(kind)[pair] for pair in pairs)
-            await asyncio.sleep(2.5)
-            return float(sum(self.messages(kind)[pair] for pair in pairs) - before)
+        def now() -> tuple[float, dict[int, float]]:
+            reported = {rank: one.seconds for rank, one in self.receiver.programs["maps"].of_rank.items()}
+            return float(sum(self.messages(kind)[pair] for pair in pairs)), reported
 
-        limit = time.monotonic() + DEADLINE
-        while await sent() > 0:
-            assert time.monotonic() < limit, f"not within {DEADLINE} s: {what}"
+        sent, since = now()
+
+        def rests() -> bool:
+            nonlocal sent, since
+            more, reported = now()
+            if more > sent:
+                sent, since = more, reported
+            return all(reported[rank] > since[rank] + 2 for rank in range(RANKS))
+
+        await self.until(rests, what)
 
 
 async def run(mpi: Mpi, folder: Path, story: Callable[[Running], Awaitable[None]]) -> tuple[int, str]:

@@ -7,12 +7,11 @@ import itertools
 import shutil
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 from typing import Any, Self
 
-PATIENCE = 120.0
-"""Seconds in which a server must answer."""
+from waiting import until
+
 PATH = "/usr/bin:/usr/sbin:/usr/local/bin:/usr/local/sbin"
 """Debian has the server where only root's PATH finds it."""
 
@@ -52,11 +51,8 @@ class MariaDB:
         with (self._folder / "log").open("ab") as log:
             program = shutil.which(words[0], path=PATH)
             self._process = subprocess.Popen([str(program), *words[1:]], stdout=log, stderr=log)
-        deadline = time.monotonic() + PATIENCE
-        while not self._answers():
-            assert self._process.poll() is None, (self._folder / "log").read_text()
-            assert time.monotonic() < deadline, f"MariaDB does not answer within {PATIENCE:g} s"
-            time.sleep(0.05)
+        until(lambda: self._answers() or self._process.poll() is not None, "MariaDB answers")
+        assert self._process.poll() is None, (self._folder / "log").read_text()
 
     def stop(self) -> None:
         """As a crash does."""

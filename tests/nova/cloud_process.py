@@ -12,13 +12,13 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from waiting import DEADLINE
+
 LOG = logging.getLogger(__name__)
 NEEDED = ("nova.tests", "placement", "oslotest", "requests_mock", "ddt", "wsgi_intercept", "testtools")
 HOSTS = [f"node{number:02}" for number in range(1, 73)]
 LEAVES = [HOSTS[start : start + 18] for start in range(0, 72, 18)]
 """Of the host aggregates; the first two are a pod, and the others."""
-PATIENCE = 400.0
-"""Seconds that a call may take: longer than any wait in it."""
 
 
 class Refused(Exception):
@@ -56,8 +56,8 @@ class CloudProcess:
 
     def _answer(self) -> Any:
         try:
-            if not self._pipe.poll(PATIENCE):
-                raise TimeoutError(f"no answer within {PATIENCE} s, see {self._log}")
+            if not self._pipe.poll(2 * DEADLINE):
+                raise TimeoutError(f"no answer within {2 * DEADLINE:g} s, see {self._log}")
             answer, error = self._pipe.recv()
         except EOFError:
             raise RuntimeError(f"the cloud is gone:\n{self._log.read_text()[-4000:]}") from None
@@ -67,7 +67,7 @@ class CloudProcess:
 
     def close(self) -> None:
         self._pipe.close()
-        self._process.join(PATIENCE)
+        self._process.join(2 * DEADLINE)
         self._process.kill()
 
 

@@ -12,8 +12,7 @@ import itertools
 import json
 import logging
 import threading
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import nova.conf
@@ -30,12 +29,11 @@ from topolane.nova.concurrent_requests import ConcurrentRequests
 from topolane.nova.refusal_table import REFUSALS
 from topolane.nova.request import HostAnswer, Request
 from topolane.nova.shared_claims import CLAIMS, VERSION
+from waiting import until
 
 CONF = nova.conf.CONF
 FLAVORS = {"whole": 8192, "quarter": 2048}
 """Memory in MB of the VMs: a host has 8192, so that one or four of them fill it."""
-WAIT = 120.0
-"""Seconds that anything may take: only what fails waits so long."""
 SETTINGS: dict[str, dict[str, Any]] = {
     "DEFAULT": {"reserved_host_memory_mb": 0, "reserved_host_disk_mb": 0, "service_down_time": 3600},
     # a new connection would be a new, empty database in memory
@@ -45,14 +43,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 Settings = Mapping[str, Mapping[str, Any]]
 """Options of nova.conf by group."""
-
-
-def until(found: Callable[[], bool], what: str) -> None:
-    end = time.monotonic() + WAIT
-    while not found():
-        if time.monotonic() > end:
-            raise TimeoutError(f"{what}: not within {WAIT} s")
-        time.sleep(0.3)
 
 
 def _forget_process() -> None:
@@ -412,4 +402,4 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
         """Runs a program likewise."""
         if not self._urls:
             self._urls = nova_http.served(self.api_fixture, self.placement.fixture)
-        return nova_http.command(self._urls, ["-c", code, *words], directory, WAIT)
+        return nova_http.command(self._urls, ["-c", code, *words], directory)

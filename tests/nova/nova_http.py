@@ -15,6 +15,7 @@ from typing import Any
 import eventlet
 import eventlet.wsgi
 from eventlet.green import subprocess
+from waiting import DEADLINE
 
 
 def served(nova: Any, placement: Any) -> dict[str, str]:
@@ -27,9 +28,7 @@ def served(nova: Any, placement: Any) -> dict[str, str]:
     }
 
 
-def command(
-    urls: Mapping[str, str], words: Sequence[str], directory: str, patience: float
-) -> tuple[int, str, str]:
+def command(urls: Mapping[str, str], words: Sequence[str], directory: str) -> tuple[int, str, str]:
     """Runs Python with these words, so that openstacksdk finds that cloud: exit code, output and errors."""
     clouds = Path(directory, "clouds.yaml")
     endpoints = "".join(f"    {name}_endpoint_override: {url}\n" for name, url in urls.items())
@@ -42,7 +41,7 @@ def command(
         text=True,
         cwd=directory,
     )
-    output, errors = child.communicate(timeout=patience)
+    output, errors = child.communicate(timeout=DEADLINE)
     return child.returncode, output, errors
 
 

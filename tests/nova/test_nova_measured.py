@@ -21,6 +21,7 @@ from topolane.nova import group_traffic
 from topolane.nova.measured import DAY, MeasuredProgram, ServerNames, profile_of, usable
 from topolane.nova.measured_reader import MeasuredReader
 from topolane.nova.server_names import _addresses
+from waiting import until
 
 NOW = 1_800_000_000.0
 
@@ -227,14 +228,6 @@ def test_a_source_that_cannot_be_read_is_named(source: str, sentence: str) -> No
     assert sentence in read(source)["problem"]
 
 
-def wait(condition: Any) -> None:
-    """Waits until something holds."""
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until, "waited in vain"
-        time.sleep(0.05)
-
-
 def test_a_request_never_waits_and_a_problem_is_logged_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -246,16 +239,16 @@ def test_a_request_never_waits_and_a_problem_is_logged_once(
     began = time.monotonic()
     assert reader.programs() == [] and time.monotonic() - began < 1.0
     problems = [record for record in caplog.records if "cannot be read" in record.getMessage()]
-    wait(lambda: [record for record in caplog.records if "cannot be read" in record.getMessage()])
+    until(lambda: [record for record in caplog.records if "cannot be read" in record.getMessage()])
     time.sleep(2)
     problems = [record for record in caplog.records if "cannot be read" in record.getMessage()]
     assert len(problems) == 1 and "No such file or directory" in problems[0].getMessage()
     folder.mkdir()
     write_matrix(folder / "m.csv", ["a", "b"])
-    wait(reader.programs)
+    until(reader.programs)
     (folder / "m.csv").rename(tmp_path / "m.csv")
     folder.rmdir()
-    wait(lambda: len([r for r in caplog.records if "cannot be read" in r.getMessage()]) == 2)
+    until(lambda: len([r for r in caplog.records if "cannot be read" in r.getMessage()]) == 2)
     assert [one.hosts for one in reader.programs()] == [("a", "b")]
     asked.measured = None
 
@@ -266,5 +259,5 @@ def test_a_source_that_hangs_is_given_up(tmp_path: Path, caplog: pytest.LogCaptu
     asked = options(str(tmp_path), measured_timeout=0.5)
     reader = MeasuredReader(asked)
     assert reader.programs() == []
-    wait(lambda: "no answer within 0.5 s" in caplog.text)
+    until(lambda: "no answer within 0.5 s" in caplog.text)
     asked.measured = None

@@ -15,7 +15,8 @@ from placements import COMPACT, leaves, ours, tree, write
 
 pytest.importorskip("fastapi", reason="the extra sites is not installed")
 sys.path.append(str(Path(__file__).parents[1] / "sites"))
-from managed import MAIN, Managed, managing, wait
+from managed import MAIN, Managed, managing
+from waiting import DEADLINE, until
 
 HERE = Path(__file__).parent
 TREE = tree([HOSTS[:4], HOSTS[4:8]], leaves_in_pod=1)
@@ -69,7 +70,7 @@ def started(hosts: tuple[str, ...], program: Path, ending: Path, *options: str) 
 def ended(running: subprocess.Popen[str], ending: Path) -> None:
     """Lets it end."""
     ending.touch()
-    _, errors = running.communicate(timeout=300)
+    _, errors = running.communicate(timeout=DEADLINE)
     assert running.returncode == 0, errors
 
 
@@ -112,7 +113,7 @@ def test_a_new_server_is_placed_by_what_a_manager_measured(
 
     ending = tmp_path / "ending"
     running = started(SERVERS, program, ending, "--manager", f"unix:{manager.programs}", "--name", "pairs")
-    wait(lambda: everything_arrived(manager))
+    until(lambda: everything_arrived(manager))
     ended(running, ending)
     cloud.schedule_by(
         ours(

@@ -8,9 +8,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
-from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from click.testing import CliRunner
 from topolane._engine import Traffic
 from topolane.cli import cli
 from topolane.studies import nova, nova_smpi, nova_study
+from waiting import DEADLINE, until
 
 ALONE = nova.Setting("alone", others=False)
 SEEDS = range(1, 21)
@@ -231,10 +230,10 @@ def test_nothing_stays_behind_an_interrupt(ending: signal.Signals, tmp_path: Pat
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
-    wait_until(lambda: simulations(tmp_path) > 0)
+    until(lambda: simulations(tmp_path) > 0)
     started.send_signal(ending)
-    assert started.wait(60) == 128 + ending
-    wait_until(lambda: simulations(tmp_path) == 0)
+    assert started.wait(DEADLINE) == 128 + ending
+    until(lambda: simulations(tmp_path) == 0)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -246,14 +245,6 @@ def simulations(folder: Path) -> int:
             text = command.read_bytes()
             found += b"smpimain" in text and str(folder).encode() in text
     return found
-
-
-def wait_until(true: Callable[[], bool]) -> None:
-    """Polls for two minutes at most."""
-    end = time.monotonic() + 120
-    while not true():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_figures_are_of_all_seeds() -> None:

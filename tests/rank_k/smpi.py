@@ -7,6 +7,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from waiting import DEADLINE
+
 HERE = Path(__file__).parent
 MISSING = "" if shutil.which("smpicc") and shutil.which("smpirun") else "smpicc and smpirun are not there"
 
@@ -86,6 +88,6 @@ def run(
         check=True,
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=DEADLINE,
     )
     return float(done.stdout.split()[-1])

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from topolane.nova.plan import Plan
 from topolane.sites.qemu import Folder, Machine
+from waiting import DEADLINE
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
 SIMULATE = ("simulate", "--workload", "cab-aug", "--limit", "10", "--days", "1")
@@ -22,7 +23,9 @@ MATRIX = ("traffic", "ring", "--ranks", "4")
 
 def topolane(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
     """Runs a command in a folder."""
-    return subprocess.run([*MAIN, *words], cwd=folder, capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run(
+        [*MAIN, *words], cwd=folder, capture_output=True, text=True, timeout=DEADLINE, **more
+    )
 
 
 def refused(done: subprocess.CompletedProcess[str]) -> str:
@@ -168,7 +171,7 @@ run = topolane.simulate(topolane.workload("cab-aug", machine.nodes, shape=topola
 write_report(sys.argv[1], [run], MachinePicture.of(machine))
 """
     done = subprocess.run(
-        [sys.executable, "-c", script, str(draft)], capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", script, str(draft)], capture_output=True, text=True, timeout=DEADLINE
     )
     assert "symbolic link" in done.stderr, done
     untouched(victim)
@@ -223,12 +226,12 @@ def test_a_device_and_a_pipe_are_written_to(tmp_path: Path) -> None:
     reader = threading.Thread(target=lambda: read.append((tmp_path / "pipe").read_text()), daemon=True)
     reader.start()
     assert topolane(tmp_path, *MATRIX, "--out", "pipe").returncode == 0
-    reader.join(60)
+    reader.join(DEADLINE)
     assert read and read[0].startswith("# ranks: 4")
     assert topolane(tmp_path, *MATRIX, "--out", "/dev/null").returncode == 0
     assert "No space left" in refused(topolane(tmp_path, *MATRIX, "--out", "/dev/full"))
     with (tmp_path / "file").open("w") as file:
-        done = subprocess.run([*MAIN, *MATRIX, "--out", "/dev/stdout"], stdout=file, timeout=120)
+        done = subprocess.run([*MAIN, *MATRIX, "--out", "/dev/stdout"], stdout=file, timeout=DEADLINE)
     assert done.returncode == 0
     assert (tmp_path / "file").read_text().startswith("# ranks: 4")
 

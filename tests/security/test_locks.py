@@ -7,23 +7,23 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import DEADLINE, until
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
 CORE = min(os.sched_getaffinity(0))
 OTHER = 65534
-PATIENCE = 60.0
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 
 # The interpreter may be where only root reads: a process becomes the user when it has all its modules.
 BECOME = """
 import fcntl, os, socket, sys, time
 from topolane.gang.agent_files import CoreLocks, directory
+from waiting import until
 os.umask(0o022)
 if (user := int(sys.argv.pop(1))) != os.geteuid():
     os.setgroups([])
@@ -87,15 +87,8 @@ def agent(tmp_path: Path) -> subprocess.CompletedProcess[str]:
     """An agent on a core, with one short job."""
     command = [*MAIN, "gang", "run", "--cores", str(CORE), "--socket", str(tmp_path / "control")]
     return subprocess.run(
-        [*command, "--switch-by", "signals", "--", "true"], capture_output=True, text=True, timeout=PATIENCE
+        [*command, "--switch-by", "signals", "--", "true"], capture_output=True, text=True, timeout=DEADLINE
     )
-
-
-def soon(what: str, holds: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < until, what
-        time.sleep(0.05)
 
 
 @as_root
@@ -157,7 +150,7 @@ def test_an_agent_of_a_user_leaves_cores_to_root(homes: Callable[[int], Path]) -
             cwd="/",
             capture_output=True,
             text=True,
-            timeout=PATIENCE,
+            timeout=DEADLINE,
         )
         assert f"core {CORE}: another agent (process {holder.pid}) has it already" in done.stderr
 
@@ -189,6 +182,6 @@ def test_children_do_not_inherit_locks(tmp_path: Path, then: str) -> None:
         try:
             holder.kill()
             holder.wait()
-            soon("the core is free", lambda: agent(tmp_path).returncode == 0)
+            until(lambda: agent(tmp_path).returncode == 0, "the core is free")
         finally:
             os.kill(child, 9)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import DEADLINE
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
 DEEP = 100_000
@@ -21,7 +22,9 @@ HEXADECIMAL = "0x" + "f" * 5000
 
 
 def topolane(folder: Path, *words: str, **more: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*MAIN, *words], cwd=folder, capture_output=True, text=True, timeout=120, **more)
+    return subprocess.run(
+        [*MAIN, *words], cwd=folder, capture_output=True, text=True, timeout=DEADLINE, **more
+    )
 
 
 def refused(done: subprocess.CompletedProcess[str], *says: str) -> None:
@@ -90,7 +93,9 @@ def test_a_json_file_of_deep_arrays_or_long_numbers(tmp_path: Path, what: str, v
     else:
         file.write_text(f"name = {value.replace(':', '=')}\n" if what == "cluster file" else value)
         script = READS[what].format(file=str(file))
-        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-c", script], capture_output=True, text=True, timeout=DEADLINE
+        )
         assert done.stdout.startswith(str(file)), done.stderr[-1000:]
         assert len(done.stdout.splitlines()) == 1
 
@@ -131,7 +136,7 @@ def test_a_pipe_is_read_like_a_file(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text('{"machine": "cab", "request": {"nodes": 2}}')
     script = 'exec "$@" <(cat state.json)'
     words = ["bash", "-c", script, "bash", *MAIN, "place"]
-    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, timeout=DEADLINE)
     assert done.returncode == 0, done.stderr
 
 
@@ -155,7 +160,7 @@ def test_a_request_of_deep_arrays(tmp_path: Path) -> None:
     threading.excepthook = failed.append
     try:
         with socket.socket(socket.AF_UNIX) as client:
-            client.settimeout(60)
+            client.settimeout(DEADLINE)
             client.connect(str(tmp_path / "control"))
             client.sendall(ARRAYS.encode() + b"\n")
             answer = client.recv(65536)

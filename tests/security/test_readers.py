@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE
 
 SCRIPT = Path(sys.executable).parent / "topolane"
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
@@ -36,7 +37,7 @@ def run(directory: Path, *arguments: object, stdin: bytes = b"") -> subprocess.C
         env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
         input=stdin,
         capture_output=True,
-        timeout=300,
+        timeout=DEADLINE,
         preexec_fn=limit,
     )
 
@@ -133,7 +134,11 @@ def test_a_stream_that_never_ends(tmp_path):
     for arguments in (("place", "--machine", "cab", "-"), ("machine", "check", "/dev/stdin")):
         with subprocess.Popen(["yes"], stdout=subprocess.PIPE) as endless:
             done = subprocess.run(
-                [SCRIPT, *arguments], stdin=endless.stdout, capture_output=True, timeout=300, preexec_fn=limit
+                [SCRIPT, *arguments],
+                stdin=endless.stdout,
+                capture_output=True,
+                timeout=DEADLINE,
+                preexec_fn=limit,
             )
             assert endless.stdout is not None
             endless.stdout.close()
@@ -371,7 +376,7 @@ def test_the_corpus_against_every_reader(tmp_path, reader):
         env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=DEADLINE,
     )
     assert done.returncode == 0, done.stderr
     wrong = {}

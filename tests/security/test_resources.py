@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE
 
 COMMAND = "import sys; from topolane.cli import main; sys.argv[0] = 'topolane'; sys.exit(main())"
 LIMITED = """
@@ -40,7 +41,7 @@ children = [10, 100, 1000]
 
 def ended(*words: object) -> tuple[int, str]:
     """The exit code and the standard error of a program."""
-    found = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300)
+    found = subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=DEADLINE)
     return found.returncode, found.stderr
 
 

@@ -22,8 +22,9 @@ import httpx
 import psutil
 
 sys.path.append(str(Path(__file__).parents[1] / "sites"))
-from managed import MAIN, Managed, wait
+from managed import MAIN, Managed
 from topolane import InputError
+from waiting import DEADLINE, until
 
 OPERATOR, REPORTER = "operator-" + "x" * 16, "reporter-" + "y" * 16
 MIB = 1 << 20
@@ -42,7 +43,7 @@ def secret(path: Path, text: str) -> str:
 
 def topolane(*words: object, **settings: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", MAIN, *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=180, **settings)
+    return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE, **settings)
 
 
 @contextlib.contextmanager
@@ -86,7 +87,7 @@ def test_a_tcp_port_is_opened_with_a_token_only(tmp_path: Path) -> None:
             text=True,
         )
         try:
-            _, said = process.communicate(timeout=60)
+            _, said = process.communicate(timeout=DEADLINE)
         except subprocess.TimeoutExpired:
             process.kill()
             process.communicate()
@@ -195,7 +196,7 @@ def test_a_body_is_not_read_before_its_token(tmp_path: Path) -> None:
             with contextlib.suppress(httpx.TransportError):  # it may hang up while the body is being sent
                 answer = asked.post(f"https://127.0.0.1:{port}/place", content=b" " * (2 * MIB))
                 assert answer.status_code == 413
-            wait(lambda: asked.get(f"https://127.0.0.1:{port}/status").status_code == 200)
+            until(lambda: asked.get(f"https://127.0.0.1:{port}/status").status_code == 200)
 
 
 @pytest.mark.parametrize("listener", ["http", "tls", "programs"])
@@ -217,7 +218,7 @@ def test_half_sent_requests_leave_room_for_others(tmp_path: Path, listener: str)
     command = [sys.executable, "-c", preset + MAIN, "sites", "run", "--config", str(manager.file)]
     with open(manager.said, "a") as said:
         manager.process = subprocess.Popen(command, stderr=said)
-    wait(manager.answers)
+    until(manager.answers)
     process = psutil.Process(manager.process.pid)
     held = []
     try:
@@ -241,7 +242,7 @@ def test_half_sent_requests_leave_room_for_others(tmp_path: Path, listener: str)
         for one in held:
             one.close()
         manager.process.send_signal(signal.SIGTERM)
-        manager.process.wait(60)
+        manager.process.wait(DEADLINE)
 
 
 def test_a_report_of_many_guests_stalls_nobody(tmp_path: Path) -> None:
@@ -255,7 +256,7 @@ def test_a_report_of_many_guests_stalls_nobody(tmp_path: Path) -> None:
             body = {"site": "east", "cores": 4, "memory": 1 << 33, "guests": guests}
             try:
                 return httpx.post(
-                    f"{url}/hosts/e1/report", json=body, headers=bearer(REPORTER), timeout=120
+                    f"{url}/hosts/e1/report", json=body, headers=bearer(REPORTER), timeout=DEADLINE
                 ).status_code
             except httpx.TransportError:
                 return 413
@@ -291,9 +292,9 @@ def test_a_page_of_another_origin_orders_nothing_where_there_is_no_token(tmp_pat
         [sys.executable, "-c", MAIN, "sites", "run", "--config", str(manager.file)], stderr=subprocess.DEVNULL
     )
     try:
-        wait(lambda: process.poll() is not None or manager.answers())
+        until(lambda: process.poll() is not None or manager.answers())
         with contextlib.suppress(OSError):
-            asked = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+            asked = http.client.HTTPConnection("127.0.0.1", port, timeout=DEADLINE)
             asked.request("POST", "/pause", headers={"Origin": "http://evil.example"})
             assert asked.getresponse().status >= 400
     finally:

@@ -15,6 +15,7 @@ import pytest
 from topolane._engine import InputError
 from topolane.mpi.matrix import FIGURES, KINDS, Recorded, RunFacts, read
 from topolane.slurm.shadow_log import replay
+from waiting import DEADLINE
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]
 SIGNS = ("=", "+", "-", "@", "\t", "\r")
@@ -24,7 +25,7 @@ TOY = 'name = "toy"\n[[site]]\nname = "core"\nchildren = [4, 2, 2]\nparents = [1
 
 
 def topolane(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*MAIN, *words], cwd=folder, capture_output=True, text=True, timeout=120)
+    return subprocess.run([*MAIN, *words], cwd=folder, capture_output=True, text=True, timeout=DEADLINE)
 
 
 def cells_of(text: str) -> list[str]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
+import functools
 import shutil
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+import waiting
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="needs the Python package selenium")
 from selenium.common.exceptions import NoSuchElementException, StaleElementReferenceException
 from selenium.webdriver.common.by import By
 
+until = functools.partial(waiting.until, passing=(NoSuchElementException, StaleElementReferenceException))
+"""An element that is not there yet, or was drawn again, is waited for."""
 FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 PIXELS = """
 const canvas = document.getElementById(arguments[0]);
@@ -52,17 +54,6 @@ def load(browser: Any, page: str, width: int = 1440, dark: bool = False, queue: 
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(page)
     until(lambda: (rows(browser) or not queue) and browser.execute_script(PIXELS, "machine") > 3)
-
-
-def until(true: Callable[[], Any]) -> Any:
-    """What `true` returns once it is true. An element that is not there yet, or was drawn anew, is waited for."""
-    deadline = time.monotonic() + 60
-    while True:
-        with contextlib.suppress(NoSuchElementException, StaleElementReferenceException):
-            if found := true():
-                return found
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def rows(browser: Any) -> list[Any]:

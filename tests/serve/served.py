@@ -10,6 +10,8 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 
+from waiting import DEADLINE
+
 MAIN = "import sys; from topolane.cli import main; sys.argv[0] = 'topolane'; sys.exit(main())"
 SMALL = ("--limit", "1500", "--shadow", "none", "--speed", "0")
 """A replay that is there in a second or two, and whose clock stands."""
@@ -33,7 +35,7 @@ def served(
             yield found[1]
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(60)
-        reading.join(10)
+            process.wait(DEADLINE)
+        reading.join(DEADLINE)
     assert process.returncode == 0, said
     assert not [one for one in said if not one.startswith("note: ")], "".join(said)

@@ -7,6 +7,7 @@ import contextlib
 import json
 
 import pytest
+from waiting import DEADLINE
 
 httpx = pytest.importorskip("httpx", reason="the extra sites is not installed")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
@@ -89,7 +90,7 @@ def test_a_running_or_unknown_job_has_no_reason(page: str, replay: Replay) -> No
 def test_the_form_is_answered_by_the_engine(page: str, replay: Replay) -> None:
     """A job of the form starts when the engine starts it, on free nodes, and the jobs in its way are those of `make_room`."""
     given = {"nodes": 200, "hours": 2, "policy": "dedicated"}
-    answer = httpx.post(f"{page}/api/ask", json=given, timeout=60).json()
+    answer = httpx.post(f"{page}/api/ask", json=given, timeout=DEADLINE).json()
     now = replay.now()
     assert answer["start"] > now.time and not answer["never"] and answer["why"]
     nodes = [
@@ -119,7 +120,7 @@ def test_without_the_jobs_in_the_way_there_is_room(replay: Replay) -> None:
 def test_a_job_wider_than_the_machine_never_starts(page: str) -> None:
     """The answer for a job that the empty machine cannot hold is that it never starts, with the reason."""
     given = {"nodes": 5000, "hours": 1, "policy": "isolated"}
-    answer = httpx.post(f"{page}/api/ask", json=given, timeout=60).json()
+    answer = httpx.post(f"{page}/api/ask", json=given, timeout=DEADLINE).json()
     assert answer["never"] and answer["start"] is None and answer["why"] and answer["room"] is None
 
 
@@ -152,7 +153,7 @@ def test_any_time_of_the_log_can_be_looked_at(page: str, replay: Replay) -> None
 def test_changes_lead_to_the_same_as_the_whole_snapshot() -> None:
     """A viewer that applies every change to its first snapshot has what a new viewer reads."""
     with served(*SMALL[:-1], "3000") as page:
-        with httpx.stream("GET", f"{page}/api/events", timeout=60) as stream:
+        with httpx.stream("GET", f"{page}/api/events", timeout=DEADLINE) as stream:
             lines = stream.iter_lines()
             assert next(lines) == "event: hello"
             shown = httpx.get(f"{page}/api/snapshot").json()
@@ -224,7 +225,7 @@ def test_many_viewers_read_the_same_figures() -> None:
 def test_a_viewer_does_not_keep_the_page_from_ending(page: str) -> None:
     """A page with a viewer that never leaves ends, with exit code 0, when it is told to."""
     with served(*SMALL) as other:
-        stream = httpx.stream("GET", f"{other}/api/events", timeout=60)
+        stream = httpx.stream("GET", f"{other}/api/events", timeout=DEADLINE)
         lines = stream.__enter__().iter_lines()
         assert next(lines) == "event: hello"
     with contextlib.suppress(httpx.HTTPError):

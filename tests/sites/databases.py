@@ -9,11 +9,11 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from waiting import DEADLINE, until
 
 
 def _programs() -> Path | None:
@@ -55,12 +55,13 @@ def postgresql() -> Iterator[str]:
         **{**options, "stderr": subprocess.DEVNULL},
     )
     try:
-        deadline = time.monotonic() + 60
-        while subprocess.run([programs / "pg_isready", "-q", "-h", folder], **options).returncode:
-            assert server.poll() is None and time.monotonic() < deadline, "PostgreSQL does not start"
-            time.sleep(0.1)
+        ready = [programs / "pg_isready", "-q", "-h", folder]
+        until(
+            lambda: server.poll() is not None or not subprocess.run(ready, **options).returncode, "PostgreSQL"
+        )
+        assert server.poll() is None, "PostgreSQL does not start"
         yield f"postgresql://postgres@/postgres?host={folder}"
     finally:
         server.send_signal(signal.SIGINT)
-        server.wait(60)
+        server.wait(DEADLINE)
         shutil.rmtree(folder)

@@ -7,7 +7,7 @@ import subprocess
 import uuid
 from pathlib import Path
 
-from tick_guests import until
+from waiting import until
 
 HIDDEN = ("/run/libvirt", "/var/lib/libvirt", "/var/cache/libvirt", "/etc/libvirt")
 ACCOUNTS = {

@@ -7,13 +7,12 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from topolane.sites.client import Client
+from waiting import DEADLINE, until
 
 MAIN = "from topolane.cli import main; main()"
 WINDOWS = "/proc/sys/net/ipv4/tcp_slow_start_after_idle"
@@ -61,7 +60,7 @@ class Managed:
         command = [sys.executable, "-c", self.main, "sites", "run", "--config", str(self.file), *options]
         with open(self.said, "a") as said:
             self.process = subprocess.Popen(command, stderr=said)
-        wait(lambda: self.answers() or self.process.poll() is not None)
+        until(lambda: self.answers() or self.process.poll() is not None)
         assert self.process.poll() is None, self.said.read_text()
 
     def answers(self) -> bool:
@@ -80,7 +79,7 @@ class Managed:
         """Ends it as it should; answers with what it said on standard error."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        self.process.wait(180)
+        self.process.wait(DEADLINE)
         said = self.said.read_text()
         assert self.process.returncode in (0, -signal.SIGKILL), said
         return said
@@ -108,12 +107,3 @@ def managing(folder: Path, guests: dict[str, str], *options: str, **settings: ob
     finally:
         said = manager.stop()
     assert "Traceback" not in said, said
-
-
-def wait(condition: Callable[[], object], seconds: float = 180.0) -> None:
-    """Waits until something holds."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > deadline:
-            pytest.fail("waited in vain")
-        time.sleep(0.05)

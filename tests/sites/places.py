@@ -13,6 +13,7 @@ from managed import MAIN, Managed
 from topolane.sites import overlay
 from topolane.sites.model import Host
 from topolane.sites.qemu import Folder
+from waiting import DEADLINE
 from wan import Wan, wan
 
 
@@ -50,7 +51,7 @@ class Place:
     def topolane(self, *words: object) -> subprocess.CompletedProcess[str]:
         manager = ["--manager", f"unix:{self.folder}/a.sock"]
         command = [sys.executable, "-c", MAIN, "sites", *map(str, words), *manager]
-        return subprocess.run(command, capture_output=True, text=True, timeout=300)
+        return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
 
     def up(self, *options: str) -> subprocess.CompletedProcess[str]:
         return self.topolane("up", self.file, "--config", self.managed.file, *options)

@@ -90,11 +90,3 @@ class Rank:
 
     def _acknowledged(self, last: int) -> None:
         self.unacknowledged = {at: frame for at, frame in self.unacknowledged.items() if at > last}
-
-
-async def until(condition, seconds: float = 120.0) -> None:
-    """Waits until something holds."""
-    deadline = asyncio.get_running_loop().time() + seconds
-    while not condition():
-        assert asyncio.get_running_loop().time() < deadline, "waited in vain"
-        await asyncio.sleep(0.01)

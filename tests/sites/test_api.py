@@ -15,10 +15,11 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra sites is not installed")
 import httpx
-from managed import MAIN, Managed, managing, wait
+from managed import MAIN, Managed, managing
 from topolane import InputError
 from topolane.cli.sites_client import lost
 from topolane.sites.client import Client
+from waiting import DEADLINE, until
 
 TOKEN, REPORTS, READS = "operator-" + "x" * 16, "reporter-" + "y" * 16, "reader-" + "z" * 16
 
@@ -121,7 +122,7 @@ def test_nova_scheduler_reads_with_the_token_of_reads(open_manager: tuple[Manage
             input=json.dumps(question | {"days": 30.0, "seconds": 60.0, "known": []}),
             capture_output=True,
             text=True,
-            timeout=180,
+            timeout=DEADLINE,
         )
         assert done.returncode == 0, done.stderr
         return dict(json.loads(done.stdout))
@@ -183,7 +184,7 @@ def test_the_manager_refuses_what_it_cannot_use(tmp_path: Path) -> None:
         file = tmp_path / "other.toml"
         file.write_text(text)
         run = [sys.executable, "-c", MAIN, "sites", "run", "--config", str(file)]
-        done = subprocess.run(run, capture_output=True, text=True, timeout=180)
+        done = subprocess.run(run, capture_output=True, text=True, timeout=DEADLINE)
         assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
         return done.stderr
 
@@ -196,7 +197,7 @@ def test_the_manager_refuses_what_it_cannot_use(tmp_path: Path) -> None:
         assert "other.toml:2: policy 'x' is not known" in refused(
             text.replace("[manager]", '[manager]\npolicy = "x"')
         )
-        wait(manager.answers)
+        until(manager.answers)
         gone = text.replace(f"{tmp_path}/a.sock", "/nowhere/a.sock").replace(
             "[manager]", '[manager]\nstate = "c.db"'
         )
@@ -208,7 +209,7 @@ def test_commands_print_tables_and_json(tmp_path: Path) -> None:
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", MAIN, "sites", *words, "--manager", f"unix:{tmp_path}/a.sock"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=180)
+        return subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
 
     with managing(tmp_path, {"g1": "e1"}):
         assert "east-west 10 ms 1000 Mbit/s" in run("status").stdout

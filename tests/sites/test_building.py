@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from guest_image import kernel, missing
 from places import Place, placed
-from tick_guests import until
 from topolane.sites.model import Guest, Host
 from topolane.sites.movers import mover
 from topolane.sites.qemu import tap
+from waiting import until
 
 pytest.importorskip("qemu.qmp", reason="building clusters needs the extra sites")
 if os.geteuid():

@@ -15,13 +15,14 @@ from pathlib import Path
 
 import pytest
 from guest_image import missing
-from managed import MAIN, Managed, guest_daemon, managing, wait
+from managed import MAIN, Managed, guest_daemon, managing
 from places import Place, placed
 from topolane.sites.client import Client
 from topolane.sites.holding import holding
 from topolane.sites.plans import Plan, PlannedMove
 from topolane.sites.qemu import Folder
 from topolane.sites.state import State
+from waiting import DEADLINE, until
 
 pytest.importorskip("qemu.qmp", reason="building clusters needs the extra sites")
 NO_GUESTS = missing("cc", "strip", "ip", "bridge") or (os.geteuid() and "network namespaces need root")
@@ -95,7 +96,7 @@ def _killed(place: Place, step: str, *words: str) -> None:
     """A command that is killed (-9) after a step."""
     command = [sys.executable, "-c", DIES, step, "sites", words[0], str(place.file), "--config"]
     command += [str(place.managed.file), *words[1:], "--manager", f"unix:{place.folder}/a.sock"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
     assert done.returncode == -signal.SIGKILL, done.stderr
 
 
@@ -145,7 +146,7 @@ def test_a_guest_that_could_not_be_ended_again_stays_known(place: Place) -> None
     folders = [place.folder / f"qemu-{host}" for host in "ab"]
     command = [sys.executable, "-c", SPOILED, ",".join(map(str, folders)), "sites", "up", str(place.file)]
     command += ["--config", str(place.managed.file), "--manager", f"unix:{place.folder}/a.sock"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
     assert done.returncode == 2 and done.stderr.count("\n") == 1, done
     for folder in folders:
         folder.chmod(0o700)
@@ -165,7 +166,7 @@ def test_two_commands_at_once_change_a_cluster_one_after_the_other(place: Place)
     words += ["--manager", f"unix:{place.folder}/a.sock"]
     command = [sys.executable, "-c", "from topolane.cli import main; main()", "sites", *words]
     both = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    said = sorted(process.communicate(timeout=300)[0] for process in both)
+    said = sorted(process.communicate(timeout=DEADLINE)[0] for process in both)
     assert [process.returncode for process in both] == [0, 0], said
     assert {guest: len(hosts) for guest, hosts in place.processes().items()} == {"g1": 1, "g2": 1, "g3": 1}
     assert sum(text.count("is on a already") + text.count("is on b already") for text in said) == 3
@@ -193,7 +194,7 @@ def test_a_guest_whose_ranks_nobody_watches_is_not_taken_without_force(place: Pl
         return report and len(report["ranks"])
 
     try:
-        wait(lambda: (ranks() or 0) >= 2)
+        until(lambda: (ranks() or 0) >= 2)
         done = place.down("--guests", "g3")
         assert done.returncode == 2 and "g3" in place.processes(), done
         assert re.search(r"g3 still runs \d+ ranks of MPI \(s.*as its daemon reported last", done.stderr), (
@@ -206,24 +207,24 @@ def test_a_guest_whose_ranks_nobody_watches_is_not_taken_without_force(place: Pl
             words += ["--manager", f"unix:{place.folder}/a.sock"]
             watch = subprocess.Popen([sys.executable, "-c", MAIN, "sites", *words], stderr=subprocess.DEVNULL)
             try:
-                wait(
+                until(
                     lambda: any(
                         one["name"] == host and one["report"] for one in place.managed.client.get("/hosts")
                     )
                 )
                 os.kill(Folder(Path(address)).pid("g3") or os.getpid(), signal.SIGKILL)
-                wait(lambda: place.hosts()["g3"] is None)
+                until(lambda: place.hosts()["g3"] is None)
             finally:
                 watch.kill()
                 watch.wait()
             # Its daemon still reports, as that of a guest that was moved by hand to a host that nobody watches.
             assert ranks() and place.down("--guests", "g3").returncode == 2
             daemon.kill()
-            wait(lambda: place.down("--guests", "g3").returncode == 0)
+            until(lambda: place.down("--guests", "g3").returncode == 0)
             assert "g3" not in place.hosts()
             return
         ending.touch()
-        wait(lambda: ranks() == 0)
+        until(lambda: ranks() == 0)
         done = place.down("--guests", "g3")
         assert done.returncode == 0 and "no daemon" not in done.stdout, done
     finally:
@@ -258,7 +259,7 @@ def _ticks(place: Place) -> list[int]:
 def moving(place: Place) -> Place:
     """g1 is being moved from a to b by the manager, so slowly that it does not end by itself."""
     assert place.up().returncode == 0
-    wait(lambda: len(_ticks(place)) > 3)
+    until(lambda: len(_ticks(place)) > 3)
     place.managed.stop()
     state = State(f"sqlite:///{place.folder}/sites.db")
     move = PlannedMove("g1", "a", "b", (), "by hand")
@@ -267,7 +268,7 @@ def moving(place: Place) -> Place:
     place.managed.start()
     _copied_at(place, "a", 64 << 10)
     assert place.managed.client.post("/plans/there/apply")["moves"] == 1
-    wait(lambda: place.processes().get("g1") == ["a", "b"])
+    until(lambda: place.processes().get("g1") == ["a", "b"])
     return place
 
 
@@ -288,7 +289,7 @@ def _one_of_each(place: Place, g3: str) -> None:
     assert place.processes() == {guest: [host] for guest, host in there.items()}
     assert place.hosts() == there
     before = len(_ticks(place))
-    wait(lambda: len(_ticks(place)) > before + 3)
+    until(lambda: len(_ticks(place)) > before + 3)
     counted = _ticks(place)
     assert counted == list(range(1, len(counted) + 1))
 
@@ -300,7 +301,7 @@ def test_a_cluster_grows_while_a_guest_of_it_moves(moving: Place) -> None:
     time.sleep(2)
     assert up.poll() is None and "g3" not in moving.processes()
     _copied_at(moving, "a", 1 << 30)
-    said = up.communicate(timeout=300)
+    said = up.communicate(timeout=DEADLINE)
     assert up.returncode == 0 and "g1 is on b already" in said[0] and "g3 is on a" in said[0], said
     assert moving.managed.stages() == {"g1": "done"}
     _one_of_each(moving, "a")
@@ -311,17 +312,17 @@ def test_a_manager_killed_while_a_cluster_waits_to_grow_loses_no_guest(moving: P
     manager started again undoes the move, and `up` given again builds g3 while g1 stays."""
     up = _up(moving)
     moving.managed.kill()
-    _, errors = up.communicate(timeout=300)
+    _, errors = up.communicate(timeout=DEADLINE)
     assert up.returncode == 2 and errors.count("\n") == 1 and "no answer" in errors, errors
     assert "g3" not in moving.processes()
     moving.managed.start()
-    wait(lambda: moving.processes().get("g1") == ["a"])
+    until(lambda: moving.processes().get("g1") == ["a"])
     done = moving.up()
     assert done.returncode == 0, done.stderr
     assert moving.processes() == {guest: [host] for guest, host in moving.hosts().items()}
     assert moving.hosts().keys() == set(THREE) and moving.hosts()["g1"] == "a"
     before = len(_ticks(moving))
-    wait(lambda: len(_ticks(moving)) > before + 3)
+    until(lambda: len(_ticks(moving)) > before + 3)
     counted = _ticks(moving)
     assert counted == list(range(1, len(counted) + 1))
 
@@ -359,7 +360,7 @@ def test_a_held_cluster_is_changed_by_its_holder_only_and_a_hold_ends_by_itself(
     assert _hold(client, "other")["holder"] == "me"
     client.put("/clusters/c1?owner=me", CLUSTER)
     assert _hold(client, "me", 0.3)["holder"] == "me"
-    wait(lambda: _hold(client, "other")["holder"] == "other", 20)
+    until(lambda: _hold(client, "other")["holder"] == "other", 20)
     said: list[str] = []
     client.delete("/clusters/c1/hold?owner=other")
     with holding(client, "c1", said.append) as owner:

@@ -16,8 +16,9 @@ from typing import Any
 import pytest
 from guest_image import missing
 from managed import MAIN, WINDOWS, Managed, guest_daemon
-from tick_guests import Sites, until
+from tick_guests import Sites
 from topolane import InputError
+from waiting import DEADLINE, until
 
 pytest.importorskip("psutil", reason="the daemons need the extra sites")
 from topolane.sites.host import HostWatch
@@ -44,7 +45,7 @@ def _daemon(*words: object, folder: Path | None = None) -> Iterator[subprocess.P
             yield made
         finally:
             made.terminate()
-            made.communicate(timeout=60)
+            made.communicate(timeout=DEADLINE)
 
 
 def _host(managed: Managed, name: str) -> dict[str, Any]:
@@ -141,7 +142,7 @@ def test_a_daemon_that_is_asked_to_end_has_not_failed(kind: str, ending: int, tm
     with _daemon(*words, "--manager", f"unix:{tmp_path}/none.sock", folder=tmp_path) as daemon:
         said = daemon.stderr.readline()  # it is at work
         daemon.send_signal(ending)
-        said += daemon.communicate(timeout=60)[1]
+        said += daemon.communicate(timeout=DEADLINE)[1]
         assert daemon.returncode == 0, said
         assert "Traceback" not in said
 

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from guest_image import kernel, missing
 from managed import MAIN
-from tick_guests import PATIENCE, until
 from topolane.sites import builders, overlay
 from topolane.sites.client import Client
 from topolane.sites.model import Host
 from topolane.sites.qemu import Folder, tap
+from waiting import DEADLINE, until
 from wan import Wan, wan
 
 HERE = Path(__file__).parent
@@ -104,7 +104,7 @@ class Growing:
     def topolane(self, command: str, *options: str) -> subprocess.CompletedProcess[str]:
         words = [*_main("sites", command), self.file, "--config", self.config, *options]
         words += ["--manager", f"unix:{self.folder}/a.sock"]
-        return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=300)
+        return subprocess.run(list(map(str, words)), capture_output=True, text=True, timeout=DEADLINE)
 
     def ssh(self, guest: str, words: str) -> list[str]:
         """The command that runs a command in a guest, from the namespace of the manager."""
@@ -134,8 +134,8 @@ class Growing:
     def ends(self, name: str, process: subprocess.Popen[bytes], ranks: int) -> bool:
         """Lets a program end; whether its answer is right."""
         words = [*self.network.run("wan"), *self.ssh("g1", f"touch /tmp/{name}")]
-        subprocess.run(words, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE)
-        assert process.wait(PATIENCE) == 0, self.said(name)
+        subprocess.run(words, check=True, capture_output=True, stdin=subprocess.DEVNULL, timeout=DEADLINE)
+        assert process.wait(DEADLINE) == 0, self.said(name)
         printed = re.search(r"rounds (\d+)\nsum (\d+)\n$", self.said(name))
         return printed is not None and int(printed[2]) == _sum(ranks, int(printed[1]))
 

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra sites is not installed")
-from managed import Managed, managing, wait
-from sender import Rank, until
+from managed import Managed, managing
+from sender import Rank
+from waiting import until, until_async
 
 TOKEN = "operator-" + "x" * 16
 
@@ -58,7 +59,7 @@ def report(path: str, program: str, ends: bool) -> None:
         ranks[0].report((1, 0, 1, 100, 1), (2, 0, 1, 30, 1))
         for rank in ranks if ends else ():
             rank.bye()
-        await until(lambda: all(rank.welcomes and not rank.unacknowledged for rank in ranks))
+        await until_async(lambda: all(rank.welcomes and not rank.unacknowledged for rank in ranks))
         for rank in ranks:
             await rank.stop()
 
@@ -91,7 +92,7 @@ def test_a_manager_is_read_over_tls(manager: tuple[Managed, str]) -> None:
     running, _ = manager
     report(running.programs, "over", ends=True)
     report(running.programs, "runs", ends=False)
-    wait(lambda: [one["ended"] is None for one in running.client.get("/traffic")] == [True, False])
+    until(lambda: [one["ended"] is None for one in running.client.get("/traffic")] == [True, False])
     for _ in range(2):
         found = read(manager)
         assert found["ids"] == ["runs", "over"] and not found["skipped"]

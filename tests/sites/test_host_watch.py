@@ -18,7 +18,6 @@ import pytest
 pytest.importorskip("psutil", reason="the daemons need the extra sites")
 pytest.importorskip("qemu.qmp", reason="the daemons need the extra sites")
 import psutil
-from tick_guests import until
 from topolane.sites.core_speed import CoreSpeed
 from topolane.sites.guest_monitor import guest_state
 from topolane.sites.host import HostWatch
@@ -27,6 +26,7 @@ from topolane.sites.model import Host
 from topolane.sites.processor import features_of
 from topolane.sites.qemu import Folder, Machine
 from topolane.sites.rates import Rates
+from waiting import DEADLINE, until
 
 needs_qemu = pytest.mark.skipif(
     shutil.which("qemu-system-x86_64") is None, reason="qemu-system-x86_64 is not installed"
@@ -277,7 +277,7 @@ finally:
 def test_bytes_through_the_card_of_a_guest_are_told_from_its_side(tmp_path: Path) -> None:
     """What the card of a guest gives to its host, the guest sent."""
     words = ["unshare", "-n", sys.executable, "-c", WATCH, str(tmp_path)]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE)
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)
     assert row["sent"] > 1000 + row["received"]

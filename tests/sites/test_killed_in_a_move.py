@@ -17,10 +17,11 @@ pytest.importorskip("qemu.qmp", reason="moving by QMP needs the extra sites")
 pytest.importorskip("fastapi", reason="the extra sites is not installed")
 from guest_image import missing
 from managed import MAIN, Managed, guest_daemon
-from tick_guests import PATIENCE, Sites, slow, until
+from tick_guests import Sites, slow
 from topolane import InputError
 from topolane.sites.plans import Plan, PlannedMove
 from topolane.sites.state import State
+from waiting import DEADLINE, until
 
 if reason := missing("cc", "strip"):
     pytest.skip(f"a guest needs QEMU and a kernel: {reason}", allow_module_level=True)
@@ -127,7 +128,7 @@ class Scene:
         target = "b" if source == "a" else "a"
         assert self.manager.client.post(f"/plans/{target}/apply")["moves"] == 1
         until(lambda: not self.order.exists(), f"{phase} is reached")
-        assert [victim.wait(PATIENCE) for victim in victims] == [-signal.SIGKILL] * len(victims)
+        assert [victim.wait(DEADLINE) for victim in victims] == [-signal.SIGKILL] * len(victims)
 
     def over(self) -> tuple[str, str]:
         """Waits until the move is over and every daemon has reported since. One copy runs, nothing that it counts is

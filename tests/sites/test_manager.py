@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra sites is not installed")
-from managed import MAIN, Managed, managing, wait
-from sender import Rank, until
+from managed import MAIN, Managed, managing
+from sender import Rank
 from topolane import InputError
 from topolane.traffic import read_traffic
+from waiting import DEADLINE, until, until_async
 
 APART = {"g0": "e1", "g1": "w1", "g2": "e1", "g3": "w1"}
 """Four guests, two on each site; a site has room for all of them."""
@@ -42,7 +43,7 @@ def with_ranks(manager: Managed, body, count: int = 4) -> None:
     async def main() -> None:
         ranks = chatty(manager, count)
         try:
-            await until(lambda: not any(rank.unacknowledged for rank in ranks))
+            await until_async(lambda: not any(rank.unacknowledged for rank in ranks))
             await body(ranks)
         finally:
             for rank in ranks:
@@ -72,7 +73,7 @@ def test_a_manager_that_is_killed_under_64_ranks_counts_exactly(tmp_path: Path) 
                 rank.cut()
         for rank in ranks:
             rank.bye()
-        await until(lambda: not any(rank.unacknowledged for rank in ranks))
+        await until_async(lambda: not any(rank.unacknowledged for rank in ranks))
         await inside(check, manager)
         for rank in ranks:
             await rank.stop()
@@ -102,7 +103,7 @@ def test_room_for_a_cluster_that_arrives_is_planned_and_made(tmp_path: Path) -> 
 
     def plan(*options: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", MAIN, "sites", "plan", "--manager", f"unix:{tmp_path}/a.sock"]
-        told = subprocess.run([*command, *options], capture_output=True, text=True, timeout=180)
+        told = subprocess.run([*command, *options], capture_output=True, text=True, timeout=DEADLINE)
         assert told.returncode == code, (told.stdout, told.stderr)
         return told
 
@@ -115,7 +116,7 @@ def test_room_for_a_cluster_that_arrives_is_planned_and_made(tmp_path: Path) -> 
         assert {host[0] for host in made["room"]} == {move["source"][0]}
         assert await inside(manager.stages) == {}
         assert await inside(manager.client.post, f"/plans/{made['id']}/apply") == {"moves": 1}
-        await until(lambda: manager.stages() == {move["guest"]: "done"})
+        await until_async(lambda: manager.stages() == {move["guest"]: "done"})
         assert manager.copies(move["guest"]) == [move["target"]]
         said = (await inside(plan, "--room-for", "4", *wanted)).stdout
         assert "There is room for 4 guests on one site: " in said
@@ -142,7 +143,7 @@ def test_a_plan_is_proposed_applied_and_told_to_the_ranks(tmp_path: Path) -> Non
     move, all ranks hear of their new sites with the next epoch, and the same plan has nothing left to do."""
 
     async def body(ranks: list[Rank]) -> None:
-        await until(lambda: all(rank.epochs == [1] for rank in ranks))
+        await until_async(lambda: all(rank.epochs == [1] for rank in ranks))
         assert ranks[0].sites == [0, 1, 0, 1]
         plan = await inside(manager.client.post, "/plan")
         assert {move["source"] for move in plan["moves"]} in ({"e1"}, {"w1"})
@@ -152,8 +153,8 @@ def test_a_plan_is_proposed_applied_and_told_to_the_ranks(tmp_path: Path) -> Non
         assert await inside(manager.stages) == {}
         assert len(await inside(manager.events, "proposed")) == 1
         assert await inside(manager.client.post, f"/plans/{plan['id']}/apply") == {"moves": 2}
-        await until(lambda: all(rank.epochs[-1] == 2 + (len(rank.epochs) > 2) for rank in ranks))
-        await until(
+        await until_async(lambda: all(rank.epochs[-1] == 2 + (len(rank.epochs) > 2) for rank in ranks))
+        await until_async(
             lambda: len(set(ranks[0].sites)) == 1 and all(rank.sites == ranks[0].sites for rank in ranks)
         )
         for move in plan["moves"]:
@@ -177,7 +178,7 @@ def test_a_manager_that_may_act_does(tmp_path: Path) -> None:
     """With `act = true` the program is gathered without anybody's word, and then left where it is."""
 
     async def body(ranks: list[Rank]) -> None:
-        await until(lambda: ranks[0].sites and len(set(ranks[0].sites)) == 1)
+        await until_async(lambda: ranks[0].sites and len(set(ranks[0].sites)) == 1)
         stages = await inside(manager.stages)
         assert sorted(stages.values()) == ["done", "done"]
         await asyncio.sleep(1)
@@ -198,7 +199,7 @@ def test_a_move_that_fails_is_taken_back_and_said(tmp_path: Path) -> None:
     async def body(ranks: list[Rank]) -> None:
         plan = await inside(manager.client.post, "/plan")
         await inside(manager.client.post, f"/plans/{plan['id']}/apply")
-        await until(lambda: list(manager.stages().values()) == ["rolled-back"] * 2)
+        await until_async(lambda: list(manager.stages().values()) == ["rolled-back"] * 2)
         assert all(manager.copies(guest) == [host] for guest, host in APART.items())
         assert all("the wire\nbroke" in event["text"] for event in manager.events("move-rolled-back"))
         assert [rank.epochs for rank in ranks] == [[1]] * 4
@@ -221,7 +222,7 @@ def test_a_guest_that_is_lost_is_said_and_left_alone(tmp_path: Path) -> None:
     async def body(ranks: list[Rank]) -> None:
         plan = await inside(manager.client.post, "/plan")
         await inside(manager.client.post, f"/plans/{plan['id']}/apply")
-        await until(lambda: sorted(manager.stages().values()) == ["lost"] * 2)
+        await until_async(lambda: sorted(manager.stages().values()) == ["lost"] * 2)
         assert "the host burnt" in manager.events("move-lost")[0]["text"]
         explained = await inside(manager.client.get, "/explain/program")
         assert "on no host that is known" in explained["why"]
@@ -240,11 +241,11 @@ def test_a_manager_killed_in_the_middle_of_a_move_settles_it(tmp_path: Path) -> 
         plan = await inside(manager.client.post, "/plan")
         guest = plan["moves"][0]["guest"]
         await inside(manager.client.post, f"/plans/{plan['id']}/apply")
-        await until(lambda: len(manager.copies(guest)) == 2)
+        await until_async(lambda: len(manager.copies(guest)) == 2)
         await inside(manager.kill)
         assert len(manager.copies(guest)) == 2
         await inside(manager.start)
-        await until(lambda: "copying" not in manager.stages().values())
+        await until_async(lambda: "copying" not in manager.stages().values())
         assert set(manager.stages().values()) == {"rolled-back"}  # the other one had not begun
         assert all(manager.copies(guest) == [host] for guest, host in APART.items())
         assert any("half done" in event["text"] for event in manager.events("move-rolled-back"))
@@ -265,19 +266,19 @@ def test_a_driver_that_takes_long_to_decide_holds_no_look_up(tmp_path: Path) -> 
         move = plan["moves"][0]
         undecided = tmp_path / move["target"] / ".undecided"
         await inside(manager.client.post, f"/plans/{plan['id']}/apply")
-        await until(lambda: len(manager.copies(move["guest"])) == 2)
+        await until_async(lambda: len(manager.copies(move["guest"])) == 2)
         await inside(manager.kill)
         undecided.touch()
         late = Rank(manager.programs, 0, 1, program="late", host="g0")
         try:
             await inside(manager.start)
             late.start()
-            await until(lambda: late.epochs == [1])
+            await until_async(lambda: late.epochs == [1])
             assert (await inside(manager.stages))[move["guest"]] == "copying"
         finally:
             undecided.unlink()
             await late.stop()
-        await until(lambda: "copying" not in manager.stages().values())
+        await until_async(lambda: "copying" not in manager.stages().values())
         assert manager.copies(move["guest"]) == [move["source"]]
 
     with managing(tmp_path, APART) as manager:
@@ -316,14 +317,14 @@ def test_a_host_a_site_and_a_program_that_disappear_are_said(tmp_path: Path) -> 
     async def body(ranks: list[Rank]) -> None:
         for host in ("w1", "w2"):
             await inside(manager.client.post, f"/hosts/{host}/report", report)
-        await until(lambda: len(manager.events("site-silent")) == 1)
+        await until_async(lambda: len(manager.events("site-silent")) == 1)
         assert [event["subject"] for event in manager.events("host-silent")] == ["w1", "w2"]
         assert "host w1 of guest" in (await inside(manager.client.get, "/explain/program"))["why"]
         await inside(manager.client.post, "/hosts/w1/report", report)
-        await until(lambda: any("is back" in event["text"] for event in manager.events("host")))
+        await until_async(lambda: any("is back" in event["text"] for event in manager.events("host")))
         for rank in ranks:
             await rank.stop()
-        await until(lambda: len(manager.events("program-gone")) == 1)
+        await until_async(lambda: len(manager.events("program-gone")) == 1)
         assert len(manager.events("rank-gone")) == 4
         assert manager.client.get("/programs") == []
 
@@ -360,7 +361,7 @@ def test_hosts_guests_and_clusters_that_are_reported_are_kept(tmp_path: Path) ->
             client.put("/clusters/c2", {"guests": [{"name": "x", "cores": "many", "memory": 1}]})
         client.delete("/clusters/c1")
         assert client.get("/guests") == [] and client.get("/clusters") == {}
-        wait(lambda: "topolane_sites_programs 0.0" in client.text("/metrics"))
+        until(lambda: "topolane_sites_programs 0.0" in client.text("/metrics"))
 
 
 def test_what_the_database_has_no_room_for_holds_nobody_up(tmp_path: Path) -> None:
@@ -370,11 +371,11 @@ def test_what_the_database_has_no_room_for_holds_nobody_up(tmp_path: Path) -> No
         liar = Rank(manager.programs, 0, 2, program="liar")
         liar.start()
         liar.bye(2**63)
-        await inside(wait, lambda: manager.events("garbled"))
+        await inside(until, lambda: manager.events("garbled"))
         rank = Rank(manager.programs, 0, 1)
         rank.start()
         rank.report((0, 0, 1, 1, 1))
-        await until(lambda: not rank.unacknowledged)
+        await until_async(lambda: not rank.unacknowledged)
         for one in (liar, rank):
             await one.stop()
 

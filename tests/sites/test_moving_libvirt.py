@@ -13,7 +13,8 @@ import pytest
 from guest_image import kernel, missing, tick_image
 from libvirt_daemons import Daemon
 from libvirt_daemons import missing as missing_libvirt
-from tick_guests import Sites, until
+from tick_guests import Sites
+from waiting import until
 
 libvirt = pytest.importorskip("libvirt", reason="moving by libvirt needs the extra libvirt")
 if reason := missing("cc", "strip") or missing_libvirt():

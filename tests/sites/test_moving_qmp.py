@@ -19,9 +19,10 @@ pytest.importorskip("qemu.qmp", reason="moving by QMP needs the extra sites")
 from guest_image import missing
 from managed import Managed
 from sender import Rank
-from tick_guests import PATIENCE, Sites, slow, until
+from tick_guests import Sites, slow
 from topolane.sites.model import Host
 from topolane.sites.movers import GuestLost, MoveFailed, mover
+from waiting import DEADLINE, until
 
 if reason := missing("cc", "strip"):
     pytest.skip(f"a guest needs QEMU and a kernel: {reason}", allow_module_level=True)
@@ -213,7 +214,7 @@ def test_a_guest_makes_way_for_a_cluster_that_arrives(sites: Sites) -> None:
 
     manager.start()
     try:
-        asyncio.run(asyncio.wait_for(asked(), 4 * PATIENCE))
+        asyncio.run(asyncio.wait_for(asked(), DEADLINE))
     finally:
         manager.stop()
     assert sites.processes() == ["b"]

@@ -8,10 +8,10 @@ import subprocess
 from collections.abc import Iterator
 
 import pytest
-from tick_guests import until
 from topolane.sites import overlay
 from topolane.sites.overlay import Member
 from topolane.sites.remote import CommandFailed
+from waiting import until
 from wan import Wan, wan
 
 if os.geteuid():

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sender import Rank, until
+from sender import Rank
 from topolane import InputError
 from topolane.mpi.address import Address
 from topolane.mpi.frames import Decoder, Hello, Kind, Records
 from topolane.mpi.limits import Event, Limits
 from topolane.mpi.receiver import Receiver
+from waiting import until_async
 
 
 def run(body, tmp_path: Path, **options):
@@ -52,7 +53,7 @@ def test_what_ranks_report_is_summed_and_acknowledged(tmp_path: Path) -> None:
         ranks[1].report((0, 0, 4, 40, 3))
         for rank in ranks:
             rank.bye()
-        await until(lambda: not any(rank.unacknowledged for rank in ranks))
+        await until_async(lambda: not any(rank.unacknowledged for rank in ranks))
         program = receiver.programs["program"]
         assert entries(program) == {(0, 0): (1, 8, 0), (0, 1): (5, 450, 3), (1, 0): (4, 40, 3)}
         assert program.matrix(kind=1).bytes.tolist() == [50]
@@ -76,7 +77,7 @@ def test_a_connection_that_is_cut_loses_and_doubles_nothing(tmp_path: Path) -> N
             if number % 7 == 0:
                 await asyncio.sleep(0.005)
                 rank.cut()
-        await until(lambda: not rank.unacknowledged)
+        await until_async(lambda: not rank.unacknowledged)
         assert entries(receiver.programs["program"]) == {(0, 1): (200, 199 * 200 / 2, 200)}
         await rank.stop()
 
@@ -95,11 +96,11 @@ def test_nothing_is_acknowledged_before_it_is_kept(tmp_path: Path) -> None:
         rank = Rank(path, 0, 1)
         rank.start()
         rank.report((0, 0, 1, 1, 0))
-        await until(lambda: receiver.frames == 1)
+        await until_async(lambda: receiver.frames == 1)
         await asyncio.sleep(0.3)
         assert list(rank.unacknowledged) == [1]
         works.set()
-        await until(lambda: not rank.unacknowledged)
+        await until_async(lambda: not rank.unacknowledged)
         await rank.stop()
 
     assert "not-kept" in [event.kind for event in run(body, tmp_path, keep=keep)]
@@ -112,16 +113,16 @@ def test_limits_are_kept(tmp_path: Path) -> None:
         first, second = Rank(path, 0, 3, program="a"), Rank(path, 0, 2, program="b")
         third, wide = Rank(path, 1, 4, program="a"), Rank(path, 0, 99, program="c")
         first.start()
-        await until(lambda: "a" in receiver.programs)
+        await until_async(lambda: "a" in receiver.programs)
         for rank in (second, third, wide):
             rank.start()
-        await until(lambda: second.refused and third.refused and wide.refused)
+        await until_async(lambda: second.refused and third.refused and wide.refused)
         assert "1 programs" in second.refused
         assert "a has 3 ranks, and this one says 4" in third.refused
         assert "takes 8" in wide.refused
         first.report((0, 0, 1, 1, 0), (1, 0, 1, 1, 0))
         first.report((2, 0, 1, 1, 0))
-        await until(lambda: first.refused)
+        await until_async(lambda: first.refused)
         assert "2 entries" in first.refused
         assert len(entries(receiver.programs["a"])) == 2
         await first.stop()
@@ -138,7 +139,7 @@ def test_a_program_that_ended_makes_room(tmp_path: Path) -> None:
             rank.start()
             rank.report((0, 0, 1, 1, 0))
             rank.bye()
-            await until(lambda rank=rank: rank.sequence == 2 and not rank.unacknowledged)
+            await until_async(lambda rank=rank: rank.sequence == 2 and not rank.unacknowledged)
             await rank.stop()
         assert list(receiver.programs) == ["c"]
 
@@ -151,11 +152,11 @@ def test_site_maps_reach_ranks_that_are_there_and_that_come(tmp_path: Path) -> N
     async def body(receiver: Receiver, path: str) -> None:
         first, second = Rank(path, 0, 2), Rank(path, 1, 2)
         first.start()
-        await until(lambda: receiver.connected("program") == [0])
+        await until_async(lambda: receiver.connected("program") == [0])
         receiver.send_sites("program", 1, np.array([0, 1], np.uint16))
         receiver.send_sites("program", 2, np.array([1, 1], np.uint16))
         second.start()
-        await until(lambda: first.epochs == [1, 2] and second.epochs == [2])
+        await until_async(lambda: first.epochs == [1, 2] and second.epochs == [2])
         assert first.sites == second.sites == [1, 1]
         for rank in (first, second):
             await rank.stop()
@@ -187,13 +188,13 @@ def test_a_rank_that_dies_is_told_of(tmp_path: Path) -> None:
         rank = Rank(path, 0, 1)
         rank.start()
         rank.report((0, 0, 1, 1, 0))
-        await until(lambda: not rank.unacknowledged)
+        await until_async(lambda: not rank.unacknowledged)
         await rank.stop()
-        await until(lambda: not receiver.connected("program"))
+        await until_async(lambda: not receiver.connected("program"))
         again = Rank(path, 0, 1, incarnation="2")
         again.start()
         again.report((0, 0, 1, 1, 0))
-        await until(lambda: not again.unacknowledged)
+        await until_async(lambda: not again.unacknowledged)
         assert entries(receiver.programs["program"]) == {(0, 0): (2, 2, 0)}
         await again.stop()
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import psutil
 import pytest
 from managed import MAIN, Managed
-from tick_guests import until
 from topolane._engine import InputError
 from topolane.sites import openvpn, overlay, relay
 from topolane.sites.clusters import read_cluster
 from topolane.sites.model import Host, Link
 from topolane.sites.overlay import Member
+from waiting import until
 from wan import Wan, wan
 
 HERE = Path(__file__).parent

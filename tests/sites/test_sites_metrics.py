@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra sites is not installed")
-from managed import SITES, managing, wait
+from managed import SITES, managing
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_server import check_complete, check_quiet, check_scraped, scraping
+from waiting import until
 
 
 def test_prometheus_scrapes_a_manager(prometheus: str, tmp_path: Path) -> None:
@@ -42,5 +43,5 @@ def test_prometheus_scrapes_a_manager(prometheus: str, tmp_path: Path) -> None:
         with scraping(prometheus, tmp_path, "sites", f"127.0.0.1:{port}", **credentials) as server:
             check_scraped(server, "sites", manager.client.text("/metrics"))
             check_quiet(server)
-        wait(lambda: "topolane_sites_plan_seconds" in manager.client.text("/metrics"))
+        until(lambda: "topolane_sites_plan_seconds" in manager.client.text("/metrics"))
         check_complete("sites", manager.client.text("/metrics"))

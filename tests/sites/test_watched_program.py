@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("fastapi", reason="the extra sites is not installed")
-from managed import MAIN, managing, wait
+from managed import MAIN, managing
+from waiting import DEADLINE, until
 
 HERE = Path(__file__).parent
 RANKS, ROUNDS = 4, 600
@@ -48,13 +49,13 @@ def test_a_real_program_is_counted_exactly_while_its_manager_is_killed(program: 
         ]
         launch = ["mpiexec.mpich", "-n", str(RANKS), str(program), str(ROUNDS), "20000"]
         running = subprocess.Popen([*run, "--", *launch], stdout=subprocess.PIPE, text=True)
-        wait(lambda: any(one["bytes"] for one in manager.client.get("/programs")))
+        until(lambda: any(one["bytes"] for one in manager.client.get("/programs")))
         manager.kill()
         time.sleep(1)
         manager.start()
-        output, _ = running.communicate(timeout=300)
+        output, _ = running.communicate(timeout=DEADLINE)
         assert (running.returncode, output) == (0, f"sum {SUM}\n")
-        wait(lambda: all(one["ended"] for one in manager.client.get("/programs", ended=True)))
+        until(lambda: all(one["ended"] for one in manager.client.get("/programs", ended=True)))
         (one,) = manager.client.get("/programs", ended=True)
         assert (one["ranks"], one["dropped"], one["sites"]) == (RANKS, 0, {"east": RANKS})
         text = manager.client.text(f"/programs/{one['id']}/matrix", kind=0)

@@ -5,26 +5,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import re
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 from guest_image import kernel, tick_image
 from topolane.sites.model import Guest, Host
 from topolane.sites.qemu import Folder, Machine
+from waiting import until
 
-PATIENCE = 120.0
-"""Seconds: the machine may be busy, and the guests are emulated."""
 MEMORY = "131064k"
 """Not a multiple of 256 KiB: with one, QEMU before 9.0 loses writes of emulated guests while it copies them (its
 commit "physmem: Fix migration dirty bitmap coherency with TCG memory access")."""
-
-
-def until(holds: Callable[[], object], what: str) -> None:
-    deadline = time.monotonic() + PATIENCE
-    while not holds():
-        assert time.monotonic() < deadline, f"{what}: not within {PATIENCE:g} s"
-        time.sleep(0.05)
 
 
 class Sites:

@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from live_cluster import Cluster, until
+from live_cluster import Cluster
 from topolane import Machine, State
+from waiting import DEADLINE, until
 
 GRANTED = re.compile(r"Granted job allocation (\d+)\n.*Nodes (\S+) are ready", re.DOTALL)
 REFUSED = re.compile(
@@ -170,7 +171,7 @@ class Slurm:
             env=self.up.environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE,
         )
         if found := GRANTED.search(done.stderr):
             hosts = self.up.nodes(found[2])

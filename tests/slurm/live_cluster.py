@@ -10,12 +10,12 @@ import os
 import re
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from topolane.slurm import accounting
+from waiting import DEADLINE, until
 
 SCRIPT = Path(__file__).parent / "cluster.sh"
 COMPONENTS = Path(__file__).parents[2] / "tools" / "components.py"
@@ -38,7 +38,7 @@ def script(*arguments: object, inside: Inside = HERE) -> subprocess.CompletedPro
         [*inside.prefix, SCRIPT, *map(str, arguments)],
         capture_output=True,
         text=True,
-        timeout=900,
+        timeout=DEADLINE,
         env=os.environ | inside.environment,
     )
 
@@ -74,12 +74,12 @@ def _name_of(process: int) -> str:
 
 class _UnixConnection(http.client.HTTPConnection):
     def __init__(self, path: str) -> None:
-        super().__init__("localhost", timeout=60)
+        super().__init__("localhost", timeout=DEADLINE)
         self._path = path
 
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(60)
+        self.sock.settimeout(DEADLINE)
         self.sock.connect(self._path)
 
 
@@ -111,7 +111,7 @@ class Cluster:
             cwd=self.directory,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=DEADLINE,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -184,7 +184,7 @@ class Cluster:
             ("scontrol", "update", f"nodename={','.join(names)}", "state=resume"),
             ("scontrol", "update", f"nodename={','.join(names)}", "state=idle"),
         ):
-            subprocess.run(command, env=self.environment, capture_output=True, timeout=60)
+            subprocess.run(command, env=self.environment, capture_output=True, timeout=DEADLINE)
 
     def ports(self) -> tuple[int, int]:
         """The first port, slurmctld's, and the last, that of the last node."""
@@ -201,18 +201,10 @@ def printed_by(cluster: Cluster, directory: Path) -> Path:
         env=cluster.environment | {"PATH": cluster.environment.get("PATH", os.defpath)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=DEADLINE,
     )
     assert (done.returncode, done.stderr) == (0, "")
     return directory / "topolane-import"
-
-
-def until(holds: Callable[[], bool], what: str, seconds: float = 240) -> None:
-    """Waits; the limit only keeps a test that fails from waiting for ever."""
-    end = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < end, f"{what}: not within {seconds} s"
-        time.sleep(0.1)
 
 
 @contextlib.contextmanager

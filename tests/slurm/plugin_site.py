@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 import links_in_tree as tree
-from live_cluster import Cluster, Inside, running, until
+from live_cluster import Cluster, Inside, running
 from topolane.slurm import plugin_build
+from waiting import DEADLINE, until
 
 HERE = Path(__file__).parent
 CRATE = HERE.parents[1] / "crates" / "capi"
@@ -128,11 +129,13 @@ class Site:
     def tried(self, *command: object) -> subprocess.CompletedProcess[str]:
         """A Slurm command that may fail."""
         words = [*self.cluster.inside.prefix, *map(str, command)]
-        return subprocess.run(words, env=self.cluster.environment, capture_output=True, text=True, timeout=90)
+        return subprocess.run(
+            words, env=self.cluster.environment, capture_output=True, text=True, timeout=DEADLINE
+        )
 
     def wait_idle(self) -> None:
         self.cluster.run("scancel", "--user=root")
-        until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue", 180)
+        until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue")
 
         def are_idle() -> bool:
             if self.cluster.run("sinfo", "-h", "-o", "%D %t").strip() == f"{NODES} idle":
@@ -140,7 +143,7 @@ class Site:
             self.put_back()
             return False
 
-        until(are_idle, "idle nodes", 180)
+        until(are_idle, "idle nodes")
 
     def put_back(self) -> None:
         """Puts nodes back into service: one on which a job ended that Slurm forgot after a crash is drained."""

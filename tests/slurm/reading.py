@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from live_cluster import Cluster
+from waiting import DEADLINE
 
 TOPOLANE = [sys.executable, "-c", "from topolane.cli import main; main()"]
 
@@ -29,5 +30,5 @@ def with_commands(cluster: Cluster, directory: Path) -> dict[str, str]:
 def topolane(environment: dict[str, str], *words: object) -> subprocess.CompletedProcess[str]:
     """What a command of Topolane prints."""
     return subprocess.run(
-        [*TOPOLANE, *map(str, words)], env=environment, capture_output=True, text=True, timeout=120
+        [*TOPOLANE, *map(str, words)], env=environment, capture_output=True, text=True, timeout=DEADLINE
     )

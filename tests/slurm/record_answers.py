@@ -12,7 +12,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from live_cluster import Cluster, until
+from live_cluster import Cluster
+from waiting import until
 
 ANSWERS = Path(__file__).parent / "answers"
 

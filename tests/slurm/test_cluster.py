@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 import pytest
-from live_cluster import Cluster, running, script, until
+from live_cluster import Cluster, running, script
+from waiting import until
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import Cluster, Inside, printed_by, running, until
+from live_cluster import Cluster, Inside, printed_by, running
 from topolane.slurm import accounting, accounting_workload
+from waiting import until
 
 NODES = 4
 

@@ -6,9 +6,10 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from live_cluster import Cluster, until
+from live_cluster import Cluster
 from topolane.sites.model import Guest, Host
 from topolane.sites.movers import GuestLost, MoveFailed, OutcomeUnknown, mover, slurm
+from waiting import until
 
 HERE, THERE = (
     Host(name, name, 16, 1 << 30, "slurm", node) for name, node in (("a", "node1"), ("b", "node4"))

@@ -17,6 +17,7 @@ from topolane.live import links
 from topolane.slurm import links_out
 from topolane.slurm.links_out import FILE, LinksOut
 from topolane.slurm.plugin_state import sum_of
+from waiting import DEADLINE
 
 sys.path.append(str(Path(__file__).parents[1] / "fabric"))
 from test_absent import cables, lacking
@@ -63,7 +64,7 @@ class Controller:
             env={"PYTHONPATH": ":".join(sys.path[1:]), "PATH": "/nowhere"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=DEADLINE,
         )
 
     def say(self, *words: object, **given: object) -> dict[str, Any]:

@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_cluster import Cluster, Inside, running, until
+from live_cluster import Cluster, Inside, running
 from topolane import Machine
 from topolane._engine import DedicatedRoutes
 from topolane.slurm import plugin_build
+from waiting import until
 
 sys.path.append(str(Path(__file__).parents[1] / "fabric"))
 from owned_jobs import trace
@@ -235,7 +236,7 @@ def test_a_script_starts_when_the_switches_have_its_routes(site: Site) -> None:
         site.submit(nodes, 6)
     until(lambda: site.mark(first, "began") is not None, "the first script runs")
     follow(site, first)
-    until(lambda: len(site.marked("ended")) == 10, "all jobs have run", 400)
+    until(lambda: len(site.marked("ended")) == 10, "all jobs have run")
     site.wait_quiet()
     empty = DedicatedRoutes(site.machine, []).tables(site.net, "net").text()
     assert Text(site.net, site.installed()[-1].tables).port == Text(site.net, empty).port

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import Cluster, Inside, running, until
+from live_cluster import Cluster, Inside, running
 from topolane.slurm import plugin_build
+from waiting import until
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
@@ -259,7 +260,7 @@ def test_from_stock_slurm_to_the_plugin_and_back(
         assert re.search(rf"topolane: active, 1 rules, engine /{re.escape(str(ENGINE))}", log), log[-2000:]
         works(cluster, "--topolane=dedicated,min-bandwidth=0.5")
         counters = directory / "state" / "topolane_counters"
-        until(lambda: counters.is_file(), "the plugin's counters", 30)
+        until(lambda: counters.is_file(), "the plugin's counters")
         assert re.search(r"^placed [1-9]", counters.read_text(), re.MULTILINE)
 
         done = debian.run("dpkg", "-r", "topolane-slurm")

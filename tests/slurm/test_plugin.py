@@ -15,9 +15,10 @@ from pathlib import Path
 
 import links_in_tree as tree
 import pytest
-from live_cluster import Cluster, Inside, running, until
+from live_cluster import Cluster, Inside, running
 from plugin_site import faulty_engine, plugin_cluster
 from topolane.slurm import plugin_build
+from waiting import until
 
 HERE = Path(__file__).parent
 NODES = 48
@@ -87,12 +88,8 @@ class Site:
 
     def wait_idle(self) -> None:
         self.cluster.run("scancel", "--user=root")
-        until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue", 180)
-        until(
-            lambda: self.cluster.run("sinfo", "-h", "-o", "%D %t").strip() == f"{NODES} idle",
-            "idle nodes",
-            180,
-        )
+        until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue")
+        until(lambda: self.cluster.run("sinfo", "-h", "-o", "%D %t").strip() == f"{NODES} idle", "idle nodes")
 
     def kill(self) -> None:
         """Kills slurmctld and starts it again while long jobs run and others wait. Slurm writes down every five seconds what
@@ -141,7 +138,7 @@ class Site:
     def start(self, *arguments: object, seconds: int = 300) -> int:
         """A job that runs."""
         job = self.cluster.submit(*arguments, script=f"sleep {seconds}")
-        until(lambda: bool(self.nodes(job)), f"the start of {arguments}", 180)
+        until(lambda: bool(self.nodes(job)), f"the start of {arguments}")
         return job
 
     def waits(self, job: int) -> str:
@@ -241,7 +238,7 @@ def test_no_link_is_shared_under_a_random_mix(quiet: Site) -> None:
             quiet.kill()
         if number % 20 == 0:
             look()
-    until(lambda: (look(), not cluster.run("squeue", "-h"))[1], "the end of all jobs", 200)
+    until(lambda: (look(), not cluster.run("squeue", "-h"))[1], "the end of all jobs")
     ran = tree.completed(cluster.directory / "log" / "jobs.log")
     ended = {job.job for job in ran}
     assert len(ended & set(submitted)) > 0.9 * count  # a kill loses the latest submissions
@@ -261,7 +258,7 @@ def test_a_promise_obeys_the_rule(quiet: Site) -> None:
     assert not crossing(quiet, first) & crossing(quiet, second)
     # Eight nodes are idle, four under each pod: enough nodes, and no way between them.
     waiting = quiet.cluster.submit("-p", "pbatch", "-N", 6, "-t", 5, "--exclusive", script="sleep 1")
-    until(lambda: promise(quiet, waiting)[0] > 0, "a promise", 30)
+    until(lambda: promise(quiet, waiting)[0] > 0, "a promise")
     start, nodes = promise(quiet, waiting)
     ends = {job: quiet.cluster.job(job)["end_time"] for job in (first, second)}
     assert ends[first] - 5 <= start < ends[second]
@@ -290,7 +287,7 @@ def test_a_job_waits_for_links_and_starts_when_they_are_free(quiet: Site) -> Non
     assert quiet.waits(waiting) in ("Resources", "Priority")
     alone = quiet.start("-p", "pbatch", "-N", 1)
     quiet.cluster.run("scancel", jobs[0])
-    until(lambda: bool(quiet.nodes(waiting)), "the start", 30)
+    until(lambda: bool(quiet.nodes(waiting)), "the start")
     quiet.check(tree.listed(quiet.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N"), time.time()))
     assert len(quiet.nodes(alone)) == 1
 
@@ -376,7 +373,6 @@ def test_tasks_of_an_array_that_take_no_idle_node(quiet: Site) -> None:
     until(
         lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-p", "pshared").splitlines()) >= NODES,
         "a job on every node",
-        180,
     )
     array = quiet.cluster.submit("-p", "pshared", "-N8", "-n8", "--array=1-12", script="sleep 300")
     until(lambda: bool(quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array)), "the first task")
@@ -579,7 +575,7 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
             names = ("slurmctld", *(f"node{number}" for number in range(1, 13)))
             cluster.script("stop", *names)
             cluster.script("start", *names)
-            until(lambda: cluster.run("sinfo", "-h", "-o", "%D %t").strip() == "12 idle", "idle nodes", 180)
+            until(lambda: cluster.run("sinfo", "-h", "-o", "%D %t").strip() == "12 idle", "idle nodes")
 
         for words, says in (
             (("pbatch=mine:Policy",), "slurmctld runs none"),
@@ -600,7 +596,7 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         assert "topolane: active, 1 rules" in (directory / "log" / "slurmctld.log").read_text()
         assert "SwitchName=leaf1" in cluster.run("scontrol", "show", "topology")
         job = cluster.submit("-N", 4, script="sleep 1")
-        until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "the job", 180)
+        until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "the job")
         refused = topolane("uninstall")
         assert refused.returncode == 2 and "TopologyPlugin=topology/topolane" in refused.stderr
         with conf.open("a") as edited:
@@ -624,4 +620,4 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         (directory / "plugstack.conf").unlink()
         assert not conf.exists() and not list(plugins.iterdir()) and not list(engines.iterdir())
         job = cluster.submit("-N", 4, script="sleep 1")
-        until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "the job", 180)
+        until(lambda: cluster.job(job)["job_state"] == "COMPLETED", "the job")

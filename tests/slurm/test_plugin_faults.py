@@ -17,9 +17,10 @@ from pathlib import Path
 
 import links_in_tree as tree
 import pytest
-from live_cluster import Inside, until
+from live_cluster import Inside
 from plugin_site import ACROSS, MACHINE, NODES, PARTITIONS, RULES, Load, Site, plugin_cluster
 from topolane.slurm import plugin_build
+from waiting import until
 
 HERE = Path(__file__).parent
 
@@ -82,12 +83,12 @@ def lose_primary(site: Site, load: Load, how: str) -> None:
         load.look()
         return site.log("backup").count("Running as primary controller") > count and site.answers()
 
-    until(is_over, "the second slurmctld in control", 90)
+    until(is_over, "the second slurmctld in control")
 
 
 def regain_primary(site: Site, load: Load) -> None:
     site.cluster.script("start", "slurmctld")
-    until(lambda: (load.look(), site.answers())[1], "the first slurmctld", 90)
+    until(lambda: (load.look(), site.answers())[1], "the first slurmctld")
 
 
 def test_a_second_slurmctld_takes_over_under_load(backed: Site) -> None:
@@ -441,7 +442,7 @@ def test_jobs_choose_as_far_as_they_may(quiet: Site) -> None:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-    until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-r").splitlines()) == 11, "all jobs", 90)
+    until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-r").splitlines()) == 11, "all jobs")
     lines = quiet.cluster.run("squeue", "-h", "-r", "-o", "%A %F %j").splitlines()
     for number, group, name in (line.split() for line in lines):
         if int(group) == array or name in ("srun", "salloc"):
@@ -524,7 +525,7 @@ def test_absurd_files_of_links(quiet: Site) -> None:
         path.write_bytes(summed(f"topolane-links 1 {head} {text.format(job=job, nodes=nodes)}"))
         quiet.cluster.script("start", "slurmctld")
         other = quiet.cluster.submit("-p", "powned", "-w", ACROSS[2])
-        until(lambda job=other: bool(quiet.nodes(job)) or quiet.waits(job, 2), f"an answer: {name}", 30)
+        until(lambda job=other: bool(quiet.nodes(job)) or quiet.waits(job, 2), f"an answer: {name}")
         assert quiet.cluster.lives("slurmctld") and quiet.nodes(job), name
         if quiet.nodes(other) and name in UNBELIEVED:
             assert not quiet.owners().get(other, own) & own, name

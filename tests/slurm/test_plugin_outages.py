@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_cluster import Cluster, Inside, until
+from live_cluster import Cluster, Inside
 from plugin_site import MACHINE, NODES, PARTITIONS, Site, plugin_cluster
 from topolane import Machine
 from topolane._engine import DedicatedRoutes
 from topolane.slurm.links_out import FILE, LinksOut, text_of
 from topolane.slurm.plugin_state import sum_of
+from waiting import DEADLINE, until
 
 SIZE = 8
 """Nodes of a job: more than a leaf has, so it owns links."""
@@ -40,7 +41,7 @@ class Outages(Site):
             env=self.cluster.environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=DEADLINE,
         )
         assert done.returncode == code, (done.stdout, done.stderr)
         found: dict[str, Any] = json.loads(done.stdout)
@@ -125,7 +126,7 @@ def test_no_later_job_owns_a_failed_link(site: Outages) -> None:
     assert site.shows(needs_all, "%t %r") == "PD Resources", "it waits, and is not refused for good"
     said = site.outages()
     assert said["back"] == [name] and said["jobs"] == []
-    until(lambda: site.shows(needs_all, "%t") == "R", "the start on all links", 120)
+    until(lambda: site.shows(needs_all, "%t") == "R", "the start on all links")
     assert failed in site.owners()[needs_all]
     site.wait_idle()
     assert site.links_of_one() == links

@@ -29,6 +29,7 @@ from topolane.slurm.plugin_state import COUNTERS, JOBS, LINKS
 from topolane.slurm.records import Job, Snapshot
 from topolane.slurm.refusals import where
 from topolane.slurm.status import status
+from waiting import DEADLINE
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "slurm"
 MACHINE = """\
@@ -175,7 +176,9 @@ def read_as_another(folder: str) -> subprocess.CompletedProcess[str]:
 
 def command(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
     asked = [sys.executable, "-c", "from topolane.cli import main; main()", "slurm", *map(str, words)]
-    return subprocess.run(asked, capture_output=True, text=True, env=os.environ | environment, timeout=60)
+    return subprocess.run(
+        asked, capture_output=True, text=True, env=os.environ | environment, timeout=DEADLINE
+    )
 
 
 def test_without_slurm_the_state_is_still_shown(state: Path, tmp_path: Path) -> None:

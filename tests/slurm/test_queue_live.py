@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from live_cluster import Cluster, Inside, printed_by, running, until
+from live_cluster import Cluster, Inside, printed_by, running
 from reading import topolane
 from topolane.slurm import accounting_workload
+from waiting import until
 
 NODES = 4
 SECONDS_APART = 3  # records tell whole seconds: a start and a later submission must not share one

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_cluster import Cluster, Inside, until
+from live_cluster import Cluster, Inside
 from plugin_site import plugin_cluster
+from waiting import DEADLINE, until
 
 pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
 from prometheus_client.parser import text_string_to_metric_families
@@ -60,7 +61,7 @@ class Site:
             env=self.cluster.environment,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=DEADLINE,
         )
         assert done.returncode == 0, done.stderr
         return done.stdout
@@ -100,16 +101,16 @@ class Site:
 
     def start(self, *words: object) -> int:
         job = self.cluster.submit(*words, script="sleep 900")
-        until(lambda: self.states(job) == ["RUNNING None"], f"the start of {words}", 120)
+        until(lambda: self.states(job) == ["RUNNING None"], f"the start of {words}")
         return job
 
     def starts(self, tasks: int, *words: object) -> None:
         """That so many jobs start now, while one more waits for resources; they are cancelled then."""
         job = self.cluster.submit(f"--array=0-{tasks}", *words, script="sleep 900")
         told = ["PENDING Resources", *["RUNNING None"] * tasks]
-        until(lambda: sorted(self.states(job)) == told, f"{tasks} of {tasks + 1} jobs {words}", 60)
+        until(lambda: sorted(self.states(job)) == told, f"{tasks} of {tasks + 1} jobs {words}")
         self.cluster.run("scancel", job)
-        until(lambda: not self.states(job), "the end of the jobs", 120)
+        until(lambda: not self.states(job), "the end of the jobs")
 
 
 def gpus(gres: str) -> int:

@@ -13,8 +13,9 @@ from typing import Any
 
 import links_in_tree as tree
 import pytest
-from live_cluster import Inside, until
+from live_cluster import Inside
 from plugin_site import PARTITIONS, RULES, Site, plugin_cluster
+from waiting import DEADLINE, until
 
 LEAVES = ("node[1-6]", "node[7-12]", "node[13-18]", "node[19-24]")
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
@@ -109,7 +110,7 @@ esac
             env=self.site.cluster.environment | {"PATH": self.path, "DIES": dies},
             capture_output=True,
             text=True,
-            timeout=400,
+            timeout=DEADLINE,
         )
 
     def changed(self) -> list[str]:

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import Inside, until
+from live_cluster import Inside
 from plugin_site import Site, plugin_cluster
+from waiting import until
 
 RULES = "Partition=psegments Policy=segments\n"
 PARTITIONS = "pstock psegments"

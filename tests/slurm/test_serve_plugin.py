@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_cluster import Cluster, Inside, until
+from live_cluster import Cluster, Inside
 from plugin_site import ACROSS, NODES, PARTITIONS, plugin_cluster
+from waiting import DEADLINE, until
 
 httpx = pytest.importorskip("httpx", reason="the extra slurm is not installed")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
@@ -39,7 +40,7 @@ def page(cluster: Cluster, inside: Inside) -> Iterator[str]:
 
 
 def shown(page: str) -> Any:
-    return httpx.get(f"{page}/api/snapshot", timeout=60).json()
+    return httpx.get(f"{page}/api/snapshot", timeout=DEADLINE).json()
 
 
 def numbers(ranges: list[int]) -> set[int]:
@@ -53,7 +54,7 @@ def row(page: str, list: str, job: int) -> Any:
 def explained(cluster: Cluster, inside: Inside, job: int) -> Any:
     """What `topolane slurm explain` says of a job."""
     command = [*inside.prefix, sys.executable, "-c", MAIN, "slurm", "explain", str(job), "--json"]
-    done = subprocess.run(command, env=cluster.environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=cluster.environment, capture_output=True, text=True, timeout=DEADLINE)
     return json.loads(done.stdout)
 
 
@@ -76,7 +77,7 @@ def test_own_links_reasons_and_promised_starts(cluster: Cluster, inside: Inside,
     late = cluster.submit("-p", "powned", "-w", ACROSS[3], "-N", "2", "-t", "10", script="sleep 600")
     until(lambda: "links" in (row(page, "waiting", late) or [""] * 8)[7], "the page has the plugin's reason")
     found = row(page, "waiting", late)
-    sentences = httpx.get(f"{page}/api/why", params={"job": found[0]}, timeout=60).json()["sentences"]
+    sentences = httpx.get(f"{page}/api/why", params={"job": found[0]}, timeout=DEADLINE).json()["sentences"]
     said = explained(cluster, inside, late)["sentences"]
     assert any(str(job) in " ".join(sentences) for job in owners)
     assert [one for one in sentences if "links" in one] == [one for one in said if "links" in one]
@@ -88,7 +89,7 @@ def test_own_links_reasons_and_promised_starts(cluster: Cluster, inside: Inside,
     promised = row(page, "waiting", wide)[8]
     assert promised == pytest.approx(expected["number"] if isinstance(expected, dict) else expected, abs=120)
 
-    outlook = httpx.get(f"{page}/api/outlook", timeout=60).json()
+    outlook = httpx.get(f"{page}/api/outlook", timeout=DEADLINE).json()
     assert outlook["lost"] == 0
     last = max(row(page, "running", job)[6] for job in owners)
     assert all(start >= last for id, _, start, _ in outlook["starts"] if id == wide)
@@ -99,6 +100,6 @@ def test_the_form_knows_partitions(page: str) -> None:
     machine = httpx.get(f"{page}/api/machine").json()
     assert {"pbatch", "pshared", "powned", "ptree", "pstock"} <= set(machine["partitions"])
     question = {"nodes": 2, "hours": 1, "policy": "dedicated", "partition": "powned"}
-    answer = httpx.post(f"{page}/api/ask", json=question, timeout=60)
+    answer = httpx.post(f"{page}/api/ask", json=question, timeout=DEADLINE)
     assert answer.status_code == 200 and not answer.json()["never"]
     assert httpx.post(f"{page}/api/ask", json={**question, "partition": "no"}).status_code == 422

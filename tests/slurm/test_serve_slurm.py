@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import Cluster, until
+from live_cluster import Cluster
+from waiting import DEADLINE, until
 
 httpx = pytest.importorskip("httpx", reason="the extra slurm is not installed")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
@@ -30,12 +31,12 @@ def page(cluster: Cluster) -> Iterator[str]:
 
 
 def shown(page: str, **at: float) -> dict:
-    return httpx.get(f"{page}/api/snapshot", params=at, timeout=60).json()
+    return httpx.get(f"{page}/api/snapshot", params=at, timeout=DEADLINE).json()
 
 
 def held(page: str, found: dict) -> dict[str, set[str]]:
     """The names of the nodes of each running job."""
-    names = httpx.get(f"{page}/api/machine", timeout=60).json()["nodes"]
+    names = httpx.get(f"{page}/api/machine", timeout=DEADLINE).json()["nodes"]
     return {
         row[1]: {
             names[node] for low, high in zip(row[4][::2], row[4][1::2]) for node in range(low, high)
@@ -63,14 +64,14 @@ def test_the_page_follows_slurm(cluster: Cluster, page: str) -> None:
     row = next(row for row in found["waiting"] if row[1] == str(second))
 
     def why() -> list[str]:
-        return httpx.get(f"{page}/api/why", params={"job": row[0]}, timeout=60).json()["sentences"]
+        return httpx.get(f"{page}/api/why", params={"job": row[0]}, timeout=DEADLINE).json()["sentences"]
 
     until(lambda: any("nodes" in sentence for sentence in why()), "the page says what the job waits for")
     until(lambda: not shown(page)["problems"], "Slurm answers in time")
     before = shown(page)["time"]
 
     answer = httpx.post(
-        f"{page}/api/ask", json={"nodes": 4, "hours": 1, "policy": "slurm-tree"}, timeout=60
+        f"{page}/api/ask", json={"nodes": 4, "hours": 1, "policy": "slurm-tree"}, timeout=DEADLINE
     ).json()
     assert answer["start"] is None or answer["start"] > before
     assert str(first) in answer["room"]["sentence"]
@@ -93,7 +94,7 @@ def test_another_policy_stands_beside_slurm(cluster: Cluster, page: str) -> None
     job = cluster.submit("-p", "pbatch", "-N", "36", "--exclusive", "-t", "10", script="sleep 600")
 
     def used() -> bool:
-        lines = httpx.get(f"{page}/api/series", timeout=60).json()["lines"]
+        lines = httpx.get(f"{page}/api/series", timeout=DEADLINE).json()["lines"]
         assert [line["name"] for line in lines][1:] == ["first-fit, easy"]
         return all(line["utilisation"][-1] >= 0.4 for line in lines)
 
@@ -104,7 +105,7 @@ def test_another_policy_stands_beside_slurm(cluster: Cluster, page: str) -> None
 
 def test_nodes_out_of_service_are_shown(cluster: Cluster, page: str) -> None:
     """A node that is drained takes no jobs on the page; resumed, it does."""
-    names = httpx.get(f"{page}/api/machine", timeout=60).json()["nodes"]
+    names = httpx.get(f"{page}/api/machine", timeout=DEADLINE).json()["nodes"]
     cluster.run("scontrol", "update", "nodename=node3", "state=drain", "reason=test")
     try:
         place = names.index("node3")
@@ -124,17 +125,17 @@ def test_reservations_are_shown_and_kept(cluster: Cluster, page: str) -> None:
     job = cluster.submit("-p", "pbatch", "-N", "4", "-t", "30", "--reservation=upgrade", script="true")
     try:
         until(lambda: shown(page)["reserved"] and shown(page)["waiting"], "the page shows both")
-        names, found = httpx.get(f"{page}/api/machine", timeout=60).json()["nodes"], shown(page)
+        names, found = httpx.get(f"{page}/api/machine", timeout=DEADLINE).json()["nodes"], shown(page)
         [(name, nodes, start, end)] = found["reserved"]
         kept = {names[node] for low, high in zip(nodes[::2], nodes[1::2]) for node in range(low, high)}
         assert (name, kept, end - start) == ("upgrade", {f"node{number}" for number in range(1, 37)}, 3600.0)
         long = {"nodes": 36, "hours": 3, "policy": "slurm-tree"}
-        outside = httpx.post(f"{page}/api/ask", json=long, timeout=60).json()
+        outside = httpx.post(f"{page}/api/ask", json=long, timeout=DEADLINE).json()
         assert not cluster.nodes(outside["hosts"]) & kept and len(cluster.nodes(outside["hosts"])) == 36
         asked = {"nodes": 8, "hours": 0.5, "policy": "slurm-tree", "reservation": "upgrade"}
-        inside = httpx.post(f"{page}/api/ask", json=asked, timeout=60).json()
+        inside = httpx.post(f"{page}/api/ask", json=asked, timeout=DEADLINE).json()
         assert inside["start"] == start and cluster.nodes(inside["hosts"]) <= kept
-        starts = httpx.get(f"{page}/api/outlook", timeout=60).json()["starts"]
+        starts = httpx.get(f"{page}/api/outlook", timeout=DEADLINE).json()["starts"]
         assert [row[2] for row in starts if row[0] == job] == [start]
     finally:
         cluster.run("scancel", job)
@@ -157,7 +158,7 @@ def test_a_job_of_several_reservations_is_forecast_in_one(cluster: Cluster, page
         begins = {name: start for name, _, start, _ in shown(page)["reserved"]}
 
         def forecast() -> list[float]:
-            starts = httpx.get(f"{page}/api/outlook", timeout=60).json()["starts"]
+            starts = httpx.get(f"{page}/api/outlook", timeout=DEADLINE).json()["starts"]
             return [row[2] for row in starts if row[0] == job]
 
         until(forecast, "the forecast has the job")

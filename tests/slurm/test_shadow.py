@@ -17,10 +17,11 @@ import pytest
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
 from links_in_tree import completed, crossed, expanded, switches
-from live_cluster import Cluster, Inside, running, until
+from live_cluster import Cluster, Inside, running
 from reading import TOPOLANE, topolane, with_commands
 from test_status import Site, site  # noqa: F401
 from topolane import Machine, State
+from waiting import DEADLINE, until
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def shadowing(
         yield log
     finally:
         shadow.send_signal(signal.SIGTERM)
-        _, said = shadow.communicate(timeout=60)
+        _, said = shadow.communicate(timeout=DEADLINE)
         assert (shadow.returncode, said) == (0, ""), said
 
 
@@ -313,7 +314,7 @@ def test_beside_the_plugin(site: Site, tmp_path: Path) -> None:  # noqa: F811
     own are respected."""
     cluster = site.cluster
     environment = with_commands(cluster, tmp_path)
-    until(site.asks, "nodes", 180)
+    until(site.asks, "nodes")
     options = ("--machine", cluster.directory / "machine.toml", "--min-bandwidth", 0.5)
     with shadowing(environment, tmp_path, *options, policy="dedicated") as log:
         jobs = [cluster.submit("-ppowned", "--nodes=8", script="sleep 60") for _ in range(2)]

@@ -13,6 +13,7 @@ import pytest
 from owned_links import Row, write_links, write_running
 from topolane import Machine
 from topolane._engine import DedicatedRoutes
+from waiting import DEADLINE
 
 sys.path.append(str(Path(__file__).parents[1] / "fabric"))
 from owned_jobs import JOBS, MACHINE, STORAGE, Layout, on, state
@@ -68,7 +69,7 @@ class Controller:
 
     def call(self, context: str | None, job: int | None, *options: object, **changed: Any) -> Any:
         process = self.begin(context, job, *options, **changed)
-        out, error = process.communicate(timeout=120)
+        out, error = process.communicate(timeout=DEADLINE)
         return subprocess.CompletedProcess(COMMAND, process.returncode, out, error)
 
     def installed(self) -> list[str]:
@@ -121,7 +122,7 @@ def test_many_at_once_cost_few_computations(controller: Controller) -> None:
         before = len(controller.installed())
         begun = [controller.begin(context, job) for job in controller.jobs]
         for process in begun:
-            process.communicate(timeout=240)
+            process.communicate(timeout=DEADLINE)
             assert process.returncode == 0
         new = controller.installed()[before:]
         assert new[-1] == last
@@ -137,7 +138,7 @@ def test_routes_stay_until_the_nodes_are_free(controller: Controller) -> None:
     time.sleep(3)
     assert epilogue.poll() is None and len(controller.installed()) == 1
     write_running(controller.state, [2])
-    epilogue.communicate(timeout=60)
+    epilogue.communicate(timeout=DEADLINE)
     assert controller.installed()[1:] == [controller.tables_of(2)]
     # A node that does not end the job holds the epilogue no longer than that, and the routes stay.
     done = controller.call("epilog", 2, "--wait", 3)
@@ -216,7 +217,7 @@ def test_a_task_of_an_array_ends_before_the_plugin_names_it(tasks: Controller) -
     assert epilogue.poll() is None, "the task's nodes are not free"
     assert "already" in tasks.call("prolog", 8).stdout
     write_running(tasks.state, [8])
-    epilogue.communicate(timeout=60)
+    epilogue.communicate(timeout=DEADLINE)
     assert epilogue.returncode == 0
     assert tasks.installed() == [tasks.tables_of(FIRST, 8), tasks.tables_of(8)]
     assert "already" in tasks.call("prolog", 8).stdout

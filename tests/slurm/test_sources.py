@@ -10,10 +10,11 @@ import pytest
 
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
-from live_cluster import Cluster, Inside, running, until
+from live_cluster import Cluster, Inside, running
 from reading import with_commands
 from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.records import Snapshot
+from waiting import until
 
 
 @pytest.fixture(scope="module")

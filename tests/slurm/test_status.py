@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from live_cluster import Cluster, Inside, until
+from live_cluster import Cluster, Inside
 from plugin_site import plugin_cluster
+from waiting import DEADLINE, until
 
 pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
 from metrics_page import exported
@@ -65,7 +66,7 @@ class Site:
 
     def command(self, *words: object) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            self.words(*words), env=self.cluster.environment, capture_output=True, text=True, timeout=120
+            self.words(*words), env=self.cluster.environment, capture_output=True, text=True, timeout=DEADLINE
         )
 
     def status(self, *words: object, code: int = 0) -> dict[str, Any]:
@@ -86,16 +87,15 @@ class Site:
     def start(self, *words: object) -> str:
         """The number of a job that runs."""
         job = str(self.cluster.submit(*words, script="sleep 900"))
-        until(lambda: self.state_of(job) == "RUNNING", f"the start of {words}", 180)
+        until(lambda: self.state_of(job) == "RUNNING", f"the start of {words}")
         return job
 
     def wait_idle(self) -> None:
         self.cluster.run("scancel", "--user=root")
-        until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue", 180)
+        until(lambda: not self.cluster.run("squeue", "-h"), "an empty queue")
         until(
             lambda: self.cluster.run("sinfo", "-h", "-p", "pbatch", "-o", "%D %t").strip() == f"{NODES} idle",
             "idle nodes",
-            180,
         )
 
     def asks(self) -> bool:
@@ -105,7 +105,7 @@ class Site:
 
     def written(self, words: str) -> None:
         """Waits until the plugin has written these words about its jobs."""
-        until(lambda: words in (self.state / "topolane_jobs").read_text(), f"`{words}` in topolane_jobs", 120)
+        until(lambda: words in (self.state / "topolane_jobs").read_text(), f"`{words}` in topolane_jobs")
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +121,7 @@ def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) 
 def quiet(site: Site) -> Site:
     """The cluster with nothing running, and with the plugin's files."""
     site.wait_idle()
-    until(site.asks, "nodes", 180)
+    until(site.asks, "nodes")
     until((site.state / "topolane_counters").exists, "the plugin's counters")
     return site
 
@@ -163,7 +163,7 @@ def test_a_refusal_is_told_and_ends_when_the_jobs_named_have_ended(quiet: Site, 
     assert must_end == [first]
     quiet.cluster.run("scancel", outside, array)
     quiet.cluster.run("scancel", *must_end)
-    until(lambda: quiet.state_of(third) == "RUNNING", "the start of the job that was refused", 120)
+    until(lambda: quiet.state_of(third) == "RUNNING", "the start of the job that was refused")
     assert quiet.state_of(second) == "RUNNING"
 
 
@@ -301,25 +301,22 @@ def serving(site: Site, address: str) -> Iterator[None]:
         yield
     finally:
         server.send_signal(signal.SIGTERM)
-        server.wait(30)
+        server.wait(DEADLINE)
 
 
 def scraped(port: int) -> str:
-    end = time.monotonic() + 60
-    while True:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=30) as answer:
-                text: str = answer.read().decode()
-                return text
-        except OSError:
-            assert time.monotonic() < end, "the metrics are not served"
-            time.sleep(0.2)
+    def ask() -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=DEADLINE) as answer:
+            text: str = answer.read().decode()
+            return text
+
+    return until(ask, "the metrics are served")
 
 
 def scraped_at(path: Path) -> str:
     until(path.is_socket, "the socket")
     with socket.socket(socket.AF_UNIX) as one:
-        one.settimeout(30)
+        one.settimeout(DEADLINE)
         one.connect(str(path))
         one.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         answer = b"".join(iter(lambda: one.recv(65536), b""))
@@ -387,12 +384,10 @@ def test_what_is_not_active_or_down_is_said(quiet: Site) -> None:
         assert "topolane_slurm_up 0.0" in quiet.command("metrics", "--once").stdout
         machine.write_text("nodes = 'garbled")
         quiet.cluster.script("start", "slurmctld")
-        until(quiet.asks, "nodes", 180)
+        until(quiet.asks, "nodes")
         until(lambda: quiet.command("status").returncode == 1, "an answer")
         until(
-            lambda: (quiet.state / "topolane_counters").read_text().startswith("active 0\n"),
-            "new counters",
-            60,
+            lambda: (quiet.state / "topolane_counters").read_text().startswith("active 0\n"), "new counters"
         )
         found = quiet.status(code=1)
         assert found["liveness"]["active"] is False and "machine.toml" in found["liveness"]["why"], found[

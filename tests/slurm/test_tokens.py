@@ -10,9 +10,10 @@ import pytest
 
 pytest.importorskip("httpx", reason="needs the extra slurm: httpx")
 
-from live_cluster import Cluster, running, script, until
+from live_cluster import Cluster, running, script
 from topolane import InputError
 from topolane.slurm.client import SlurmError, connect
+from waiting import until
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from live_cluster import Inside, until
+from live_cluster import Inside
 from plugin_site import MACHINE, Site, faulty_engine, plugin_cluster
 from topolane.slurm import plugin_build
+from waiting import until
 
 RULES = """\
 Partition=pbatch,pforce Policy=isolated
@@ -42,7 +43,7 @@ class Watched(Site):
     def held(self, *words: object) -> int:
         """The number of a job that waits because the engine cannot answer, as its user, status and explain say."""
         job = self.cluster.submit(*words, script="sleep 600")
-        until(lambda: "waits for isolated nodes" in self.comment(job), f"a reason for {words}", 90)
+        until(lambda: "waits for isolated nodes" in self.comment(job), f"a reason for {words}")
         assert self.cluster.run("squeue", "-h", "-o", "%t", "-j", job).strip() == "PD"
         until(lambda: [job] == [int(row[0]) for row in self.told("waiting") if row[0] == str(job)], "its row")
         said = self.command("explain", job).stdout
@@ -113,10 +114,10 @@ def test_the_engine_fails(quiet: Watched) -> None:
     quiet.saved(placed)
     control.write_text("")
     for job in held:
-        until(lambda job=job: bool(quiet.nodes(job)), "the start of a job that waited for the engine", 120)
+        until(lambda job=job: bool(quiet.nodes(job)), "the start of a job that waited for the engine")
         assert quiet.use(job) == ["isolated", "isolated"] and quiet.comment(job) == ""
     quiet.restart()
-    until(lambda: quiet.use(held[0]) == ["isolated", "isolated"], "what runs after the restart", 90)
+    until(lambda: quiet.use(held[0]) == ["isolated", "isolated"], "what runs after the restart")
     assert quiet.use(placed) == ["stock", "shared"]
     assert quiet.status(0).startswith("topology/topolane: active, loaded")
 
@@ -138,7 +139,7 @@ def test_the_plugin_is_not_active(quiet: Watched, what: str) -> None:
     quiet.saved(placed)
     quiet.configure(RULES, **MAY)
     for job in held:
-        until(lambda job=job: bool(quiet.nodes(job)), "the start of a job that waited", 120)
+        until(lambda job=job: bool(quiet.nodes(job)), "the start of a job that waited")
         assert quiet.use(job) == ["isolated", "isolated"] and quiet.comment(job) == ""
     assert quiet.use(placed) == ["stock", "shared"] and quiet.use(alone) == ["isolated", "isolated"]
 

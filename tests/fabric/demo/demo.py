@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent)]
+sys.path[:0] = [str(HERE.parent), str(HERE.parents[1])]
 
 from owned_jobs import JOBS, LATER, MACHINE, STORAGE, Traced, placed_by, state, trace
 from subnet import ask, missing, running, sweep, topolane

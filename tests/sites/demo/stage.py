@@ -7,8 +7,7 @@ import os
 import re
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +19,14 @@ from topolane._engine import InputError
 from topolane.mpi.build import library
 from topolane.sites.client import Client
 from topolane.sites.qemu import Folder
+from waiting import DEADLINE, until
 from wan import Wan, wan
 
 MAIN = "from topolane.cli import main; main()"
-PATIENCE = 600.0
 
 
 def say(text: str) -> None:
     print(text, flush=True)
-
-
-def until(holds: Callable[[], object], what: str, patience: float = PATIENCE) -> None:
-    deadline = time.monotonic() + patience
-    while not holds():
-        if time.monotonic() > deadline:
-            raise SystemExit(f"{what}: not within {patience:g} s")
-        time.sleep(0.5)
 
 
 @contextlib.contextmanager
@@ -167,7 +158,10 @@ class Stage:
     def ask(self, guest: str, words: str) -> str | None:
         """What a command in a guest prints; None where it cannot be run."""
         done = subprocess.run(
-            [*self.network.run("wan"), *self.ssh(guest, words)], capture_output=True, text=True, timeout=120
+            [*self.network.run("wan"), *self.ssh(guest, words)],
+            capture_output=True,
+            text=True,
+            timeout=DEADLINE,
         )
         return None if done.returncode else done.stdout
 
@@ -241,7 +235,9 @@ class Stage:
         say(f"{program}: {last[0]}")
         words = ["mpiexec.mpich", "-n", str(len(guests)), *outside.format(last[1]).split()]
         given = os.environ | {"LD_PRELOAD": str(self.folder / "nap.so")}
-        here = subprocess.run(words, cwd=self.folder, env=given, capture_output=True, text=True, timeout=600)
+        here = subprocess.run(
+            words, cwd=self.folder, env=given, capture_output=True, text=True, timeout=DEADLINE
+        )
         say(f"the same outside: {here.stdout.splitlines()[-1]}")
         if last[0] not in here.stdout:
             raise SystemExit(f"{program} computed something else than outside: {here.stdout}{here.stderr}")

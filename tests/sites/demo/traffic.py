@@ -6,7 +6,8 @@ import time
 from pathlib import Path
 
 from files import Place, Scene
-from stage import Stage, played, say, until
+from stage import Stage, played, say
+from waiting import until
 
 PACE = 200
 """Milliseconds that an iteration takes at least: emulated guests are slow, and the machine may be busy."""

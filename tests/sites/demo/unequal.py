@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from files import Place, Scene
-from stage import Stage, played, say, until
+from stage import Stage, played, say
+from waiting import until
 
 PACE = 20
 """Milliseconds of an iteration of pairs.c, at least."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from live_cluster import Cluster
+from waiting import DEADLINE, until
 
 NODES = 16
 LEAF = 4
-DEADLINE = 45.0
+LATEST = 45.0
 """Seconds until a state that does not come is written down as missing."""
 ENDED = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "PREEMPTED", "OUT_OF_MEMORY", "DEADLINE"}
 USERS = ("root", "daemon", "games")
@@ -282,7 +283,7 @@ class Observed:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=DEADLINE,
         )
 
     def must(self, *command: object) -> str:
@@ -296,13 +297,12 @@ class Observed:
         holds: Callable[[], bool],
         what: str,
         never: Callable[[], bool] = lambda: False,
-        seconds: float = DEADLINE,
+        seconds: float = LATEST,
     ) -> None:
-        end = time.monotonic() + seconds
-        while not holds():
-            if time.monotonic() > end or never():
-                raise Missing(what)
-            time.sleep(0.1)
+        with contextlib.suppress(AssertionError):
+            if until(lambda: holds() or (never() and "never"), what, deadline=seconds) != "never":
+                return
+        raise Missing(what)
 
     def _write(self, name: str, text: str) -> None:
         self._changed = True

@@ -1,0 +1,54 @@
+"""How a test waits: for an event, never for a time that should be enough."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+DEADLINE = 900.0
+"""Seconds that anything may take on a busy machine. It only ends tests that hang: none is judged by it."""
+
+
+class _Wait:
+    """Pauses that grow a little, until the deadline."""
+
+    def __init__(self, holds: Callable[[], object], what: str, deadline: float = DEADLINE) -> None:
+        self._holds, self._what, self._deadline = holds, what, deadline
+        self._end, self._pause = time.monotonic() + deadline, 0.01
+
+    def pause(self, seen: object) -> float:
+        if time.monotonic() > self._end:
+            what = self._what or inspect.getsource(self._holds).strip()
+            raise AssertionError(f"not within {self._deadline:g} s: {what}; last seen: {seen!r}")
+        self._pause = min(1.2 * self._pause, 0.2)
+        return self._pause
+
+
+def until(
+    holds: Callable[[], T | None],
+    what: str = "",
+    passing: tuple[type[Exception], ...] = (OSError,),
+    deadline: float = DEADLINE,
+) -> T:
+    """Returns what `holds` returns once that is true. While it raises one of `passing`, it does not hold yet."""
+    wait = _Wait(holds, what, deadline)
+    while True:
+        seen: Any = None
+        try:
+            if seen := holds():
+                return seen
+        except passing as error:
+            seen = error
+        time.sleep(wait.pause(seen))
+
+
+async def until_async(holds: Callable[[], T | None], what: str = "") -> T:
+    """The same while other tasks run."""
+    wait = _Wait(holds, what)
+    while not (seen := holds()):
+        await asyncio.sleep(wait.pause(seen))
+    return seen
