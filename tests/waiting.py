@@ -46,6 +46,12 @@ def until(
         time.sleep(wait.pause(seen))
 
 
+def next_second() -> None:
+    """Waits until the clock shows another second: what comes next is younger, where times are whole seconds."""
+    now = int(time.time())
+    until(lambda: int(time.time()) > now, "the next second")
+
+
 async def until_async(holds: Callable[[], T | None], what: str = "") -> T:
     """The same while other tasks run."""
     wait = _Wait(holds, what)

@@ -9,7 +9,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy
@@ -20,6 +19,7 @@ import topolane
 from topolane import Shape, Task
 from topolane.run import Network
 from topolane.sweep import tasks_for
+from waiting import until
 
 
 def test_what_a_machine_knows(toy):
@@ -218,7 +218,7 @@ def test_a_slow_progress_is_told_only_the_newest_share():
 
     def slow(share: float) -> None:
         told.append((share, is_running()))
-        time.sleep(1)
+        until(lambda: not is_running(), "the run ends")
 
     cab = topolane.machine("cab")
     topolane.simulate(topolane.workload("cab-aug-2x", cab.nodes), cab, policy="dedicated", progress=slow)

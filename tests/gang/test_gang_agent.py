@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from gang_processes import CORES, SPIN, needs_two_cores
+from quiet_cores import QuietCores
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Limits
 from waiting import DEADLINE, until
@@ -72,7 +73,7 @@ while last < int(sys.argv[1]):
 
 @needs_two_cores
 @pytest.mark.parametrize("way", WAYS)
-def test_two_gangs_never_run_at_the_same_time(way: str, tmp_path: Path) -> None:
+def test_two_gangs_never_run_at_the_same_time(way: str, tmp_path: Path, quiet_cores: QuietCores) -> None:
     """Of two jobs of two threads, no two stretches of computing overlap by more than a switch takes.
 
     By their own clocks: each thread notes when it was on a core. A switch is over when the kernel was told, and
@@ -93,11 +94,10 @@ def test_two_gangs_never_run_at_the_same_time(way: str, tmp_path: Path) -> None:
             job.wait(DEADLINE)
         switches = agent.switches()
     ran = {name: stretches(tmp_path / f"{name}.0") + stretches(tmp_path / f"{name}.1") for name in names}
-    assert len(switches) >= 8
     common = sum(overlap(one, other) for one in ran["one"] for other in ran["other"])
     together = min(sum(end - begin for begin, end in of) for of in ran.values())
-    assert together > 0.1
-    assert common < 0.1 * together
+    seen = (len(switches), together, common)
+    quiet_cores.judge(len(switches) >= 8 and together > 0.1 and common < 0.1 * together, seen)
 
 
 def stretches(log: Path) -> list[tuple[float, float]]:
@@ -112,7 +112,7 @@ def overlap(one: tuple[float, float], other: tuple[float, float]) -> float:
 
 
 @needs_two_cores
-def test_weights_share_the_time() -> None:
+def test_weights_share_the_time(quiet_cores: QuietCores) -> None:
     """Two jobs of weights 2 and 1 that never block are given slices of that ratio, and are on cores so long."""
     with Agent("gang", CORES, Limits(slice=0.02)) as agent:
         for name, weight in (("heavy", 2.0), ("light", 1.0)):
@@ -124,9 +124,10 @@ def test_weights_share_the_time() -> None:
         (id,) = one.first
         seconds[id] += next_one.began - one.ended
     heavy, light = seconds.values()
-    assert heavy / light == pytest.approx(2, rel=0.1)
-    heavy, light = (job.cpu for job in jobs.values())
-    assert 1.2 < heavy / light < 3.5
+    cpu = [job.cpu for job in jobs.values()]
+    quiet_cores.judge(
+        heavy / light == pytest.approx(2, rel=0.1) and 1.2 < cpu[0] / cpu[1] < 3.5, (heavy, light, *cpu)
+    )
 
 
 @needs_two_cores

@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from quiet_cores import QuietCores
 from topolane.studies import gang_programs as programs
 from topolane.studies.gang_programs import Barrier, Coevp, Independent, Line, Mpi, Run
-from waiting import DEADLINE
+from waiting import DEADLINE, until
 
 STRICT = ("-std=c11", "-Wall", "-Wextra", "-Werror", "-O2")
 THREADS = 2
@@ -65,7 +66,7 @@ def test_every_thread_logs_every_iteration(program: Path, rate: float, tmp_path:
 
 @pytest.mark.parametrize("imbalance", [0.0, 0.5])
 def test_seconds_of_work_are_seconds_of_cpu(
-    imbalance: float, program: Path, rate: float, tmp_path: Path
+    imbalance: float, program: Path, rate: float, tmp_path: Path, quiet_cores: QuietCores
 ) -> None:
     """200 intervals of 2 ms on two threads are 0.8 s of CPU, balanced or not; a core that shares its units with
     another may take twice as long."""
@@ -76,18 +77,19 @@ def test_seconds_of_work_are_seconds_of_cpu(
 
     before = cpu()
     logged(program, Run(Barrier(0.002, False, imbalance), iterations=200), rate, tmp_path)
-    assert 0.4 < cpu() - before < 2.4
+    used = cpu() - before
+    quiet_cores.judge(0.4 < used < 2.4, used)
 
 
 def test_a_barrier_job_alone_does_seconds_over_interval_iterations(
-    program: Path, rate: float, tmp_path: Path
+    program: Path, rate: float, tmp_path: Path, quiet_cores: QuietCores
 ) -> None:
-    """In one second 5 ms fit 200 times, a little more if the core has become faster; on a busy machine less. It ends
+    """In one second 5 ms fit 200 times, a little more if the core has become faster. It ends
     with the iteration in which one of the threads is a second past its own start."""
     each = whole(logged(program, Run(Barrier(0.005), seconds=1.0), rate, tmp_path), THREADS)
     assert len(each[0]) == len(each[1])
-    assert 10 <= len(each[0]) <= 300
     assert max(own[-1].end for own in each) - min(own[0].start for own in each) >= 1.0
+    quiet_cores.judge(10 <= len(each[0]) <= 300, len(each[0]))
 
 
 def test_nobody_leaves_a_barrier_before_the_last_has_come(program: Path, rate: float, tmp_path: Path) -> None:
@@ -109,7 +111,9 @@ def test_coevp_does_all_tasks_of_every_step_once(
         assert all(line.end - line.start >= 0.01 for line in step)
 
 
-def test_a_trace_covers_the_work_and_nothing_else(program: Path, rate: float, tmp_path: Path) -> None:
+def test_a_trace_covers_the_work_and_nothing_else(
+    program: Path, rate: float, tmp_path: Path, quiet_cores: QuietCores
+) -> None:
     """Times on a core lie in the run, follow each other, and add up to no less than half of the work, since a core
     may have become faster. While all wait for communication nobody is on a core."""
     lines = logged(
@@ -121,10 +125,11 @@ def test_a_trace_covers_the_work_and_nothing_else(program: Path, rate: float, tm
     for thread in range(THREADS):
         own = [line for line in on_core if line.thread == thread]
         assert all(before.end <= after.start for before, after in itertools.pairwise(own))
-    assert sum(line.end - line.start for line in on_core) > 0.5 * 4 * (0.01 + 4 * 0.01)
     for step in (line for line in lines if line.thread == 0):
         asleep = step.end - 0.01  # well inside the last 50 ms
         assert not [line for line in on_core if line.start <= asleep - 0.03 and line.end >= asleep]
+    worked = sum(line.end - line.start for line in on_core)
+    quiet_cores.judge(worked > 0.5 * 4 * (0.01 + 4 * 0.01), worked)
 
 
 @pytest.mark.parametrize(
@@ -162,8 +167,7 @@ def test_a_run_that_is_told_to_end_writes_what_it_has(program: Path, rate: float
     """SIGTERM ends a run after the iteration that it is in; its log is whole."""
     words = Run(Barrier(0.001), seconds=600.0).words(rate, tmp_path / "log")
     with subprocess.Popen([program, *words, "--threads", str(THREADS)]) as process:
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(0.5)
+        until((tmp_path / "log").exists, "it has begun")
         process.terminate()
         assert process.wait(DEADLINE) == 0
     each = whole(programs.log(tmp_path / "log"), THREADS)

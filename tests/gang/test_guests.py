@@ -14,6 +14,7 @@ import spinning_guest
 from beside import WEIGHT, Pair, goes_on, pair, place, seconds
 from libvirt_daemons import Daemon
 from libvirt_daemons import missing as missing_libvirt
+from quiet_cores import QuietCores
 from test_gang_commands import daemon, gang, jobs
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Job
@@ -135,10 +136,12 @@ def test_a_guest_has_its_share_of_the_cores_and_is_let_go_as_it_was(
         monkeypatch.setenv("LIBVIRT_DEFAULT_URI", request.getfixturevalue("libvirt_guest"))
         found = guest("busy")
     before = [place(thread) for thread in found.threads]
+    quiet_cores = QuietCores(found.threads[:1])  # a signal to a thread stops its process
     with pair(_adopt(found)) as both:
-        assert 0.62 < both.share() < 0.88
+        share = both.share()
     assert goes_on(list(found.threads))
     assert [place(thread) for thread in found.threads] == before
+    quiet_cores.judge(0.62 < share < 0.88, share)
 
 
 def test_the_monitor_answers_while_the_cores_are_stopped(qemu: Folder) -> None:

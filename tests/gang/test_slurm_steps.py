@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from beside import WEIGHT, goes_on, pair, place, seconds, stand_still
 from live_cluster import Cluster, running, script
+from quiet_cores import QuietCores
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Job
 from topolane.gang.slurm_steps import step
@@ -99,14 +100,16 @@ def test_a_step_has_its_share_of_the_cores_and_is_let_go_running(cluster: Cluste
 
     busy = sorted(_with_all_below(found.processes), key=seconds)[-2:]
     before = [place(process) for process in busy]
+    quiet_cores = QuietCores(_with_all_below(found.processes))
     with pair(adopt) as both:
-        assert 0.62 < both.share() < 0.88
+        share = both.share()
         cluster.run("scontrol", "suspend", job)
         stand_still(busy, lambda: len(both.off(both.adopted)))
         cluster.run("scontrol", "resume", job)
         assert goes_on(busy)
     assert goes_on(busy)
     assert [place(process) for process in busy] == before
+    quiet_cores.judge(0.62 < share < 0.88, share)
 
 
 @pytest.fixture
@@ -138,6 +141,7 @@ def test_a_step_that_slurm_tracks_by_control_groups_stays_in_them(tracking: Clus
     until(lambda: len(_listed(tracking, job, "batch")) == 2, "the job runs")
     found = step(str(job))
     members = _with_all_below(found.processes)
+    quiet_cores = QuietCores(members)
     groups = {one: _freezer(one) for one in members}
     assert all(f"/job_{job}/step_batch" in group for group in groups.values())
 
@@ -145,11 +149,12 @@ def test_a_step_that_slurm_tracks_by_control_groups_stays_in_them(tracking: Clus
         return agent.adopt("step", pids=found.processes, count=found.threads, weight=WEIGHT)
 
     with pair(adopt) as both:
-        assert 0.62 < both.share() < 0.88
+        share = both.share()
         assert {one: _freezer(one) for one in members} == groups
         tracking.run("scancel", job)
         until(lambda: tracking.run("squeue", "-h") == "", "Slurm ends the job")
         until(lambda: not any(Path(f"/proc/{one}").exists() for one in members), "its processes are gone")
+    quiet_cores.judge(0.62 < share < 0.88, share)
 
 
 def _freezer(process: int) -> str:

@@ -288,7 +288,15 @@ class ControlPlane:
         )
         return [pod["spec"].get("nodeName", "") for pod in pods]
 
-    def placed(self, group: str, size: int, seconds: float = 90) -> list[str]:
+    def has_looked(self, scheduler: str = "topolane") -> None:
+        """Waits until the scheduler has gone through its queue: it refuses a pod that came last and that no node takes."""
+        probe, pods = f"probe-{name()}", "/api/v1/namespaces/default/pods"
+        spec = {"schedulerName": scheduler, "nodeSelector": {"no": "such"}, "containers": [container(0)]}
+        self.post(pods, {"metadata": {"name": probe}, "spec": spec})
+        until(lambda: self.get(f"{pods}/{probe}")["status"].get("conditions"), "the scheduler has looked")
+        self.delete(f"{pods}/{probe}")
+
+    def placed(self, group: str, size: int) -> list[str]:
         """The nodes of a group once all its pods have one."""
 
         def nodes() -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Iterator
 
 import pytest
 from control_plane import LABELS, RACK, Body, ControlPlane, container, join, member, missing, name
-from waiting import until
+from waiting import next_second, until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -44,7 +43,7 @@ def fill(plane: ControlPlane, sizes: tuple[int, ...] = (16, 16, 16, 16), kind: s
         plane.placed(group, size)
         until(lambda g=group: all(is_running(pod) for pod in plane.pods(g)), "all run")
         groups.append(group)
-        time.sleep(1.1)
+        next_second()
     return groups
 
 
@@ -122,7 +121,7 @@ def test_a_group_that_never_preempts_waits(empty: ControlPlane) -> None:
     first = name()
     empty.submit(first, 4, priorityClassName="patient")
     empty.waits_saying(first, "preemptionPolicy is Never")
-    time.sleep(2)
+    empty.has_looked()
     assert all(len(empty.pods(group)) == 16 for group in groups)
 
 
@@ -155,7 +154,7 @@ def test_single_pods_go_in_place_of_groups(empty: ControlPlane) -> None:
     until(
         lambda: sorted(len(empty.pods(g)) for g in (group, other)) in ([0, 31], [0, 32]), "a whole group goes"
     )
-    time.sleep(2)
+    empty.has_looked()
     assert sorted(len(empty.pods(g)) for g in (group, other)) in ([0, 31], [0, 32])
 
 
@@ -185,7 +184,7 @@ def test_the_freed_room_is_kept(frozen: ControlPlane) -> None:
         first,
         plane.events(second),
     )
-    time.sleep(3)
+    plane.has_looked()
     assert not any(plane.nodes_of(first))
     plane.processes["kwok"].send_signal(signal.SIGCONT)
     plane.placed(first, 12)
@@ -222,7 +221,7 @@ def test_a_preempted_job_comes_back_whole(empty: ControlPlane) -> None:
     empty.submit(first, 20, priorityClassName="high")
     empty.placed(first, 20)
     until(lambda: running() == 0, "no pod of the Job runs")
-    time.sleep(3)
+    empty.has_looked()
     assert running() == 0
     empty.remove(first)
     until(lambda: running() == 50, "the Job runs again")
@@ -269,7 +268,7 @@ def test_pods_go_before_groups_that_are_younger(empty: ControlPlane) -> None:
     for index in range(16):
         alone(empty, f"alone-{index}", priorityClassName="low", nodeSelector=rack)
     until(lambda: all(is_running(pod) for pod in empty.pods()), "they run")
-    time.sleep(1.1)
+    next_second()
     (group,) = fill(empty, (48,))
     first = name()
     empty.submit(first, 16, priorityClassName="high")
@@ -290,7 +289,7 @@ def test_priorities_that_differ_in_a_group(empty: ControlPlane) -> None:
     empty.submit(first, 4, pods=3, priorityClassName="high")
     empty.post(pods, member(first, 4, 3, priorityClassName="low"))
     empty.waits_saying(first, "does not fit now")
-    time.sleep(2)
+    empty.has_looked()
     assert len(empty.pods(mixed)) == 17 and not any(empty.nodes_of(waits) + empty.nodes_of(first))
 
 
@@ -302,9 +301,13 @@ def test_groups_in_parts_are_not_left_behind(empty: ControlPlane) -> None:
     high = [group for group, (_, kind) in sizes.items() if kind == "high"]
     for group in high:
         empty.placed(group, 30)
-    time.sleep(5)
-    found = {group: empty.nodes_of(group) for group in sizes}
-    assert all(all(nodes) or not any(nodes) for nodes in found.values())
+    empty.has_looked()
+
+    def whole_or_not_at_all() -> dict[str, list[str]]:
+        nodes = {group: empty.nodes_of(group) for group in sizes}
+        return nodes if all(all(each) or not any(each) for each in nodes.values()) else {}
+
+    found = until(whole_or_not_at_all, "no group is in parts")
     taken = [node for nodes in found.values() for node in nodes if node]
     assert len(taken) == len(set(taken))
     assert all(len(found[group]) == 30 for group in high)

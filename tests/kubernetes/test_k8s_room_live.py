@@ -7,7 +7,6 @@ import itertools
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,7 @@ from control_plane import (
     missing,
     name,
 )  # fmt: skip
-from waiting import DEADLINE, until
+from waiting import DEADLINE, next_second, until
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
@@ -131,7 +130,7 @@ def nodes_of(plane: ControlPlane, group: str) -> list[str]:
 
 def runs(plane: ControlPlane, pods: int, policy: str = "first-fit", **spec: Any) -> str:
     """A Job that runs, a second younger than what ran before."""
-    time.sleep(1.1)
+    next_second()
     group = job(plane, pods, policy, **spec)
     until(lambda: len(nodes_of(plane, group)) == pods, f"{group} runs")
     return group

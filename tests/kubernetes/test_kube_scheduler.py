@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,12 @@ def test_small_pods_share_nodes(empty: ControlPlane) -> None:
     assert all(nodes.count(node) <= (2 if node == taken else 4) for node in nodes)
 
 
+def whole_or_not_at_all(plane: ControlPlane, groups: Iterable[str]) -> dict[str, list[str]]:
+    """The nodes of groups once each has all of its nodes or none."""
+    nodes = {group: plane.nodes_of(group) for group in groups}
+    return nodes if all(all(found) or not any(found) for found in nodes.values()) else {}
+
+
 def test_isolated_groups_share_no_link(in_chassis: ControlPlane) -> None:
     """Groups of many sizes: those placed cross no group of nodes in common, and the others wait whole, and say why."""
     sizes = {name(): size for size in (9, 9, 10, 9, 9, 3, 10)}
@@ -75,9 +81,8 @@ def test_isolated_groups_share_no_link(in_chassis: ControlPlane) -> None:
     said = "under isolated and"
     for group, size in sizes.items():
         until(lambda g=group, n=size: all(in_chassis.nodes_of(g)) or said in in_chassis.events(g), group)
-    time.sleep(2)
-    nodes = {group: in_chassis.nodes_of(group) for group in sizes}
-    assert all(all(found) or not any(found) for found in nodes.values())
+    in_chassis.has_looked()
+    nodes = until(lambda: whole_or_not_at_all(in_chassis, sizes), "no group is in parts")
     placed = [found for found in nodes.values() if all(found)]
     assert len(placed) >= 4
     taken = list(itertools.chain(*placed))
@@ -112,7 +117,7 @@ def test_a_group_in_parts_is_never_bound(empty: ControlPlane) -> None:
     group = name()
     empty.submit(group, 6, pods=3)
     empty.waits_saying(group, f"group default/{group} has 3 of its 6 pods")
-    time.sleep(3)
+    empty.has_looked()
     assert not any(empty.nodes_of(group))
     for rank in range(3, 6):
         empty.post("/api/v1/namespaces/default/pods", member(group, 6, rank))
@@ -126,8 +131,6 @@ def test_members_that_find_no_node_give_all_back(empty: ControlPlane) -> None:
     group, other = name(), name()
     empty.submit(group, 40, pods=39)
     empty.post("/api/v1/namespaces/default/pods", member(group, 40, 39, nodeSelector={"no": "such"}))
-    time.sleep(8)
-    assert not any(empty.nodes_of(group))
     empty.submit(other, 40)
     empty.placed(other, 40)
     assert not any(empty.nodes_of(group))

@@ -6,7 +6,6 @@ group of two is placed if kube-scheduler places two such pods, and none of it if
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -111,7 +110,7 @@ def places(cluster: ControlPlane, group: str, wanted: int, reason: str) -> int:
         said = f"{cluster.nodes_of(group)}: {refusals(cluster, group)}"
         raise AssertionError(f"{error}; {said}") from None
     if wanted < len(cluster.nodes_of(group)):
-        time.sleep(1)
+        cluster.has_looked()
     return sum(map(bool, cluster.nodes_of(group)))
 
 
@@ -128,7 +127,7 @@ def test_a_group_is_refused_as_its_pods_are_by_kube_scheduler(cluster: ControlPl
         if scheduler == "topolane" and case.later and size == 2:
             for method, path, body in case.later:
                 cluster.patch(path, body) if method == "PATCH" else cluster.post(path, body)
-            cluster.placed(group, size, 30)
+            cluster.placed(group, size)
         cluster.remove(group)
         until(lambda gone=group: not cluster.pods(gone), "its pods are gone")
         delete_all(cluster, CLAIMS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
 from control_plane import BLOCK, RACK, Body, ControlPlane, container, join, member, missing, name
@@ -230,7 +229,7 @@ def test_an_elastic_group_takes_what_there_is(empty: ControlPlane) -> None:
     empty.start_scheduler(
         topologyLabels=["topo/block", "topo/rack", "kubernetes.io/hostname"], groupTimeoutSeconds=5
     )
-    time.sleep(2)
+    empty.has_looked()
     empty.remove(full)
     nodes = all_placed(empty, group, 8)
     assert len({node for pod, node in nodes.items() if pod != "launcher-0"}) == 7

@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import shutil
 import subprocess
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from topolane.mpi import build, launch, matrix
 from topolane.mpi.address import Address
 from topolane.mpi.frames import Kind, encode
 from topolane.mpi.receiver import Receiver
-from waiting import DEADLINE
+from waiting import DEADLINE, until_async
 
 ROUNDS = 150
 SLOW_RING = {(0, 1): (ROUNDS, 4 * ROUNDS, ROUNDS), (1, 0): (ROUNDS, 4 * ROUNDS, ROUNDS)}
@@ -60,16 +59,17 @@ class Run:
         return process.returncode, out.decode()
 
 
-async def drained(receiver: Receiver) -> None:
-    """Until all that was sent is read: there has been no connection for a while, since one may wait to be accepted."""
-    until = time.monotonic() + 30
-    quiet_since = time.monotonic()
-    while time.monotonic() < min(until, quiet_since + 0.5):
-        if receiver.connections:
-            quiet_since = time.monotonic()
-        await asyncio.sleep(0.02)
+async def drained(receiver: Receiver, last: Awaitable[Streams]) -> None:
+    """Until all that was sent is read: a connection that was made last has come and gone, and no other is left."""
+    reader, writer = await last
+    writer.write_eof()
+    with contextlib.suppress(OSError):
+        await reader.read()
+    writer.close()
+    await until_async(lambda: not receiver.connections)
 
 
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 Chunk = Callable[[bytes], bytes | None]
 """What becomes of what comes through; None ends the connection."""
 
@@ -100,6 +100,12 @@ async def between(front: Path, back: Path, there: Chunk, back_again: Chunk) -> A
     async with await asyncio.start_unix_server(serve, front) as server:
         yield made
         server.close()
+
+
+def reported(receiver: Receiver) -> float:
+    """The messages that are known."""
+    known = receiver.programs.get("one")
+    return sum(count for count, *_ in sent(matrix.of(known)).values()) if known else 0
 
 
 def counted(receiver: Receiver) -> matrix.Recorded:
@@ -183,7 +189,7 @@ def test_a_name_with_two_addresses(mpi: Mpi, kernels: Path, tmp_path: Path) -> N
         port = (await receiver.listen(Address(host="127.0.0.2"), token=TOKEN)).port
         async with await asyncio.start_server(turn_away, "127.0.0.1", port):
             code, _ = await Run(mpi, kernels, f"manager.test:{port}", own).to_its_end()
-            await drained(receiver)
+            await drained(receiver, asyncio.open_connection("127.0.0.2", port))
         await receiver.close()
         assert code == 0
         assert turned_away
@@ -208,12 +214,14 @@ def test_manager_restarted(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
             if known is not None:
                 receiver.adopt(known)
             await receiver.listen(Address(path=str(run.socket)))
-            early = (
-                known is None or sum(count for count, *_ in sent(matrix.of(known)).values()) < 2 * ROUNDS / 3
-            )
-            await asyncio.wait([program], timeout=0.25 if managers < 3 and early else 120)
+            early = reported(receiver) < 2 * ROUNDS / 3
+            if managers < 3 and early:
+                more = reported(receiver) + 20
+                await until_async(lambda r=receiver, more=more: program.done() or reported(r) > more)
+            else:
+                await asyncio.wait([program])
             if program.done():
-                await drained(receiver)
+                await drained(receiver, asyncio.open_unix_connection(run.socket))
             await receiver.close()
             managers += 1
             known = receiver.programs.get("one", known)
@@ -246,8 +254,8 @@ def test_connections_are_cut(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
         front = tmp_path / "front"
         async with between(front, tmp_path / "receiver", cut, passed) as made:
             code, _ = await Run(mpi, kernels, front).to_its_end()
-            await drained(receiver)
             cuts = len(made)
+            await drained(receiver, asyncio.open_unix_connection(front))
         await receiver.close()
         assert code == 0
         assert cuts > 4
@@ -282,8 +290,8 @@ def test_garbled_bytes(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
         front = tmp_path / "front"
         async with between(front, tmp_path / "receiver", garble, garble) as made:
             code, _ = await Run(mpi, kernels, front).to_its_end()
-            await drained(receiver)
             assert len(made) > 2
+            await drained(receiver, asyncio.open_unix_connection(front))
         await receiver.close()
         assert code == 0
         assert "garbled" in said

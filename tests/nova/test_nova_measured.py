@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-import time
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +21,7 @@ from topolane.nova import group_traffic
 from topolane.nova.measured import DAY, MeasuredProgram, ServerNames, profile_of, usable
 from topolane.nova.measured_reader import MeasuredReader
 from topolane.nova.server_names import _addresses
-from waiting import until
+from waiting import DEADLINE, until
 
 NOW = 1_800_000_000.0
 
@@ -183,12 +183,12 @@ def test_the_addresses_of_a_server_are_those_that_nova_keeps() -> None:
 def options(source: str, **changed: Any) -> Any:
     """The options of nova.conf that concern what was measured."""
     usual = {"measured": source, "measured_token_file": None, "measured_ca": None, "measured_days": 30.0}
-    return SimpleNamespace(**usual | {"measured_interval": 0.2, "measured_timeout": 20.0} | changed)
+    return SimpleNamespace(**usual | {"measured_interval": 0.2, "measured_timeout": DEADLINE} | changed)
 
 
 def read(source: str, known: list[str] | None = None, **changed: Any) -> dict[str, Any]:
     """What the process that reads prints."""
-    question = {"source": source, "token_file": None, "ca": None, "days": 30.0, "seconds": 20.0}
+    question = {"source": source, "token_file": None, "ca": None, "days": 30.0, "seconds": DEADLINE}
     done = subprocess.run(
         [sys.executable, "-m", "topolane.nova.measured_sources"],
         input=json.dumps(question | {"known": known or []} | changed),
@@ -229,18 +229,24 @@ def test_a_source_that_cannot_be_read_is_named(source: str, sentence: str) -> No
 
 
 def test_a_request_never_waits_and_a_problem_is_logged_once(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder is missing at first: requests get an empty answer at once, and one warning is logged however often it
-    is read. Then a matrix is there. Then the folder is gone again: what was read stays."""
+    """The folder is missing at first: requests get an empty answer before it is read, and one warning is logged however
+    often it is read. Then a matrix is there. Then the folder is gone again: what was read stays."""
     folder = tmp_path / "measured"
     asked = options(str(folder))
     reader = MeasuredReader(asked)
-    began = time.monotonic()
-    assert reader.programs() == [] and time.monotonic() - began < 1.0
-    problems = [record for record in caplog.records if "cannot be read" in record.getMessage()]
-    until(lambda: [record for record in caplog.records if "cannot be read" in record.getMessage()])
-    time.sleep(2)
+    answered, reads, answer = threading.Event(), [], reader._answer
+
+    def after_the_request() -> dict[str, Any]:
+        assert answered.wait(DEADLINE)
+        reads.append(1)
+        return answer()
+
+    monkeypatch.setattr(reader, "_answer", after_the_request)
+    assert reader.programs() == []
+    answered.set()
+    until(lambda: len(reads) > 3, "it is read again and again")
     problems = [record for record in caplog.records if "cannot be read" in record.getMessage()]
     assert len(problems) == 1 and "No such file or directory" in problems[0].getMessage()
     folder.mkdir()

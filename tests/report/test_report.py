@@ -6,7 +6,6 @@ import dataclasses
 import re
 import subprocess
 import sys
-import time
 import types
 from html.parser import HTMLParser
 from importlib import import_module
@@ -285,7 +284,7 @@ def test_importing_the_report_draws_nothing():
 
 
 def test_a_hundred_thousand_jobs(tmp_path):
-    """Fifteen seconds of CPU time is the promise; it takes a third of that on two slow cores."""
+    """The page does not grow with the jobs. `make bench` measures how long it takes."""
     tree, rows = (22, 22, 22), []
     for number, (at, nodes, run_time) in enumerate(jobs_of(100_000, 3, every=60.0)):
         first, wait = number * 7919 % (prod(tree) - nodes), float(number * 31 % 20000)
@@ -294,7 +293,5 @@ def test_a_hundred_thousand_jobs(tmp_path):
              number % 40 / 10, 1.0, 0.0, 1, f"{first}-{first + nodes - 1}", "COMPLETED_SUCCESSFULLY")
         )  # fmt: skip
     run = finish("large", polars.DataFrame(rows, schema=NUMBERS, orient="row"), prod(tree), tree[0], {})
-    began = time.process_time()
     page = write_report(tmp_path, [run, dataclasses.replace(run, label="again")], picture(tree))
-    assert time.process_time() - began < 15
     assert page.stat().st_size < 6e6

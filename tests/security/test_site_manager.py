@@ -11,7 +11,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -228,15 +227,15 @@ def test_half_sent_requests_leave_room_for_others(tmp_path: Path, listener: str)
                 held.append(one)
                 if listener == "http":
                     one.sendall(b"POST /place HTTP/1.1\r\nHost: loc")
-        time.sleep(1)
-        used, began = sum(process.cpu_times()[:2]), time.monotonic()
-        answered = 0
-        while time.monotonic() - began < 5:
-            answered += manager.answers()
-            time.sleep(0.5)
-        share = (sum(process.cpu_times()[:2]) - used) / (time.monotonic() - began)
-        assert answered > 3, "the operator waits in vain"
-        assert share < 0.5, f"{100 * share:.0f} % of a core"
+        looks = [0.0]
+
+        def rests() -> bool:
+            looks.append(sum(process.cpu_times()[:2]))
+            return looks[-1] == looks[-2]
+
+        for _ in range(4):
+            until(manager.answers, "the operator is answered")
+            until(rests, "the manager rests")
         assert manager.said.stat().st_size < 100_000
     finally:
         for one in held:
@@ -357,8 +356,6 @@ def test_a_sites_file_without_hosts_waits_for_reports(tmp_path: Path) -> None:
     )
     manager.start()
     try:
-        time.sleep(1)
-        assert manager.process.poll() is None, manager.said.read_text()
         assert manager.client.post("/plan")["moves"] == []
         assert topolane("sites", "status", "--manager", f"unix:{tmp_path}/a.sock").returncode == 0
         assert manager.client.post("/hosts/h1/report", {"site": "east", "cores": 2, "memory": 1 << 30})[

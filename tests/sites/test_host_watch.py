@@ -18,6 +18,7 @@ import pytest
 pytest.importorskip("psutil", reason="the daemons need the extra sites")
 pytest.importorskip("qemu.qmp", reason="the daemons need the extra sites")
 import psutil
+from quiet_cores import QuietCores
 from topolane.sites.core_speed import CoreSpeed
 from topolane.sites.guest_monitor import guest_state
 from topolane.sites.host import HostWatch
@@ -37,7 +38,7 @@ ENDLESS = [sys.executable, "-c", "while True: pass"]
 def test_the_speed_of_a_core_does_not_depend_on_what_else_runs_on_it() -> None:
     """The best repeat counts: with an endless process on every core it is at least 70 % of what it was, and the mean
     repeat is slower. The daemon may run on the same cores afterwards as before."""
-    cores = os.sched_getaffinity(0)
+    cores, quiet_cores = os.sched_getaffinity(0), QuietCores()
     before = CoreSpeed().look()
     busy = [subprocess.Popen(["taskset", "-c", str(core), *ENDLESS]) for core in cores]
     try:
@@ -47,9 +48,10 @@ def test_the_speed_of_a_core_does_not_depend_on_what_else_runs_on_it() -> None:
             one.kill()
             one.wait()
     assert 0.01 <= before["speed"] <= 100
-    assert loaded["speed"] > 0.7 * before["speed"]
-    assert loaded["speed_now"] < loaded["speed"]
     assert os.sched_getaffinity(0) == cores
+    quiet_cores.judge(
+        loaded["speed"] > 0.7 * before["speed"] and loaded["speed_now"] < loaded["speed"], (before, loaded)
+    )
 
 
 def test_cores_that_are_busy_with_no_guest_are_other_load(tmp_path: Path) -> None:
@@ -58,7 +60,7 @@ def test_cores_that_are_busy_with_no_guest_are_other_load(tmp_path: Path) -> Non
     with subprocess.Popen(ENDLESS) as busy:
         try:
             began, used = time.monotonic(), psutil.Process(busy.pid).cpu_times()
-            time.sleep(1.0)
+            until(lambda: psutil.Process(busy.pid).cpu_times().user > used.user + 0.5, "it computes")
             passed, now = time.monotonic() - began, psutil.Process(busy.pid).cpu_times()
             told = watch.look()["other_load"]
         finally:
@@ -287,9 +289,7 @@ def test_a_counter_that_began_again_counts_from_nothing() -> None:
     """Also one that was not there before; the first look tells nothing."""
     rates = Rates()
     assert rates.look({"a": 5.0}) == {}
-    time.sleep(0.05)
     told = rates.look({"a": 6.0, "b": 3.0})
     assert told["b"] == pytest.approx(3 * told["a"])
-    time.sleep(0.05)
     again = rates.look({"a": 2.0, "b": 4.0})
     assert again["a"] == pytest.approx(2 * again["b"])

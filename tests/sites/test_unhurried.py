@@ -8,6 +8,8 @@ import threading
 import time
 from typing import Any
 
+import pytest
+from topolane.sites import moderated_selector
 from topolane.sites.moderated_selector import PAUSE, ModeratedSelector
 
 BYTES = 500
@@ -23,8 +25,24 @@ class Counting(ModeratedSelector):
         return super().select(timeout)
 
 
-def test_a_stream_wakes_the_loop_at_most_once_in_a_pause_and_all_of_it_arrives() -> None:
-    """Of 500 bytes that come one by one over half a second all arrive, and no two looks are closer than a pause."""
+class Clock:
+    """Goes on while one sleeps."""
+
+    now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_a_stream_wakes_the_loop_at_most_once_in_a_pause_and_all_of_it_arrives(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 500 bytes that come one by one all arrive, and no two looks are closer than a pause."""
+    clock = Clock()
+    monkeypatch.setattr(moderated_selector, "time", clock)
     here, there = socket.socketpair()
 
     def send() -> None:
@@ -35,11 +53,11 @@ def test_a_stream_wakes_the_loop_at_most_once_in_a_pause_and_all_of_it_arrives()
 
     async def stream(unhurried: Counting) -> None:
         reader, writer = await asyncio.open_connection(sock=here)
-        before, began = unhurried.waits, time.monotonic()
+        before, began = unhurried.waits, clock.now
         sender = threading.Thread(target=send)
         sender.start()
         got = len(await reader.read())
-        looks, most = unhurried.waits - before, (time.monotonic() - began) / PAUSE + 2
+        looks, most = unhurried.waits - before, (clock.now - began) / PAUSE + 2
         sender.join()
         writer.close()
         assert got == BYTES

@@ -90,6 +90,13 @@ class HasEngine(Protocol):
     built: Path
 
 
+def saved(cluster: Cluster, job: int) -> None:
+    """Waits until Slurm has written down what runs."""
+    before = time.time()
+    cluster.run("scontrol", "update", f"JobId={job}", "Comment=saved")
+    until(lambda: (cluster.directory / "state" / "job_state").stat().st_mtime > before, f"job {job} is saved")
+
+
 class Site:
     def __init__(self, cluster: Cluster, built: Path) -> None:
         self.cluster = cluster
@@ -185,15 +192,14 @@ class Site:
     def saved(self, job: int) -> None:
         """Waits until Slurm has written down what runs, which it does some seconds later: a job that is younger is forgotten by
         kill -9."""
-        before = time.time()
-        self.cluster.run("scontrol", "update", f"JobId={job}", "Comment=saved")
-        until(lambda: (self.state / "job_state").stat().st_mtime > before, f"job {job} in the saved state")
+        saved(self.cluster, job)
 
     def call(self) -> None:
-        """Lets Slurm ask the plugin once, and the plugin write down what there is."""
+        """Lets Slurm ask the plugin once, and the plugin write down what there is: the counters are the last that it writes."""
         said = self.tried("sbatch", "--test-only", "-N1", "--wrap", "true").stderr
         self.tests |= set(re.findall(r"Job (\d+) to start", said))
-        time.sleep(2.5)
+        asked, path = time.time(), self.state / "topolane_counters"
+        until(lambda: int(path.read_text().split()[5]) > asked, "the counters are written")
 
     def counters(self) -> dict[str, int]:
         self.call()

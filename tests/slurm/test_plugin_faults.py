@@ -70,11 +70,11 @@ def controls(site: Site, name: str) -> bool:
     )
 
 
-def lose_primary(site: Site, load: Load, how: str) -> None:
+def lose_primary(site: Site, load: Load, how: str, saved: int = 0) -> None:
     """Ends the first slurmctld and looks at what runs until the second is in control."""
     count = site.log("backup").count("Running as primary controller")
     if how == "kill":
-        time.sleep(6)  # Slurm writes down every five seconds what runs.
+        site.saved(saved)
         site.cluster.script("kill", "slurmctld")
     else:
         site.cluster.run("scontrol", "takeover")
@@ -104,7 +104,7 @@ def test_a_second_slurmctld_takes_over_under_load(backed: Site) -> None:
     assert before.keys() == long and all(before.values())
     for round, how in enumerate(("kill", "takeover")):
         load.for_seconds(3)
-        lose_primary(backed, load, how)
+        lose_primary(backed, load, how, second)
         load.forget(long)
         load.cancel_short(long)
         third = backed.start("-p", "powned", "-w", ACROSS[2 + round], "--nice=-1000")
