@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import inspect
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+IN_OPEN = 0x20
+"""Of linux/inotify.h."""
 DEADLINE = 900.0
 """Seconds that anything may take on a busy machine. It only ends tests that hang: none is judged by it."""
 
@@ -18,14 +23,14 @@ class _Wait:
 
     def __init__(self, holds: Callable[[], object], what: str, deadline: float = DEADLINE) -> None:
         self._holds, self._what, self._deadline = holds, what, deadline
-        self._end, self._pause = time.monotonic() + deadline, 0.01
+        self._began = time.monotonic()
 
     def pause(self, seen: object) -> float:
-        if time.monotonic() > self._end:
+        waited = time.monotonic() - self._began
+        if waited > self._deadline:
             what = self._what or inspect.getsource(self._holds).strip()
             raise AssertionError(f"not within {self._deadline:g} s: {what}; last seen: {seen!r}")
-        self._pause = min(1.2 * self._pause, 0.2)
-        return self._pause
+        return min(0.01 + waited / 50, 0.2)
 
 
 def until(
@@ -50,6 +55,18 @@ def next_second() -> None:
     """Waits until the clock shows another second: what comes next is younger, where times are whole seconds."""
     now = int(time.time())
     until(lambda: int(time.time()) > now, "the next second")
+
+
+def until_opened(file: Path, times: int = 3) -> None:
+    """Waits until a program has opened a file so often from now on: what it saw before has changed nothing."""
+    system = ctypes.CDLL(None)
+    watch = system.inotify_init1(os.O_NONBLOCK)
+    try:
+        system.inotify_add_watch(watch, bytes(file), IN_OPEN)
+        for _ in range(times):
+            until(lambda: os.read(watch, 4096), f"{file} is opened")
+    finally:
+        os.close(watch)
 
 
 async def until_async(holds: Callable[[], T | None], what: str = "") -> T:

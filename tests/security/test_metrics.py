@@ -8,7 +8,6 @@ import socket
 import subprocess
 import sys
 import threading
-import time
 import urllib.request
 
 import pytest
@@ -28,7 +27,7 @@ def test_one_user_cannot_take_all_places() -> None:
     serve(f"127.0.0.1:{port}", CollectorRegistry())
     with contextlib.ExitStack() as held:
         for _ in range(40):
-            held.enter_context(socket.create_connection(("127.0.0.1", port), 10))
+            held.enter_context(socket.create_connection(("127.0.0.1", port), DEADLINE))
         words = [sys.executable, "-c", AS_ANOTHER_USER, str(port)]
         found = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE)
     assert found.stdout == "200", found.stderr
@@ -58,7 +57,9 @@ def test_half_sent_requests_take_no_more_than_their_places() -> None:
             one = held.enter_context(socket.create_connection(("127.0.0.1", port), 10))
             with contextlib.suppress(OSError):
                 one.sendall(b"GET /metr")
-        time.sleep(1)
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), DEADLINE) as last:
+            last.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            last.recv(1)  # it is answered or turned away, and so all before it have been
         assert threading.active_count() - before < 50
 
     def asked() -> bytes:

@@ -383,11 +383,14 @@ def test_tasks_of_an_array_that_take_no_idle_node(quiet: Site) -> None:
         "a job on every node",
     )
     array = quiet.cluster.submit("-p", "pshared", "-N8", "-n8", "--array=1-12", script="sleep 300")
-    until(lambda: bool(quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array)), "the first task")
-    time.sleep(10)
-    running = quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array, "-o", "%A %P %N").splitlines()
-    assert len(running) > 1, running
-    quiet.check(tree.listed("\n".join(running), time.time()))
+
+    def tasks() -> list[str]:
+        running = quiet.cluster.run("squeue", "-h", "-t", "R", "-j", array, "-o", "%A %P %N").splitlines()
+        return running if len(running) > 1 else []
+
+    until(tasks, "two tasks run")
+    quiet.counters()
+    quiet.check(tree.listed("\n".join(tasks()), time.time()))
 
 
 def test_stock_jobs_keep_off_isolated_ones_unless_they_may_share(configured: Site) -> None:

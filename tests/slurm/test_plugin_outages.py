@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -121,8 +120,7 @@ def test_no_later_job_owns_a_failed_link(site: Outages) -> None:
     assert all(owners[job] and failed not in owners[job] for job in later)
     site.wait_idle()
     needs_all = site.cluster.submit("-p", "powned", f"--nodes={NODES - 1}", "--time=5", script="sleep 300")
-    time.sleep(8)
-    assert site.shows(needs_all, "%t %r") == "PD Resources", "it waits, and is not refused for good"
+    until(lambda: site.shows(needs_all, "%t %r") == "PD Resources", "it waits, and is not refused for good")
     said = site.outages()
     assert said["back"] == [name] and said["jobs"] == []
     until(lambda: site.shows(needs_all, "%t") == "R", "the start on all links")

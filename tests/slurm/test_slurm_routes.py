@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import pytest
 from owned_links import Row, write_links, write_running
 from topolane import Machine
 from topolane._engine import DedicatedRoutes
-from waiting import DEADLINE
+from waiting import DEADLINE, until_opened
 
 sys.path.append(str(Path(__file__).parents[1] / "fabric"))
 from owned_jobs import JOBS, MACHINE, STORAGE, Layout, on, state
@@ -135,7 +134,7 @@ def test_routes_stay_until_the_nodes_are_free(controller: Controller) -> None:
     assert controller.call("prolog", 2).returncode == 0
     write_running(controller.state, [1, 2])
     epilogue = controller.begin("epilog", 1)
-    time.sleep(3)
+    until_opened(controller.state / "topolane_jobs")
     assert epilogue.poll() is None and len(controller.installed()) == 1
     write_running(controller.state, [2])
     epilogue.communicate(timeout=DEADLINE)
@@ -213,7 +212,7 @@ def test_a_task_of_an_array_ends_before_the_plugin_names_it(tasks: Controller) -
     assert of_array(tasks, "prolog", FIRST).returncode == 0
     write_running(tasks.state, [FIRST, 8])
     epilogue = tasks.begin("epilog", FIRST, array=ARRAY, hosts=tasks.hosts(FIRST))
-    time.sleep(2)
+    until_opened(tasks.state / "topolane_jobs")
     assert epilogue.poll() is None, "the task's nodes are not free"
     assert "already" in tasks.call("prolog", 8).stdout
     write_running(tasks.state, [8])
