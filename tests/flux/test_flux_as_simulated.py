@@ -37,7 +37,7 @@ for what, job, nodes, limit, expected in json.load(sys.stdin):
     else:
         flux.job.cancel(handle, ids[job])
     wanted = {str(ids[int(other)]): hosts for other, hosts in expected.items()}
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 900
     while running() != wanted:
         if time.monotonic() > deadline:
             sys.exit(f"job {job} {what}: {running()} run instead of {wanted}")

@@ -6,7 +6,6 @@ TOPOLANE_TEST_ENGINE: an engine library (by default it is compiled).
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import subprocess
@@ -131,13 +130,16 @@ def test_the_second_slurmctld_reads_the_configuration_anew(backed: Site) -> None
     backed.start("-p", "pbatch", "-N", 2)
     regain_primary(backed, load)
     backed.call()
-    written = set()
-    end = time.monotonic() + 22  # two heartbeats
-    while time.monotonic() < end:
-        with contextlib.suppress(FileNotFoundError):
-            written.add((backed.state / "topolane_counters").read_text().splitlines()[1])
-        time.sleep(0.2)
-    assert len(written) == 1, written
+    begun, written = set(), set()
+
+    def is_written_again() -> bool:
+        _, started, when, *_ = (backed.state / "topolane_counters").read_text().splitlines()
+        begun.add(started)
+        written.add(when)
+        return len(written) > 3
+
+    until(is_written_again, "three heartbeats")
+    assert len(begun) == 1, begun
     backed.configure(RULES.replace("Policy=isolated", "Policy=hop-bytes"))
     lose_primary(backed, load, "takeover")
     job = backed.start("-p", "pbatch", "-N", 2)
