@@ -17,13 +17,23 @@ from pathlib import Path
 TREE = Path(__file__).resolve().parents[1]
 RECORDS = TREE / "target" / "mutants"
 
+KEPT = (
+    "Add_Sub|Sub_(Add|BitOr)|Mul_Div|Div_Mul|FloorDiv_Mul|BitAnd_(BitOr|Sub)|BitXor_(BitOr|Sub)|LShift_RShift"
+)
+KEPT_COMPARISONS = "Eq_NotEq|NotEq_Eq|Is_IsNot|IsNot_Is|Lt_(LtE|GtE)|LtE_(Lt|Gt)|Gt_(GtE|LtE)|GtE_(Gt|Lt)"
+EXCLUDED = f"core/Replace(BinaryOperator_(?!({KEPT})$)|ComparisonOperator_(?!({KEPT_COMPARISONS})$)).*"
+"""Changes of Cosmic Ray that are not tried. Of its twelve for each operator one or two are, because the others fail as these do.
+| is left alone: it stands in types, which no test reads."""
+
 
 @dataclass(frozen=True)
 class PythonArea:
-    """Modules, and the tests that must notice a change in one of them: those that start no other program."""
+    """Modules, and the tests that must notice a change in one of them. The quickest come first."""
 
     modules: Sequence[str]
     tests: Sequence[str]
+    skipped: Sequence[str]
+    """Tests among them that start programs, which would take most of the time."""
     seconds: int = 120
     """A run of the tests that takes longer counts as noticed."""
 
@@ -40,9 +50,15 @@ AREAS: dict[str, PythonArea | RustArea] = {
             for name in ("room_plan", "drain_plan", "candidates", "requeueing", "hypothetical")
         ],
         [
+            "tests/slurm/test_gres.py",
+            "tests/slurm/test_candidates.py",
+            "tests/slurm/test_hypothetical.py",
             "tests/slurm/test_room_plan_files.py",
             "tests/slurm/test_drain_plan_files.py",
-            "tests/slurm/test_candidates.py",
+        ],
+        [
+            "test_room_plan_files.py::test_bad_input_is_told_in_a_sentence",
+            "test_drain_plan_files.py::test_options_that_do_not_fit_are_told_in_a_sentence",
         ],
     ),
     "kubernetes": PythonArea(
@@ -50,7 +66,13 @@ AREAS: dict[str, PythonArea | RustArea] = {
             f"kubernetes/{name}.py"
             for name in ("room_plan", "room_holds", "fit", "budgets", "hypothetical", "objects")
         ],
-        ["tests/kubernetes/test_k8s_room_files.py", "tests/kubernetes/test_k8s_readers.py"],
+        [f"tests/kubernetes/test_k8s_{topic}.py" for topic in ("proofs", "hostile", "readers", "room_files")],
+        [
+            "test_k8s_room_files.py::test_bad_input_is_told_in_a_sentence",
+            "test_k8s_readers.py::test_a_cluster_that_cannot_be_reached_is_one_sentence",
+            "test_k8s_readers.py::test_an_export_that_fails_writes_nothing",
+            "test_k8s_readers.py::test_users_of_a_kubeconfig",
+        ],
     ),
     "placement": RustArea("topolane-placement"),
     "scheduler": RustArea("topolane-scheduler"),
@@ -70,16 +92,17 @@ def try_python(name: str, area: PythonArea, minutes: float) -> None:
     for folder in ("python", "tests"):
         shutil.copytree(TREE / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(TREE / "pyproject.toml", copy)
-    command = f"env PYTHONPATH={copy / 'python'} {sys.executable} -m pytest -x -q -p no:cacheprovider {' '.join(area.tests)}"
+    skipped = " ".join(f"--deselect=tests/{name}/{test}" for test in area.skipped)
+    pytest = f"{sys.executable} -m pytest -x -q -p no:cacheprovider {' '.join(area.tests)} {skipped}"
+    command = f"env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH={copy / 'python'} {pytest}"
     config.write_text(
         f"[cosmic-ray]\nmodule-path = {[str(module) for module in modules]}\ntimeout = {area.seconds}\n"
         f'excluded-modules = []\ntest-command = "{command}"\n[cosmic-ray.distributor]\nname = "local"\n'
-        # Types are written with it, and no test reads them.
-        '[cosmic-ray.filters.operators-filter]\nexclude-operators = ["core/ReplaceBinaryOperator_BitOr_.*"]\n'
+        f"[cosmic-ray.filters.operators-filter]\nexclude-operators = ['{EXCLUDED}']\n"
     )
     if not session.exists():
         subprocess.run([bin / "cosmic-ray", "init", config, session], cwd=copy, check=True)
-        subprocess.run([bin / "cr-filter-operators", session, config], cwd=copy, check=True)
+    subprocess.run([bin / "cr-filter-operators", session, config], cwd=copy, check=True)
     subprocess.run([bin / "cosmic-ray", "baseline", config], cwd=copy, check=True)
     try:
         subprocess.run([bin / "cosmic-ray", "exec", config, session], cwd=copy, timeout=60 * minutes)

@@ -20,6 +20,7 @@ from topolane.slurm.drain_plan import make_plan
 from topolane.slurm.inspection import Settings
 from topolane.slurm.records import Reservation
 from topolane.slurm.requeueing import Untouchable
+from topolane.units import clock
 
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
 HOUR = 3600.0
@@ -38,18 +39,21 @@ def test_jobs_on_the_nodes_go_unless_they_end_before(tmp_path: Path) -> None:
     assert (plan.nodes, plan.node_count, plan.node_hours) == ("node[8-19]", 12, 18.0)
     at_once = make_plan(look_at(tmp_path, one, two, three, four), "node[8-19]")
     assert ([each.job for each in at_once.requeued], at_once.by) == (["2", "3", "4"], NOW)
+    assert make_plan(look_at(tmp_path, one, two, three, four), "node[8-19]", NOW) == at_once
 
 
 def test_a_job_past_its_limit_or_suspended_does_not_end_by_itself(tmp_path: Path) -> None:
     """Slurm lets a job run on past its limit (OverTimeLimit), and the clock of a suspended job stands still. A job that completes
     leaves by itself."""
-    late = runs(1, "node1", 4, latest_end=NOW - 60)
-    assert [each.job for each in make_plan(look_at(tmp_path, late), "node1", BY).requeued] == ["1"]
+    for over in (60, 0):
+        late = runs(1, "node1", 4, latest_end=NOW - over)
+        assert [each.job for each in make_plan(look_at(tmp_path, late), "node1", BY).requeued] == ["1"]
     suspended = runs(1, "node1", 4, state="SUSPENDED", latest_end=NOW + 60)
     with pytest.raises(NoPlanError, match="job 1 in state SUSPENDED must stay$"):
         make_plan(look_at(tmp_path, suspended), "node1", BY)
     completes = runs(1, "node1", 4, state="COMPLETING")
-    assert [each.job for each in make_plan(look_at(tmp_path, completes), "node1").ending] == ["1"]
+    ending = make_plan(look_at(tmp_path, completes), "node1").ending
+    assert [(each.job, each.end) for each in ending] == [("1", NOW)]
 
 
 @pytest.mark.parametrize(
@@ -68,6 +72,27 @@ def test_a_job_that_must_stay_prevents_the_plan(
         make_plan(look, "node[19-24]", BY, untouchable)
     plan = make_plan(look, "node[19-24]", BY + 60, untouchable)
     assert not plan.requeued and [each.job for each in plan.ending] == ["4"]
+
+
+@pytest.mark.parametrize(
+    ("jobs", "limits", "listed"),
+    [
+        (5, 5, "job 5 that Slurm may not requeue must stay; they end by "),
+        (7, 7, "job 5 that Slurm may not requeue and 2 more must stay; they end by "),
+        (7, 6, "job 5 that Slurm may not requeue and 2 more must stay$"),
+    ],
+)
+def test_five_jobs_that_must_stay_are_listed(tmp_path: Path, jobs: int, limits: int, listed: str) -> None:
+    """The others are counted. When the last of them ends is said if all have a limit."""
+    stay = [
+        runs(number, f"node{number}", 1, requeueable=False, latest_end=BY + 60 * number)
+        for number in range(1, jobs + 1)
+    ]
+    stay[limits:] = [dataclasses.replace(job, latest_end=None) for job in stay[limits:]]
+    with pytest.raises(NoPlanError, match=listed) as said:
+        make_plan(look_at(tmp_path, *stay), "node[1-7]", BY)
+    if limits == jobs:
+        assert f"they end by {clock(BY + 60 * jobs, NOW)} (--by)" in str(said.value)
 
 
 def test_no_job_is_left_and_none_goes_in_vain(tmp_path: Path) -> None:
@@ -200,6 +225,29 @@ def test_another_reservation_of_that_name_is_left_alone(slurm: Slurm, tmp_path: 
     slurm.reserved[name] = Reservation(name, "node[1-24]", NOW, NOW + 9e9)
     carry_out(tmp_path)
     assert slurm.changes == ["requeue 2", "requeue 3"]
+
+
+@pytest.mark.parametrize("runs_on", [True, False])
+def test_a_job_that_slurm_does_not_requeue(slurm: Slurm, tmp_path: Path, runs_on: bool) -> None:
+    """If it still runs, apply ends with what Slurm said. If it has just ended by itself, apply goes on, and tells of no requeueing."""
+    real = slurm.scontrol
+
+    def refuses(*words: str) -> str:
+        if words[:2] != ("requeue", "2"):
+            return real(*words)
+        if not runs_on:
+            slurm.jobs = [job for job in slurm.jobs if job.number != "2"]
+        raise InputError("scontrol requeue 2: refused")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("topolane.slurm.requeueing.scontrol", refuses)
+        if runs_on:
+            with pytest.raises(InputError, match="scontrol requeue 2: refused"):
+                carry_out(tmp_path)
+            return
+        said = carry_out(tmp_path)
+    assert "Job 3 is requeued: node[13-18] becomes free." in said
+    assert not any("Job 2" in each for each in said) and slurm.running() == ["1", "4"]
 
 
 def test_apply_waits_until_requeued_jobs_have_left(slurm: Slurm, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import json
 import random
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from room_records import FULL, NOW, TREE, Killed, Slurm, a_job, look_at, runs, w
 from topolane import InputError
 from topolane._engine import Decision, State
 from topolane.cli.slurm_plan import apply
+from topolane.live.allocation import Allocation
 from topolane.live.room_files import Journal, NoPlanError, NotAppliedError, journal_of, text_of
 from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
 from topolane.slurm.inspection import Inspection, Settings
+from topolane.slurm.links_out import LinksOut
 from topolane.slurm.records import Job
 from topolane.slurm.requeueing import Untouchable, cost_of
 from topolane.slurm.room_apply import RoomApplying
@@ -31,6 +34,15 @@ TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slur
 
 def gone(look: Inspection, untouchable: Untouchable | None = None) -> list[str]:
     return [each.job for each in make_plan(look, "9", untouchable).requeued]
+
+
+def with_words(look: Inspection, nodes: Collection[int], word: str) -> Inspection:
+    """The same where the state of these nodes has that word."""
+    assert look.snapshot is not None
+    there = dict(look.snapshot.nodes)
+    for name in map(TREE.node_name, nodes):
+        there[name] = dataclasses.replace(there[name], words=frozenset({word}))
+    return dataclasses.replace(look, snapshot=dataclasses.replace(look.snapshot, nodes=there))
 
 
 def test_the_cost_is_the_work_since_the_start(tmp_path: Path) -> None:
@@ -75,8 +87,8 @@ def test_jobs_of_higher_priority_may_go_if_asked(tmp_path: Path) -> None:
 
 
 def test_the_plan_is_the_cheapest_of_all_subsets(tmp_path: Path) -> None:
-    """Random jobs on the tree, against every set of jobs: none that makes room costs less, and the plan's bound is below it. Nodes
-    that are not the partition's are never given."""
+    """Random jobs on the tree, against every set of jobs: none that makes room costs less, and the plan's bound is below it. A job of
+    the same priority may go. Excluded nodes and those out of service are never given."""
     draw, compared = random.Random(7), 0
     for _ in range(60):
         free, jobs = list(range(24)), []
@@ -86,12 +98,13 @@ def test_the_plan_is_the_cheapest_of_all_subsets(tmp_path: Path) -> None:
                 break
             at = draw.randrange(len(free) - size + 1)
             held, free = free[at : at + size], free[:at] + free[at + size :]
-            given = {"requeueable": draw.random() < 0.8, "priority": draw.choice((5, 15, 25))}
+            given = {"requeueable": draw.random() < 0.8, "priority": draw.choice((5, 20, 25))}
             jobs.append(runs(number, TREE.hostlist(held), draw.uniform(0, 5), **given))
         wide = waits(9, draw.randint(2, 14), excluded=draw.choice(("", "node[1-3]")))
-        look = look_at(tmp_path, *jobs, wide)
+        down = set(draw.sample(range(24), draw.choice((0, 0, 2))))
+        look = with_words(look_at(tmp_path, *jobs, wide), down, "drain")
         may_go = [job for job in jobs if job.requeueable and job.priority <= 20]
-        allowed = [node for node in range(24) if not wide.excluded or node > 2]
+        allowed = [node for node in range(24) if node not in down and (not wide.excluded or node > 2)]
         best = None
         for count in range(len(may_go) + 1):
             for some in itertools.combinations(may_go, count):
@@ -119,6 +132,54 @@ def test_less_bandwidth_needs_less_room(tmp_path: Path) -> None:
     for policy, wanted in (("dedicated", 0.5), ("isolated", 1.0)):
         look = look_at(tmp_path, *FULL, waits(9, 6), policy=policy, min_bandwidth=0.5)
         assert make_plan(look, "9").min_bandwidth == wanted
+
+
+def test_the_share_that_the_plugin_refused_counts(tmp_path: Path) -> None:
+    """The plugin knows what the job itself asked for; topolane.conf has only what is asked where a job says nothing."""
+    look = look_at(tmp_path, *FULL, waits(9, 6), policy="dedicated", min_bandwidth=0.5)
+    assert look.state is not None and look.state.jobs is not None
+    for number, wanted in ((9, 0.25), (8, 0.5)):
+        refused = plugin_state.Refused("dedicated", 0.25, NOW, "not-now", 6, ())
+        jobs = dataclasses.replace(look.state.jobs, waiting={number: refused})
+        known = dataclasses.replace(look, state=dataclasses.replace(look.state, jobs=jobs))
+        assert make_plan(known, "9").min_bandwidth == wanted
+
+
+def test_links_out_of_service_are_not_given(tmp_path: Path) -> None:
+    """Two jobs have a node on each leaf and links of their own. Five nodes need a leaf, thus either job's node there: the cheaper job goes.
+    If one of its links is out of service, its links would not become free, so the other goes. Six nodes need links as well, so a job that
+    keeps one that is out of service stays. Once the first job is gone, its other links are enough.
+    """
+    asked, jobs, owned = State(TREE), [], {}
+    for number in (1, 2):
+        found = asked.place("dedicated", 4, id=number, eligible=range(number - 1, 24, 6))
+        assert isinstance(found, Decision) and found.links
+        owned[number] = Allocation(frozenset(found.nodes), tuple(found.links))
+        jobs.append(runs(number, TREE.hostlist(sorted(found.nodes)), number))
+        asked.hold(found.nodes, None, found.links, 1.0, id=number)
+
+    def look(nodes: int, *out: int) -> Inspection:
+        found = look_at(tmp_path, *jobs, waits(9, nodes), policy="dedicated")
+        out_of_service = LinksOut(frozenset(owned[number].links[0] for number in out))
+        return dataclasses.replace(found, owned=owned, out=out_of_service if out else None)
+
+    for out, goes in (((), "1"), ((1,), "2"), ((2,), "1")):
+        plan = make_plan(look(5, *out), "9")
+        assert [each.job for each in plan.requeued] == [goes] and plan.least_node_hours == plan.node_hours
+    with pytest.raises(NoPlanError, match=r"2 running jobs must stay: 2 on shared nodes or links\)$"):
+        make_plan(look(5, 1, 2), "9")
+    plan = make_plan(look(6), "9")
+    assert gone(look(6)) == ["1"] and room_plan.still_places(look(6), plan, waits(9, 6)) is None
+    for out in (1, 2):
+        with pytest.raises(NoPlanError, match=r"\(1 running job must stay: 1 on shared nodes or links\)$"):
+            make_plan(look(6, out), "9")
+    lost = [room_plan.still_places(look(6, out), plan, waits(9, 6)) for out in (1, 2)]
+    assert lost == [None, f"dedicated has no place on {plan.nodes} any more"]
+
+
+def test_an_empty_machine_without_room_has_no_plan(tmp_path: Path) -> None:
+    with pytest.raises(NoPlanError, match=r"\(no job runs\)$"):
+        make_plan(with_words(look_at(tmp_path, waits(9, 24)), [3], "down"), "9")
 
 
 def test_the_line_gives_the_minimum_bandwidth(tmp_path: Path) -> None:

@@ -1,0 +1,134 @@
+"""Where a policy would place a job of Slurm, given the jobs that hold nodes: the question that the shadow asks. No Slurm runs here."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from room_records import TREE
+from topolane import InputError
+from topolane.live.shadows import NoPlace, Placement
+from topolane.slurm.hypothetical import Hypothetical, Question
+
+EVERY = range(TREE.nodes)
+JOB = 1000
+"""The job that is asked about."""
+
+
+def ask(
+    asked: Hypothetical, nodes: int, eligible: range | list[int] = EVERY, share: int | None = None
+) -> list[int]:
+    """The nodes that the job would get; none if it would not start."""
+    cores = None if share is None else {"cores": share}
+    answer = asked.ask(Question(JOB, nodes, cores, eligible))
+    return list(answer.nodes) if isinstance(answer, Placement) else []
+
+
+def test_a_job_gets_free_nodes_in_service_that_it_may_use() -> None:
+    """First-fit gives the lowest of them, so it can be reckoned. A question changes nothing, so each is asked twice; jobs come and end, and
+    nodes go out of service and come back, at random.
+    """
+    draw, asked = random.Random(11), Hypothetical(TREE, "first-fit")
+    held: dict[int, list[int]] = {}
+    out: set[int] = set()
+    for number in range(300):
+        busy = {node for nodes in held.values() for node in nodes}
+        free = [node for node in EVERY if node not in busy]
+        if free and draw.random() < 0.5:
+            held[number] = draw.sample(free, draw.randint(1, min(len(free), 6)))
+            asked.hold(number, held[number], None)
+        elif held:
+            ended = draw.choice(sorted(held))
+            asked.end(ended)
+            del held[ended]
+        if draw.random() < 0.3:
+            out = set(draw.sample(EVERY, draw.randint(0, 4)))
+            asked.serve(out)
+        assert (asked.jobs, asked.out) == (len(held), out)
+        eligible = sorted(draw.sample(EVERY, 18))
+        busy = {node for nodes in held.values() for node in nodes} | out
+        could = [node for node in eligible if node not in busy]
+        size = draw.randint(1, 8)
+        wanted = could[:size] if len(could) >= size else []
+        assert ask(asked, size, eligible) == wanted == ask(asked, size, eligible)
+
+
+def test_nodes_that_are_full_already_count_once() -> None:
+    """A job in the place of a suspended one holds nodes that are taken: nobody else gets them while one of the two is there. It may hold
+    more nodes than those, which are no free ones either.
+    """
+    asked = Hypothetical(TREE, "first-fit")
+    asked.hold(1, [0, 1], None)
+    asked.hold(2, [1, 2], None)
+    assert (ask(asked, 2), asked.jobs) == ([3, 4], 2)
+    asked.end(1)
+    assert (ask(asked, 2), ask(asked, 1, [1, 2])) == ([0, 3], [])
+    asked.end(2)
+    assert (ask(asked, 3), asked.jobs) == ([0, 1, 2], 0)
+    asked.end(3)  # it never held any
+    assert asked.jobs == 0
+
+
+def test_jobs_that_share_nodes_leave_the_other_cores() -> None:
+    asked = Hypothetical(TREE, "first-fit")
+    cores = TREE.resources_of(0)["cores"]
+    asked.hold(1, [0], {"cores": cores - 1})
+    assert (ask(asked, 1, share=1), ask(asked, 1, share=2), ask(asked, 1)) == ([0], [1], [1])
+
+
+def test_a_job_that_waits_is_told_why() -> None:
+    """Never, if there are fewer nodes than it asks for; not now, if there would be enough of them. It does not wait here afterwards."""
+    asked = Hypothetical(TREE, "isolated")
+    never = asked.ask(Question(JOB, TREE.nodes + 1, None, EVERY))
+    assert isinstance(never, NoPlace) and never.kind == "never"
+    asked.hold(1, [0], None)
+    waits = asked.ask(Question(JOB, TREE.nodes, None, EVERY))
+    assert isinstance(waits, NoPlace) and waits.kind == "not-now" and waits.why
+    asked.end(1)
+    assert len(ask(asked, TREE.nodes)) == TREE.nodes
+    with pytest.raises(InputError, match="unknown policy 'none-such'"):
+        Hypothetical(TREE, "none-such")
+
+
+def test_links_of_its_own_are_the_jobs_until_it_ends() -> None:
+    """Dedicated gives two jobs of nine nodes in one pod no common link. Links that another job owns already are not taken a second time,
+    but the nodes are.
+    """
+    asked = Hypothetical(TREE, "dedicated")
+    first = asked.ask(Question(1, 9, None, EVERY))
+    assert isinstance(first, Placement) and first.links and first.bandwidth_share == 1.0
+    asked.hold(1, first.nodes, None, first.links, first.bandwidth_share)
+    second = asked.ask(Question(2, 9, None, EVERY))
+    assert isinstance(second, Placement) and not set(second.links) & set(first.links)
+    assert second.shares_with == 0 == asked.placed(1, first.nodes, first.links).shares_with
+    others = [node for node in EVERY if node not in first.nodes][:9]
+    asked.hold(3, others, None, first.links, first.bandwidth_share)
+    assert not set(ask(asked, 6)) & {*first.nodes, *others}
+
+
+def test_jobs_on_common_links_are_counted() -> None:
+    """Both cross the uplinks of the first leaf of six nodes; the third lies inside another. The job itself is none of the others, and where
+    it was before does not count."""
+    asked = Hypothetical(TREE, "first-fit")
+    asked.hold(1, [0, 6], None)
+    asked.hold(2, [1, 12], None)
+    asked.hold(3, [18, 19], None)
+    found = asked.placed(4, [2, 7])
+    assert (found.shares_with, found.nodes, found.links, found.bandwidth_share) == (2, (2, 7), (), 1.0)
+    assert found.aph == TREE.quality([2, 7])[0]
+    assert asked.placed(1, [0, 6]).shares_with == 1 and asked.placed(2, [20, 21]).shares_with == 0
+
+
+@pytest.mark.parametrize(("least", "shares"), [(None, [1.0, 1.0]), (0.5, [0.5, 0.5, 0.5])])
+def test_more_jobs_have_links_of_their_own_if_they_accept_less_bandwidth(
+    least: float | None, shares: list[float]
+) -> None:
+    """Jobs with a node on each of the four leaves: two of them with full bandwidth, three with half of it."""
+    asked, found = Hypothetical(TREE, "dedicated", least), []
+    for job in range(6):
+        answer = asked.ask(Question(job, 4, None, range(job, TREE.nodes, 6)))
+        if isinstance(answer, Placement):
+            assert answer.links
+            found.append(answer.bandwidth_share)
+            asked.hold(job, answer.nodes, None, answer.links, answer.bandwidth_share)
+    assert found == shares
