@@ -25,7 +25,7 @@ def ask(
 
 
 def test_a_job_gets_free_nodes_in_service_that_it_may_use() -> None:
-    """First-fit gives the lowest of them, so it can be reckoned. A question changes nothing, so each is asked twice; jobs come and end, and
+    """First-fit gives the lowest of them, so the answer is known. A question changes nothing, so each is asked twice; jobs come and end, and
     nodes go out of service and come back, at random.
     """
     draw, asked = random.Random(11), Hypothetical(TREE, "first-fit")
@@ -54,8 +54,8 @@ def test_a_job_gets_free_nodes_in_service_that_it_may_use() -> None:
 
 
 def test_nodes_that_are_full_already_count_once() -> None:
-    """A job in the place of a suspended one holds nodes that are taken: nobody else gets them while one of the two is there. It may hold
-    more nodes than those, which are no free ones either.
+    """A job in the place of a suspended one holds nodes that are taken: no other job gets them while one of the two is there. It may
+    hold more nodes than those, and they are not free either.
     """
     asked = Hypothetical(TREE, "first-fit")
     asked.hold(1, [0, 1], None)
@@ -76,7 +76,7 @@ def test_jobs_that_share_nodes_leave_the_other_cores() -> None:
     assert (ask(asked, 1, share=1), ask(asked, 1, share=2), ask(asked, 1)) == ([0], [1], [1])
 
 
-def test_a_job_that_waits_is_told_why() -> None:
+def test_a_refusal_says_why() -> None:
     """Never, if there are fewer nodes than it asks for; not now, if there would be enough of them. It does not wait here afterwards."""
     asked = Hypothetical(TREE, "isolated")
     never = asked.ask(Question(JOB, TREE.nodes + 1, None, EVERY))
