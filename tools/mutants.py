@@ -66,7 +66,7 @@ AREAS: dict[str, PythonArea | RustArea] = {
             f"kubernetes/{name}.py"
             for name in ("room_plan", "room_holds", "fit", "budgets", "hypothetical", "objects")
         ],
-        [f"tests/kubernetes/test_k8s_{topic}.py" for topic in ("proofs", "hostile", "readers", "room_files")],
+        [f"tests/kubernetes/test_k8s_{topic}.py" for topic in ("pods", "proofs", "hostile", "readers", "room_files")],
         [
             "test_k8s_room_files.py::test_bad_input_is_told_in_a_sentence",
             "test_k8s_readers.py::test_a_cluster_that_cannot_be_reached_is_one_sentence",
@@ -103,7 +103,8 @@ def try_python(name: str, area: PythonArea, minutes: float) -> None:
     if not session.exists():
         subprocess.run([bin / "cosmic-ray", "init", config, session], cwd=copy, check=True)
     subprocess.run([bin / "cr-filter-operators", session, config], cwd=copy, check=True)
-    subprocess.run([bin / "cosmic-ray", "baseline", config], cwd=copy, check=True)
+    # The tests must pass as the code is. Cosmic Ray lets no run write bytecode, and this one spares the others from compiling again.
+    subprocess.run(command.split(), cwd=copy, check=True)
     try:
         subprocess.run([bin / "cosmic-ray", "exec", config, session], cwd=copy, timeout=60 * minutes)
     except subprocess.TimeoutExpired:

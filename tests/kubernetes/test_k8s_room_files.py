@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import fcntl
 import itertools
 import json
@@ -21,7 +22,7 @@ from click.testing import CliRunner
 pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
 pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 
-from topolane._engine import Decision, InputError
+from topolane._engine import Decision, InputError, State
 from topolane.cli import k8s_plan
 from topolane.kubernetes import room_apply, room_holds, room_plan
 from topolane.kubernetes.budgets import Budget
@@ -29,8 +30,9 @@ from topolane.kubernetes.client import BudgetError, ConflictError, NotFoundError
 from topolane.kubernetes.hypothetical import Holder, Hypothetical, slots
 from topolane.kubernetes.inspection import Inspection, Where
 from topolane.kubernetes.machine import of_labels
-from topolane.kubernetes.objects import Node, Pod
-from topolane.kubernetes.room_plan import Unit, Untouchable, make_plan, units_of
+from topolane.kubernetes.objects import PLACEMENT, SIZE, Node, Pod
+from topolane.kubernetes.proofs import PROOF, Proofs, seal
+from topolane.kubernetes.room_plan import Unit, Untouchable, make_plan, share_of, units_of
 from topolane.kubernetes.settings import Settings
 from topolane.live.room_files import NoPlanError, NotAppliedError, journal_of, text_of
 
@@ -40,6 +42,7 @@ NOW = float(int(time.time()))
 KEYS = ("topo/block", "topo/rack", "kubernetes.io/hostname")
 NODES, RACK, BLOCK = 24, 4, 12
 WAITS = "default/wide"
+KEY = b"of this test alone, thirty-two bytes"
 
 
 def node(number: int) -> Body:
@@ -74,16 +77,19 @@ def pod(name: str, at: int | None = None, hours: float = 0.0, gpus: int = 8, **g
 
 
 def group(name: str, nodes: Sequence[int | None], hours: float = 0.0, **given: Any) -> list[Body]:
-    """The pods of a group. isolated: its placement says that no other group may use its links."""
-    isolated, notes = given.pop("isolated", False), {"topolane.io/group-size": str(len(nodes))}
+    """The pods of a group. placement: what topolane-scheduler wrote and signed on them."""
+    placement, notes = given.pop("placement", None), {"topolane.io/group-size": str(len(nodes))}
     notes |= given.pop("notes", {})
-    if isolated:
-        notes["topolane.io/placement"] = json.dumps({"policy": "isolated", "isolated": True, "share": 1})
     owner = given.pop("owner", {"kind": "Job", "name": name})
-    return [
+    made = [
         pod(f"{name}-{rank}", at, hours, notes=dict(notes), owner=owner, **given)
         for rank, at in enumerate(nodes)
     ]
+    for rank, each in enumerate(made if placement else ()):
+        text = json.dumps({"share": 1, "rank": rank, "nodes": [f"n{at:02}" for at in nodes], **placement})
+        meta, of = each["metadata"], str(Pod.of(each).key)
+        meta["annotations"] |= {PLACEMENT: text, PROOF: f"{of} {seal(KEY, of, meta['uid'], text)}"}
+    return made
 
 
 def wide(size: int, policy: str = "isolated", **given: Any) -> list[Body]:
@@ -105,13 +111,17 @@ def look_at(pods: Sequence[Body], nodes: Sequence[Body] | None = None) -> Inspec
     nodes = [node(number) for number in range(NODES)] if nodes is None else nodes
     known = {each.name: each for each in map(Node.of, nodes)}
     machine = of_labels(KEYS, nodes)
-    return Inspection(NOW, "here", Settings(None), known, tuple(map(Pod.of, pods)), machine, None, ())
+    pods_read = Proofs(KEY).bound(list(map(Pod.of, pods)))
+    return Inspection(NOW, "here", Settings(None), known, pods_read, machine, None, (), Proofs(KEY))
 
 
 def full() -> list[Body]:
     """Six groups, each on a rack; the later, the younger."""
     racks = [list(range(4 * rack, 4 * rack + 4)) for rack in range(6)]
     return [each for rack, nodes in enumerate(racks) for each in group(f"g{rack}", nodes, 6 - rack)]
+
+
+MACHINE = of_labels(KEYS, [node(number) for number in range(NODES)])
 
 
 def gone(pods: Sequence[Body], *budgets: Body, untouchable: Untouchable | None = None) -> list[str]:
@@ -135,6 +145,51 @@ def test_the_cost_is_the_work_since_the_start() -> None:
     plan = make_plan(look_at([*half, *full()[4:], *wide(1)]), (), WAITS)
     assert {each.name: each.node_hours for each in plan.evicted} == {"default/a": 1.0, "default/b": 0.25}
     assert (plan.node_hours, plan.least_node_hours, plan.beside) == (1.25, 1.25, ())
+
+
+def test_a_pod_costs_the_largest_share_of_its_node() -> None:
+    """Of any resource that the node has, but for the number of pods; all of a node that is not known, and no more than all."""
+    there = Node.of(node(0))
+    for asks, share in (
+        ({"cpu": 16_000, "pods": 1000}, 0.25),
+        ({"cpu": 16_000, "nvidia.com/gpu": 4000}, 0.5),
+        ({"cpu": 16_000, "other": 1000}, 0.25),
+        ({"cpu": 128_000}, 1.0),
+        ({"pods": 1000}, 0.0),
+    ):
+        read = dataclasses.replace(Pod.of(pod("a", 0)), asks=asks)
+        assert share_of(read, there) == share
+        assert share_of(read, None) == 1.0
+        young, old = (dataclasses.replace(read, placed=NOW - seconds) for seconds in (-9, 600))
+        assert Unit("a", None, (young, old)).cost(look_at([])) == share * 600
+
+
+def test_pods_of_the_same_priority_may_go() -> None:
+    """The lowest priority of the pods that wait counts."""
+    young = group("g5", [20, 21, 22, 23], 1, priority=20)
+    assert gone([*full()[:20], *young, *wide(4)]) == ["g5"]
+    assert gone([*full()[:20], *young, *wide(3), wide(4, priority=19)[3]]) == ["g4"]
+
+
+def test_pods_that_are_being_deleted_go_by_themselves() -> None:
+    """No plan evicts them. It is as if they were gone already."""
+    young = group("g5", [20, 21, 22, 23], 1, meta={"deletionTimestamp": stamp(NOW)})
+    plan = make_plan(look_at([*full()[:20], *young, *wide(4)]), (), WAITS)
+    assert (plan.evicted, plan.nodes) == ((), ("n20", "n21", "n22", "n23"))
+    assert not room_plan.still_places(look_at([*full()[:20], *young, *wide(4)]), plan)
+
+
+def test_the_rest_of_a_group_of_nodes_stays_closed_if_the_waiting_group_could_lose_links() -> None:
+    """Not if it lies in one rack, whose links it does not use, and not under a policy that shares links."""
+    for size, policy, beside in (
+        (3, "isolated", 0),
+        (5, "isolated", 7),
+        (5, "first-fit", 0),
+        (13, "isolated", 11),
+    ):
+        plan = make_plan(look_at(wide(size, policy)), (), WAITS)
+        assert (len(plan.nodes), len(plan.beside)) == (size, beside)
+        assert not set(plan.nodes) & set(plan.beside)
 
 
 @pytest.mark.parametrize(
@@ -228,18 +283,27 @@ def test_the_plan_is_the_cheapest_of_all_sets() -> None:
 
 
 def _random(draw: random.Random) -> tuple[list[Body], list[Budget]]:
-    free, pods = list(range(NODES)), []
+    """Groups are of no policy that is known, isolated, on links that others may use, or on links of their own, where there are some."""
+    free, pods, links = list(range(NODES)), list[Body](), State(MACHINE)
     for number in range(7):
         size = draw.choice((1, 2, 3, 4, 5, 6))
         at = draw.randrange(max(len(free) - size, 0) + 1)
         held, free = free[at : at + size], free[:at] + free[at + size :]
-        given: Body = {"priority": draw.choice((5, 15, 25)), "labels": {"app": draw.choice("ab")}}
+        given: Body = {"priority": draw.choice((5, 20, 25)), "labels": {"app": draw.choice("ab")}}
         hours = draw.uniform(0, 5)
         if size == 1 and held:
             pods += [pod(f"s{number}", held[0], hours, gpus=4, **given)]
             pods += [pod(f"t{number}", held[0], draw.uniform(0, 5), gpus=4, **given)]
         elif held:
-            pods += group(f"g{number}", held, hours, isolated=draw.random() < 0.5, **given)
+            policy, placed = draw.choice((None, "isolated", "first-fit", "dedicated")), None
+            if policy == "dedicated":
+                found = links.place(policy, len(held), id=number, eligible=held)
+                if isinstance(found, Decision):
+                    links.hold(held, None, found.links, 1.0, id=number)
+                    placed = {"policy": policy, "links": list(found.links)}
+            elif policy is not None:
+                placed = {"policy": policy, "isolated": policy == "isolated"}
+            pods += group(f"g{number}", held, hours, placement=placed, **given)
     said = [budget("a", draw.choice((0, 2, 6)), {"app": "a"})] if draw.random() < 0.5 else []
     return pods, [Budget.of(each) for each in said]
 
@@ -263,7 +327,13 @@ def _fits(look: Inspection, some: Sequence[Unit], policy: str) -> bool:
     asked = Hypothetical(look.machine, policy, 1.0)
     for number, nodes in look.holders.items():
         if number not in {unit.group for unit in some}:
-            asked.holders[number] = Holder(tuple(nodes), is_isolated=number in look.isolated)
+            own = look.allocations.get(number)
+            asked.holders[number] = Holder(
+                tuple(nodes),
+                own.links if own else (),
+                own.bandwidth_share if own else 1.0,
+                number in look.closed,
+            )
     stay = [pod for pod in look.pods if pod.uid not in out]
     there = slots(look.machine, look.nodes, stay, waiting.first, waiting.size)
     return isinstance(asked.decide(waiting.number, waiting.size, there), Decision)
@@ -278,6 +348,9 @@ def _fits(look: Inspection, some: Sequence[Unit], policy: str) -> bool:
         (wide(4, schedulingGates=[{"name": "g"}]), "its pods have scheduling gates"),
         ([*wide(3), wide(4, gpus=4)[3]], "its pods differ"),
         (wide(4, gpus=4), "several of its pods fit on n00"),
+        ([*wide(4), *wide(4, owner={"kind": "PyTorchJob", "name": "wide"})], "several groups have that name"),
+        (group("wide", [None] * 4, notes={SIZE: "a=2,b=2"}), "its pods differ"),
+        (group("wide", [0, None]), "the group does not wait: 1 of its 2 pods have a node"),
         (wide(4, topologySpreadConstraints=[{}]), "plans are not made for groups with topology spread"),
     ],
 )
@@ -292,6 +365,7 @@ def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     file.write_text(text_of(plan))
     assert room_plan.read(file) == plan
     good = json.loads(file.read_text())
+    assert good["version"] == 1, "plans of earlier releases are read"
     bad_pod = copy.deepcopy(good["evicted"])
     bad_pod[0]["pods"][0]["name"] = "default/../nodes/n00"
     for change, sentence in (

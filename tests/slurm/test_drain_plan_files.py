@@ -151,6 +151,7 @@ def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     file.write_text(text_of(plan))
     assert drain_plan.read(file) == plan
     good = json.loads(file.read_text())
+    assert good["version"] == 1, "plans of earlier releases are read"
     for change, sentence in (
         ({"nodes": "node[1"}, "which is no list of nodes"),
         ({"ending": [good["ending"][0] | {"job": "1; reboot"}]}, "is no number of a job"),

@@ -224,6 +224,7 @@ def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
     file.write_text(text_of(plan))
     assert room_plan.read(file) == plan
     good = json.loads(file.read_text())
+    assert good["version"] == 1, "plans of earlier releases are read"
     for change, sentence in (
         ({"format": "other"}, "it is no plan"),
         ({"version": 2}, "version 2 of plans is not known"),

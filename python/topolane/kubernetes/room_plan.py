@@ -248,6 +248,7 @@ def still_places(look: Inspection, plan: RoomPlan) -> str | None:
     group, machine = look.groups[plan.group], _machine(look)
     gone = {pod.uid for each in plan.evicted for pod in each.pods}
     left = {each.name for each in plan.evicted if each.is_group}
+    left |= {name for name, one in look.groups.items() if all(pod.is_ending for pod in one.placed)}
     asked = Hypothetical(machine, plan.policy, plan.min_bandwidth)
     for number, nodes in look.holders.items():
         if look.names[number] not in left:
