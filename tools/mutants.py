@@ -7,15 +7,20 @@ Records are in target/mutants/AREA. Cosmic Ray changes Python, cargo-mutants cha
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
+import signal
 import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 TREE = Path(__file__).resolve().parents[1]
 RECORDS = TREE / "target" / "mutants"
+FORKED = TREE / "tools" / "forked_tests.py"
 
 KEPT = (
     "Add_Sub|Sub_(Add|BitOr)|Mul_Div|Div_Mul|FloorDiv_Mul|BitAnd_(BitOr|Sub)|BitXor_(BitOr|Sub)|LShift_RShift"
@@ -66,7 +71,10 @@ AREAS: dict[str, PythonArea | RustArea] = {
             f"kubernetes/{name}.py"
             for name in ("room_plan", "room_holds", "fit", "budgets", "hypothetical", "objects")
         ],
-        [f"tests/kubernetes/test_k8s_{topic}.py" for topic in ("pods", "proofs", "hostile", "readers", "room_files")],
+        [
+            f"tests/kubernetes/test_k8s_{topic}.py"
+            for topic in ("pods", "proofs", "hostile", "readers", "room_files")
+        ],
         [
             "test_k8s_room_files.py::test_bad_input_is_told_in_a_sentence",
             "test_k8s_readers.py::test_a_cluster_that_cannot_be_reached_is_one_sentence",
@@ -92,32 +100,50 @@ def try_python(name: str, area: PythonArea, minutes: float) -> None:
     for folder in ("python", "tests"):
         shutil.copytree(TREE / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(TREE / "pyproject.toml", copy)
-    skipped = " ".join(f"--deselect=tests/{name}/{test}" for test in area.skipped)
-    pytest = f"{sys.executable} -m pytest -x -q -p no:cacheprovider {' '.join(area.tests)} {skipped}"
-    command = f"env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 PYTHONPATH={copy / 'python'} {pytest}"
+    skipped = [f"--deselect=tests/{name}/{test}" for test in area.skipped]
+    words = ["-x", "-q", "-p", "no:cacheprovider", *area.tests, *skipped]
+    python = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONPATH": str(copy / "python")}
+    address = f"{tempfile.mkdtemp()}/tests"
+    command = f"{sys.executable} -S {FORKED} ask {address}"
     config.write_text(
-        f"[cosmic-ray]\nmodule-path = {[str(module) for module in modules]}\ntimeout = {area.seconds}\n"
+        f"[cosmic-ray]\nmodule-path = {[str(module) for module in modules]}\ntimeout = {area.seconds + 60}\n"
         f'excluded-modules = []\ntest-command = "{command}"\n[cosmic-ray.distributor]\nname = "local"\n'
         f"[cosmic-ray.filters.operators-filter]\nexclude-operators = ['{EXCLUDED}']\n"
     )
     if not session.exists():
         subprocess.run([bin / "cosmic-ray", "init", config, session], cwd=copy, check=True)
     subprocess.run([bin / "cr-filter-operators", session, config], cwd=copy, check=True)
-    # The tests must pass as the code is. Cosmic Ray lets no run write bytecode, and this one spares the others from compiling again.
-    subprocess.run(command.split(), cwd=copy, check=True)
-    try:
-        subprocess.run([bin / "cosmic-ray", "exec", config, session], cwd=copy, timeout=60 * minutes)
-    except subprocess.TimeoutExpired:
-        print("The time is over; the next call goes on.")
+    # The tests must pass as the code is. Later runs write no bytecode, and this one spares them from compiling all of it.
+    environment = os.environ | python
+    subprocess.run([sys.executable, "-m", "pytest", *words], cwd=copy, env=environment, check=True)
+    serve = [sys.executable, FORKED, "serve", address, str(area.seconds), *words]
+    with subprocess.Popen(serve, cwd=copy, env=environment) as server:
+        while not Path(address).exists() and server.poll() is None:
+            time.sleep(0.1)
+        try:
+            subprocess.run([bin / "cosmic-ray", "exec", config, session], cwd=copy, timeout=60 * minutes)
+        except subprocess.TimeoutExpired:
+            print("The time is over; the next call goes on.")
+        if server.poll() is not None:
+            raise RuntimeError("the process of the tests has ended: delete the records and begin again")
+        server.kill()
     subprocess.run([bin / "cr-report", "--surviving-only", "--show-diff", session], cwd=copy, check=True)
     shutil.rmtree(copy)
 
 
 def try_rust(name: str, area: RustArea, minutes: float) -> None:
+    """cargo-mutants works on a copy of the tree, and builds the tests again for each change: thus without debug information. The order is
+    random, so that changes of all files are tried in the time.
+    """
     command = ["cargo", "mutants", "--package", area.package, "--iterate", "--output", str(RECORDS / name)]
+    command += ["--shuffle", "--minimum-test-timeout", "60", "--cargo-arg=--tests"]
+    builds = {"CARGO_PROFILE_TEST_DEBUG": "false", "CARGO_TARGET_DIR": str(RECORDS / "builds")}
+    running = subprocess.Popen(command, cwd=TREE, env=os.environ | builds)
     try:
-        subprocess.run([*command, "--profile", "quick", "--no-shuffle"], cwd=TREE, timeout=60 * minutes)
+        running.wait(60 * minutes)
     except subprocess.TimeoutExpired:
+        running.send_signal(signal.SIGINT)
+        running.wait()
         print("The time is over; the next call goes on.")
     missed = RECORDS / name / "mutants.out" / "missed.txt"
     print(missed.read_text() if missed.exists() else "No change was tried to its end.")
