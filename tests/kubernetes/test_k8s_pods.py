@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from typing import Any
@@ -10,10 +11,12 @@ import pytest
 
 pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
 
+from topolane._engine import Machine
 from topolane.kubernetes import room_holds
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.client import ConflictError, NotFoundError
 from topolane.kubernetes.fit import fits, held, holds, ignored, may_use
+from topolane.kubernetes.hypothetical import slots
 from topolane.kubernetes.objects import UNITS, Node, Placement, Pod, quantity
 
 Body = dict[str, Any]
@@ -135,6 +138,22 @@ def test_a_node_takes_pods_if_it_is_ready_and_not_cordoned() -> None:
     for ready in ("False", "Unknown"):
         status = {"conditions": [{"type": "Ready", "status": ready}]}
         assert not Node.of({"metadata": {"name": "n0"}, "status": status}).takes_pods
+
+
+def test_a_node_has_slots_for_the_pods_that_it_may_take() -> None:
+    """Without those that run there, it has room for as many as fit when it is empty. A cordoned node has room and no slots now; one that
+    the pod may not use, and one that the cluster has lost, have neither.
+    """
+    names = [f"n{number}" for number in range(5)]
+    machine = Machine.parse("SwitchName=s Nodes=n[0-4]\n", "topology.conf", "slurm")
+    nodes = {name: dataclasses.replace(node(), name=name) for name in names[:4]}
+    nodes["n1"] = dataclasses.replace(nodes["n1"], is_cordoned=True)
+    nodes["n2"] = dataclasses.replace(nodes["n2"], taints=({"key": "k", "effect": "NoSchedule"},))
+    wants, runs = (
+        pod(containers=[requests(cpu)], **on) for cpu, on in (("2", {}), ("3", {"nodeName": "n3"}))
+    )
+    there = slots(machine, nodes, [runs, wants], dataclasses.replace(wants, asks={"cpu": 2000}), 9)
+    assert (there.free, there.room) == ((4, 0, 0, 2, 0), (4, 4, 0, 4, 0))
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ NOW = float(int(time.time()))
 KEYS = ("topo/block", "topo/rack", "kubernetes.io/hostname")
 NODES, RACK, BLOCK = 24, 4, 12
 WAITS = "default/wide"
+TAINT = {"key": "broken", "effect": "NoSchedule"}
 KEY = b"of this test alone, thirty-two bytes"
 
 
@@ -262,13 +263,19 @@ def test_budgets_count_pods_and_not_groups() -> None:
 
 def test_the_plan_is_the_cheapest_of_all_sets() -> None:
     """Random groups and single pods, some together on a node, under budgets, against every set of them: none that makes room costs
-    less, and the plan's bound is below it.
+    less, and the plan's bound is below it. Some nodes are cordoned or tainted, and the plan has none of them.
     """
     draw, compared, impossible = random.Random(5), 0, 0
     for _ in range(80):
         pods, budgets = _random(draw)
         policy = draw.choice(("isolated", "first-fit", "kueue-tas", "dedicated"))
-        look = look_at([*pods, *wide(draw.randint(2, 9), policy)])
+        nodes, barred = (
+            [node(number) for number in range(NODES)],
+            draw.sample(range(NODES), draw.choice((0, 2))),
+        )
+        for number in barred:
+            nodes[number]["spec"] = draw.choice(({"unschedulable": True}, {"taints": [TAINT]}))
+        look = look_at([*pods, *wide(draw.randint(2, 9), policy)], nodes)
         best = min(_costs(look, budgets, policy), default=None)
         if best is None:
             impossible += 1
@@ -278,6 +285,7 @@ def test_the_plan_is_the_cheapest_of_all_sets() -> None:
         plan = make_plan(look, budgets, WAITS)
         assert plan.least_node_hours <= best + 1e-5
         assert plan.node_hours == pytest.approx(best, abs=1e-4)
+        assert not {f"n{number:02}" for number in barred} & set(plan.nodes)
         compared += best > 0
     assert compared > 25 and impossible > 3
 
@@ -357,6 +365,20 @@ def _fits(look: Inspection, some: Sequence[Unit], policy: str) -> bool:
 def test_a_group_for_which_no_plan_can_be_made(pods: list[Body], sentence: str) -> None:
     with pytest.raises(InputError, match=f"(?s)--room-for .*default/wide.*{sentence}"):
         make_plan(look_at(pods), (), WAITS)
+
+
+def test_without_a_scheduler_or_a_machine_there_is_no_plan() -> None:
+    look = look_at([*full(), *wide(4)])
+    for change, sentence in (
+        (
+            {"settings": Settings(None, lease="a/b")},
+            "^No scheduler holds lease a/b: pods of its groups wait$",
+        ),
+        ({"machine": None}, "^the machine is not known$"),
+        ({"machine": None, "problems": ("one.", "two.")}, "^one; two$"),
+    ):
+        with pytest.raises(InputError, match=sentence):
+            make_plan(dataclasses.replace(look, **change), (), WAITS)
 
 
 def test_a_plan_is_written_and_read(tmp_path: Path) -> None:

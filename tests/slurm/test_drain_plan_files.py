@@ -8,13 +8,14 @@ import random
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from room_records import FULL, NOW, TREE, Killed, Slurm, look_at, runs
 from topolane import InputError
 from topolane.live.room_files import NoPlanError, NotAppliedError, journal_of, text_of
-from topolane.slurm import drain_apply, drain_plan
+from topolane.slurm import drain_apply, drain_plan, requeueing
 from topolane.slurm.drain_apply import DrainApplying
 from topolane.slurm.drain_plan import make_plan
 from topolane.slurm.inspection import Settings
@@ -226,6 +227,36 @@ def test_another_reservation_of_that_name_is_left_alone(slurm: Slurm, tmp_path: 
     slurm.reserved[name] = Reservation(name, "node[1-24]", NOW, NOW + 9e9)
     carry_out(tmp_path)
     assert slurm.changes == ["requeue 2", "requeue 3"]
+
+
+@pytest.mark.parametrize(("seconds", "is_enough"), [(2.5, True), (1.5, False)])
+def test_apply_waits_for_the_time_that_it_was_given(
+    slurm: Slurm, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float, is_enough: bool
+) -> None:
+    """The jobs leave in the third pause of a second. The clock of this test goes on only while apply pauses."""
+    clock, real = [100.0], slurm.scontrol
+
+    def pause(length: float) -> None:
+        clock[0] += length
+        if clock[0] > 102.9:
+            for number in ("2", "3"):
+                slurm.change(number, state="PENDING", nodes="", allocated="")
+
+    def requeues(*words: str) -> str:
+        if words[0] != "requeue":
+            return real(*words)
+        slurm.change(words[1], state="COMPLETING")
+        return ""
+
+    monkeypatch.setattr(requeueing, "scontrol", requeues)
+    monkeypatch.setattr(requeueing, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=pause))
+    monkeypatch.setattr(requeueing.Applying, "PAUSE", 1.0)
+    if is_enough:
+        carry_out(tmp_path, seconds)
+        assert clock == [103.0]
+    else:
+        with pytest.raises(NotAppliedError, match="still has jobs 2, 3"):
+            carry_out(tmp_path, seconds)
 
 
 @pytest.mark.parametrize("runs_on", [True, False])
