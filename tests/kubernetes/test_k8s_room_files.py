@@ -22,7 +22,7 @@ from click.testing import CliRunner
 pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
 pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 
-from topolane._engine import Decision, InputError, State
+from topolane._engine import Decision, InputError, Machine, State
 from topolane.cli import k8s_plan
 from topolane.kubernetes import room_apply, room_holds, room_plan
 from topolane.kubernetes.budgets import Budget
@@ -107,11 +107,13 @@ def budget(name: str, allowed: int, labels: dict[str, str]) -> Body:
     }
 
 
-def look_at(pods: Sequence[Body], nodes: Sequence[Body] | None = None) -> Inspection:
-    """A cluster with these pods."""
+def look_at(
+    pods: Sequence[Body], nodes: Sequence[Body] | None = None, machine: Machine | None = None
+) -> Inspection:
+    """A cluster with these pods. machine: without one, that of the labels."""
     nodes = [node(number) for number in range(NODES)] if nodes is None else nodes
     known = {each.name: each for each in map(Node.of, nodes)}
-    machine = of_labels(KEYS, nodes)
+    machine = machine or of_labels(KEYS, nodes)
     pods_read = Proofs(KEY).bound(list(map(Pod.of, pods)))
     return Inspection(NOW, "here", Settings(None), known, pods_read, machine, None, (), Proofs(KEY))
 
@@ -122,7 +124,11 @@ def full() -> list[Body]:
     return [each for rack, nodes in enumerate(racks) for each in group(f"g{rack}", nodes, 6 - rack)]
 
 
-MACHINE = of_labels(KEYS, [node(number) for number in range(NODES)])
+TWO_LINKS = Machine.parse(
+    'name = "n"\n[[site]]\nname = "s"\nchildren = [4, 3, 2]\nparents = [1, 2, 2]\nnodes = "n[00-23]"\n',
+    "m.toml",
+)
+"""The same racks and blocks, with two links for each where the labels give one: so two groups may have links of their own there."""
 
 
 def gone(pods: Sequence[Body], *budgets: Body, untouchable: Untouchable | None = None) -> list[str]:
@@ -237,6 +243,22 @@ def test_pods_of_daemon_sets_leave_room() -> None:
     assert gone([*full(), *daemons, *wide(8)]) == ["g4", "g5"]
 
 
+def test_pods_that_leave_exactly_enough_stay() -> None:
+    """The pod on the first node has half of its cores and no GPU. Another core would be too many."""
+    others = [*group("rest", [1, 2, 3], 9), *full()[4:]]
+    for cores, evicted in (("32", []), ("33", ["a"])):
+        small = pod("a", 0, 0.1, containers=[{"resources": {"requests": {"cpu": cores}}}])
+        assert gone([small, *others, *wide(1)]) == evicted
+
+
+def test_a_group_that_leaves_room_keeps_its_links() -> None:
+    """Small pods in two racks of the first block: an isolated group that crosses racks as well is placed in the second."""
+    small = group("small", [0, 4], 1, gpus=0, placement={"policy": "isolated", "isolated": True})
+    assert min(make_plan(look_at(wide(5)), (), WAITS).nodes) < "n12"
+    plan = make_plan(look_at([*small, *wide(5)]), (), WAITS)
+    assert min(plan.nodes) >= "n12" and not plan.evicted
+
+
 def test_a_budget_that_forbids_is_respected() -> None:
     """A budget that allows three of the four pods of a group keeps the group; two budgets for one pod keep it as well."""
     pods = [*full()[:20], *group("g5", [20, 21, 22, 23], 1, labels={"app": "a"}), *wide(4)]
@@ -267,7 +289,8 @@ def test_the_plan_is_the_cheapest_of_all_sets() -> None:
     """
     draw, compared, impossible = random.Random(5), 0, 0
     for _ in range(80):
-        pods, budgets = _random(draw)
+        machine = draw.choice((of_labels(KEYS, [node(number) for number in range(NODES)]), TWO_LINKS))
+        pods, budgets = _random(draw, machine)
         policy = draw.choice(("isolated", "first-fit", "kueue-tas", "dedicated"))
         nodes, barred = (
             [node(number) for number in range(NODES)],
@@ -275,7 +298,7 @@ def test_the_plan_is_the_cheapest_of_all_sets() -> None:
         )
         for number in barred:
             nodes[number]["spec"] = draw.choice(({"unschedulable": True}, {"taints": [TAINT]}))
-        look = look_at([*pods, *wide(draw.randint(2, 9), policy)], nodes)
+        look = look_at([*pods, *wide(draw.randint(2, 9), policy)], nodes, machine)
         best = min(_costs(look, budgets, policy), default=None)
         if best is None:
             impossible += 1
@@ -290,9 +313,9 @@ def test_the_plan_is_the_cheapest_of_all_sets() -> None:
     assert compared > 25 and impossible > 3
 
 
-def _random(draw: random.Random) -> tuple[list[Body], list[Budget]]:
+def _random(draw: random.Random, machine: Machine) -> tuple[list[Body], list[Budget]]:
     """Groups are of no policy that is known, isolated, on links that others may use, or on links of their own, where there are some."""
-    free, pods, links = list(range(NODES)), list[Body](), State(MACHINE)
+    free, pods, links = list(range(NODES)), list[Body](), State(machine)
     for number in range(7):
         size = draw.choice((1, 2, 3, 4, 5, 6))
         at = draw.randrange(max(len(free) - size, 0) + 1)

@@ -218,12 +218,17 @@ def test_without_the_plugin_there_is_no_plan(tmp_path: Path) -> None:
         make_plan(look_at(tmp_path, *FULL, waits(9, 6), policy="stock"), "9")
 
 
-def test_without_slurmctld_there_is_no_plan(tmp_path: Path) -> None:
-    look = dataclasses.replace(look_at(tmp_path, *FULL, waits(9, 6)), snapshot=None)
-    with pytest.raises(InputError, match="^slurmctld does not answer$"):
-        make_plan(look, "9")
-    with pytest.raises(InputError, match="^one; two$"):
-        make_plan(dataclasses.replace(look, problems=("one.", "two.")), "9")
+def test_without_slurmctld_or_a_machine_there_is_no_plan(tmp_path: Path) -> None:
+    look = look_at(tmp_path, *FULL, waits(9, 6))
+    for missing, sentence in (
+        ("snapshot", "slurmctld does not answer"),
+        ("machine", "the plugin names no machine"),
+    ):
+        without = dataclasses.replace(look, **{missing: None})
+        with pytest.raises(InputError, match=f"^{sentence}$"):
+            make_plan(without, "9")
+        with pytest.raises(InputError, match="^one; two$"):
+            make_plan(dataclasses.replace(without, problems=("one.", "two.")), "9")
 
 
 def test_a_plan_is_written_and_read(tmp_path: Path) -> None:

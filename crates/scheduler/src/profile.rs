@@ -105,6 +105,31 @@ mod tests {
             prop_assert!(profile.earliest(duration, 1).total_cmp(&start).is_eq());
         }
 
+        /// Answers are those of an array that has the free nodes of each moment.
+        #[test]
+        fn a_profile_answers_as_an_array(
+            held in prop::collection::vec((0usize..50, 0usize..30, any::<bool>(), -5i64..6), 0..20),
+            asked in prop::collection::vec((0usize..80, 1usize..30, 12i64..30), 1..20),
+        ) {
+            let (mut profile, mut moments) = (Profile::new(0.0, 20), [20i64; 120]);
+            for (start, length, is_for_good, nodes) in held {
+                let (end, last) = if is_for_good { (f64::INFINITY, 120) } else { ((start + length) as f64, start + length) };
+                profile.add(start as f64, end, nodes);
+                moments[start..last].iter_mut().for_each(|free| *free += nodes);
+            }
+            let (times, free) = (profile.times(), |time: f64| moments[time as usize]);
+            prop_assert!(times.is_sorted_by(|one, next| one < next) && times[0] == 0.0);
+            prop_assert!((1..120).all(|at| moments[at] == moments[at - 1] || times.contains(&(at as f64))));
+            prop_assert!(times.iter().all(|&time| profile.least(time, time + 0.5) == free(time)));
+            for (start, length, nodes) in asked {
+                let least = moments[start..start + length].iter().copied().min();
+                prop_assert_eq!(Some(profile.least(start as f64, (start + length) as f64)), least);
+                let fits = |from: usize| moments[from..(from + length).min(120)].iter().all(|&free| free >= nodes);
+                let first = (0..120).find(|&from| fits(from)).map_or(f64::INFINITY, |from| from as f64);
+                prop_assert_eq!(profile.earliest(length as f64, nodes).to_bits(), first.to_bits());
+            }
+        }
+
         /// One walk over the steps gives at each what is asked for it alone.
         #[test]
         fn leasts_is_least_at_every_step(

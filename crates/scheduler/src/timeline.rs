@@ -265,3 +265,6 @@ impl Timeline {
         reaches
     }
 }
+
+#[cfg(test)]
+mod tests;
