@@ -9,8 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo extras check components test test-plugin test-kubernetes kubernetes-components kubernetes-if-possible explore mutants lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
-.PHONY: $(VENV)/.components target/kubernetes/.stock
+.PHONY: build demo extras check components fetched-components kubernetes-components test test-live ci explore mutants lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -63,40 +62,35 @@ components: $(VENV)/.installed
 	@if [ -x $(KUBERNETES)/kube-apiserver ]; then $(MAKE) --silent $(KUBERNETES)/topolane-scheduler || \
 	  echo "topolane-scheduler could not be built: the tests on a control plane will be skipped"; fi
 
-# Those that are fetched. It is no file: a component that is there costs nothing.
-$(VENV)/.components: $(VENV)/.installed
+# Those that are fetched and not compiled.
+fetched-components: $(VENV)/.installed
 	@$(BIN)/python tools/components.py packages guest-kernel xen prometheus slurm-trixie slurm-source-trixie || true
 
 # What each runs, and what it is for, is in CONTRIBUTING.md. All parts run, whichever fail.
-test: build $(VENV)/.test-installed $(VENV)/.components kubernetes-if-possible page-if-possible
+test: build $(VENV)/.test-installed page-if-possible
 	@$(BIN)/python tools/run_tests.py test
 
-# Only the tests of the plugin inside a real slurmctld, of Debian trixie, which is fetched.
-test-plugin: build $(VENV)/.test-installed $(VENV)/.components
-	$(BIN)/python -m pytest -n 3 --dist loadscope $(addprefix tests/slurm/test_,plugin.py plugin_faults.py plugin_outages.py status.py \
-	  shadow.py owned_routes.py packages.py without_engine.py)
+# The deep tests: make test-live HOST=slurm.
+test-live: build $(VENV)/.test-installed components page-if-possible
+	@$(BIN)/python tools/run_tests.py live $(HOST)
 
-# Only the tests of topolane-scheduler on a real control plane. The first build takes about ten minutes of two cores, Go 1.26 and
-# its module proxy. The scheduler and links to the rest lie in target/kubernetes.
+# For .ci/run, which says when it began.
+ci: build $(VENV)/.test-installed page-if-possible
+	@$(BIN)/python tools/run_tests.py ci $(BEGAN)
+
+# The scheduler and links to the rest of a control plane. The first build takes about ten minutes of two cores, Go 1.26 and its module proxy.
 KUBERNETES := target/kubernetes
 KUBE_VERSION = -X k8s.io/component-base/version.gitVersion=v1.36.1
-test-kubernetes: kubernetes-components $(VENV)/.test-installed $(VENV)/.components
-	$(BIN)/python -m pytest -n 2 --dist loadscope tests/kubernetes
-
-kubernetes-components: $(KUBERNETES)/.stock $(KUBERNETES)/topolane-scheduler
-
-$(KUBERNETES)/.stock: $(VENV)/.installed
+kubernetes-components: $(VENV)/.installed
 	$(call need,go,golang-go)
 	@$(BIN)/python tools/components.py etcd kubernetes kwok kueue
+	@$(MAKE) --silent $(KUBERNETES)/topolane-scheduler
 
 $(KUBERNETES)/topolane-scheduler: $(VENV)/.built $(shell find native/kubernetes -name '*.go') $(wildcard native/kubernetes/go.*)
 	$(call need,go,golang-go)
 	cargo build --quiet --profile quick --locked -p topolane-capi
 	cd native/kubernetes && CGO_LDFLAGS="-L$(abspath target/quick)" go build -ldflags="-s -w $(KUBE_VERSION)" -o $(abspath $@) .
 	@touch $@
-
-# For `make test`.
-kubernetes-if-possible: components
 
 # The Python packages that some commands need in addition: the page, Kubernetes, Nova, sites, sweeps over machines.
 extras: build $(VENV)/.test-installed
@@ -226,11 +220,11 @@ bench-kueue:
 bench-links:
 	cargo bench --quiet -p topolane-placement --locked --bench links -- $(LINKS)
 
-bench-mpi: $(VENV)/.optimised $(VENV)/.components
+bench-mpi: $(VENV)/.optimised fetched-components
 	$(BIN)/python benches/mpi/overhead.py $(BENCH)
 
 # Over a WAN with a real delay, as root: make bench-mpi-delayed BENCH=--quick.
-bench-mpi-delayed: $(VENV)/.optimised $(VENV)/.components
+bench-mpi-delayed: $(VENV)/.optimised fetched-components
 	$(BIN)/python benches/mpi/delayed.py $(BENCH)
 
 bench-nova: $(VENV)/.optimised $(VENV)/.test-installed
@@ -245,7 +239,7 @@ bench-first-picture: wheel
 	$(BIN)/python benches/first_picture.py dist $(BENCH)
 
 # The page of 5,000 nodes and 10,000 jobs: its first paint, its updates, and what 50 viewers cost.
-bench-serve: $(VENV)/.optimised $(VENV)/.test-installed $(VENV)/.components page
+bench-serve: $(VENV)/.optimised $(VENV)/.test-installed fetched-components page
 	$(BIN)/python benches/serve.py $(BENCH)
 
 bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
@@ -262,7 +256,7 @@ bench-kubernetes: kubernetes-components $(VENV)/.optimised
 
 # The plugin inside a real slurmctld, as root: make bench-slurm BENCH="scale", "soak" or "cab", and options behind it;
 # BENCH="block" holds policy slurm-block against a stock slurmctld.
-bench-slurm: $(VENV)/.optimised $(VENV)/.test-installed $(VENV)/.components
+bench-slurm: $(VENV)/.optimised $(VENV)/.test-installed fetched-components
 	$(BIN)/python benches/slurm/run.py $(BENCH)
 
 # 1,024 runs over a Dask cluster on this machine: BENCH="--kill" kills a worker in the midst.
@@ -270,16 +264,16 @@ bench-sweep: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/sweep.py $(BENCH)
 
 # An hour of a real Slurm, as root, imported and replayed: make bench-twin BENCH="--out records", "--records records" or "--scale".
-bench-twin: $(VENV)/.optimised $(VENV)/.test-installed $(VENV)/.components
+bench-twin: $(VENV)/.optimised $(VENV)/.test-installed fetched-components
 	$(BIN)/python benches/slurm/twin.py $(BENCH)
 
 # What works as on stock Slurm, on two clusters of Debian trixie's Slurm: see CONTRIBUTING.md.
 STOCK ?= isolated,slurm-tree
-slurm-stock: build $(VENV)/.test-installed $(VENV)/.components
+slurm-stock: build $(VENV)/.test-installed fetched-components
 	AS_STOCK_POLICIES=$(STOCK) tests/slurm/other_version.sh trixie $(abspath $(BIN))/python -m pytest -v \
 	  tests/slurm/as_stock/rows.py
 
-validate: $(VENV)/.optimised $(VENV)/.components
+validate: $(VENV)/.optimised fetched-components
 	$(BIN)/python benches/validation/run.py $(VALIDATE)
 
 # A real OpenStack Nova for some minutes, see tests/nova/cloud/README.md. TRANSCRIPT=FILE keeps what it prints.
@@ -291,13 +285,13 @@ nova-cloud: wheel
 # Four small guests on two sites, an MPI program across them, and a manager that moves them. TRANSCRIPT=FILE keeps
 # what it prints.
 sites-demo: SHELL := /bin/bash
-sites-demo: build $(VENV)/.test-installed $(VENV)/.components
+sites-demo: build $(VENV)/.test-installed fetched-components
 	set -o pipefail; $(BIN)/python tests/sites/demo/demo.py | tee $(or $(TRANSCRIPT),/dev/null)
 
 # Jobs that share leaves and pods of a simulated InfiniBand subnet, and no link. TRANSCRIPT=FILE as above; another
 # placement of jobs on its machine: JOBS=STATE.json.
 routes-demo: SHELL := /bin/bash
-routes-demo: build $(VENV)/.test-installed $(VENV)/.components
+routes-demo: build $(VENV)/.test-installed fetched-components
 	set -o pipefail; $(BIN)/python tests/fabric/demo/demo.py $(JOBS) | tee $(or $(TRANSCRIPT),/dev/null)
 
 paper: $(VENV)/.optimised

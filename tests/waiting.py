@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 IN_OPEN = 0x20
 """Of linux/inotify.h."""
-DEADLINE = 900.0
+DEADLINE = 400.0
 """Seconds that anything may take on a busy machine. It only ends tests that hang: none is judged by it."""
 
 

@@ -1,12 +1,15 @@
 """Runs the tests in parts. A part that fails does not keep the others from running.
 
 run_tests.py check            format, lints, types, and the tests that need no other program
-run_tests.py test             all tests
+run_tests.py test             all unit and property tests, and each host's main path on the real component
+run_tests.py live SUITE...    the deep tests of hosts; without a name, of all
+run_tests.py ci               `test`, then the live suites that tools/live_suites.py names
 run_tests.py explore MINUTES  property tests with new random cases, until one fails or the time is over
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shlex
@@ -14,22 +17,36 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 TREE = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(TREE / "tests"), str(TREE / "tools")]
+
+import live_suites
+from suites import SUITES, suite_of
+
 BIN = Path(sys.executable).parent
 SEED = "20231112"
 """Of the random cases of Rust's property tests. The cases of `make check` and `make test` are always the same."""
 
 CARGO_TEST = ["cargo", "test", "--workspace", "--exclude", "topolane-python", "--locked", "--quiet"]
+ENCLOSED = str(TREE / "tools" / "enclosed")
 PYTEST = [sys.executable, "-m", "pytest"]
-SIDE_BY_SIDE = ["--dist", "loadscope", "--no-loadscope-reorder"]
+RECORDS = TREE / "target" / "tests"
+"""What each part of the last run found, in JUnit's format."""
 WORKERS = 4
-"""Processes of the Python tests: more than there are cores, because most tests wait for Slurm, Nova or a guest."""
+"""Processes of the tests that start other programs: more than there are cores, because most wait for Slurm, Nova or a guest."""
+
+
+def side_by_side(workers: int) -> list[str]:
+    """So many processes, each of them enclosed."""
+    process = f"{workers}*popen//python={ENCLOSED} {sys.executable}"
+    return ["--tx", process, "--dist", "loadscope", "--no-loadscope-reorder"]
 
 
 @dataclass(frozen=True)
@@ -66,8 +83,15 @@ def rust(*, yielding: bool = False) -> Part:
     return Part("Rust tests", [CARGO_TEST], {"PROPTEST_RNG_SEED": SEED}, yielding)
 
 
-def python(name: str, marks: str, *options: str) -> Part:
-    return Part(name, [[*PYTEST, "-m", marks, *options]])
+def python(name: str, marks: str, *options: str, workers: int = 0) -> Part:
+    """Tests with these marks: with workers side by side, without one after the other."""
+    record = f"--junitxml={record_of(name)}"
+    command = [*PYTEST, *side_by_side(workers)] if workers else [ENCLOSED, *PYTEST]
+    return Part(name, [[*command, "-m", marks, record, *options]])
+
+
+def record_of(name: str) -> Path:
+    return RECORDS / f"{name.replace(' ', '-').lower()}.xml"
 
 
 LINTS = Part(
@@ -82,6 +106,7 @@ LINTS = Part(
     ],
     {"PYO3_PYTHON": str(BIN / "python")},
 )
+COMPONENTS = Part("components for the other tests", [["make", "--silent", "components"]])
 RUST_BUILD = Part("build of the Rust tests", [[*CARGO_TEST, "--no-run"]])
 
 
@@ -91,13 +116,17 @@ def timed(part: Part, output: IO[bytes] | None = None) -> Outcome:
     return Outcome(part.name, code, time.monotonic() - began)
 
 
-def together(front: Part, behind: Part) -> list[Outcome]:
-    """Runs two parts at the same time. What the second one prints comes after the first has ended."""
-    with ThreadPoolExecutor(1) as other, tempfile.TemporaryFile() as kept:
-        later = other.submit(timed, behind, kept)
-        outcomes = [timed(front), later.result()]
-        kept.seek(0)
-        print(f"\n{behind.name}:\n{kept.read().decode(errors='replace')}", flush=True)
+def together(front: Part, *behind: Part) -> list[Outcome]:
+    """Runs parts at the same time. What the others print comes after the first has ended."""
+    with contextlib.ExitStack() as stack:
+        others = stack.enter_context(ThreadPoolExecutor(len(behind)))
+        kept = [stack.enter_context(tempfile.TemporaryFile()) for _ in behind]
+        later = [others.submit(timed, part, file) for part, file in zip(behind, kept, strict=True)]
+        outcomes = [timed(front)]
+        for part, file, outcome in zip(behind, kept, later, strict=True):
+            outcomes.append(outcome.result())
+            file.seek(0)
+            print(f"\n{part.name}:\n{file.read().decode(errors='replace')}", flush=True)
     return outcomes
 
 
@@ -106,18 +135,60 @@ def lint() -> list[Outcome]:
 
 
 def check() -> list[Outcome]:
-    units = python("Python unit tests", "not components and not alone", "-n", "2", *SIDE_BY_SIDE)
+    units = python("Python unit tests", "not components and not alone", workers=2)
     return [timed(LINTS), timed(RUST_BUILD), *together(units, rust())]
 
 
 def test() -> list[Outcome]:
-    built = timed(RUST_BUILD)
-    most = python(
-        "Python tests", "not alone", "-n", str(WORKERS), *SIDE_BY_SIDE, "--ignore", "tests/kubernetes"
-    )
-    clusters = python("tests of Kubernetes", "not alone", "-n", "2", *SIDE_BY_SIDE, "tests/kubernetes")
-    last = python("tests that need all cores", "alone")
-    return [built, *together(most, rust(yielding=True)), timed(clusters), timed(last)]
+    """Every unit and property test, and of each host the main path and the worst failure."""
+    units = python("Python unit tests", "not components and not alone", workers=2)
+    hosts = python("main paths of the hosts", "components and not live and not alone", workers=WORKERS)
+    last = python("main paths that need all cores", "alone and not live")
+    return [timed(RUST_BUILD), *together(units, rust(yielding=True), COMPONENTS), timed(hosts), timed(last)]
+
+
+def live(names: Sequence[str]) -> list[Outcome]:
+    """The deep tests of these suites. A suite that passes is noted, so that `ci` runs it again only after a change."""
+    unknown = [name for name in names if name not in SUITES]
+    if unknown:
+        sys.exit(f"{unknown[0]} is no suite: there are {', '.join(SUITES)}")
+    parts = []
+    for workers in sorted({SUITES[name].workers for name in names}, reverse=True):
+        some = [name for name in names if SUITES[name].workers == workers]
+        files = [file for name in some for file in SUITES[name].tests]
+        parts.append(
+            python(f"deep tests in {workers} processes", "live and not alone", *files, workers=workers)
+        )
+    if "gang" in names:
+        parts.append(python("deep tests that need all cores", "live and alone", *SUITES["gang"].tests))
+    outcomes = [timed(part) for part in parts]
+    seconds, failed = dict.fromkeys(names, 0.0), set[str]()
+    for part, outcome in zip(parts, outcomes, strict=True):
+        for test, took, passed in cases(record_of(part.name)):
+            name = suite_of(test)
+            if name in seconds:
+                seconds[name] += took
+                failed |= set() if passed else {name}
+        if outcome.code and not failed:  # it ended before it wrote what it found
+            failed |= set(names)
+    live_suites.note({name: seconds[name] / SUITES[name].workers for name in names if name not in failed})
+    return outcomes
+
+
+def cases(record: Path) -> Iterable[tuple[str, float, bool]]:
+    """Of each test in a record: its file, its seconds, and whether it passed or was skipped."""
+    for case in ET.parse(record).iter("testcase"):
+        file = case.get("classname", "").replace(".", "/") + ".py"
+        failed = case.find("failure") is not None or case.find("error") is not None
+        yield file, float(case.get("time", 0)), not failed
+
+
+def ci(began: float) -> list[Outcome]:
+    """`test`, and the live suites for which there is time."""
+    outcomes = test()
+    left = live_suites.LIMIT - (time.time() - began)
+    chosen = live_suites.chosen(left)
+    return [*outcomes, *(live(chosen) if chosen else [])]
 
 
 def explore(minutes: float) -> list[Outcome]:
@@ -154,12 +225,16 @@ def words_of(part: Part) -> str:
 
 
 def main(what: str, *arguments: str) -> int:
+    commands = {
+        "lint": lint,
+        "check": check,
+        "test": test,
+        "live": lambda: live(arguments or list(SUITES)),
+        "ci": lambda: ci(float(arguments[0]) if arguments else time.time()),
+        "explore": lambda: explore(float(arguments[0])),
+    }
     try:
-        outcomes = (
-            {"lint": lint, "check": check, "test": test}[what]()
-            if what != "explore"
-            else explore(float(arguments[0]))
-        )
+        outcomes = commands[what]()
     except KeyboardInterrupt:
         return 130
     print("\nSummary:")

@@ -23,7 +23,7 @@ from waiting import DEADLINE, until
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(os.environ.get("TOPOLANE_KUBERNETES_BIN", ROOT / "target" / "kubernetes"))
-"""Where `make test-kubernetes` puts the components."""
+"""Where `make components` puts the components."""
 COMPONENTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kwok", "topolane-scheduler")
 NODES, CHASSIS, RACK, BLOCK = 64, 8, 16, 32
 LABELS = ["topo/block", "topo/rack", "kubernetes.io/hostname"]
@@ -67,7 +67,7 @@ def missing() -> str | None:
     """Why there can be no control plane here; None if there can."""
     absent = [name for name in COMPONENTS if not os.access(BIN / name, os.X_OK)]
     absent += [] if shutil.which("openssl") else ["openssl"]
-    return f"{', '.join(absent)} missing: make test-kubernetes builds them" if absent else None
+    return f"{', '.join(absent)} missing: make components builds them" if absent else None
 
 
 def name() -> str:
@@ -130,6 +130,7 @@ class ControlPlane:
             "kube-apiserver", f"--etcd-servers={client}", f"--service-account-key-file={key}",
             f"--service-account-signing-key-file={key}", "--service-account-issuer=https://localhost",
             f"--token-auth-file={home}/tokens.csv", f"--secure-port={self.port}", "--bind-address=127.0.0.1",
+            "--advertise-address=192.0.2.1",  # it wants one that is not on loopback, and nothing here goes there
             f"--cert-dir={home}/certificates", "--authorization-mode=RBAC", "--service-cluster-ip-range=10.0.0.0/24",
             f"--disable-admission-plugins={self.admission_off}", *self.gates, *self.runtime,
         )  # fmt: skip

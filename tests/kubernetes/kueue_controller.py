@@ -27,7 +27,7 @@ CONVERSION = """\
 def missing_kueue() -> str | None:
     """Why Kueue cannot be started here; None if it can."""
     if not os.access(BIN / "kueue", os.X_OK) or shutil.which("go") is None:
-        return "kueue or go missing: make test-kubernetes builds it"
+        return "kueue or go missing: make components builds it"
     return None
 
 

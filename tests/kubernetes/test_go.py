@@ -15,7 +15,7 @@ SOURCES = ROOT / "native" / "kubernetes"
 
 
 @pytest.mark.skipif(shutil.which("go") is None, reason="go is missing")
-@pytest.mark.skipif(not (ENGINE / "libtopolane.a").exists(), reason="make test-kubernetes builds the engine")
+@pytest.mark.skipif(not (ENGINE / "libtopolane.a").exists(), reason="make components builds the engine")
 def test_the_plugin_by_its_own_tests() -> None:
     """`go test`, with the engine that the scheduler is linked with."""
     flags = {"CGO_LDFLAGS": f"-L{ENGINE}"}

@@ -14,7 +14,7 @@ from typing import IO, Any
 from sqlalchemy import Connection, Table, create_engine, delete, event, func, inspect, select, text, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from topolane._engine import InputError
 from topolane.sites import schema
@@ -210,10 +210,13 @@ class State:
 
     def _lock_session(self, shown: str) -> None:
         self._lock = self._engine.connect()
-        got = self._lock.execute(text("select pg_try_advisory_lock(:key)"), {"key": _LOCK}).scalar()
+        # A server gives up the lock of a manager that has ended a moment after that.
+        self._lock.execute(text("set local lock_timeout = '2s'"))
+        try:
+            self._lock.execute(text("select pg_advisory_lock(:key)"), {"key": _LOCK})
+        except OperationalError as error:
+            raise InputError(f"state = {shown}: another manager has this database") from error
         self._lock.commit()  # the lock is the session's, and stays
-        if not got:
-            raise InputError(f"state = {shown}: another manager has this database")
 
 
 def _private(path: Path) -> IO[bytes]:

@@ -1,0 +1,51 @@
+"""tools/enclosed: what tests start ends with them, and two runs of them share nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from waiting import until
+
+ENCLOSED = Path(__file__).parents[2] / "tools" / "enclosed"
+
+
+def enclosed(command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([ENCLOSED, "sh", "-c", command], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def allowed() -> None:
+    if enclosed("readlink /proc/self/ns/net").stdout.strip() == os.readlink("/proc/self/ns/net"):
+        pytest.skip("this process may make no namespaces")
+
+
+def test_a_command_sees_two_addresses_and_an_empty_tmp_and_ends_with_its_own_code(tmp_path: Path) -> None:
+    assert any(Path("/tmp").iterdir()), f"{tmp_path} is there"
+    done = enclosed("ls -A /tmp; ip -br -4 address; exit 7")
+    assert [line.split()[-1] for line in done.stdout.splitlines()] == ["127.0.0.1/8", "192.0.2.1/24"]
+    assert done.returncode == 7
+
+
+def test_nothing_stays_when_a_run_is_killed(tmp_path: Path) -> None:
+    """After kill -9 of the process that runs tests, no server of theirs is left, not even one in a session of its own."""
+    server = f"server-of-{tmp_path.name}-{os.getpid()}"
+    started = f"setsid bash -c 'exec -a {server} sleep 600' & exec sleep 600"
+    with subprocess.Popen([ENCLOSED, "bash", "-c", started]) as run:
+        until(lambda: runs(server))
+        run.send_signal(signal.SIGKILL)
+    until(lambda: not runs(server))
+
+
+def runs(name: str) -> bool:
+    """Whether there is a process of this name."""
+    for file in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if file.read_bytes().startswith(name.encode() + b"\0"):
+                return True
+        except OSError:
+            continue
+    return False
