@@ -23,7 +23,6 @@ as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as ano
 BECOME = """
 import fcntl, os, socket, sys, time
 from topolane.gang.agent_files import CoreLocks, directory
-from waiting import until
 os.umask(0o022)
 if (user := int(sys.argv.pop(1))) != os.geteuid():
     os.setgroups([])
