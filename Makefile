@@ -103,7 +103,7 @@ EXPLORE ?= 10
 explore: build $(VENV)/.test-installed
 	@$(BIN)/python tools/run_tests.py explore $(EXPLORE)
 
-# Small changes of the code that no test notices: make mutants AREA=kubernetes MINUTES=60. The next call goes on where this one stopped.
+# Small changes of the code that no test notices: make mutants AREA=kubernetes MINUTES=60. The next call goes on where this one stopped, and tries again what survived.
 AREA ?= slurm
 MINUTES ?= 10
 COSMIC_RAY := cosmic-ray==8.7.0

@@ -48,6 +48,8 @@ class PythonArea:
 @dataclass(frozen=True)
 class RustArea:
     package: str
+    tests: Sequence[str] = ()
+    """Other packages whose tests count too."""
 
 
 AREAS: dict[str, PythonArea | RustArea] = {
@@ -85,7 +87,7 @@ AREAS: dict[str, PythonArea | RustArea] = {
         ],
     ),
     "placement": RustArea("topolane-placement"),
-    "scheduler": RustArea("topolane-scheduler"),
+    "scheduler": RustArea("topolane-scheduler", ["topolane-simulator"]),
 }
 
 
@@ -139,7 +141,8 @@ def try_rust(name: str, area: RustArea, minutes: float) -> None:
     random, so that changes of all files are tried in the time.
     """
     command = ["cargo", "mutants", "--package", area.package, "--iterate", "--output", str(RECORDS / name)]
-    command += ["--shuffle", "--minimum-test-timeout", "60", "--cargo-arg=--tests"]
+    command += ["--shuffle", "--minimum-test-timeout", "300", "--cargo-arg=--tests"]
+    command += [f"--test-package={package}" for package in (area.package, *area.tests)]
     builds = {"CARGO_PROFILE_TEST_DEBUG": "false", "CARGO_TARGET_DIR": str(RECORDS / "builds")}
     running = subprocess.Popen(command, cwd=TREE, env=os.environ | builds)
     try:

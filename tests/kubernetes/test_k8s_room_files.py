@@ -229,6 +229,13 @@ def test_what_stays_is_counted_if_there_is_no_plan() -> None:
         gone([*full(), *wide(4)], untouchable=stays)
 
 
+def test_a_group_that_is_larger_than_an_empty_cluster_has_no_plan() -> None:
+    with pytest.raises(NoPlanError, match=r"it needs 25 nodes, and may use 24 \(nothing is in its place\)$"):
+        gone(wide(25))
+    with pytest.raises(NoPlanError, match="it needs 25 nodes, and may use 24$"):
+        gone([*full(), *wide(25)])
+
+
 def test_pods_that_may_go_if_asked() -> None:
     young = group(
         "g5", [20, 21, 22, 23], 1, priority=30, owner=None, labels={"scheduling.x-k8s.io/pod-group": "g5"}

@@ -77,7 +77,9 @@ def test_jobs_that_share_nodes_leave_the_other_cores() -> None:
 
 
 def test_a_refusal_says_why() -> None:
-    """Never, if there are fewer nodes than it asks for; not now, if there would be enough of them. It does not wait here afterwards."""
+    """Never, if there are fewer nodes than it asks for; not now, if too few are free; or that links would be shared. It does not wait here
+    afterwards.
+    """
     asked = Hypothetical(TREE, "isolated")
     never = asked.ask(Question(JOB, TREE.nodes + 1, None, EVERY))
     assert isinstance(never, NoPlace) and never.kind == "never"
@@ -86,6 +88,9 @@ def test_a_refusal_says_why() -> None:
     assert isinstance(waits, NoPlace) and waits.kind == "not-now" and waits.why
     asked.end(1)
     assert len(ask(asked, TREE.nodes)) == TREE.nodes
+    asked.hold(2, [0, 6], None)
+    shares = asked.ask(Question(JOB, 2, None, [1, 7]))
+    assert isinstance(shares, NoPlace) and shares.kind == "would-share-links"
     with pytest.raises(InputError, match="unknown policy 'none-such'"):
         Hypothetical(TREE, "none-such")
 
@@ -104,6 +109,21 @@ def test_links_of_its_own_are_the_jobs_until_it_ends() -> None:
     others = [node for node in EVERY if node not in first.nodes][:9]
     asked.hold(3, others, None, first.links, first.bandwidth_share)
     assert not set(ask(asked, 6)) & {*first.nodes, *others}
+
+
+def test_a_job_without_links_of_its_own_may_use_any() -> None:
+    """One that Slurm's records give the links of another job: no job gets links of its own on leaves that it crosses."""
+    asked, first = (
+        Hypothetical(TREE, "dedicated"),
+        Hypothetical(TREE, "dedicated").ask(Question(1, 2, None, [0, 6])),
+    )
+    assert isinstance(first, Placement) and first.links
+    asked.hold(1, first.nodes, None, first.links)
+    assert ask(asked, 2, [2, 8]) == [2, 8]
+    asked.hold(2, [1, 7], None, first.links)
+    assert ask(asked, 2, [2, 8]) == []
+    asked.end(2)
+    assert ask(asked, 2, [2, 8]) == [2, 8]
 
 
 def test_jobs_on_common_links_are_counted() -> None:
