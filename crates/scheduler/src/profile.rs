@@ -118,7 +118,7 @@ mod tests {
                 moments[start..last].iter_mut().for_each(|free| *free += nodes);
             }
             let (times, free) = (profile.times(), |time: f64| moments[time as usize]);
-            prop_assert!(times.is_sorted_by(|one, next| one < next) && times[0] == 0.0);
+            prop_assert!(times.is_sorted_by(|one, next| one < next) && times[0].to_bits() == 0);
             prop_assert!((1..120).all(|at| moments[at] == moments[at - 1] || times.contains(&(at as f64))));
             prop_assert!(times.iter().all(|&time| profile.least(time, time + 0.5) == free(time)));
             for (start, length, nodes) in asked {
