@@ -41,7 +41,7 @@ class PythonArea:
     tests: Sequence[str]
     skipped: Sequence[str]
     """Tests among them that start programs, which would take most of the time."""
-    seconds: int = 120
+    seconds: int = 600
     """A run of the tests that takes longer counts as noticed."""
 
 
