@@ -20,6 +20,7 @@ from guest_image import missing
 from managed import Managed
 from sender import Rank
 from tick_guests import Sites, slow
+from topolane.live.clients import qmp
 from topolane.sites.model import Host
 from topolane.sites.movers import GuestLost, MoveFailed, mover
 from waiting import DEADLINE, until
@@ -35,6 +36,12 @@ def sites(tmp_path: Path) -> Iterator[Sites]:
     made.end()
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mover gives a monitor 20 s to answer, and an emulated guest on a busy machine may need more."""
+    monkeypatch.setattr(qmp, "ANSWER", DEADLINE)
+
+
 def _stays(sites: Sites) -> None:
     """One copy, at the source, which counts on."""
     a, b = sites.hosts
@@ -43,6 +50,7 @@ def _stays(sites: Sites) -> None:
     sites.goes_on()
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_moved_guest_counts_on_at_its_target_alone(sites: Sites) -> None:
     sites.start()
     a, b = sites.hosts
@@ -58,6 +66,7 @@ def test_a_moved_guest_counts_on_at_its_target_alone(sites: Sites) -> None:
     _stays(sites)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_cancelled_move_leaves_the_guest_where_it_is(sites: Sites) -> None:
     sites.start()
     slow(sites)
@@ -71,6 +80,7 @@ def test_a_cancelled_move_leaves_the_guest_where_it_is(sites: Sites) -> None:
     _stays(sites)
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_target_that_dies_while_memory_is_copied_leaves_the_guest_where_it_is(sites: Sites) -> None:
     sites.start()
     slow(sites)
@@ -99,6 +109,7 @@ def test_a_source_whose_monitor_goes_away_leaves_one_copy(sites: Sites) -> None:
     sites.goes_on()
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_source_that_dies_while_memory_is_copied_is_a_lost_guest_and_no_half_one_stays(
     sites: Sites,
 ) -> None:
@@ -186,6 +197,7 @@ def _settled(sites: Sites, here: Host, there: Host, expected: Host) -> None:
         sites.goes_on()
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_guest_makes_way_for_a_cluster_that_arrives(sites: Sites) -> None:
     """A core is free on either site and two guests of one arrive: the manager plans to move the guest that runs to the other
     site, and applied the plan is a live migration; the guest counts on, and there is room where it was."""
