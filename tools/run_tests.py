@@ -59,14 +59,23 @@ class Part:
     yielding: bool = False
     """Whether it leaves the cores to the part beside it, whose tests have deadlines."""
 
-    def run(self, output: IO[bytes] | None) -> int:
+    def run(self, output: IO[bytes] | None = None) -> Outcome:
+        began, processor, code = time.monotonic(), 0.0, 0
         environment = os.environ | self.environment
         for command in self.commands:
             words = ["nice", "-n", "19", *command] if self.yielding else command
-            done = subprocess.run(words, cwd=TREE, env=environment, stdout=output, stderr=output)
-            if done.returncode:
-                return done.returncode
-        return 0
+            running = subprocess.Popen(words, cwd=TREE, env=environment, stdout=output, stderr=output)
+            try:
+                _, status, used = os.wait4(running.pid, 0)
+            except BaseException:  # Ctrl-C: nothing that was started stays
+                running.terminate()
+                running.wait()
+                raise
+            running.returncode = code = os.waitstatus_to_exitcode(status)
+            processor += used.ru_utime + used.ru_stime
+            if code:
+                break
+        return Outcome(self.name, code, time.monotonic() - began, processor)
 
 
 @dataclass(frozen=True)
@@ -74,9 +83,12 @@ class Outcome:
     name: str
     code: int
     seconds: float
+    processor: float
+    """Seconds of CPU time, also of what its tests started and left behind: a process of the tests adopts it (tools/enclosed)."""
 
     def __str__(self) -> str:
-        return f"{'FAILED' if self.code else 'passed':8}{self.seconds:6.0f} s  {self.name}"
+        verdict = "FAILED" if self.code else "passed"
+        return f"{verdict:8}{self.seconds:6.0f} s{self.processor / 60:6.1f} CPU min  {self.name}"
 
 
 def rust(*, yielding: bool = False) -> Part:
@@ -110,19 +122,13 @@ COMPONENTS = Part("components for the other tests", [["make", "--silent", "compo
 RUST_BUILD = Part("build of the Rust tests", [[*CARGO_TEST, "--no-run"]])
 
 
-def timed(part: Part, output: IO[bytes] | None = None) -> Outcome:
-    began = time.monotonic()
-    code = part.run(output)
-    return Outcome(part.name, code, time.monotonic() - began)
-
-
 def together(front: Part, *behind: Part) -> list[Outcome]:
     """Runs parts at the same time. What the others print comes after the first has ended."""
     with contextlib.ExitStack() as stack:
         others = stack.enter_context(ThreadPoolExecutor(len(behind)))
         kept = [stack.enter_context(tempfile.TemporaryFile()) for _ in behind]
-        later = [others.submit(timed, part, file) for part, file in zip(behind, kept, strict=True)]
-        outcomes = [timed(front)]
+        later = [others.submit(part.run, file) for part, file in zip(behind, kept, strict=True)]
+        outcomes = [front.run()]
         for part, file, outcome in zip(behind, kept, later, strict=True):
             outcomes.append(outcome.result())
             file.seek(0)
@@ -131,12 +137,12 @@ def together(front: Part, *behind: Part) -> list[Outcome]:
 
 
 def lint() -> list[Outcome]:
-    return [timed(LINTS)]
+    return [LINTS.run()]
 
 
 def check() -> list[Outcome]:
     units = python("Python unit tests", "not components and not alone", workers=2)
-    return [timed(LINTS), timed(RUST_BUILD), *together(units, rust())]
+    return [LINTS.run(), RUST_BUILD.run(), *together(units, rust())]
 
 
 def test() -> list[Outcome]:
@@ -144,7 +150,7 @@ def test() -> list[Outcome]:
     units = python("Python unit tests", "not components and not alone", workers=2)
     hosts = python("main paths of the hosts", "components and not live and not alone", workers=WORKERS)
     last = python("main paths that need all cores", "alone and not live")
-    return [timed(RUST_BUILD), *together(units, rust(yielding=True), COMPONENTS), timed(hosts), timed(last)]
+    return [RUST_BUILD.run(), *together(units, rust(yielding=True), COMPONENTS), hosts.run(), last.run()]
 
 
 def live(names: Sequence[str]) -> list[Outcome]:
@@ -161,7 +167,7 @@ def live(names: Sequence[str]) -> list[Outcome]:
         )
     if "gang" in names:
         parts.append(python("deep tests that need all cores", "live and alone", *SUITES["gang"].tests))
-    outcomes = [timed(part) for part in parts]
+    outcomes = [part.run() for part in parts]
     seconds, failed = dict.fromkeys(names, 0.0), set[str]()
     for part, outcome in zip(parts, outcomes, strict=True):
         for test, took, passed in cases(record_of(part.name)):
@@ -206,7 +212,7 @@ def explore(minutes: float) -> list[Outcome]:
         )
         for part in parts:
             with tempfile.TemporaryFile() as kept:
-                outcome = timed(part, kept)
+                outcome = part.run(kept)
                 if outcome.code:
                     kept.seek(0)
                     print(kept.read().decode(errors="replace"))
@@ -215,7 +221,7 @@ def explore(minutes: float) -> list[Outcome]:
                     return [outcome]
         print(f"round {rounds}: seed {seed}: nothing found", flush=True)
         if time.monotonic() - began > 60 * minutes:
-            return [Outcome(f"{rounds} rounds of new cases", 0, time.monotonic() - began)]
+            return [Outcome(f"{rounds} rounds of new cases", 0, time.monotonic() - began, 0.0)]
 
 
 def words_of(part: Part) -> str:
