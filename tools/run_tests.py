@@ -43,6 +43,10 @@ WORKERS = 4
 """Processes of the tests that start other programs: more than there are cores, because most wait for Slurm, Nova or a guest."""
 
 
+FEW_FAILURES = "--maxfail=6"
+"""A fault of all tests of a host would else cost the deadline of each."""
+
+
 def side_by_side(workers: int) -> list[str]:
     """So many processes, each of them enclosed."""
     process = f"{workers}*popen//python={ENCLOSED} {sys.executable}"
@@ -166,7 +170,8 @@ def live(names: Sequence[str]) -> list[Outcome]:
             python(f"deep tests in {workers} processes", "live and not alone", *files, workers=workers)
         )
     if "gang" in names:
-        parts.append(python("deep tests that need all cores", "live and alone", *SUITES["gang"].tests))
+        words = [*SUITES["gang"].tests, FEW_FAILURES]
+        parts.append(python("deep tests that need all cores", "live and alone", *words))
     outcomes = [part.run() for part in parts]
     seconds, failed = dict.fromkeys(names, 0.0), set[str]()
     for part, outcome in zip(parts, outcomes, strict=True):
