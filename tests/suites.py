@@ -41,7 +41,7 @@ SUITES = {
             "tests/slurm/test_plugin.py::test_links_that_jobs_own_survive_slurmctld",
             "tests/slurm/test_plugin.py::test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm",
         ],
-        900,
+        650,
     ),
     "kubernetes": Suite(
         ["tests/kubernetes"],

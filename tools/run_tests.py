@@ -166,8 +166,9 @@ def live(names: Sequence[str]) -> list[Outcome]:
     for workers in sorted({SUITES[name].workers for name in names}, reverse=True):
         some = [name for name in names if SUITES[name].workers == workers]
         files = [file for name in some for file in SUITES[name].tests]
+        words = [*files, FEW_FAILURES]
         parts.append(
-            python(f"deep tests in {workers} processes", "live and not alone", *files, workers=workers)
+            python(f"deep tests in {workers} processes", "live and not alone", *words, workers=workers)
         )
     if "gang" in names:
         words = [*SUITES["gang"].tests, FEW_FAILURES]
