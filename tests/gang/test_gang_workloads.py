@@ -6,6 +6,7 @@ import itertools
 import os
 import resource
 import shutil
+import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -163,13 +164,22 @@ def test_bad_words_end_in_one_sentence_and_code_2(words: str, said: str, program
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"work: {said}\n")
 
 
+def catches(pid: int, number: int) -> bool:
+    """Whether a process has a handler for a signal."""
+    status = dict(line.split(":", 1) for line in Path(f"/proc/{pid}/status").read_text().splitlines())
+    return bool(int(status["SigCgt"], 16) >> (number - 1) & 1)
+
+
 def test_a_run_that_is_told_to_end_writes_what_it_has(program: Path, rate: float, tmp_path: Path) -> None:
     """SIGTERM ends a run after the iteration that it is in; its log is whole."""
     words = Run(Barrier(0.001), seconds=600.0).words(rate, tmp_path / "log")
     with subprocess.Popen([program, *words, "--threads", str(THREADS)]) as process:
-        until((tmp_path / "log").exists, "it has begun")
-        process.terminate()
-        assert process.wait(DEADLINE) == 0
+        try:
+            until(lambda: catches(process.pid, signal.SIGTERM), "it has begun")
+            process.terminate()
+            assert process.wait(DEADLINE) == 0
+        finally:
+            process.kill()
     each = whole(programs.log(tmp_path / "log"), THREADS)
     assert len(each[0]) == len(each[1])
 

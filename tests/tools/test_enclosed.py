@@ -30,6 +30,13 @@ def test_a_command_sees_two_addresses_and_an_empty_tmp_and_ends_with_its_own_cod
     assert done.returncode == 7
 
 
+def test_two_runs_may_name_their_networks_alike() -> None:
+    """`ip netns` keeps names in a folder that all namespaces would share."""
+    within = "ip netns list; ip netns add alike; ip netns list"
+    done = enclosed(f"ip netns add alike; {ENCLOSED} sh -c '{within}'")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "alike\n", "")
+
+
 def test_nothing_stays_when_a_run_is_killed(tmp_path: Path) -> None:
     """After kill -9 of the process that runs tests, no server of theirs is left, not even one in a session of its own."""
     server = f"server-of-{tmp_path.name}-{os.getpid()}"
