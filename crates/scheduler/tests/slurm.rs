@@ -94,6 +94,16 @@ fn the_main_scheduler_runs_after_events() {
     assert_eq!(starts, BTreeMap::from([(1, 1.0), (2, 12.0), (3, 21.0), (4, 24.0)]));
 }
 
+/// A job that was not to start before a time is eligible then, because a scheduler finds it so: it need not wait for the next second, as one
+/// does that is submitted then.
+#[test]
+fn a_job_with_a_begin_time_is_seen_at_that_time() {
+    let later = Request { begin: 30.0, ..ask(1, 1, 5.0, NOBODY) };
+    let jobs = [(0.0, later), (30.0, ask(2, 1, 5.0, NOBODY))];
+    let starts = started(&mut scheduler("{}"), &jobs, 100.0);
+    assert_eq!((starts[&1], starts[&2]), (30.0, 31.0), "backfill runs at 30");
+}
+
 /// An epilogue keeps the nodes of a job that has ended; the main scheduler runs when it is over.
 #[test]
 fn an_epilogue_keeps_the_nodes() {
@@ -244,6 +254,23 @@ fn a_start_on_a_part_of_a_node_keeps_its_licences() {
     assert!(starts[&4] >= 370.0 && starts[&4] < starts[&2], "{starts:?}");
 }
 
+/// What is kept is rounded up to the resolution, and no further: licences up to 360 s are free from 360 s on.
+#[test]
+fn licences_that_are_free_at_the_resolution_are_promised_from_then_on() {
+    let config = r#"{"licenses": {"solver": 1}, "schedulers": {"backfill_licenses": true},
+        "partitions": [{"name": "one", "nodes": "n[1]"}]}"#;
+    let jobs = [
+        (0.0, part(1, 8, 1_000.0)),
+        (1.0, part(2, 16, 600.0)),
+        (2.0, licensed(part(3, 2, 330.0), &[("solver", 1)])),
+        (2.0, licensed(part(4, 2, 340.0), &[("solver", 1)])),
+        (2.0, part(5, 2, 380.0)),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 5_000.0);
+    assert_eq!(starts[&3], 30.0, "{starts:?}");
+    assert!(starts[&5] >= starts[&4], "it would delay job 4: {starts:?}");
+}
+
 /// The usage of a job that shares nodes is that of its processors. A user of few goes before one of many.
 #[test]
 fn usage_counts_the_processors_of_a_part() {
@@ -281,6 +308,22 @@ fn a_reservation_keeps_its_nodes() {
     assert_eq!(starts[&1], 1.0, "it ends before the reservation begins");
     assert!(starts[&2] >= 200.0, "it would run into the reservation");
     assert!((100.0..200.0).contains(&starts[&3]));
+}
+
+/// A job that would run into a reservation is promised its nodes for after it, and no later job may delay that.
+#[test]
+fn backfill_promises_nodes_after_a_reservation() {
+    let config = r#"{"schedulers": {"depth": 1, "interval": 10000},
+        "reservations": [{"name": "course", "nodes": "n[1-20]", "from": 100, "until": 1000}]}"#;
+    let jobs = [
+        (0.0, ask(1, 24, 600.0, NOBODY)),
+        (1.0, ask(2, 4, 2_000.0, NOBODY)),
+        (2.0, ask(3, 4, 900.0, NOBODY)),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 5_000.0);
+    assert_eq!(starts[&3], 30.0, "it ends before the promise: {starts:?}");
+    assert!(starts[&1] >= 1_000.0, "{starts:?}");
+    assert!(starts[&2] >= starts[&1] + 600.0, "it would delay job 1: {starts:?}");
 }
 
 /// A request with licences.
@@ -494,6 +537,21 @@ fn a_higher_tier_preempts() {
     let (starts, victims) = followed(&mut scheduler(config), &jobs, 1_000.0);
     assert_eq!(victims, [(2, 21.0)]);
     assert_eq!((starts[&2], starts[&3]), (1.0, 24.0));
+}
+
+/// Where partitions preempt by tier, waiting jobs of a higher tier go first, too.
+#[test]
+fn of_waiting_jobs_the_higher_tier_goes_first_where_tiers_preempt() {
+    let config = r#"{"preemption": {"by": "partition"}, "partitions": [
+        {"name": "kept", "tier": 1, "preempt_mode": "off"}, {"name": "low", "tier": 2, "preempt_mode": "off"},
+        {"name": "high", "tier": 3, "preempt_mode": "off"}]}"#;
+    let jobs = [
+        (0.0, ask(1, 24, 100.0, ("kept", "u", ""))),
+        (5.0, ask(2, 24, 100.0, ("low", "u", ""))),
+        (10.0, ask(3, 24, 100.0, ("high", "u", ""))),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 1_000.0);
+    assert!(starts[&3] < starts[&2], "{starts:?}");
 }
 
 /// A job that gives way keeps its nodes for the grace time of its QOS or partition. Slurm looks every 30 s whether it is over.
