@@ -64,7 +64,7 @@ components: $(VENV)/.installed
 
 # Those that are fetched and not compiled.
 fetched-components: $(VENV)/.installed
-	@$(BIN)/python tools/components.py packages guest-kernel xen prometheus slurm-trixie slurm-source-trixie || true
+	@$(BIN)/python tools/components.py packages guest-kernel xen prometheus slurm-trixie slurm-source-trixie slurm-debian-trixie || true
 
 # What each runs, and what it is for, is in CONTRIBUTING.md. All parts run, whichever fail.
 test: build $(VENV)/.test-installed page-if-possible

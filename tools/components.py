@@ -85,10 +85,11 @@ def go(name: str, module: str, *packages: str) -> Component:
 
 
 def slurm(suite: str) -> list[Component]:
-    """The Slurm of a Debian suite, and its source for the headers."""
+    """The Slurm of a Debian suite, its source for the headers, and a Debian in which its packages are installed."""
     return [
         Component(f"slurm-{suite}", f"tests/slurm/slurm_tree.sh {suite} {{to}}"),
         Component(f"slurm-source-{suite}", f"tests/slurm/slurm_source.sh {suite} {{to}}"),
+        Component(f"slurm-debian-{suite}", f"tests/slurm/fresh_debian.sh {suite} {{to}}"),
     ]
 
 
@@ -132,6 +133,8 @@ GROUPS = (
     "valgrind",
     "mpich libmpich-dev",
     "mmdebstrap",
+    "debhelper dpkg-dev",
+    "rpm",
     "gfortran",
     "scalapack-mpi-test mumps-test hpcc lammps",
 )
@@ -302,7 +305,7 @@ def report(name: str) -> bool:
 
 def named(name: str) -> Component:
     """A component by its name; the Slurm of any suite. Raises KeyError."""
-    suite = re.fullmatch(r"slurm-(?:source-)?([a-z]+)", name)
+    suite = re.fullmatch(r"slurm-(?:source-|debian-)?([a-z]+)", name)
     return {each.name: each for each in [*FETCHED, *COMPILED, *(slurm(suite[1]) if suite else [])]}[name]
 
 
