@@ -181,6 +181,19 @@ fn limits_count_those_they_are_for() {
     assert_eq!(started(&mut scheduler(of_account), &others, 10.0).len(), 1);
 }
 
+/// A job wider than a limit for each job never starts, and keeps no other waiting; one as wide starts.
+#[test]
+fn a_job_wider_than_its_limit_never_starts() {
+    let config = r#"{"qos": [{"name": "few", "limits": {"nodes_per_job": 4}}]}"#;
+    let jobs = [
+        (0.0, ask(1, 5, 50.0, ("", "u", "few"))),
+        (0.0, ask(2, 4, 50.0, ("", "u", "few"))),
+        (0.0, ask(3, 5, 50.0, ("", "u", "other"))),
+    ];
+    let starts = started(&mut scheduler(config), &jobs, 1_000.0);
+    assert_eq!(starts, BTreeMap::from([(2, 1.0), (3, 1.0)]));
+}
+
 /// Backfill starts a job that ends before the promise of every job ahead of it, and no other.
 #[test]
 fn backfill_delays_no_promise() {
