@@ -284,13 +284,18 @@ fn licences_that_are_free_at_the_resolution_are_promised_from_then_on() {
     assert!(starts[&5] >= starts[&4], "it would delay job 4: {starts:?}");
 }
 
-/// The usage of a job that shares nodes is that of its processors. A user of few goes before one of many.
+/// The usage of a job that shares nodes is that of its processors. A user of few goes before one of many, also where usage never decays (a
+/// half-life of 0).
 #[test]
 fn usage_counts_the_processors_of_a_part() {
-    let config = r#"{"processors_per_node": 16, "priority": {"weight_fair_share": 1000, "period": 60},
-        "partitions": [{"name": "one", "nodes": "n[1]"}],
-        "associations": [{"account": "root", "shares": 1}, {"account": "all", "parent": "root", "shares": 1},
-            {"account": "all", "user": "few", "shares": 1}, {"account": "all", "user": "many", "shares": 1}]}"#;
+    let config = |half_life: f64| {
+        format!(
+            r#"{{"processors_per_node": 16, "priority": {{"weight_fair_share": 1000, "period": 60, "half_life": {half_life}}},
+        "partitions": [{{"name": "one", "nodes": "n[1]"}}],
+        "associations": [{{"account": "root", "shares": 1}}, {{"account": "all", "parent": "root", "shares": 1}},
+            {{"account": "all", "user": "few", "shares": 1}}, {{"account": "all", "user": "many", "shares": 1}}]}}"#
+        )
+    };
     let of = |user: &str, request: Request| {
         let whose = request.attributes.as_deref().cloned().unwrap_or_default();
         let attributes = Some(Arc::new(Attributes { user: user.into(), ..whose }));
@@ -302,8 +307,10 @@ fn usage_counts_the_processors_of_a_part() {
         (1.0, of("many", part(3, 16, 100.0))),
         (2.0, of("few", part(4, 16, 100.0))),
     ];
-    let starts = started(&mut scheduler(config), &jobs, 2_000.0);
-    assert!(starts[&4] < starts[&3], "{starts:?}");
+    for half_life in [604_800.0, 0.0] {
+        let starts = started(&mut scheduler(&config(half_life)), &jobs, 2_000.0);
+        assert!(starts[&4] < starts[&3], "{half_life}: {starts:?}");
+    }
 }
 
 /// A job that is not in a reservation does not run on its nodes while it holds; one that is runs nowhere else.
