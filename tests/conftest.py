@@ -45,10 +45,14 @@ def pytest_configure(config: pytest.Config) -> None:
     directory = tempfile.mkdtemp(prefix="ompi-")
     os.environ |= {"OMPI_MCA_orte_tmpdir_base": directory}
     config.add_cleanup(lambda: shutil.rmtree(directory, ignore_errors=True))
-    if hasattr(
-        config, "workerinput"
-    ):  # its folder lies in one that only the process that started it has (tools/enclosed)
+    if hasattr(config, "workerinput"):
+        # Its folder lies in one that only the process that started it has (tools/enclosed).
         Path(config.option.basetemp).parent.mkdir(parents=True, exist_ok=True)
+    elif config.pluginmanager.hasplugin("xdist"):
+        from xdist.workermanage import NodeManager
+
+        # A process that is killed because it ends slowly takes the record of its CPU time with it.
+        NodeManager.EXIT_TIMEOUT = 120
 
 
 @pytest.hookimpl(optionalhook=True)

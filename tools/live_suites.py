@@ -24,15 +24,17 @@ PASSED = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "top
 """Of each suite that passed on this machine: what it was then (`state`), and how many seconds it took."""
 
 
+SHARED = ("tests/suites.py", "tests/conftest.py", "tests/waiting.py", "tests/quiet_cores.py", "tools/enclosed")
+"""What the tests of every suite use."""
+
+
 def git(*words: str) -> str:
     return subprocess.run(["git", *words], cwd=TREE, capture_output=True, text=True).stdout.strip()
 
 
 def state(suite: Suite, commit: str = "HEAD") -> str:
     """What a suite and all that it tests are in a commit, as a digest."""
-    listed = git(
-        "ls-tree", "-r", commit, "--", *suite.tests, *suite.sources, "tests/suites.py", "tests/conftest.py"
-    )
+    listed = git("ls-tree", "-r", commit, "--", *suite.tests, *suite.sources, *SHARED)
     return hashlib.sha256(listed.encode()).hexdigest()
 
 
