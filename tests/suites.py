@@ -63,7 +63,9 @@ SUITES = {
                 f"tests/nova/test_nova_{topic}.py"
                 for topic in ("fuzz", "kolla", "measured", "sample", "schedulers")
             ),
-            "tests/nova/test_nova_isolated.py",
+            "tests/nova/test_nova_isolated.py::test_no_two_groups_cross_a_leaf_or_a_pod",
+            "tests/nova/test_nova_isolated.py::test_isolated_groups_asked_for_at_once_cross_nothing_in_common",
+            "tests/nova/test_nova_isolated.py::test_after_an_error_no_isolated_group_is_placed_and_others_are_novas",
         ],
         400,
     ),
@@ -81,7 +83,9 @@ SUITES = {
         ["crates/sites", "native/mpi", "python/topolane/sites"],
         [
             *_files("sites", "api", "planning", "predicted_time", "processors", "receiver", "state"),
-            "tests/sites/test_moving_qmp.py",
+            "tests/sites/test_moving_qmp.py::test_a_moved_guest_counts_on_at_its_target_alone",
+            "tests/sites/test_moving_qmp.py::test_a_target_that_dies_while_memory_is_copied",
+            "tests/sites/test_moving_qmp.py::test_a_mover_killed_at_any_step_leaves_one_copy",
         ],
         600,
     ),
@@ -106,7 +110,12 @@ SUITES = {
         400,
     ),
     "pages": Suite(
-        ["tests/serve", "tests/docs/test_guide_commands.py", "tests/report/test_browser.py"],
+        [
+            "tests/serve",
+            "tests/docs/test_guide_commands.py",
+            "tests/docs/test_notebook.py",
+            "tests/report/test_browser.py",
+        ],
         [
             "docs",
             "README.md",
@@ -116,9 +125,9 @@ SUITES = {
             "python/topolane/cli",
         ],
         [
-            *_files(
-                "serve", *(f"serve_{topic}" for topic in ("api", "beside", "browser", "history", "metrics"))
-            ),
+            *_files("serve", *(f"serve_{topic}" for topic in ("api", "beside", "history", "metrics"))),
+            "tests/serve/test_serve_browser.py::test_the_page_shows_the_machine",
+            "tests/serve/test_serve_browser.py::test_why_a_job_waits",
             *_files("serve", *(f"serve_{topic}" for topic in ("forecast", "reservations", "shadow_log"))),
         ],
         400,
@@ -128,11 +137,12 @@ SUITES = {
             "tests/security",
             "tests/release",
             "tests/capi",
+            "tests/api/test_decisions.py",
+            "tests/benches/test_inference_bench.py",
             "tests/cli/test_dask.py",
-            "tests/fabric/test_ibsim.py",
-        ]
-        + ["tests/fabric/test_lfts.py", "tests/fabric/test_routes.py"],
-        ["crates", "python/topolane", "packaging"],
+            *_files("fabric", "ibsim", "lfts", "routes"),
+        ],
+        ["benches", "crates", "python/topolane", "packaging"],
         [
             "tests/capi",
             *_files("security", "files", "locks", "page", "readers"),
