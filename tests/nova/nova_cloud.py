@@ -255,12 +255,15 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
 
     def settled(self, server: str) -> tuple[str, str | None]:
         """What the server is and on which host, once Nova does not work on it."""
-        until(lambda: self._task(server) is None, f"{server} settled")
-        found = self.api.get_server(server)
-        return str(found["status"]), found["OS-EXT-SRV-ATTR:host"]
 
-    def _task(self, server: str) -> object:
-        return self.api.get_server(server)["OS-EXT-STS:task_state"]
+        def state() -> tuple[str, str | None] | None:
+            found = self.api.get_server(server)
+            status, host = str(found["status"]), found["OS-EXT-SRV-ATTR:host"]
+            # Nova says first that a server has left its host, and takes the host's name away after that.
+            leaves = status == "SHELVED_OFFLOADED" and host is not None
+            return None if leaves or found["OS-EXT-STS:task_state"] is not None else (status, host)
+
+        return until(state, f"{server} settled")
 
     def begin_migration(self, server: str) -> str:
         """Begins a live migration which its source holds until `end_migration`: the target."""
