@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation \
   --no-deps --editable .
-SOURCES := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock pyproject.toml
+SOURCES := $(shell find crates -name tests -prune -o \( -name '*.rs' -o -name 'Cargo.toml' \) -print) Cargo.toml Cargo.lock pyproject.toml
 
 .PHONY: build demo extras check components fetched-components kubernetes-components test test-live ci explore mutants lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 

@@ -24,7 +24,13 @@ PASSED = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "top
 """Of each suite that passed on this machine: what it was then (`state`), and how many seconds it took."""
 
 
-SHARED = ("tests/suites.py", "tests/conftest.py", "tests/waiting.py", "tests/quiet_cores.py", "tools/enclosed")
+SHARED = (
+    "tests/suites.py",
+    "tests/conftest.py",
+    "tests/waiting.py",
+    "tests/quiet_cores.py",
+    "tools/enclosed",
+)
 """What the tests of every suite use."""
 
 

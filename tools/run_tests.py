@@ -13,6 +13,7 @@ import contextlib
 import os
 import random
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -37,6 +38,8 @@ SEED = "20231112"
 CARGO_TEST = ["cargo", "test", "--workspace", "--exclude", "topolane-python", "--locked", "--quiet"]
 ENCLOSED = str(TREE / "tools" / "enclosed")
 PYTEST = [sys.executable, "-m", "pytest"]
+ENDED_WITH_THIS = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+"""What a command begins with that is not to go on when this program is killed."""
 RECORDS = TREE / "target" / "tests"
 """What each part of the last run found, in JUnit's format."""
 WORKERS = 4
@@ -67,7 +70,7 @@ class Part:
         began, processor, code = time.monotonic(), 0.0, 0
         environment = os.environ | self.environment
         for command in self.commands:
-            words = ["nice", "-n", "19", *command] if self.yielding else command
+            words = [*ENDED_WITH_THIS, *(["nice", "-n", "19"] if self.yielding else []), *command]
             running = subprocess.Popen(words, cwd=TREE, env=environment, stdout=output, stderr=output)
             try:
                 _, status, used = os.wait4(running.pid, 0)

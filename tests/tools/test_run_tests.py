@@ -1,0 +1,30 @@
+"""tools/run_tests.py: what it starts ends with it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from waiting import until
+
+TOOLS = Path(__file__).parents[2] / "tools"
+PART = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from run_tests import Part
+Part("endless", [["sh", "-c", "echo $$; exec sleep infinity"]]).run()
+"""
+
+
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is missing")
+def test_a_part_ends_when_the_runner_is_killed() -> None:
+    """Also by kill -9: else a run of tests would go on for an hour without anybody who reads it."""
+    with subprocess.Popen([sys.executable, "-c", PART, TOOLS], stdout=subprocess.PIPE) as runner:
+        assert runner.stdout is not None
+        part = Path("/proc") / runner.stdout.readline().decode().strip() / "cmdline"
+        assert part.exists()
+        runner.kill()
+        until(lambda: not part.exists(), "the part has ended")
