@@ -21,7 +21,7 @@ Part("endless", [["sh", "-c", "echo $$; exec sleep infinity"]]).run()
 
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is missing")
 def test_a_part_ends_when_the_runner_is_killed() -> None:
-    """Also by kill -9: else a run of tests would go on for an hour without anybody who reads it."""
+    """Also by kill -9. Else its tests would go on and use the cores."""
     with subprocess.Popen([sys.executable, "-c", PART, TOOLS], stdout=subprocess.PIPE) as runner:
         assert runner.stdout is not None
         part = Path("/proc") / runner.stdout.readline().decode().strip() / "cmdline"

@@ -249,39 +249,27 @@ fn a_job_of_whole_nodes_waits_for_those_that_share_them() {
     assert!(starts[&5] >= starts[&3] + 100.0, "{starts:?}");
 }
 
-/// A job that backfill starts on a part of a node keeps its licences for its time, rounded up, and no nodes. So a job that waits for the
-/// licences is promised the node from 420 s on, not from the end at 370 s, and one that ends at 410 s starts at once.
+/// A job that backfill starts on a part of a node keeps its licences for its time, rounded up to the resolution, and no nodes. So a job that
+/// waits for the licences is promised the node from 420 s on if they are kept up to 370 s, and one that ends at 410 s starts at once. If they
+/// are kept up to 360 s, it is promised from then on, and the other one waits.
 #[test]
 fn a_start_on_a_part_of_a_node_keeps_its_licences() {
     let config = r#"{"licenses": {"solver": 1}, "schedulers": {"backfill_licenses": true},
         "partitions": [{"name": "one", "nodes": "n[1]"}]}"#;
-    let jobs = [
-        (0.0, part(1, 8, 1_000.0)),
-        (1.0, part(2, 16, 600.0)),
-        (2.0, licensed(part(3, 2, 340.0), &[("solver", 1)])),
-        (2.0, licensed(part(4, 2, 340.0), &[("solver", 1)])),
-        (2.0, part(5, 2, 380.0)),
-    ];
-    let starts = started(&mut scheduler(config), &jobs, 5_000.0);
-    assert_eq!((starts[&3], starts[&5]), (30.0, 30.0), "{starts:?}");
-    assert!(starts[&4] >= 370.0 && starts[&4] < starts[&2], "{starts:?}");
-}
-
-/// What is kept is rounded up to the resolution, and no further: licences up to 360 s are free from 360 s on.
-#[test]
-fn licences_that_are_free_at_the_resolution_are_promised_from_then_on() {
-    let config = r#"{"licenses": {"solver": 1}, "schedulers": {"backfill_licenses": true},
-        "partitions": [{"name": "one", "nodes": "n[1]"}]}"#;
-    let jobs = [
-        (0.0, part(1, 8, 1_000.0)),
-        (1.0, part(2, 16, 600.0)),
-        (2.0, licensed(part(3, 2, 330.0), &[("solver", 1)])),
-        (2.0, licensed(part(4, 2, 340.0), &[("solver", 1)])),
-        (2.0, part(5, 2, 380.0)),
-    ];
-    let starts = started(&mut scheduler(config), &jobs, 5_000.0);
-    assert_eq!(starts[&3], 30.0, "{starts:?}");
-    assert!(starts[&5] >= starts[&4], "it would delay job 4: {starts:?}");
+    for (walltime, waits) in [(340.0, false), (330.0, true)] {
+        let jobs = [
+            (0.0, part(1, 8, 1_000.0)),
+            (1.0, part(2, 16, 600.0)),
+            (2.0, licensed(part(3, 2, walltime), &[("solver", 1)])),
+            (2.0, licensed(part(4, 2, 340.0), &[("solver", 1)])),
+            (2.0, part(5, 2, 380.0)),
+        ];
+        let starts = started(&mut scheduler(config), &jobs, 5_000.0);
+        assert_eq!(starts[&3], 30.0, "{starts:?}");
+        assert!(starts[&4] >= 30.0 + walltime && starts[&4] < starts[&2], "{starts:?}");
+        assert_eq!(starts[&5] >= starts[&4], waits, "{starts:?}");
+        assert!(waits || starts[&5] == 30.0, "{starts:?}");
+    }
 }
 
 /// The usage of a job that shares nodes is that of its processors. A user of few goes before one of many, also where usage never decays (a
