@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 from topolane.studies import xen_machine
 from topolane.studies.xen_machine import Cores, Panicked, XenMachine
 
 PYTHON = xen_machine.python()
+T = TypeVar("T")
+TRIES = 4
 
 
 class Booted:
@@ -21,12 +24,15 @@ class Booted:
         self.machine: XenMachine | None = None
 
     def run(self, command: str, seconds: float = 600.0) -> str:
-        """What a line of shell printed in dom0. Emulated, Xen panics now and then, at the end of a domain or when a pool is
-        made; then the line runs once more, on a machine that has just booted."""
-        for _ in range(2):
-            machine = self.machine or self.boot()
+        """What a line of shell printed in dom0."""
+        return self.again(lambda machine: machine.run(command, seconds))
+
+    def again(self, part: Callable[[XenMachine], T]) -> T:
+        """The result of a part of a test. Emulated, Xen panics now and then, at the end of a domain or when a pool is made;
+        then the part runs again, on a machine that has just booted."""
+        for _ in range(TRIES):
             try:
-                return machine.run(command, seconds)
+                return part(self.machine or self.boot())
             except Panicked as error:
                 self.end()
                 panic = error
@@ -52,7 +58,7 @@ def booted(folder: Path) -> Iterator[Booted]:
         pytest.skip(reason)
     machine = Booted(folder)
     try:
-        machine.boot()
+        machine.again(lambda _: None)
         yield machine
     finally:
         machine.end()
