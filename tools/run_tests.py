@@ -14,6 +14,7 @@ import os
 import random
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -248,6 +249,8 @@ def main(what: str, *arguments: str) -> int:
         "ci": lambda: ci(float(arguments[0]) if arguments else time.time()),
         "explore": lambda: explore(float(arguments[0])),
     }
+    # A shell lets what it starts in the background ignore Ctrl-C, and so would the programs to which the tests send it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         outcomes = commands[what]()
     except KeyboardInterrupt:

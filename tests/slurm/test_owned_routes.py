@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 from live_cluster import Cluster, Inside, running
+from plugin_site import plugin_conf
 from topolane import Machine
 from topolane._engine import DedicatedRoutes
-from topolane.slurm import plugin_build
 from waiting import until
 
 sys.path.append(str(Path(__file__).parents[1] / "fabric"))
@@ -189,7 +189,7 @@ def site(
 ) -> Iterator[Site]:
     directory, environment = manager
     slurm, conf = tmp_path_factory.mktemp("slurm"), tmp_path_factory.mktemp("conf") / "topolane.conf"
-    conf.write_text(f"Engine={built / plugin_build.ENGINE}\nMachine={directory}/net\nPolicy=dedicated\n")
+    conf.write_text(plugin_conf(built, f"{directory}/net", "Policy=dedicated\n"))
     target = next(word for word in inside.prefix if word.startswith("--target="))
     search = f"{inside.environment['PATH'].partition(':')[0]}:/usr/sbin:/usr/bin:/sbin:/bin"
     given = {"PATH": search, "SLURM_CONF": slurm / "slurm.conf", "PYTHONPATH": ":".join(sys.path[1:])}

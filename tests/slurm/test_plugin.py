@@ -16,7 +16,7 @@ from pathlib import Path
 import links_in_tree as tree
 import pytest
 from live_cluster import Cluster, Inside, running
-from plugin_site import faulty_engine, plugin_cluster, saved
+from plugin_site import check, faulty_engine, plugin_cluster, plugin_conf, saved
 from topolane.slurm import plugin_build
 from waiting import until
 
@@ -76,13 +76,11 @@ class Site:
 
     def configure(self, rules: str = RULES, machine: str | None = MACHINE, **settings: object) -> None:
         """Writes topolane.conf and starts slurmctld anew."""
-        lines = {"Engine": self.built / plugin_build.ENGINE} | settings
         if machine is not None:
             (self.cluster.directory / "machine.toml").write_text(machine)
-            lines["Machine"] = "machine.toml"
-        text = "".join(f"{key}={value}\n" for key, value in lines.items())
+        text = plugin_conf(self.built, None if machine is None else "machine.toml", rules, **settings)
         self.cluster.script("stop", "slurmctld")
-        (self.cluster.directory / "topolane.conf").write_text(text + rules)
+        (self.cluster.directory / "topolane.conf").write_text(text)
         self.cluster.script("start", "slurmctld")
         self.wait_idle()
 
@@ -162,15 +160,8 @@ class Site:
         return found
 
     def check(self, jobs: list[tree.Ran]) -> int:
-        """No two jobs meet but those that may. Returns how many meetings may be: of stock jobs, or of jobs that own links."""
-        allowed = 0
-        for one, other, places in tree.meetings(jobs, self.tree):
-            both = {one.partition, other.partition}
-            assert both <= {"pstock", "plow", "ptree"} or (
-                both == {"powned"} and not any(place.startswith("node") for place in places)
-            ), (one, other, places)
-            allowed += 1
-        return allowed
+        """Fails where two jobs meet that must not. Returns how many may."""
+        return check(self.cluster, jobs, self.tree)
 
 
 @pytest.fixture(scope="module")
@@ -442,7 +433,7 @@ def test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm(configured: Site, f
     """An error, a panic, an answer that does not fit and a call that takes too long: the job starts as under stock Slurm,
     the log says so once, and the next jobs are placed by the policy again."""
     library, control = faulty_engine(configured)
-    configured.configure(Engine=library)
+    configured.configure(Engine=library, CallTime=10_000)
     configured.start("-p", "pbatch", "-N", 23)
     control.write_text(fault)
     lines = configured.log().count("stock Slurm chooses")
