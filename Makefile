@@ -9,7 +9,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
   --no-deps --editable .
 SOURCES := $(shell find crates -name tests -prune -o \( -name '*.rs' -o -name 'Cargo.toml' \) -print) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo extras check components fetched-components kubernetes-components test test-live ci explore mutants lint docs lock audit header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo extras check components fetched-components kubernetes-components test test-live ci explore mutants lint docs lock audit dashboards header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -168,6 +168,10 @@ page-if-possible: $(VENV)/.installed
 # A replayed month on http://127.0.0.1:9755: make serve SERVE="--trace LOG --machine FILE".
 serve: build page $(VENV)/.test-installed
 	$(BIN)/topolane serve $(SERVE)
+
+# A Grafana dashboard for the metrics of each driver.
+dashboards:
+	@python3 tools/dashboards.py target/dashboards
 
 # The header of the C interface, from its sources; a test holds that it is up to date.
 header: $(VENV)/.installed

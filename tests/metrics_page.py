@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 TREE = Path(__file__).parents[1]
+DASHBOARDS_TOOL = TREE / "tools" / "dashboards.py"
 PAGE = TREE / "docs" / "reference" / "metrics.md"
 SECTION = re.compile(r"^## [^\n]*`topolane_(\w+)_\.\.\.`\n(.*?)(?=^## )", re.MULTILINE | re.DOTALL)
 ROW = re.compile(r"^\| (`[^|]*`) \| (gauge|counter|histogram) \|([^|]*)\|", re.MULTILINE)
@@ -51,7 +53,11 @@ def rules_of(driver: str) -> Path:
 
 
 def dashboard_of(driver: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((TREE / "examples" / driver / "topolane-dashboard.json").read_text())
+    spec = importlib.util.spec_from_file_location("dashboards", DASHBOARDS_TOOL)
+    assert spec and spec.loader
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    found: dict[str, Any] = json.loads(tool.dashboard(driver))
     return found
 
 

@@ -1,4 +1,4 @@
-"""Writes the Grafana dashboards of all drivers: examples/DRIVER/topolane-dashboard.json.
+"""Writes the Grafana dashboards of all drivers: FOLDER/DRIVER.json.
 
 In a query `<name labels>` is a metric of the driver, of the chosen instances.
 """
@@ -11,7 +11,6 @@ import re
 import sys
 from typing import Any
 
-EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 WIDTH = 24
 """Columns of Grafana's grid."""
@@ -477,14 +476,13 @@ def _expression(query: str, driver: str) -> str:
     return re.sub(r"<(\w+)( [^>]*)?>", metric, query)
 
 
-def main() -> int:
+def main(folder: pathlib.Path) -> None:
     """Writes all dashboards."""
+    folder.mkdir(parents=True, exist_ok=True)
     for driver in DASHBOARDS:
-        folder = EXAMPLES / driver
-        folder.mkdir(exist_ok=True)
-        (folder / "topolane-dashboard.json").write_text(dashboard(driver), "utf-8")
-    return 0
+        (folder / f"{driver}.json").write_text(dashboard(driver), "utf-8")
+        print(folder / f"{driver}.json")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(pathlib.Path(sys.argv[1]))
