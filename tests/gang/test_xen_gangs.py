@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import xen_machine
+from quiet_cores import QuietCores
 from xen_machine import Booted
 
 CHECKS = Path(__file__).with_name("xen_checks.py")
@@ -38,12 +39,12 @@ def dom0(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Booted, Pat
         yield machine, program
 
 
-def check(dom0: tuple[Booted, Path], name: str, python: str = xen_machine.PYTHON) -> None:
-    """Runs a function of xen_checks.py in dom0."""
+def check(dom0: tuple[Booted, Path], name: str, python: str = xen_machine.PYTHON) -> str:
+    """Runs a function of xen_checks.py in dom0. Returns what it printed."""
     machine, program = dom0
     said = machine.run(f"{python} {CHECKS} {name} {program}", 1500)
     assert "all is well" in said, said
-    print(said)
+    return said
 
 
 def check_alone(dom0: tuple[Booted, Path], name: str) -> None:
@@ -60,7 +61,10 @@ def test_a_domain_waits_paused_for_its_slice_and_is_left_as_it_was(dom0: tuple[B
 def test_busy_domains_take_turns_by_their_weights_under_adaptive(dom0: tuple[Booted, Path]) -> None:
     """Rule: domains that compute all the time are gangs under `adaptive`; one of weight 3 has three times the CPU time
     of one of weight 1."""
-    check(dom0, "turns")
+    quiet = QuietCores(dom0[0].processes())
+    said = check(dom0, "turns")
+    ratio = float(said.partition("the shares are as ")[2].split()[0])
+    quiet.judge(2 < ratio < 4.5, ratio)
 
 
 def test_nothing_stays_paused_when_the_agent_is_killed(dom0: tuple[Booted, Path]) -> None:

@@ -45,6 +45,10 @@ class Booted:
         self.machine = XenMachine(folder, Cores(2))
         return self.machine
 
+    def processes(self) -> list[int]:
+        """Those of the machine that runs now."""
+        return [program.pid for program in self.machine.programs] if self.machine else []
+
     def end(self) -> None:
         if self.machine is not None:
             self.machine.end()
