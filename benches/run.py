@@ -1,7 +1,7 @@
 """Measures what Topolane promises and says what was met.
 
 `python benches/run.py [--quick] [--json FILE] [--trace FILE] [--peers] [--only NAME]`, with the
-interpreter Topolane is installed in. `docs/explanation/benchmarks.md` says what the figures mean.
+interpreter Topolane is installed in. `docs/benchmarks/engine.md` says what the figures mean.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Measures the plugin of Nova's scheduler: `make bench-nova`.
 
 `python benches/nova/run.py [--quick] [--json FILE] [--only FIGURE]`, with the interpreter that has Topolane
-and Nova. `docs/explanation/benchmarks.md` says what the figures mean. Exit code 1 if a target was missed, 2 if Nova is
+and Nova. `docs/benchmarks/nova.md` says what the figures mean. Exit code 1 if a target was missed, 2 if Nova is
 missing.
 """
 

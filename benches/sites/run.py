@@ -1,7 +1,7 @@
 """Measures the manager of several sites: `make bench-sites`.
 
 `python benches/sites/run.py [--quick] [--json FILE] [--only FIGURE]`, with the interpreter that has Topolane and
-its extra sites. `docs/explanation/benchmarks.md` says what the figures mean. Exit code 1 if a target was missed, 2 if the extra
+its extra sites. `docs/benchmarks/sites.md` says what the figures mean. Exit code 1 if a target was missed, 2 if the extra
 is missing.
 """
 

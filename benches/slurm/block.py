@@ -1,7 +1,7 @@
 """Policy slurm-block against a running slurmctld with topology/block: the same nodes for the same jobs in the same states?
 
 Real slurmds, random blocks and block sizes, nodes out of service, jobs that hold nodes. Every decision is a job that Slurm
-starts at once or refuses. docs/explanation/benchmarks.md says what is measured.
+starts at once or refuses. docs/benchmarks/slurm.md says what is measured.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@ a policy against a slurmctld without it, and `room` makes room on a full machine
 
 `python benches/slurm/run.py scale|soak|cab|block|room [OPTION]...`, as root on Debian with mmdebstrap and the packages that
 `tests/slurm/cluster.sh check` wants, with the interpreter in which Topolane is installed. `--help` after the name lists the
-options. docs/explanation/benchmarks.md says what is measured. The exit code is 1 if a target was missed or something was given
+options. docs/benchmarks/slurm.md says what is measured. The exit code is 1 if a target was missed or something was given
 twice, and 2 for wrong options or a missing component.
 """
 

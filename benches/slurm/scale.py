@@ -1,6 +1,6 @@
 """The plugin's time: in a call, in backfill's cycle over a long queue, and in starts per second; against stock topology/tree.
 
-docs/explanation/benchmarks.md says what is measured and what makes the comparison fair.
+docs/benchmarks/slurm.md says what is measured and what makes the comparison fair.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ writes the records into DIR. They are imported and replayed, and a table says ho
 `--records DIR` measures records that are there, and starts no Slurm. With `--single-decisions` it counts the recorded starts that
 the queue `slurm` decides too, asked in the recorded state just before each. `--shaken N` replays them with times that differ by a second:
 so far is the replay from itself, which is no target. `--made-up` does so with the plan alone, before any Slurm runs. `--scale` measures import and replay of a
-made-up year of 1,000,000 jobs. docs/explanation/benchmarks.md says what the figures mean. The exit code is 1 if a target was missed, and 2
+made-up year of 1,000,000 jobs. docs/benchmarks/slurm.md says what the figures mean. The exit code is 1 if a target was missed, and 2
 for wrong options or a missing component.
 """
 
