@@ -74,7 +74,6 @@ __all__ = [
     "patterns",
     "phases",
     "policies",
-    "policy_name",
     "presets",
     "queues",
     "rank_k",
@@ -1176,13 +1175,12 @@ class Scheduler:
         traffic: tuple[Traffic, float] | None = None,
         within: str | None = None,
         segment: int | None = None,
-        phi: float | None = None,
     ) -> Refusal | None:
         """Queues a request behind those of higher priority, and of its own that are not later by `order`.
 
         It gets `nodes`, or as many up to `most` as there are when its turn comes (a job that overtakes
         others gets `nodes`). min_bandwidth: the minimum share of full bandwidth that it accepts on dedicated links,
-        above 0 and up to 1; None for all of it; formerly `phi`. traffic: what its ranks send, which lie on its slots
+        above 0 and up to 1; None for all of it. traffic: what its ranks send, which lie on its slots
         evenly and in blocks, and the part of its time for which they do; only `traffic_policies` look at it. segment:
         nodes of each part of it that must lie in one domain. within: where it is to lie, for policies
         that ask (`unconstrained`, `preferred:LEVEL`, `required:LEVEL`). Returns None, or the reason why it can never be placed;
@@ -1200,11 +1198,10 @@ class Scheduler:
         links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         traffic: tuple[Traffic, float] | None = None,
-        phi: float | None = None,
     ) -> None:
         """Takes over a job that runs on `nodes` since `start`; if it waits here, it waits no longer.
 
-        links: cables between switches that it owns, with that share of full bandwidth. traffic: as in `submit`. phi: former name of `bandwidth_share`.
+        links: cables between switches that it owns, with that share of full bandwidth. traffic: as in `submit`.
         """
 
     def complete(self, id: int) -> bool:
@@ -1311,7 +1308,6 @@ class State:
         links: Sequence[int] = ...,
         bandwidth_share: float = 1.0,
         *,
-        phi: float | None = None,
         id: int | None = None,
     ) -> None:
         """Lets a job hold nodes, once per slot, and links; `share` is what each slot takes, or None. Less than 1 of `gpu` is a part of
@@ -1319,8 +1315,7 @@ class State:
 
         A refusal names the jobs that have an identity.
 
-        links: cables between switches that it owns, with that share of full bandwidth. phi: former name of
-        `bandwidth_share`.
+        links: cables between switches that it owns, with that share of full bandwidth.
         """
 
     def overlay(
@@ -1515,7 +1510,6 @@ def simulate(
     default_walltime: float | None = None,
     min_bandwidth: float | None = None,
     within: str | None = None,
-    phi: float | None = None,
     moving: tuple[int, float, float] | None = None,
     network: Network | None = None,
     outages: Sequence[tuple[Sequence[int], float, float]] = ...,
@@ -1557,9 +1551,6 @@ def traffic_policies() -> list[str]:
 def assumed_traffic() -> tuple[str, float]:
     """The pattern by which a job is taken to send if its traffic is not known, and the part of its time for which it does so, 0
     to 1."""
-
-def policy_name(name: str) -> str:
-    """The present name of a policy: another one only for a name of an earlier release."""
 
 def queues() -> list[tuple[str, str]]:
     """(name, summary) of every queue discipline."""

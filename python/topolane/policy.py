@@ -76,7 +76,7 @@ def plugins() -> dict[str, EntryPoint]:
 
 
 def resolve(name: str) -> str | Policy:
-    """The policy of that name: one built in, by its present or its former name, one registered, one of a plug-in, or
+    """The policy of that name: one built in, one registered, one of a plug-in, or
     `module:Class`.
 
     Raises InputError where there is none.
@@ -85,8 +85,7 @@ def resolve(name: str) -> str | Policy:
         return _registered[name]()
     module_name, colon, class_name = name.partition(":")
     if not colon:
-        known = _engine.policy_name(name)
-        return known if known in built_in() else _of_plugin(name)
+        return name if name in built_in() else _of_plugin(name)
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     return _loaded(repr(name), lambda: getattr(importlib.import_module(module_name), class_name))

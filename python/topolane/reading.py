@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,21 +89,10 @@ class Table:
         self._header, self._place = header, place
         """Which table: the place-th one, from 0, that the file has under this header."""
         self._known: dict[str, None] = {}
-        self._spelled: dict[str, str] = {}
-        """Keys that the file has by a former name."""
 
     def refuse(self, key: str | None, why: str) -> InputError:
         """The error that says what is wrong with the value of a key, or with the table."""
         return InputError(f"{self._path}:{self._line(key)}: {key + ' ' if key else ''}{why}")
-
-    def rename(self, former: Mapping[str, str]) -> None:
-        """Takes keys by their former names for the present ones. Raises InputError where both are given."""
-        for old, new in former.items():
-            if old in self._values:
-                if new in self._values:
-                    raise self.refuse(old, f"is the former name of {new}, which is given too")
-                self._values[new] = self._values.pop(old)
-                self._spelled[new] = old
 
     def peek(self, key: str) -> Any:
         """The value of a key as it is in the file; None where there is none. It is not taken out."""
@@ -190,7 +179,7 @@ class Table:
         value = self._take(key, {})
         if not isinstance(value, dict):
             raise self.refuse(key, f"must be a table [{self._under(key)}], not {shown(value)}")
-        return Table(value, self._path, self._lines, self._under(self._spelled.get(key, key)), 0)
+        return Table(value, self._path, self._lines, self._under(key), 0)
 
     def tables(self, key: str, before: int = 0) -> list[Table]:
         """Tables `[[key]]`; `before` of that header stand in the file in front of them."""
@@ -219,7 +208,6 @@ class Table:
         return f"{self._header}.{key}" if self._header else key
 
     def _line(self, key: str | None) -> int:
-        key = self._spelled.get(key, key) if key else key
         headers = [
             (number, re.sub(r"\s", "", match[1]))
             for number, line in enumerate(self._lines, 1)

@@ -160,12 +160,6 @@ class Settings:
     )
     network: Network | None = None
     """Lets jobs slow each other down where they share links; by default they do not."""
-    phi: dataclasses.InitVar[float | None] = None
-    """The former name of `min_bandwidth`."""
-
-    def __post_init__(self, phi: float | None) -> None:
-        if self.min_bandwidth is None:
-            object.__setattr__(self, "min_bandwidth", phi)
 
 
 @dataclasses.dataclass(frozen=True)

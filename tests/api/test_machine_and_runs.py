@@ -285,7 +285,7 @@ def test_state_keeps_what_is_held(toy):
     assert set(state.place("hop-bytes", 2, members=[12]).nodes) < {13, 14, 15, 12}
 
 
-@pytest.mark.parametrize(("policy", "spare"), [("owned", 0), ("laas", 2)])
+@pytest.mark.parametrize(("policy", "spare"), [("dedicated", 0), ("laas", 2)])
 def test_a_decision_is_whole(toy, policy, spare):
     """Nodes, links, share of bandwidth and spare nodes come in one answer, the same from a scheduler and a state."""
     scheduler, state = topolane.Scheduler(toy, policy, "fcfs"), topolane.State(toy)

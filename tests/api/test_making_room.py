@@ -47,7 +47,7 @@ def test_only_eligible_nodes_are_given() -> None:
     assert sorted(plan.decision.nodes) == [0, 1]
     for words, sentence in (
         ({"eligible": [99]}, "eligible node 99"),
-        ({"min_bandwidth": 0.0}, "min_bandwidth is over 0 and up to 1, not 0"),
+        ({"min_bandwidth": 0.0}, "the minimum bandwidth share must be above 0 and at most 1, not 0"),
     ):
         given: Any = words
         with pytest.raises(InputError, match=sentence):

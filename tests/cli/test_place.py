@@ -73,7 +73,7 @@ def test_a_refusal_names_the_groups_and_jobs_in_the_way(topolane, toy):
 def test_links_and_spare_nodes_are_those_of_the_placement(topolane, toy):
     """They come with the nodes in one answer: also where the job shares nodes, and only nodes of it have links."""
     request = {"nodes": 5, "cores": 4, "eligible": "toy[3-4,7-8,11-12]"}
-    answer = place(topolane, toy, state(request), "--policy", "owned")
+    answer = place(topolane, toy, state(request), "--policy", "dedicated")
     assert (
         len(answer["nodes"]) == 5
         and answer["links"]

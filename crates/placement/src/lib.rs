@@ -59,7 +59,7 @@ pub use policy::{
 pub use quality::{Quality, least_aph};
 pub use rails::rails_of;
 pub use refusal::Refusal;
-pub use registry::{FORMER_NAMES, Gives, POLICIES, PolicyInfo, policy, present_name};
+pub use registry::{Gives, POLICIES, PolicyInfo, policy};
 pub use request::{Request, Share};
 pub use room::{DomainRoom, Fit, Room, RoomQuestion, Stranded};
 pub use sharing::LinkUse;

@@ -16,7 +16,7 @@ pub enum Gives {
     /// Links of their own, too.
     Links,
     /// Links for as much of full bandwidth as a request wants ([`crate::Request::min_bandwidth`]).
-    LinksByPhi,
+    LinksByShare,
 }
 
 /// A policy that can be asked for by name.
@@ -132,7 +132,7 @@ pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "dedicated",
         summary: "dedicated links for every job on leaves and pods that jobs share; finds a placement wherever one exists",
-        gives: Gives::LinksByPhi,
+        gives: Gives::LinksByShare,
         build: |_| Box::new(Dedicated::new()),
     },
     PolicyInfo {
@@ -192,7 +192,7 @@ pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "segments-dedicated",
         summary: "as segments, with dedicated links for every job",
-        gives: Gives::LinksByPhi,
+        gives: Gives::LinksByShare,
         build: |_| Box::new(DedicatedSegments::default()),
     },
     PolicyInfo {
@@ -203,17 +203,7 @@ pub const POLICIES: &[PolicyInfo] = &[
     },
 ];
 
-/// Names that policies had in an earlier release, each with the present one. They are accepted for one release.
-pub const FORMER_NAMES: &[(&str, &str)] =
-    &[("owned", "dedicated"), ("quiet", "quiet-neighborhoods")];
-
-/// The present name of the policy that `name` means: another one only for a name of an earlier release.
-pub fn present_name(name: &str) -> &str {
-    FORMER_NAMES.iter().find(|(former, _)| *former == name).map_or(name, |(_, present)| present)
-}
-
-/// The policy of that name, which may be one of an earlier release; `None` where there is none.
+/// The policy of that name; `None` where there is none.
 pub fn policy(name: &str, seed: u64) -> Option<Box<dyn Policy>> {
-    let name = present_name(name);
     POLICIES.iter().find(|info| info.name == name).map(|info| (info.build)(seed))
 }

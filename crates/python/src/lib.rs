@@ -6,7 +6,6 @@ mod built;
 mod decision;
 mod dedicated;
 mod error;
-mod former;
 mod gang;
 #[cfg(target_os = "linux")]
 mod gang_agent;
@@ -75,8 +74,7 @@ mod _engine {
     use crate::patterns::{patterns, phases};
     #[pymodule_export]
     use crate::policy::{
-        assumed_traffic, isolating_policies, linking_policies, policies, policy_name, queues,
-        traffic_policies,
+        assumed_traffic, isolating_policies, linking_policies, policies, queues, traffic_policies,
     };
     #[pymodule_export]
     use crate::rank_k::{Profile, Rank, rank_k};

@@ -13,7 +13,7 @@ use topolane_placement::{
 use crate::decision::Decision;
 use crate::error::bad_input;
 use crate::policy::policy_from;
-use crate::state::{State, within_from};
+use crate::state::{State, min_bandwidth_from, within_from};
 
 /// Jobs to be requeued or moved, and where the request goes then.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
@@ -83,9 +83,7 @@ pub fn make_room(
     if let Some(eligible) = &eligible {
         state.check(eligible, "eligible node")?;
     }
-    if let Some(given) = min_bandwidth.filter(|&given| !(given > 0.0 && given <= 1.0)) {
-        return Err(bad_input(format!("min_bandwidth is over 0 and up to 1, not {given}")));
-    }
+    let min_bandwidth = min_bandwidth_from(min_bandwidth)?;
     for (id, _, _, cost, group) in &running {
         if let Some(cost) = cost.filter(|cost| !cost.is_finite() || *cost < 0.0) {
             return Err(bad_input(format!("job {id}: a cost is 0 or more, not {cost}")));

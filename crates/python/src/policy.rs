@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{
     Choice, FreeSlots, Gives, JobTraffic, Occupancy, POLICIES, Policy, Refusal, Request, Share,
-    Traits, policy, present_name,
+    Traits, policy,
 };
 use topolane_scheduler::QUEUES;
 
@@ -20,12 +20,6 @@ use crate::state::{RequestView, StateView};
 #[pyfunction]
 pub fn policies() -> Vec<(&'static str, &'static str)> {
     POLICIES.iter().map(|info| (info.name, info.summary)).collect()
-}
-
-/// The present name of a policy: another one only for a name of an earlier release.
-#[pyfunction]
-pub fn policy_name(name: &str) -> &str {
-    present_name(name)
 }
 
 /// The names of the policies built in that promise isolation.
@@ -40,7 +34,7 @@ pub fn isolating_policies() -> Vec<&'static str> {
 #[pyfunction]
 pub fn linking_policies() -> Vec<(&'static str, bool)> {
     let linking = POLICIES.iter().filter(|info| info.gives != Gives::Nodes);
-    linking.map(|info| (info.name, info.gives == Gives::LinksByPhi)).collect()
+    linking.map(|info| (info.name, info.gives == Gives::LinksByShare)).collect()
 }
 
 /// The names of the policies built in that look at what jobs send.

@@ -18,12 +18,11 @@ use topolane_simulator::{
 
 use crate::answering::{BETWEEN_LOOKS, answering, reporting};
 use crate::error::{RunError, bad_input, input_error};
-use crate::former;
 use crate::machine::Machine;
 use crate::network::Network;
 use crate::other_network::OtherNetwork;
 use crate::policy::{policy_from, queue_names};
-use crate::state::within_from;
+use crate::state::{min_bandwidth_from, within_from};
 use crate::table::Table;
 use crate::workload::Workload;
 
@@ -49,7 +48,7 @@ struct Ran {
 /// Runs a workload on a machine under a policy (a name or an object with `choose`) and a queue.
 /// `progress`, if given, is called now and then with the share of jobs that have ended.
 #[pyfunction]
-#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, phi=None, moving=None, network=None, outages=vec![], segment=None, failures=vec![], out_of_service=vec![], spares=0, checkpoint=3600.0, restart=600.0, queue_config=None, progress=None))]
+#[pyo3(signature = (workload, machine, policy, queue, *, scenario="none", seed=0, default_walltime=None, min_bandwidth=None, within=None, moving=None, network=None, outages=vec![], segment=None, failures=vec![], out_of_service=vec![], spares=0, checkpoint=3600.0, restart=600.0, queue_config=None, progress=None))]
 #[allow(clippy::too_many_arguments)]
 pub fn simulate(
     py: Python<'_>,
@@ -62,7 +61,6 @@ pub fn simulate(
     default_walltime: Option<f64>,
     min_bandwidth: Option<f64>,
     within: Option<&str>,
-    phi: Option<f64>,
     moving: Option<(u32, f64, f64)>,
     network: Option<&Network>,
     outages: Vec<(Vec<u32>, f64, f64)>,
@@ -80,7 +78,7 @@ pub fn simulate(
     if default_walltime.is_some_and(|walltime| !(walltime.is_finite() && walltime > 0.0)) {
         return Err(bad_input("the default walltime must be above 0 seconds"));
     }
-    let min_bandwidth = former::min_bandwidth(min_bandwidth, phi)?;
+    let min_bandwidth = min_bandwidth_from(min_bandwidth)?;
     let moving = moving.map(|(most, per_start, pause)| Defrag::new(most, per_start, pause));
     if moving.is_some_and(|moving| !(moving.per_start >= 0.0 && moving.pause >= 0.0)) {
         return Err(bad_input("moves per job started and seconds of pause must be 0 or more"));

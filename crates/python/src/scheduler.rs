@@ -9,13 +9,12 @@ use topolane_scheduler::HeadWait;
 
 use crate::decision::{Decision, Refusal};
 use crate::error::bad_input;
-use crate::former;
 use crate::machine::Machine;
 use crate::network::check_share;
 use crate::policy::{Raised, policy_from, queue_names};
 use crate::rank_k::{Profile, Rank, RankKArguments};
 use crate::routing::Routing;
-use crate::state::{ShareArg, share_from, within_from};
+use crate::state::{ShareArg, min_bandwidth_from, share_from, within_from};
 use crate::traffic::Traffic;
 
 /// What a job sends in one iteration, and the part of its time for which it communicates.
@@ -61,7 +60,7 @@ impl Scheduler {
     /// Queues a request for `nodes`, or as many up to `most` as there are when its turn comes,
     /// behind those of higher priority, and of its own that are not later by `order`. Answers
     /// None, or the reason why it can never be placed; it is not queued then.
-    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, traffic=None, within=None, segment=None, phi=None))]
+    #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, traffic=None, within=None, segment=None))]
     #[allow(clippy::too_many_arguments)]
     fn submit(
         &mut self,
@@ -79,7 +78,6 @@ impl Scheduler {
         traffic: Option<TrafficArg>,
         within: Option<&str>,
         segment: Option<u32>,
-        phi: Option<f64>,
     ) -> PyResult<Option<Refusal>> {
         let all = self.scheduler.occupancy().fabric().nodes();
         let named = eligible.iter().flatten().chain(&members);
@@ -98,7 +96,7 @@ impl Scheduler {
             )));
         }
         let eligible = eligible.map(|nodes| Arc::new(NodeSet::of(all, nodes)));
-        let phi = former::min_bandwidth(min_bandwidth, phi)?;
+        let min_bandwidth = min_bandwidth_from(min_bandwidth)?;
         let share = match share_from(share, self.scheduler.occupancy().fabric())? {
             Ok(share) => share,
             Err(refusal) => return Ok(Some(refusal.into())),
@@ -113,7 +111,7 @@ impl Scheduler {
             order,
             members,
             eligible,
-            min_bandwidth: phi,
+            min_bandwidth,
             segment,
             traffic: traffic.map(traffic_from).transpose()?,
             within: within_from(within, self.scheduler.occupancy().fabric())?,
@@ -125,8 +123,8 @@ impl Scheduler {
     }
 
     /// Takes over a job that runs on `nodes` since `start`, in rank order, and owns `links` with a
-    /// share of full bandwidth; if it waits here, it waits no longer. `phi` is a former name of `bandwidth_share`.
-    #[pyo3(signature = (id, nodes, start, walltime, *, share=None, links=vec![], bandwidth_share=1.0, traffic=None, phi=None))]
+    /// share of full bandwidth; if it waits here, it waits no longer.
+    #[pyo3(signature = (id, nodes, start, walltime, *, share=None, links=vec![], bandwidth_share=1.0, traffic=None))]
     #[allow(clippy::too_many_arguments)]
     fn adopt(
         &mut self,
@@ -138,9 +136,7 @@ impl Scheduler {
         links: Vec<u32>,
         bandwidth_share: f64,
         traffic: Option<TrafficArg>,
-        phi: Option<f64>,
     ) -> PyResult<()> {
-        let bandwidth_share = phi.unwrap_or(bandwidth_share);
         let all = self.scheduler.occupancy().fabric().links();
         if let Some(link) = links.iter().find(|&&link| link >= all) {
             return Err(bad_input(format!("job {id}: there is no cable {link}")));

@@ -8,8 +8,8 @@ use pyo3::prelude::*;
 use topolane_fabric::resources::check_resource;
 use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::{
-    Amounts, FreeSlots, GpuPart, Holder, Move, NotWithin, Occupancy, Placement, Refusal, Request,
-    Room, RoomQuestion, Running, Share, Within, moves,
+    Amounts, FreeSlots, GpuPart, Holder, Move, NotWithin, Occupancy, Placement, Refusal,
+    Request, Room, RoomQuestion, Running, Share, Within, moves,
 };
 
 use crate::answering::answering;
@@ -104,16 +104,15 @@ impl State {
     }
 
     /// Lets a job hold nodes, once per slot, and cables between switches; `share` is what
-    /// each slot takes, or None, `bandwidth_share` its share of full bandwidth on its own links, formerly `phi`.
+    /// each slot takes, or None, `bandwidth_share` its share of full bandwidth on its own links.
     /// A refusal names a job that has an identity.
-    #[pyo3(signature = (nodes, share=None, links=vec![], bandwidth_share=1.0, *, phi=None, id=None))]
+    #[pyo3(signature = (nodes, share=None, links=vec![], bandwidth_share=1.0, *, id=None))]
     fn hold(
         &mut self,
         nodes: Vec<u32>,
         share: Option<ShareArg>,
         links: Vec<u32>,
         bandwidth_share: f64,
-        phi: Option<f64>,
         id: Option<u64>,
     ) -> PyResult<()> {
         let fabric = Arc::clone(self.occupancy.fabric());
@@ -122,8 +121,7 @@ impl State {
         let what = if links.is_empty() { "" } else { ", or a link above it," };
         let share =
             share_from(share, &fabric)?.map_err(|refusal| bad_input(refusal.to_string()))?;
-        let placement =
-            Placement::new(&fabric, nodes, share).with_links(links, phi.unwrap_or(bandwidth_share));
+        let placement = Placement::new(&fabric, nodes, share).with_links(links, bandwidth_share);
         let placement = self.occupancy.name_gpus(placement);
         Arc::make_mut(&mut self.occupancy).adopt(&placement).map_err(|error| {
             let name = fabric.node_name(error.node);
@@ -203,10 +201,7 @@ impl State {
             Err(refusal) => return Ok(Answer::Refusal(refusal.into())),
         };
         let within = within_from(within, fabric)?;
-        if let Some(given) = min_bandwidth.filter(|&given| !(given > 0.0 && given <= 1.0)) {
-            return Err(bad_input(format!("min_bandwidth is over 0 and up to 1, not {given}")));
-        }
-        let min_bandwidth = min_bandwidth.filter(|&given| given < 1.0);
+        let min_bandwidth = min_bandwidth_from(min_bandwidth)?.filter(|&given| given < 1.0);
         let room = self.counted(room)?;
         let asked = self.request(nodes, members, slots, stacked)?;
         let request =
@@ -445,6 +440,16 @@ fn counts_and_part(counts: BTreeMap<String, CountArg>) -> PyResult<CountsAndPart
     Ok((whole, part))
 }
 
+/// The least share of full bandwidth that a job accepts on links of its own, checked.
+pub fn min_bandwidth_from(share: Option<f64>) -> PyResult<Option<f64>> {
+    match share {
+        Some(given) if !(given > 0.0 && given <= 1.0) => Err(bad_input(format!(
+            "the minimum bandwidth share must be above 0 and at most 1, not {given}"
+        ))),
+        _ => Ok(share),
+    }
+}
+
 /// What a slot takes on a machine: resources and counts, or whole nodes. The inner error is the refusal of a resource that no
 /// node has.
 pub fn share_from(share: Option<ShareArg>, fabric: &Fabric) -> PyResult<Result<Share, Refusal>> {
@@ -466,7 +471,9 @@ pub fn share_from(share: Option<ShareArg>, fabric: &Fabric) -> PyResult<Result<S
             }
             let counts = counts.iter().map(|(name, &count)| (name.as_str(), count));
             let amounts = Amounts::named(fabric.resources(), counts);
-            let Some((name, thousandths)) = part else { return Ok(amounts.map(Share::Part)) };
+            let Some((name, thousandths)) = part else {
+                return Ok(amounts.map(Share::Part));
+            };
             let lacks = || Refusal::Lacks { resource: name.as_str().into(), wanted: 1, most: 0 };
             let index = fabric.resources().index(&name).ok_or_else(lacks);
             Ok(amounts.and_then(|amounts| {

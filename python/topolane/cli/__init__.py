@@ -17,9 +17,6 @@ import click
 from topolane import _engine, files, texts
 from topolane._engine import InputError
 
-FORMER_OPTIONS = {"phi": "min-bandwidth", "service-lanes": "service-uplinks"}
-"""Options of an earlier release, accepted for one release, and their present names."""
-
 COMMANDS = {
     "calibrate": "Measure bandwidths and all-to-all times with MPI, and write a machine file.",
     "compare": "Run every policy with every queue and scenario on one workload, and compare them.",
@@ -77,7 +74,6 @@ def show_version(context: click.Context, _: click.Parameter, asked: bool) -> Non
     context_settings={
         "help_option_names": ["-h", "--help"],
         "max_content_width": 100,
-        "token_normalize_func": lambda name: FORMER_OPTIONS.get(name, name),
     },
 )
 @click.option(

@@ -29,8 +29,6 @@ JOB_KEYS = {
     "share",
 }
 REQUEST_KEYS = {"nodes", "id", "cores", "memory", "share", "stacked", "members", "eligible", "segment"}
-FORMER_KEYS = {"phi": "bandwidth_share"}
-"""Keys of an earlier release, accepted for one release, and their present names."""
 
 
 @click.command("place")
@@ -278,7 +276,7 @@ def check_keys(given: Any, known: set[str], where: str) -> None:
     if not isinstance(given, dict):
         raise InputError(f"{where} is not a JSON object but {shown(given)}")
     for key in given:
-        if FORMER_KEYS.get(key, key) not in known:
+        if key not in known:
             raise InputError(f"{where}: unknown key {texts.shown(key)}; there are {', '.join(sorted(known))}")
 
 
@@ -376,7 +374,7 @@ def cables_of(given: dict[str, Any], where: str, key: str = "links") -> list[int
 
 def bandwidth_share_of(given: dict[str, Any], where: str) -> float:
     """The share of full bandwidth that a running job has on its dedicated cables."""
-    share = given.get("bandwidth_share", given.get("phi", 1.0))
+    share = given.get("bandwidth_share", 1.0)
     if type(share) not in (int, float) or not 0 < share <= 1:
         raise InputError(
             f"{where}: 'bandwidth_share' must be a number above 0 and at most 1, not {shown(share)}"
