@@ -1,12 +1,42 @@
 //! What a slot takes of a node that others may share.
 
+use std::fmt;
 use std::sync::Arc;
 
 use topolane_fabric::Fabric;
 use topolane_fabric::resources::{CORES, MEMORY, Resources};
 
-use crate::gpus::WHOLE_GPU;
-use crate::refusal::Refusal;
+/// Thousandths of a whole GPU.
+pub const WHOLE_GPU: u16 = 1000;
+
+/// A resource of which no node has enough for one slot, even if no job held anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lack {
+    /// Name of the resource.
+    pub resource: Arc<str>,
+    /// How much of it one slot takes.
+    pub wanted: u64,
+    /// The most that a node has.
+    pub most: u64,
+}
+
+impl fmt::Display for Lack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Lack { resource, wanted, most } = self;
+        let what = match &**resource {
+            "cores" => "cores".to_owned(),
+            "memory" => "bytes of memory".to_owned(),
+            name => format!("of resource {name}"),
+        };
+        write!(f, "never fits: {wanted} {what} wanted on each node, ")?;
+        match most {
+            0 => f.write_str("no node has any"),
+            most => write!(f, "{most} the most that one has"),
+        }
+    }
+}
+
+impl std::error::Error for Lack {}
 
 /// So much of each counted resource, in the order of [`Resources`], and perhaps a part of one GPU. Zeros at the end are left out,
 /// so equal amounts compare as equal.
@@ -82,10 +112,10 @@ impl Amounts {
     pub fn named<'a>(
         resources: &Resources,
         counts: impl IntoIterator<Item = (&'a str, u64)>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, Lack> {
         let mut amounts = vec![0; resources.names().len()];
         for (name, count) in counts.into_iter().filter(|&(_, count)| count > 0) {
-            let lacks = || Refusal::Lacks { resource: name.into(), wanted: count, most: 0 };
+            let lacks = || Lack { resource: name.into(), wanted: count, most: 0 };
             amounts[resources.index(name).ok_or_else(lacks)?] = count;
         }
         resources.include_types(&mut amounts);
@@ -96,14 +126,14 @@ impl Amounts {
     ///
     /// # Errors
     /// The first resource that is not counted there.
-    pub fn reordered(&self, from: &Resources, to: &Resources) -> Result<Self, Refusal> {
+    pub fn reordered(&self, from: &Resources, to: &Resources) -> Result<Self, Lack> {
         if from == to || self.counts.len() <= MEMORY + 1 && self.part.is_none() {
             return Ok(self.clone());
         }
         let counts = Amounts::named(to, self.by_name(from))?;
         let Some(part) = self.part else { return Ok(counts) };
         let name = from.names().get(part.resource()).map_or("gpu", String::as_str);
-        let lacks = || Refusal::Lacks { resource: name.into(), wanted: 1, most: 0 };
+        let lacks = || Lack { resource: name.into(), wanted: 1, most: 0 };
         let resource = to.index(name).ok_or_else(lacks)?;
         Ok(counts.with_gpu_part(GpuPart::new(resource, part.thousandths)))
     }
@@ -172,13 +202,13 @@ impl Amounts {
         slots
     }
 
-    /// The first resource of which no node of the machine has enough for a slot, as a refusal.
-    pub(crate) fn lacking(&self, fabric: &Fabric) -> Option<Refusal> {
+    /// The first resource of which no node of the machine has enough for a slot.
+    pub(crate) fn lacking(&self, fabric: &Fabric) -> Option<Lack> {
         let (names, most) = (fabric.resources().names(), fabric.most_of_a_node());
         // A part of a GPU wants a node that has one.
         let of_part = |index| u64::from(self.part.is_some_and(|part| part.resource() == index));
         let mut wanted = (0..names.len()).map(|index| (index, self.get(index).max(of_part(index))));
         let (index, wanted) = wanted.find(|&(index, wanted)| wanted > most[index])?;
-        Some(Refusal::Lacks { resource: names[index].as_str().into(), wanted, most: most[index] })
+        Some(Lack { resource: names[index].as_str().into(), wanted, most: most[index] })
     }
 }

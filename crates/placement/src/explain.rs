@@ -4,19 +4,12 @@
 //! computed for that person, from the same free slots and occupancy and by the same definitions.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
-use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
-
-use crate::free_slots::FreeSlots;
+use crate::obstacles::{Holder, Looking, Obstacle, kind_of_group};
 use crate::occupancy::Occupancy;
-use crate::placement::Placement;
 use crate::policy::Policy;
 use crate::refusal::Refusal;
 use crate::request::Request;
-
-/// A running job and what it was given.
-pub type Holder<'a> = (u64, &'a Placement);
 
 /// A refusal and what stands in the way.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,47 +20,6 @@ pub struct Explanation {
     pub within: Option<String>,
     /// What stands in the way, the groups with most free slots first.
     pub obstacles: Vec<Obstacle>,
-}
-
-/// A group that stands in a request's way.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Obstacle {
-    /// Its level, from 1, the leaves.
-    pub level: usize,
-    /// Its index in the level.
-    pub group: GroupIndex,
-    /// Its name.
-    pub name: String,
-    /// Slots in it that the request could use if slots were all it needs.
-    pub free: u32,
-    /// What is missing there.
-    pub missing: Missing,
-    /// The jobs that hold what is missing, ascending.
-    pub jobs: Vec<u64>,
-}
-
-/// What is missing in a group.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Missing {
-    /// So many slots.
-    Slots(u32),
-    /// So many of the group's uplinks (of a site: its WAN links). Other jobs may use them, or they are out of service.
-    Uplinks {
-        /// Uplinks that the request cannot have.
-        missing: u32,
-        /// Uplinks that the group has.
-        of: u32,
-    },
-}
-
-/// What a group of a level is called: `leaf`, `pod`, `level-3 group`, `site`.
-pub fn kind_of_group(fabric: &Fabric, level: usize) -> String {
-    match level {
-        level if level == fabric.depth() => "site".to_owned(),
-        1 => "leaf".to_owned(),
-        2 => "pod".to_owned(),
-        level => format!("level-{level} group"),
-    }
 }
 
 impl dyn Policy + '_ {
@@ -107,173 +59,5 @@ impl dyn Policy + '_ {
         let within = level.filter(|&level| fabric.groups(level) > 1);
         let within = within.map(|level| kind_of_group(fabric, level));
         Some(Explanation { refusal, within, obstacles })
-    }
-}
-
-/// What there is to look at where a request was refused.
-#[derive(Debug, Clone, Copy)]
-pub struct Looking<'a> {
-    /// The request.
-    pub request: &'a Request,
-    /// Who holds what.
-    pub occupancy: &'a Occupancy,
-    /// The free slots for the request.
-    pub free: &'a FreeSlots<'a>,
-    /// The running jobs.
-    pub jobs: &'a [Holder<'a>],
-}
-
-impl Looking<'_> {
-    /// Too few slots on the whole: the sites and the jobs on nodes that the request may use.
-    fn held_slots(&self, missing: u32) -> Vec<Obstacle> {
-        let top = self.occupancy.fabric().depth();
-        let sites = 0..self.occupancy.fabric().sites();
-        in_order(sites.map(|site| self.too_few(top, site, missing)).collect())
-    }
-
-    /// A request that must lie in one group of `level` and may cross no group below that another job crosses, or
-    /// only jobs that own their links if not `any`. Answers the highest crossed groups with free slots: those inside the
-    /// groups that have enough slots or, where no site has enough, in all sites. If there are none, answers the group with
-    /// most slots.
-    pub fn crossed(&self, level: usize, any: bool) -> Vec<Obstacle> {
-        let (wanted, groups) = (self.request.nodes, 0..self.occupancy.fabric().groups(level));
-        let count = |&group: &GroupIndex| self.free.count(level, group);
-        let Some(best) = groups.clone().rev().max_by_key(count) else { return Vec::new() };
-        let mut found = Vec::new();
-        if count(&best) >= wanted {
-            for group in groups.filter(|group| count(group) >= wanted) {
-                self.crossed_below(level, group, any, &mut found);
-            }
-            return in_order(found);
-        }
-        if level == self.occupancy.fabric().depth() {
-            // No site has enough, so the request would have to lie in several.
-            groups.for_each(|site| self.crossed_at(level, site, any, &mut found));
-        }
-        if found.is_empty() {
-            found.push(self.too_few(level, best, wanted - count(&best)));
-        }
-        in_order(found)
-    }
-
-    /// The highest crossed groups with free slots that this group is or contains.
-    fn crossed_at(&self, level: usize, group: GroupIndex, any: bool, found: &mut Vec<Obstacle>) {
-        if self.free.count(level, group) == 0 {
-            return;
-        }
-        let crossing = if any {
-            self.occupancy.crossing(level, group)
-        } else {
-            self.occupancy.isolated_crossing(level, group)
-        };
-        if crossing == 0 {
-            return self.crossed_below(level, group, any, found);
-        }
-        let of = links_out(self.occupancy.fabric(), level, group);
-        let crosses = |placement: &Placement| {
-            (any || placement.is_isolated()) && placement.crossed().contains(&(level as u8, group))
-        };
-        let missing = Missing::Uplinks { missing: of, of };
-        found.push(self.obstacle(level, group, missing, crosses));
-    }
-
-    fn crossed_below(&self, level: usize, group: GroupIndex, any: bool, found: &mut Vec<Obstacle>) {
-        if level > 1 {
-            for child in self.occupancy.fabric().children(level, group) {
-                self.crossed_at(level - 1, child, any, found);
-            }
-        }
-    }
-
-    /// The leaves with free slots, and how many of their uplinks a job that owns its links cannot have; above them only
-    /// the groups where it cannot have all.
-    pub fn dedicated_uplinks(&self) -> Vec<Obstacle> {
-        let fabric = self.occupancy.fabric();
-        let groups = (1..fabric.depth())
-            .flat_map(|level| (0..fabric.groups(level)).map(move |group| (level, group)))
-            .filter(|&(level, group)| self.free.count(level, group) > 0);
-        let found = groups.filter_map(|(level, group)| {
-            let of = fabric.present_uplinks(level, group);
-            let missing = self.missing_uplinks(level, group, of);
-            let uses = |placement: &Placement| uses_uplinks(fabric, placement, level, group);
-            let is_told = of > 0 && (level == 1 || missing > 0);
-            is_told.then(|| self.obstacle(level, group, Missing::Uplinks { missing, of }, uses))
-        });
-        in_order(found.collect())
-    }
-
-    /// Of the `of` uplinks of a group those that jobs own, that are out of service, or that a job without links of its own
-    /// may use: then all.
-    fn missing_uplinks(&self, level: usize, group: GroupIndex, of: u32) -> u32 {
-        let crosses = |placement: &Placement| placement.crossed().contains(&(level as u8, group));
-        if self.jobs.iter().any(|(_, one)| one.links().is_empty() && crosses(one)) {
-            return of;
-        }
-        let uplinks = self.occupancy.fabric().uplinks(level, group);
-        let owned = self.jobs.iter().flat_map(|(_, placement)| placement.links()).copied();
-        let gone = owned.chain(self.occupancy.links_out());
-        gone.filter(|cable| uplinks.contains(cable)).collect::<BTreeSet<CableId>>().len() as u32
-    }
-
-    /// The leaves where jobs hold slots: what is missing where slots and links are free, but not in the right places.
-    fn held_slots_of_leaves(&self) -> Vec<Obstacle> {
-        let leaves = 0..self.occupancy.fabric().groups(1);
-        let found = leaves.map(|leaf| {
-            let range = self.occupancy.fabric().node_range(1, leaf);
-            let held = range.filter(|&node| self.may_use(node) && self.occupancy.held(node) > 0);
-            self.too_few(1, leaf, held.count() as u32)
-        });
-        in_order(found.filter(|obstacle| !obstacle.jobs.is_empty()).collect())
-    }
-
-    fn may_use(&self, node: NodeIndex) -> bool {
-        self.request.eligible.as_ref().is_none_or(|set| set.contains(node))
-    }
-
-    fn too_few(&self, level: usize, group: GroupIndex, missing: u32) -> Obstacle {
-        let range = self.occupancy.fabric().node_range(level, group);
-        let holds = |placement: &Placement| {
-            placement.held().any(|node| range.contains(&node) && self.may_use(node))
-        };
-        self.obstacle(level, group, Missing::Slots(missing), holds)
-    }
-
-    fn obstacle(
-        &self,
-        level: usize,
-        group: GroupIndex,
-        missing: Missing,
-        holds: impl Fn(&Placement) -> bool,
-    ) -> Obstacle {
-        let mut jobs: Vec<u64> =
-            self.jobs.iter().filter(|(_, placement)| holds(placement)).map(|&(id, _)| id).collect();
-        jobs.sort_unstable();
-        jobs.dedup();
-        let name = self.occupancy.fabric().group_name(level, group).to_owned();
-        Obstacle { level, group, name, free: self.free.count(level, group), missing, jobs }
-    }
-}
-
-/// The links that lead out of a group: its uplinks; of a site the WAN links.
-fn links_out(fabric: &Fabric, level: usize, group: GroupIndex) -> u32 {
-    if level < fabric.depth() {
-        return fabric.present_uplinks(level, group);
-    }
-    fabric.wans().filter(|(_, (a, b), ..)| *a == group || *b == group).count() as u32
-}
-
-/// Those with most free slots first.
-fn in_order(mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
-    obstacles.sort_by_key(|obstacle| std::cmp::Reverse(obstacle.free));
-    obstacles
-}
-
-/// Whether a placement owns an uplink of a group or, owning none, may use any.
-fn uses_uplinks(fabric: &Fabric, placement: &Placement, level: usize, group: GroupIndex) -> bool {
-    let uplinks = fabric.uplinks(level, group);
-    if placement.links().is_empty() {
-        placement.crossed().contains(&(level as u8, group))
-    } else {
-        placement.links().iter().any(|cable| uplinks.contains(cable))
     }
 }

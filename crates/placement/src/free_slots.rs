@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use topolane_fabric::{BlockIndex, Fabric, GroupIndex, NodeIndex, NodeSet};
 
 use crate::occupancy::{BlockSlots, Occupancy, SharedSlots};
+use crate::refusal::Refusal;
 use crate::request::{Request, Share};
 
 /// Free slots for one request. A slot is a node, unless the request may stack several on one.
@@ -28,8 +29,15 @@ enum Slots<'a> {
     Own(NodeSet, OnceLock<Vec<Vec<u32>>>),
 }
 
+impl Occupancy {
+    /// The free slots for a request.
+    pub fn free_slots(&self, request: &Request) -> FreeSlots<'_> {
+        FreeSlots::of(self, request)
+    }
+}
+
 impl<'a> FreeSlots<'a> {
-    pub(crate) fn of(occupancy: &'a Occupancy, request: &Request) -> Self {
+    fn of(occupancy: &'a Occupancy, request: &Request) -> Self {
         let fabric: &Fabric = occupancy.fabric();
         let room = request.room.as_ref().filter(|_| occupancy.is_best());
         if let Some(slots) = room.or(request.slots.as_ref()) {
@@ -68,6 +76,11 @@ impl<'a> FreeSlots<'a> {
                 FreeSlots::own(fabric, nodes, stack)
             }
         }
+    }
+
+    /// The refusal of a request that has enough free slots, but not on links of its own.
+    pub fn would_share_links(&self, request: &Request) -> Refusal {
+        Refusal::WouldShareLinks { wanted: request.nodes, free: self.total() }
     }
 
     fn own(fabric: &'a Fabric, nodes: NodeSet, stack: Option<Vec<u32>>) -> Self {

@@ -5,11 +5,8 @@ use std::ops::Range;
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
 use crate::free_slots::FreeSlots;
-use crate::least_sums::{CostLists, sum};
+use crate::least_sums::{CostLists, FORBIDDEN, sum};
 use crate::request::Request;
-
-/// The cost of what must not be.
-pub const FORBIDDEN: u64 = u64::MAX;
 
 /// One group in a placement that is being weighed up.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use topolane_fabric::{DomainIndex, Fabric, GroupIndex, NodeIndex};
 
-use crate::within::Level;
+use crate::level::Level;
 
 /// Of every placement of a request, each whole part of `part` slots lies in one of these sets of nodes. What is left over
 /// may lie anywhere.

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::group_costs::FORBIDDEN;
+/// The cost of what must not be.
+pub const FORBIDDEN: u64 = u64::MAX;
 
 /// Lists of costs, each by the number of slots taken from 0 on, in one piece of memory: a placement needs hundreds of them.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 mod amounts;
 mod areas;
 mod attributes;
+mod choice;
 mod decision;
 pub mod dedicated;
 mod demand;
@@ -11,13 +12,18 @@ mod free_slots;
 mod gpus;
 mod group_costs;
 mod homes;
+mod job_traffic;
 mod least_sums;
+mod level;
 mod making_room;
 mod moves;
 mod near;
 mod network_load;
+mod newcomer;
+mod obstacles;
 mod occupancy;
 mod placement;
+mod placing;
 mod planned;
 mod policy;
 mod quality;
@@ -35,26 +41,30 @@ mod within;
 /// One file per policy.
 pub mod policies;
 
-pub use amounts::{Amounts, GpuPart};
+pub use amounts::{Amounts, GpuPart, Lack, WHOLE_GPU};
 pub use areas::{KeepOff, areas};
 pub use attributes::Attributes;
+pub use choice::Choice;
 pub use decision::Decision;
 pub use dedicated::{Lent, lend};
 pub use demand::{Demand, DemandKind, SeenRequests};
-pub use explain::{Explanation, Holder, Looking, Missing, Obstacle, kind_of_group};
+pub use explain::Explanation;
 pub use free_slots::FreeSlots;
-pub use gpus::{GpuSet, MOST_GPUS, WHOLE_GPU};
+pub use gpus::{GpuSet, MOST_GPUS};
 pub use homes::Homes;
+pub use job_traffic::{JobTraffic, LaidTraffic};
+pub use level::{Level, NoLevel, NotWithin, Within};
 pub use making_room::{Disruption, Effort, NoRoom, Present, RoomPlan, make_room};
 pub use moves::{Move, Running, moves};
 pub use near::place_near;
-pub use network_load::{JobTraffic, LaidTraffic, NetworkLoad};
+pub use network_load::NetworkLoad;
+pub use obstacles::{Holder, Looking, Missing, Obstacle, kind_of_group};
 pub use occupancy::{Occupancy, OccupancyError};
 pub use placement::{Placement, crossed_groups, groups_crossed};
 pub use planned::{LinkPlan, Planned};
 pub use policies::homes;
 pub use policy::{
-    Choice, DedicatesLinks, HeadRule, PlansFirst, Policy, QueueRule, RoomHelps, SlotCosts, Traits,
+    DedicatesLinks, HeadRule, PlansFirst, Policy, QueueRule, RoomHelps, SlotCosts, Traits,
 };
 pub use quality::{Quality, least_aph};
 pub use rails::rails_of;
@@ -64,4 +74,4 @@ pub use request::{Request, Share};
 pub use room::{DomainRoom, Fit, Room, RoomQuestion, Stranded};
 pub use sharing::LinkUse;
 pub use what_if::WhatIf;
-pub use within::{Level, NoLevel, NotWithin, Within, place_within};
+pub use within::place_within;

@@ -2,7 +2,8 @@
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use crate::group_costs::{FORBIDDEN, GroupLoad, LeastCosts, hops};
+use crate::group_costs::{GroupLoad, LeastCosts, hops};
+use crate::least_sums::FORBIDDEN;
 use crate::occupancy::Occupancy;
 use crate::quality::Quality;
 use crate::request::Request;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 
 use crate::gpus::GpuSet;
-use crate::network_load::LaidTraffic;
+use crate::job_traffic::LaidTraffic;
 use crate::request::Share;
 
 /// The nodes given to a request, in rank order; a node stands once per slot on it.

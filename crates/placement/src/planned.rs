@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use topolane_fabric::GroupIndex;
 
+use crate::choice::Choice;
 use crate::dedicated::search::plan::Plan;
 use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
-use crate::policy::{Choice, PlansFirst};
-use crate::refusal::Refusal;
-use crate::request::Request;
 
 /// Where a policy would place a request in some state, and what that wastes.
 #[derive(Debug, Clone)]
@@ -57,26 +55,4 @@ impl LinkPlan {
     pub(crate) fn choice(&self, free: &FreeSlots<'_>, occupancy: &Occupancy) -> Choice {
         Choice { bandwidth_share: self.bandwidth_share, ..self.plan.choice(occupancy, free) }
     }
-}
-
-/// The plan of a rule, which goes by the slots that jobs on links of their own may use.
-pub(crate) fn planned(
-    rule: &dyn PlansFirst,
-    request: &Request,
-    free: &FreeSlots<'_>,
-    occupancy: &Occupancy,
-) -> Result<LinkPlan, Refusal> {
-    let free = &free.unshared(request, occupancy);
-    rule.plan(request, free, occupancy).ok_or_else(|| Refusal::would_share(request, free))
-}
-
-/// What a rule chooses by its plan.
-pub(crate) fn chosen(
-    rule: &dyn PlansFirst,
-    request: &Request,
-    free: &FreeSlots<'_>,
-    occupancy: &Occupancy,
-) -> Result<Choice, Refusal> {
-    let plan = planned(rule, request, free, occupancy)?;
-    Ok(plan.choice(&free.unshared(request, occupancy), occupancy))
 }

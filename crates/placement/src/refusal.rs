@@ -1,11 +1,9 @@
 //! Why a policy did not place.
 
 use std::fmt;
-use std::sync::Arc;
 
+use crate::amounts::Lack;
 use crate::dedicated::LimitKind;
-use crate::free_slots::FreeSlots;
-use crate::request::Request;
 
 /// A typed reason for not placing a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,14 +23,7 @@ pub enum Refusal {
         most: u32,
     },
     /// No node has enough of a resource for one slot, even if no job held anything.
-    Lacks {
-        /// Name of the resource.
-        resource: Arc<str>,
-        /// How much of it one slot takes.
-        wanted: u64,
-        /// The most that a node has.
-        most: u64,
-    },
+    Lacks(Lack),
     /// There are enough free slots, but using them would put two jobs on one link.
     WouldShareLinks {
         /// Slots wanted.
@@ -52,11 +43,6 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// The refusal of a request that has enough free slots, but not on links of its own.
-    pub fn would_share(request: &Request, free: &FreeSlots<'_>) -> Self {
-        Refusal::WouldShareLinks { wanted: request.nodes, free: free.total() }
-    }
-
     /// A short constant name: `not-now`, `never`, `would-share-links`, `cannot-isolate`.
     pub fn name(&self) -> &'static str {
         match self {
@@ -65,6 +51,12 @@ impl Refusal {
             Refusal::WouldShareLinks { .. } => "would-share-links",
             Refusal::CannotIsolate { .. } => "cannot-isolate",
         }
+    }
+}
+
+impl From<Lack> for Refusal {
+    fn from(lack: Lack) -> Self {
+        Refusal::Lacks(lack)
     }
 }
 
@@ -77,18 +69,7 @@ impl fmt::Display for Refusal {
             Refusal::Never { wanted, most } => {
                 write!(f, "never fits: {wanted} wanted, {most} in all")
             }
-            Refusal::Lacks { resource, wanted, most } => {
-                let what = match &**resource {
-                    "cores" => "cores".to_owned(),
-                    "memory" => "bytes of memory".to_owned(),
-                    name => format!("of resource {name}"),
-                };
-                write!(f, "never fits: {wanted} {what} wanted on each node, ")?;
-                match most {
-                    0 => f.write_str("no node has any"),
-                    most => write!(f, "{most} the most that one has"),
-                }
-            }
+            Refusal::Lacks(lack) => lack.fmt(f),
             Refusal::CannotIsolate { wanted, most, why } => {
                 write!(f, "can never be isolated: {wanted} wanted, {most} in all, but {why}")
             }

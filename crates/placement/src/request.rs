@@ -6,8 +6,8 @@ use topolane_fabric::{NodeIndex, NodeSet};
 
 use crate::amounts::Amounts;
 use crate::attributes::Attributes;
-use crate::network_load::JobTraffic;
-use crate::within::{Level, Within};
+use crate::job_traffic::JobTraffic;
+use crate::level::{Level, Within};
 
 /// What one slot takes from its node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

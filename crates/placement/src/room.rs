@@ -6,9 +6,8 @@ use serde::Serialize;
 use topolane_fabric::resources::{CORES, MEMORY};
 use topolane_fabric::{DomainIndex, Fabric, GroupIndex, NodeIndex};
 
-use crate::amounts::Amounts;
-use crate::explain::kind_of_group;
-use crate::gpus::WHOLE_GPU;
+use crate::amounts::{Amounts, WHOLE_GPU};
+use crate::obstacles::kind_of_group;
 use crate::occupancy::Occupancy;
 
 /// What is asked about the room on a machine.

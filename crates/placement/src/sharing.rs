@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use topolane_fabric::{Fabric, GroupIndex};
 
-use crate::explain::Holder;
+use crate::obstacles::Holder;
 
 /// A group whose uplinks a job may use, and the other jobs that it may meet there.
 pub type Meeting = ((u8, GroupIndex), Vec<u64>);

@@ -24,8 +24,21 @@ enum Change {
     Released,
 }
 
+impl Occupancy {
+    /// A state to try things on; dropping it undoes them.
+    pub fn what_if(&mut self) -> WhatIf<'_> {
+        WhatIf::new(self, None)
+    }
+
+    /// The same, in which nothing is counted that placements send: cheaper, for questions in which that plays no part.
+    pub fn what_if_without_network(&mut self) -> WhatIf<'_> {
+        let network = self.take_network();
+        WhatIf::new(self, network)
+    }
+}
+
 impl<'a> WhatIf<'a> {
-    pub(crate) fn new(occupancy: &'a mut Occupancy, network: Option<Box<NetworkLoad>>) -> Self {
+    fn new(occupancy: &'a mut Occupancy, network: Option<Box<NetworkLoad>>) -> Self {
         let mark = occupancy.mark_changes();
         WhatIf { occupancy, done: Vec::new(), network, mark }
     }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::Index;
 use topolane_fabric::Fabric;
 use topolane_placement::{
-    Occupancy, POLICIES, Placement, Policy, Refusal, Request, RoomHelps, Share,
+    Lack, Occupancy, POLICIES, Placement, Policy, Refusal, Request, RoomHelps, Share,
 };
 
 /// The answer is what was asked for: so many slots, all free, eligible and joined.
@@ -240,5 +240,5 @@ fn too_few_slots_now_or_ever() {
     }
     let part = Request { share: Share::part(17, 0), ..Request::whole_nodes(1, 1, 1.0) };
     let refused = rule("first-fit").place(&part, &occupancy).unwrap_err();
-    assert_eq!(refused, Refusal::Lacks { resource: "cores".into(), wanted: 17, most: 16 });
+    assert_eq!(refused, Refusal::Lacks(Lack { resource: "cores".into(), wanted: 17, most: 16 }));
 }

@@ -68,7 +68,7 @@ fn a_job_that_must_lie_in_one_leaf_hears_how_many_nodes_it_lacks() {
 fn too_few_nodes_are_held_by_the_jobs_that_run() {
     let fabric = tree(&[4, 2]);
     let (occupancy, jobs) = held(&fabric, &[&[0, 1], &[4]]);
-    for policy in ["first-fit", "isolated", "owned"] {
+    for policy in ["first-fit", "isolated", "dedicated"] {
         let found = obstacles(policy, 7, &occupancy, &jobs);
         assert_eq!(found.len(), 1, "{policy}");
         assert_eq!(
@@ -87,7 +87,7 @@ fn uplinks_that_others_own_are_counted() {
     let links = vec![first.start, second.start, second.start + 1];
     let placed = whole(&fabric, &[0, 4, 5]).with_links(links, 0.5);
     occupancy.claim(&placed).unwrap();
-    let found = obstacles("owned", 5, &occupancy, &[(1, placed)]);
+    let found = obstacles("dedicated", 5, &occupancy, &[(1, placed)]);
     let facts: Vec<_> = found.iter().map(|one| (one.group, one.free, one.missing)).collect();
     let uplinks = |missing| Missing::Uplinks { missing, of: 2 };
     assert_eq!(facts, [(0, 3, uplinks(1)), (1, 2, uplinks(2))]);

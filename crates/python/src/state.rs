@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use topolane_fabric::resources::check_resource;
 use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::{
-    Amounts, FreeSlots, GpuPart, Holder, Move, NotWithin, Occupancy, Placement, Refusal,
+    Amounts, FreeSlots, GpuPart, Holder, Lack, Move, NotWithin, Occupancy, Placement, Refusal,
     Request, Room, RoomQuestion, Running, Share, Within, moves,
 };
 
@@ -472,13 +472,14 @@ pub fn share_from(share: Option<ShareArg>, fabric: &Fabric) -> PyResult<Result<S
             let counts = counts.iter().map(|(name, &count)| (name.as_str(), count));
             let amounts = Amounts::named(fabric.resources(), counts);
             let Some((name, thousandths)) = part else {
-                return Ok(amounts.map(Share::Part));
+                return Ok(amounts.map(Share::Part).map_err(Refusal::Lacks));
             };
-            let lacks = || Refusal::Lacks { resource: name.as_str().into(), wanted: 1, most: 0 };
+            let lacks = || Lack { resource: name.as_str().into(), wanted: 1, most: 0 };
             let index = fabric.resources().index(&name).ok_or_else(lacks);
-            Ok(amounts.and_then(|amounts| {
+            let share = amounts.and_then(|amounts| {
                 Ok(Share::Part(amounts.with_gpu_part(GpuPart::new(index?, thousandths))))
-            }))
+            });
+            Ok(share.map_err(Refusal::Lacks))
         }
     }
 }

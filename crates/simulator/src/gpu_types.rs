@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, NodeSet};
-use topolane_placement::Refusal;
+use topolane_placement::{Lack, Refusal};
 
 use crate::workload::Job;
 
@@ -39,7 +39,7 @@ impl GpuTypes {
         let nodes = NodeSet::of(fabric.nodes(), (0..fabric.nodes()).filter(will_do));
         if nodes.iter().next().is_none() {
             let resource = format!("gpu:{}", types.join("|")).into();
-            return Err(Refusal::Lacks { resource, wanted: 1, most: 0 });
+            return Err(Refusal::Lacks(Lack { resource, wanted: 1, most: 0 }));
         }
         let nodes = Arc::new(nodes);
         self.nodes.insert(Arc::clone(types), Arc::clone(&nodes));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use simulation_support::run;
 use topolane_fabric::{Fabric, read::machine_toml};
-use topolane_placement::{Refusal, Share};
+use topolane_placement::{Lack, Refusal, Share};
 use topolane_simulator::workload::{self, Job, ReadOptions, Workload, csv, openb, rfold, to_csv};
 
 fn read(text: &str) -> Result<Workload, String> {
@@ -105,7 +105,8 @@ fn jobs_run_on_gpus_of_their_types() {
     .unwrap();
     for discipline in ["fcfs", "easy", "conservative"] {
         let outcome = run(&jobs, &machine, "first-fit", discipline);
-        let lacks = |name: &str, wanted| Refusal::Lacks { resource: name.into(), wanted, most: 0 };
+        let lacks =
+            |name: &str, wanted| Refusal::Lacks(Lack { resource: name.into(), wanted, most: 0 });
         let refused = [(3, lacks("gpu:c", 1)), (4, lacks("gpu:c|d", 1)), (5, lacks("gpu:c", 1))];
         assert_eq!(outcome.refused, refused, "{discipline}");
         let mut placed: Vec<_> =

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use simulation_support::run;
 use topolane_fabric::{Fabric, read::machine_toml};
-use topolane_placement::{Refusal, Share};
+use topolane_placement::{Lack, Refusal, Share};
 use topolane_simulator::workload::{ReadOptions, Workload, csv, sacct, to_csv, to_swf};
 
 fn read(text: &str) -> Result<Workload, String> {
@@ -126,7 +126,7 @@ fn jobs_wait_for_resources_that_others_hold() {
     .unwrap();
     for discipline in ["fcfs", "easy", "conservative"] {
         let outcome = run(&jobs, &machine("gpu = 4, \"gpu:a\" = 1"), "first-fit", discipline);
-        let refused = Refusal::Lacks { resource: "gpu:a".into(), wanted: 2, most: 1 };
+        let refused = Refusal::Lacks(Lack { resource: "gpu:a".into(), wanted: 2, most: 1 });
         assert_eq!(outcome.refused, [(4, refused)], "{discipline}");
         let mut starts: Vec<_> = outcome.jobs.iter().map(|job| (job.job, job.start)).collect();
         starts.sort_by_key(|&(job, _)| job);

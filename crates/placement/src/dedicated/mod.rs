@@ -22,4 +22,4 @@ pub use condition::violation::Violation;
 pub use lending::{Lent, lend};
 pub(crate) use limits::limit_for;
 pub use limits::{Limit, LimitKind, limits};
-pub use search::cost::Weights;
+pub use search::leaf::Weights;

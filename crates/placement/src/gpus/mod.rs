@@ -11,10 +11,7 @@ use topolane_fabric::Fabric;
 
 pub use set::{GpuSet, MOST_GPUS};
 
-use crate::amounts::{Amounts, GpuPart};
-
-/// Thousandths of a whole GPU.
-pub const WHOLE_GPU: u16 = 1000;
+use crate::amounts::{Amounts, GpuPart, WHOLE_GPU};
 
 /// Which resources of a machine are GPUs.
 #[derive(Debug)]

@@ -7,7 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::cover::Cover;
 use super::jobs::Jobs;
-use super::{RoomPlan, Touchable, is_asked_itself};
+use super::plan::{RoomPlan, Touchable};
+use crate::level::Within;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::policy::Policy;
@@ -152,4 +153,10 @@ impl<'a> Asking<'a> {
         }
         then
     }
+}
+
+/// Whether the policy is asked about the request itself. A rule that knows no groups is asked about the free nodes of one
+/// group after another, and what it says of the request need not hold for these.
+pub fn is_asked_itself(policy: &dyn Policy, request: &Request) -> bool {
+    policy.reads_within() || matches!(request.within, Within::Unsaid | Within::Anywhere)
 }

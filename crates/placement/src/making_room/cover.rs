@@ -5,9 +5,9 @@
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
-use super::Touchable;
 use super::jobs::Jobs;
 use super::knapsack::{Item, Relaxed, by_ratio, cheapest, relaxed, relaxed_parts};
+use super::plan::Touchable;
 use crate::homes::Homes;
 use crate::occupancy::Occupancy;
 use crate::request::{Request, Share};

@@ -3,7 +3,7 @@
 use super::asking::Asking;
 use super::first::{has_asked_enough, keep};
 use super::jobs::Jobs;
-use super::{Found, Search};
+use super::search::{Found, Search};
 
 /// So many jobs are few.
 const FEW: u32 = 3;

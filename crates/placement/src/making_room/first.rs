@@ -3,7 +3,7 @@
 use super::asking::Asking;
 use super::cover::{Base, Start};
 use super::jobs::Jobs;
-use super::{Found, Search, is_best};
+use super::search::{Found, Search, is_best};
 use crate::placement::Placement;
 
 /// The best of the first plans; none if none is found.

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use super::asking::Asking;
 use super::first::keep;
 use super::jobs::Jobs;
-use super::{Found, Search, is_best};
+use super::search::{Found, Search, is_best};
 
 /// Jobs of a cut that are looked for one by one; the others come along.
 const OF_A_CUT: usize = 16;

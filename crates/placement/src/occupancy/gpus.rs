@@ -6,8 +6,8 @@ use std::sync::Arc;
 use topolane_fabric::{Fabric, NodeIndex};
 
 use super::Occupancy;
-use crate::amounts::Amounts;
-use crate::gpus::{GpuLayout, GpuSet, MOST_GPUS, NodeGpus, NodeGpusMut, WHOLE_GPU};
+use crate::amounts::{Amounts, WHOLE_GPU};
+use crate::gpus::{GpuLayout, GpuSet, MOST_GPUS, NodeGpus, NodeGpusMut};
 use crate::placement::Placement;
 use crate::request::Share;
 

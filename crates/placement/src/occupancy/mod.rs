@@ -17,12 +17,11 @@ use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex, NodeSet, Routing};
 
 use crate::dedicated::uplink_slots::UplinkSlots;
 use crate::demand::Demand;
-use crate::free_slots::FreeSlots;
-use crate::network_load::{LaidTraffic, NetworkLoad};
+use crate::job_traffic::LaidTraffic;
+use crate::network_load::NetworkLoad;
 use crate::placement::Placement;
 use crate::request::{Request, Share};
 use crate::service::CutOff;
-use crate::what_if::WhatIf;
 pub(crate) use blocks::BlockSlots;
 use gpus::Gpus;
 use part_slots::PartSlots;
@@ -408,20 +407,9 @@ impl Occupancy {
         self.held[node as usize] & !WHOLE
     }
 
-    /// The room there is for a request.
-    pub fn free_slots(&self, request: &Request) -> FreeSlots<'_> {
-        FreeSlots::of(self, request)
-    }
-
-    /// A state to try things on; dropping it undoes them.
-    pub fn what_if(&mut self) -> WhatIf<'_> {
-        WhatIf::new(self, None)
-    }
-
-    /// The same, in which nothing is counted that placements send: cheaper, for questions in which that plays no part.
-    pub fn what_if_without_network(&mut self) -> WhatIf<'_> {
-        let network = self.network.take();
-        WhatIf::new(self, network)
+    /// Takes out what placements send, until [`restore_network`](Occupancy::restore_network).
+    pub(crate) fn take_network(&mut self) -> Option<Box<NetworkLoad>> {
+        self.network.take()
     }
 
     pub(crate) fn restore_network(&mut self, network: Box<NetworkLoad>) {

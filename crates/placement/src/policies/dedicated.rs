@@ -1,10 +1,11 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::dedicated::search::candidates::Candidates;
-use crate::dedicated::search::cost::{Weights, waste, waste_of_plan};
+use crate::dedicated::search::cost::{waste, waste_of_plan};
+use crate::dedicated::search::leaf::Weights;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::{Found, search};
-use crate::planned::chosen;
+use crate::placing::chosen;
 use crate::policies::DedicatedInLongQueue;
 use crate::{
     Choice, DedicatesLinks, FreeSlots, HeadRule, LinkPlan, Occupancy, Placement, PlansFirst,
@@ -88,9 +89,7 @@ impl Policy for Dedicated {
         let least = request.min_bandwidth.unwrap_or(1.0);
         let candidates = Candidates::new(request, free, occupancy, self.weights, least);
         let candidates = Candidates { tidy: self.is_tidy, ..candidates };
-        self.search(&candidates.for_any())
-            .map(drop)
-            .ok_or_else(|| Refusal::would_share(request, free))
+        self.search(&candidates.for_any()).map(drop).ok_or_else(|| free.would_share_links(request))
     }
 
     /// With less than full bandwidth there are shapes that the search finds only while others are not there.

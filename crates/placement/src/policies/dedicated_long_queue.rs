@@ -1,7 +1,7 @@
 use crate::dedicated::equal_parts::{Across, EqualParts};
 use crate::dedicated::search::candidates::Candidates;
-use crate::dedicated::search::cost::Weights;
-use crate::planned::chosen;
+use crate::dedicated::search::leaf::Weights;
+use crate::placing::chosen;
 use crate::policies::Dedicated;
 use crate::{
     Choice, DedicatesLinks, FreeSlots, LinkPlan, Occupancy, Placement, PlansFirst, Policy,

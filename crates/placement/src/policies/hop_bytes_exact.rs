@@ -2,7 +2,8 @@ use std::ops::Range;
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
-use crate::group_costs::{FORBIDDEN, GroupLoad, LeastCosts, hops};
+use crate::group_costs::{GroupLoad, LeastCosts, hops};
+use crate::least_sums::FORBIDDEN;
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
 /// The least hop-bytes there can be for uniform traffic, members already running included. Of
@@ -30,7 +31,7 @@ impl HopBytesExact {
         ask: impl Fn(&LeastCosts<'_>) -> Option<T>,
     ) -> Result<T, Refusal> {
         if self.isolated && !may_have_room(request, free, occupancy) {
-            return Err(Refusal::would_share(request, free));
+            return Err(free.would_share_links(request));
         }
         let taken = |load: &GroupLoad| {
             let (level, group) = (load.level, load.group);
@@ -38,8 +39,7 @@ impl HopBytesExact {
                 || self.isolated && occupancy.crossing(level, group) > 0
         };
         let cost = cost(request, free, taken);
-        ask(&LeastCosts::new(request, free, &cost))
-            .ok_or_else(|| Refusal::would_share(request, free))
+        ask(&LeastCosts::new(request, free, &cost)).ok_or_else(|| free.would_share_links(request))
     }
 }
 

@@ -45,7 +45,7 @@ impl Policy for Isolated {
         let top = free.fabric().depth();
         let home =
             search.least_available(0..free.fabric().sites(), top, |site| search.home(top, site));
-        let home = home.ok_or_else(|| Refusal::would_share(request, free))?;
+        let home = home.ok_or_else(|| free.would_share_links(request))?;
         let mut nodes = Vec::with_capacity(request.nodes as usize);
         search.fill(class, home, request.nodes, &mut nodes);
         nodes.sort_unstable();
@@ -66,7 +66,7 @@ impl Policy for Isolated {
         let search = Search { free: &unshared, occupancy, class, wanted: request.nodes };
         // A group with room lies in groups with room.
         let has_home = (0..free.fabric().groups(class)).any(|group| search.is_home(group));
-        if has_home { Ok(()) } else { Err(Refusal::would_share(request, free)) }
+        if has_home { Ok(()) } else { Err(free.would_share_links(request)) }
     }
 
     fn homes(&self, request: &Request, occupancy: &Occupancy) -> Option<Homes> {

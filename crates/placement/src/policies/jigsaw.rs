@@ -36,7 +36,7 @@ impl Policy for Jigsaw {
     ) -> Result<Choice, Refusal> {
         let free = &free.unshared(request, occupancy);
         let first = First::of(request, free, occupancy, self.across());
-        let First { plan, .. } = first.ok_or_else(|| Refusal::would_share(request, free))?;
+        let First { plan, .. } = first.ok_or_else(|| free.would_share_links(request))?;
         Ok(plan.choice(occupancy, free))
     }
 
@@ -48,7 +48,7 @@ impl Policy for Jigsaw {
     ) -> Result<(), Refusal> {
         let free = &free.unshared(request, occupancy);
         let first = First::of(request, free, occupancy, self.across());
-        first.map(drop).ok_or_else(|| Refusal::would_share(request, free))
+        first.map(drop).ok_or_else(|| free.would_share_links(request))
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {

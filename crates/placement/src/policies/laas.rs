@@ -29,7 +29,7 @@ impl Policy for Laas {
         let free = &free.unshared(request, occupancy);
         let First { plan, is_over_pods } =
             First::of(request, free, occupancy, Across::WholeLeavesOnly)
-                .ok_or_else(|| Refusal::would_share(request, free))?;
+                .ok_or_else(|| free.would_share_links(request))?;
         let choice = plan.choice(occupancy, free);
         let spare = if is_over_pods { unused(&plan, &choice.nodes, free) } else { Vec::new() };
         Ok(Choice { bandwidth_share: 1.0, spare, ..choice })
@@ -43,7 +43,7 @@ impl Policy for Laas {
     ) -> Result<(), Refusal> {
         let free = &free.unshared(request, occupancy);
         let first = First::of(request, free, occupancy, Across::WholeLeavesOnly);
-        first.map(drop).ok_or_else(|| Refusal::would_share(request, free))
+        first.map(drop).ok_or_else(|| free.would_share_links(request))
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {

@@ -64,7 +64,7 @@ fn block_for(
         let usable = |group| now.usable(level - 1, group);
         Some((level, now.first(level, size, request.nodes, usable)?))
     });
-    found.ok_or_else(|| Refusal::would_share(request, free))
+    found.ok_or_else(|| free.would_share_links(request))
 }
 
 /// Level and size of the smallest blocks one of which could hold the request on the empty machine.

@@ -29,7 +29,7 @@ impl Policy for Spread {
             return Ok(Choice::nodes(Spreading::over(free).take(request.nodes)));
         }
         let nodes = LeastCosts::new(request, free, &together).nodes();
-        nodes.map(Choice::nodes).ok_or_else(|| Refusal::would_share(request, free))
+        nodes.map(Choice::nodes).ok_or_else(|| free.would_share_links(request))
     }
 
     fn slot_costs(&self) -> Option<&dyn SlotCosts> {
@@ -45,7 +45,7 @@ impl SlotCosts for Spread {
         _: &Occupancy,
     ) -> Result<Vec<f64>, Refusal> {
         let costs = LeastCosts::new(request, free, &together).costs();
-        costs.ok_or_else(|| Refusal::would_share(request, free))
+        costs.ok_or_else(|| free.would_share_links(request))
     }
 }
 

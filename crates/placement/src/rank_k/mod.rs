@@ -16,7 +16,7 @@ use std::sync::Arc;
 use topolane_fabric::{NodeIndex, NodeSet, Routing};
 use topolane_traffic::{Contention, Traffic};
 
-use crate::network_load::MOST_ENTRIES;
+use crate::job_traffic::MOST_ENTRIES;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::policy::Policy;

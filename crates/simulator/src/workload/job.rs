@@ -99,7 +99,7 @@ impl Workload {
         match &job.share {
             Share::Whole => Ok(Share::Whole),
             Share::Part(amounts) => {
-                amounts.reordered(&self.resources, fabric.resources()).map(Share::Part)
+                Ok(Share::Part(amounts.reordered(&self.resources, fabric.resources())?))
             }
         }
     }

@@ -12,8 +12,9 @@ use std::cell::OnceCell;
 use topolane_fabric::GroupIndex;
 
 use crate::dedicated::condition::need::Need;
-use crate::dedicated::search::candidates::{Candidates, Leaf};
-use crate::dedicated::search::cost::Weights;
+use crate::dedicated::search::candidates::Candidates;
+use crate::dedicated::search::leaf::Leaf;
+use crate::dedicated::search::leaf::Weights;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{closed_sets, lowest};
 use crate::{FreeSlots, Occupancy, Request};

@@ -5,7 +5,7 @@ use topolane_fabric::GroupIndex;
 use crate::dedicated::equal_parts::layout::Smaller;
 use crate::dedicated::equal_parts::{Across, EqualParts, smaller};
 use crate::dedicated::search::BOUNDS;
-use crate::dedicated::search::candidates::Leaf;
+use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{closed_sets, lowest};
 use crate::dedicated::uplink_slots::bits;

@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
-use crate::dedicated::search::candidates::{Candidates, Leaf};
+use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::fill::fill;
+use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{Members, lowest, nodes_on, planes_of, rarest};
 use crate::dedicated::search::{Budget, Pod};

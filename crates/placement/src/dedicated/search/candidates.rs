@@ -3,21 +3,8 @@
 use topolane_fabric::{Fabric, GroupIndex};
 
 use crate::dedicated::condition::need::Need;
-use crate::dedicated::search::cost::Weights;
+use crate::dedicated::search::leaf::{Leaf, Weights};
 use crate::{FreeSlots, Occupancy, Request};
-
-/// A leaf with free slots.
-#[derive(Debug, Clone, Copy)]
-pub struct Leaf {
-    pub leaf: GroupIndex,
-    pub pod: GroupIndex,
-    /// Nodes of it that the request may have.
-    pub idle: u32,
-    /// Its free uplink slots.
-    pub slots: u64,
-    /// Whether it is as it would be on the empty machine.
-    pub untouched: bool,
-}
 
 /// The leaves with free slots, and what the request needs of them.
 pub struct Candidates<'a> {

@@ -2,42 +2,9 @@
 
 use topolane_fabric::GroupIndex;
 
-use crate::dedicated::search::candidates::{Candidates, Leaf};
+use crate::dedicated::search::candidates::Candidates;
+use crate::dedicated::search::leaf::Weights;
 use crate::{LinkPlan, Occupancy, Placement, Share};
-
-/// The weights of the cost, in nodes.
-#[derive(Debug, Clone, Copy)]
-pub struct Weights {
-    /// Of breaking into a leaf that no job has touched.
-    pub untouched_leaf: f64,
-    /// Of each free node that is left on a leaf.
-    pub left_over_node: f64,
-    /// Of each uplink to the core that the job owns and no flow needs.
-    pub core_link: f64,
-    /// Of each pod that the job is in.
-    pub pod: f64,
-}
-
-/// The weights of the policy. docs/explanation/dedicated-links.md ("The weights of the cost") has what others give, measured
-/// by `cargo run --release -p topolane-simulator --example cost_weights`.
-impl Default for Weights {
-    fn default() -> Self {
-        Weights { untouched_leaf: 4.0, left_over_node: 0.02, core_link: 0.3, pod: 2.0 }
-    }
-}
-
-impl Weights {
-    /// What it costs to take so many nodes and uplink slots of a leaf: by how much more than the nodes taken it cuts what jobs
-    /// over several leaves may have there, the free nodes that have slots.
-    pub fn cost(&self, leaf: &Leaf, nodes: u32, slots: u32) -> f64 {
-        let free = leaf.slots.count_ones();
-        let usable = |idle: u32, free: u32| f64::from(idle.min(free));
-        let lost = usable(leaf.idle, free) - usable(leaf.idle - nodes, free.saturating_sub(slots));
-        let left = leaf.idle - nodes;
-        let broken = if leaf.untouched && left > 0 { self.untouched_leaf } else { 0.0 };
-        lost - f64::from(nodes) + broken + self.left_over_node * f64::from(left)
-    }
-}
 
 /// The cost of a placement on its leaves for each node that it takes; at least 0, and 0 for a job that shares its nodes.
 pub fn waste(weights: &Weights, placement: &Placement, occupancy: &Occupancy) -> f64 {

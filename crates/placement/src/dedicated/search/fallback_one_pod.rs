@@ -1,7 +1,8 @@
 //! The shapes in one pod that the other strategies pass over: conditions (1) and (2) with a leaf of over half of the job and a
 //! remainder at once.
 
-use crate::dedicated::search::candidates::{Candidates, Leaf};
+use crate::dedicated::search::candidates::Candidates;
+use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::rarest;
 

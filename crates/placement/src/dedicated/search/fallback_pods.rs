@@ -1,8 +1,9 @@
 //! The shapes over several pods that the other strategies pass over: conditions (1) and (3) with any pods, one of which may
 //! hold over half of the job, one that owns only a part of what the others own of the core, and parallel cables under a core.
 
-use crate::dedicated::search::candidates::{Candidates, Leaf};
+use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::fallback_one_pod::Members;
+use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::most_of_pods::{MostOfPods, Share, hold, widest, width};
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::lowest;

@@ -1,6 +1,7 @@
 //! Which leaves a job takes that own one set of uplink slots, and how much of each.
 
-use crate::dedicated::search::candidates::{Candidates, Leaf};
+use crate::dedicated::search::candidates::Candidates;
+use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::slot_sets::rarest;
 
 /// Nodes and slots taken of a leaf, by its place among the leaves.

@@ -3,8 +3,9 @@
 
 use std::cmp::Reverse;
 
-use crate::dedicated::search::candidates::{Candidates, Leaf};
-use crate::dedicated::search::cost::Weights;
+use crate::dedicated::search::candidates::Candidates;
+use crate::dedicated::search::leaf::Leaf;
+use crate::dedicated::search::leaf::Weights;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{Members, lowest, nodes_on, planes_of};
 use crate::dedicated::search::{BOUNDS, Budget, Pod};

@@ -9,6 +9,7 @@ mod fallback_one_pod;
 mod fallback_pods;
 mod fill;
 mod full_leaves;
+pub mod leaf;
 mod most_of_pods;
 mod one_pod;
 pub mod plan;
@@ -16,7 +17,8 @@ pub mod slot_sets;
 
 use topolane_fabric::GroupIndex;
 
-use candidates::{Candidates, Leaf};
+use candidates::Candidates;
+use leaf::Leaf;
 use most_of_pods::MostOfPods;
 use plan::Plan;
 use slot_sets::{by_weight, closed_sets};

@@ -1,7 +1,8 @@
 //! Placements in one pod.
 
-use crate::dedicated::search::candidates::{Candidates, Leaf};
+use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::fill::{Taken, fill};
+use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{Members, nodes_on, rarest};
 

@@ -2,7 +2,8 @@
 
 use topolane_fabric::GroupIndex;
 
-use crate::dedicated::search::candidates::{Candidates, Leaf};
+use crate::dedicated::search::candidates::Candidates;
+use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::slot_sets::lowest;
 use crate::{Choice, FreeSlots, Occupancy};
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use crate::dedicated::search::BOUNDS;
-use crate::dedicated::search::candidates::Leaf;
+use crate::dedicated::search::leaf::Leaf;
 
 /// The leaves that have a set of slots, by their free nodes.
 #[derive(Default)]

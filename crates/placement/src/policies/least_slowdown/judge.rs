@@ -3,7 +3,7 @@
 use topolane_fabric::NodeIndex;
 use topolane_traffic::Outlook;
 
-use crate::network_load::Newcomer;
+use crate::newcomer::Newcomer;
 use crate::{FreeSlots, groups_crossed};
 
 /// A decision looks at about so many flows: each set of nodes that is tried takes as many as the job has.

@@ -169,7 +169,7 @@ impl Policy for DedicatedSegments {
         let found = DedicatedSegments::over_blocks(parts, &counts, (free, occupancy), |plan| {
             self.with_links(plan, request, free, occupancy)
         });
-        found.ok_or_else(|| Refusal::would_share(request, free))
+        found.ok_or_else(|| free.would_share_links(request))
     }
 
     fn has_place(
@@ -197,7 +197,7 @@ impl Policy for DedicatedSegments {
         let found = DedicatedSegments::over_blocks(parts, &counts, (free, occupancy), |plan| {
             has_place(&free.on(plan.nodes(free))).then_some(())
         });
-        found.ok_or_else(|| Refusal::would_share(request, free))
+        found.ok_or_else(|| free.would_share_links(request))
     }
 
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {

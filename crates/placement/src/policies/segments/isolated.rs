@@ -37,7 +37,7 @@ impl Policy for IsolatedSegments {
         let free = &free.unshared(request, occupancy);
         let mut search = Search::of(request, free, occupancy)?;
         let nodes = search.in_one_block().or_else(|| search.over_blocks());
-        nodes.map(Choice::nodes).ok_or_else(|| Refusal::would_share(request, free))
+        nodes.map(Choice::nodes).ok_or_else(|| free.would_share_links(request))
     }
 
     fn has_place(
@@ -51,7 +51,7 @@ impl Policy for IsolatedSegments {
         if search.holding().next().is_some() || search.any_group() {
             return Ok(());
         }
-        Err(Refusal::would_share(request, free))
+        Err(free.would_share_links(request))
     }
 }
 

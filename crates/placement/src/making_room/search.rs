@@ -1,0 +1,49 @@
+//! What the parts of the search share.
+
+use super::cover::Cover;
+use super::jobs::Jobs;
+use super::plan::{Effort, Touchable};
+
+/// Sums of the same costs in another order differ by no more than this part.
+const ROUNDING: f64 = 1e-9;
+
+/// The jobs, the bound and the limits of a search.
+pub struct Search<'a> {
+    pub jobs: &'a [Touchable<'a>],
+    pub cover: &'a Cover<'a>,
+    pub effort: &'a Effort,
+    /// Whether what finds a place still finds one when more jobs are gone.
+    pub room_helps: bool,
+}
+
+/// Jobs without which the policy places the request.
+#[derive(Debug, Clone)]
+pub struct Found {
+    pub gone: Jobs,
+    pub cost: f64,
+}
+
+impl Search<'_> {
+    pub fn found(&self, gone: Jobs) -> Found {
+        let cost = gone.iter().map(|job| self.jobs[job].cost).sum();
+        Found { gone, cost }
+    }
+
+    /// How many jobs of each group with a budget are in a set.
+    pub fn used(&self, set: &Jobs) -> Vec<u32> {
+        let mut used = vec![0; self.effort.budgets.len()];
+        for group in set.iter().filter_map(|job| self.jobs[job].group) {
+            used[group] += 1;
+        }
+        used
+    }
+
+    pub fn keeps_to_budgets(&self, set: &Jobs) -> bool {
+        self.used(set).iter().zip(&self.effort.budgets).all(|(used, most)| used <= most)
+    }
+}
+
+/// Whether nothing can be better than the best plan, but for rounding.
+pub fn is_best(best: Option<&Found>, least: f64) -> bool {
+    best.is_some_and(|best| best.cost <= least * (1.0 + ROUNDING))
+}

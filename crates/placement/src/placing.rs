@@ -1,0 +1,234 @@
+//! How a policy is asked: what is the same for all of them.
+
+use std::sync::Arc;
+
+use crate::choice::Choice;
+use crate::dedicated::limit_for;
+use crate::free_slots::FreeSlots;
+use crate::occupancy::Occupancy;
+use crate::placement::Placement;
+use crate::planned::{LinkPlan, Place, Planned};
+use crate::policy::{PlansFirst, Policy, QueueRule};
+use crate::refusal::Refusal;
+use crate::request::{Request, Share};
+
+impl dyn Policy + '_ {
+    /// Places a request.
+    ///
+    /// # Errors
+    /// The policy's refusal, or that there are too few slots now or at all.
+    pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
+        let ask = |free: &FreeSlots<'_>| self.choose(request, free, occupancy);
+        in_regions(request, occupancy, ask).map(|choice| self.placed(request, choice, occupancy))
+    }
+
+    /// Tells where [`place`](#method.place) would place a request and what that wastes ([`QueueRule::waste`]).
+    ///
+    /// # Errors
+    /// As `place`.
+    pub fn plan(&self, request: &Request, occupancy: &Occupancy) -> Result<Planned, Refusal> {
+        let rule = self.queue_rule().and_then(QueueRule::plans_first);
+        let Some(rule) = rule.filter(|_| occupancy.is_joined()) else {
+            let placement = self.place(request, occupancy)?;
+            let waste = self.waste(request, &placement, occupancy);
+            return Ok(Planned { waste, place: Place::Chosen(Arc::new(placement)) });
+        };
+        let plan = in_regions(request, occupancy, |free| planned(rule, request, free, occupancy))?;
+        let waste = rule.waste_of_plan(request, &plan, occupancy);
+        Ok(Planned { waste, place: Place::Planned(plan) })
+    }
+
+    /// The placement of a request, or of one that differs in identity and times only, by its plan. The state is the one that it was
+    /// planned in.
+    pub fn carry_out(
+        &self,
+        planned: &Planned,
+        request: &Request,
+        occupancy: &Occupancy,
+    ) -> Arc<Placement> {
+        match &planned.place {
+            Place::Chosen(placement) => Arc::clone(placement),
+            Place::Planned(plan) => {
+                let free = occupancy.free_slots(request);
+                let choice = plan.choice(&free.unshared(request, occupancy), occupancy);
+                Arc::new(self.placed(request, choice, occupancy))
+            }
+        }
+    }
+
+    /// The placement of what it chose.
+    fn placed(&self, request: &Request, choice: Choice, occupancy: &Occupancy) -> Placement {
+        let Choice { nodes, links, bandwidth_share, spare, gpus } = choice;
+        let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
+        let placement = placement
+            .isolated(self.traits().isolates)
+            .with_links(links, bandwidth_share)
+            .with_spare(spare)
+            .with_gpus(gpus);
+        let placement = occupancy.name_gpus(placement);
+        let traffic = occupancy.lay(request, &placement);
+        placement.with_traffic(traffic)
+    }
+
+    /// Why the request will never be placed, whoever leaves and whatever comes back into service; `None` if it may be.
+    pub fn never(&self, request: &Request, occupancy: &Occupancy) -> Option<Refusal> {
+        let wanted = request.nodes;
+        Some(match self.can_place(request, occupancy.empty()).err()? {
+            Refusal::WouldShareLinks { free: most, .. } if self.traits().isolates => {
+                let fabric = occupancy.fabric();
+                let why = limit_for(fabric, &self.limits(fabric), wanted);
+                Refusal::CannotIsolate { wanted, most, why }
+            }
+            Refusal::NotNow { free, .. } | Refusal::WouldShareLinks { free, .. } => {
+                Refusal::Never { wanted, most: free }
+            }
+            Refusal::Never { most, .. } => Refusal::Never { wanted, most },
+            refusal @ (Refusal::CannotIsolate { .. } | Refusal::Lacks { .. }) => refusal,
+        })
+    }
+
+    /// What it costs to give each node the next slot; infinite for a node without one. See [`SlotCosts`]. A rule that cannot
+    /// tell costs is asked for a choice: 0 for what it chooses, 1 for other free slots.
+    ///
+    /// # Errors
+    /// The policy's refusal, or that there are too few slots now or at all.
+    pub fn weigh(&self, request: &Request, occupancy: &Occupancy) -> Result<Vec<f64>, Refusal> {
+        in_regions(request, occupancy, |free| match self.slot_costs() {
+            Some(rule) => rule.costs(request, free, occupancy),
+            None => Ok(chosen_or_not(free, &self.choose(request, free, occupancy)?)),
+        })
+    }
+
+    /// Whether [`place`](#method.place) would succeed, told without choosing nodes where it can be.
+    ///
+    /// # Errors
+    /// The refusal that `place` would give.
+    pub fn can_place(&self, request: &Request, occupancy: &Occupancy) -> Result<(), Refusal> {
+        in_regions(request, occupancy, |free| {
+            if self.counts_only(request) {
+                Ok(())
+            } else {
+                self.has_place(request, free, occupancy)
+            }
+        })
+    }
+}
+
+/// 0 for the nodes chosen, 1 for other free nodes, infinite for the rest.
+fn chosen_or_not(free: &FreeSlots<'_>, choice: &Choice) -> Vec<f64> {
+    let mut costs = vec![f64::INFINITY; free.fabric().nodes() as usize];
+    for node in free.nodes() {
+        costs[node as usize] = 1.0;
+    }
+    for &node in &choice.nodes {
+        costs[node as usize] = 0.0;
+    }
+    costs
+}
+
+/// Asks `answer` for all free slots or, if some sites are not joined, for the free slots of each set of joined sites in
+/// turn: a placement stays within one.
+fn in_regions<T>(
+    request: &Request,
+    occupancy: &Occupancy,
+    answer: impl Fn(&FreeSlots<'_>) -> Result<T, Refusal>,
+) -> Result<T, Refusal> {
+    let fabric = occupancy.fabric();
+    if request.members.iter().any(|&member| member >= fabric.nodes()) {
+        return Err(Refusal::Never { wanted: request.nodes, most: 0 });
+    }
+    if let Some(total) = total_if_counted(request, occupancy).filter(|&total| total < request.nodes)
+    {
+        return Err(shortage(request, occupancy, total));
+    }
+    let free = occupancy.free_slots(request);
+    let total = free.total();
+    if total < request.nodes {
+        return Err(shortage(request, occupancy, total));
+    }
+    if occupancy.is_joined() {
+        return answer(&free);
+    }
+    let at_home =
+        |of: &Occupancy, region| request.members.iter().all(|&member| of.is_in(member, region));
+    let mut refusal = Refusal::NotNow { wanted: request.nodes, free: 0 };
+    for region in occupancy.regions() {
+        if !at_home(occupancy, region) {
+            continue;
+        }
+        let part = free.only(|node| occupancy.is_in(node, region));
+        let free = part.total();
+        let answered = if free < request.nodes {
+            Err(Refusal::NotNow { wanted: request.nodes, free })
+        } else {
+            answer(&part)
+        };
+        match (answered, &refusal) {
+            (Ok(found), _) => return Ok(found),
+            (Err(Refusal::NotNow { free, .. }), Refusal::NotNow { free: most, .. })
+                if free <= *most => {}
+            (Err(Refusal::NotNow { .. }), Refusal::WouldShareLinks { .. }) => {}
+            (Err(reason), _) => refusal = reason,
+        }
+    }
+    // With all links in service again.
+    let empty = occupancy.empty();
+    let at_best = empty.free_slots(request);
+    let regions = empty.regions().into_iter().filter(|&region| at_home(empty, region));
+    let most = regions
+        .map(|region| at_best.only(|node| empty.is_in(node, region)).total())
+        .max()
+        .unwrap_or(0);
+    if request.nodes > most {
+        return Err(Refusal::Never { wanted: request.nodes, most });
+    }
+    Err(refusal)
+}
+
+/// The free slots of a request whose slots need not be counted anew.
+fn total_if_counted(request: &Request, occupancy: &Occupancy) -> Option<u32> {
+    let is_counted = !request.stacked && request.eligible.is_none() && request.slots.is_none();
+    match &request.share {
+        Share::Part(amounts) if is_counted => Some(occupancy.part_total(amounts)),
+        _ => None,
+    }
+}
+
+/// Too few slots: now, or even on the empty machine.
+fn shortage(request: &Request, occupancy: &Occupancy, free: u32) -> Refusal {
+    let wanted = request.nodes;
+    if wanted <= occupancy.fabric().nodes() && request.is_plain() {
+        return Refusal::NotNow { wanted, free };
+    }
+    let empty = occupancy.empty();
+    let most = total_if_counted(request, empty);
+    let most = most.unwrap_or_else(|| empty.free_slots(request).total());
+    if let (0, Share::Part(amounts), None) = (most, &request.share, &request.slots)
+        && let Some(lacking) = amounts.lacking(occupancy.fabric())
+    {
+        return lacking.into();
+    }
+    if wanted > most { Refusal::Never { wanted, most } } else { Refusal::NotNow { wanted, free } }
+}
+
+/// The plan of a rule, which goes by the slots that jobs on links of their own may use.
+pub(crate) fn planned(
+    rule: &dyn PlansFirst,
+    request: &Request,
+    free: &FreeSlots<'_>,
+    occupancy: &Occupancy,
+) -> Result<LinkPlan, Refusal> {
+    let free = &free.unshared(request, occupancy);
+    rule.plan(request, free, occupancy).ok_or_else(|| free.would_share_links(request))
+}
+
+/// What a rule chooses by its plan.
+pub(crate) fn chosen(
+    rule: &dyn PlansFirst,
+    request: &Request,
+    free: &FreeSlots<'_>,
+    occupancy: &Occupancy,
+) -> Result<Choice, Refusal> {
+    let plan = planned(rule, request, free, occupancy)?;
+    Ok(plan.choice(&free.unshared(request, occupancy), occupancy))
+}
