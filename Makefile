@@ -7,8 +7,8 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --no-deps
 INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-pip-version-check --no-build-isolation \
   --no-deps --editable .
-# Cargo shows its progress on a terminal.
-QUIETLY := $(shell test -t 2 || echo --quiet)
+# Cargo shows its progress on a terminal, and elsewhere only what fails.
+UNLESS_IT_FAILS := $(shell test -t 2 || echo '2>target/build.log || { cat target/build.log >&2; exit 1; }')
 SOURCES := $(shell find crates -name tests -prune -o \( -name '*.rs' -o -name 'Cargo.toml' \) -print) Cargo.toml Cargo.lock pyproject.toml
 
 .PHONY: build demo extras check components fetched-components kubernetes-components test test-live ci explore mutants lint docs lock audit dashboards header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
@@ -42,7 +42,8 @@ $(VENV)/.installed: requirements/base.txt
 
 $(VENV)/.built: $(VENV)/.installed $(SOURCES)
 	@echo "compiling the engine: about six minutes of CPU time the first time"
-	@VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --skip-install --profile quick --locked $(QUIETLY) >/dev/null
+	@mkdir -p target
+	@VIRTUAL_ENV="$(abspath $(VENV))" $(BIN)/maturin develop --skip-install --profile quick --locked >/dev/null $(UNLESS_IT_FAILS)
 	@MATURIN_PEP517_ARGS="--profile quick" $(INSTALL)
 	@rm -f $(VENV)/.optimised && touch $@
 
