@@ -19,7 +19,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 def _of_prometheus(program: str) -> str:
-    """A program of Prometheus. `make test` puts it beside the interpreter."""
+    """A program of Prometheus. `make test` puts it next to the interpreter."""
     places = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     found = shutil.which(program, path=places)
     if found is None:
@@ -39,6 +39,21 @@ def prometheus() -> str:
     return _of_prometheus("prometheus")
 
 
+class _Failures:
+    """Prints the name of a test and the end of its error when it fails. The whole text comes when all tests have ended, which is
+    late in a deep suite and never in a run that is ended from outside."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        printer = self.config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and printer is not None:
+            last = report.longreprtext.strip().splitlines()[-1:]
+            printer.ensure_newline()
+            printer.write_line(" ".join([f"FAILED {report.nodeid} ({report.when}):", *last]))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Gives Open MPI a directory of this process. Programs that start at the same time race for its usual one, and one of
     them can fail."""
@@ -48,7 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput"):
         # Its folder lies in one that only the process that started it has (tools/enclosed).
         Path(config.option.basetemp).parent.mkdir(parents=True, exist_ok=True)
-    elif config.pluginmanager.hasplugin("xdist"):
+        return
+    config.pluginmanager.register(_Failures(config))
+    if config.pluginmanager.hasplugin("xdist"):
         from xdist.workermanage import NodeManager
 
         # A process that is killed because it ends slowly takes the record of its CPU time with it.

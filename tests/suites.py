@@ -41,7 +41,7 @@ SUITES = {
             "tests/slurm/test_plugin.py::test_links_that_jobs_own_survive_slurmctld",
             "tests/slurm/test_plugin.py::test_a_fault_of_the_engine_leaves_the_job_to_stock_slurm",
         ],
-        650,
+        750,
     ),
     "kubernetes": Suite(
         ["tests/kubernetes"],
@@ -52,7 +52,7 @@ SUITES = {
             "tests/kubernetes/test_kube_scheduler.py::test_isolated_groups_share_no_link",
             "tests/kubernetes/test_kube_scheduler.py::test_links_outlive_kill_9",
         ],
-        400,
+        330,
         workers=2,
     ),
     "nova": Suite(
@@ -67,7 +67,7 @@ SUITES = {
             "tests/nova/test_nova_isolated.py::test_isolated_groups_asked_for_at_once_cross_nothing_in_common",
             "tests/nova/test_nova_isolated.py::test_after_an_error_no_isolated_group_is_placed_and_others_are_novas",
         ],
-        400,
+        360,
     ),
     "flux": Suite(
         ["tests/flux"],
@@ -87,7 +87,7 @@ SUITES = {
             "tests/sites/test_moving_qmp.py::test_a_target_that_dies_while_memory_is_copied",
             "tests/sites/test_moving_qmp.py::test_a_mover_killed_at_any_step_leaves_one_copy",
         ],
-        600,
+        190,
     ),
     "gang": Suite(
         ["tests/gang"],
@@ -97,7 +97,7 @@ SUITES = {
             "tests/gang/test_gang_agent.py",
             "tests/gang/test_gang_faults.py::test_all_jobs_run_when_the_agent_is_killed",
         ],
-        750,
+        900,
     ),
     "mpi": Suite(
         ["tests/mpi", "tests/calibrate", "tests/rank_k", "tests/validation"],
@@ -107,7 +107,7 @@ SUITES = {
             *_files("calibrate", "fit", "refusals"),
             "tests/mpi/test_two_level.py::test_every_byte_is_as_mpi_leaves_it",
         ],
-        400,
+        140,
     ),
     "pages": Suite(
         [
@@ -130,7 +130,7 @@ SUITES = {
             "tests/serve/test_serve_browser.py::test_why_a_job_waits",
             *_files("serve", *(f"serve_{topic}" for topic in ("forecast", "reservations", "shadow_log"))),
         ],
-        400,
+        130,
     ),
     "engine": Suite(
         [
@@ -147,7 +147,7 @@ SUITES = {
             "tests/capi",
             *_files("security", "files", "locks", "page", "readers"),
         ],
-        400,
+        120,
     ),
 }
 

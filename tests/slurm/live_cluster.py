@@ -116,6 +116,18 @@ class Cluster:
         assert done.returncode == 0, done.stderr
         return done.stdout
 
+    def passes(self, job: int) -> None:
+        """Waits until backfill has looked at all waiting jobs once more, from beginning to end, or until none of a job waits."""
+
+        def count() -> int:
+            return int(re.findall(r"Total cycles:\s+(\d+)", self.run("sdiag"))[1])
+
+        before = count()
+        until(
+            lambda: count() > before + 1 or not self.run("squeue", "-h", "-t", "PD", "-j", job).strip(),
+            "two passes of backfill",
+        )
+
     def script(self, verb: str, *names: str) -> None:
         """Ends or starts daemons of it: `stop`, `kill` or `start`."""
         done = script(verb, self.directory, *names, inside=self.inside)

@@ -196,8 +196,8 @@ class Site:
             raise AssertionError("\n".join((str(late), *shown))) from late
         return job
 
-    def waits(self, job: int, seconds: float = 4) -> bool:
-        time.sleep(seconds)
+    def waits(self, job: int) -> bool:
+        self.cluster.passes(job)
         return self.cluster.run("squeue", "-h", "-o", "%t", "-j", job).strip() == "PD"
 
     def saved(self, job: int) -> None:

@@ -144,8 +144,8 @@ class Site:
         return job
 
     def waits(self, job: int) -> str:
-        """The reason for which a job waits, after some rounds of the scheduler."""
-        time.sleep(5)
+        """The reason for which a job waits, after the scheduler has looked at it again."""
+        self.cluster.passes(job)
         state, reason = self.cluster.run("squeue", "-h", "-o", "%t %r", "-j", job).split(maxsplit=1)
         assert state == "PD", (state, reason)
         return reason.strip()

@@ -527,7 +527,7 @@ def test_absurd_files_of_links(quiet: Site) -> None:
         path.write_bytes(summed(f"topolane-links 1 {head} {text.format(job=job, nodes=nodes)}"))
         quiet.cluster.script("start", "slurmctld")
         other = quiet.cluster.submit("-p", "powned", "-w", ACROSS[2])
-        until(lambda job=other: bool(quiet.nodes(job)) or quiet.waits(job, 2), f"an answer: {name}")
+        until(lambda job=other: bool(quiet.nodes(job)) or quiet.waits(job), f"an answer: {name}")
         assert quiet.cluster.lives("slurmctld") and quiet.nodes(job), name
         if quiet.nodes(other) and name in UNBELIEVED:
             assert not quiet.owners().get(other, own) & own, name
