@@ -21,7 +21,7 @@ NO_FAULTS = frozenset(
         "part of a job that has a line of its own",
     }
 )
-"""What a reader leaves out though nothing is wrong with it."""
+"""Reasons for which a reader skips a record though nothing is wrong with it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Finding:
     count: int
     what: str
     is_left_out: bool = False
-    """Whether these runs are left out of the workload."""
+    """Whether these runs are no jobs of the workload."""
     of: str = "run"
     """What is counted."""
     cluster: str | None = None
@@ -40,7 +40,7 @@ class Finding:
     def __str__(self) -> str:
         where = "" if self.cluster is None else f"{self.cluster}: "
         if self.is_left_out:
-            return f"{where}left out: {self.count:,} {self.what}"
+            return f"{where}skipped: {self.count:,} {self.what}"
         return f"{where}{plural(self.count, self.of)} {self.what}"
 
 
@@ -52,7 +52,7 @@ class Checked:
     """Runs that can be replayed."""
     findings: list[Finding]
     unknown: list[str]
-    """Sentences on what cannot be told or is assumed, because a file, a column or a number is missing."""
+    """Sentences on what is unknown or assumed, because a file, a column or a number is missing."""
 
 
 def of_workload(workload: Workload) -> Checked:

@@ -36,7 +36,7 @@ def machine(
     sub_domains: take accelerator sub-domains as the domains.
     hosts: a hostlist of the devices that are nodes, for a file that records cables alone.
 
-    Other networks that the file names are in `Machine.networks`. What was assumed or left out is in `Machine.notes`. Raises
+    Other networks that the file names are in `Machine.networks`. What was assumed or skipped is in `Machine.notes`. Raises
     InputError for an unknown name and for a file that does not parse or is not a tree.
     """
     whole = _whole_machine(source, format, topology, sub_domains=sub_domains, hosts=hosts)
@@ -217,13 +217,13 @@ def runnable(source: str | Path, jobs: Workload) -> Workload:
     """The same workload. Raises InputError if no job is left in it to run."""
     if not len(jobs):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(jobs.left_out.items()))
-        raise InputError(f"{source}: no job is left to run" + (f" (left out: {reasons})" if reasons else ""))
+        raise InputError(f"{source}: no job is left to run" + (f" (skipped: {reasons})" if reasons else ""))
     return jobs
 
 
-def left_out(reasons: Mapping[str, int]) -> list[str]:
+def skipped_notes(reasons: Mapping[str, int]) -> list[str]:
     """A line for each reason why records are no jobs of a workload."""
-    return [f"left out: {count:,} {reason}" for reason, count in sorted(reasons.items())]
+    return [f"skipped: {count:,} {reason}" for reason, count in sorted(reasons.items())]
 
 
 def reading_notes(jobs: Workload) -> list[str]:

@@ -246,7 +246,7 @@ def test_the_made_up_year_is_read_without_a_complaint(tmp_path: Path) -> None:
     path = tmp_path / accounting.JOBS
     path.write_text("".join(f"{row}\n" for row in twin_scale.rows(500)))
     jobs = accounting_jobs.read(path)
-    assert (len(jobs.runs), jobs.left_out.total(), jobs.notes.total()) == (500, 0, 0)
+    assert (len(jobs.runs), jobs.skipped.total(), jobs.notes.total()) == (500, 0, 0)
 
 
 @pytest.mark.parametrize(

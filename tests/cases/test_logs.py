@@ -42,13 +42,13 @@ def test_a_conversion_without_a_machine_keeps_jobs_of_any_width(to):
 def test_a_conversion_for_a_machine_counts_wider_jobs():
     said = Said("workload", "convert", DATA / "wide-jobs.swf", "--to", "csv", "--machine", "cab")
     assert len(said.out.splitlines()) == 2
-    assert said.notes == "note: left out: 2 wider than the machine\n"
+    assert said.notes == "note: skipped: 2 wider than the machine\n"
 
 
 def test_a_conversion_counts_what_it_leaves_out_by_reason():
     """As `simulate` does, and with the same words."""
     said = Said("workload", "convert", DATA / "unfinished.sacct.txt", "--to", "csv")
-    lines = [f"left out: {line}" for line in ("2 never started", "1 step of a job", "1 still running")]
+    lines = [f"skipped: {line}" for line in ("2 never started", "1 step of a job", "1 still running")]
     assert sorted(said.notes.splitlines()) == sorted(f"note: {line}" for line in lines)
     run = Said("simulate", "--machine", TREE, "--trace", DATA / "unfinished.sacct.txt")
     assert set(lines) <= set(run.out.splitlines())

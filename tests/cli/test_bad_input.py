@@ -339,4 +339,4 @@ def test_a_policy_that_never_places_anything(topolane, write, toy, log):
         "import topolane\nclass Never(topolane.Policy):\n    def choose(self, request, state): pass\n",
     )
     text = topolane("simulate", "--machine", toy, "--trace", log, "--policy", "never:Never")
-    assert "left out: 40 refused by the policy: never" in text
+    assert "skipped: 40 refused by the policy: never" in text

@@ -211,7 +211,7 @@ def test_records_of_slurm_are_replayed_as_the_guide_says(topolane):
     assert error("easy") > 0.5
     said = topolane(*compare, "slurm", "--partition", "pdebug", "--nodes", "twin[55-72]")
     assert "hour on topology: 100 jobs, 18 nodes" in said
-    assert "left out: 904 in another partition" in said
+    assert "skipped: 904 in another partition" in said
     topolane.refused(*compare, "slurm", "--partition", "none", says="hour.csv: no job is of partition 'none'")
 
 

@@ -61,7 +61,7 @@ def dump(tmp_path):
 
 def told(directory, words):
     """The lines of an import with these words."""
-    return [line for line in accounting_workload.read(directory).told if words in line]
+    return [line for line in accounting_workload.read(directory).notes if words in line]
 
 
 def queue(directory):
@@ -299,12 +299,12 @@ def test_a_row_of_an_array_is_as_many_jobs_as_it_has_tasks(dump, tasks, paramete
     ids = [number + 10_000_000_000 * task for number in (3, 2) for task in range(kept)]
     assert sorted(job["id"] for job in found) == sorted(ids)
     assert {(job["id"] % 10_000_000_000, job["until"]) for job in found} == {(3, 300), (2, 700)}
-    assert f"left out: {2 * stands_for} never started" in imported.told
+    assert f"skipped: {2 * stands_for} never started" in imported.notes
     sentence = (
         f"{2 * stands_for} tasks of 2 arrays waited and never started: the queue slurm has {2 * kept} of them"
     )
-    assert [line.partition(", for each")[0] for line in imported.told].count(sentence) == 1
-    assert not [line for line in imported.told if "does not know" in line]
+    assert [line.partition(", for each")[0] for line in imported.notes].count(sentence) == 1
+    assert not [line for line in imported.notes if "does not know" in line]
 
 
 def test_a_list_of_tasks_that_is_cut_off_is_told(dump):
@@ -314,9 +314,9 @@ def test_a_list_of_tasks_that_is_cut_off_is_told(dump):
     )
     imported = accounting_workload.read(directory)
     assert len(json.loads(imported.queue)["never_started"]) == 3 + 1
-    assert "left out: 4 never started" in imported.told
+    assert "skipped: 4 never started" in imported.notes
     sentence = "2 arrays of which sacct printed only the first waiting tasks"
-    assert [line.partition(":")[0] for line in imported.told].count(sentence) == 1
+    assert [line.partition(":")[0] for line in imported.notes].count(sentence) == 1
     assert "SLURM_BITSTR_LEN=0" in accounting.commands()
     with pytest.raises(InputError, match="jobs.txt:3: JobID '2_.x.' has no list of tasks like 3-7,9"):
         accounting_workload.read(dump({**PENDING, "JobID": "2_[x]"}))

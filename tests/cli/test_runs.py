@@ -348,7 +348,7 @@ def test_the_same_seed_gives_the_same_files(topolane, toy):
 def test_a_workload_of_which_nothing_is_left(topolane, toy, log):
     """If every job is left out, the command is refused with the reasons: a table of zeros would tell nothing."""
     common = ("--machine", toy, "--trace", log, "--nodes-x", 100, "--out", "out")
-    says = "log.csv: no job is left to run (left out: 40 wider than the machine)"
+    says = "log.csv: no job is left to run (skipped: 40 wider than the machine)"
     topolane.refused("simulate", *common, says=says)
     topolane.refused("compare", *common, "--jobs", 1, says=says)
     assert not (topolane.directory / "out").exists()

@@ -90,8 +90,8 @@ def test_nothing_is_wrong_with_a_sound_log(check):
 @pytest.mark.parametrize(
     ("row", "line"),
     [
-        ({"Submit": "Unknown"}, "left out: 1 without a time of submission: a purge has cut them off"),
-        ({"End": T + 50, "ElapsedRaw": ""}, "left out: 1 ended before the start: the clock jumped"),
+        ({"Submit": "Unknown"}, "skipped: 1 without a time of submission: a purge has cut them off"),
+        ({"End": T + 50, "ElapsedRaw": ""}, "skipped: 1 ended before the start: the clock jumped"),
         (
             {"ElapsedRaw": 3000},
             "1 run whose End - Start is not the run time: the clock jumped; ElapsedRaw is used",
@@ -100,7 +100,7 @@ def test_nothing_is_wrong_with_a_sound_log(check):
             {"Submit": T + 300},
             "1 run started before submission: the clock jumped; submission is moved to the start",
         ),
-        ({"End": "Unknown"}, "left out: 1 without an end, though the state says that there was one"),
+        ({"End": "Unknown"}, "skipped: 1 without an end, though the state says that there was one"),
         (
             {
                 "Submit": T - 90_000,
@@ -109,7 +109,7 @@ def test_nothing_is_wrong_with_a_sound_log(check):
                 "End": "Unknown",
                 "State": "RUNNING",
             },
-            "left out: 1 without an end, and past the time limit: see sacctmgr show runawayjobs",
+            "skipped: 1 without an end, and past the time limit: see sacctmgr show runawayjobs",
         ),
         (
             {"Restarts": 2},
@@ -121,7 +121,7 @@ def test_nothing_is_wrong_with_a_sound_log(check):
         ),
         (
             {"Start": "Unknown", "NodeList": ""},
-            "left out: 1 without a start, though the state says that there was one",
+            "skipped: 1 without a start, though the state says that there was one",
         ),
         (
             {"End": T + 3800, "ElapsedRaw": 3700, "State": "TIMEOUT"},
@@ -130,7 +130,7 @@ def test_nothing_is_wrong_with_a_sound_log(check):
         ({"Account": "gone"}, "1 run of an account that is gone"),
         ({"User": "bob"}, "1 run of a user who is gone from the account"),
         ({"QOS": "former"}, "1 run with a QOS that was deleted or renamed"),
-        ({"JobIDRaw": 1}, "left out: 1 a second row of the same run"),
+        ({"JobIDRaw": 1}, "skipped: 1 a second row of the same run"),
     ],
 )
 def test_each_fault_is_one_line(check, row, line):
@@ -154,7 +154,7 @@ def test_two_clusters_in_one_dump_are_told_apart(check):
     assert said[:-1] == [
         "dump: 2 runs that can be replayed",
         "1 row of other clusters than hex (oct 1): import one with --cluster",
-        "oct: left out: 1 without an end, though the state says that there was one",
+        "oct: skipped: 1 without an end, though the state says that there was one",
     ]
     assert said[-1].startswith(
         "an import with --cluster 'oct' is refused: dump/jobs.txt: no job that ran and ended"
@@ -181,7 +181,7 @@ def test_faults_of_the_other_files_are_those_of_the_import(check, topolane):
     assert lines == [
         "dump: 2 runs that can be replayed",
         "2 runs of cluster hex, where config.txt is of oct",
-        "2 node events without a beginning, or without an end after it: left out",
+        "2 node events without a beginning, or without an end after it: skipped",
         "1 run in a partition that partitions.txt does not have",
     ]
     imported = topolane("workload", "import", "dump", "--out", "log.csv").splitlines()
@@ -218,7 +218,7 @@ def test_a_log_is_checked_as_it_stands(topolane, write):
         ),
     ]
     write("sacct.txt", jobs({"End": "Unknown"}).replace(";", "|"))
-    assert "left out: 1 without an end" in topolane("workload", "check", "sacct.txt", code=1)
+    assert "skipped: 1 without an end" in topolane("workload", "check", "sacct.txt", code=1)
 
 
 def test_what_is_no_log_is_refused(topolane, write):

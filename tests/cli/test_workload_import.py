@@ -76,7 +76,7 @@ def rows_of(imported):
 
 def told(imported, sentence):
     """Whether one line, and no more, says this."""
-    return [line for line in imported.told if sentence in line] == [sentence]
+    return [line for line in imported.notes if sentence in line] == [sentence]
 
 
 def test_a_job_keeps_its_times_and_its_owner(dump):
@@ -131,7 +131,7 @@ def test_nodes_are_whole_where_slurm_says_so(dump):
     (directory / "partitions.txt").unlink()
     imported = accounting_workload.read(directory)
     assert "cores" not in rows_of(imported)[0]
-    assert any(line.startswith("no partitions.txt: ") for line in imported.told)
+    assert any(line.startswith("no partitions.txt: ") for line in imported.notes)
 
 
 def test_generic_resources_are_an_even_part_of_each_node(dump, tmp_path):
@@ -152,7 +152,7 @@ def test_every_run_of_a_requeued_job_is_a_job(dump):
     found = [(row["id"], row["submit"], row["start"], row["run"], row["state"]) for row in rows_of(imported)]
     assert found == [("10", "0", "0", "50", "REQUEUED"), ("10000000010", "170", "200", "60", "COMPLETED")]
     assert told(imported, "1 further run of requeued jobs: each is a job")
-    assert not any("missing" in line for line in imported.told)
+    assert not any("missing" in line for line in imported.notes)
 
 
 def test_runs_that_are_missing_are_counted(dump):
@@ -210,8 +210,8 @@ def test_rows_that_are_no_run_are_counted_by_reason(dump, row, reason):
     """No row is dropped silently: jobs and counts are as many as rows."""
     imported = accounting_workload.read(dump(table(row, at(5000, JobIDRaw=20), at(6000, JobIDRaw=21))))
     assert [job["id"] for job in rows_of(imported)] == ["20", "21"]
-    assert told(imported, f"left out: 1 {reason}")
-    assert sum(line.startswith("left out: ") for line in imported.told) == 1
+    assert told(imported, f"skipped: 1 {reason}")
+    assert sum(line.startswith("skipped: ") for line in imported.notes) == 1
 
 
 def test_runs_that_waited_before_the_records_begin_are_told(dump):
@@ -231,7 +231,7 @@ def test_runs_that_waited_before_the_records_begin_are_told(dump):
 def test_a_second_export_of_the_same_time_counts_once(dump):
     imported = accounting_workload.read(dump(table({}, {"JobIDRaw": 11}) + table({})))
     assert sorted(row["id"] for row in rows_of(imported)) == ["10", "11"]
-    assert told(imported, "left out: 1 a second row of the same run")
+    assert told(imported, "skipped: 1 a second row of the same run")
 
 
 CHANGED = [
@@ -267,7 +267,7 @@ def test_a_suspended_job_holds_its_nodes(dump):
         dump(table({"ElapsedRaw": 300, "Suspended": "00:05:00", "TimelimitRaw": "6"}))
     )
     assert [(row["run"], row["walltime"]) for row in rows_of(imported)] == [("600", "660")]
-    assert not any("clock" in line or "walltime" in line for line in imported.told)
+    assert not any("clock" in line or "walltime" in line for line in imported.notes)
 
 
 def test_steps_without_their_job_are_what_a_purge_leaves(dump):
@@ -507,7 +507,7 @@ def test_what_scontrol_says_of_licences_counts(dump):
     assert json.loads(imported.queue)["licenses"] == {"matlab@server": 5}
     faults = (
         "1 run asked for licence gone: no file says how many there are, and no queue counts it",
-        "1 run asked for more of licence matlab@server than the 3 there are: as many as the most are taken",
+        "1 run asked for more of licence matlab@server than the 3 there are: the number is raised to the highest request",
     )
     for fault in faults:
         assert told(imported, fault)
@@ -653,9 +653,9 @@ def test_a_preempted_run_is_one_job_with_the_next(dump):
     assert found == {"1": ("0", "119", "100", "0:19:2 59:30:2"), "2": ("4", "4", "25", "")}
     assert told(
         imported,
-        "2 runs that ended by preemption, joined with the later run of the same job: the queue slurm decides anew which job gives way",
+        "2 runs that ended by preemption, joined with the later run of the same job: the queue slurm decides again which job gives way",
     )
-    assert not [line for line in imported.told if "further runs" in line]
+    assert not [line for line in imported.notes if "further runs" in line]
     apart = accounting_workload.read(dump(table(*rows), config="SelectType = select/linear\n"))
     assert len(rows_of(apart)) == 4
     assert told(apart, "2 further runs of requeued jobs: each is a job")
@@ -738,7 +738,7 @@ def test_a_run_that_a_failed_node_ended_is_one_job_with_the_next(dump):
     }
     assert told(
         imported,
-        "2 runs that ended because a node failed, joined with the later run of the same job: in the queue slurm a job starts anew if one of its own nodes fails",
+        "2 runs that ended because a node failed, joined with the later run of the same job: in the queue slurm a job starts again if one of its own nodes fails",
     )
     for other in (events.replace("DOWN", "DRAIN"), events.replace("|n", "|m"), head):
         apart = rows_of(accounting_workload.read(dump(table(*rows), events=other)))
@@ -803,8 +803,8 @@ def test_one_cluster_and_one_partition_are_chosen(dump, tmp_path, topolane):
     dump(table({}, {"JobIDRaw": 11, "Cluster": "two"}, {"JobIDRaw": 12, "Partition": "debug"}))
     printed = topolane(*arguments, "--cluster", "hex", "--partition", "batch")
     assert printed.startswith("1 job: log.csv\n")
-    assert "left out: 1 of another cluster\nleft out: 1 in another partition\n" in printed or (
-        "left out: 1 in another partition\nleft out: 1 of another cluster\n" in printed
+    assert "skipped: 1 of another cluster\nskipped: 1 in another partition\n" in printed or (
+        "skipped: 1 in another partition\nskipped: 1 of another cluster\n" in printed
     )
 
 
@@ -821,7 +821,7 @@ REFUSED = [
     (table({}, header=("JobIDRaw", "Submit")), "jobs.txt:1: no column Start"),
     (table(), "jobs.txt: a header line and no rows"),
     ("", "jobs.txt: the file is empty"),
-    (table({"End": "Unknown"}), "jobs.txt: no job that ran and ended (left out: 1 without an end"),
+    (table({"End": "Unknown"}), "jobs.txt: no job that ran and ended (skipped: 1 without an end"),
     (table({"NodeList": "=n1"}), "jobs.txt:2: '=n1': a spreadsheet would take it for a formula"),
     (table({"NodeList": "n[1-"}), "jobs.txt:2: NodeList 'n[1-' is not a list of nodes"),
     (table({"Priority": "-5"}), "jobs.txt:2: Priority '-5' is not a whole number below 4,294,967,296"),
@@ -935,7 +935,7 @@ def test_settings_that_the_queue_does_not_know_are_told(dump):
         "SchedulerParameters has 'defer', 'bf_interval=-1', 'bf_max_time=300', which the queue slurm does not know",
     )
     assert any(
-        line.startswith("BOOT_TIME '2026-10-01T08:00:00' is a time of unknown zone") for line in imported.told
+        line.startswith("BOOT_TIME '2026-10-01T08:00:00' is a time of unknown zone") for line in imported.notes
     )
 
 
@@ -947,9 +947,9 @@ def test_files_that_are_missing_are_told(dump, tmp_path, topolane):
     topolane.refused("workload", "import", says="give a directory and --out LOG.csv, or --commands")
     imported = accounting_workload.read(dump(table({}, header=accounting_jobs.NEEDED)))
     for file in ("partitions", "config", "qos", "assoc", "events", "reservations"):
-        assert len([line for line in imported.told if line.startswith(f"no {file}.txt: ")]) == 1
+        assert len([line for line in imported.notes if line.startswith(f"no {file}.txt: ")]) == 1
     for column in accounting_jobs.FURTHER:
-        assert len([line for line in imported.told if line.startswith(f"no column {column}: ")]) == 1
+        assert len([line for line in imported.notes if line.startswith(f"no column {column}: ")]) == 1
 
 
 def test_the_files_are_written_together_or_not_at_all(dump, tmp_path, topolane):

@@ -93,8 +93,8 @@ def test_import_gives_what_happened(accounted: Cluster, tmp_path: Path) -> None:
     # The dependency is over when the first job has ended; the wait begins there and not at submission.
     assert int(two["submit"]) >= int(one["start"]) + int(one["run"])
     assert int(two["submitted"]) < int(two["submit"])
-    assert "3 tasks of 1 array: each task is a job" in imported.told
-    assert "1 further run of requeued jobs: each is a job" in imported.told
-    assert not any("ParentName" in line for line in imported.told)
-    assert not any(line.startswith("no ") or "clock" in line or "missing" in line for line in imported.told)
+    assert "3 tasks of 1 array: each task is a job" in imported.notes
+    assert "1 further run of requeued jobs: each is a job" in imported.notes
+    assert not any("ParentName" in line for line in imported.notes)
+    assert not any(line.startswith("no ") or "clock" in line or "missing" in line for line in imported.notes)
     assert imported.failures is None or imported.failures.startswith("node,from,until\n")

@@ -131,7 +131,7 @@ def _done(
     place = state_directory.state_save_location() if state is None else state
     settings = work.Settings(machines, out, command, place, wait, service, service_uplinks)
     result = work.install_all(settings) if context is None else _for_job(settings, context)
-    for job, why in result.left_out.items() if result is not None else ():
+    for job, why in result.skipped.items() if result is not None else ():
         click.echo(f"job {job} is on the subnet's default routes: {texts.sentence(why)}", err=True)
     for note in result.notes if result is not None else ():
         click.echo(texts.sentence(note), err=True)
@@ -149,8 +149,8 @@ def _for_job(settings: Settings, context: str) -> Result | None:
     if context == EPILOG:
         return work.after_end(settings, job, float(_number("SLURM_JOB_START_TIME", int(time.time()))))
     result = work.before_start(settings, job)
-    if result is not None and number in result.left_out:
-        raise InputError(result.left_out[number])
+    if result is not None and number in result.skipped:
+        raise InputError(result.skipped[number])
     return result
 
 

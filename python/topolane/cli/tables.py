@@ -10,7 +10,7 @@ import click
 
 from topolane._engine import assumed_traffic, traffic_policies
 from topolane.cli import common
-from topolane.sources import left_out
+from topolane.sources import skipped_notes
 from topolane.units import duration, plural
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def print_patterns(runs: Sequence[Run]) -> None:
 
 
 def workload_notes(run: Run) -> list[str]:
-    """Notes on the workload: its size, its load, and what was left out."""
+    """Notes on the workload: its size, its load, and what was skipped."""
     summary = run.summary
     load = "" if summary["load"] is None else f", load {summary['load']:.2f}"
     if "gpu_load" in summary:
@@ -175,7 +175,7 @@ def workload_notes(run: Run) -> list[str]:
             "it gives some nodes to two jobs at once (if jobs share nodes, give --shared)"
         )
     notes += summary.get("notes", [])
-    return notes + left_out(summary["left_out"])
+    return notes + skipped_notes(summary["left_out"])
 
 
 LISTED = 10

@@ -16,7 +16,7 @@ from topolane._engine import InputError
 from topolane.cli import common, settings
 from topolane.findings import Checked
 from topolane.slurm import accounting, accounting_check, accounting_jobs, accounting_workload
-from topolane.sources import left_out, reading_notes, runnable
+from topolane.sources import reading_notes, runnable, skipped_notes
 from topolane.units import plural
 
 
@@ -88,7 +88,7 @@ def write(source: str, to: str, out: str | None, seed: int, options: dict[str, A
         nodes = topolane.machine(options["machine"], options["machine_format"], **how).nodes
     jobs = topolane.workload(source, nodes, seed=seed, shape=shape)
     common.write_text(out, jobs.to(to))
-    common.tell_notes([*left_out(jobs.left_out), *reading_notes(jobs)])
+    common.tell_notes([*skipped_notes(jobs.left_out), *reading_notes(jobs)])
 
 
 MACHINE = ("machine", "machine_format", "nodes", "topology", "join")
@@ -236,7 +236,7 @@ def import_(
         click.echo(f"removed: {beside}, which an earlier import wrote; no node was down")
     zero = datetime.datetime.fromtimestamp(imported.zero, datetime.UTC)
     click.echo(f"second 0 is {zero:%Y-%m-%dT%H:%M:%S} UTC")
-    for line in imported.told:
+    for line in imported.notes:
         click.echo(line)
 
 

@@ -104,7 +104,7 @@ DUMPS = (
     Dump(
         "licenses.txt",
         "scontrol -o show licenses",
-        "how many licences there are, beside those that config.txt names",
+        "how many licences there are, apart from those that config.txt names",
     ),
 )
 

@@ -65,9 +65,7 @@ def of_jobs(path: Path, there: dict[str, Path | None] | None = None) -> Checked:
 
 def _of_cluster(path: Path, there: dict[str, Path | None] | None, cluster: str | None) -> Checked:
     jobs = accounting_jobs.read(path, cluster)
-    counts = [
-        Finding(count, what, is_left_out=True, cluster=cluster) for what, count in jobs.left_out.items()
-    ]
+    counts = [Finding(count, what, is_left_out=True, cluster=cluster) for what, count in jobs.skipped.items()]
     counts += [Finding(count, what, cluster=cluster) for what, count in jobs.notes.items()]
     if there is not None:
         faults = accounting_faults.of(there, jobs)

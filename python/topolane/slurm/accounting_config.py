@@ -80,19 +80,19 @@ RELATIVE = "Relative"
 """The flag of a QOS whose limits on resources are percentages of the cluster."""
 
 
-def of(there: dict[str, Path | None], jobs: Jobs, zero: int, told: list[str]) -> dict[str, Any]:
+def of(there: dict[str, Path | None], jobs: Jobs, zero: int, notes: list[str]) -> dict[str, Any]:
     """The configuration as JSON has it. there: the files of the import; zero: second 0 of the workload, since 1970."""
     config: dict[str, Any] = {"epoch": zero}
     has_limits = True
     if path := there["config.txt"]:
         settings = accounting.config(path)
-        _settings(settings, path, config, told)
+        _settings(settings, path, config, notes)
         has_limits = enforces_limits(settings)
     if path := there["partitions.txt"]:
-        _partitions(path, config, told)
+        _partitions(path, config, notes)
     if path := there["qos.txt"]:
         by_qos = config.get("preemption", {}).get("by") == "qos"
-        config["qos"] = list(_qos(path, by_qos, told))
+        config["qos"] = list(_qos(path, by_qos, notes))
     if path := there["assoc.txt"]:
         config["associations"] = list(_associations(path, jobs.cluster))
     if not has_limits:
@@ -126,13 +126,13 @@ def text_of(config: dict[str, Any]) -> str:
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
-def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], told: list[str]) -> None:
+def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], notes: list[str]) -> None:
     """Weights, times and the parameters of both schedulers."""
     boot = settings.get("BOOT_TIME", "")
     if boot.isdecimal() and len(boot) < 12:
         config["begin"] = int(boot) - config["epoch"]
     elif boot:
-        told.append(
+        notes.append(
             f"BOOT_TIME {texts.shown(boot)} is a time of unknown zone: nice values and the start of slurmctld are not known"
         )
     priority: dict[str, Any] = {}
@@ -145,8 +145,8 @@ def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], told
                 priority[key] = FOREVER if seconds is None else seconds
         priority["favor_small"] = settings.get("PriorityFavorSmall", "").lower() in ("yes", "1")
         config["priority"] = priority
-    config["schedulers"] = _schedulers(settings, path, told)
-    if preemption := accounting_preemption.of(settings, path, told):
+    config["schedulers"] = _schedulers(settings, path, notes)
+    if preemption := accounting_preemption.of(settings, path, notes):
         config["preemption"] = preemption
 
 
@@ -156,14 +156,14 @@ def enforces_limits(settings: dict[str, str]) -> bool:
     return enforced is None or bool(ENFORCED.intersection(enforced.split(",")))
 
 
-def _schedulers(settings: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
-    """The key `schedulers`. What the queue does not know of the parameters keeps its default, and is told."""
+def _schedulers(settings: dict[str, str], path: Path, notes: list[str]) -> dict[str, Any]:
+    """The key `schedulers`. Parameters that the queue does not know keep their defaults, and a note names them."""
     listed = settings.get("SchedulerParameters", "").replace("(null)", "").split(",")
     words = dict(word.strip().partition("=")[::2] for word in listed if word)
     known = {*SCHEDULERS.values(), "bf_window", "bf_licenses", *HARMLESS}
     if unknown := {word for word in words if word not in known or words[word] in OFF.get(word, ())}:
         texted = [f"{word}={words[word]}" if words[word] else word for word in words if word in unknown]
-        told.append(
+        notes.append(
             f"SchedulerParameters has {', '.join(map(texts.shown, texted))}, which the queue slurm does not know"
         )
     found: dict[str, Any] = {
@@ -180,7 +180,7 @@ def _schedulers(settings: dict[str, str], path: Path, told: list[str]) -> dict[s
     return found
 
 
-def _partitions(path: Path, config: dict[str, Any], told: list[str]) -> None:
+def _partitions(path: Path, config: dict[str, Any], notes: list[str]) -> None:
     found: list[dict[str, Any]] = []
     nodes, processors = 0, 0
     by_tier = config.get("preemption", {}).get("by") == "partition"
@@ -198,7 +198,7 @@ def _partitions(path: Path, config: dict[str, Any], told: list[str]) -> None:
         )
         if by_tier:
             name = f"partition {values['PartitionName']}"
-            found[-1]["preempt_mode"] = accounting_preemption.mode(values.get("PreemptMode", ""), name, told)
+            found[-1]["preempt_mode"] = accounting_preemption.mode(values.get("PreemptMode", ""), name, notes)
             found[-1]["grace"] = _number(values.get("GraceTime", "0"), "GraceTime", path, number)
         total = _number(values.get("TotalNodes", "0"), "TotalNodes", path, number)
         if total > nodes:
@@ -245,23 +245,23 @@ def _limits(
     return limits
 
 
-def _qos(path: Path, by_qos: bool, told: list[str]) -> Iterable[dict[str, Any]]:
+def _qos(path: Path, by_qos: bool, notes: list[str]) -> Iterable[dict[str, Any]]:
     for number, row in accounting.table(path, ("Name",), None):
         yield {
             "name": row["Name"],
             "priority": _number(row.get("Priority") or "0", "Priority", path, number),
             "usage_factor": _factor(row.get("UsageFactor") or "1", path, number),
             "limits": _limits(row, QOS_LIMITS, path, number, RELATIVE in row.get("Flags", "").split(",")),
-            **(_preempting(row, path, told) if by_qos else {}),
+            **(_preempting(row, path, notes) if by_qos else {}),
         }
 
 
-def _preempting(row: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
+def _preempting(row: dict[str, str], path: Path, notes: list[str]) -> dict[str, Any]:
     """Which QOS a QOS preempts, and how its own jobs give way."""
     name, exempt, grace = f"QOS {row['Name']}", "PreemptExemptTime", "GraceTime"
     return {
         "preempts": [other for other in row.get("Preempt", "").split(",") if other],
-        "preempt_mode": accounting_preemption.mode(row.get("PreemptMode", ""), name, told),
+        "preempt_mode": accounting_preemption.mode(row.get("PreemptMode", ""), name, notes),
         "preempt_exempt": accounting_preemption.seconds(row.get(exempt, ""), exempt, path),
         "grace": accounting_preemption.seconds(row.get(grace, ""), grace, path) or 0,
     }
@@ -315,11 +315,11 @@ def _withheld(
 
 
 def never_started(
-    jobs: Jobs, nice: dict[tuple[int, int], int], zero: int, settings: dict[str, str], told: list[str]
+    jobs: Jobs, nice: dict[tuple[int, int], int], zero: int, settings: dict[str, str], notes: list[str]
 ) -> list[dict[str, Any]]:
     """The jobs that waited and never started. nice: by a job's number and submission.
 
-    Of an array these are as many tasks as backfill reserves nodes for.
+    Of an array, only the tasks are listed for which backfill reserves nodes.
     """
     most = _tasks_of_array(settings)
     found, waited, kept, arrays, cut = [], 0, 0, 0, 0
@@ -335,12 +335,12 @@ def never_started(
             cut += job.tasks.is_cut
         found += [one | {"id": job.job + task * HIGHEST_ID} for task in range(count)]
     if arrays:
-        told.append(
+        notes.append(
             f"{plural(waited, 'task')} of {plural(arrays, 'array')} waited and never started: the queue slurm has {kept:,} of them, "
-            f"for each array as many as may run at once, up to {most} (bf_max_job_array_resv)"
+            f"for each array those that may run at once, up to {most} (bf_max_job_array_resv)"
         )
     if cut:
-        told.append(
+        notes.append(
             f"{plural(cut, 'array')} of which sacct printed only the first waiting tasks: the others are not counted "
             "(SLURM_BITSTR_LEN=0 prints all)"
         )

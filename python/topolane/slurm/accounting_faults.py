@@ -30,7 +30,7 @@ def of(there: dict[str, Path | None], jobs: Jobs) -> list[Finding]:
             found.append(Finding(count, what, of=of))
     if odd := _odd_events(there["events.txt"], jobs.cluster):
         found.append(
-            Finding(odd, "without a beginning, or without an end after it: left out", of="node event")
+            Finding(odd, "without a beginning, or without an end after it: skipped", of="node event")
         )
     return found
 
@@ -85,7 +85,7 @@ def _licenses(there: dict[str, Path | None], jobs: Jobs) -> list[tuple[str, int]
         ),
         *(
             (
-                f"asked for more of licence {name} than the {known[name]:,} there are: as many as the most are taken",
+                f"asked for more of licence {name} than the {known[name]:,} there are: the number is raised to the highest request",
                 runs,
             )
             for name, runs in sorted(beyond.items())

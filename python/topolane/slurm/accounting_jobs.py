@@ -42,7 +42,7 @@ OTHER_LIMITS = re.compile(
 )
 """Reasons of jobs that wait for a limit which the queue `slurm` does not have."""
 TASKS = re.compile(r"\d+_\[([^]%]*)(?:%(\d+))?\]", re.ASCII)
-"""The number of a row that is tasks of an array, `12_[3-7,9%2]`, of which only so many run at once."""
+"""The number of a row that is tasks of an array: `12_[3-7,9%2]` has 6 tasks, of which at most 2 run at once."""
 CUT = "..."
 """End of a list of tasks that is too long for SLURM_BITSTR_LEN."""
 SOME_TASKS = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
@@ -174,19 +174,19 @@ NO_FAULTS = frozenset(
 
 @dataclasses.dataclass
 class Jobs:
-    """The runs of a file in its order, and counts of what was left out and of what was changed or is missing."""
+    """The runs of a file in its order, and counts of what was skipped, changed or is missing."""
 
     runs: list[Run] = dataclasses.field(default_factory=list)
     never_started: list[NeverStarted] = dataclasses.field(default_factory=list)
     rows: int = 0
-    left_out: Counter[str] = dataclasses.field(default_factory=Counter)
+    skipped: Counter[str] = dataclasses.field(default_factory=Counter)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     missing: list[str] = dataclasses.field(default_factory=list)
     """Columns of `OF_QUEUE` that are not there."""
     constraints: Counter[str] = dataclasses.field(default_factory=Counter)
     """Runs by the features of nodes that they asked for."""
     running_nodes: int = 0
-    """Nodes of runs that are left out because they had not ended."""
+    """Nodes of runs that are skipped because they had not ended."""
     is_civil: bool = False
     """Whether a time is one of an unknown zone."""
     without: list[str] = dataclasses.field(default_factory=list)
@@ -261,7 +261,7 @@ def read(path: Path, cluster: str | None = None, partition: str | None = None) -
             name = sys.intern(cells[columns["Cluster"]])
             clusters[name] += 1
             if cluster is not None and name != cluster:
-                reader.jobs.left_out["of another cluster"] += 1
+                reader.jobs.skipped["of another cluster"] += 1
                 continue
         try:
             reader.row(cells)
@@ -278,7 +278,7 @@ def read(path: Path, cluster: str | None = None, partition: str | None = None) -
         raise InputError(
             f"{path}: no row is of cluster {texts.shown(cluster)}; there are {', '.join(sorted(clusters))}"
         )
-    if reader.jobs.left_out["in another partition"] == reader.jobs.rows:
+    if reader.jobs.skipped["in another partition"] == reader.jobs.rows:
         there = ", ".join(sorted(filter(None, reader.other_partitions)))
         raise InputError(f"{path}: no row is of partition {texts.shown(partition or '')}; there are {there}")
     jobs = reader.ended()
@@ -287,7 +287,7 @@ def read(path: Path, cluster: str | None = None, partition: str | None = None) -
 
 
 class _Reader:
-    """Turns rows into runs. What only the whole file tells is done in `ended`."""
+    """Turns rows into runs. `ended` does what needs all rows of the file."""
 
     def __init__(self, path: Path, partition: str | None) -> None:
         self.path, self.partition = path, partition
@@ -315,12 +315,12 @@ class _Reader:
 
     def row(self, cells: list[str]) -> None:
         """Keeps the run of a row or counts why it is none. Raises ValueError with the sentence that says what is wrong."""
-        left_out, notes = self.jobs.left_out, self.jobs.notes
+        skipped, notes = self.jobs.skipped, self.jobs.notes
         at = defaultdict(str, zip(self._columns, map(str.strip, cells))).__getitem__
         text = at("JobIDRaw")
         # A list of tasks that is cut off ends in dots too.
         if "." in text or "." in at("JobID").partition("[")[0]:
-            left_out["steps of jobs"] += 1
+            skipped["steps of jobs"] += 1
             self._steps.add(text.partition(".")[0].partition("+")[0])
             return
         job = _count("JobIDRaw", text, HIGHEST_ID)
@@ -330,7 +330,7 @@ class _Reader:
             self._restarts[job] = max(self._restarts.get(job, 0), count)
         self._rows[job] += 1
         if self.partition is not None and at("Partition") != self.partition:
-            left_out["in another partition"] += 1
+            skipped["in another partition"] += 1
             self.other_partitions.add(sys.intern(at("Partition")))
             return
         submit, eligible, start, end = (
@@ -346,24 +346,24 @@ class _Reader:
         hosts = at("NodeList")
         if start is None or hosts == "None assigned" or (at("NNodes") == "0" and start == end):
             if start is None and end is not None and state in RAN:
-                left_out["without a start, though the state says that there was one"] += 1
+                skipped["without a start, though the state says that there was one"] += 1
                 return
             tasks = _tasks(at("JobID"))
-            left_out["never started"] += tasks.number if tasks else 1
+            skipped["never started"] += tasks.number if tasks else 1
             self._never_started(job, submit, eligible, end, state, tasks, at)
             return
         walltime = _walltime(at("TimelimitRaw"))
         if submit is None:
-            left_out["without a time of submission: a purge has cut them off"] += 1
+            skipped["without a time of submission: a purge has cut them off"] += 1
             return
         if end is None:
             self._unended.append((state, start, walltime, _count("NNodes", at("NNodes"), MOST_NODES)))
             return
         if end < start:
-            left_out["ended before the start: the clock jumped"] += 1
+            skipped["ended before the start: the clock jumped"] += 1
             return
         if at("NNodes") == "0":
-            left_out["ran on 0 nodes"] += 1
+            skipped["ran on 0 nodes"] += 1
             return
         nodes = _count("NNodes", at("NNodes"), MOST_NODES)
         run = end - start
@@ -499,11 +499,11 @@ class _Reader:
             )
         for state, start, walltime, nodes in self._unended:
             if state not in RUNNING:
-                jobs.left_out["without an end, though the state says that there was one"] += 1
+                jobs.skipped["without an end, though the state says that there was one"] += 1
             elif walltime is not None and start + walltime < self._newest - HOUR:
-                jobs.left_out["without an end, and past the time limit: see sacctmgr show runawayjobs"] += 1
+                jobs.skipped["without an end, and past the time limit: see sacctmgr show runawayjobs"] += 1
             else:
-                jobs.left_out["still running"] += 1
+                jobs.skipped["still running"] += 1
                 jobs.running_nodes += nodes
         missing = sum(max(0, restarts + 1 - self._rows[job]) for job, restarts in self._restarts.items())
         if missing:
@@ -526,7 +526,7 @@ def _without_copies(jobs: Jobs) -> None:
     """Leaves out what two exports of the same time hold twice: the later row stays."""
     last = {(run.job, run.submit, run.start): place for place, run in enumerate(jobs.runs)}
     if len(last) < len(jobs.runs):
-        jobs.left_out["a second row of the same run"] = len(jobs.runs) - len(last)
+        jobs.skipped["a second row of the same run"] = len(jobs.runs) - len(last)
         jobs.runs = [jobs.runs[place] for place in sorted(last.values())]
 
 
@@ -542,7 +542,7 @@ def _without_jumps(jobs: Jobs) -> None:
         if middle - DECADE <= submit and end <= middle + DECADE
     ]
     if len(runs) < len(times):
-        jobs.left_out["over ten years before or after the other runs: the clock jumped"] = len(times) - len(
+        jobs.skipped["over ten years before or after the other runs: the clock jumped"] = len(times) - len(
             runs
         )
         jobs.runs = runs

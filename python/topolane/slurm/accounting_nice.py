@@ -20,7 +20,7 @@ Submitted = tuple[int, int]
 When = tuple[int, int]
 """Seconds from the beginning of a turn to a submission, and the job's number."""
 SECOND_SECOND = (1, 0)
-"""Priorities are computed in the first second of a turn at the earliest: what a job in it tells is not known."""
+"""Priorities are computed in the first second of a turn at the earliest, so a job in that second proves nothing about them."""
 LOWEST = 1
 """Slurm gives no job that may start a lower priority (`_get_priority_internal` in priority_multifactor.c)."""
 LONGEST = 10
@@ -57,12 +57,12 @@ Turns = dict[int, list[Submission]]
 
 
 def of(jobs: Jobs, config: dict[str, Any], zero: int) -> dict[Submitted, int]:
-    """The nice values above 0 that the records tell.
+    """The nice values above 0 that follow from the records.
 
-    The lowest priority tells only how much a nice value is at least. Such a job has the least value from there on that another
-    job has, or as much as that if there is none.
+    The lowest priority gives only a lower bound of a nice value. Such a job gets the lowest value from there on that another
+    job has, or the bound itself if no other job has one.
 
-    config: of the queue slurm; without the start of slurmctld and the period of its priorities nothing can be told.
+    config: of the queue slurm. Without the start of slurmctld and the period of its priorities, the result is empty.
     """
     begin, period = config.get("begin"), config.get("priority", {}).get("period")
     if begin is None or not period:
@@ -185,8 +185,8 @@ def _telling(jobs: list[Submission]) -> list[Submission]:
 def _with_levels(turns: Turns, levels: dict[int, Level]) -> Iterator[tuple[Submission, int, bool]]:
     """Jobs, the level that each had at its submission, and whether that is certain.
 
-    It is if jobs before and after it in the turn have this level. The lowest priority tells only a bound, so less will do: an earlier
-    job, or the lower one of the nearest levels before and after it.
+    It is if jobs before and after it in the turn have this level. The lowest priority gives only a bound, so less will do: an
+    earlier job, or the lower one of the nearest levels before and after it.
     """
     known = sorted(levels)
     for turn, jobs in turns.items():

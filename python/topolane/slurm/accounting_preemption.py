@@ -16,16 +16,16 @@ REORDER = re.compile(r"(?:preempt_)?reorder_count=(\d{1,6})", re.ASCII)
 HARMLESS = re.compile(r"|suspend_grace_time=.*|send_user_signal|preempt_send_user_signal")
 
 
-def of(settings: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
+def of(settings: dict[str, str], path: Path, notes: list[str]) -> dict[str, Any]:
     """The key `preemption` of the configuration; empty if no job gives way. Raises InputError."""
     by, mode = settings.get("PreemptType", "(null)"), settings.get("PreemptMode", "OFF").upper()
     if by in ("(null)", "", "preempt/none") or mode == "OFF":
         return {}
     if by not in BY:
-        told.append(f"PreemptType {texts.shown(by)} is not known to the queue slurm: no job gives way")
+        notes.append(f"PreemptType {texts.shown(by)} is not known to the queue slurm: no job gives way")
         return {}
     if mode not in MODES:
-        told.append(
+        notes.append(
             f"PreemptMode {texts.shown(mode)} is not known to the queue slurm: "
             "no job gives way unless its QOS or partition has another mode"
         )
@@ -38,7 +38,7 @@ def of(settings: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
             found["reorder"] = int(count[1])
     for word in settings.get("PreemptParameters", "").replace("(null)", "").split(","):
         if word not in WORDS and not REORDER.fullmatch(word) and not HARMLESS.fullmatch(word):
-            told.append(f"PreemptParameters has {texts.shown(word)}, which the queue slurm does not know")
+            notes.append(f"PreemptParameters has {texts.shown(word)}, which the queue slurm does not know")
     found["exempt"] = seconds(settings.get("PreemptExemptTime", "00:00:00"), "PreemptExemptTime", path) or 0
     waits = (
         settings.get(name, f"{default} sec") for name, default in (("KillWait", 30), ("MessageTimeout", 10))
@@ -47,12 +47,12 @@ def of(settings: dict[str, str], path: Path, told: list[str]) -> dict[str, Any]:
     return found
 
 
-def mode(text: str, whose: str, told: list[str]) -> str | None:
+def mode(text: str, whose: str, notes: list[str]) -> str | None:
     """The mode of a QOS or a partition; None for that of the cluster."""
     if text.upper() in ("", "CLUSTER"):
         return None
     if text.upper() not in MODES:
-        told.append(
+        notes.append(
             f"{whose}: PreemptMode {texts.shown(text)} is not known to the queue slurm: its jobs do not give way"
         )
         return "off"

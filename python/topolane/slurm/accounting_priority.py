@@ -13,7 +13,7 @@ from topolane.slurm.inspection import names_in
 Kind = tuple[int, int | None, str, str]
 """Nodes, processors, partition and QOS of a job: all that its priority depends on, except whose it is, its nice value and its age."""
 LEAST_STEP = 4
-"""Fair share is known by its rank only if ranks are so many points of priority apart: otherwise most priorities fit some rank."""
+"""The rank of fair share is read off priorities only if ranks are at least 4 points apart: closer ranks fit most priorities."""
 
 
 def kind_of(job: Run | NeverStarted) -> Kind:

@@ -1,4 +1,4 @@
-"""Runs that Slurm ended and started again, as one job, where the queue `slurm` decides anew what ends a run."""
+"""Runs that Slurm ended and started again, as one job, where the queue `slurm` decides again what ends a run."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Downs:
         )
 
 
-def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, told: list[str]) -> None:
+def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, notes: list[str]) -> None:
     """Makes one run of runs that were preempted, or ended because a node went down, and the next run of the same job: it
     waits since the first one was submitted.
 
@@ -53,15 +53,15 @@ def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, told: list[st
     counts = Counter(run.job for run in jobs.runs)
     failed = _without(jobs, lambda run: run.state in FAILED and downs.ended(run))
     if failed:
-        told.append(
+        notes.append(
             f"{plural(failed, 'run')} that ended because a node failed, joined with the later run of the same job: "
-            "in the queue slurm a job starts anew if one of its own nodes fails"
+            "in the queue slurm a job starts again if one of its own nodes fails"
         )
     preempted = _without(jobs, lambda run: run.state == "PREEMPTED") if preempts else 0
     if preempted:
-        told.append(
+        notes.append(
             f"{plural(preempted, 'run')} that ended by preemption, joined with the later run of the same job: "
-            "the queue slurm decides anew which job gives way"
+            "the queue slurm decides again which job gives way"
         )
     for place, run in enumerate(jobs.runs):
         if run.state == "NODE_FAIL" or not requeues and counts[run.job] < 2:
@@ -80,17 +80,17 @@ def _without(jobs: Jobs, is_ended: Callable[[Run], bool]) -> int:
     places = [place for place, run in enumerate(runs) if run.job in numbers]
     places.sort(key=lambda place: (runs[place].job, runs[place].start))
     before: list[int] = []
-    left_out: set[int] = set()
+    joined: set[int] = set()
     for place, then in zip(places, [*places[1:], None]):
         run = runs[place]
         if place in ended and then is not None and runs[then].job == run.job:
             before.append(place)
         elif before:
             runs[before[0]] = _joined([runs[each] for each in before], run)
-            left_out.update(before[1:], [place])
+            joined.update(before[1:], [place])
             before = []
-    jobs.runs = [run for place, run in enumerate(runs) if place not in left_out]
-    return len(left_out)
+    jobs.runs = [run for place, run in enumerate(runs) if place not in joined]
+    return len(joined)
 
 
 def _joined(ended: Sequence[Run], last: Run) -> Run:

@@ -51,29 +51,29 @@ MOST_NAMES = 5
 
 def of(there: dict[str, Path | None], jobs: Jobs, config: dict[str, Any]) -> list[str]:
     """The lines. there: the files of the import. config: what the queue has of them. Raises InputError."""
-    told: list[str] = []
+    notes: list[str] = []
     settings = accounting.config(path) if (path := there["config.txt"]) else {}
-    told += _settings(settings)
+    notes += _settings(settings)
     has_limits = accounting_config.enforces_limits(settings)
     if not has_limits:
         enforced = texts.shown(settings["AccountingStorageEnforce"])
-        told.append(f"AccountingStorageEnforce is {enforced}: no limit of a QOS or an association holds")
+        notes.append(f"AccountingStorageEnforce is {enforced}: no limit of a QOS or an association holds")
     if path := there["partitions.txt"]:
-        told += _partitions(path)
+        notes += _partitions(path)
     if path := there["qos.txt"]:
         rows = [row for _, row in accounting.table(path, ("Name",), None)]
-        told += _limits(rows, QOS_LIMITS if has_limits else (), "QOS")
-        told += _flags(rows, QOS_FLAGS, "QOS")
+        notes += _limits(rows, QOS_LIMITS if has_limits else (), "QOS")
+        notes += _flags(rows, QOS_FLAGS, "QOS")
     if path := there["assoc.txt"]:
         rows = [row for _, row in accounting.table(path, ("Account", "User"), jobs.cluster)]
-        told += _limits(rows, GROUP_LIMITS if has_limits else (), "association")
-        told += _associations(path, rows)
+        notes += _limits(rows, GROUP_LIMITS if has_limits else (), "association")
+        notes += _associations(path, rows)
     if path := there["reservations.txt"]:
         names = {row["name"] for row in config["reservations"]}
         rows = [row for _, row in accounting.table(path, ("Name",), jobs.cluster) if row["Name"] in names]
-        told += _flags(rows, RESERVATION_FLAGS, "reservation")
-        told += _parts(rows, config)
-    return [*told, *_runs(jobs)]
+        notes += _flags(rows, RESERVATION_FLAGS, "reservation")
+        notes += _parts(rows, config)
+    return [*notes, *_runs(jobs)]
 
 
 def _settings(settings: dict[str, str]) -> Iterable[str]:

@@ -32,7 +32,7 @@ OWNERS = (
     *("requeue", "queued"),
 )
 """Columns that the queue slurm reads."""
-BESIDE = ("job", "submitted", "state", "priority", "reason", "earlier_runs")
+UNREAD = ("job", "submitted", "state", "priority", "reason", "earlier_runs")
 """Columns that no queue reads; the reader of CSV passes over them."""
 WITH_OWNERS = ("associations", "never_started")
 """Lists of the configuration of the queue slurm that name users and accounts."""
@@ -52,8 +52,8 @@ class Imported:
     """The configuration of the queue slurm, as `--queue-config` reads it."""
     zero: int
     """Second 0 of the CSV, in seconds since 1970."""
-    told: list[str]
-    """One line for everything that was left out, changed or is not known."""
+    notes: list[str]
+    """One line for everything that was skipped, changed or is not known."""
 
 
 def read(
@@ -81,56 +81,56 @@ def read(
             f"{directory}: no {accounting.JOBS}; `topolane workload import --commands` prints how to write it"
         )
     jobs = accounting_jobs.read(path, cluster, partition)
-    told = [
-        *_left_out(jobs),
+    notes = [
+        *_skipped(jobs),
         *(f"{plural(count, 'run')} {what}" for what, count in sorted(jobs.notes.items())),
         *jobs.without,
     ]
     if jobs.missing:
-        told.append(f"no columns {', '.join(jobs.missing)}: the queue slurm goes without what they say")
+        notes.append(f"no columns {', '.join(jobs.missing)}: the queue slurm goes without what they say")
     if jobs.running_nodes:
-        told.append(
+        notes.append(
             f"{plural(jobs.running_nodes, 'node')} of jobs that still ran: free in a replay from the start of these jobs on"
         )
     if not jobs.runs:
-        raise InputError(f"{path}: no job that ran and ended ({'; '.join(told)})")
-    told += [
+        raise InputError(f"{path}: no job that ran and ended ({'; '.join(notes)})")
+    notes += [
         f"no {dump.file}: not known is {dump.lost}" for dump in accounting.DUMPS if there[dump.file] is None
     ]
     zero = min(run.eligible for run in jobs.runs)
-    whole = _whole(there, jobs, shared, told)
-    told += map(str, accounting_faults.of(there, jobs))
-    failures = _failures(there["events.txt"], jobs, zero, told)
-    config = accounting_config.of(there, jobs, zero, told)
-    told += _reservations(config)
-    told += accounting_unmodelled.of(there, jobs, config)
+    whole = _whole(there, jobs, shared, notes)
+    notes += map(str, accounting_faults.of(there, jobs))
+    failures = _failures(there["events.txt"], jobs, zero, notes)
+    config = accounting_config.of(there, jobs, zero, notes)
+    notes += _reservations(config)
+    notes += accounting_unmodelled.of(there, jobs, config)
     settings = accounting.config(path) if (path := there["config.txt"]) else {}
     accounting_order.note(jobs, settings)
     requeues = settings.get("JobRequeue") != "0"
     downs = accounting_requeues.Downs.read(there["events.txt"], jobs.cluster)
     if join:
-        accounting_requeues.join(jobs, downs, "preemption" in config, requeues, told)
-    told += _kinds(jobs)
+        accounting_requeues.join(jobs, downs, "preemption" in config, requeues, notes)
+    notes += _kinds(jobs)
     nice = accounting_nice.of(jobs, config, zero)
     if nice:
-        told.append(f"{plural(len(nice), 'job')} with a nice value, by the recorded priorities")
-    config["never_started"] = accounting_config.never_started(jobs, nice, zero, settings, told)
+        notes.append(f"{plural(len(nice), 'job')} with a nice value, by the recorded priorities")
+    config["never_started"] = accounting_config.never_started(jobs, nice, zero, settings, notes)
     names = _Numbers(jobs.runs, config) if anonymize else None
     if names is not None:
         names.rename(config)
-        told.append("users and accounts are numbers; names of nodes are as they were")
+        notes.append("users and accounts are numbers; names of nodes are as they were")
     text = _csv(jobs.runs, nice, zero, whole, names)
-    return Imported(len(jobs.runs), text, failures, accounting_config.text_of(config), zero, told)
+    return Imported(len(jobs.runs), text, failures, accounting_config.text_of(config), zero, notes)
 
 
-def _left_out(jobs: Jobs) -> list[str]:
-    return [f"left out: {count:,} {what}" for what, count in sorted(jobs.left_out.items())]
+def _skipped(jobs: Jobs) -> list[str]:
+    return [f"skipped: {count:,} {what}" for what, count in sorted(jobs.skipped.items())]
 
 
 def _kinds(jobs: Jobs) -> list[str]:
     """What becomes of runs that belong together."""
-    told = []
-    # What is left of a resized job is told as such.
+    notes = []
+    # The last part of a resized job counts as its one run.
     runs = Counter(run.job for run in jobs.runs if run.state != accounting_jobs.RESIZING)
     arrays, parts = Counter[str](), Counter[str]()
     for run in jobs.runs:
@@ -139,22 +139,24 @@ def _kinds(jobs: Jobs) -> list[str]:
         elif "+" in run.shown:
             parts[run.shown.partition("+")[0]] += 1
     if arrays:
-        told.append(f"{plural(arrays.total(), 'task')} of {plural(len(arrays), 'array')}: each task is a job")
+        notes.append(
+            f"{plural(arrays.total(), 'task')} of {plural(len(arrays), 'array')}: each task is a job"
+        )
     if parts:
-        told.append(
+        notes.append(
             f"{plural(parts.total(), 'component')} of {plural(len(parts), 'heterogeneous job')}: each component is a job, which may start alone"
         )
     again = sum(count - 1 for count in runs.values())
     if again:
-        told.append(f"{plural(again, 'further run')} of requeued jobs: each is a job")
+        notes.append(f"{plural(again, 'further run')} of requeued jobs: each is a job")
     reserved = sum(run.reservation != "" for run in jobs.runs)
     if reserved:
-        told.append(f"{plural(reserved, 'run')} in a reservation, which only the queue slurm knows")
-    return told
+        notes.append(f"{plural(reserved, 'run')} in a reservation, which only the queue slurm knows")
+    return notes
 
 
 def _whole(
-    there: dict[str, Path | None], jobs: Jobs, shared: bool | None, told: list[str]
+    there: dict[str, Path | None], jobs: Jobs, shared: bool | None, notes: list[str]
 ) -> set[str] | bool:
     """Partitions whose jobs take whole nodes, or whether all jobs do."""
     path = there["config.txt"]
@@ -171,11 +173,11 @@ def _whole(
         taken = sum(run.share is not None and not _is_whole(run, whole) for run in jobs.runs)
         unknown = sum(run.share is None for run in jobs.runs)
         if taken:
-            told.append(
+            notes.append(
                 f"{plural(taken, 'run')} on parts of nodes: the machine must count cores (--whole: whole nodes)"
             )
         if unknown:
-            told.append(f"{plural(unknown, 'run')} without a number of processors: each takes whole nodes")
+            notes.append(f"{plural(unknown, 'run')} without a number of processors: each takes whole nodes")
     return whole
 
 
@@ -183,7 +185,7 @@ def _is_whole(run: Run, whole: set[str] | bool) -> bool:
     return run.share is None or (whole if isinstance(whole, bool) else run.partition in whole)
 
 
-def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str | None:
+def _failures(path: Path | None, jobs: Jobs, zero: int, notes: list[str]) -> str | None:
     """Nodes that were down while the jobs were there, as CSV."""
     if path is None:
         return None
@@ -205,16 +207,16 @@ def _failures(path: Path | None, jobs: Jobs, zero: int, told: list[str]) -> str 
         else:
             rows.append((row["NodeName"], start - zero, "" if end is None else end - zero))
     if saving:
-        told.append(
+        notes.append(
             f"{plural(saving, 'time')} that a node was switched off to save power: it counts as free, and starts at once"
         )
     if drained:
-        told.append(
+        notes.append(
             f"{plural(drained, 'time')} that a node was drained or in maintenance: jobs on it run on, and only the queue slurm starts no others there"
         )
     if not rows:
         return None
-    told.append(f"{plural(len(rows), 'time')} that a node was down: in the file for --failures")
+    notes.append(f"{plural(len(rows), 'time')} that a node was down: in the file for --failures")
     return _table(("node", "from", "until"), sorted(rows, key=lambda row: (row[1], row[0])))
 
 
@@ -330,7 +332,7 @@ def _csv(
             )
         )
     return _table(
-        ("id", "submit", "run", "walltime", "nodes", *part, "start", "hosts", *OWNERS, *BESIDE), rows
+        ("id", "submit", "run", "walltime", "nodes", *part, "start", "hosts", *OWNERS, *UNREAD), rows
     )
 
 

@@ -1,4 +1,4 @@
-"""Carries out a plan that empties nodes of Slurm (drain_plan.py), by scontrol, with a journal beside the plan.
+"""Carries out a plan that empties nodes of Slurm (drain_plan.py), by scontrol, with a journal next to the plan.
 
 1. A reservation for maintenance keeps the nodes from the time of the plan on. Until then only jobs start there that end before.
 2. The running jobs are requeued that would not end before.

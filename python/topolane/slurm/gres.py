@@ -21,7 +21,7 @@ def requested(option: str, *, per_process: bool) -> Gres | None:
 
 
 def of_node(gres: str) -> tuple[tuple[str, int], ...]:
-    """`gpu:h100:8(S:0-1),nic:2` of a node, by name. What is not counted is left out."""
+    """`gpu:h100:8(S:0-1),nic:2` of a node, by name. Resources without a count are skipped."""
     items = re.sub(r"\([^)]*\)", "", gres).split(",")
     found: dict[str, int] = {}
     for item in items:
@@ -34,8 +34,8 @@ def of_node(gres: str) -> tuple[tuple[str, int], ...]:
 def held(nodes: Sequence[str], tres: str, count: int) -> tuple[tuple[str, int], ...]:
     """The most that a job holds of one of its nodes.
 
-    Slurm tells it of each node (`gpu:h100:2(IDX:0-1)`). Without that the sums of the job (`cpu=4,gres/gpu=8`) are taken as even
-    over its so many nodes. Types count only if all nodes have them.
+    Slurm gives it for each node (`gpu:h100:2(IDX:0-1)`). Otherwise the job's sums (`cpu=4,gres/gpu=8`) are spread evenly over
+    its `count` nodes. Types count only if all nodes have them.
     """
     each = [dict(of_node(one)) for one in nodes if one]
     if not each:

@@ -31,7 +31,7 @@ def registry(inspect: Callable[[], Inspection]) -> CollectorRegistry:
 
 
 def metrics(look: Inspection) -> Iterator[Metric]:
-    """What a look at Slurm and the plugin gives. What is not known is left out."""
+    """The metrics of one look at Slurm and the plugin, without those whose value is not known."""
     found = liveness(look)
     yield from OURS.head("slurmctld answers", look.snapshot is not None, len(look.problems))
     if found.active is not None:
@@ -56,7 +56,7 @@ def metrics(look: Inspection) -> Iterator[Metric]:
 
 
 def _of_calls(look: Inspection, counters: Counters) -> Iterator[Metric]:
-    """The plugin's counters begin anew with slurmctld: `started` tells Prometheus so."""
+    """The plugin's counters start from 0 with slurmctld: `started` shows Prometheus the restart."""
     if counters.started is not None:
         yield OURS.gauge(
             "start_time_seconds", "When slurmctld loaded the plugin, Unix time", counters.started

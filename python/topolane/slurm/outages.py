@@ -1,4 +1,4 @@
-"""Tells the topology plugin which links no new job may own, and finds the running jobs that failed links touch."""
+"""Gives the topology plugin the links that no new job may own, and finds the running jobs that failed links touch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What was told. Links by name."""
+    """What the plugin was given. Links by name."""
 
     failed: list[str]
     reserved: list[str]

@@ -85,7 +85,7 @@ def check_machine(paths: Sequence[Path], slurm: Slurm, policies: Sequence[str]) 
     two do not fit together.
     """
     read = read_machine(paths)
-    machine, told = read.machine, list(read.told)
+    machine, messages = read.machine, list(read.assumed)
     named = " and ".join(map(str, paths))
     wanted = {host for word in policies for host in _hosts(slurm.partitions[word.partition("=")[0]])}
     missing = sorted(host for host in wanted if machine.node_named(host) is None)
@@ -94,7 +94,7 @@ def check_machine(paths: Sequence[Path], slurm: Slurm, policies: Sequence[str]) 
             f"{named} names none of the {len(wanted)} nodes of these partitions, such as {missing[0]}: it is of another machine"
         )
     if missing:
-        told.append(
+        messages.append(
             f"{named} does not name {len(missing)} nodes, such as {missing[0]}: stock Slurm chooses among them."
         )
     if (
@@ -102,11 +102,11 @@ def check_machine(paths: Sequence[Path], slurm: Slurm, policies: Sequence[str]) 
         and paths[0].suffix == ".conf"
         and any(word.partition("=")[2] in OWNING for word in policies)
     ):
-        told.append(
+        messages.append(
             f"{named} has no number of cables; one between each pair of switches is assumed. Policies that "
             "give jobs links of their own need a machine file with the right number."
         )
-    return told
+    return messages
 
 
 def _hosts(nodes: str) -> list[str]:
@@ -137,7 +137,7 @@ def install(
         raise InputError(f"--from {built}: it was built for Slurm {fits}, and slurmctld is {slurm.release}")
     lines = rules(policies, slurm.partitions)
     check_words(jobs_may)
-    told = check_machine(machines or [slurm.slurm_conf.parent / "topology.conf"], slurm, policies)
+    messages = check_machine(machines or [slurm.slurm_conf.parent / "topology.conf"], slurm, policies)
     text = [
         "# Which jobs get which policy: docs/reference/slurm-plugin.md. slurmctld reads it when it starts and at scontrol reconfigure.",
         f"Engine={engine_directory / ENGINE}",
@@ -156,17 +156,17 @@ def install(
         _place(built / SPANK, slurm.plugins / SPANK)
     except OSError as error:
         raise InputError(f"{error.filename}: {error.strerror}") from error
-    told += _write_configuration(slurm.configuration, "\n".join([*text, *lines]) + "\n")
+    messages += _write_configuration(slurm.configuration, "\n".join([*text, *lines]) + "\n")
     placed = (slurm.plugins / PLUGIN, slurm.plugins / SPANK, engine_directory / ENGINE)
-    told.insert(0, f"{', '.join(map(str, placed))} and {slurm.configuration} are in place.")
-    told += _for_backups(slurm)
-    told.append(_left_to_do(slurm))
+    messages.insert(0, f"{', '.join(map(str, placed))} and {slurm.configuration} are in place.")
+    messages += _for_backups(slurm)
+    messages.append(_left_to_do(slurm))
     if jobs_may:
-        told.append(
+        messages.append(
             f"For --topolane, copy {SPANK} into PluginDir of all hosts where jobs are submitted, and add to "
             f"plugstack.conf next to {slurm.slurm_conf} there:\n    optional {SPANK}"
         )
-    return told
+    return messages
 
 
 def _named(slurm_conf: Path) -> str | None:
@@ -243,7 +243,7 @@ def uninstall(engine_directory: Path) -> list[str]:
             f"{slurm.slurm_conf} has TopologyPlugin={TYPE}: set it to what it was, such as topology/tree, restart "
             "slurmctld and the slurmds, and call this again"
         )
-    told = []
+    messages = []
     for path in (
         slurm.plugins / PLUGIN,
         slurm.plugins / SPANK,
@@ -252,12 +252,12 @@ def uninstall(engine_directory: Path) -> list[str]:
     ):
         try:
             path.unlink()
-            told.append(f"{path} is removed.")
+            messages.append(f"{path} is removed.")
         except FileNotFoundError:
             continue
         except OSError as error:
             raise InputError(f"{path}: {error.strerror}") from error
     plugstack = slurm.slurm_conf.parent / "plugstack.conf"
     if plugstack.is_file() and SPANK in plugstack.read_text(errors="replace"):
-        told.append(f"{plugstack} still names {SPANK}: remove that line, or sbatch prints errors.")
-    return told or ["Nothing of the plugin is there."]
+        messages.append(f"{plugstack} still names {SPANK}: remove that line, or sbatch prints errors.")
+    return messages or ["Nothing of the plugin is there."]

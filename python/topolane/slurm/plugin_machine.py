@@ -17,7 +17,7 @@ class ReadMachine:
     """A machine and the files that it was read from."""
 
     machine: Machine
-    told: tuple[str, ...]
+    assumed: tuple[str, ...]
     """What was assumed of it, in sentences."""
     first: Machine
     """The machine of the first file alone, which numbers nodes and links otherwise if there are two."""
@@ -45,10 +45,10 @@ def read_machine(paths: Sequence[Path]) -> ReadMachine:
     if len(machines) == 1:
         return ReadMachine(machines[0], (), machines[0], contents)
     try:
-        machine, told = machines[0].joined(machines[1])
+        machine, notes = machines[0].joined(machines[1])
     except InputError as error:
         raise InputError(f"{paths[1]}: {error}") from error
-    return ReadMachine(machine, tuple(told), machines[0], contents)
+    return ReadMachine(machine, tuple(notes), machines[0], contents)
 
 
 def sum_of_files(paths: Sequence[Path]) -> int:

@@ -193,8 +193,8 @@ class Room:
             yield f"So it is with {len(found) - LISTED} more."
 
     def _must_end(self) -> list[Ending]:
-        """A set of running jobs without which there is a place, those that end soonest first; none of it can be left out.
-        Empty if there is none, or if the search takes too long.
+        """A minimal set of running jobs whose end makes a place for the job, with those that end soonest first. Empty if there
+        is none, or if the search takes too long.
         """
         if not self.job.exclusive:
             return []

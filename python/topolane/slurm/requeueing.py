@@ -43,13 +43,13 @@ class Requeued:
     node_count: int
     start: float
     restarts: int
-    """How often it had been requeued before. With `start` it tells this run of the job from any other."""
+    """How often it had been requeued before. Together with `start` it identifies this run of the job."""
     node_hours: float
     """What it has done since its start, which is lost."""
 
     @classmethod
     def of(cls, job: Job, nodes: int, now: float) -> Requeued:
-        """A job that runs on so many nodes."""
+        """A job that runs on `nodes` nodes."""
         cost = round(cost_of(job, now, nodes) / HOUR, 6)
         return cls(job.number, job.name, job.user, job.nodes, nodes, job.start, job.restarts, cost)
 
@@ -116,7 +116,7 @@ def task(look: Inspection, number: str) -> Job | None:
 
 
 class Applying(ABC, Generic[P]):
-    """Carries out a plan, with a journal beside it.
+    """Carries out a plan, with a journal next to it.
 
     Each step is in the journal before it is taken, and looks at Slurm before it changes anything. So after a crash it goes on where it
     was, and no job is requeued twice for one plan: a run of a job is known by its start and by how often it had been requeued.

@@ -1,7 +1,7 @@
-"""Carries out a plan that makes room for a job of Slurm (room_plan.py), by scontrol, with a journal beside the plan.
+"""Carries out a plan that makes room for a job of Slurm (room_plan.py), by scontrol, with a journal next to the plan.
 
 1. A reservation holds the nodes of the plan for the user of the job.
-2. The job is told to start in that reservation. From here on it can start nowhere else.
+2. The job is moved into that reservation. From here on it can start nowhere else.
 3. The running jobs are requeued.
 4. The job starts, and the reservation is removed.
 """
@@ -21,7 +21,7 @@ from topolane.units import plural
 
 RESERVE, JOIN, FREE = "reserve", "join", "free"
 SPARE_MINUTES = 60
-"""The reservation is so much longer than the job's walltime: the job must end within it, and starts later than it begins."""
+"""Minutes that the reservation is longer than the job's walltime: the job must end in it, and starts later than it begins."""
 IDLE_MINUTES = 10
 """Slurm removes the reservation by itself once no job has used it for so long."""
 LAST_SECONDS = 2

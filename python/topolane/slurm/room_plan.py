@@ -180,7 +180,7 @@ def _readable(look: Inspection) -> tuple[Snapshot, Machine]:
     snapshot = snapshot_of(look)
     alive = liveness(look)
     if not alive.active:
-        why = (alive.why or "nothing tells that it is").rstrip(".")
+        why = (alive.why or "there is no sign that it is").rstrip(".")
         raise InputError(f"the plugin topology/topolane is not active: {why}")
     if look.machine is None:
         raise InputError("; ".join(one.rstrip(".") for one in look.problems) or "the plugin names no machine")
@@ -188,7 +188,7 @@ def _readable(look: Inspection) -> tuple[Snapshot, Machine]:
 
 
 class _Present:
-    """The running jobs as the engine is told of them."""
+    """The running jobs in the form that the engine takes."""
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ def write(
         servers = [] if service is None else machine.nodes_named(service)
     except InputError as error:
         raise InputError(f"--service {service}: {error}") from error
-    rows, left_out, notes = _rows(read, jobs, source)
+    rows, skipped, notes = _rows(read, jobs, source)
 
     def made(rows: Sequence[Row]) -> DedicatedRoutes:
         return DedicatedRoutes(machine, rows, servers, service_uplinks)
@@ -55,9 +55,9 @@ def write(
                 routes = made([*kept, row])
                 kept.append(row)
             except InputError as error:
-                left_out[int(row[0])] = str(error)
+                skipped[int(row[0])] = str(error)
     files.write(out, routes.tables(net, source).text(), mode=0o644)
-    return left_out, notes
+    return skipped, notes
 
 
 def _rows(
@@ -68,23 +68,23 @@ def _rows(
         return [(str(job), sorted(own.nodes), own.links) for job, own in jobs.items()], {}, ()
     nodes, links = nodes_in(read.first, read.machine), links_in(read.first, read.machine)
     rows: list[Row] = []
-    left_out: dict[int, str] = {}
+    skipped: dict[int, str] = {}
     absent: set[int] = set()
     for job, own in jobs.items():
         if any(node >= len(nodes) for node in own.nodes) or any(link >= len(links) for link in own.links):
-            left_out[job] = "it has a node or a link that the machine does not have"
+            skipped[job] = "it has a node or a link that the machine does not have"
             continue
         absent.update(node for node in own.nodes if nodes[node] is None)
         here = [node for node in map(nodes.__getitem__, sorted(own.nodes)) if node is not None]
         have = [link for link in map(links.__getitem__, own.links) if link is not None]
         if not here:
-            left_out[job] = f"{source} has none of its nodes"
+            skipped[job] = f"{source} has none of its nodes"
         elif len(have) < len(own.links):
             lost = next(link for link in own.links if links[link] is None)
-            left_out[job] = f"{source} has no link {links_out.names(read.machine, [lost])[0]}"
+            skipped[job] = f"{source} has no link {links_out.names(read.machine, [lost])[0]}"
         else:
             rows.append((str(job), sorted(here), have))
     if not absent:
-        return rows, left_out, ()
+        return rows, skipped, ()
     hosts = read.machine.hostlist(sorted(absent))
-    return rows, left_out, (f"{source} does not have {hosts}: no routes of jobs lead there",)
+    return rows, skipped, (f"{source} does not have {hosts}: no routes of jobs lead there",)

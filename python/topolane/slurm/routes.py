@@ -78,7 +78,7 @@ class Result:
     links: int
     is_new: bool
     """Whether they had to be installed: False if they were there already."""
-    left_out: dict[int, str]
+    skipped: dict[int, str]
     """Jobs that own links and are on the subnet's default routes, and why."""
     notes: tuple[str, ...] = ()
     """What does not fit together, a sentence each."""
@@ -218,15 +218,15 @@ class _Memory:
         """The machine files as they were, and their sum."""
         self.installed: str | None = None
         """What the tables in the subnet are for; None if that is not known."""
-        self.left_out: dict[int, str] = {}
+        self.skipped: dict[int, str] = {}
         with contextlib.suppress(InputError, ValueError, TypeError, KeyError, AttributeError):
             given = parsing.read_json(self._path)
-            self.left_out = {int(job): str(why) for job, why in given["left_out"].items()}
+            self.skipped = {int(job): str(why) for job, why in given["left_out"].items()}
             self.machine, self.installed = given["machine"], given["installed"]
 
     def write(self) -> None:
         """Raises InputError."""
-        said = {"machine": self.machine, "installed": self.installed, "left_out": self.left_out}
+        said = {"machine": self.machine, "installed": self.installed, "left_out": self.skipped}
         files.write(self._path, json.dumps(said) + "\n", mode=0o644)
 
     def sum_of(self, machines: Sequence[Path]) -> int:
@@ -268,21 +268,21 @@ def _update_alone(settings: Settings, deadline: float, first: int | None, *, alw
     order = sorted(owned.keys() - ended, key=lambda job: (job == first, job not in ending, job), reverse=True)
     jobs = {job: owned[job] for job in order}
     wanted = _fingerprint(settings, machine_sum, jobs)
-    is_known = memory.installed == wanted and first not in memory.left_out and settings.out.exists()
+    is_known = memory.installed == wanted and first not in memory.skipped and settings.out.exists()
     is_new = always or not is_known
     said: tuple[str, ...] = ()
     if is_new:
         memory.installed = None
         memory.write()
-        memory.left_out, said = route_tables.write(
+        memory.skipped, said = route_tables.write(
             settings.out, settings.machines, jobs, settings.service, settings.service_uplinks
         )
         _install(settings.install, max(LEAST, deadline - time.monotonic()))
         memory.installed = wanted
         memory.write()
-    have = [own for job, own in jobs.items() if job not in memory.left_out]
+    have = [own for job, own in jobs.items() if job not in memory.skipped]
     said += _reserved_otherwise(settings, machine_sum) if always else ()
-    return Result(len(have), sum(len(own.links) for own in have), is_new, memory.left_out, said)
+    return Result(len(have), sum(len(own.links) for own in have), is_new, memory.skipped, said)
 
 
 def _reserved_otherwise(settings: Settings, machine_sum: int) -> tuple[str, ...]:
@@ -308,7 +308,7 @@ def _fingerprint(settings: Settings, machine_sum: int, jobs: Mapping[int, Alloca
 
 
 def _install(command: Sequence[str], seconds: float) -> None:
-    """Runs the command that loads the tables, and ends it after so many seconds. Raises InputError if it fails."""
+    """Runs the command that loads the tables, and ends it after `seconds`. Raises InputError if it fails."""
     shown = f"--install {texts.shown(command[0])}"
     # Not a pipe: what the command leaves behind could keep that open.
     with tempfile.TemporaryFile() as said:

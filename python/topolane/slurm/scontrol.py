@@ -40,7 +40,7 @@ class Commands:
     def read(self, thing: str) -> list[dict[str, Any]]:
         """All jobs, nodes, partitions or reservations. Raises SlurmError."""
         answer = self._asked("scontrol", "show", thing)
-        # Without an answer of slurmctld, scontrol prints an empty list and ends with 0. Only the time tells.
+        # Without an answer of slurmctld, scontrol prints an empty list and ends with 0. Only the missing time shows the failure.
         if not answer[thing] and not _whole(answer.get("last_update", 1)):
             raise SlurmError(f"slurmctld does not answer `scontrol show {thing}`")
         found: list[dict[str, Any]] = answer[thing]

@@ -27,7 +27,7 @@ LONGEST_GAP = 120.0
 PATIENCE = 10.0
 """Seconds between two attempts to reach a Slurm that does not answer."""
 SHARE_OF_TIME = 4
-"""The shadow waits at least so many times as long as Slurm took to answer, so that it is no burden."""
+"""The shadow waits at least 4 times as long as Slurm took to answer, so that it is no burden."""
 
 
 class Shadow:
@@ -209,12 +209,12 @@ def _plugin_files() -> tuple[Path | None, Path | None]:
     this machine.
     """
     try:
-        told = configuration()
+        conf = configuration()
     except InputError:
         return None, None
-    if told.get("TopologyPlugin") != TYPE:
+    if conf.get("TopologyPlugin") != TYPE:
         return None, None
-    return Path(told["StateSaveLocation"]), Path(told.get("SLURM_CONF", "/etc/slurm/slurm.conf")).parent
+    return Path(conf["StateSaveLocation"]), Path(conf.get("SLURM_CONF", "/etc/slurm/slurm.conf")).parent
 
 
 def _machine(

@@ -232,10 +232,10 @@ def _active(look: Inspection, counters: Counters | None) -> tuple[bool | None, s
             f"Slurm's TopologyPlugin is {look.topology}, not {TYPE}: stock Slurm decides everything.",
         )
     if look.snapshot is None:
-        return None, "slurmctld does not answer, so nothing tells whether the plugin is active."
+        return None, "slurmctld does not answer, so it is not known whether the plugin is active."
     if counters is None:
         first = look.problems[0] if look.problems else "The plugin's state is not known."
-        return None, f"Nothing tells whether the plugin is active. {first}"
+        return None, f"It is not known whether the plugin is active. {first}"
     if counters.active is None:
         return None, "The plugin's counters do not say whether it is active: it is of an earlier release."
     if (

@@ -19,10 +19,10 @@ from topolane.sources import (
     ASSUMED_CABLES,
     BEYOND_LIMIT,
     Shape,
-    left_out,
     machine,
     reading_notes,
     runnable,
+    skipped_notes,
     workload,
 )
 from topolane.units import plural
@@ -80,7 +80,7 @@ class Task(Settings):
         """What is skipped of the log, what its reader changed and what it assumed; not the jobs that `--limit` skips."""
         jobs = self.jobs()
         skipped = {reason: count for reason, count in jobs.left_out.items() if reason != BEYOND_LIMIT}
-        return [*reading_notes(jobs), *left_out(skipped)]
+        return [*reading_notes(jobs), *skipped_notes(skipped)]
 
     def run(self, progress: Callable[[float], None] | None = None) -> Run:
         """Does it here and now."""
