@@ -329,7 +329,7 @@ def test_a_look_that_fails_does_not_end_the_page() -> None:
 def test_rows_hold_what_a_browser_reads() -> None:
     """Of any source, such as a Slurm whose jobs have odd names: texts are printable and short, and a number that is not finite is none."""
     name, nan, inf = "\u202ea\x00\x1b[2J" + "x" * 9000, float("nan"), float("inf")
-    running = Running(1, name, name, name, (0,), nan, inf, bandwidth_share=nan, beside=name)
+    running = Running(1, name, name, name, (0,), nan, inf, bandwidth_share=nan, shadow_note=name)
     waiting = Waiting(2, name, name, name, 1, inf, nan, why=name, expected_start=nan)
     rows = State(Snapshot(1.0, (running,), (waiting,)), 1).whole()
     assert b"NaN" not in written(rows)

@@ -349,7 +349,7 @@ def test_jobs_that_ran_become_a_workload() -> None:
     ]
     assert rows[1] == ["1", "2.0", "88.0", "3", "600.0", "32", str(8 << 30), "8", "12.0", "n[00-02]"]
     assert [row[2] for row in rows[2:]] == ["10.0", "100.0", "10.0"]
-    assert dict(found.left_out) == {"have not got a node for each pod": 1, "Jobs whose pods are gone": 1}
+    assert dict(found.skipped) == {"have not got a node for each pod": 1, "Jobs whose pods are gone": 1}
     assert "1 job has not ended: the time so far counts as the run time" in found.notes
 
 

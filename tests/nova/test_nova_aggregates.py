@@ -42,9 +42,9 @@ def test_what_is_wrong_is_said_once_for_all_hosts_alike() -> None:
     )
     assert topology is not None and sorted(topology.node_of) == ["a", "c"]
     assert sorted(problems) == [
-        "host b is in two places, leaf l1 (aggregate l1) and l2 (aggregate l2): left out of the topology",
-        "host z is in an aggregate whose topolane:leaf is empty: left out of the topology",
-        "hosts h0, h1, h2, h3 and 1 more are in a pod but in no leaf: left out of the topology",
+        "host b is in two places, leaf l1 (aggregate l1) and l2 (aggregate l2): not in the topology",
+        "host z is in an aggregate whose topolane:leaf is empty: not in the topology",
+        "hosts h0, h1, h2, h3 and 1 more are in a pod but in no leaf: not in the topology",
     ]
 
 

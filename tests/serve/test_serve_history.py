@@ -92,7 +92,7 @@ def test_the_page_goes_on_after_its_clock_was_set_back() -> None:
             await live.look()
         assert live.span() == (480.0, 510.0)
         assert (await live.past(1005.0)).time == 510.0 and (await live.past(495.0)).time == 1010.0
-        series = live.beside.series()
+        series = live.comparison.series()
         assert series is not None and 500.0 < series.times[0] <= series.times[-1] == 510.0
 
     asyncio.run(looked())

@@ -47,7 +47,7 @@ ONLY_KUBERNETES = ("kubeconfig", "context", "labels", "config")
 @click.option(
     "--shadow-log",
     metavar="FILE",
-    help="Show the log of `topolane slurm shadow` or `topolane k8s shadow`: its system, and its policy beside it.",
+    help="Show the log of `topolane slurm shadow` or `topolane k8s shadow`: its system, and its policy next to it.",
 )
 @common.machine_options
 @settings.workload_options
@@ -153,7 +153,7 @@ def command(
     if sum((slurm, kubernetes, shadow_log is not None)) > 1:
         raise InputError("--slurm, --kubernetes and --shadow-log: give one of them")
     _refuse_what_is_of_others(slurm, kubernetes, shadow_log is not None)
-    beside = _beside_live(others["shadows"]) if slurm or kubernetes else []
+    compared = _compared_live(others["shadows"]) if slurm or kubernetes else []
     with contextlib.ExitStack() as held:
         if kubernetes:
             source = _kubernetes(
@@ -166,7 +166,7 @@ def command(
         serve(
             *(source, address, access),
             viewers=viewers,
-            beside=beside,
+            policies=compared,
             ready=lambda url: click.echo(f"{url}  ({source.title})"),
         )
 
@@ -185,7 +185,7 @@ def _refuse_what_is_of_others(slurm: bool, kubernetes: bool, shadow: bool) -> No
         _refuse(ONLY_KUBERNETES, "--kubernetes")
 
 
-def _beside(shadows: str | None) -> list[str]:
+def _compared(shadows: str | None) -> list[str]:
     """The policies of --shadow, each once. Raises InputError for one that there is not."""
     found = [name for name in common.names(shadows or "") if name != "none"]
     for name in found:
@@ -193,9 +193,9 @@ def _beside(shadows: str | None) -> list[str]:
     return found
 
 
-def _beside_live(shadows: str | None) -> list[str]:
+def _compared_live(shadows: str | None) -> list[str]:
     """The policies of --shadow for a live system. Raises InputError for one that needs a log."""
-    found = _beside(shadows)
+    found = _compared(shadows)
     if "recorded" in found:
         raise InputError("--shadow recorded: a live system has no recorded starts")
     return found
@@ -278,8 +278,9 @@ def _log(given: dict[str, Any]) -> Source:
         **{name: given[name] for name in ("queue", "seed", "default_walltime", "min_bandwidth")},
     )
     common.tell_notes([*task.notes(), *task.log_notes()])
-    beside = [name for name in _beside(DEFAULT_SHADOW if shadows is None else shadows) if name != task.policy]
-    tasks = [task, *(dataclasses.replace(task, policy=name, min_bandwidth=None) for name in beside)]
+    shown = DEFAULT_SHADOW if shadows is None else shadows
+    compared = [name for name in _compared(shown) if name != task.policy]
+    tasks = [task, *(dataclasses.replace(task, policy=name, min_bandwidth=None) for name in compared)]
     with common.counting_bar("simulating", len(tasks)) as done:
         runs = compare(tasks, done=done)
     return Replay(task, runs, None if at is None else 3600.0 * at, speed)

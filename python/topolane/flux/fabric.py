@@ -37,7 +37,7 @@ class Fabric:
 
     @property
     def mark(self) -> str:
-        """Tells machines apart whose links have other numbers."""
+        """A mark that differs for machines whose links have other numbers."""
         return hashlib.sha256(self.machine.to("toml").encode()).hexdigest()[:16]
 
     @staticmethod

@@ -51,7 +51,7 @@ class Asked:
 
 
 def _fewest(nodes: Sequence[RankNode], request: Any) -> tuple[int, list[RankNode]]:
-    """The fewest nodes that hold the slots, and nodes of which any so many hold them; or else the largest nodes, all of them."""
+    """The lowest number `n` of nodes that holds the slots, and nodes of which any `n` hold them; else the `n` largest nodes."""
     may = sorted(
         (node for node in nodes if _slots(node, request) > 0), key=lambda node: -_slots(node, request)
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 ROOT = str(Path(__file__).resolve().parents[2])
 if ROOT not in sys.path:
-    # Topolane may be installed beside Flux's Python; what Flux's own Python has goes first.
+    # Topolane may be installed outside Flux's Python; the packages of Flux's own Python go first.
     sys.path.append(ROOT)
 
 
@@ -31,7 +31,7 @@ def mod_main(handle: Any, *words: str) -> None:
     try:
         scheduler = scheduler_of(handle, words, process=False)
     except ValueError as error:
-        # Flux prints it where the broker's output goes, and tells the caller no more than "Invalid argument".
+        # Flux prints it where the broker's output goes; the caller gets no more than "Invalid argument".
         handle.log(syslog.LOG_ERR, str(error))
         raise
     scheduler.run()

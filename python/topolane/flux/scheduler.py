@@ -1,7 +1,7 @@
 """The scheduler module: Flux's protocol for schedulers (RFC 27) by `flux.scheduler` of flux-core, decisions by the engine.
 
 Flux keeps priorities, limits, dependencies and accounts, and carries out what is decided. Nothing here may stop the instance: a job that
-the engine cannot take is denied in a sentence, and after a failure of the engine its state is made anew from what Flux has allocated. If
+the engine cannot take is denied in a sentence, and after a failure of the engine its state is rebuilt from what Flux has allocated. If
 that fails too, jobs start in order of priority on what is free, as by sched-fifo, and the log says so.
 """
 
@@ -33,7 +33,7 @@ from topolane.flux.settings import JobWords, Settings, words_of
 
 T = TypeVar("T")
 NOTE = "topolane"
-"""The key beside R, in the directory of a job, that keeps what R cannot say: the links that the job owns, for instance."""
+"""The key next to R, in the directory of a job, that keeps what R cannot say: the links that the job owns, for instance."""
 MODULE = "sched-topolane"
 """The name of the module, by which `flux module stats` finds the scheduler."""
 
@@ -91,7 +91,7 @@ class Runs:
     bandwidth_share: float = 1.0
 
     def note(self, fabric: Fabric) -> dict[str, Any]:
-        """What R cannot say, as it is kept beside it."""
+        """What R cannot say, in the form that is kept next to it."""
         return {
             "machine": fabric.mark,
             "nodes": self.nodes,
@@ -106,7 +106,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
 
     pool_class = Pool
     most_failures = 100
-    """Failures of the engine, close to each other, after which its state is not made anew again."""
+    """Failures of the engine, close to each other, after which its state is not rebuilt again."""
     calm = 600.0
     """Seconds without a failure after which earlier failures no longer count."""
     _queue: list[PendingJob]
@@ -123,7 +123,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         """What each waiting job asks for; None for nodes if the ranks were not known when it came."""
         self._apart: dict[int, frozenset[int]] = {}
         """Nodes of running jobs that the engine could not take over: it gives them to no other job."""
-        self._told: tuple[int, float | None, str | None] | None = None
+        self._annotated: tuple[int, float | None, str | None] | None = None
         """The job whose annotations say when it starts and why not now, and what they say."""
         self._unable: dict[int, str] = {}
         """Jobs that wait because the engine cannot answer, and what their annotations say."""
@@ -132,7 +132,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         self._seconds, self._slowest = 0.0, 0.0
         """Seconds that the engine has taken for all passes, and for the longest."""
         self._failures, self._recent_failures, self._failed_at = 0, 0, -math.inf
-        # Bad input must be told before the module counts as loaded.
+        # Bad input must be reported before the module counts as loaded.
         self._settings.check_machine()
         if (pool := self._known_ranks()) is not None:
             self._use(pool)
@@ -168,7 +168,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         pool: RankPool = self.resources.impl
         return pool
 
-    # What happens in Flux, told to the engine
+    # Events of Flux, passed on to the engine
 
     def _tell(self, what: Callable[[_engine.Scheduler], T]) -> T | None:
         """What the engine answers; None without it, and after a failure. A broker whose scheduler fails would end."""
@@ -183,7 +183,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             return None
 
     def resource_update(self) -> None:
-        """Tells the engine which ranks may be given to jobs: others are down, drained or gone."""
+        """Gives the engine the ranks that jobs may get: others are down, drained or gone."""
         self._tell(self._serve)
 
     def _serve(self, engine: _engine.Scheduler) -> None:
@@ -198,7 +198,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             self._take_over(jobid, R, self._fabric)
 
     def _take_over(self, jobid: int, R: Any, fabric: Fabric) -> None:
-        """Tells the engine of a job that runs already."""
+        """Adds a job that runs already to the engine."""
         said = R.to_dict()["execution"]
         start, end = said.get("starttime", 0.0), said.get("expiration", 0.0)
         walltime = end - start if end > start else math.inf
@@ -260,7 +260,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         heapq.heappush(self._queue, job)
 
     def _submitted(self, job: PendingJob) -> str | None:
-        """Queues a new job in the engine, again in one made anew after a failure. Why it is denied, if so."""
+        """Queues a new job in the engine, and again in the rebuilt one after a failure. Why it is denied, if so."""
         for _ in range(2):
             failures = self._failures
             refused = self._tell(lambda engine: self._submit(engine, job))
@@ -357,7 +357,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         waiting = {job.jobid: job for job in self._queue}
         for decision in decisions:
             if self._engine is not engine:
-                # Made anew after a failure: what it has not started yet waits there.
+                # It was rebuilt after a failure: what it has not started yet waits there.
                 break
             if job := waiting.get(decision.id):
                 ranks = frozenset(fabric.ranks[node] for node in decision.nodes)
@@ -399,7 +399,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         job.request.success(given, {"sched": {"resource_summary": given.dumps()} | more})
 
     def alloc_success(self, msg: Any, R: dict[str, Any], annotations: Any = None) -> None:
-        """Keeps R, and beside it what R cannot say, in one transaction. Then the base class answers."""
+        """Keeps R, and next to it what R cannot say, in one transaction. Then the base class answers."""
         runs, self._starting = self._starting, None
         if runs is None or self._fabric is None:
             super().alloc_success(msg, R, annotations)
@@ -412,26 +412,26 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         done.then(self._alloc_commit_continuation, (msg, R, annotations))
 
     def forecast(self) -> None:
-        """Tells the first of the queue when it starts at the latest, and why it does not start now."""
+        """Annotates the first job of the queue: when it starts at the latest, and why it does not start now."""
         if self._engine is None or not self._queue:
             return
         head, promise = self._queue[0], self._tell(lambda engine: engine.reservation)
         at = promise[1] if promise and promise[0] == head.jobid and promise[1] < math.inf else None
         refusal = self._tell(lambda engine: engine.explain(head.jobid))
-        told = head.jobid, at, None if refusal is None else str(refusal)
-        if told == self._told:
+        promised = head.jobid, at, None if refusal is None else str(refusal)
+        if promised == self._annotated:
             return
-        before = self._told and self._told[0]
-        self._told = told
+        before = self._annotated and self._annotated[0]
+        self._annotated = promised
         for job in self._queue:
             if job.jobid == before != head.jobid:
                 job.request.annotate({"sched": {"t_estimate": None, "reason_pending": None}})
-        head.request.annotate({"sched": {"t_estimate": at, "reason_pending": told[2]}})
+        head.request.annotate({"sched": {"t_estimate": at, "reason_pending": promised[2]}})
 
     # Failures
 
     def _engine_failed(self, error: BaseException) -> None:
-        """Makes the engine's state anew from what Flux has allocated; goes on without it if that fails too."""
+        """Rebuilds the engine's state from what Flux has allocated; goes on without it if that fails too."""
         now = time.monotonic()
         if now - self._failed_at > self.calm:
             self._recent_failures = 0
@@ -443,7 +443,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             if self._recent_failures > self.most_failures:
                 raise InputError(f"the engine has failed {self._recent_failures} times")
             if self._fabric is not None:
-                self._engine = self._made_anew(self._fabric)
+                self._engine = self._rebuilt(self._fabric)
         except BaseException as again:  # a panic once more
             if isinstance(again, (SystemExit, KeyboardInterrupt, GeneratorExit)):
                 raise
@@ -457,7 +457,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             f"promised more: {why}"
         )
 
-    def _made_anew(self, fabric: Fabric) -> _engine.Scheduler:
+    def _rebuilt(self, fabric: Fabric) -> _engine.Scheduler:
         engine = self._new_engine(fabric)
         for jobid, runs in self._running.items():
             _adopted(engine, jobid, runs)

@@ -55,7 +55,7 @@ class _Authorization(httpx.Auth):
             request.headers["Authorization"] = said
         answer = yield request
         if answer.status_code == httpx.codes.UNAUTHORIZED:
-            again = self._login.header(anew=True)
+            again = self._login.header(renew=True)
             if again and again != said:
                 request.headers["Authorization"] = again
                 yield request

@@ -54,7 +54,7 @@ class Workload:
     """Jobs that ran, a row each, and what is not among them."""
 
     rows: list[list[Any]] = dataclasses.field(default_factory=list)
-    left_out: Counter[str] = dataclasses.field(default_factory=Counter)
+    skipped: Counter[str] = dataclasses.field(default_factory=Counter)
     """Groups and pods, by why."""
     uneven: int = 0
     """Jobs with more on some nodes than on others: counted with the most."""
@@ -69,7 +69,7 @@ class Workload:
     @property
     def notes(self) -> list[str]:
         """What is not as it was, a sentence each."""
-        found = [f"{count:,} left out: {why}" for why, count in self.left_out.most_common()]
+        found = [f"{count:,} skipped: {why}" for why, count in self.skipped.most_common()]
         if self.running:
             jobs, have = plural(self.running, "job"), "has" if self.running == 1 else "have"
             found.append(f"{jobs} {have} not ended: the time so far counts as the run time")
@@ -91,7 +91,7 @@ def workload(
     groups: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
         if pod.key is None:
-            found.left_out["pods of services"] += 1
+            found.skipped["pods of services"] += 1
         else:
             groups[pod.key].append(pod)
     for members in groups.values():
@@ -102,10 +102,10 @@ def workload(
                 ended = [dataclasses.replace(pod, ended=now) if pod.ended is None else pod for pod in job]
                 _add(found, ended, records, nodes, machine)
             else:
-                found.left_out[why] += 1
+                found.skipped[why] += 1
     gone = records.keys() - {pod.job for pod in pods}
     if gone:
-        found.left_out["Jobs whose pods are gone"] = len(gone)
+        found.skipped["Jobs whose pods are gone"] = len(gone)
     return found
 
 

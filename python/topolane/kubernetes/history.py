@@ -27,7 +27,7 @@ class Started:
     """When its last pod got a node."""
     walltime: float | None
     is_missed: bool = False
-    """Whether it ran before anybody looked."""
+    """Whether it ran before the first look at the cluster."""
 
 
 @dataclasses.dataclass(frozen=True)

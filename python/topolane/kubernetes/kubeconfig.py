@@ -30,11 +30,11 @@ class Login:
     ) -> None:
         self._token, self._file, self._command = token, file, command
 
-    def header(self, *, anew: bool = False) -> str:
-        """The value of the header; empty for none. anew: the last one was refused."""
+    def header(self, *, renew: bool = False) -> str:
+        """The value of the header; empty for none. renew: do not use the last token, which was refused."""
         if self._file is not None:
             return f"Bearer {texts.read_text(self._file, texts.SMALL).strip()}"
-        if self._command is not None and (anew or not self._token):
+        if self._command is not None and (renew or not self._token):
             self._token = str(run(self._command).get("token", ""))
         return self._token if " " in self._token else f"Bearer {self._token}" if self._token else ""
 

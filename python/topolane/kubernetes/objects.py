@@ -37,7 +37,7 @@ RANKS = ("batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-ind
 GPUS = ("nvidia.com/gpu", "amd.com/gpu")
 """Names of GPUs among amounts."""
 SERVICES = frozenset({"ReplicaSet", "ReplicationController", "DaemonSet", "StatefulSet", "Node"})
-"""Owners whose pods are no job: they hold room, and run until somebody ends them."""
+"""Owners whose pods are no job: they hold room, and run until a user ends them."""
 LARGEST_GROUP = 1_000_000
 """Pods of a group, as topolane-scheduler takes them."""
 LONGEST_NUMBER = 10
@@ -196,7 +196,7 @@ class Pod:
     spec: Json
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     owner: Json | None = None
-    """The controller that makes it anew when it is gone."""
+    """The controller that replaces it when it is gone."""
     is_ending: bool = False
     """Whether it is being deleted."""
 
@@ -373,27 +373,27 @@ def _end(meta: Json, status: Json) -> float | None:
 def _asked(spec: Json) -> Amounts:
     """What kube-scheduler counts for a pod: its containers together, or the largest of those that prepare it."""
     total = _sum(map(_requests, spec.get("containers") or []))
-    beside: Amounts = {}
+    sidecars: Amounts = {}
     for one in spec.get("initContainers") or []:
         if one.get("restartPolicy") == "Always":
-            beside = _sum([beside, _requests(one)])
+            sidecars = _sum([sidecars, _requests(one)])
             continue
-        for name, amount in _sum([beside, _requests(one)]).items():
+        for name, amount in _sum([sidecars, _requests(one)]).items():
             total[name] = max(total.get(name, 0), amount)
-    total = _most(total, _sum([_sum(map(_requests, spec.get("containers") or [])), beside]))
+    total = _most(total, _sum([_sum(map(_requests, spec.get("containers") or [])), sidecars]))
     whole = _amounts((spec.get("resources") or {}).get("requests"))
     total |= whole
     return _sum([total, _amounts(spec.get("overhead")), {"pods": ONE}])
 
 
 def _requests(container: Json) -> Amounts:
-    told = container.get("resources") or {}
-    return _amounts({**(told.get("limits") or {}), **(told.get("requests") or {})})
+    asked = container.get("resources") or {}
+    return _amounts({**(asked.get("limits") or {}), **(asked.get("requests") or {})})
 
 
-def _amounts(told: Any) -> Amounts:
+def _amounts(resources: Any) -> Amounts:
     found = {}
-    for name, text in (told or {}).items():
+    for name, text in (resources or {}).items():
         try:
             found[name] = max(quantity(str(text)), 0)
         except ValueError:

@@ -1,9 +1,9 @@
-"""Carries out a plan that makes room for a group of pods (room_plan.py), with a journal beside the plan.
+"""Carries out a plan that makes room for a group of pods (room_plan.py), with a journal next to the plan.
 
 1. The pods of the group are allowed on the nodes that are kept for it: they get a toleration.
 2. The nodes of the plan are kept for the group by a taint. What is evicted cannot come back to them, nor can anything else come.
-3. What must go is evicted through the API server, which enforces disruption budgets. Before, an annotation tells the scheduler
-   that a group goes whole, so that no pod that its controller makes anew joins those that are still there.
+3. What must go is evicted through the API server, which enforces disruption budgets. Before, an annotation shows the scheduler
+   that a group goes whole, so that no pod by which its controller replaces one joins the pods that are still there.
 4. The group is placed by topolane-scheduler, and the taints are removed.
 
 Each step is in the journal before it is taken, and looks at the cluster before it changes anything. So after a crash `apply` goes on
@@ -159,12 +159,12 @@ class _Applying:
                     hold(self.cluster, name, key, self.plan.group)
                     is_new = True
         if is_new:
-            beside = (
-                f", and {plural(len(self.plan.beside), 'node')} beside them are closed"
+            closed = (
+                f", and {plural(len(self.plan.beside), 'other node')} near them are closed"
                 if self.plan.beside
                 else ""
             )
-            self.tell(f"{plural(len(self.plan.nodes), 'node')} are kept for {self.plan.group}{beside}.")
+            self.tell(f"{plural(len(self.plan.nodes), 'node')} are kept for {self.plan.group}{closed}.")
 
     def _tolerate(self, group: Group) -> None:
         self.journal.write(TOLERATE)
@@ -202,7 +202,7 @@ class _Applying:
             gone = [self._evicted(there[pod.uid]) for pod in waits]
             evicted += sum(gone)
             if is_new and all(gone):
-                self.tell(_told(each))
+                self.tell(_sentence(each))
         return left, evicted
 
     def _evicted(self, pod: Pod) -> bool:
@@ -262,7 +262,7 @@ def _identities(look: Inspection, name: str) -> set[str]:
     return {pod.uid for pod in group.placed if not pod.is_ending} if group is not None else set()
 
 
-def _told(each: Evicted) -> str:
+def _sentence(each: Evicted) -> str:
     if each.is_group:
         return f"Group {each.name} is evicted, {plural(len(each.pods), 'pod')}."
     return f"Pod {each.name} is evicted."

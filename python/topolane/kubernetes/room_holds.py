@@ -10,7 +10,7 @@ from topolane.kubernetes.machine import NODES
 from topolane.kubernetes.objects import Node, Pod
 
 ROOM, LINKS = "topolane.io/room-for", "topolane.io/links-for"
-"""Keys of taints: of nodes that a group gets, and of nodes that nobody gets until it runs."""
+"""Keys of taints: of nodes that a group gets, and of nodes that stay closed until it runs."""
 EVICTED = "topolane.io/evicted-for"
 """The annotation by which topolane-scheduler knows that all pods of a group must go: no pod joins it any more."""
 LONGEST = 63
@@ -61,7 +61,7 @@ def tolerates(pod: Pod, group: str) -> bool:
 
 
 def tolerate(cluster: Cluster, pod: Pod, group: str) -> None:
-    """Lets a pod use the nodes that are kept for a group. Kubernetes lets nobody take that back. Raises ClusterError."""
+    """Lets a pod use the nodes that are kept for a group. Kubernetes has no way to take that back. Raises ClusterError."""
     wanted = {"key": ROOM, "operator": "Equal", "value": value_of(group), "effect": "NoSchedule"}
     try:
         _change(cluster, pod.path, "tolerations", wanted, is_wanted=True)

@@ -36,7 +36,7 @@ STAYS = {"topolane.io/untouchable": "true", "cluster-autoscaler.kubernetes.io/sa
 """Annotations of pods that must stay."""
 SYSTEM = 2_000_000_000
 """The priority from which on pods are the system's."""
-NOT_MADE_ANEW = {"DaemonSet": "of a DaemonSet", "Node": "of a node itself"}
+RETURNING = {"DaemonSet": "of a DaemonSet", "Node": "of a node itself"}
 """Controllers whose pods come back to the same node, so that nothing is gained."""
 NAME = re.compile(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?")
 """Of a node, a namespace, a group or a pod."""
@@ -49,7 +49,7 @@ class EvictedPod:
     name: str
     """NAMESPACE/NAME."""
     uid: str
-    """Tells it from a later pod of that name."""
+    """Identifies it: a later pod of that name has another one."""
     node: str
 
 
@@ -104,7 +104,7 @@ class Untouchable:
     any_priority: bool = False
     """Whether what has a higher priority than the waiting group may go too."""
     without_controller: bool = False
-    """Whether pods may go that no controller makes anew."""
+    """Whether pods may go that no controller replaces."""
 
     @classmethod
     def of(
@@ -120,8 +120,8 @@ class Untouchable:
         own |= {("group", pod.group)} if pod.group else set()
         if pod.priority >= SYSTEM or pod.namespace == "kube-system":
             return "of the system"
-        if kind in NOT_MADE_ANEW:
-            return NOT_MADE_ANEW[kind]
+        if kind in RETURNING:
+            return RETURNING[kind]
         if any(pod.notes.get(key) == value for key, value in STAYS.items()):
             return "whose annotation says so"
         if own & self.named:
@@ -196,7 +196,7 @@ def make_plan(
     gone = [present.units[number] for number in found.requeued]
     nodes = sorted(found.decision.nodes)
     names = [machine.node_name(node) for node in nodes]
-    beside = [machine.node_name(node) for node in _beside(machine, nodes, policy)]
+    closed = [machine.node_name(node) for node in _closed(machine, nodes, policy)]
     plan = RoomPlan(
         group=name,
         pods=tuple(pod.uid for pod in group.pods),
@@ -204,7 +204,7 @@ def make_plan(
         policy=policy,
         min_bandwidth=group.share,
         nodes=tuple(names),
-        beside=tuple(each for each in beside if each in look.nodes),
+        beside=tuple(each for each in closed if each in look.nodes),
         evicted=tuple(_evicted(unit, unit.cost(look)) for unit in gone),
         node_hours=round(found.cost / HOUR, 6),
         least_node_hours=round(least / HOUR, 6),
@@ -276,7 +276,7 @@ def _machine(look: Inspection) -> Machine:
     return look.machine
 
 
-def _beside(machine: Machine, nodes: Sequence[int], policy: str) -> list[int]:
+def _closed(machine: Machine, nodes: Sequence[int], policy: str) -> list[int]:
     """The other nodes of the lowest group that holds some, if the policy keeps others off links of that group."""
     own = machine.home(list(nodes))
     if own[0] <= 1 or not isolates(policy):
@@ -292,8 +292,8 @@ def _evicted(unit: Unit, cost: float) -> Evicted:
 
 
 class _Present:
-    """All that runs, as the engine is told of it. A node is free for the group once all pods have left it that hold what the group
-    lacks there.
+    """All that runs, in the form that the engine takes. A node is free for the group once all pods have left it that hold what
+    the group lacks there.
     """
 
     def __init__(
@@ -412,8 +412,8 @@ class _Present:
     def cheapest(self, policy: str) -> tuple[Found | NoRoom, float]:
         """The engine's plan, and a bound below the cost of any.
 
-        The engine counts what goes under a budget, not pods. So a budget begins with as many as fit at best, and has one less as long
-        as the plan exceeds it. The bound is that of the first plan.
+        The engine counts what goes under a budget, not pods. So a budget starts with the largest number that could fit, and
+        loses one as long as the plan exceeds it. The bound is that of the first plan.
         """
         limits = {budget.name: self._most_under(budget) for budget in self._budgets}
         allowed = {budget.name: budget for budget in self._budgets}

@@ -25,7 +25,7 @@ from topolane.live.shadows import Summary, answered
 PATIENCE = 10.0
 """Seconds between two attempts to reach an API server that does not answer."""
 SHARE_OF_TIME = 4
-"""The shadow waits at least so many times as long as the API server took to answer, so that it is no burden."""
+"""The shadow waits at least 4 times as long as the API server took to answer, so that it is no burden."""
 
 
 class Shadow:
@@ -60,7 +60,7 @@ class Shadow:
         before = Past() if log is None else past(log, policy, machine)
         self.summary: Summary = before.summary
         self.away: float | None = None if before.until is None else max(time.time() - before.until, 0.0)
-        """For how many seconds nobody watched, if this goes on from a log."""
+        """Seconds without a shadow between the end of the log and now; None without a log to go on from."""
         self._last = before.last
         self._history = History(before.stays, before.over) if before.until is not None else History()
         self._hypothetical.holders.update(before.holders)

@@ -147,9 +147,9 @@ def _repeat(event: Mapping[str, Any], asked: Hypothetical, found: Replay, where:
     asked.holders[number] = Holder(tuple(nodes))
 
 
-def _counts(machine: Machine, told: Mapping[str, str]) -> tuple[int, ...]:
+def _counts(machine: Machine, hosts_by_count: Mapping[str, str]) -> tuple[int, ...]:
     found = [0] * machine.nodes
-    for most, hosts in told.items():
+    for most, hosts in hosts_by_count.items():
         for node in machine.nodes_named(hosts):
             found[node] = int(most)
     return tuple(found)

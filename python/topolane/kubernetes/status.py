@@ -111,9 +111,11 @@ def liveness(look: Inspection) -> Liveness:
     """Whether a scheduler decides, by its lease."""
     lease, active, why = look.lease, None, None
     if look.settings.lease is None:
-        why = "Nothing tells whether a scheduler decides: no ConfigMap names its lease (--config)."
+        why = "It is not known whether a scheduler decides: no ConfigMap names its lease (--config)."
         if look.settings.source is not None:
-            why = f"Nothing tells whether a scheduler decides: {look.settings.source} has no leader election."
+            why = (
+                f"It is not known whether a scheduler decides: {look.settings.source} has no leader election."
+            )
     elif lease is None or not lease.holder or lease.renewed is None:
         active, why = False, f"No scheduler holds lease {look.settings.lease}: pods of its groups wait."
     elif look.time - lease.renewed > 2 * lease.seconds:

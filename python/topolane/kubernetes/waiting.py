@@ -37,7 +37,7 @@ class WaitReason:
 
 
 def wait_reason(group: Group) -> WaitReason:
-    """Why a group waits, by the newest word on one of its pods without a node. Pods that came before the others were told less."""
+    """Why a group waits, by the newest word on one of its pods without a node. Earlier pods have less detailed messages."""
     waiting = [pod for pod in group.pods if not pod.node]
     if waiting and all(pod.is_gated for pod in waiting):
         return WaitReason(None, "its pods have scheduling gates", "")
@@ -76,6 +76,6 @@ def _count(group: Group) -> str:
 def _own(message: str, name: str) -> str:
     """The plugin's sentence in a message of kube-scheduler; else all of the message."""
     at = message.find(f"group {name}")
-    # Behind a sentence kube-scheduler tells what else it tried.
+    # After the plugin's sentence, kube-scheduler adds what else it tried.
     text = message.partition(" preemption: ")[0] if at < 0 else message[at:].partition(". ")[0]
     return text.strip().rstrip(".")

@@ -44,7 +44,7 @@ class Log:
 
 
 def events(path: str | Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The events of a log by line. A last line that was cut short is left out. Raises InputError for what is no such log."""
+    """The events of a log by line. A last line that was cut short is skipped. Raises InputError for what is no such log."""
     with open(path, "rb") as log:
         for line, text in enumerate(iter(lambda: log.readline(LONGEST + 1), b""), 1):
             if len(text) > LONGEST:

@@ -118,7 +118,7 @@ class _Kept(Collector):
 
 
 def registry_of(look: Callable[[], Iterable[Metric]], seconds: float) -> CollectorRegistry:
-    """A registry with the metrics of a look at a system, at most so many seconds old."""
+    """A registry with the metrics of a look at a system that is at most `seconds` old."""
     made = CollectorRegistry()
     made.register(_Kept(look, seconds))
     return made

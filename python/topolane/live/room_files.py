@@ -1,4 +1,4 @@
-"""Files of a plan that makes room: the plan, and beside it the journal of the steps that were begun."""
+"""Files of a plan that makes room: the plan, and next to it the journal of the steps that were begun."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def sum_of(path: Path) -> str:
 
 
 def journal_of(plan: Path) -> Path:
-    """The journal beside a plan."""
+    """The journal next to a plan."""
     return plan.with_name(plan.name + ".journal")
 
 

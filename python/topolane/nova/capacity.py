@@ -34,8 +34,8 @@ class Demand(NamedTuple):
 def capacity(host: Any, demand: Demand, given: int = 0) -> int:
     """The number of servers that fit on a host by Nova's `HostState`, at most 2^20.
 
-    Placement decides whether the first one fits. This tells how many fit one after the other, and whether a
-    host that got servers of the same request has room left. A flavor that takes only custom resources (bare
+    Placement decides whether the first one fits. This function counts how many fit one after the other, and
+    checks whether a host that got servers of the same request has capacity left. A flavor that takes only custom resources (bare
     metal) fits once on a host. given: how many the request has there since Nova read the host: it takes their memory
     and CPUs off, and their disk only from `free_disk_mb`.
     """

@@ -47,8 +47,8 @@ def find(
 ) -> Defragmentation:
     """Makes room for one size of group after another, from the first that is refused now.
 
-    wanted, free: as for `room_plan.find`, which room_for calls for a group of so many servers. done: called with the part of the sizes that
-    has been looked at. After a size without a plan the next is a sixteenth larger, so that a large cloud does not take a search for every
+    wanted, free: as for `room_plan.find`, which `room_for` calls for a group of the given size. done: called with the part
+    of the sizes that has been looked at. After a size without a plan the next is a sixteenth larger, so that a large cloud does not take a search for every
     size.
     """
     where = room_plan.hosts_of(cloud)

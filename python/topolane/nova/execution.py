@@ -76,7 +76,7 @@ class PlanExecution:
             time.sleep(pause)
 
     def _start_some(self) -> None:
-        """Starts as many as may run at once. Migrations of one group start in the order of the plan."""
+        """Starts planned migrations until `at_once` run. Migrations of one group start in the order of the plan."""
         waiting: set[str] = set()
         for migration in self._in("planned"):
             if len(self._in("started")) >= self.at_once:

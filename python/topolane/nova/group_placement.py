@@ -175,7 +175,7 @@ class GroupPlacement:
 def by_cost(costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Weights of hosts on `nodes` (-1: not on the machine): 0 for the best host, less in proportion to the cost.
 
-    Hosts of the same cost weigh the same: what tells them apart by index is below 1. A host that must not be
+    Hosts of the same cost weigh the same: the part of the cost that orders them by index is below 1. A host that must not be
     used, or is not known, weighs less than any other.
     """
     cost = np.floor(np.where(nodes >= 0, costs[nodes], np.inf))

@@ -105,7 +105,7 @@ def profile_of(
     """The profile of a group with these members, in the group's order; None if nothing was measured for it.
 
     Added up are the programs that ran on the group's own servers. If there are none, the newest program called
-    `name` counts, host by host in the group's order. say: told of hosts that have a server's name but not its address.
+    `name` counts, host by host in the group's order. say: called for hosts that have a server's name but not its address.
     """
     own = [(one, rows) for one in programs if (rows := _rows_by_name(one, members, say)) is not None]
     if own:

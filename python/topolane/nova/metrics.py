@@ -51,7 +51,7 @@ def registry(source: Source) -> CollectorRegistry:
 
 
 def metrics(source: Source) -> Iterator[Metric]:
-    """What a look at the cloud and the database gives. What is not known is left out."""
+    """The metrics of one look at the cloud and the database, without those whose value is not known."""
     try:
         found, off_tree = source.groups()
     except InputError:

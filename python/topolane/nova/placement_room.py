@@ -79,7 +79,7 @@ def _fits(groups: Mapping[Group, int], tree: list[Mapping[str, Any]]) -> int:
     traits = [frozenset(provider.get("traits") or ()) for provider in tree]
     there = {name for one in free for name in one}
     limits = []
-    # Together, the groups take so much of each resource.
+    # The amount of each resource that all groups take together.
     total: collections.Counter[str] = collections.Counter()
     for group, times in groups.items():
         for name, amount in group.resources:

@@ -27,7 +27,7 @@ REFUSALS = sa.Table(
 
 
 def read(connection: str, file: str) -> dict[str, int]:
-    """How many requests were refused, by reason. Without the table, nobody was refused yet.
+    """How many requests were refused, by reason. Without the table, no request was refused yet.
 
     connection: the URL of the API database in that nova.conf. Raises InputError if it cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Counts the requests that the filter refuses, by reason, in a table beside Nova's API database."""
+"""Counts the requests that the filter refuses, by reason, in a table next to those of Nova's API database."""
 
 from __future__ import annotations
 

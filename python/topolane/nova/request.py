@@ -237,7 +237,7 @@ class Request:
         return free
 
     def _note(self, first: str | None, plan: list[int], version: int | None) -> bool:
-        """Tells other requests what this one has given and plans: `first` is expected for the current server.
+        """Shows other requests what this one has given and plans: `first` is expected for the current server.
 
         Whether it was written for other schedulers; False if the claims have changed since `version`.
         """

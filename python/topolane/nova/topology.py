@@ -46,7 +46,7 @@ def from_aggregates(aggregates: Iterable[Aggregate]) -> tuple[Topology | None, l
     """The topology in the metadata of aggregates (None without such metadata), and sentences about errors in
     it.
 
-    A host with two contradictory positions is left out.
+    A host with two contradictory positions is skipped.
     """
     said: dict[str, dict[str, dict[str, str]]] = collections.defaultdict(dict)
     for aggregate in aggregates:
@@ -62,7 +62,7 @@ def from_aggregates(aggregates: Iterable[Aggregate]) -> tuple[Topology | None, l
             continue
         site, pod, leaf = (next(iter(said[host].get(level, {})), "") for level in reversed(LEVELS))
         positions[site or "cloud", pod, leaf].append(host)
-    problems = [f"{_hosts(hosts)} {reason}: left out of the topology" for reason, hosts in out.items()]
+    problems = [f"{_hosts(hosts)} {reason}: not in the topology" for reason, hosts in out.items()]
     _complete_positions(positions, problems)
     if not positions:
         return None, problems

@@ -40,7 +40,7 @@ class Forecast:
 
 
 class Copy:
-    """A scheduler that is told of a snapshot: a copy, which may be changed at will."""
+    """A scheduler with the jobs of a snapshot: a copy, which may be changed at will."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Copy:
         self._out: frozenset[int] = frozenset()
         self.set_out(snapshot.out)
         ready = [job for job in snapshot.waiting if not job.held]
-        self.left_out = len(ready) - DEPTH
+        self.beyond_depth = len(ready) - DEPTH
         for order, one in enumerate(ready[:DEPTH]):
             # A job that the engine cannot take, because of what its user asks for, has no forecast.
             with contextlib.suppress(InputError):
@@ -128,7 +128,7 @@ class Copy:
         )
 
     def _reconsider(self, job: Waiting, order: int) -> None:
-        """Queues a job anew, on the nodes that no reservation keeps it off now."""
+        """Queues a job again, on the nodes that no reservation keeps it off now."""
         self.scheduler.cancel(job.id)
         change = min((time for time in self._boundaries(job) if time > self.time), default=NEVER)
         if change < NEVER:

@@ -60,7 +60,7 @@ class Access:
 
 
 class Rate:
-    """Lets so many requests of an account pass at once, and then so many a second."""
+    """Lets `most` requests of an account pass at once, and then `per_second`."""
 
     def __init__(self, most: float, per_second: float) -> None:
         self._most, self._per_second = most, per_second

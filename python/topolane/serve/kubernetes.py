@@ -27,7 +27,7 @@ CONSTRAINTS = ("nodeSelector", "tolerations", "affinity")
 """What a pod says of the nodes that it may use."""
 NOTES = (
     "Kubernetes decides when pods start. Forecasts are the engine's, with policy {policy} and the queue easy in order of priority.",
-    "Forecasts put as many pods of a group on a node as fit on an empty one. Pods of DaemonSets are left out.",
+    "Forecasts put the most pods of a group on a node that fit on an empty one. Pods of DaemonSets do not count.",
 )
 
 
@@ -186,7 +186,7 @@ class Kubernetes:
 
 
 def _services(pods: Sequence[Pod]) -> dict[str, Group]:
-    """The pods of services that hold nodes, by the owner that makes them anew."""
+    """The pods of services that hold nodes, by the owner that replaces them."""
     found: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
         kind = (pod.owner or {}).get("kind")

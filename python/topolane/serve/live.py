@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from topolane import untrusted
 from topolane._engine import InputError
 from topolane.serve import outlook
-from topolane.serve.beside import Beside
+from topolane.serve.comparison import Comparison
 from topolane.serve.feed import Feed, packed
 from topolane.serve.history import History
 from topolane.serve.outlook import Question
@@ -40,10 +40,12 @@ class Busy(Exception):
 class Live:
     """A source, its history and its viewers' feed. Belongs to one event loop."""
 
-    def __init__(self, source: Source, beside: Sequence[str] = ()) -> None:
-        """beside: policies whose figures stand beside those of a live system."""
+    def __init__(self, source: Source, policies: Sequence[str] = ()) -> None:
+        """policies: policies whose figures are compared with those of a live system."""
         self.source = source
-        self.beside = Beside(source.machine, source.title, beside, source.queue) if beside else None
+        self.comparison = (
+            Comparison(source.machine, source.title, policies, source.queue) if policies else None
+        )
         self.feed = Feed()
         self.ended = asyncio.Event()
         """Set when viewers are to be let go."""
@@ -98,8 +100,8 @@ class Live:
         """Returns whether earlier snapshots have other times now."""
         with self._lock:
             has_moved = self.history.add(snapshot)
-        if self.beside is not None and not snapshot.is_old:
-            self.beside.add(snapshot)
+        if self.comparison is not None and not snapshot.is_old:
+            self.comparison.add(snapshot)
         return has_moved
 
     def span(self) -> tuple[float, float] | None:
@@ -117,8 +119,8 @@ class Live:
 
     def _figures(self) -> bytes:
         found = self.source.series()
-        if found is None and self.beside is not None:
-            found = self.beside.series()
+        if found is None and self.comparison is not None:
+            found = self.comparison.series()
         if found is None:
             with self._lock:
                 found = self.history.series()

@@ -89,7 +89,7 @@ def outlook(machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> di
         "time": snapshot.time,
         "until": found.until,
         "whole": found.whole,
-        "left_out": max(present.left_out, 0),
+        "left_out": max(present.beyond_depth, 0),
         "lost": present.lost,
         "starts": [[one.id, ranges(one.nodes), one.start, _finite(one.end)] for one in found.starts],
         "reasons": reasons,
@@ -231,9 +231,9 @@ def ask(machine: Machine, snapshot: Snapshot, queue: str, question: Question) ->
             answer["why"].append(f"There is room for it now, but {before} would be before it in the queue.")
         if usable:
             answer["room"] = _room(machine, snapshot, question, id, names, usable[0])
-    if present.left_out > 0:
+    if present.beyond_depth > 0:
         answer["why"].append(
-            f"{plural(present.left_out, 'waiting job')} at the end of the queue are left out."
+            f"{plural(present.beyond_depth, 'waiting job')} at the end of the queue are not considered."
         )
     return answer
 

@@ -29,7 +29,7 @@ POINTS = 600
 
 
 class Replay:
-    """The runs of a log: the first is shown, the others are lines beside it.
+    """The runs of a log: the first is shown, the others are lines to compare it with.
 
     at: the seconds after the first submission at which the clock starts; None for the minute with the longest queue. speed: seconds of the log
     in a second.

@@ -42,16 +42,17 @@ def serve(
     access: Access,
     *,
     viewers: int,
-    beside: Sequence[str] = (),
+    policies: Sequence[str] = (),
     ready: Callable[[str], None],
 ) -> None:
     """Serves the page until SIGTERM or SIGINT.
 
-    beside: policies whose figures stand beside those of a live system. ready: is told the address. Raises InputError if it cannot start.
+    policies: policies whose figures are compared with those of a live system. ready: called with the address.
+    Raises InputError if it cannot start.
     """
     raise_descriptor_limit()
     bound = bound_to(address)
-    asyncio.run(_serve(Live(source, beside), bound, address, access, viewers, ready))
+    asyncio.run(_serve(Live(source, policies), bound, address, access, viewers, ready))
 
 
 async def _serve(

@@ -1,4 +1,4 @@
-"""The log of a shadow as a source: jobs where their system placed them, and beside it what the shadow's policy would have done."""
+"""The log of a shadow as a source: jobs where their system placed them, and what the shadow's policy would have done."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class Shadow:
                 if back:
                     event = event | {word: float(event[word]) + back for word in TIMES if word in event}
                 time = float(event["time"])
-                # What happened may be told a moment later than the line, which is rounded.
+                # An event may be a moment later than the time of its line, which is rounded.
                 last = max(last, time, *(float(event[word]) for word in ("start", "at") if word in event))
                 if event["event"] == "shadow":
                     machine = Machine.parse(event["machine"], where, "toml")
@@ -183,7 +183,7 @@ def _followed(
         links=tuple(map(int, event.get("links", ()))),
         bandwidth_share=float(event.get("bandwidth_share", 1.0)),
         share=_share(event.get("share"), machine),
-        beside=_said(event, policy) if kind == "start" else "",
+        shadow_note=_said(event, policy) if kind == "start" else "",
     )
     stay = _Stay(
         job,
@@ -228,9 +228,9 @@ def _measured(placed: Mapping[str, Any]) -> str:
     return f"{placed['aph']:.2f} hops, {shares}"
 
 
-def _share(told: Any, machine: Machine) -> dict[str, float] | None:
+def _share(logged: Any, machine: Machine) -> dict[str, float] | None:
     """What a job takes of a node: a table in the log of a Slurm, three numbers in that of a cluster."""
-    found = told if isinstance(told, dict) or told is None else dict(zip(RESOURCES, told))
+    found = logged if isinstance(logged, dict) or logged is None else dict(zip(RESOURCES, logged))
     if found is None:
         return None
     return {str(name): count for name, count in found.items() if count and name in machine.resources} or None

@@ -30,7 +30,7 @@ class Running:
     share: Mapping[str, float] | None = None
     """What it takes of each node; None for whole nodes."""
     requeueable: bool = True
-    beside: str = ""
+    shadow_note: str = ""
     """What a policy in the shadow would have done with it, a sentence; empty without one."""
 
 
@@ -193,7 +193,7 @@ def running_row(job: Running) -> list[Any]:
     return [
         *(job.id, *map(line, (job.name, job.title, job.user)), ranges(job.nodes)),
         *(finite(job.start), finite(job.end)),
-        *(ranges(job.links), finite(job.bandwidth_share), line(job.beside)),
+        *(ranges(job.links), finite(job.bandwidth_share), line(job.shadow_note)),
     ]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libvirt
 
-# Errors are told by exceptions; libvirt would print them, too.
+# Errors arrive as exceptions; libvirt would print them, too.
 libvirt.registerErrorHandler(lambda _, __: None, None)
 
 

@@ -24,7 +24,7 @@ SILENT = (OSError, EOFError, QMPError, TimeoutError)
 async def monitor(path: str) -> AsyncIterator[QMPClient]:
     """A client of the monitor at a socket. Raises one of SILENT if no monitor answers there."""
     client = QMPClient(path)
-    # A client that tries again says why on its own: ours are told by exceptions.
+    # A client that tries again says why on its own: ours arrive as exceptions.
     client.logger.setLevel(logging.CRITICAL)
     await asyncio.wait_for(client.connect(path), ANSWER)
     try:

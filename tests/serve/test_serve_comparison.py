@@ -1,4 +1,4 @@
-"""Another policy beside a live system: its figures are those of the simulator with the same jobs."""
+"""Another policy compared with a live system: its figures are those of the simulator with the same jobs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import statistics
 
 import pytest
 from topolane._engine import Machine
-from topolane.serve import beside
-from topolane.serve.beside import Beside, Followed
+from topolane.serve import comparison
+from topolane.serve.comparison import Comparison, Followed
 from topolane.serve.forecast import NEVER
 from topolane.serve.replay import Replay
 from topolane.serve.snapshot import Running, Snapshot, Waiting
@@ -38,7 +38,7 @@ def test_starts_are_those_of_the_simulator(watched: tuple[Replay, list[Snapshot]
     followed = Followed()
     for snapshot in snapshots:
         followed.add(snapshot)
-    found = sorted(beside.starts(replay.machine, followed, policy, "easy"))
+    found = sorted(comparison.starts(replay.machine, followed, policy, "easy"))
     jobs = polars.DataFrame(dataclasses.replace(TASK, policy=policy).run().tables["jobs"])
     assert found == sorted(jobs["starting_time"].to_list())
     assert found != sorted(stay.start for stay in followed.stays)
@@ -47,7 +47,7 @@ def test_starts_are_those_of_the_simulator(watched: tuple[Replay, list[Snapshot]
 def test_the_lines_are_of_the_system_and_of_the_policy(watched: tuple[Replay, list[Snapshot]]) -> None:
     """Both lines have the same times. The waits of the system's are its own, and the policy's jobs wait less than under isolated."""
     replay, snapshots = watched
-    drawn = Beside(replay.machine, "system", ["first-fit"], "easy")
+    drawn = Comparison(replay.machine, "system", ["first-fit"], "easy")
     for snapshot in snapshots:
         drawn.add(snapshot)
     series = drawn.series()
@@ -74,7 +74,7 @@ def seen(*snapshots: Snapshot) -> tuple[Followed, list[float]]:
     followed = Followed()
     for snapshot in snapshots:
         followed.add(snapshot)
-    return followed, beside.starts(MACHINE, followed, "first-fit", "easy")
+    return followed, comparison.starts(MACHINE, followed, "first-fit", "easy")
 
 
 def test_a_held_job_comes_when_it_is_released() -> None:
@@ -90,7 +90,7 @@ def test_a_held_job_comes_when_it_is_released() -> None:
 
 
 def test_a_job_that_was_requeued_comes_twice() -> None:
-    """Its first run ends where it was requeued, and its second begins anew."""
+    """Its first run ends where it was requeued, and its second begins again."""
     followed, starts = seen(
         Snapshot(0.0, (running(1, (0, 1), -5.0),), ()),
         Snapshot(10.0, (), (waiting(1, 2, -9.0),)),
@@ -126,7 +126,7 @@ def test_a_job_that_runs_again_at_the_next_look_comes_twice() -> None:
 
 def test_a_job_that_ended_in_the_system_may_still_wait_in_the_shadow() -> None:
     """The queue of a policy holds the jobs that it has not started, whether the system has ended them or not."""
-    drawn = Beside(MACHINE, "system", ["first-fit"], "easy")
+    drawn = Comparison(MACHINE, "system", ["first-fit"], "easy")
     base = running(1, (0, 1, 2), 0.0)
     for snapshot in (
         Snapshot(0.0, (base,), ()),
@@ -142,7 +142,7 @@ def test_a_job_that_ended_in_the_system_may_still_wait_in_the_shadow() -> None:
 
 def test_there_are_no_figures_before_the_first_snapshot() -> None:
     """A page whose system has not answered yet shows the figures of its history."""
-    assert Beside(MACHINE, "system", ["first-fit"], "easy").series() is None
+    assert Comparison(MACHINE, "system", ["first-fit"], "easy").series() is None
 
 
 def test_a_job_that_is_cancelled_is_gone_in_both() -> None:
@@ -168,10 +168,10 @@ def test_nodes_out_of_service_are_out_in_both() -> None:
     assert starts == [20.0]
 
 
-def test_a_long_history_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_history_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the most jobs the shadow begins with the system as it is, so its memory is bounded."""
-    monkeypatch.setattr(beside, "MOST_JOBS", 3)
-    drawn = Beside(MACHINE, "system", ["first-fit"], "easy")
+    monkeypatch.setattr(comparison, "MOST_JOBS", 3)
+    drawn = Comparison(MACHINE, "system", ["first-fit"], "easy")
     for time in range(1, 6):
         drawn.add(Snapshot(float(time), (running(time, (0,), float(time)),), ()))
     series = drawn.series()

@@ -15,7 +15,7 @@ from topolane.serve.lines import edges_of, line_of
 from topolane.serve.snapshot import Line, Running, Series, Snapshot, Waiting
 
 MOST_JOBS = 20_000
-"""After so many jobs the page begins anew, with the system as it is then."""
+"""Jobs after which the page starts again from the system as it is then."""
 PART = 0.05
 """The part of the time for which other policies are worked on."""
 
@@ -145,7 +145,7 @@ def starts(machine: Machine, followed: Followed, policy: str, queue: str) -> lis
     return found
 
 
-class Beside:
+class Comparison:
     """The figures of a live system, and of other policies with the same jobs. Used by several threads."""
 
     def __init__(self, machine: Machine, name: str, policies: Sequence[str], queue: str) -> None:
@@ -164,7 +164,7 @@ class Beside:
     def series(self) -> Series | None:
         """A line of the system and one of each policy; None before the first snapshot.
 
-        They are made anew when that takes no more than `PART` of the time.
+        They are computed again when that takes no more than `PART` of the time.
         """
         began = time.monotonic()
         if self._series is None or began >= self._again:
