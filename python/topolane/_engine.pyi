@@ -125,7 +125,7 @@ class Machine:
 
     @property
     def notes(self) -> list[str]:
-        """What was assumed, chosen or left out when it was read, in sentences."""
+        """What was assumed, chosen or skipped when it was read, in sentences."""
 
     def joined(self, tree: Machine) -> tuple[Machine, list[str]]:
         """One machine of two that describe the same nodes: the cables of this one, and the nodes that only
@@ -150,7 +150,7 @@ class Machine:
         """The machine with only these nodes, those of a partition for instance."""
 
     def counting(self, counts: Sequence[tuple[int, MappingType[str, int]]]) -> Machine:
-        """The machine with so many cores and other counted resources on each node, by its number: what a scheduler counts there.
+        """The machine with the given cores and other counted resources on each node, by its number: what a scheduler counts there.
 
         Nodes beyond the list stay as they are. Raises InputError for what no node can have.
         """
@@ -256,7 +256,7 @@ class Machine:
         """
 
     def homes(self, nodes: int) -> list[tuple[int, int]]:
-        """The node ranges (start, end) of the groups of so many nodes or more at the lowest level that has one."""
+        """The node ranges (start, end) of the groups of at least `nodes` nodes at the lowest level that has one."""
 
     def route(self, a: int, b: int) -> list[tuple[int, str]] | None:
         """The d-mod-k route: (cable, "up" or "down") for every link, or None where there is none."""
@@ -401,7 +401,7 @@ class DedicatedRoutes:
         them pass over a link that a job owns; and over one of another job than the node's."""
 
     def tables(self, net: str, source: str) -> ForwardingTables:
-        """The tables of the subnet that `net`, a text of ibnetdiscover, tells of."""
+        """The tables of the subnet that `net`, a text of ibnetdiscover, describes."""
 
 @final
 class ForwardingTables:
@@ -664,7 +664,7 @@ def site_policies() -> list[tuple[str, str]]:
     """Name and summary of every site policy built in."""
 
 def smooth(times: int) -> tuple[int, float]:
-    """Does a fixed work so many times, for measuring a core: how many values it computed, and a figure of them."""
+    """Does a fixed work `times` times, for measuring a core: how many values it computed, and a figure of them."""
 
 def choose_sites(
     machine: Machine,
@@ -712,18 +712,18 @@ class Contended:
     """What some jobs cost each other. Arrays have one value per job unless said."""
 
     times: NDArray[float64]
-    """Seconds of an iteration's communication beside the others."""
+    """Seconds of an iteration's communication while the other jobs run."""
     times_alone: NDArray[float64]
-    """The same alone on the same nodes."""
+    """Seconds of an iteration's communication on the same nodes without other jobs."""
     slowdowns: NDArray[float64]
-    """How many times longer communication takes beside the others."""
+    """How many times longer communication takes while the other jobs run."""
     rates: list[NDArray[float64]]
     """Of every job the bytes per second of its flows."""
     loads: NDArray[float64]
     """Of every channel the share of it that is wanted."""
 
 def contend(routing: Routing, model: str, jobs: Sequence[tuple[Sequence[int], Traffic]]) -> Contended:
-    """Lets jobs run beside each other: (node of every rank, traffic) of each."""
+    """What jobs that run at the same time cost each other. jobs: (node of every rank, traffic) of each."""
 
 @final
 class Loads:
@@ -820,7 +820,7 @@ def rank_k(
 ) -> list[Rank]:
     """Predicts a program's run time for every k, on the nodes that a policy would give it now.
 
-    `cores`: "auto", "fixed:k" or a number; `jobs` communicate beside it: (node of every rank,
+    `cores`: "auto", "fixed:k" or a number; `jobs` communicate meanwhile: (node of every rank,
     traffic) of each; `shared`: others may take the cores that are left on its nodes.
     """
 
@@ -839,7 +839,7 @@ def phases(text: str, ranks: int, seed: int = 0) -> list[tuple[str, str, Traffic
 
 @final
 class Workload:
-    """Jobs in order of submission, and what was left out on the way. Immutable."""
+    """Jobs in order of submission, and counts of skipped records. Immutable."""
 
     @staticmethod
     def read(
@@ -879,7 +879,7 @@ class Workload:
     ) -> Workload:
         """The workload changed for a machine of that many nodes (None: any width fits, and no load can be set).
 
-        In this order: its first days, its jobs wider, those wider than the machine left out, the first
+        In this order: its first days, its jobs wider, those wider than the machine skipped, the first
         `limit` of the others kept, its submissions squeezed or set to a load, its run times cut by up to
         the part `jitter`.
         """
@@ -906,7 +906,7 @@ class Workload:
 
     @property
     def left_out(self) -> dict[str, int]:
-        """Records left out, by reason."""
+        """Numbers of skipped records, by reason."""
 
     @property
     def changed(self) -> dict[str, int]:
@@ -1217,9 +1217,9 @@ class Scheduler:
         """Takes a node out of service or puts it back."""
 
     def set_links_in_service(self, links: Sequence[int], in_service: bool) -> list[int]:
-        """Takes cables out of service, or puts them back: nobody is placed on one that is out.
+        """Takes cables out of service, or puts them back: no job is placed on one that is out.
 
-        Who is there stays until its end. A node that no cable in service leads to is out of service too, and no job
+        A job that uses one stays until its end. A node that no cable in service leads to is out of service too, and no job
         lies inside and outside of a group that none leaves. Answers the running jobs, ascending, that may use one that
         has just gone out: see `users_of`. Raises InputError for what is no cable of a tree.
         """
@@ -1284,7 +1284,7 @@ class Scheduler:
     ) -> list[Rank]:
         """Predicts a program's run time for every k in the state as it is: see `rank_k`.
 
-        `empty`: on the machine with nobody on it, beside the same `jobs`. `traffic`: as `submit` takes it; a policy that looks
+        `empty`: on the machine without other jobs than `jobs`. `traffic`: as `submit` takes it; a policy that looks
         at traffic then counts what other jobs lose, for `walltime` seconds at most [default: without a limit] from `now` on
         [default: the time of the last pass].
         """
@@ -1330,7 +1330,7 @@ class State:
     ) -> None:
         """Lays a group over the machine, once per member, whose slots another system keeps count of.
 
-        It only crosses links, which nobody else may use if `owned`; those of all groups that it is in if some of
+        It only crosses links, which no other job may use if `owned`; those of all groups that it is in if some of
         its members run `beyond` the machine. links, bandwidth_share, id: as in `hold`.
         """
 
@@ -1447,7 +1447,7 @@ class NoRoom:
 
     @property
     def impossible(self) -> bool:
-        """Whether there is none; otherwise none was found with so many questions."""
+        """Whether there is none; otherwise none was found within the limit of questions."""
 
     @property
     def reason(self) -> str:
@@ -1470,7 +1470,7 @@ def make_room(
     id: int = 0,
     seed: int = 0,
 ) -> RoomPlan | NoRoom:
-    """The cheapest jobs to be requeued or moved so that the policy places a request for so many whole nodes.
+    """The cheapest jobs to be requeued or moved so that the policy places a request for the given number of whole nodes.
 
     running: (identity, nodes, cables between switches that it owns, cost in node-seconds or None if it may not be disturbed,
     its group or None) of each job on whole nodes. The state, which stays as it is, has all others. movable: the identities
@@ -1565,7 +1565,7 @@ def presets() -> list[tuple[str, str]]:
     """(name, summary) of every machine known by name."""
 
 def workload_presets() -> list[tuple[str, str]]:
-    """(name, summary) of every workload that can be made up."""
+    """(name, summary) of every synthetic workload."""
 
 @final
 class GangLimits:
@@ -1643,7 +1643,7 @@ class GangSwitch:
     """When it was due."""
     began: float
     ended: float
-    """When the kernel had been told all."""
+    """When the kernel had all orders."""
     seconds: float
     """How long the slice is."""
     slice: int
@@ -1738,7 +1738,7 @@ class GangJob:
     give or take a share `imbalance` of it, then meet, with the core kept busy if `spin`, else blocked; "coevp":
     thread 0 computes `coarse`, then all do `tasks` tasks from one queue, log-normal with mean `fine` and sigma
     `spread`, then all are blocked for `wait`. These are the kinds and the random numbers of the program `work`
-    of the gang paper. The job ends after so many `iterations`, or with the first that ends `seconds` after it
+    of the gang paper. The job ends after `iterations` iterations, or with the first that ends `seconds` after it
     first ran; one of both is given. weight: its share of the time; arrival: when it comes; delays: when
     each thread begins after that.
     """

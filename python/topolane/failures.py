@@ -32,7 +32,7 @@ class Failure:
 def failures_of(
     text: str | None, workload: Workload, machine: Machine, seed: int
 ) -> tuple[list[Failure], int]:
-    """The failures that an option asks for, and how many of its file are left out.
+    """The failures that an option asks for, and how many of its file are skipped.
 
     text: None for the rate that the workload knows, if it knows one; `none`; `RATE,HOURS`, failures of a node in a day and mean
     hours until it is back; or a CSV file with the columns node, from and until (seconds, until may be empty).
@@ -67,16 +67,16 @@ def _drawn(workload: Workload, machine: Machine, rate: tuple[float, float], seed
 def read(file: str | Path, machine: Machine, *, others: bool = False) -> list[Failure]:
     """The failures in a CSV file. Raises InputError, naming file, line and value.
 
-    If the machine is a part of another one, failures of that one's other nodes are left out.
-    others: whether the file may be of more nodes than the machine has; their failures are left out too.
+    If the machine is a part of another one, failures of that one's other nodes are skipped.
+    others: whether the file may be of more nodes than the machine has; their failures are skipped too.
     """
     return read_and_count(file, machine, others=others)[0]
 
 
 def read_and_count(file: str | Path, machine: Machine, *, others: bool = False) -> tuple[list[Failure], int]:
-    """The failures in a CSV file as `read` gives them, and how many it leaves out."""
+    """The failures in a CSV file as `read` gives them, and how many it skips."""
     found = []
-    left_out = 0
+    skipped = 0
     for line, row in reading.csv_rows(file, COLUMNS):
         where = f"{file}:{line}"
         node = machine.node_named(row["node"])
@@ -89,12 +89,12 @@ def read_and_count(file: str | Path, machine: Machine, *, others: bool = False) 
                 f"{where}: it must end after it begins, not from {row['from']} until {row['until']}"
             )
         if node is None:
-            left_out += 1
+            skipped += 1
         else:
             found.append(Failure(node, start, end))
-    if not found and not left_out and not others:
+    if not found and not skipped and not others:
         raise InputError(f"{file}: no failure stands in it")
-    return found, left_out
+    return found, skipped
 
 
 def _seconds(text: str, what: str, where: str) -> float:

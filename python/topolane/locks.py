@@ -100,8 +100,8 @@ class Locks:
         except OSError as error:
             raise InputError(f"{path}: cannot be locked: {error.strerror}") from error
         self._held[name] = lock
-        told = f"{os.getpid()} {_began(os.getpid())}\n"
-        files.write(self._folder / f"{name}.holder", told, "lock", mode=0o644)
+        holder = f"{os.getpid()} {_began(os.getpid())}\n"
+        files.write(self._folder / f"{name}.holder", holder, "lock", mode=0o644)
 
     def close(self) -> None:
         """Others may take them."""

@@ -72,7 +72,7 @@ def place_ranks(
     threads: int = 0,
     node_links: bool = False,
 ) -> Mapped:
-    """Maps `ranks` ranks to `nodes`, so many on each, for the fewest hop-bytes.
+    """Maps `ranks` ranks to `nodes`, `ranks_per_node` on each, for the fewest hop-bytes.
 
     Rank order, the map to compare with, fills the nodes one after the other. Raises InputError
     for traffic of more ranks than the job has, and for nodes that do not hold them.

@@ -92,7 +92,7 @@ def sent(
 
 
 def _between(kept: Sequence[int], traffic: Traffic) -> Traffic:
-    """The traffic between some of its ranks, which are numbered anew."""
+    """The traffic between some of its ranks, which are numbered again from 0."""
     number = {rank: place for place, rank in enumerate(kept)}
     rows = [
         (number[sender], number[receiver], sent, messages)

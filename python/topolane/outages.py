@@ -11,7 +11,7 @@ from topolane._engine import InputError, Machine
 
 COLUMNS = ("name", "from", "until")
 MOST = 1 << 22
-"""The most cables of all outages together: as many as a machine may have."""
+"""The most cables of all outages together: the most that a machine may have."""
 
 
 @dataclasses.dataclass(frozen=True)

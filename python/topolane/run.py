@@ -274,10 +274,10 @@ def simulate(
     if replays and (how.failures not in (None, "none") or how.spares):
         raise _engine.InputError("a replay of recorded starts has no failures and no spare nodes")
     failed: Sequence[Failure] = ()
-    left_out = 0
+    skipped = 0
     if not replays:
         if how.failures is None or isinstance(how.failures, str):
-            failed, left_out = failures_of(how.failures, workload, machine, how.seed)
+            failed, skipped = failures_of(how.failures, workload, machine, how.seed)
         else:
             failed = how.failures
     inferred = None if replays else _inferred(workload, machine, how)
@@ -309,8 +309,8 @@ def simulate(
     summary = outcome.summary()
     if how.default_walltime is not None:
         summary["default_walltime"] = how.default_walltime
-    if left_out:
-        summary["failures_left_out"] = left_out
+    if skipped:
+        summary["failures_left_out"] = skipped
     if inferred is not None:
         summary["inferred"] = inferred.facts
     if limits := machine.limits(rule):

@@ -52,10 +52,10 @@ def _joined(first: Machine, source: str | Path, join: str | Path, *, sub_domains
     if second.knows_cables and not first.knows_cables:
         first, second = second, first
     try:
-        joined, told = first.joined(second)
+        joined, notes = first.joined(second)
     except InputError as error:
         raise InputError(f"{source} with --join {join}: {error}") from error
-    return joined.with_notes([*first.notes, *second.notes, *told])
+    return joined.with_notes([*first.notes, *second.notes, *notes])
 
 
 def _whole_machine(
@@ -148,7 +148,7 @@ class Shape:
         "node, others take whole nodes.",
     )
     limit: int | None = option(
-        None, "Use only the first so many jobs by submission, counted after all others that are left out."
+        None, "Use only the first N jobs by submission, counted after other options have skipped jobs."
     )
     partition: str | None = option(None, "Use only the jobs of this partition of the log.")
     drop_hosts: bool = option(
@@ -158,7 +158,7 @@ class Shape:
     shared: bool = option(
         False, "Let jobs of a sacct log share nodes, by cores, memory and generic resources."
     )
-    days: float | None = option(None, "Use only the jobs submitted in the first so many days.")
+    days: float | None = option(None, "Use only the jobs submitted in the first N days.")
     nodes_x: float | None = option(None, "Multiply the node count of every job by this factor.")
     squeeze: float | None = option(
         None, "Multiply the time between submissions by this factor (0.6: a long queue)."
@@ -171,9 +171,9 @@ class Shape:
 def workload(
     source: str | Path, machine_nodes: int | None = None, *, seed: int = 0, shape: Shape = Shape()
 ) -> Workload:
-    """A month made up by name, or the jobs of a log (SWF, CSV, `sacct -P`, traces of GPU jobs; gzipped or not).
+    """A synthetic month by its name, or the jobs of a log (SWF, CSV, `sacct -P`, traces of GPU jobs; gzipped or not).
 
-    The shape's changes are made. With `machine_nodes`, jobs wider than that are left out and counted; without, no load
+    The shape's changes are made. With `machine_nodes`, jobs wider than that are skipped and counted; without, no load
     can be set. Raises InputError for an unknown name and for a log that does not parse.
     """
     path = Path(source)

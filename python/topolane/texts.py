@@ -73,7 +73,7 @@ def unzipped(content: bytes | bytearray, source: str, most: int = MEDIUM) -> byt
 def read_stream(stream: IO[bytes] | gzip.GzipFile, source: str, most: int) -> bytearray:
     """All bytes of a stream. Raises InputError if there are more than `most`."""
     content = bytearray()
-    # In small parts: one read of so many bytes would take the memory for all of them.
+    # In small parts: one read of `most` bytes would take the memory for all of them.
     while part := stream.read(min(MIB, most + 1 - len(content))):
         content += part
         if len(content) > most:
@@ -90,7 +90,7 @@ def decoded(content: bytes | bytearray, source: str) -> str:
 
 
 def shown(text: str, most: int | None = None) -> str:
-    """A value in quotes as an error shows it: escaped, and cut to so many letters [default: 60; paths want PATH]."""
+    """A value in quotes as an error shows it: escaped, and cut to `most` letters [default: 60; paths want PATH]."""
     most = SHOWN if most is None else most
     return repr(text) if len(text) <= most else f"{text[:most] + '...'!r} ({len(text)} characters)"
 

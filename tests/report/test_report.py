@@ -185,8 +185,8 @@ def test_what_a_policy_refuses_for_good_is_said_by_run(tmp_path):
     runs = [make_run(name, count=30) for name in ("one", "two")]
     runs[1].summary["left_out"] = {"refused by the policy: Never": 2}
     text = write_report(tmp_path, runs, picture()).read_text("utf-8")
-    assert "Left out of one: 3 (no end time), 1 (larger than the machine)." in text
-    assert "Left out of two: 2 (refused by the policy: Never)." in text
+    assert "Skipped in one: 3 (no end time), 1 (larger than the machine)." in text
+    assert "Skipped in two: 2 (refused by the policy: Never)." in text
 
 
 def test_other_networks_have_columns_of_their_own(tmp_path):

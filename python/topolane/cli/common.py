@@ -89,7 +89,7 @@ machine_options = options(
 
 
 def tell(fabric: Machine) -> Machine:
-    """The machine; what was assumed or left out when it was read goes to standard error."""
+    """The machine; notes on what was assumed or skipped when it was read go to standard error."""
     tell_notes(fabric.notes)
     return fabric
 

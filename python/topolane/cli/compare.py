@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from topolane.run import Run
 
 MOST_RUNS = 20
-"""As many as a report has room for."""
+"""The most runs that fit in a report."""
 
 
 @click.command("compare")
@@ -151,8 +151,8 @@ def command(
         ):
             how: Any = {"executor": executor, "workers": workers, "done": done, "kept": kept}
             runs = compare(every, **how)
-            anew = iter(over(figures, unlike, **how))
-            moved = [runs[every.index(task)] if task in every else next(anew) for task in drawn]
+            reruns = iter(over(figures, unlike, **how))
+            moved = [runs[every.index(task)] if task in every else next(reruns) for task in drawn]
         found = None
         if today is not None:
             found = _baseline(runs[every.index(today)], moved, today, known)
@@ -275,8 +275,8 @@ def _baseline(
 
 def _down(log: str, fabric: Machine) -> list[Failure]:
     """Nodes that were down, as `topolane workload import` writes them next to a log."""
-    beside = Path(log).with_name(f"{Path(log).stem}-failures.csv")
-    return failures.read(beside, fabric, others=True) if beside.is_file() else []
+    file = Path(log).with_name(f"{Path(log).stem}-failures.csv")
+    return failures.read(file, fabric, others=True) if file.is_file() else []
 
 
 def bought_back(runs: Sequence[Run]) -> list[str]:

@@ -12,7 +12,7 @@ import click
 from topolane import files, texts
 from topolane.cli.common import json_option, print_json
 from topolane.cli.k8s_common import cluster_options, connected, keys, machine_options
-from topolane.cli.room_common import no_room_is_told, steps_printed
+from topolane.cli.room_common import no_room_is_reported, steps_printed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.option(
     "--any-priority", is_flag=True, help="Evict also what has a higher priority than the waiting group."
 )
-@click.option("--without-controller", is_flag=True, help="Evict also pods that no controller makes anew.")
+@click.option("--without-controller", is_flag=True, help="Evict also pods that no controller replaces.")
 @click.option("--out", metavar="FILE", help="Also write the plan into this file.")
 @cluster_options
 @machine_options
@@ -53,7 +53,7 @@ def plan(
     """Plan which groups and single pods to evict so that a waiting group starts, at the least cost.
 
     Nothing is changed. The group's own policy is asked what it would do once some pods are gone. A group goes whole, and loses its
-    work since it started. Pods stay that disruption budgets protect, that have a higher priority, that no controller makes anew, and
+    work since it started. Pods stay that disruption budgets protect, that have a higher priority, that no controller replaces, and
     those of DaemonSets and of the system. The exit code is 1 if there is no plan.
     """
     with connected(kubeconfig, context) as cluster:
@@ -66,7 +66,7 @@ def plan(
         if out is not None:
             files.check(out)
         look = inspect(cluster, Where(config, machine, keys(labels)))
-        with no_room_is_told():
+        with no_room_is_reported():
             found = room_plan.make_plan(look, budgets(cluster), room_for, kept)
     if out is not None:
         files.write(out, text_of(found))

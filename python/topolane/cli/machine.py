@@ -38,7 +38,7 @@ reading_options = common.options(
 
 
 def read(machine: str, machine_format: str | None, **reading: Any) -> Machine:
-    """The machine; what was assumed or left out goes to standard error."""
+    """The machine; notes on what was assumed or skipped go to standard error."""
     fabric = common.tell(topolane.machine(machine, machine_format, **reading))
     if not fabric.knows_cables:
         common.tell_notes([ASSUMED_CABLES])

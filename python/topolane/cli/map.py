@@ -128,7 +128,7 @@ def as_text(form: str) -> Callable[[Mapped], str]:
 
 
 def traffic_of(source: str, ranks: int | None, seed: int) -> Traffic:
-    """The traffic of a pattern for so many ranks, or that in a file."""
+    """The traffic of a pattern for `ranks` ranks, or that in a file."""
     if source.split("(")[0].strip() in [name for name, _, _ in patterns()]:
         if ranks is None:
             raise InputError(f"the pattern {source!r} needs a number of ranks: give --ranks")

@@ -86,7 +86,7 @@ class Asked:
     free: list[int]
     """Free slots of every node for one of its servers."""
     room_for: Callable[[int], RoomPlan]
-    """The plan that makes room for so many servers."""
+    """Returns the plan that makes room for a number of servers."""
 
 
 def asked(

@@ -57,14 +57,14 @@ def show(
         with common.keeping(resume) as kept, common.counting_bar("simulating", len(tasks)) as done:
             runs = over(figures, tasks, executor=executor, workers=workers, done=done, kept=kept)
         rows = seeds.rows(tasks, runs)
-        told = seeds.sentences(rows, of_log=of_log)
+        notes = seeds.sentences(rows, of_log=of_log)
         what = f"{runs[0].workload} on {runs[0].machine}"
         facts = {
             "workload": runs[0].workload,
             "machine": runs[0].machine,
             "runs": len(runs),
             "confidence": seeds.CONFIDENCE,
-            "notes": told,
+            "notes": notes,
             "rows": [dataclasses.asdict(row) for row in rows],
         }
         if directory is not None:
@@ -73,12 +73,12 @@ def show(
             if report:
                 from topolane.report.over_seeds import write
 
-                write(directory, what, len(runs), rows, told)
+                write(directory, what, len(runs), rows, notes)
     if as_json:
         common.print_json(facts)
         return
     click.echo(f"{what}: {plural(len(runs), 'run')}")
-    for note in told:
+    for note in notes:
         click.echo(note)
     common.print_table(COLUMNS, [cells(row) for row in rows])
     if out:

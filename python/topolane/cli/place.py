@@ -104,7 +104,7 @@ def command(
     share, eligible = share_of(request, "request"), nodes_of(fabric, request, "eligible", "request")
     segment = whole(request, "segment", "request", least=1)
     limits = fabric.limits(rule)
-    told = {"limits": limits} if limits else {}
+    bounds = {"limits": limits} if limits else {}
     if not as_json:
         for limit in limits:
             click.echo(f"{policy}: {limit}")
@@ -123,7 +123,7 @@ def command(
         if as_json:
             obstacles = [obstacle_as_object(each) for each in found.obstacles]
             refused = {"placed": False, "refusal": found.name, "why": found.why}
-            common.print_json({**refused, **({"obstacles": obstacles} if obstacles else {}), **told})
+            common.print_json({**refused, **({"obstacles": obstacles} if obstacles else {}), **bounds})
         else:
             click.echo(f"not placed, {found.name}: {found.why}")
             for each in found.obstacles:
@@ -135,7 +135,7 @@ def command(
     if as_json:
         answer = {"placed": True, "nodes": nodes, "hosts": hosts, "aph": aph, "least_aph": least}
         more = {**links_of(found), **spare_of(found), **gpus_of(found), **segments_of(found, segment)}
-        common.print_json({**answer, "hop_bytes": hop_bytes, **more, **told})
+        common.print_json({**answer, "hop_bytes": hop_bytes, **more, **bounds})
         return
     click.echo(f"nodes      {fabric.hostlist(nodes)}")
     click.echo(
@@ -334,7 +334,7 @@ def share_of(given: dict[str, Any], where: str) -> dict[str, float] | None:
     if isinstance(share, dict) and "had" not in share:
         for key in ("cores", "memory"):
             if given.get(key) is not None:
-                raise InputError(f"{where}: {key!r} is given beside 'share', which counts it")
+                raise InputError(f"{where}: {key!r} is given together with 'share', which counts it")
         inside = f"{where}: share"
         counts = {
             name: part_of_gpu(share, name, inside)

@@ -153,11 +153,11 @@ def in_one_rack(run: Run) -> float | None:
     return jobs.select((polars.col("aph") == 0).mean()).item()  # type: ignore[no-any-return]
 
 
-def never_start(left_out: dict[str, int]) -> int:
+def never_start(reasons: dict[str, int]) -> int:
     """Jobs of the workload that found no place: refused for good, or still waiting when all others have ended."""
     return sum(
         jobs
-        for reason, jobs in left_out.items()
+        for reason, jobs in reasons.items()
         if reason.startswith(("refused by the policy", "still waiting"))
     )
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 @contextlib.contextmanager
-def no_room_is_told() -> Iterator[None]:
+def no_room_is_reported() -> Iterator[None]:
     """Ends with exit code 1 and the reason where there is no plan, or where it could not be carried out."""
     from topolane.live.room_files import NoRoomError
 
@@ -36,7 +36,7 @@ def steps_printed(as_json: bool) -> Iterator[Callable[[str], None]]:
     from topolane.live.room_files import NoRoomError
 
     if not as_json:
-        with no_room_is_told():
+        with no_room_is_reported():
             yield tell
         return
     steps: list[str] = []

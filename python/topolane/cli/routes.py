@@ -76,7 +76,7 @@ def command(
 
     With --run, the jobs are those of a simulated run at one moment. Name the machine that the run had.
 
-    If the machine is a file of ibnetdiscover, LIDs and ports are those in the file; otherwise they are made up.
+    If the machine is a file of ibnetdiscover, LIDs and ports are those in the file; otherwise they are invented.
     """
     if nodes is not None:
         raise InputError("--nodes: forwarding tables are for the whole machine")
@@ -174,7 +174,7 @@ class Report:
     outside: int
     hosts: list[str]
     changed: dict[str, int] | None = None
-    """Entries that differ from the tables before, by the job of their destination; `` for nobody's."""
+    """Entries that differ from the tables before, by the job of their destination; `` for a destination without a job."""
     service: tuple[int, int, int] | None = None
 
     @staticmethod

@@ -67,6 +67,6 @@ def host(
     room = psutil.virtual_memory().total if memory is None else size(memory)
     if room is None:
         raise click.BadParameter(f'{memory} is neither a number of bytes nor a size such as "16 GiB"')
-    told = Host(name or os.uname().nodename, site, cores or os.cpu_count() or 1, room, driver, address)
+    described = Host(name or os.uname().nodename, site, cores or os.cpu_count() or 1, room, driver, address)
     end_when_asked()
-    daemon.every(every, asked, f"/hosts/{segment(told.name)}/report", daemon.HostWatch(told).look)
+    daemon.every(every, asked, f"/hosts/{segment(described.name)}/report", daemon.HostWatch(described).look)

@@ -104,7 +104,7 @@ def _print(made: dict[str, Any], room_for: int | None) -> None:
 def apply(manager: str, token_file: str | None, ca: str | None, plan: str, as_json: bool) -> None:
     """Make the moves of PLAN, the id that 'topolane sites plan' printed.
 
-    A guest that has been moved since, or that is being moved, is left out.
+    A guest that has been moved since, or that is being moved, is skipped.
     """
     from topolane.units import plural
 

@@ -12,7 +12,7 @@ import click
 from topolane import files, texts
 from topolane._engine import InputError
 from topolane.cli.common import json_option, print_json
-from topolane.cli.room_common import no_room_is_told, steps_printed
+from topolane.cli.room_common import no_room_is_reported, steps_printed
 from topolane.cli.slurm_status import look_options, settings_of
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def plan(
     if out is not None:
         files.check(out)
     look = inspect(settings_of(state, slurmrestd, token_file))
-    with no_room_is_told():
+    with no_room_is_reported():
         found, lines = (
             _room(look, room_for, kept) if room_for is not None else _drain(look, drain or "", by, kept)
         )

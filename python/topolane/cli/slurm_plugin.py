@@ -107,13 +107,13 @@ def install(
     """Put the plugin and its configuration in place; slurm.conf is left to you."""
     from topolane.slurm import plugin_install
 
-    told = plugin_install.install(
+    messages = plugin_install.install(
         *(built, policies, machines, engine_directory),
         outside=outside,
         jobs_may=jobs_may,
         without_engine=without_engine,
     )
-    for sentence in told:
+    for sentence in messages:
         click.echo(sentence)
 
 

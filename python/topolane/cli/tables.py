@@ -198,7 +198,7 @@ def ignored_notes(runs: Sequence[Run], settings: Settings) -> list[str]:
 
 
 def assumed_notes(runs: Sequence[Run]) -> list[str]:
-    """A note on what policies that look at traffic were told without a simulated network."""
+    """Notes on the traffic that policies assume when there is no simulated network."""
     reading = [run.policy for run in runs if run.network is None and run.policy in traffic_policies()]
     pattern, communication = assumed_traffic()
     return [

@@ -121,7 +121,7 @@ def make(name: str, to: str, out: str | None, seed: int, **options: Any) -> None
 def convert(file: str, to: str, out: str | None, seed: int, **options: Any) -> None:
     """Write the log FILE in another format, after applying the options that change it.
 
-    Without an option that names a machine, jobs of any width stay. A line on standard error counts what is left out, for each
+    Without an option that names a machine, jobs of any width stay. A line on standard error counts the skipped jobs for each
     reason.
     """
     write(file, to, out, seed, options)
@@ -203,7 +203,7 @@ def import_(
 
     `--commands` prints the commands that write these files. The import also writes LOG-slurm.json, which `--queue slurm`
     finds next to the log, and LOG-failures.csv, nodes that were down, for `--failures`. It prints a line with a count for
-    each reason why a job was left out or changed.
+    each reason why a job was skipped or changed.
     """
     if as_commands:
         click.echo(accounting.commands(accounting.SINCE if since is None else since), nl=False)
@@ -222,18 +222,18 @@ def import_(
     finally:
         gc.enable()
     log = Path(out)
-    queue, beside = (log.with_name(f"{log.stem}{name}") for name in ("-slurm.json", "-failures.csv"))
+    queue, down = (log.with_name(f"{log.stem}{name}") for name in ("-slurm.json", "-failures.csv"))
     contents = {log: imported.csv, queue: imported.queue}
     if imported.failures is not None:
-        contents[beside] = imported.failures
+        contents[down] = imported.failures
     files.write_together(contents)
     click.echo(f"{plural(imported.jobs, 'job')}: {out}")
     click.echo(f"configuration of the queue slurm: {queue}")
     if imported.failures is not None:
-        click.echo(f"nodes that were down: {beside}")
-    elif beside.is_file():
-        beside.unlink()
-        click.echo(f"removed: {beside}, which an earlier import wrote; no node was down")
+        click.echo(f"nodes that were down: {down}")
+    elif down.is_file():
+        down.unlink()
+        click.echo(f"removed: {down}, which an earlier import wrote; no node was down")
     zero = datetime.datetime.fromtimestamp(imported.zero, datetime.UTC)
     click.echo(f"second 0 is {zero:%Y-%m-%dT%H:%M:%S} UTC")
     for line in imported.notes:

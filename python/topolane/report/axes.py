@@ -34,7 +34,7 @@ MARKERS: tuple[Sequence[Point], ...] = (
 
 @dataclass(frozen=True)
 class Label:
-    """A text on axes, `beside` its place by points, to the right and downward.
+    """A text on axes, moved from its place by `offset` points, to the right and downward.
 
     The coordinates named in `shares` are shares of the axes, from 0 to 1, and not values.
     """
@@ -47,7 +47,7 @@ class Label:
     anchor: str = "start"
     rise: str = "centre"
     bold: bool = False
-    beside: Point = (0.0, 0.0)
+    offset: Point = (0.0, 0.0)
     shares: str = ""
 
 
@@ -155,8 +155,8 @@ def room_around(axes: Axes) -> tuple[float, float, float, float]:
     above = LINE * TITLE_SIZE + axes.above if axes.title else SIZE / 2
     beneath = LINE * axes.x_size + TICK + PAD if across else 0.0
     beneath += LINE * SIZE + PAD if axes.x_name else 0.0
-    beside = _labels_width(axes) + (LINE * SIZE + PAD if axes.y_name else 0.0)
-    return max(before, beside), after, above, beneath
+    names = _labels_width(axes) + (LINE * SIZE + PAD if axes.y_name else 0.0)
+    return max(before, names), after, above, beneath
 
 
 def _labels_width(axes: Axes) -> float:
@@ -199,7 +199,7 @@ def marks_on(axes: Axes, box: Box) -> Iterator[Mark]:
     for label in axes.labels:
         x = left + (right - left) * label.x if "x" in label.shares else across(label.x)
         y = bottom - (bottom - top) * label.y if "y" in label.shares else down(label.y)
-        yield from _lines_of(label, x + label.beside[0], y + label.beside[1])
+        yield from _lines_of(label, x + label.offset[0], y + label.offset[1])
 
 
 def _lines_of(label: Label, x: float, y: float) -> Iterator[Text]:

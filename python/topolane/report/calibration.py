@@ -119,7 +119,7 @@ def finish(axes: Axes, label: str) -> None:
 
 
 def spread(values: list[int], most: int) -> list[int]:
-    """At most so many of the values, the first and the last among them, evenly chosen."""
+    """At most `most` of the values, evenly chosen, the first and the last among them."""
     if len(values) <= most:
         return values
     return sorted({values[round(index * (len(values) - 1) / (most - 1))] for index in range(most)})

@@ -45,7 +45,7 @@ def bought_back(runs: Sequence[Run]) -> list[str]:
         return []  # no reference
     try:
         rows = shares_bought_back(runs)
-    except InputError:  # a policy that nobody here knows: whether it isolates cannot be told
+    except InputError:  # a policy that is not known here: it may isolate or not
         return []
     sentences = []
     for row in rows:

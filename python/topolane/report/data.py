@@ -1,7 +1,7 @@
 """What a report is made of: runs, and the shape of the machine they ran on.
 
 Times are in seconds relative to the workload's epoch. The columns of `jobs` are those of Batsim's
-`jobs.csv`, with the network's columns beside them.
+`jobs.csv`, followed by the network's columns.
 """
 
 from __future__ import annotations

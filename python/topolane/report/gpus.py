@@ -59,7 +59,7 @@ class GpuState:
 
 
 def racks_of(picture: MachinePicture) -> list[Rack]:
-    """The domains, and the nodes of each leaf that are in none; those without nodes left out."""
+    """The domains, and the nodes of each leaf that are in none; racks without nodes are skipped."""
     alone = [
         Rack(leaf.name, [node for node in range(leaf.start, leaf.end) if node not in picture.domain_of])
         for leaf in picture.levels[0]

@@ -82,17 +82,17 @@ def colours(crossing: list[list[list[int]]], size: dict[int, int]) -> dict[int, 
         groups = crossing[level]
         for one, other in zip(groups, groups[step:]):
             for job in one:
-                for beside in other:
-                    if job != beside:
-                        near.setdefault(job, Counter())[beside] += weight
-                        near.setdefault(beside, Counter())[job] += weight
+                for neighbour in other:
+                    if job != neighbour:
+                        near.setdefault(job, Counter())[neighbour] += weight
+                        near.setdefault(neighbour, Counter())[job] += weight
     colour: dict[int, str] = {}
     used: Counter[str] = Counter()
     for job in sorted({job for jobs in crossing[0] for job in jobs}, key=lambda job: (-size[job], job)):
         cost = Counter({each: used[each] for each in JOBS})
-        for beside, weight in near.get(job, Counter()).items():
-            if beside in colour:
-                cost[colour[beside]] += weight
+        for neighbour, weight in near.get(job, Counter()).items():
+            if neighbour in colour:
+                cost[colour[neighbour]] += weight
         colour[job] = min(JOBS, key=lambda each: (cost[each], JOBS.index(each)))
         used[colour[job]] += 1
     return {job: colour.get(job, LOCAL) for job in size}

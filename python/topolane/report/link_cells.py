@@ -17,7 +17,7 @@ from .tree_layout import Layout, Row, lay_out
 
 HALF = 0.42  # of a leaf's column, in leaves
 WIDEST = 3.0  # column of a switch above the leaves, in leaves
-GAP = 6.0  # points between a strip and the bars beside it
+GAP = 6.0  # points between a strip and the bars next to it
 LEAST, MOST = 2.4, 12  # height of a strip of few links, and of many on small leaves, in nodes
 
 Boxes = numpy.ndarray  # a row each: left, right, low, high

@@ -91,12 +91,12 @@ COLUMNS: tuple[Column, ...] = (
      _refused_though_free, duration, -1),
 )  # fmt: skip
 
-# Beside those where the machine has GPUs.
+# Further columns where the machine has GPUs.
 GPU_COLUMNS: tuple[Column, ...] = (
     ("GPUs in use", "mean over the makespan", _of("allocated_gpus"), percent, 1),
 )  # fmt: skip
 
-# Beside those where a run has a network.
+# Further columns where a run has a network.
 NETWORK_COLUMNS: tuple[Column, ...] = (
     ("Wait + run", "mean, submission to end", _of("mean_turnaround"), duration, -1),
     ("Slowed by others", "mean run time over that alone, of jobs of several nodes", _suffered("mean"),
@@ -107,7 +107,7 @@ NETWORK_COLUMNS: tuple[Column, ...] = (
 
 
 def _other_network_columns(runs: Sequence[Run]) -> tuple[Column, ...]:
-    """Beside those where the machine has other networks: two for each of them."""
+    """Further columns where the machine has other networks: two for each of them."""
     names = dict.fromkeys(each["name"] for run in runs for each in run.summary.get("networks") or ())
     columns: list[Column] = []
     for name in names:
@@ -144,7 +144,7 @@ def render(
         what=_what(runs, has_network=has_network),
         row_words=_row_words(runs),
         facts=_facts(runs, picture),
-        left_out=_left_out(runs),
+        skipped=_skipped(runs),
         columns=columns,
         rows=_rows(runs, columns),
         has_network=has_network,
@@ -171,7 +171,7 @@ def render_rows(
         what=what,
         row_words=row_words,
         facts=facts,
-        left_out=[],
+        skipped=[],
         columns=columns,
         rows=rows,
         has_network=any(row.network for row, _ in rows),
@@ -236,8 +236,8 @@ def _facts(runs: Sequence[Run], picture: MachinePicture) -> list[tuple[str, str]
     ]
 
 
-def _left_out(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """What was left out and why; by run where that differs, since a policy may refuse jobs for good."""
+def _skipped(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Counts of skipped jobs by reason; by run where they differ, since a policy may refuse jobs for good."""
     by_run = [
         (
             run.label,

@@ -40,7 +40,7 @@ class Plot:
 
 
 def label(run: Run) -> str:
-    """The name of a run beside its mark."""
+    """The name of a run next to its mark."""
     return clean(run.label)
 
 

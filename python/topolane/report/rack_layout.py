@@ -18,9 +18,9 @@ WIDTHS = (15.0, 12.0, 10.0, 8.0, 7.0, 6.0, 5.0, 4.2, 3.6, 3.0, 2.5, 2.0, 1.6, 1.
 """Widths of a GPU's cell to choose from."""
 FLATNESS = 0.85  # height of a cell as a part of its width
 MOST_ROWS = 36  # nodes of a column; a leaf of more has several columns
-NAMED = 36.0  # the least width of what has its name beside it
+NAMED = 36.0  # the least width of what has its name next to it
 BETWEEN = 1.2  # racks, in cells
-BETWEEN_PODS = 1.6  # beside that
+BETWEEN_PODS = 1.6  # added between pods
 
 
 @dataclass(frozen=True)

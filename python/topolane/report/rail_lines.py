@@ -16,7 +16,7 @@ from .tree_layout import Layout
 HALF = 0.42
 """Half of the room of the lines above a leaf, in leaves."""
 WIDEST = 22.0  # of the lines of a leaf, in points
-WIDEST_ABOVE = 13.0  # of those of a larger group, which has a text beside them
+WIDEST_ABOVE = 13.0  # of those of a larger group, which has a text next to them
 BAR = 2.3  # from the bar of one rail to the next, in points
 FOOT = 4.0  # height of the bar that says who uses the links, in points
 FIGURE = 640.0  # width of the tree, in points
@@ -47,7 +47,7 @@ def uplinks(
     groups: Sequence[tuple[int, Sequence[str]]],
     unused: str,
 ) -> None:
-    """The uplinks of groups of a level, each with the colours of who uses them; `unused` is that of nobody."""
+    """The uplinks of groups of a level, each with the colours of who uses them; `unused` is that of links without a job."""
     rails, point = picture.rails_at(level), layout.width / FIGURE
     start = layout.y[level] + (
         0.0 if level == 0 else (_bars(picture, level) + 0.8) * BAR / layout.cell_points

@@ -17,7 +17,7 @@ WHOLE = (1.0, 2.0, 5.0, 10.0)
 """Steps of shares in per cent."""
 
 Tick = tuple[float, str]
-"""A value and what is written beside it."""
+"""A value and what is written next to it."""
 
 
 @dataclass
@@ -52,7 +52,7 @@ def linear(
     most: int = 5,
     steps: Sequence[float] = STEPS,
 ) -> Scale:
-    """A plain scale of at most so many steps of a round size."""
+    """A plain scale of at most `most` steps of a round size."""
     return Scale(low, high, [(value, write(value)) for value in round_values(low, high, most, steps)])
 
 
@@ -66,7 +66,7 @@ def round_values(low: float, high: float, most: int, steps: Sequence[float] = ST
 
 
 def spans_decades(values: Iterable[float | None], ratio: float = 50.0) -> bool:
-    """True when the sizes differ so much that a linear axis would hide the small ones."""
+    """True when a linear axis would hide the small values next to the large ones."""
     sizes = [abs(value) for value in values if finite(value) and abs(value) >= 1.0]
     return bool(sizes) and max(sizes) >= MINUTE and max(sizes) / min(sizes) > ratio
 

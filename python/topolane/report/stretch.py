@@ -1,6 +1,6 @@
 """How many times longer jobs ran than alone: mean, 95th percentile and worst, as marks on a row.
 
-Jobs of one node use no link and are left out.
+Jobs of one node use no link and are skipped.
 """
 
 from __future__ import annotations
@@ -91,4 +91,4 @@ def _mark(axes: Axes, row: int, spread: Spread | None, colour: str) -> None:
     axes.boxes([(1.0, spread.mean, row - 0.3, row + 0.3)], colour)
     axes.strokes([((spread.high, row - 0.3), (spread.high, row + 0.3))], colour, 2.0)
     axes.items.append(Spot(spread.most, row, 2.2, SURFACE, colour))
-    axes.text(spread.most, row, f"{spread.mean:.3f}", size=8.0, beside=(6.0, 0.0))
+    axes.text(spread.most, row, f"{spread.mean:.3f}", size=8.0, offset=(6.0, 0.0))

@@ -1,7 +1,7 @@
 """Colours, the same for every figure.
 
 Figures are drawn in the light colours. On the page each becomes a CSS variable whose dark value
-stands beside it here. Series colours come from Okabe and Ito's palette, which people with any of
+stands next to it here. Series colours come from Okabe and Ito's palette, which people with any of
 the common colour-vision deficiencies can tell apart.
 """
 

@@ -1,4 +1,4 @@
-"""Average pairwise hops by job size (SC'18: APH beside the least possible)."""
+"""Average pairwise hops by job size (SC'18: APH compared with the least possible)."""
 
 from __future__ import annotations
 

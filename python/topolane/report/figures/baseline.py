@@ -28,9 +28,9 @@ WORDS = (
     "logarithmic beyond one minute."
 )
 MOST_HOURS = 24 * 14
-"""Up to so many hours each is drawn; of a longer time each day."""
+"""Up to this length each hour is drawn; of a longer time each day."""
 FEW_HOURS = 48
-"""Up to so many hours the axis is in hours, beyond in days."""
+"""Up to this length the axis is in hours, beyond in days."""
 
 
 def draw(baseline: Baseline) -> Plot:
@@ -76,12 +76,12 @@ def table(baseline: Baseline) -> list[list[str]]:
 
 
 def _means(values: np.ndarray, hours: int) -> list[float]:
-    """The mean of every so many values."""
+    """The mean of each block of `hours` values."""
     return [float(values[at : at + hours].mean()) for at in range(0, len(values), hours)]
 
 
 def _edges(baseline: Baseline, hours: int, unit: float) -> list[float]:
-    """Where each of these means begins, and the end of the last, in units of so many seconds."""
+    """Where each of these means begins, and the end of the last, in units of `unit` seconds."""
     parts = -(-len(baseline.utilisation[0]) // hours)
     edges = baseline.edges[0] + HOUR * hours * np.arange(parts + 1)
     return [float(edge) for edge in np.minimum(edges, baseline.edges[-1]) / unit]

@@ -1,4 +1,4 @@
-"""The distribution of how much longer jobs ran beside others than alone."""
+"""The distribution of how much longer jobs ran among others than alone."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..stretch import NONE, Spread, networked, stretches
 from .wait_cdf import OVERLAID, curve
 
 NAME = "contention"
-TITLE = "How much longer jobs run beside others"
+TITLE = "How much longer jobs run among others"
 WORDS = (
-    "The share of the jobs of more than one node (upward) that ran at most so many times longer than "
-    "alone (to the right). A line that rises at the left edge is of jobs that nobody slowed down. Higher "
-    "is better."
+    "The share of the jobs of more than one node (upward) whose run time grew by at most a factor "
+    "compared with running alone (to the right). A line that rises at the left edge is of jobs that no "
+    "other job slowed down. Higher is better."
 )
 SLOWED = 1.0 + 1e-6  # times of a month are rounded
 

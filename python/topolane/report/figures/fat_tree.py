@@ -33,7 +33,7 @@ WORDS_OF_RAILS = (
     "where the rails meet."
 )
 LISTED = 5
-BESIDE = 0.8
+SPREAD = 0.8
 """How far the lines of jobs on links of their own spread, in leaves."""
 EMPTY = {"idle": IDLE, "out-of-service": MUTED}
 
@@ -47,10 +47,10 @@ def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Pl
     """The tree under `run` at `at` (seconds since the epoch), by default its busiest minute."""
     state = held(run, picture, at)
     names = {job: f"job {job}" for job in state.size}
-    told = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
+    words = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
     tips = {f"job-{job}": f"job {job}: {plural(nodes, 'node')}" for job, nodes in state.size.items()}
     tips |= rail_lines.tips(picture) if picture.rails else {}
-    return Plot(f"{NAME}-{number}", run.label, told, told, tree(picture, state, names), tips)
+    return Plot(f"{NAME}-{number}", run.label, words, words, tree(picture, state, names), tips)
 
 
 def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figure:
@@ -120,13 +120,13 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
             x = layout.x[level][group]
             kinds = _uplinks(state, level, group)
             by_group.append((group, [colour for (colour, _), _ in kinds]))
-            for kind, beside in kinds:
-                ends = [(x + beside, layout.y[level]), (x + beside, layout.y[level + 1])]
+            for kind, shift in kinds:
+                ends = [(x + shift, layout.y[level]), (x + shift, layout.y[level + 1])]
                 by_kind.setdefault(kind, []).append(ends)
             if level and len(jobs := state.crossing[level][group]) > 1:
                 middle = (layout.y[level] + layout.y[level + 1]) / 2
-                beside = rail_lines.half_of(layout, level) + 0.3 if picture.rails else 0.5
-                axes.text(x + beside, middle, plural(len(jobs), "job"), size=8.0)
+                gap = rail_lines.half_of(layout, level) + 0.3 if picture.rails else 0.5
+                axes.text(x + gap, middle, plural(len(jobs), "job"), size=8.0)
         if picture.rails_at(level) > 1:
             rail_lines.uplinks(axes, layout, picture, level, by_group, FAINT)
             continue
@@ -152,7 +152,7 @@ def _uplinks(state: Held, level: int, group: int) -> list[tuple[tuple[str, float
         return [((FAINT, 0.8), 0.0)]
     if state.meeting(level, group) > 1:
         return [((SHARED, 2.6), 0.0)]
-    step = BESIDE / len(jobs)
+    step = SPREAD / len(jobs)
     middle = (len(jobs) - 1) / 2
     return [
         ((state.colour[job], 1.6 / len(jobs) ** 0.5), step * (at - middle)) for at, job in enumerate(jobs)

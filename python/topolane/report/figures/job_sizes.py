@@ -56,7 +56,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         axes.bars([100 * share for share in shares], [colour] * len(shares), 0.7)
         for row, (share, amount) in enumerate(zip(shares, amounts)):
             text = f"{percent(share)}  ({count(amount)})"
-            axes.text(100 * share, row, text, size=8.5, beside=(3.0, 0.0))
+            axes.text(100 * share, row, text, size=8.5, offset=(3.0, 0.0))
         axes.x = linear(0.0, 100 * max(*shares, 0.01) * 1.75, steps=WHOLE)
         axes.x_name = "%"
         axes.y, axes.has_rows = names, True
@@ -66,7 +66,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         for axes in (left, right):
             axes.items.append(Guide(edge - 0.5, upright=False, width=0.9, dash=DASHED))
         looks = {"size": 8.0, "colour": MUTED, "anchor": "end", "rise": "bottom"}
-        right.text(1.0, edge - 0.5, "one leaf", beside=(0.0, -2.0), shares="x", **looks)
+        right.text(1.0, edge - 0.5, "one leaf", offset=(0.0, -2.0), shares="x", **looks)
     alt = "; ".join(
         f"{name} nodes: {percent(n / jobs.height)} of jobs, {percent(h / all_hours)} of node hours"
         for name, n, h in sizes

@@ -62,7 +62,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
         colour=MUTED,
         anchor="end",
         rise="bottom",
-        beside=(0.0, -2.0),
+        offset=(0.0, -2.0),
         shares="x",
     )
     drawn.x_name, drawn.y_name = (

@@ -46,10 +46,10 @@ def words(picture: MachinePicture) -> str:
 def draw(run: Run, picture: MachinePicture, at: float, number: int) -> Plot:
     """The GPUs under `run` at `at`, in seconds since the epoch."""
     state = gpu_state(run, picture, at)
-    told = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
+    words = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
     if not any(state.gpus):
-        return Plot(f"{NAME}-{number}", run.label, told, told, empty("The machine has no GPUs."))
-    return Plot(f"{NAME}-{number}", run.label, told, told, floor_plan(picture, state), tips(picture, state))
+        return Plot(f"{NAME}-{number}", run.label, words, words, empty("The machine has no GPUs."))
+    return Plot(f"{NAME}-{number}", run.label, words, words, floor_plan(picture, state), tips(picture, state))
 
 
 def floor_plan(picture: MachinePicture, state: GpuState) -> Figure:

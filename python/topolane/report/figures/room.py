@@ -103,7 +103,7 @@ def _name_places(axes: Axes, places: Sequence[str]) -> None:
                 colour=MUTED,
                 anchor="end" if end == len(places) and end - start == 1 else "middle",
                 rise="bottom",
-                beside=(0.0, -2.0),
+                offset=(0.0, -2.0),
                 shares="y",
             )
             if end < len(places):

@@ -69,7 +69,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
 def _numbers(axes: Axes, values: Sequence[float]) -> None:
     """The sums behind the bars."""
     for row, value in enumerate(values):
-        axes.text(value, row, decimal(value, 1), size=8.5, beside=(3.0, 0.0))
+        axes.text(value, row, decimal(value, 1), size=8.5, offset=(3.0, 0.0))
     axes.x = linear(0.0, 1.25 * max([*values, 0.01]))
 
 

@@ -23,7 +23,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
     values = [wait.get(bounds) for wait in waits for bounds in bins]
     wide = spans_decades(values)
     words = "From submission to start, the mean over the jobs of each size. Shorter is better. " + (
-        "The waits differ so much that the axis is logarithmic beyond one minute: compare the numbers at "
+        "The waits span orders of magnitude, so the axis is logarithmic beyond one minute: compare the numbers at "
         "the bars, not their lengths."
         if wide
         else "All panels have the same axis."
@@ -40,7 +40,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
             value = wait.get(bounds)
             text = "no jobs" if value is None else duration(value)
             colour = MUTED if value is None else INK
-            one.text(value or 0.0, row, text, size=8.0, colour=colour, beside=(4.0, 0.0))
+            one.text(value or 0.0, row, text, size=8.0, colour=colour, offset=(4.0, 0.0))
     scale, unit = decades(longest, room=0.74, gap=0.2) if wide else times(max(longest * 1.4, 60.0))
     share_x(axes, scale)
     drawn.x_name = f"mean wait ({unit})"

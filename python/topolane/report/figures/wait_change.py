@@ -47,7 +47,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
                 size=8.0,
                 colour=MUTED if value is None else INK,
                 anchor="start" if later else "end",
-                beside=(4.0 if later else -4.0, 0.0),
+                offset=(4.0 if later else -4.0, 0.0),
             )
     most = max((abs(value) for value in values if value is not None), default=0.0)
     scale, unit = (
