@@ -103,7 +103,7 @@ def test_a_run_lists_its_failures(topolane, write, tmp_path):
 
 
 def test_failures_of_nodes_that_are_left_out_do_not_count(topolane, write):
-    """Of the machine gb[1-144] two nodes are replayed. The failures of gb3 are left out, and one sentence on standard error counts
+    """Of the machine gb[1-144] two nodes are replayed. The failures of gb3 are skipped, and one sentence on standard error counts
     them. That of gb1 interrupts the job. A node that is not in the whole machine is an error all the same."""
     trace = write("jobs.csv", "id,submit,run,nodes\n7,0,7200,1\n")
     write("failures.csv", "node,from,until\ngb3,0,9000\ngb1,5400,9000\ngb3,9500,9600\n")
@@ -115,7 +115,7 @@ def test_failures_of_nodes_that_are_left_out_do_not_count(topolane, write):
     }
     for command, options in others.items():
         done = topolane.run(command, *run, *options, "--json")
-        assert done.stderr == "note: failures.csv: left out 2 failures of nodes that --nodes leaves out\n"
+        assert done.stderr == "note: failures.csv: skipped 2 failures of nodes that --nodes leaves out\n"
         found = json.loads(done.stdout)
         first = found[0] if isinstance(found, list) else found
         assert first.get("failures", first)["interruptions"] == 1

@@ -39,7 +39,7 @@ def test_guests_go_where_they_are_told_and_else_where_most_cores_are_free(tmp_pa
     cluster = _read(tmp_path, text)
     assert [guest.host for guest in cluster.guests] == ["a1", "b1", "a1"]
     assert cluster.member("b1").behind_nat and cluster.member("b1").run == ("ssh", "b1")
-    assert "ssh" not in json.dumps(cluster.told()), "what is executed on a host stays in the file"
+    assert "ssh" not in json.dumps(cluster.description()), "what is executed on a host stays in the file"
 
 
 def test_the_policy_is_asked_where_the_file_leaves_it_the_choice(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def problem(cores: int, pairs: list[tuple[int, int]], on: list[str], turns: floa
             ),
         ),
         others=(),
-        left_out={},
+        skipped={},
     )
 
 

@@ -164,14 +164,14 @@ def test_a_cluster_that_arrives_is_placed_together_if_it_will_talk() -> None:
 def test_guests_that_come_to_a_running_cluster_go_to_its_sites_first() -> None:
     """The site with most of its guests, then its other site, then both together, then any; the quietest program too."""
     asked = problem(hosts_each=1, cores=4)
-    quiet = Arrival(2, 1, GIB, beside=("w0", "w0", "e0"))
+    quiet = Arrival(2, 1, GIB, cluster_hosts=("w0", "w0", "e0"))
     assert place(asked, quiet, "predicted-loss") == ["w0", "w0"]
-    assert place(asked, replace(quiet, beside=("e0",)), "predicted-loss") == ["e0", "e0"]
+    assert place(asked, replace(quiet, cluster_hosts=("e0",)), "predicted-loss") == ["e0", "e0"]
     full = replace(asked, others=(Guest("o", "", 3, GIB, "w0"),))
     assert place(full, quiet, "predicted-loss") == ["e0", "e0"]
     assert sorted(place(full, replace(quiet, guests=5), "predicted-loss")) == ["e0"] * 4 + ["w0"]
     assert place(asked, replace(quiet, sites=("east",)), "predicted-loss") == ["e0", "e0"]
-    assert place(asked, replace(quiet, beside=("gone",)), "predicted-loss") != []
+    assert place(asked, replace(quiet, cluster_hosts=("gone",)), "predicted-loss") != []
     assert place(full, replace(quiet, guests=6), "predicted-loss") == []
 
 
@@ -193,7 +193,7 @@ def test_a_program_makes_way_for_a_cluster_that_no_site_has_room_for() -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_room_is_on_one_site_and_overbooks_nobody(data) -> None:
-    """Any programs, any arrival: what is promised is on one allowed site that is in service, for all guests, beside everybody
+    """Any programs, any arrival: what is promised is on one allowed site that is in service, for all guests, cluster_hosts everybody
     when all moves are made; at most three programs move, each smaller than what arrives and onto one site; without a
     promise nobody moves."""
     rooms = [name for name in ("e0", "e1", "w0", "w1") for _ in range(4)]

@@ -224,7 +224,7 @@ def _waits(recorded: Runs, replayed: Runs, groups: Sequence[tuple[str, NDArray[n
 
 
 def _hours(recorded: Runs) -> NDArray[np.float64]:
-    """The hours from the first recorded start to the last recorded end, as many as a run may have."""
+    """The hours from the first recorded start to the last recorded end, at most `MOST_HOURS`."""
     first = float(recorded.start.min())
     hours = math.ceil((float((recorded.start + recorded.run).max()) - first) / HOUR)
     hours = min(max(hours, 1), MOST_HOURS)

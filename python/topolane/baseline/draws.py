@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 DRAWS = 4
 FACTOR = 2
-"""A few draws seldom have the truth between them. Chosen on made-up logs other than those of `benches/inference.py`."""
+"""A few draws seldom have the truth between them. Chosen on synthetic logs other than those of `benches/inference.py`."""
 
 
 def tasks(today: Task, policies: Sequence[str]) -> list[Task]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 PARTS = 10
-"""The least difference that means something is measured over so many equal parts of the jobs."""
+"""The number of equal parts of the jobs over which the least meaningful difference is measured."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +83,7 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def within(recorded: Runs, replayed: Runs, seconds: float) -> float:
-    """The share of starts that are at most so many seconds from the recorded ones; the runs are in one order."""
+    """The share of starts that are at most `seconds` from the recorded ones; the runs are in one order."""
     return float(np.mean(np.abs(recorded.start - replayed.start) <= seconds))
 
 

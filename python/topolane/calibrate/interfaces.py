@@ -115,7 +115,7 @@ def ethernet(rates: Rates) -> Interface:
     beta = beta or 1.0
     factors = {"beta": beta, "gamma-out": 0.115, "gamma-in": 0.036}
     said = finish("ethernet", reached, one, factors, rates, lambda _, k: one / (k * beta) if k > 1 else one)
-    unknown = "the Ethernet model's gammas (no pattern tells them): they are the published ones"
+    unknown = "the Ethernet model's gammas (no pattern gives them): they are the published ones"
     return dataclasses.replace(said, unknown=unknown)
 
 

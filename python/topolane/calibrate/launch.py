@@ -26,7 +26,7 @@ class Plan:
 
     nodes: int
     processes: int
-    """Of each node: as many as it has cores."""
+    """Of each node: the number of its cores."""
     repetitions: int = 20
     largest: int = 4 << 20
     """Bytes of the largest message."""

@@ -165,7 +165,7 @@ class Agent:
     ) -> Job:
         """Adopts running processes with all their descendants, or single threads by their numbers.
 
-        count: how many threads compute [default: as many as were named]. Raises InputError if one does not
+        count: how many threads compute [default: the number of those named]. Raises InputError if one does not
         exist, is this process, or may not be stopped.
         """
         if threads and not self._stops_threads:

@@ -1,4 +1,4 @@
-"""The daemon of an agent: serves requests until its jobs have ended or it is told to stop."""
+"""The daemon of an agent: serves requests until its jobs have ended or it gets a request to stop."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Member:
 def step(named: str) -> Step:
     """The step JOB.STEP (a number or `batch`), or all steps of JOB. Raises InputError.
 
-    The slurmd of this node tells which processes belong to it, for any `ProctrackType`.
+    The slurmd of this node says which processes belong to it, for any `ProctrackType`.
     """
     found = re.fullmatch(r"([1-9][0-9]{0,9})(?:\.([0-9]{1,9}|batch))?", named)
     if found is None:

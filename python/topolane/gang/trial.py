@@ -16,7 +16,7 @@ from topolane.gang.agent import Agent, Limits
 from topolane.gang.job import POLL, Job
 
 MOST = 20.0
-"""Copies may take so many times as long as they should; then they are ended."""
+"""Copies that take longer than this multiple of their planned time are ended."""
 QUICK = 1.0
 """Seconds. Shorter runs say little: a start takes tenths of a second."""
 COMPETING = 1.3
@@ -138,8 +138,8 @@ def _busy(cores: Sequence[int]) -> float:
 
 
 def notes(runs: Sequence[Run], cores: int) -> list[str]:
-    """What is to be said of the runs on so many cores: what gangs gain, and what makes the figures doubtful. A
-    sentence each.
+    """Notes on the runs on `cores` cores: what gangs gain, and what makes the figures doubtful. A sentence
+    each.
     """
     alone, shared, gangs = runs
     said = []

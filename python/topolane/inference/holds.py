@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from topolane.inference.service import Service
 
 SOON = 60.0
-"""A job that starts within so many seconds is not held: a scheduler takes that long to act."""
+"""Seconds within which a job that starts was not held: a scheduler takes that long to act."""
 
 
 def held_until(log: Log, service: Service) -> NDArray[np.float64]:
@@ -110,7 +110,7 @@ class _Recorded:
             self._busy -= self.nodes[job]
 
     def reservation(self, wanted: float, free: float, now: float) -> tuple[float, float]:
-        """When so many nodes are expected to be free, and how many more are free then."""
+        """When `wanted` nodes are expected to be free, and how many more are free then."""
         at = math.inf
         for end, job in self._expected:
             if end > at:

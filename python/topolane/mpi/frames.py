@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 MAGIC, VERSION = b"TLMP", 1
 MOST_PAYLOAD = 1 << 20
 MOST_RANKS = (MOST_PAYLOAD - 16) // 2
-"""Most ranks of a program: as many as fit into a SITES frame."""
+"""Most ranks of a program: the number that fits into a SITES frame."""
 KINDS = 5
 MOST_CALLS = 256
 """The numbers of calls (native/mpi/calls.h) are below this."""
@@ -168,7 +168,7 @@ class Records:
 
     @staticmethod
     def decode(payload: bytes, ranks: int) -> Records:
-        """Reads the counts. Raises FrameError for counts that are impossible in a program of so many ranks."""
+        """Reads the counts. Raises FrameError for counts that are impossible in a program of `ranks` ranks."""
         if len(payload) < _RECORDS.size:
             raise FrameError(f"RECORDS of {len(payload)} bytes")
         time, length, in_mpi, skew, peers, calls = _RECORDS.unpack_from(payload)
@@ -223,7 +223,7 @@ def dropped(payload: bytes) -> int:
 
 
 def sites_frame(epoch: int, sites: NDArray[np.uint16]) -> bytes:
-    """The frame that tells all ranks the site of each. Raises FrameError for too many ranks."""
+    """The frame that gives all ranks the site of each. Raises FrameError for too many ranks."""
     count = int(sites.max(initial=0)) + 1
     return encode(Kind.SITES, _SITES.pack(epoch, len(sites), count) + sites.astype("<u2").tobytes())
 

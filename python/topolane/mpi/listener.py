@@ -91,7 +91,7 @@ class Listener:
 
     made: makes the protocol of a connection. It must call `slot.known()` when the connection has said what it wants,
     and `slot.free()` in `connection_lost`.
-    failed: is told, in a sentence, that the system refuses connections; once until it accepts again.
+    failed: called with a sentence when the system refuses connections; once until it accepts again.
     """
 
     def __init__(

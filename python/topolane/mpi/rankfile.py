@@ -20,8 +20,8 @@ def suspicion(command: Sequence[str]) -> str | None:
     name = next((after for word, after in itertools.pairwise(command) if word in OPTIONS), None)
     if name is None:
         return None
-    told = "Open MPI ends without a message if a rankfile names slots that a host does not have"
-    return f"{_missing_slot(name) or name}: {told}"
+    why = "Open MPI ends without a message if a rankfile names slots that a host does not have"
+    return f"{_missing_slot(name) or name}: {why}"
 
 
 def _missing_slot(name: str) -> str | None:

@@ -20,7 +20,7 @@ PATIENCE = 3600.0
 ALIKE = 1.2
 """Bytes per message may change by this factor; beyond it the program does something else than before."""
 LEAST_MESSAGES = 1.0
-"""Messages per second below which progress cannot be told."""
+"""Messages per second below which progress cannot be measured."""
 MOST_CORRECTION = 10.0
 KEEP = 1000
 """Pairs that are kept."""
@@ -38,9 +38,9 @@ class Comparison:
     predicted: float
     """The speed after the moves over the speed before."""
     measured: float | None
-    """The same, from messages per second; None if it cannot be told."""
+    """The same, from messages per second; None if it cannot be measured."""
     why: str = ""
-    """Why it cannot be told."""
+    """Why it cannot be measured."""
     correction: float | None = None
     """The loss to the WAN over the prediction that both speeds together give, if they do."""
 

@@ -30,7 +30,7 @@ class Arrival:
     """What crosses its middle per second, if a similar program was watched before."""
     remaining: float = 3600.0
     """Seconds that it is expected to run."""
-    beside: tuple[str, ...] = ()
+    cluster_hosts: tuple[str, ...] = ()
     """The hosts of guests of the same cluster that run already, a host for each guest."""
 
 
@@ -60,8 +60,8 @@ def place(problem: Problem, arrival: Arrival, policy: str) -> list[str]:
 def _nearest(problem: Problem, arrival: Arrival) -> list[tuple[str, ...]]:
     """The sites to try, one try after the other."""
     site_of = {host.name: host.site for host in problem.hosts}
-    beside = Counter(site_of[host] for host in arrival.beside if host in site_of)
-    own = [site for site, _ in beside.most_common() if site in (arrival.sites or problem.sites)]
+    guests = Counter(site_of[host] for host in arrival.cluster_hosts if host in site_of)
+    own = [site for site, _ in guests.most_common() if site in (arrival.sites or problem.sites)]
     together = [tuple(own)] if own else []
     return list(dict.fromkeys([*((site,) for site in own), *together, arrival.sites]))
 

@@ -68,7 +68,7 @@ def contracted(
 ) -> NDArray[np.float64]:
     """The cost in seconds of a WAN between groups of ranks: turns at its latency, bytes at its rate.
 
-    The array is symmetric. Ranks of a group below 0 are left out.
+    The array is symmetric. Ranks of a group below 0 are skipped.
     """
     kept = (group[matrix.sender] >= 0) & (group[matrix.receiver] >= 0)
     cost = matrix.turns * latency + matrix.bytes / bandwidth

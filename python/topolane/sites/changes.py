@@ -237,7 +237,7 @@ def _take(cluster: Cluster, known: _Known, guests: Sequence[Guest], tell: Tell) 
 
 
 def _build(manager: Client, cluster: Cluster, known: _Known, running: dict[str, str], tell: Tell) -> None:
-    """Asks the policy for hosts, tells the manager, and builds what is missing. Leaves all as it was if that fails,
+    """Asks the policy for hosts, informs the manager, and builds what is missing. Leaves all as it was if that fails,
     but the manager keeps the guests that may still run.
     """
     before = known.body
@@ -247,11 +247,11 @@ def _build(manager: Client, cluster: Cluster, known: _Known, running: dict[str, 
             known.shrink(waiting)
         if (wanted := cluster.wanted(running)) is not None:
             cluster = cluster.on(manager.post("/place", wanted)["hosts"], running)
-        known.put(cluster.told())
+        known.put(cluster.description())
         builders.up(cluster, running, tell)
     except BaseException as error:  # an interrupt must not leave half a cluster either
         left = error.guests if isinstance(error, builders.LeftBehind) else {}
-        known.restore(_with_guests(before, cluster.told(), left))
+        known.restore(_with_guests(before, cluster.description(), left))
         if left:
             names = ",".join(left)
             raise InputError(
@@ -267,13 +267,13 @@ def _build(manager: Client, cluster: Cluster, known: _Known, running: dict[str, 
 
 
 def _with_guests(
-    body: dict[str, Any] | None, told: dict[str, Any], names: Collection[str]
+    body: dict[str, Any] | None, described: dict[str, Any], names: Collection[str]
 ) -> dict[str, Any] | None:
-    """A cluster as the manager knew it, with these guests as they were told; None if there is none of both."""
+    """A cluster as the manager knew it, with these guests as they were described to it; None if there is none of both."""
     if not names:
         return body
     before = [guest for guest in (body or {}).get("guests", ()) if guest["name"] not in names]
     return {
-        **(body or told),
-        "guests": before + [guest for guest in told["guests"] if guest["name"] in names],
+        **(body or described),
+        "guests": before + [guest for guest in described["guests"] if guest["name"] in names],
     }

@@ -100,7 +100,7 @@ class Cluster:
         )
         return replace(self, guests=tuple(guests))
 
-    def told(self) -> dict[str, Any]:
+    def description(self) -> dict[str, Any]:
         """The data for the manager: guests and network, but nothing that is executed on a host."""
         guests = [asdict(guest) for guest in self.guests]
         return {"name": self.name, "network": self.network, "sites": list(self.sites), "guests": guests}

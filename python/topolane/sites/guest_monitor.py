@@ -21,7 +21,7 @@ ANSWER = 5.0
 async def guest_state(folder: Folder, guest: str, with_processor: bool = False) -> dict[str, Any] | None:
     """Its state, cores and memory in bytes, from the monitor that movers do not use; None without an answer.
 
-    with_processor: also `processor`, the fields `cpu_model`, `emulated` and `features`, if the guest tells them.
+    with_processor: also `processor`, the fields `cpu_model`, `emulated` and `features`, if the guest reports them.
     """
     client = QMPClient(guest)
     client.logger.setLevel(logging.CRITICAL)

@@ -66,7 +66,9 @@ class Processes(NoGuests):
             raise InputError(str(error)) from error
         alive = {name: pid for name in folder.guests() if (pid := folder.pid(name)) is not None}
         self._seen = {name: seen for name, seen in self._seen.items() if name in alive}
-        self._processors = {pid: told for pid, told in self._processors.items() if pid in alive.values()}
+        self._processors = {
+            pid: processor for pid, processor in self._processors.items() if pid in alive.values()
+        }
         for name, pid in alive.items():
             if (seen := asyncio.run(guest_state(folder, name, pid not in self._processors))) is not None:
                 if "processor" in seen:

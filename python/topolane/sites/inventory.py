@@ -92,13 +92,13 @@ class Inventory:
         cluster, cores, memory, state, address, dirty, features, cpu, sent, received. Raises KeyError,
         ValueError or TypeError for an invalid report.
         """
-        told = []
+        changes = []
         before = self.hosts.get(name)
         host = self._host(name, report) if name not in self._file else self.hosts[name]
         if before is None or host != replace(before, speed=host.speed, features=host.features):
             if not may_add:
                 raise PermissionError("it is not known as it says it is, and this token brings no host in")
-            told.append(f"host {name} of {host.site}: {host.cores} cores, by {host.driver}")
+            changes.append(f"host {name} of {host.site}: {host.cores} cores, by {host.driver}")
         known = before or host
         host = _measured(host, report.get("speed", known.speed), reported_features(report) or known.features)
         if host != before:
@@ -106,7 +106,7 @@ class Inventory:
             self._unwritten.add(("host", name))
         if name in self.away:
             self.away.discard(name)
-            told.append(f"host {name} is back")
+            changes.append(f"host {name} is back")
         guests = [
             reported_guest(one, name)
             for one in report.get("guests", ())
@@ -116,12 +116,12 @@ class Inventory:
         if len(self.guests) + len(new) > MOST_KNOWN:
             raise ValueError(f"this manager knows no more than {MOST_KNOWN} guests")
         for guest in guests:
-            told += self._seen(guest)
-        told += self._gone(name, {guest.name for guest in guests})
-        told += _of_tunnels(self.reports.get(name, {}), report)
+            changes += self._seen(guest)
+        changes += self._gone(name, {guest.name for guest in guests})
+        changes += _of_tunnels(self.reports.get(name, {}), report)
         self._heard[name] = time.monotonic()
         self.reports[name] = {**report, "time": time.time()}
-        return told
+        return changes
 
     def _host(self, name: str, report: Mapping[str, Any]) -> Host:
         site = str(report["site"])
@@ -173,13 +173,13 @@ class Inventory:
         """
         before = self._running.get(host, set())
         self._running[host] = there
-        told = []
+        changes = []
         for name in sorted(before - there):
             guest = self.guests.get(name)
             if guest is not None and guest.host == host and not self._in_motion(name):
                 self._reported(replace(guest, host=None))
-                told.append(f"guest {name} runs on {host} no more")
-        return told
+                changes.append(f"guest {name} runs on {host} no more")
+        return changes
 
     def _in_motion(self, guest: str) -> bool:
         moved = self._moved.get(guest, -_SETTLING)
@@ -320,14 +320,14 @@ def _measured(host: Host, speed: float, features: tuple[str, ...]) -> Host:
 def _of_tunnels(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """What has changed about the tunnels of a host since its last report."""
     known = {one["cluster"]: one for one in before.get("tunnels", ())}
-    told = []
+    changes = []
     for one in now.get("tunnels", ()):
         last = known.get(one["cluster"], {"runs": True, "restarts": 0})
         what = f"the tunnel of cluster {one['cluster']}"
         if last["runs"] and not one["runs"]:
-            told.append(f"{what} has ended; it is started again")
+            changes.append(f"{what} has ended; it is started again")
         elif one["runs"] and not last["runs"]:
-            told.append(f"{what} runs again")
+            changes.append(f"{what} runs again")
         elif one["restarts"] > last["restarts"]:
-            told.append(f"{what} had ended and was started again")
-    return told
+            changes.append(f"{what} had ended and was started again")
+    return changes

@@ -250,8 +250,8 @@ class Manager:
             return
         async with self._writing:
             epoch = program.epoch + 1
-            told = replace(program, epoch=epoch, sites=sites)
-            await asyncio.to_thread(self.state.keep, [program_row(told)], [])
+            changed = replace(program, epoch=epoch, sites=sites)
+            await asyncio.to_thread(self.state.keep, [program_row(changed)], [])
             self.receiver.send_sites(program.id, epoch, sites)
         spread = ", ".join(
             f"{self.inventory.sites[site]}: {(sites == site).sum()}" for site in np.unique(sites)

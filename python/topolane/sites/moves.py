@@ -152,7 +152,7 @@ class Moves:
             self._unsettled.append(move)
             self._say_unsettled(move, str(error))
         except Exception as error:  # noqa: BLE001
-            # A driver raises nothing else; if one does, nobody knows where the guest is: find out.
+            # A driver raises nothing else; if one does, it is not known where the guest is: find out.
             self._tell("driver-failed", guest.name, f"{target.driver}: {type(error).__name__}: {error}")
             self._unsettled.append(move)
         else:

@@ -68,7 +68,7 @@ class Server:
 def start(cluster: str, bridge: str, server: Server, hidden: Mapping[str, Sequence[str]]) -> list[str]:
     """Starts a server and a client on each hidden host, and adds their interfaces to the bridge.
 
-    What runs stays if all of it runs and joins the same hosts; otherwise all of it is started anew. Returns
+    What runs stays if all of it runs and joins the same hosts; otherwise all of it is started again. Returns
     sentences on what had ended. Raises CommandFailed.
     """
     runs: dict[str, Sequence[str]] = {server.name: server.run} | dict(hidden)

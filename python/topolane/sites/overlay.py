@@ -3,7 +3,7 @@
 Every host has a bridge for the guests' network cards. VXLAN (RFC 7348) joins the bridges of hosts that reach
 each other, without multicast: each knows the tunnel addresses of the others. The hosts behind NAT connect by
 OpenVPN to one that is reachable, the relay, which also joins them with each other. A guest keeps its address and its peers wherever it runs; after a move,
-QEMU's announcement tells the bridges its new position.
+QEMU's announcement gives the bridges its new position.
 """
 
 from __future__ import annotations

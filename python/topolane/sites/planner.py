@@ -71,7 +71,7 @@ def make(problem: Problem, policy: str, arriving: Sequence[_engine.SiteProgram] 
         judged=tuple(judged),
         moves=tuple(ordered),
         seconds=time.perf_counter() - began,
-        left_out={**problem.left_out, **stuck},
+        left_out={**problem.skipped, **stuck},
         room=room,
     )
 

@@ -52,7 +52,7 @@ class Problem:
     groups: tuple[Group, ...]
     others: tuple[Guest, ...]
     """Guests that stay in their places."""
-    left_out: dict[str, str]
+    skipped: dict[str, str]
     speeds: dict[str, float] = field(default_factory=dict)
     """What a core of a host is worth to a guest now, if that differs from the host's speed."""
     busy: dict[str, float] = field(default_factory=dict)
@@ -82,13 +82,13 @@ def current_problem(
         used[guest.host or ""] += guest.cores
     busy = {host.name: inventory.other_load(host.name) for host in hosts}
     speeds = effective_speeds(hosts, used, busy)
-    left_out: dict[str, str] = {}
+    skipped: dict[str, str] = {}
     movable: list[tuple[WatchedProgram, list[Guest]]] = []
     for program in programs.values():
         if program.ended is None:
             guests, reason = _guests(inventory, program, moving)
             if reason:
-                left_out[program.id] = reason
+                skipped[program.id] = reason
             else:
                 movable.append((program, guests))
     groups = []
@@ -114,14 +114,14 @@ def current_problem(
         down=frozenset(inventory.away),
         groups=tuple(groups),
         others=others,
-        left_out=left_out,
+        skipped=skipped,
         speeds=speeds,
         busy=busy,
     )
 
 
 def _guests(inventory: Inventory, program: WatchedProgram, moving: set[str]) -> tuple[list[Guest], str]:
-    """The guest of every rank, or the reason why the program is left out."""
+    """The guest of every rank, or the reason why the program is skipped."""
     if len(program.hosts) < program.ranks:
         return [], f"{len(program.hosts)} of its {program.ranks} ranks have reported"
     guests = []

@@ -74,8 +74,8 @@ class Folder:
                     f"host {host.name}: others may write to {path}, which says what is executed: give it to this "
                     "user, chmod 700"
                 )
-            told = read_json(path / "host.json") if (path / "host.json").exists() else {}
-            return cls(path, tuple(told.get("run", ())))
+            settings = read_json(path / "host.json") if (path / "host.json").exists() else {}
+            return cls(path, tuple(settings.get("run", ())))
         except (OSError, ValueError, AttributeError) as error:
             raise CommandFailed(f"host {host.name}: {path / 'host.json'}: {error}") from error
 
@@ -90,8 +90,8 @@ class Folder:
     def machine(self, guest: str) -> Machine:
         """The description with which a guest was started. Raises CommandFailed."""
         try:
-            told = read_json(self.file(guest, "json"))
-            return Machine(**{**told, "arguments": tuple(told["arguments"])})
+            kept = read_json(self.file(guest, "json"))
+            return Machine(**{**kept, "arguments": tuple(kept["arguments"])})
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise CommandFailed(f"{self.file(guest, 'json')}: {error}") from error
 

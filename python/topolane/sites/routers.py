@@ -48,7 +48,7 @@ class HostReport(BaseModel):
     site: str
     cores: int = Field(gt=0)
     memory: int = Field(gt=0, description="bytes")
-    driver: str | None = Field(None, description="must be the one that the sites file gives, if it is told")
+    driver: str | None = Field(None, description="if given, it must be the one of the sites file")
     guests: list[GuestOnHost] = Field([], max_length=MOST_GUESTS)
     tunnels: list[Tunnel] = Field([], max_length=MOST_TUNNELS)
 
@@ -139,7 +139,7 @@ def _arrival(manager: Manager, wanted: Wanted) -> Arrival:
         raise HTTPException(422, f"{min(unknown)!r} is no site of this manager")
     cut = like(manager.receiver.programs.values(), wanted.like)
     fields = wanted.model_dump(exclude={"like", "sites", "beside"})
-    return Arrival(**fields, sites=tuple(wanted.sites), cut=cut, beside=tuple(wanted.beside))
+    return Arrival(**fields, sites=tuple(wanted.sites), cut=cut, cluster_hosts=tuple(wanted.beside))
 
 
 def clusters(manager: Manager) -> APIRouter:
@@ -224,12 +224,12 @@ def reports(manager: Manager) -> APIRouter:
             fields = report.model_dump()
             check_measured(fields)
             _check_kept(fields)
-            told = inventory.host_report(name, fields, may_add=request.scope[OPERATOR])
+            changes = inventory.host_report(name, fields, may_add=request.scope[OPERATOR])
         except PermissionError as error:
             raise HTTPException(403, f"host {name}: {error}") from error
         except (KeyError, TypeError, ValueError) as error:
             raise HTTPException(422, f"host {name}: {error}") from error
-        for text in told:
+        for text in changes:
             manager.journal.tell("host", name, text)
         await asyncio.to_thread(inventory.write)
         return {"taken": True}

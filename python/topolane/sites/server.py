@@ -65,7 +65,7 @@ async def _serve(config: Config, state: State, dry_run: bool) -> None:
 
 
 def _say(line: str) -> None:
-    with contextlib.suppress(OSError):  # nobody reads it any more
+    with contextlib.suppress(OSError):  # no process reads it any more
         print(line, file=sys.stderr, flush=True)
 
 

@@ -20,7 +20,7 @@ from topolane._engine import InputError
 from topolane.sites import schema
 from topolane.sites.model import Move, Stage
 
-_LOCK = 0x746F706F  # any number that nobody else takes: "topo"
+_LOCK = 0x746F706F  # any number that no other program takes: "topo"
 _MOST_EVENTS = 10_000
 Row = dict[str, Any]
 

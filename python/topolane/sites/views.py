@@ -221,8 +221,8 @@ def _why(manager: Manager, one: WatchedProgram) -> str:
     if one.ended is not None:
         return "it has ended"
     problem = manager.current_problem()
-    if one.id in problem.left_out:
-        return f"it is left alone: {problem.left_out[one.id]}"
+    if one.id in problem.skipped:
+        return f"it is left alone: {problem.skipped[one.id]}"
     if manager.paused:
         return "planning is paused"
     plan = manager.latest

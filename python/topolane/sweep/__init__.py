@@ -59,7 +59,7 @@ class Task(Settings):
         )
 
     def notes(self) -> list[str]:
-        """What was assumed or left out when the machine and the failures were read."""
+        """What was assumed or skipped when the machine and the failures were read."""
         fabric = self.fabric()
         notes = fabric.notes
         if self.network is not None and not fabric.knows_cables:
@@ -69,7 +69,7 @@ class Task(Settings):
         _, others = failures.read_and_count(self.failures, fabric)
         if others:
             counted = plural(others, "failure")
-            notes.append(f"{self.failures}: left out {counted} of nodes that --nodes leaves out")
+            notes.append(f"{self.failures}: skipped {counted} of nodes that --nodes leaves out")
         return notes
 
     def jobs(self) -> Workload:
@@ -131,8 +131,8 @@ class Task(Settings):
         if self.queue_config is not None or self.queue != "slurm":
             return self.queue_config
         name = Path(self.workload).name.removesuffix(".gz")
-        beside = Path(self.workload).with_name(f"{Path(name).stem}-slurm.json")
-        return str(beside) if beside.is_file() else None
+        file = Path(self.workload).with_name(f"{Path(name).stem}-slurm.json")
+        return str(file) if file.is_file() else None
 
 
 def tasks_for(
@@ -228,8 +228,8 @@ def over(
 
     executor: None for processes of this machine; `dask://HOST:PORT` for the Dask scheduler there, which gets the content
     of the files that a task names; `dask://` for a Dask cluster on this machine that ends with the sweep.
-    workers: processes to use here, by default as many as there are cores for this process. They import the main
-    script anew: a script calls this under `if __name__ == "__main__":`.
+    workers: processes to use here, by default one for each core of this process. They import the main
+    script again: a script calls this under `if __name__ == "__main__":`.
     done: called after each task; once with the number of those that were kept.
     kept: has the answers of earlier sweeps, and gets each answer as it comes (`kept.opened`). The tasks are then `Task`s, and so
     they are with Dask.
@@ -260,7 +260,7 @@ def over(
 
 
 def _cores() -> int:
-    """The cores that this process may use: those of its batch job or container, where the system tells."""
+    """The cores that this process may use: those of its batch job or container, where the system says."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

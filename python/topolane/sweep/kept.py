@@ -47,7 +47,7 @@ class Kept:
         names = [*task_files.named(task), inspect.getfile(function)]
         module = task_files.module_of(task.policy) if isinstance(task.policy, str) else None
         try:
-            told = json.dumps(
+            described = json.dumps(
                 {
                     "build": build(),
                     "function": f"{function.__module__}:{function.__qualname__}",
@@ -61,7 +61,7 @@ class Kept:
             raise InputError(
                 f"{OPTION}: runs of objects cannot be kept, only runs of names and files"
             ) from error
-        return hashlib.sha256(told.encode()).hexdigest()
+        return hashlib.sha256(described.encode()).hexdigest()
 
     def answer(self, key: str) -> Any:
         """The answer of that key; None if there is none. Raises InputError for a table that is damaged."""
@@ -111,7 +111,7 @@ class Kept:
         path = self._path(key, name)
         content = bytes(texts.read_bytes(path, texts.LARGE))
         if hashlib.sha256(content).hexdigest() != digest:
-            raise InputError(f"{path}: damaged: not what was written: remove {self._folder} to begin anew")
+            raise InputError(f"{path}: damaged: not what was written: remove {self._folder} to begin again")
         return Table._read(content)
 
 
@@ -165,7 +165,7 @@ def _read(path: Path, descriptor: int) -> dict[str, dict[str, Any]]:
             lines[line["key"]] = line
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(
-                f"{path}:{number}: damaged: remove the line to do its run anew ({type(error).__name__})"
+                f"{path}:{number}: damaged: remove the line to do its run again ({type(error).__name__})"
             ) from error
     if torn:
         os.ftruncate(descriptor, os.fstat(descriptor).st_size - len(torn.encode()))

@@ -131,27 +131,27 @@ def _mean(values: Sequence[float | None]) -> Mean | None:
 
 
 def sentences(rows: Sequence[Row], *, of_log: bool) -> list[str]:
-    """What the intervals say and what they do not. of_log: the jobs are those of a log, and not made up."""
+    """What the intervals say and what they do not. of_log: the jobs are those of a log, and not synthetic."""
     count = rows[0].seeds
     if count == 1:
         return ["one seed: there is no confidence interval"]
     interval = f"{CONFIDENCE:.0%} confidence interval of the mean over {plural(count, 'seed')} (Student's t)"
-    told = [
+    found = [
         f"± is half of the {interval}; a figure without ± is the same under every seed",
         f"each interval holds for itself: about one in {1 / (1 - CONFIDENCE):.0f} misses the true mean",
     ]
     if any(row.difference for row in rows):
-        told.append("a difference is the mean of differences between runs with the same seed")
+        found.append("a difference is the mean of differences between runs with the same seed")
     if any(mean is None or mean.seeds < count for row in rows for mean in row.figures.values()):
-        told.append("in use while waiting is a mean over only the seeds under which a job waits")
+        found.append("in use while waiting is a mean over only the seeds under which a job waits")
     if of_log:
-        told.append(
+        found.append(
             "the jobs of the log are the same under every seed: the intervals are of the random draws of a run, and say "
             "nothing about another month"
         )
     else:
-        told.append("every seed draws the jobs anew")
-    return told
+        found.append("every seed draws other jobs")
+    return found
 
 
 def text(mean: Mean | None, form: str, unit: float = 1.0) -> str:

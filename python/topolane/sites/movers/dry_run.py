@@ -38,13 +38,13 @@ class DryRun:
         if source.name not in self.where(guest, (source,)):
             raise MoveFailed(f"{guest.name} is not on {source.name}")
         began = time.monotonic()
-        seconds = float(_told(target, "seconds") or 0)
+        seconds = float(_control(target, "seconds") or 0)
         self._keep(guest, target, "incoming")
         for step in range(STEPS):
             time.sleep(seconds / STEPS)
             progress((step + 1) / STEPS)
             if 2 * step >= STEPS:
-                self._fail_if_told(guest, source, target)
+                self._fail_if_asked(guest, source, target)
         self._keep(guest, source, None)
         self._keep(guest, target, "running")
         return {
@@ -64,7 +64,7 @@ class DryRun:
 
     def settle(self, guest: Guest, source: Host, target: Host) -> str:
         """See `Mover.settle`."""
-        while _told(target, "undecided") is not None:
+        while _control(target, "undecided") is not None:
             time.sleep(LOOK)
         for host, other in ((source, target), (target, source)):
             if self.where(guest, (host,)) and self._state(guest, host) in ("running", None):
@@ -73,12 +73,12 @@ class DryRun:
                 return host.name
         raise GuestLost(f"{guest.name} runs on neither {source.name} nor {target.name}")
 
-    def _fail_if_told(self, guest: Guest, source: Host, target: Host) -> None:
-        if why := _told(target, "lost"):
+    def _fail_if_asked(self, guest: Guest, source: Host, target: Host) -> None:
+        if why := _control(target, "lost"):
             self._keep(guest, source, None)
             self._keep(guest, target, None)
             raise GuestLost(f"{guest.name} is lost on its way to {target.name}: {why}")
-        if why := _told(target, "fail"):
+        if why := _control(target, "fail"):
             self._keep(guest, source, "running")
             self._keep(guest, target, None)
             raise MoveFailed(f"{guest.name} cannot move to {target.name}: {why}")
@@ -108,7 +108,7 @@ def _folder(host: Host) -> Path | None:
     return Path(host.address) if host.address and Path(host.address).is_dir() else None
 
 
-def _told(host: Host, name: str) -> str | None:
+def _control(host: Host, name: str) -> str | None:
     """The content of a control file in the folder of a host, or None."""
     folder = _folder(host)
     return _read(folder / f".{name}") if folder else None

@@ -58,7 +58,7 @@ class Libvirt:
                 _copy(found, second.lookupByName(guest.name), target, progress, failed)
         except (libvirt.libvirtError, MoveFailed) as error:
             if paused:
-                raise  # and stays so: it was somebody else who paused it
+                raise  # and stays paused: another user paused it
             failed.insert(0, error)
         if failed and self.settle(guest, source, target) == source.name:
             raise MoveFailed(f"{guest.name} stays at {source.name}: {failed[0]}") from failed[0]
@@ -131,11 +131,11 @@ def _flags(found: libvirt.virDomain) -> int:
 
 def _copied(found: libvirt.virDomain) -> float:
     try:
-        told = found.jobStats()
+        stats = found.jobStats()
     except libvirt.libvirtError:
         return 0.0
-    total = told.get("memory_total", 0)
-    return min(1.0, max(0.0, 1 - told.get("memory_remaining", 0) / total)) if total else 0.0
+    total = stats.get("memory_total", 0)
+    return min(1.0, max(0.0, 1 - stats.get("memory_remaining", 0) / total)) if total else 0.0
 
 
 def _abort(found: libvirt.virDomain) -> None:
@@ -196,7 +196,7 @@ def _measured(guest: Guest, target: Host) -> dict[str, float]:
     try:
         with connection(target) as made:
             found = domain(made, guest.name)
-            told = found.jobStats(libvirt.VIR_DOMAIN_JOB_STATS_COMPLETED) if found is not None else {}
+            stats = found.jobStats(libvirt.VIR_DOMAIN_JOB_STATS_COMPLETED) if found is not None else {}
     except libvirt.libvirtError:
-        told = {}
-    return {"downtime": told.get("downtime", 0) / 1000, "bytes": float(told.get("memory_processed", 0))}
+        stats = {}
+    return {"downtime": stats.get("downtime", 0) / 1000, "bytes": float(stats.get("memory_processed", 0))}

@@ -127,7 +127,7 @@ def _place(guest: Guest) -> tuple[str, str]:
     deadline = time.monotonic() + SILENT
     while True:
         try:
-            told = scontrol("show", "job", "-o", guest.name)
+            shown = scontrol("show", "job", "-o", guest.name)
             break
         except InputError as error:
             if "Invalid job id" in str(error):
@@ -135,6 +135,6 @@ def _place(guest: Guest) -> tuple[str, str]:
             if time.monotonic() > deadline:
                 raise OutcomeUnknown(f"what became of job {guest.name} cannot be seen: {error}") from error
             time.sleep(LOOK)
-    found = dict(re.findall(r"(\w+)=(\S*)", told))
+    found = dict(re.findall(r"(\w+)=(\S*)", shown))
     node = found.get("NodeList", "")
     return found.get("JobState", ""), "" if node == "(null)" else node
