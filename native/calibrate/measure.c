@@ -25,7 +25,7 @@ int most_sharers(Pattern pattern, const Nodes *nodes)
 
 int fewest_sharers(Pattern pattern, const Nodes *nodes)
 {
-    return pattern == ALLTOALL && nodes->nodes == 1 ? 2 : 1; /* nobody alone has others to send to */
+    return pattern == ALLTOALL && nodes->nodes == 1 ? 2 : 1; /* a process alone on one node has no other to send to */
 }
 
 Role role_of(Pattern pattern, int sharers, const Nodes *nodes, int rank)
@@ -51,7 +51,7 @@ Role role_of(Pattern pattern, int sharers, const Nodes *nodes, int rank)
     return idle;
 }
 
-/* Messages between two barriers: so many that a barrier's ragged end does not count. */
+/* Messages between two barriers: enough that the processes' different times of leaving a barrier do not count. */
 static int rounds_of(Role role, size_t bytes)
 {
     return role.part == BOTH ? 1 : bytes < 16384 ? 32 : bytes < 262144 ? 4 : 1;

@@ -40,9 +40,9 @@ typedef struct {
 } Counts;
 
 extern Counts counts;
-extern _Atomic bool watching;    /* between MPI_Init and MPI_Finalize, if there is somebody to count for */
+extern _Atomic bool watching;    /* between MPI_Init and MPI_Finalize, while the counts are used */
 extern bool many_threads;        /* MPI_THREAD_MULTIPLE: additions must be atomic */
-/* Whether this thread is in a watched call. Undecided: it could not be told whether the program has left that call
+/* Whether this thread is in a watched call. Undecided: it is not known whether the program has left that call
  * (nested.h). */
 typedef enum __attribute__((packed)) { OUTSIDE, INSIDE, UNDECIDED } Inside;
 _Static_assert(sizeof(Inside) == 1, "as on_own_stack.h takes it");
@@ -73,7 +73,7 @@ static inline void changed(_Atomic uint32_t *round)
         counts_changed(round);
 }
 
-/* Begins a watched call; `began` is a variable of its wrapper. False: MPI's own call inside of one, or nobody watches. */
+/* Begins a watched call; `began` is a variable of its wrapper. False: MPI's own call inside of one, or watching is off. */
 static inline bool enter(uint64_t *began)
 {
     if (!atomic_load_explicit(&watching, memory_order_relaxed))
@@ -118,7 +118,7 @@ static inline void leave_uncounted(void)
         return result;                          \
     } while (0)
 
-/* Bytes of data in so many elements of a type. MPI is not asked for the most usual ones. */
+/* Bytes of data in `count` elements of a type. MPI is not asked for the most usual ones. */
 static inline uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
 {
     int size;

@@ -45,7 +45,7 @@ static Table *following(Table *table)
     return none;
 }
 
-/* Where one thread at a time calls MPI nobody else can be after the slot. */
+/* If only one thread at a time calls MPI, no other thread competes for the slot. */
 static bool claim(_Atomic uint64_t *key)
 {
     uint64_t empty = 0;

@@ -122,9 +122,9 @@ func ReadMachine(source string, content []byte) (*Machine, error) {
 // Join is a machine that knows the cables, with the nodes that only another description of it names.
 func (m *Machine) Join(tree *Machine) (*Machine, error) {
 	var machine *C.topolane_machine
-	var told, problem *C.char
-	status := C.topolane_machine_join(m.machine, tree.machine, &machine, &told, &problem)
-	C.topolane_text_free(told)
+	var notes, problem *C.char
+	status := C.topolane_machine_join(m.machine, tree.machine, &machine, &notes, &problem)
+	C.topolane_text_free(notes)
 	runtime.KeepAlive(m)
 	runtime.KeepAlive(tree)
 	if err := failed(status, problem); err != nil {

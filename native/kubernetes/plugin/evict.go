@@ -136,7 +136,7 @@ type place struct{ victim *v1.Pod }
 func (p place) Victims() *extenderv1.Victims { return &extenderv1.Victims{Pods: []*v1.Pod{p.victim}} }
 func (p place) Name() string                 { return p.victim.Spec.NodeName }
 
-// evict deletes the victims of a group as kube-scheduler does, beside the scheduling of other pods.
+// evict deletes the victims of a group as kube-scheduler does, while other pods are scheduled.
 func (p *plugin) evict(g *group, victims []*v1.Pod) {
 	by := preemptor{g.template, g.key, p.members(g.key)}
 	go func() {

@@ -17,7 +17,7 @@ import (
 	"topolane/scheduler/engine"
 )
 
-// world is the engine's machine and state. It is made anew when nodes or their labels change.
+// world is the engine's machine and state. Both are rebuilt when nodes or their labels change.
 type world struct {
 	args     *args
 	machine  *engine.Machine
@@ -28,8 +28,8 @@ type world struct {
 	file []byte
 	// labels of nodes by name, for machines of labels.
 	labels map[string]map[string]string
-	// told is what is wrong with the machine, and warn tells it.
-	told    string
+	// warning says what is wrong with the machine; warn reports it.
+	warning string
 	warn    func(said string)
 	isStale bool
 	// unread is why there is no machine, until the nodes or the file change.
@@ -89,21 +89,21 @@ func (w *world) labelsText() ([]byte, error) {
 	return json.MarshalIndent(map[string]any{"kind": "List", "items": items}, "", " ")
 }
 
-// refresh makes machine and state anew if they are stale.
+// refresh rebuilds the machine and the state if they are stale.
 func (w *world) refresh(logger klog.Logger, groups map[groupKey]*group) error {
 	if !w.isStale {
 		return w.unread
 	}
 	w.machine, w.state, w.unread = nil, nil, nil
-	machine, told, err := w.read()
+	machine, warning, err := w.read()
 	if err != nil {
 		w.unread, w.isStale = err, false
 		return err
 	}
-	if told != w.told && told != "" {
-		w.warn(told)
+	if warning != w.warning && warning != "" {
+		w.warn(warning)
 	}
-	w.told = told
+	w.warning = warning
 	sum, err := w.sum()
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (w *world) release(logger klog.Logger, g *group) {
 	}
 	g.isHeld = false
 	if err := w.state.Release(g.id); err != nil {
-		logger.Error(err, "The engine's state is made anew", "group", g.key)
+		logger.Error(err, "The engine's state will be rebuilt", "group", g.key)
 		w.isStale = true
 	}
 }

@@ -70,7 +70,7 @@ func bare(containers []v1.Container) []v1.Container {
 	return made
 }
 
-// recall is what was said of a node, if that still holds for so many pods.
+// recall is the kept answer for a node, if that still holds for `most` pods.
 func (m memo) recall(info fwk.NodeInfo, most int) (answer, bool) {
 	said, known := m[info.Node().Name]
 	if !known || said.generation != info.GetGeneration() {

@@ -48,7 +48,7 @@ var (
 	registers sync.Once
 )
 
-// measured registers the metrics, and lets them tell of this plugin: of several profiles, each under its name.
+// measured registers the metrics and adds this plugin to them; the series of each profile carry its name.
 func (p *plugin) measured(nodes corelisters.NodeLister) {
 	registers.Do(func() {
 		legacyregistry.MustRegister(calls, callSeconds, planSeconds, failures, preemptions)
@@ -62,7 +62,7 @@ func (p *plugin) measured(nodes corelisters.NodeLister) {
 	})
 	state.lock.Lock()
 	defer state.lock.Unlock()
-	state.of = append(state.of, told{p, nodes})
+	state.of = append(state.of, source{p, nodes})
 }
 
 // count counts a decision by how it ended.
@@ -89,16 +89,16 @@ func (p *plugin) count(refusal *engine.Refusal, err error, isStock bool, since t
 	calls.WithLabelValues(end).Inc()
 }
 
-type told struct {
+type source struct {
 	plugin *plugin
 	nodes  corelisters.NodeLister
 }
 
-// collector tells what the plugins know when somebody asks.
+// collector reads the metrics of all plugins when they are scraped.
 type collector struct {
 	metrics.BaseStableCollector
 	lock sync.Mutex
-	of   []told
+	of   []source
 }
 
 func gauge(name, help string, labels ...string) *metrics.Desc {
@@ -137,18 +137,18 @@ func (c *collector) CollectWithStability(to chan<- metrics.Metric) {
 	defer c.lock.Unlock()
 	for _, each := range c.of {
 		profile := each.plugin.handle.ProfileName()
-		tell := func(desc *metrics.Desc, value float64, labels ...string) {
+		report := func(desc *metrics.Desc, value float64, labels ...string) {
 			to <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, append(labels, profile)...)
 		}
-		each.plugin.tellGroups(tell)
-		each.tellNodes(tell)
-		tell(limitDesc, float64(each.plugin.args.CallTimeMilliseconds)/1e3)
+		each.plugin.reportGroups(report)
+		each.reportNodes(report)
+		report(limitDesc, float64(each.plugin.args.CallTimeMilliseconds)/1e3)
 	}
 }
 
-type teller func(desc *metrics.Desc, value float64, labels ...string)
+type reporter func(desc *metrics.Desc, value float64, labels ...string)
 
-func (p *plugin) tellGroups(tell teller) {
+func (p *plugin) reportGroups(report reporter) {
 	type key struct{ state, policy string }
 	counted, refused, longest := map[key]float64{}, map[string]float64{}, map[string]float64{}
 	for kind := range kinds {
@@ -183,30 +183,30 @@ func (p *plugin) tellGroups(tell teller) {
 		}
 	})
 	for which, count := range counted {
-		tell(groupsDesc, count, which.state, which.policy)
+		report(groupsDesc, count, which.state, which.policy)
 	}
 	for kind := range kinds {
-		tell(refusedDesc, refused[kind], kind)
-		tell(waitDesc, longest[kind], kind)
+		report(refusedDesc, refused[kind], kind)
+		report(waitDesc, longest[kind], kind)
 	}
-	tell(linksDesc, float64(links))
-	tell(doubtDesc, float64(doubted))
+	report(linksDesc, float64(links))
+	report(doubtDesc, float64(doubted))
 }
 
-// tellNodes tells which nodes are idle: those on which no pod holds a GPU or, on nodes without GPUs, a pod of a job.
-func (t told) tellNodes(tell teller) {
-	nodes, err := t.nodes.List(labels.Everything())
+// reportNodes reports the nodes by state. A node is idle if no pod holds one of its GPUs and no pod of a job runs on it.
+func (s source) reportNodes(report reporter) {
+	nodes, err := s.nodes.List(labels.Everything())
 	if err != nil {
 		return
 	}
 	holds, busy := map[string]int64{}, map[string]bool{}
-	for _, object := range t.plugin.pods.List() {
+	for _, object := range s.plugin.pods.List() {
 		pod, is := object.(*v1.Pod)
 		if !is || pod.Spec.NodeName == "" || !isAlive(pod) {
 			continue
 		}
 		holds[pod.Spec.NodeName] += gpusOf(resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{}))
-		busy[pod.Spec.NodeName] = busy[pod.Spec.NodeName] || t.plugin.groupOf(pod) != ""
+		busy[pod.Spec.NodeName] = busy[pod.Spec.NodeName] || s.plugin.groupOf(pod) != ""
 	}
 	states := map[string]float64{"idle": 0, "busy": 0, "out_of_service": 0}
 	type domain struct{ level, name string }
@@ -225,7 +225,7 @@ func (t told) tellNodes(tell teller) {
 		if inService(node) {
 			gpus, free = gpus+there, free+max(there-holds[node.Name], 0)
 		}
-		for key, value := range relevant(node.Labels, t.plugin.args.TopologyLabels) {
+		for key, value := range relevant(node.Labels, s.plugin.args.TopologyLabels) {
 			if key == hostnameLabel {
 				continue
 			}
@@ -237,12 +237,12 @@ func (t told) tellNodes(tell teller) {
 		}
 	}
 	for state, count := range states {
-		tell(nodesDesc, count, state)
+		report(nodesDesc, count, state)
 	}
 	idle := map[string][]int{}
 	for of, counted := range domains {
 		for state, count := range counted {
-			tell(domainDesc, count, of.level, of.name, state)
+			report(domainDesc, count, of.level, of.name, state)
 		}
 		idle[of.level] = append(idle[of.level], int(counted["idle"]))
 	}
@@ -252,11 +252,11 @@ func (t told) tellNodes(tell teller) {
 			for _, count := range counts {
 				fit += count / size
 			}
-			tell(roomDesc, float64(fit), strconv.Itoa(size), level)
+			report(roomDesc, float64(fit), strconv.Itoa(size), level)
 		}
 	}
-	tell(gpusDesc, float64(gpus))
-	tell(freeDesc, float64(free))
+	report(gpusDesc, float64(gpus))
+	report(freeDesc, float64(free))
 }
 
 func gpusOf(amounts v1.ResourceList) int64 {

@@ -161,8 +161,8 @@ func (p *plugin) keysOfKueue(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// read makes the machine: of labels, of the file, or of both. It tells where they contradict each other; then the file counts.
-func (w *world) read() (machine *engine.Machine, told string, err error) {
+// read makes the machine of labels, of the file, or of both. If they contradict each other the file counts, and warning says where.
+func (w *world) read() (machine *engine.Machine, warning string, err error) {
 	if w.args.KueueTopology != "" && len(w.args.TopologyLabels) == 0 {
 		return nil, "", fmt.Errorf("the levels of Topology %s of Kueue are not known", w.args.KueueTopology)
 	}
@@ -198,7 +198,7 @@ func (w *world) outside() (count int, first string) {
 	return count, first
 }
 
-// warn tells what is wrong with the machine: in the log, and as Events of the nodes that the sentence names.
+// warn reports what is wrong with the machine: in the log, and as Events of the nodes that the sentence names.
 func (p *plugin) warn(said string) {
 	p.logger.Error(nil, "The machine is not what it should be", "because", said)
 	nodes := p.handle.SharedInformerFactory().Core().V1().Nodes().Lister()

@@ -6,7 +6,7 @@
 
 enum { FEW = 32 };
 
-/* What MPI is told of, and what we knew of it before MPI could free a handle. */
+/* The requests that are passed to MPI, and what we knew of each before MPI could free a handle. */
 typedef struct {
     int count;
     MPI_Request *request;

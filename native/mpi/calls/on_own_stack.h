@@ -3,7 +3,7 @@
  * A program with a fault may read memory that it never wrote, and work by luck with what the last call left there
  * (ScaLAPACK's pdgerfs does). So a wrapper runs on a stack of its own, and MPI at the depth where the program called:
  *
- *     MPI_X             what the program calls: goes on to PMPI_X if nobody watches, else to the wrapper on our stack;
+ *     MPI_X             what the program calls: goes on to PMPI_X if watching is off, else to the wrapper on our stack;
  *                       inside of another call the wrapper runs where it is, and finds out whether that call still runs
  *     topolane_MPI_X    the wrapper in C, written as MPI_X
  *     topolane_PMPI_X   what the wrapper calls as PMPI_X: goes back to the program's stack, then to PMPI_X

@@ -19,7 +19,7 @@ COLLECTIVE(Reduce_scatter_block, reduce_scatter_block,
            (send, receive, count, type, op, comm), false,
            bytes_of(count, type) * (uint64_t)of->size, model_reduce_scatter(model, bytes))
 
-/* Bytes of so many parts. */
+/* Bytes in `parts` parts. */
 static uint64_t LOCAL(sum)(const COUNT *counts, const MPI_Datatype *types, MPI_Datatype type, int parts)
 {
     uint64_t bytes = 0;

@@ -7,7 +7,7 @@
 #include "report/report.h"
 #include "windows.h"
 
-/* A process that another program has spawned has a world of its own, which nobody asked to watch. */
+/* A process that another program has spawned has a world of its own, which is not watched. */
 static bool is_spawned(void)
 {
     MPI_Comm parent = MPI_COMM_NULL;

@@ -13,7 +13,7 @@ void exchange_begin(Exchange *exchange, Levels *levels, int most)
     exchange->result = exchange->requests && exchange->message ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* Room for so many requests more, and for a message. */
+/* Makes room for `more` more requests, and for a message. */
 static void make_room(Exchange *exchange, size_t more)
 {
     size_t room = (size_t)exchange->posted + more, messages = (size_t)exchange->messages + 1;
@@ -43,7 +43,7 @@ static void post(Exchange *exchange, int rank, bool sends, void *buffer, int cou
     exchange->posted += exchange->result == MPI_SUCCESS;
 }
 
-/* A count above INT_MAX becomes one element of a type that holds so many. */
+/* A count above INT_MAX becomes one element of a type that holds `count` elements. */
 static void post_whole(Exchange *exchange, int rank, bool sends, const Message *message)
 {
     MPI_Datatype many;
@@ -117,7 +117,7 @@ void exchange_receive(Exchange *exchange, int rank, void *buffer, MPI_Count coun
         (Message){.counts = counts, .ours = exchange->ours, .from = rank, .buffer = buffer, .count = count, .type = type});
 }
 
-/* Only the thread of the running collective uses the private communicator, so nobody takes the message away. */
+/* Only the thread of the running collective uses the private communicator, so no other thread takes the message. */
 MPI_Count exchange_probe(Exchange *exchange, int rank)
 {
     MPI_Status status;

@@ -50,7 +50,7 @@ void exchange_wait(Exchange *exchange, int message);
 int exchange_end(Exchange *exchange);
 
 /* After an error: a request goes on if it may, so that the rank at its other end can finish, and its memory must stay. A
- * receive into the program's memory may not: it has come or is cancelled. A send that nobody has received yet cannot be
+ * receive into the program's memory may not: it has come or is cancelled. A send that no rank has received yet cannot be
  * ended, whosever memory it reads. */
 void abandon_request(Levels *levels, bool may_go_on, MPI_Request *request);
 

@@ -8,7 +8,7 @@ enum { MOST_COMMUNICATORS = 100, MOST_CALLS = 256, FIRST_CALLS = 4, ROUND = 3 };
 /* Every MPI has the last one; those before the first are used for other messages. */
 enum { FIRST_TAG = 3, LAST_TAG = 32767 };
 
-/* Seconds between agreements, or so many times what one takes if that is longer. */
+/* Seconds between agreements; or COSTS times the duration of an agreement if that is longer. */
 static const double BETWEEN = 1, COSTS = 200;
 
 static _Atomic int communicators;
@@ -153,7 +153,7 @@ static void set_interval(Levels *levels, double elapsed, double cost)
 }
 
 /* Of the newest maps that the ranks know, all know the oldest, or knew it: that one. Elapsed time is that of the
- * rank for which it is longest, cost that of the rank which came last and waited for nobody. */
+ * rank for which it is longest, cost that of the rank which came last and waited for no other. */
 static void agree(Levels *levels, MPI_Comm comm)
 {
     double now = PMPI_Wtime();

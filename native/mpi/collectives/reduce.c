@@ -176,7 +176,7 @@ static int combine_segment(Exchange *exchange, const Work *work, const Parts *pa
     return exchange->result != MPI_SUCCESS ? exchange->result : combine(work, parts, at);
 }
 
-/* At a representative that is not the root, and where it must not be done in place, the part is nobody's buffer.
+/* At a representative that is not the root, and where it must not be done in place, the part is in no buffer of the program.
  * (MPICH 4.0 crashes in an MPI_Reduce in place whose root is not rank 0, in groups of some sizes only: a stage must not
  * bring that upon a program that has another size.) */
 static int part_room(Work *work, int root, void **base)

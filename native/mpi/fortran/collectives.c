@@ -68,7 +68,7 @@ static int alltoallw(char *send, Int counts, Int displs, Int types, char *receiv
                       : MPI_Alltoallw(BUFFER(send), counts, displs, out, BUFFER(receive), receive_counts,
                                       receive_displs, in, handle);
     if (!made)
-        free(out);    /* else MPI may read the types until the call is complete, and nobody says when */
+        free(out);    /* else MPI may read the types until the call is complete, and nothing says when */
     return result;
 }
 #define ALLTOALLW                                                                                     \

@@ -63,49 +63,49 @@ static bool ignored(const MPI_Status *status)
 }
 
 /* Requests that are gone after the call are complete, and persistent ones where it waits for all. */
-static void settle(Batch *batch, MPI_Status *told, int result, bool all)
+static void settle(Batch *batch, MPI_Status *report, int result, bool all)
 {
     for (int at = 0; result == MPI_SUCCESS && at < batch->count; at++)
         if (batch->value[at] &&
             (is_persistent(batch->value[at]) ? all : batch->request[at] == MPI_REQUEST_NULL))
             batch_completed(batch, at, batch->count > 1 && all ? at : 0);
-    batch_close(batch, told);
+    batch_close(batch, report);
 }
 
 #define OPEN_ONE(count, requests)                       \
-    MPI_Status own, *told = status;                     \
+    MPI_Status own, *report = status;                   \
     Batch batch;                                        \
     if (ignored(status))                                \
-        told = status = &own;                           \
+        report = status = &own;                         \
     batch_open(&batch, count, requests, status, true)
 
 #define OPEN_ALL(count, requests)                                            \
-    MPI_Status *told = ignored(statuses) ? MPI_STATUSES_IGNORE : statuses;   \
+    MPI_Status *report = ignored(statuses) ? MPI_STATUSES_IGNORE : statuses; \
     Batch batch;                                                             \
-    batch_open(&batch, count, requests, told, false);                        \
+    batch_open(&batch, count, requests, report, false);                      \
     statuses = batch.status == MPI_STATUSES_IGNORE ? statuses : batch.status
 
 /* A test that found nothing. */
 #define DONE(flag) (*(flag) ? result : MPI_ERR_PENDING)
 
 F08(wait, (Int request, MPI_Status *status, Int code), (request, status, code), CALL_Wait, OPEN_ONE(1, request),
-    settle(&batch, told, result, true))
+    settle(&batch, report, result, true))
 F08(test, (Int request, Int flag, MPI_Status *status, Int code), (request, flag, status, code), CALL_Test,
-    OPEN_ONE(1, request), settle(&batch, told, DONE(flag), true))
+    OPEN_ONE(1, request), settle(&batch, report, DONE(flag), true))
 F08(waitany, (Int count, Int requests, Int index, MPI_Status *status, Int code),
     (count, requests, index, status, code), CALL_Waitany, OPEN_ONE(*count, requests),
-    settle(&batch, told, result, false))
+    settle(&batch, report, result, false))
 F08(testany, (Int count, Int requests, Int index, Int flag, MPI_Status *status, Int code),
     (count, requests, index, flag, status, code), CALL_Testany, OPEN_ONE(*count, requests),
-    settle(&batch, told, DONE(flag), false))
+    settle(&batch, report, DONE(flag), false))
 F08(waitall, (Int count, Int requests, MPI_Status *statuses, Int code), (count, requests, statuses, code),
-    CALL_Waitall, OPEN_ALL(*count, requests), settle(&batch, told, result, true))
+    CALL_Waitall, OPEN_ALL(*count, requests), settle(&batch, report, result, true))
 F08(testall, (Int count, Int requests, Int flag, MPI_Status *statuses, Int code),
     (count, requests, flag, statuses, code), CALL_Testall, OPEN_ALL(*count, requests),
-    settle(&batch, told, DONE(flag), true))
+    settle(&batch, report, DONE(flag), true))
 
 /* Of some the statuses stand in an order of their own, and MPICH counts indices now from 0, now from 1: of a receive
- * from any source nothing is told here. */
+ * from any source nothing is reported here. */
 F08(waitsome, (Int count, Int requests, Int done, Int indices, MPI_Status *statuses, Int code),
     (count, requests, done, indices, statuses, code), CALL_Waitsome, OPEN_ALL(*count, requests),
     batch.status = MPI_STATUSES_IGNORE; settle(&batch, MPI_STATUSES_IGNORE, result, false))

@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Which of a name's addresses is tried: the next one after one that led to nobody who answers. */
+/* Which of a name's addresses is tried: the next one after one at which nothing answered. */
 static int turn;
 
 static int begin(int family, const struct sockaddr *address, socklen_t length)

@@ -17,7 +17,7 @@ void connection_close(Connection *connection);
 /* Sends as much as goes, HELLO first. False: the connection is at its end. */
 bool connection_send(Connection *connection, Frame *hello, size_t *hello_sent, Kept *kept);
 
-/* Told of every frame that comes. */
+/* Called with every frame that comes. */
 typedef void Heard(void *to, int kind, const unsigned char *payload, size_t length);
 /* Reads what is there. False: the connection is at its end, or what came is no frame. */
 bool connection_receive(Connection *connection, Heard *heard, void *to);

@@ -1,4 +1,4 @@
-/* Sends what was counted, every so many seconds or changed entries, and takes site maps. */
+/* Sends the counts at an interval of seconds or of changed entries, and receives site maps. */
 #include "report.h"
 
 #include <errno.h>
@@ -138,7 +138,7 @@ static uint64_t earliest(void)
     return first;
 }
 
-/* At the end there is nothing more to wait for, or nobody waits any more. */
+/* Whether the end need not be put off: nothing is left to send, no receiver ever answered, or the time is over. */
 static bool finished(void)
 {
     return !report.kept.first || (report.connection.fd < 0 && !report.once_welcome) || now() > report.end;

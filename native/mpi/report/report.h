@@ -9,7 +9,7 @@ void report_begin(int rank, int ranks, const char *mpi);
 /* Sends what is left, for a second at most. */
 void report_end(void);
 
-/* HELLO of this process; NULL: nobody could tell its program from others (identity.c). */
+/* HELLO of this process; NULL: a receiver could not distinguish its program from others (identity.c). */
 Frame *hello_frame(int rank, int ranks, const char *mpi);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "report.h"
 
-/* After a call that took too long the engine rests so many times as long: it costs slurmctld 2 % of its time at most. */
+/* After a call that took too long the engine rests REST times as long, so it costs slurmctld at most 2 % of its time. */
 enum { REST = 50 };
 
 static uint64_t rest_until;
@@ -105,7 +105,7 @@ Answer choices_place(const Question *question, uint32_t nodes, Choice *choice)
         return answer;
     }
     choice->nodes = map_of(driver.engine.decision_nodes(choice->decision));
-    /* Whatever the engine says: only candidates, as many as asked for, and no other nodes. */
+    /* Whatever the engine says: only candidates, exactly the number of nodes asked for, and no others. */
     if ((uint32_t)bit_set_count(choice->nodes) != nodes || !bit_super_set(choice->nodes, question->candidates) ||
         driver.engine.decision_spare(choice->decision).count) {
         say(SAY_ENGINE, "job %u: the engine's answer does not fit", question->job);

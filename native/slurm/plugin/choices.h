@@ -7,7 +7,7 @@
 /* How a question ended. */
 typedef enum { CHOSEN, NO_PLACE, ENGINE_FAILED, ENGINE_SLOW } Answer;
 
-/* A question: so many nodes among the candidates. */
+/* A question: where among the candidates a job may be placed. */
 typedef struct {
     uint32_t job;
     Terms terms;

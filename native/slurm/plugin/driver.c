@@ -30,7 +30,7 @@ char *driver_config_path(void)
     return next_to_conf("topolane.conf");
 }
 
-/* Adds a line to what is told of the plugin. */
+/* Adds a line to what the plugin publishes about itself. */
 static void tell(const char *what, const char *sentence)
 {
     char *longer = NULL;
@@ -40,7 +40,7 @@ static void tell(const char *what, const char *sentence)
     driver.about = longer;
 }
 
-/* A sentence may quote any bytes of a file, and so many that neither the log nor topolane_jobs should have them. */
+/* A sentence may quote any bytes of a file, and more of them than the log and topolane_jobs should hold. */
 static void make_readable(char *sentence)
 {
     enum { MOST = 500 };
@@ -151,12 +151,12 @@ static char *read_machine(const char *given, topolane_machine **machine)
 /* Makes one machine of two: that with the cables, and that with the names. */
 static char *join_machines(topolane_machine *wiring, topolane_machine *tree)
 {
-    char *told = NULL, *problem = NULL, *why = NULL, *rest = NULL;
-    if (driver.engine.machine_join(wiring, tree, &driver.machine, &told, &problem) != TOPOLANE_STATUS_OK)
+    char *notes = NULL, *problem = NULL, *why = NULL, *rest = NULL;
+    if (driver.engine.machine_join(wiring, tree, &driver.machine, &notes, &problem) != TOPOLANE_STATUS_OK)
         why = strdup(problem ? problem : "the machine files do not fit together");
-    for (char *line = told ? strtok_r(told, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+    for (char *line = notes ? strtok_r(notes, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
         assume(line);
-    driver.engine.text_free(told);
+    driver.engine.text_free(notes);
     driver.engine.text_free(problem);
     driver.engine.machine_free(wiring);
     driver.engine.machine_free(tree);

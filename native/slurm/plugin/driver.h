@@ -49,7 +49,7 @@ bool driver_map_nodes(void);
 Terms driver_terms(const job_record_t *job);
 topolane_policy *driver_policy(const Policy_Kind *kind);
 
-/* This slurmctld has just taken control. If it had control before, everything is opened anew: while it was in standby, another
+/* This slurmctld has just taken control. If it had control before, everything is opened again: while it was in standby, another
  * one may have read other files and has written the file of links, and nodes may have other numbers. */
 void driver_took_control(void);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A state that differs by so many jobs is changed; otherwise the one that was not used for longest. */
+/* A state that differs by at most NEAR jobs is changed; otherwise the one that was not used for longest. */
 enum { NEAR = 4 };
 
 static char *taken(const Engine *engine, char *error, const char *otherwise)
@@ -56,7 +56,7 @@ static void free_holder(Holders *holders, Holder *holder)
     *holder = (Holder){0};
 }
 
-/* Forgets a state: it is made anew when it is needed. */
+/* Forgets a state; it is rebuilt when it is needed. */
 static void drop(Holders *holders, Scene *scene)
 {
     holders->engine->state_free(scene->state);

@@ -68,14 +68,14 @@ uint32_t holders_put(Holders *holders, Holder holder);
 void holders_remove(Holders *holders, uint32_t slot);
 
 /* The state of the engine in which all jobs are but those that are gone (bits by slot; NULL for none). Returns NULL, or a
- * sentence; then the states are made anew at the next call. A job whose links another one holds as well is there without them. */
+ * sentence; then the states are rebuilt at the next call. A job whose links another one holds as well is there without them. */
 char *holders_scene(Holders *holders, const uint64_t *gone, topolane_state **state);
 
-/* After a failure of the engine: its states are of no use any more and are made anew when they are needed. Returns NULL, or a
+/* After a failure of the engine: its states are of no use any more and are rebuilt when they are needed. Returns NULL, or a
  * sentence. */
 char *holders_renew(Holders *holders);
 
-/* Takes over other links that no new job may own, and makes the states anew; jobs that own such a link keep it. Returns NULL, or a
+/* Takes over other links that no new job may own, and rebuilds the states; jobs that own such a link keep it. Returns NULL, or a
  * sentence (a link that the machine does not have): then the links of before stay. */
 char *holders_set_out(Holders *holders, Links_Out out);
 

@@ -166,7 +166,7 @@ char *owners_write(Owners *owners, const char *path)
     fprintf(to, "sum %016" PRIx64 "\n", sum_of(text, length));
     if (fclose(to))
         error = strdup("no memory");
-    /* Without fsync: after a crash of the host the sum tells whether the file is whole, and what is not known is safe. */
+    /* Without fsync: after a crash of the host the sum shows whether the file is whole, and what is not known is safe. */
     int file = error ? -1 : open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (!error && file < 0)
         error = failed("cannot be written", draft);

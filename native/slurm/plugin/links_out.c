@@ -108,7 +108,7 @@ char *links_out_read(Links_Out *out, const char *path, uint64_t machine)
     return why ? strdup(why) : NULL;
 }
 
-/* What tells that a file is another one than before. */
+/* What distinguishes a file from the one that was there before. */
 typedef struct {
     struct timespec changed;
     off_t size;

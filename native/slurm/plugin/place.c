@@ -15,7 +15,7 @@
 #include "running.h"
 #include "stock.h"
 
-/* Areas that a call tries at most: each costs a stock evaluation. And weights of nodes that it tells apart. */
+/* Areas that a call tries at most (each costs a stock evaluation), and weights of nodes that it distinguishes. */
 enum { MOST_AREAS = 16, MOST_WEIGHTS = 8 };
 
 typedef struct {
@@ -165,7 +165,7 @@ static bool has_required(const Call *call, bitstr_t *nodes)
     return !required || bit_super_set(required, nodes);
 }
 
-/* Asks the policy for so many nodes and the stock evaluation for cores and devices on them. */
+/* Asks the policy for `nodes` nodes and the stock evaluation for cores and devices on them. */
 static Answer try_policy_among(Call *call, uint32_t nodes)
 {
     Choice choice;
@@ -190,7 +190,7 @@ static Answer try_policy_among(Call *call, uint32_t nodes)
     return agrees ? CHOSEN : NO_PLACE;
 }
 
-/* The same; a policy that isolates nobody is asked in areas in which its job keeps off isolated ones, the largest first. */
+/* The same; a policy that does not isolate is asked in areas in which its job keeps off isolated ones, the largest first. */
 static Answer try_policy(Call *call, uint32_t nodes, bool is_guarded)
 {
     if (call->isolates || !is_guarded || nodes == 1)

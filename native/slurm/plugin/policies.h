@@ -10,7 +10,7 @@ typedef struct {
     bool isolates;  /* no link carries traffic of two of its jobs */
     bool dedicates; /* and its jobs own links, so that they may share switches */
     bool is_stock;  /* the engine is not asked */
-    bool keeps_segments; /* --segment holds: each part of so many nodes lies in one domain or else on one leaf */
+    bool keeps_segments; /* --segment holds: each segment lies in one domain or else on one leaf */
 } Policy_Kind;
 
 enum { POLICY_COUNT = 11 };

@@ -14,11 +14,11 @@
 
 #include "links_out.h"
 
-/* Seconds: so long after a change it is written; after so many the counters are written again even if Slurm asks nothing; so many
- * a disk has when slurmctld ends. */
+/* Seconds: from a change until it is written; between writings of the counters if Slurm asks nothing; and how long the thread may
+ * take to write when slurmctld ends. */
 enum { DELAY = 1, HEARTBEAT = 10, PATIENCE = 2 };
 
-/* What is told. The lock is held for changes of it and while the thread copies it, never while a file is written. */
+/* What is published. The lock is held for changes of it and while the thread copies it, never while a file is written. */
 typedef struct {
     Published_Job *jobs; /* by number, ascending */
     size_t count, room;
@@ -101,7 +101,7 @@ static void print_bits(FILE *to, const uint64_t *bits, size_t words)
         fputc('-', to);
 }
 
-static void write_jobs(const Board *told)
+static void write_jobs(const Board *copy)
 {
     char *text = NULL;
     size_t length = 0;
@@ -109,12 +109,12 @@ static void write_jobs(const Board *told)
     if (!to)
         return;
     fprintf(to, "topolane-jobs 1 %" PRId64 "\n%s", (int64_t)time(NULL), about ? about : "");
-    fprintf(to, "out %zu\n", told->links_out);
-    for (size_t index = 0; index < told->count; index++) {
-        const Published_Job *job = &told->jobs[index];
+    fprintf(to, "out %zu\n", copy->links_out);
+    for (size_t index = 0; index < copy->count; index++) {
+        const Published_Job *job = &copy->jobs[index];
         fprintf(to, "running %" PRIu64 " %s %s %g\n", job->job, job->policy, job->link_use, job->bandwidth_share);
     }
-    const Waiting *waiting = &told->waiting;
+    const Waiting *waiting = &copy->waiting;
     for (size_t index = 0; waiting->candidates && index < WAITING_MOST; index++) {
         const Refused *refused = &waiting->list[index];
         if (!refused->job)
@@ -135,9 +135,9 @@ static void *copied(const void *from, size_t bytes)
     return copy ? memcpy(copy, from, bytes) : NULL;
 }
 
-/* Waits until something has changed and a second has passed, or until the next heartbeat. Copies what is told; false if nothing
+/* Waits until something has changed and a second has passed, or until the next heartbeat. Copies the board; false if nothing
  * has changed. */
-static bool taken(Board *told, bool *ends)
+static bool taken(Board *copy, bool *ends)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
@@ -154,10 +154,10 @@ static bool taken(Board *told, bool *ends)
     bool changed = has_changed;
     *ends = is_ending;
     if (changed) {
-        *told = board;
-        told->jobs = copied(board.jobs, board.count * sizeof *board.jobs);
-        told->count = told->jobs ? board.count : 0;
-        told->waiting.candidates =
+        *copy = board;
+        copy->jobs = copied(board.jobs, board.count * sizeof *board.jobs);
+        copy->count = copy->jobs ? board.count : 0;
+        copy->waiting.candidates =
             copied(board.waiting.candidates, WAITING_MOST * board.waiting.words * sizeof *board.waiting.candidates);
         has_changed = false;
     }
@@ -182,11 +182,11 @@ static void *run(void *unused)
 {
     (void)unused;
     for (bool ends = false; !ends;) {
-        Board told;
-        if (taken(&told, &ends)) {
-            write_jobs(&told);
-            free(told.jobs);
-            waiting_close(&told.waiting);
+        Board copy;
+        if (taken(&copy, &ends)) {
+            write_jobs(&copy);
+            free(copy.jobs);
+            waiting_close(&copy.waiting);
         } else if (ends || is_another_in_control())
             continue;
         write_counters();
@@ -215,7 +215,7 @@ static bool clear(void)
 void publish_open(const char *directory, const char *lines, bool active, uint32_t nodes)
 {
     if (!clear())
-        return; /* A thread that was left behind still uses what is below: nothing is told. */
+        return; /* A thread that was left behind still uses what is below: nothing is published. */
     to_directory = strdup(directory);
     about = strdup(lines ? lines : "");
     is_active = active;

@@ -14,7 +14,7 @@ typedef struct {
     double bandwidth_share;
 } Published_Job;
 
-/* Begins to publish in a directory, about a machine of so many nodes (0 where there is none). `about` are lines: the machine
+/* Begins to publish in a directory, about a machine of `nodes` nodes (0: no machine). `about` are lines: the machine
  * and what was assumed of it, or why the plugin is not active. Nothing is written before the first publish_called. */
 void publish_open(const char *directory, const char *about, bool is_active, uint32_t nodes);
 
@@ -27,7 +27,7 @@ void publish_running(Published_Job job);
 /* A job does not hold nodes any more. */
 void publish_gone(uint64_t job);
 
-/* So many links are out of service or reserved. */
+/* The number of links that are out of service or reserved. */
 void publish_out(size_t links);
 
 /* Whether a job's last refusal is so old that it should be published again, and the refusal. */

@@ -146,7 +146,7 @@ void running_may_start(const job_record_t *job, const Terms *terms)
                                     owned ? owned->bandwidth_share : 1});
 }
 
-/* Whether nobody else can be on the nodes of a job. */
+/* Whether no other job can be on the nodes of a job. */
 static bool has_whole_nodes(const job_record_t *job)
 {
     return job->job_resrcs && job->job_resrcs->whole_node == WHOLE_NODE_REQUIRED;

@@ -26,7 +26,7 @@ typedef struct {
     size_t next;          /* which one is replaced next */
 } Waiting;
 
-/* Makes room for machines of so many nodes. False without memory. */
+/* Makes room for machines of `nodes` nodes. False without memory. */
 bool waiting_open(Waiting *waiting, uint32_t nodes);
 
 void waiting_close(Waiting *waiting);
