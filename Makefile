@@ -214,7 +214,7 @@ bench: $(VENV)/.optimised
 bench-gang: $(VENV)/.optimised
 	$(BIN)/python benches/gang/run.py $(BENCH)
 
-# GPUs that nobody can use, under best-fit, fgd and gpu-packing: make bench-inflation BENCH="nodes.csv.gz pods.csv.gz".
+# GPUs that no job can use, under best-fit, fgd and gpu-packing: make bench-inflation BENCH="nodes.csv.gz pods.csv.gz".
 bench-inflation: $(VENV)/.optimised
 	$(BIN)/python benches/gpu/inflation.py $(BENCH)
 
@@ -255,7 +255,7 @@ bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
 
 # topolane-scheduler against the default scheduler and Kueue on a real control plane: a hundred groups side by side. The first
 # build takes ten minutes. BENCH="scale" is 5,000 nodes, BENCH="soak" kills what can be killed.
-# The same jobs under Flux's own schedulers and Topolane's module, on made-up nodes; needs flux on PATH.
+# The same jobs under Flux's own schedulers and Topolane's module, on synthetic nodes; needs flux on PATH.
 bench-flux: $(VENV)/.optimised $(VENV)/.test-installed
 	$(BIN)/python benches/flux/run.py $(BENCH)
 

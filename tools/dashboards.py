@@ -159,7 +159,7 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
                 lines(
                     "links that no new job may own",
                     {"{{kind}}": "max by (kind) (<links_out>)"},
-                    "As `topolane slurm outages` told the plugin.",
+                    "As set by `topolane slurm outages`.",
                 ),
             ],
             [
@@ -173,7 +173,7 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
                 stat(
                     "loaded since",
                     "<start_time_seconds> * 1000",
-                    "Counters begin anew when slurmctld starts.",
+                    "Counters restart at zero when slurmctld starts.",
                     unit="dateTimeFromNow",
                 ),
             ],

@@ -1,6 +1,6 @@
 """Says which live suites have to run: those whose tests or sources changed since they last passed here, or since the last tag.
 
-live_suites.py [MINUTES]: prints them, as many as there is time for.
+live_suites.py [MINUTES]: prints those for which the time suffices.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def note(seconds: Mapping[str, float]) -> None:
 
 
 def chosen(left: float) -> list[str]:
-    """The suites to run in so many seconds; says of each why it is run or not."""
+    """The suites to run in `left` seconds; says of each why it is run or not."""
     passed, tag = known(), git("describe", "--tags", "--abbrev=0")
     names, skipped = [], []
     for name, suite in SUITES.items():

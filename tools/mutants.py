@@ -66,8 +66,8 @@ AREAS: dict[str, PythonArea | RustArea] = {
             "tests/slurm/test_drain_plan_files.py",
         ],
         [
-            "test_room_plan_files.py::test_bad_input_is_told_in_a_sentence",
-            "test_drain_plan_files.py::test_options_that_do_not_fit_are_told_in_a_sentence",
+            "test_room_plan_files.py::test_bad_input_is_reported_in_a_sentence",
+            "test_drain_plan_files.py::test_options_that_do_not_fit_are_reported_in_a_sentence",
         ],
     ),
     "kubernetes": PythonArea(
@@ -80,7 +80,7 @@ AREAS: dict[str, PythonArea | RustArea] = {
             for topic in ("pods", "proofs", "hostile", "readers", "room_files")
         ],
         [
-            "test_k8s_room_files.py::test_bad_input_is_told_in_a_sentence",
+            "test_k8s_room_files.py::test_bad_input_is_reported_in_a_sentence",
             "test_k8s_readers.py::test_a_cluster_that_cannot_be_reached_is_one_sentence",
             "test_k8s_readers.py::test_an_export_that_fails_writes_nothing",
             "test_k8s_readers.py::test_users_of_a_kubeconfig",

@@ -2,7 +2,7 @@
 
     python tools/nova_wheel.py dist/topolane-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl
 
-The new wheel is written beside it. Its requirements are met under the constraints of OpenStack's releases.
+The new wheel is written to the same folder. Its requirements are met under the constraints of OpenStack's releases.
 """
 
 import base64

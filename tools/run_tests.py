@@ -52,7 +52,7 @@ FEW_FAILURES = "--maxfail=6"
 
 
 def side_by_side(workers: int) -> list[str]:
-    """So many processes, each of them enclosed."""
+    """The options of pytest-xdist for `workers` processes, each of them enclosed."""
     process = f"{workers}*popen//python={ENCLOSED} {sys.executable}"
     return ["--tx", process, "--dist", "loadscope", "--no-loadscope-reorder"]
 
@@ -65,7 +65,7 @@ class Part:
     commands: Sequence[Sequence[str]]
     environment: Mapping[str, str] = field(default_factory=dict)
     yielding: bool = False
-    """Whether it leaves the cores to the part beside it, whose tests have deadlines."""
+    """Whether it leaves the cores to the part that runs at the same time, whose tests have deadlines."""
 
     def run(self, output: IO[bytes] | None = None) -> Outcome:
         began, processor, code = time.monotonic(), 0.0, 0

@@ -109,7 +109,7 @@ def add_command_files(wheels: list[pathlib.Path], environment: dict[str, str], f
 
 
 def studies(environment: dict[str, str], folder: pathlib.Path) -> None:
-    """The wheel topolane-studies, of a copy of its sources: setuptools writes beside them."""
+    """The wheel topolane-studies, of a copy of its sources, since setuptools writes next to them."""
     copy = folder / "studies"
     shutil.copytree(ROOT / "python", copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     words = ["wheel", "--quiet", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, copy]

@@ -457,7 +457,7 @@ def test_what_no_job_may_ask_for_is_denied_in_a_sentence(flux: Instance, machine
     assert set(numbers(flux.jobs()[max(flux.jobs())].nodes)) <= set(numbers("n[40-50]"))
 
 
-def test_what_cannot_be_loaded_is_told_in_a_sentence(flux: Instance, machine: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_loaded_is_reported_in_a_sentence(flux: Instance, machine: Path, tmp_path: Path) -> None:
     """Bad words are told before the module counts as loaded, since Flux ends with a module that fails later. The instance goes on."""
     broken = tmp_path / "broken.toml"
     broken.write_text('name = "x"\n[[site]]\nname = 5\n')

@@ -140,7 +140,7 @@ def test_bad_nodes_and_times(tmp_path: Path, hosts: str, after_now: float | None
         (["plan", "--drain", "node1", "--by", "noon"], "noon is no time such as 2026-11-27T18:00"),
     ],
 )
-def test_options_that_do_not_fit_are_told_in_a_sentence(words: list[str], sentence: str) -> None:
+def test_options_that_do_not_fit_are_reported_in_a_sentence(words: list[str], sentence: str) -> None:
     done = subprocess.run([*TOPOLANE, *words], capture_output=True, text=True)
     assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
 

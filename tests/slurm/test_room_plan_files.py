@@ -274,7 +274,7 @@ def test_a_plan_is_written_and_read(tmp_path: Path) -> None:
         (["apply", "/dev/null"], "/dev/null"),
     ],
 )
-def test_bad_input_is_told_in_a_sentence(words: list[str], sentence: str) -> None:
+def test_bad_input_is_reported_in_a_sentence(words: list[str], sentence: str) -> None:
     done = subprocess.run([*TOPOLANE, *words], capture_output=True, text=True)
     assert done.returncode == 2 and sentence in done.stderr and "Traceback" not in done.stderr
 

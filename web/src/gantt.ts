@@ -96,7 +96,7 @@ function reservations(context: CanvasRenderingContext2D, moment: Moment, across:
   }
 }
 
-/** Stripes over what is only promised, so that it is told by its pattern too. */
+/** Stripes over what is only promised, so that its pattern distinguishes it, not only its colour. */
 function hatched(context: CanvasRenderingContext2D, colour: string): CanvasPattern | null {
   const tile = document.createElement("canvas");
   tile.width = tile.height = 6;

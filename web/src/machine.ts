@@ -34,7 +34,7 @@ const SMALLEST = 2;
 /** Height of the bars of a group. */
 const barsOf = (machine: Machine): number => Math.max(BAR, RAIL * Math.max(...machine.rails) + 1);
 
-/** Places the boxes in so much width, with the largest cells for which the height suffices. */
+/** Places the boxes within a width, with the largest cells for which the height suffices. */
 export function layout(machine: Machine, width: number, height: number): Layout {
   let found = placed(machine, width, SMALLEST);
   for (let cell = LARGEST; cell > SMALLEST; cell -= cell > 8 ? 1 : 0.5) {
@@ -68,7 +68,7 @@ function placed(machine: Machine, width: number, cell: number): Layout {
   return made;
 }
 
-/** Places a group at (x, y) in so much width; how wide and high it is. */
+/** Places a group at (x, y) within a width; returns its width and height. */
 function box(
   machine: Machine,
   made: Layout,
@@ -198,7 +198,7 @@ function domains(context: CanvasRenderingContext2D, machine: Machine, at: Layout
   }
 }
 
-/** What takes no new jobs is crossed out, so that it is told by its shape too. */
+/** Crosses out what takes no new jobs, so that its shape distinguishes it, not only its colour. */
 function crosses(context: CanvasRenderingContext2D, out: Ranges, at: Layout, size: number, colours: Theme): void {
   context.strokeStyle = colours.ink;
   context.lineWidth = size > 6 ? 1.2 : 0.7;

@@ -40,7 +40,7 @@ export interface Running {
   links: Ranges;
   share: number;
   /** What a policy in the shadow would have done with it. */
-  beside: string;
+  shadow: string;
 }
 
 export interface Waiting {
@@ -133,8 +133,8 @@ export function count(ranges: Ranges): number {
 }
 
 function running(row: RunningRow): Running {
-  const [id, name, title, user, nodes, start, end, links, share, beside] = row;
-  return { kind: "running", id, name, title, user, nodes, start, end, links, share, beside };
+  const [id, name, title, user, nodes, start, end, links, share, shadow] = row;
+  return { kind: "running", id, name, title, user, nodes, start, end, links, share, shadow };
 }
 
 function waiting(row: WaitingRow): Waiting {

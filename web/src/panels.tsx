@@ -1,4 +1,4 @@
-// The panels beside the machine: a job, the form and its answer, the free slots.
+// The panels next to the machine: a job, the form and its answer, the free slots.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { colourOf } from "./colour";
@@ -60,11 +60,11 @@ function Waits(props: { job: Job & { kind: "waiting" }; moment: Moment; outlook:
   const start = outlook?.starts.find(([id]) => id === job.id)?.[2];
   const why = store.why?.job === job.id ? store.why : null;
   const box = useRef<HTMLDivElement>(null);
-  const told = useRef<number | null>(null);
+  const shown = useRef<number | null>(null);
   // On a phone the list may have filled the screen: the answer to a click comes into sight once.
   useEffect(() => {
-    if (!why?.sentences || told.current === job.id) return;
-    told.current = job.id;
+    if (!why?.sentences || shown.current === job.id) return;
+    shown.current = job.id;
     box.current!.scrollIntoView({ block: "nearest" });
   });
   return (
@@ -122,8 +122,8 @@ function Runs({ job, moment, machine }: { job: Job & { kind: "running" }; moment
       </dd>
       <dt>Lies in</dt>
       <dd>{leaves.length > LISTED ? plural(leaves.length, "leaf switch").replace("switchs", "switches") : leaves.join(", ")}</dd>
-      {job.beside && <dt>Shadow</dt>}
-      {job.beside && <dd>{job.beside}</dd>}
+      {job.shadow && <dt>Shadow</dt>}
+      {job.shadow && <dd>{job.shadow}</dd>}
       {domains.length > 0 && <dt>NVLink</dt>}
       {domains.length > 0 && (
         <dd>
@@ -218,13 +218,13 @@ export function Form({ machine, moment }: { machine: Machine; moment: Moment }) 
       </form>
       <div id="answer" aria-live="polite">
         {said && <p class="wrong">{said}</p>}
-        {store.answer && <Told answer={store.answer} machine={machine} moment={moment} />}
+        {store.answer && <Answered answer={store.answer} machine={machine} moment={moment} />}
       </div>
     </>
   );
 }
 
-function Told({ answer, machine, moment }: { answer: Answer; machine: Machine; moment: Moment }) {
+function Answered({ answer, machine, moment }: { answer: Answer; machine: Machine; moment: Moment }) {
   const now = answer.start !== null && answer.start <= moment.time + machine.interval;
   return (
     <>
@@ -263,7 +263,7 @@ export function Room({ outlook }: { outlook: Outlook | null }) {
     <div class="scroll">
       <p>
         {whole(Math.round(room.free))} of {whole(Math.round(room.total))}{" "}
-        {room.unit === "gpus" ? "GPUs" : room.unit} are free. So many more jobs of each size fit, each within one:
+        {room.unit === "gpus" ? "GPUs" : room.unit} are free. Number of further jobs of each size that fit, each within one:
       </p>
       <table>
         <thead>

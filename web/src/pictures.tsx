@@ -119,7 +119,7 @@ export function Gantt(props: { machine: Machine; moment: Moment; outlook: Outloo
         Time to the right, nodes downwards. Plain: runs until its walltime. Hatched: would start then, if every job uses its whole
         walltime and no other comes.
         {moment.reserved.length > 0 && " Dashed frame: reserved, so only jobs of the reservation start there."}
-        {outlook && outlook.left_out > 0 && ` ${plural(outlook.left_out, "job")} at the end of the queue are left out.`}
+        {outlook && outlook.left_out > 0 && ` ${plural(outlook.left_out, "job")} at the end of the queue are not forecast.`}
         {outlook && outlook.lost > 0 &&
           ` ${plural(outlook.lost, "running job")} held more than the nodes have, and the forecast leaves them out.`}
         {outlook && !outlook.whole && " The engine stopped at the bound of its work."}

@@ -1,4 +1,4 @@
-// What the page shows and how it changes. Views read it and are told of changes.
+// What the page shows and how it changes. Views read it and are notified of changes.
 
 import { type Answer, type Machine, Moment, type Outlook, type Question, type Series } from "./model";
 import * as server from "./server";
@@ -44,7 +44,7 @@ export class Store {
     return () => this.views.delete(view);
   }
 
-  /** Tells the views once, before the next picture. */
+  /** Notifies the views once, before the next picture. */
   changed(): void {
     if (this.scheduled) return;
     this.scheduled = true;
