@@ -20,7 +20,7 @@ def test_a_log_goes_on_after_a_line_that_was_cut_short(tmp_path: Path, cut: str)
     assert [json.loads(line)["event"] for line in log.read_text().splitlines()] == ["a", "c"]
 
 
-def test_a_log_of_one_cut_line_begins_anew(tmp_path: Path) -> None:
+def test_a_log_of_one_cut_line_begins_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text('{"time": 1')
     Log(str(log)).write("a")

@@ -9,7 +9,7 @@ from topolane import failures
 UNIT = "nvl72(units=1)"
 
 
-def test_failures_of_nodes_that_are_left_out_do_not_count(tmp_path):
+def test_failures_of_skipped_nodes_do_not_count(tmp_path):
     """A part of a machine knows the nodes of the whole, also if it is a part of a part. The summary counts what is left out."""
     (tmp_path / "jobs.csv").write_text("id,submit,run,nodes\n7,0,7200,1\n")
     file = tmp_path / "failures.csv"

@@ -30,7 +30,7 @@ def test_pairs_are_compared(ours: dict[str, float], right: int) -> None:
     assert f"{right} of 3 pairs" in row.why
 
 
-def test_what_the_paper_has_equal_is_left_out() -> None:
+def test_what_the_paper_has_equal_is_skipped() -> None:
     """Figures within 2 % of each other have no order there."""
     paper = {"a": 100.0, "b": 98.5, "c": 97.0}
     assert judging.ordered_alike(paper, {"a": 1, "b": 2, "c": 0}) == (1, 1)

@@ -190,9 +190,9 @@ def test_the_same_seed_gives_the_same(toy):
 
 
 def test_progress_ends_at_1_and_may_stop_the_run(toy, jobs):
-    told: list[float] = []
-    topolane.simulate(jobs, toy, progress=told.append)
-    assert told == sorted(told) and told[-1] == 1.0
+    shares: list[float] = []
+    topolane.simulate(jobs, toy, progress=shares.append)
+    assert shares == sorted(shares) and shares[-1] == 1.0
 
     class Enough(Exception):
         pass
@@ -205,9 +205,9 @@ def test_progress_ends_at_1_and_may_stop_the_run(toy, jobs):
 
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
-def test_a_slow_progress_is_told_only_the_newest_share():
+def test_a_slow_progress_gets_only_the_newest_share():
     """What a run reported while the function took its time is not made up for after the run."""
-    told: list[tuple[float, bool]] = []
+    shares: list[tuple[float, bool]] = []
 
     def is_running() -> bool:
         names = []
@@ -217,13 +217,13 @@ def test_a_slow_progress_is_told_only_the_newest_share():
         return "topolane-call\n" in names
 
     def slow(share: float) -> None:
-        told.append((share, is_running()))
+        shares.append((share, is_running()))
         until(lambda: not is_running(), "the run ends")
 
     cab = topolane.machine("cab")
     topolane.simulate(topolane.workload("cab-aug-2x", cab.nodes), cab, policy="dedicated", progress=slow)
-    assert told[0][0] < 1 and told[0][1], "the run is long enough"
-    assert [share for share, runs in told if not runs] in ([], [1.0])
+    assert shares[0][0] < 1 and shares[0][1], "the run is long enough"
+    assert [share for share, runs in shares if not runs] in ([], [1.0])
 
 
 def test_the_reference_without_a_network_keeps_the_queues_compared():

@@ -273,7 +273,7 @@ def test_a_real_run_as_tables(one_small_load, capsys, monkeypatch):
     assert all(word in out for word in ("isolated", "break-even (%)", "not measured", "makespan, contention"))
 
 
-def test_break_evens_may_be_left_out(one_small_load, capsys):
+def test_break_evens_may_be_omitted(one_small_load, capsys):
     options = ("--seeds", "1", "--contention", "0", "--no-break-even", "--jobs", "1", "--json")
     cli(["paper", "jigsaw", *options], standalone_mode=False)
     found = json.loads(capsys.readouterr().out)

@@ -93,7 +93,7 @@ def test_a_policy_of_a_plugin_goes_by_its_name(installed: Path) -> None:
     assert "highest-free" in listed.stdout and "our-policies (our_policies:Highest)" in listed.stdout
 
 
-def test_a_run_of_a_plugin_that_has_changed_is_done_anew(installed: Path, tmp_path: Path) -> None:
+def test_a_run_of_a_plugin_that_has_changed_is_repeated(installed: Path, tmp_path: Path) -> None:
     """With --resume, the code of a plug-in's policy is one of the inputs of a run."""
     words = (*COMPARE, "--policies", "highest-free", "--jobs", "1", "--no-report", "--resume", str(tmp_path))
     assert run(installed, *words).returncode == 0

@@ -24,9 +24,9 @@ def test_choices_cost_less_than_any_fixed_rank(study: paper.Study) -> None:
     """Measured seconds of the chosen rows are below always 1, always q and the best fixed k, also
     where those are told what memory refuses."""
     ours = choices.cost(study)
-    for told in (False, True):
+    for knows_memory in (False, True):
         for k in range(1, 9):
-            assert ours < choices.fixed(study, k, told_of_memory=told)
+            assert ours < choices.fixed(study, k, told_of_memory=knows_memory)
 
 
 def test_chosen_rows_are_the_best(study: paper.Study) -> None:

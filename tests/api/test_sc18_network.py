@@ -16,7 +16,7 @@ def case() -> study.Case:
     return study.Case(CAB, 1)
 
 
-def test_the_isolated_placement_of_a_workload_slows_nobody_down(case):
+def test_the_isolated_placement_of_a_workload_slows_no_job_down(case):
     """Isolated jobs share no link, so under every routing and model each is slowed by exactly 1."""
     jobs = study.workload(case)
     cab = topolane.machine("cab")
@@ -57,8 +57,8 @@ def test_a_speed_up_is_the_time_apart_over_the_time_isolated(case):
     ways = cab.routing("d-mod-k")
     isolated = _engine.contend(ways, "max-min", [(job[2], each) for job, each in zip(jobs, traffic)])
     apart = study.churned(case, [count for _, count, _ in jobs])
-    beside = _engine.contend(ways, "max-min", list(zip(apart, traffic)))
-    expected = (beside.times / isolated.times).tolist()
+    together = _engine.contend(ways, "max-min", list(zip(apart, traffic)))
+    expected = (together.times / isolated.times).tolist()
     assert found.of["churned", "d-mod-k", "max-min"] == expected
 
 

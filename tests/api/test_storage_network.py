@@ -105,8 +105,8 @@ def test_links_to_servers_are_those_of_routes_from_each_node_to_each_server(tmp_
         shares.append(ends / max(load.values()) if load else None)
     expected = []
     for job, (start, end) in enumerate(times):
-        beside = [k for k, (a, b) in enumerate(times) if k != job and a < end and start < b]
-        expected.append(sum(any(link in used[k] for k in beside) for link in used[job]))
+        overlapping = [k for k, (a, b) in enumerate(times) if k != job and a < end and start < b]
+        expected.append(sum(any(link in used[k] for k in overlapping) for link in used[job]))
     assert shared == expected
     assert alone == [None if share is None else pytest.approx(share) for share in shares]
     weight = [len(held) * (end - start) for held, (start, end) in zip(nodes, times)]

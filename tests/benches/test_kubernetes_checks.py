@@ -72,7 +72,7 @@ def test_a_group_in_parts(checks: Any) -> None:
     assert checks.in_parts(0, 0) == ["a"] and checks.in_parts(60, 0) == []
 
 
-def test_a_group_that_was_in_parts_for_longer_than_its_timeout_is_told(checks: Any) -> None:
+def test_a_group_that_was_in_parts_for_longer_than_its_timeout_is_reported(checks: Any) -> None:
     checks.timeout = 0
     tell(checks, "a", [0, 1], first=1)
     assert checks.late == []

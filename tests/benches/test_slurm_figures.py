@@ -61,11 +61,11 @@ def test_measures_agree_with_the_simulator() -> None:
     found = cab.measures(ran, switches, 324)
     rows = [f"{job.number},{job.submit},{job.run},{60 * job.minutes},{job.nodes}" for job in jobs]
     assert found.sharing and found.hops
-    told = _summary(rows, shape)
-    assert found.jobs == told["jobs"]
-    assert found.sharing == told["jobs_sharing_links"]
-    assert found.hops == pytest.approx(told["mean_aph"])
-    assert found.wait == pytest.approx(told["mean_wait"], abs=1e-6)
+    measured = _summary(rows, shape)
+    assert found.jobs == measured["jobs"]
+    assert found.sharing == measured["jobs_sharing_links"]
+    assert found.hops == pytest.approx(measured["mean_aph"])
+    assert found.wait == pytest.approx(measured["mean_wait"], abs=1e-6)
 
 
 def _summary(rows: list[str], shape: Shape) -> dict[str, float]:

@@ -195,7 +195,7 @@ def test_a_shaken_log_differs_by_a_second_in_one_thing() -> None:
     assert all(made == jobs for made, _ in turns)
 
 
-def test_a_replay_of_the_made_up_plan_is_the_plan_s_own_record(tmp_path: Path) -> None:
+def test_a_replay_of_the_synthetic_plan_is_the_plan_s_own_record(tmp_path: Path) -> None:
     """The queue slurm repeats its own starts; shaken replays of them are measured, each way with its number of replays."""
     words = ["--made-up", "--slurmds", "24", "--jobs", "60", "--minutes", "4", "--shaken", "2"]
     rows, _ = twin.made_up(twin.arguments([*words, "--queues", "slurm"]))
@@ -220,7 +220,7 @@ def test_a_run_that_a_failed_node_ended_holds_its_nodes(tmp_path: Path) -> None:
     assert [replayed for _, replayed in found.utilisation] == [0, 0, 0, 50, 50, 50]
 
 
-def test_a_made_up_dependency_holds(tmp_path: Path) -> None:
+def test_a_synthetic_dependency_holds(tmp_path: Path) -> None:
     """A job that depends on another is submitted when that one ends, if it was not submitted later."""
     plan = twin_plan.plan(24, 60, 4, 1.0, 1)
     log, topology = tmp_path / "log.csv", tmp_path / "topology.conf"
@@ -242,7 +242,7 @@ def test_the_topology_is_that_of_a_real_run() -> None:
     assert twin_made_up.topology(72) == recorded.read_text()
 
 
-def test_the_made_up_year_is_read_without_a_complaint(tmp_path: Path) -> None:
+def test_the_synthetic_year_is_read_without_a_complaint(tmp_path: Path) -> None:
     path = tmp_path / accounting.JOBS
     path.write_text("".join(f"{row}\n" for row in twin_scale.rows(500)))
     jobs = accounting_jobs.read(path)
@@ -313,7 +313,7 @@ def _log(directory: Path) -> Path:
         ("records-of-a-twin-with-a-third-seed", 60, 1.0, 3, {24, 40}),
     ],
 )
-def test_the_import_tells_the_nice_values_that_slurm_was_given(
+def test_the_import_finds_the_nice_values_that_slurm_was_given(
     records: str, minutes: int, load: float, seed: int, untold: set[int]
 ) -> None:
     """The plan of a run says with which nice value each job was submitted: none is told wrongly, and no other job is told to have one."""

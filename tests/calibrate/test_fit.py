@@ -28,7 +28,7 @@ def rows(pattern: str, rates: dict[int, float], latency: float) -> Iterator[Row]
 
 
 @given(one=speeds, ratio=st.floats(0.2, 20), latency=st.floats(1e-7, 1e-4))
-def test_two_limits_are_told_apart_where_both_are_met(one: float, ratio: float, latency: float) -> None:
+def test_two_limits_are_distinguished_where_both_are_met(one: float, ratio: float, latency: float) -> None:
     """k flows have min(one, total / k): `one` shows where total >= one, `total` where total < 8 one."""
     total = one * ratio
     rates = {k: min(one, total / k) for k in range(1, 9)}

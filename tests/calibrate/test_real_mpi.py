@@ -22,7 +22,7 @@ def launcher(program: str = "{program}", options: str = "") -> str:
 
 
 @needs_mpi
-def test_one_node_tells_the_parameters_of_its_inside_and_no_others(calibrate: Calibrate) -> None:
+def test_one_node_gives_the_parameters_of_its_inside_and_no_others(calibrate: Calibrate) -> None:
     result = calibrate("--nodes", 1, "--processes", 4, "--launch", launcher(), *PLAN)
     assert {"copy-bandwidth", "copy-latency"} <= set(result["node"])
     assert not {"nic-bandwidth", "flow-bandwidth", "latency", "penalty"} & set(result["node"])

@@ -28,8 +28,10 @@ def library() -> Path:
     command += ["--features", "test-panic"]
     subprocess.run(command, check=True, cwd=CRATE)
     metadata = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked"]
-    told = subprocess.run(metadata, check=True, cwd=CRATE, capture_output=True, text=True).stdout
-    return Path(told.partition('"target_directory":"')[2].partition('"')[0]) / "quick" / "libtopolane.a"
+    metadata_text = subprocess.run(metadata, check=True, cwd=CRATE, capture_output=True, text=True).stdout
+    return (
+        Path(metadata_text.partition('"target_directory":"')[2].partition('"')[0]) / "quick" / "libtopolane.a"
+    )
 
 
 def compiled(source: str, library: Path, tmp_path: Path, *options: str) -> Path:

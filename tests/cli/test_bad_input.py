@@ -55,7 +55,7 @@ COMPARE = ("compare", "--limit", 10, "--jobs", 1, "--out", "out")
         (("simulate", "--nope"), "No such option"),
     ],
 )
-def test_names_that_nobody_knows(topolane, arguments, says):
+def test_unknown_names(topolane, arguments, says):
     topolane.refused(*arguments, says=says)
 
 

@@ -142,7 +142,7 @@ def test_machine_presets_are_listed_and_known(topolane):
 
 @pytest.mark.parametrize("form", ["toml", "slurm", "ibnetdiscover", "ibsim-net"])
 def test_machine_convert(topolane, toy, form):
-    def told(*arguments: object) -> str:
+    def output_of(*arguments: object) -> str:
         """What a command prints. What a format cannot say stands on standard error, a note each."""
         done = topolane.run("machine", *arguments)
         assert done.returncode == 0
@@ -150,16 +150,16 @@ def test_machine_convert(topolane, toy, form):
         assert (done.stderr == "") == (form != "slurm")
         return done.stdout
 
-    text = told("convert", toy, "--to", form)
-    assert told("convert", toy, "--to", form, "--out", "machine.out") == ""
+    text = output_of("convert", toy, "--to", form)
+    assert output_of("convert", toy, "--to", form, "--out", "machine.out") == ""
     out = topolane.directory / "machine.out"
     assert out.read_text() == text
     # A file that others can read, as any other program would leave it.
     assert out.stat().st_mode == toy.stat().st_mode
     if form != "ibsim-net":
-        again = told("show", "machine.out", "--format", form, "--json")
+        again = output_of("show", "machine.out", "--format", form, "--json")
         assert json.loads(again)["node_names"] == "toy[1-16]"
-        assert told("check", "machine.out").split(":")[1].startswith(" 16 nodes")
+        assert output_of("check", "machine.out").split(":")[1].startswith(" 16 nodes")
 
 
 def test_output_to_a_device_does_not_replace_it(topolane, toy):

@@ -260,7 +260,7 @@ def test_no_workers(topolane, comparison, cluster):
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:x"])
-def test_nobody_there(topolane, comparison, address):
+def test_no_scheduler_there(topolane, comparison, address):
     topolane.refused(
         *comparison, "--executor", f"dask://{address}", says=f"no Dask scheduler answers at {address}"
     )

@@ -59,7 +59,7 @@ def dump(tmp_path):
     return dump
 
 
-def told(directory, words):
+def lines_with(directory, words):
     """The lines of an import with these words."""
     return [line for line in accounting_workload.read(directory).notes if words in line]
 
@@ -69,7 +69,7 @@ def queue(directory):
 
 
 @pytest.mark.parametrize(
-    ("setting", "is_told"),
+    ("setting", "is_reported"),
     [
         ("SchedulerType = sched/builtin", True),
         ("SchedulerType = sched/backfill", False),
@@ -82,19 +82,19 @@ def queue(directory):
         ("PrioritySiteFactorPlugin = (null)", False),
     ],
 )
-def test_settings_that_change_decisions_are_told(dump, setting, is_told):
+def test_settings_that_change_decisions_are_reported(dump, setting, is_reported):
     key, _, value = setting.partition(" = ")
-    lines = told(dump(config=f"{CONFIG}{setting}\n"), key)
-    assert lines == ([f"{key} is {value!r}, which the queue slurm does not know"] if is_told else [])
+    lines = lines_with(dump(config=f"{CONFIG}{setting}\n"), key)
+    assert lines == ([f"{key} is {value!r}, which the queue slurm does not know"] if is_reported else [])
 
 
 def test_settings_of_another_priority_plugin_do_not_matter(dump):
     config = "SelectType = select/cons_tres\nPriorityType = priority/basic\nPriorityFlags = MAX_TRES\n"
-    assert not told(dump(config=config), "PriorityFlags")
+    assert not lines_with(dump(config=config), "PriorityFlags")
 
 
 @pytest.mark.parametrize(
-    ("words", "is_told"),
+    ("words", "setting"),
     [
         ("QoS=big", "QoS"),
         ("OverSubscribe=FORCE:4", "OverSubscribe"),
@@ -105,11 +105,11 @@ def test_settings_of_another_priority_plugin_do_not_matter(dump):
         ("QoS=N/A OverSubscribe=FORCE:1 ExclusiveUser=NO MaxCPUsPerNode=UNLIMITED State=UP", ""),
     ],
 )
-def test_partitions_with_rules_of_their_own_are_told(dump, words, is_told):
-    lines = told(dump(partitions=f"PartitionName=batch Nodes=n[1-2] {words}\n"), "partition with")
+def test_partitions_with_rules_of_their_own_are_reported(dump, words, setting):
+    lines = lines_with(dump(partitions=f"PartitionName=batch Nodes=n[1-2] {words}\n"), "partition with")
     value = words.partition("=")[2]
-    sentence = f"1 partition with {is_told}, which the queue slurm does not know: {'batch ' + value!r}"
-    assert lines == ([sentence] if is_told else [])
+    sentence = f"1 partition with {setting}, which the queue slurm does not know: {'batch ' + value!r}"
+    assert lines == ([sentence] if setting else [])
 
 
 def test_a_partition_of_a_newer_slurm_gives_whole_nodes(dump):
@@ -119,18 +119,20 @@ def test_a_partition_of_a_newer_slurm_gives_whole_nodes(dump):
         assert ("cores" in imported.csv.partition("\n")[0].split(",")) == cores
 
 
-def test_limits_on_other_things_than_nodes_and_jobs_are_told(dump):
+def test_limits_on_other_things_than_nodes_and_jobs_are_reported(dump):
     """Limits that only single jobs have are none of them: a job that ran was within its own."""
     directory = dump(
         qos="Name|Flags|GrpTRES|GrpTRESRunMins|MaxTRES|MaxTRESPU|MaxWall\n"
         "normal|||||cpu=8,node=3|1-00:00:00\nbig|NoReserve,DenyOnLimit|gres/gpu=8|cpu=100|cpu=2||\nsmall||node=2||||\n",
         assoc=f"{ASSOCIATIONS}hex|physics||||1|node=4,cpu=64|\n",
     )
-    assert told(directory, "limits that") == [
+    assert lines_with(directory, "limits that") == [
         "2 QOS with limits that the queue slurm does not know: 'GrpTRES gres/gpu', 'GrpTRESRunMins cpu', 'MaxTRESPU cpu'",
         "1 association with limits that the queue slurm does not know: 'GrpTRES cpu'",
     ]
-    assert told(directory, "flags") == ["1 QOS with flags that the queue slurm does not know: 'NoReserve'"]
+    assert lines_with(directory, "flags") == [
+        "1 QOS with flags that the queue slurm does not know: 'NoReserve'"
+    ]
 
 
 def test_limits_hold_only_where_slurm_enforces_them(dump):
@@ -147,14 +149,16 @@ def test_limits_hold_only_where_slurm_enforces_them(dump):
         found = queue(directory)
         limits = [row["limits"] for row in (*found["qos"], *found["associations"])]
         assert limits == ([{"jobs_per_user": 3}, {"nodes": 4}] if holds else [{}, {}])
-        assert bool(told(directory, "no limit of a QOS or an association holds")) != holds
-        assert bool(told(directory, "limits that the queue")) == holds
+        assert bool(lines_with(directory, "no limit of a QOS or an association holds")) != holds
+        assert bool(lines_with(directory, "limits that the queue")) == holds
 
 
 def test_limits_in_percent_are_no_numbers_of_nodes(dump):
     directory = dump(qos="Name|Flags|GrpTRES|MaxJobsPU\nnormal|Relative|node=50|3\n")
     assert queue(directory)["qos"][0]["limits"] == {"jobs_per_user": 3}
-    assert told(directory, "flags") == ["1 QOS with flags that the queue slurm does not know: 'Relative'"]
+    assert lines_with(directory, "flags") == [
+        "1 QOS with flags that the queue slurm does not know: 'Relative'"
+    ]
 
 
 def test_accounts_are_below_their_parents(dump):
@@ -163,11 +167,13 @@ def test_accounts_are_below_their_parents(dump):
     rows = "hex|root||||1||\nhex|science|||root|2||\nhex|physics|||science|3||\nhex|physics|alice|||4||\n"
     directory = dump(assoc=ASSOCIATIONS + rows)
     assert [row["parent"] for row in queue(directory)["associations"]] == ["", "root", "science", ""]
-    assert not told(directory, "ParentName")
+    assert not lines_with(directory, "ParentName")
     directory = dump(assoc="Cluster|Account|User\nhex|physics|\n")
     assert (
         len(
-            told(directory, "assoc.txt has no column ParentName: all accounts are taken to be below the root")
+            lines_with(
+                directory, "assoc.txt has no column ParentName: all accounts are taken to be below the root"
+            )
         )
         == 1
     )
@@ -179,7 +185,7 @@ def test_a_limit_in_one_partition_is_not_a_limit_everywhere(dump):
     for text in ("".join(rows), "".join(reversed(rows))):
         directory = dump(assoc=ASSOCIATIONS + text)
         assert [row["limits"] for row in queue(directory)["associations"]] == [{"jobs_per_user": 20}]
-        assert len(told(directory, "1 association of a user in one partition")) == 1
+        assert len(lines_with(directory, "1 association of a user in one partition")) == 1
     directory = dump(assoc=ASSOCIATIONS + rows[1])
     assert [row["limits"] for row in queue(directory)["associations"]] == [{}]
 
@@ -195,7 +201,7 @@ def test_a_node_that_saves_power_is_free(dump):
     rows.append(f"hex|n8|{ZERO + 10**6}|{ZERO + 10**6 + 1}|IDLE~\n")  # after the last job
     directory = dump(events=EVENTS + "".join(rows))
     assert [row["nodes"] for row in queue(directory)["out_of_service"]] == ["n4", "n5", "n6", "n7"]
-    assert told(directory, "save power") == [
+    assert lines_with(directory, "save power") == [
         "3 times that a node was switched off to save power: it counts as free, and starts at once"
     ]
 
@@ -208,10 +214,10 @@ def test_jobs_of_a_reservation_run_on_its_nodes_in_maintenance(dump):
     )
     found = queue(directory)
     assert (found["out_of_service"], [row["name"] for row in found["reservations"]]) == ([], ["care"])
-    assert not told(directory, "flags")
+    assert not lines_with(directory, "flags")
 
 
-def test_reservations_that_are_not_kept_as_in_slurm_are_told(dump):
+def test_reservations_that_are_not_kept_as_in_slurm_are_reported(dump):
     """Flags, and parts of nodes; reservations of another time do not count."""
     rows = [
         f"hex|flexible|{ZERO}|{ZERO + 500}|n[1-2]|cpu=32|FLEX,DAILY\n",
@@ -222,8 +228,10 @@ def test_reservations_that_are_not_kept_as_in_slurm_are_told(dump):
         reservations=RESERVATIONS + "".join(rows),
         partitions="PartitionName=batch Nodes=n[1-4] TotalCPUs=64 TotalNodes=4\n",
     )
-    assert told(directory, "flags") == ["1 reservation with flags that the queue slurm does not know: 'FLEX'"]
-    assert told(directory, "fewer processors") == [
+    assert lines_with(directory, "flags") == [
+        "1 reservation with flags that the queue slurm does not know: 'FLEX'"
+    ]
+    assert lines_with(directory, "fewer processors") == [
         "1 reservation of fewer processors than the nodes have: the queue slurm keeps whole nodes"
     ]
 
@@ -236,15 +244,15 @@ def test_features_and_limits_that_made_runs_wait_are_counted(dump):
         {"Reason": "AssocGrpCPURunMinutesLimit"},
         {"Reason": "AssocGrpNodeLimit"},
     )
-    assert told(directory, "--constraint") == [
+    assert lines_with(directory, "--constraint") == [
         "3 runs asked for features of nodes (--constraint), which no queue knows: 'haswell&big 2', 'ib 1'"
     ]
     sentence = "3 runs waited last for a limit that the queue slurm does not know: "
     reasons = "'QOSMaxGRESPerUser 1', 'JobArrayTaskLimit 1', 'AssocGrpCPURunMinutesLimit 1'"
-    assert told(directory, "waited last") == [sentence + reasons]
+    assert lines_with(directory, "waited last") == [sentence + reasons]
 
 
-def test_a_job_that_was_resized_is_told(dump):
+def test_a_job_that_was_resized_is_reported(dump):
     """Slurm ends its row, and begins another that was submitted when its size changed."""
     rest = {
         "JobIDRaw": 2,
@@ -254,10 +262,10 @@ def test_a_job_that_was_resized_is_told(dump):
         "End": ZERO + 1300,
     }
     directory = dump({"State": "RESIZING", "NNodes": 4}, {**rest, "NNodes": 2})
-    assert told(directory, "resized") == [
+    assert lines_with(directory, "resized") == [
         "1 run ended because the job was resized: the rest of the job is a job of its own, submitted then"
     ]
-    assert not told(directory, "requeued")
+    assert not lines_with(directory, "requeued")
     assert not [
         finding for finding in accounting_check.of_directory(directory).findings if "resized" in finding.what
     ]
@@ -307,7 +315,7 @@ def test_a_row_of_an_array_is_as_many_jobs_as_it_has_tasks(dump, tasks, paramete
     assert not [line for line in imported.notes if "does not know" in line]
 
 
-def test_a_list_of_tasks_that_is_cut_off_is_told(dump):
+def test_a_list_of_tasks_that_is_cut_off_is_reported(dump):
     """sacct prints 64 letters of the list, unless SLURM_BITSTR_LEN is 0. The number before the end may lack digits."""
     directory = dump(
         {**PENDING, "JobID": "2_[1,3,5,1...%9]"}, {**PENDING, "JobIDRaw": 3, "JobID": "3_[7...]"}
@@ -322,30 +330,30 @@ def test_a_list_of_tasks_that_is_cut_off_is_told(dump):
         accounting_workload.read(dump({**PENDING, "JobID": "2_[x]"}))
 
 
-def test_columns_that_an_older_sacct_does_not_print_are_told(dump):
+def test_columns_that_an_older_sacct_does_not_print_are_reported(dump):
     """sacct of Slurm 20.11 has no Licenses and no Planned. Nobody needs Planned."""
     directory = dump()
-    assert not told(directory, "no columns")
+    assert not lines_with(directory, "no columns")
     header, row = (directory / "jobs.txt").read_text().splitlines()
     kept = [
         place for place, name in enumerate(header.split(";")) if name not in ("Licenses", "Planned", "QOS")
     ]
     lines = [";".join(line.split(";")[place] for place in kept) for line in (header, row)]
     (directory / "jobs.txt").write_text("\n".join(lines) + "\n")
-    assert told(directory, "no columns") == [
+    assert lines_with(directory, "no columns") == [
         "no columns QOS, Licenses: the queue slurm goes without what they say"
     ]
 
 
-def test_nodes_of_jobs_that_still_run_are_told(dump):
+def test_nodes_of_jobs_that_still_run_are_reported(dump):
     running = {"End": "Unknown", "State": "RUNNING"}
     directory = dump({**running, "NNodes": 4}, {**running, "NNodes": 3})
-    assert told(directory, "still ran") == [
+    assert lines_with(directory, "still ran") == [
         "7 nodes of jobs that still ran: free in a replay from the start of these jobs on"
     ]
 
 
-def test_times_of_two_kinds_are_told(dump):
+def test_times_of_two_kinds_are_reported(dump):
     """Civil times and seconds since 1970 differ by the zone of the site: nodes would be down at other hours."""
     rows = [f"hex|n{node}|2026-11-18T12:08:00|2026-11-18T12:09:00|DOWN\n" for node in (1, 2)]
     events = EVENTS + "".join(rows)
@@ -354,7 +362,7 @@ def test_times_of_two_kinds_are_told(dump):
         "times may be hours off"
     )
     directory = dump(events=events)
-    assert told(directory, "civil") == [sentence]
+    assert lines_with(directory, "civil") == [sentence]
     assert sentence in map(str, accounting_check.of_directory(directory).findings)
     civil = {name: "2026-11-18T12:06:40" for name in ("Submit", "Eligible", "Start", "End")}
-    assert len(told(dump(civil), "times of some rows are civil times, and of others seconds")) == 1
+    assert len(lines_with(dump(civil), "times of some rows are civil times, and of others seconds")) == 1

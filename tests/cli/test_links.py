@@ -133,7 +133,7 @@ def test_tables_that_cannot_be(topolane, net, write, tables, says):
         ((*BY, "--jobs", "nope.csv"), "nope.csv: No such file"),
     ],
 )
-def test_arguments_that_nobody_knows(topolane, net, arguments, says):
+def test_unknown_arguments(topolane, net, arguments, says):
     topolane.refused(*ASK, *arguments, says=says)
 
 

@@ -91,9 +91,9 @@ def test_domains_join_cables(run, tmp_path: Path, wires: Path, cables_first: boo
     ]
 
 
-def test_what_a_format_cannot_say_is_told(run, tmp_path: Path, wires: Path):
-    told = run("machine", "convert", wires, "--to", "slurm").stderr
-    assert "slurm does not say how many cables there are" in told
+def test_what_a_format_cannot_say_is_reported(run, tmp_path: Path, wires: Path):
+    notes = run("machine", "convert", wires, "--to", "slurm").stderr
+    assert "slurm does not say how many cables there are" in notes
     assert run("machine", "convert", wires, "--to", "toml").stderr == ""
 
 
@@ -121,9 +121,9 @@ def test_bad_labels_are_one_sentence_with_file_and_line(run, tmp_path: Path):
     path = tmp_path / "nodes.yaml"
     node = "- kind: Node\n  metadata: {{name: {}, labels: {{fabric.topograph.run/tier-0: l, fabric.topograph.run/tier-1: {}}}}}\n"
     path.write_text("kind: List\nitems:\n" + node.format("a", "s1") + node.format("b", "s2"))
-    told = run("machine", "check", path, code=2).stderr
-    assert f'{path}:5: node "b" says that switch "l" hangs on "s2", node "a" of line 3 says' in told
-    assert len(told.strip().splitlines()) == 1
+    notes = run("machine", "check", path, code=2).stderr
+    assert f'{path}:5: node "b" says that switch "l" hangs on "s2", node "a" of line 3 says' in notes
+    assert len(notes.strip().splitlines()) == 1
 
 
 def test_the_hosts_of_lingjun_are_read():

@@ -72,7 +72,7 @@ def job(number, second, rank, nice=0, nodes=1, partition="batch", qos="normal", 
     return run._replace(**others)
 
 
-def told(runs, config=CONFIG):
+def imported(runs, config=CONFIG):
     """By number of the job, the nice values that the import tells."""
     found = accounting_nice.of(Jobs(runs=list(runs)), config, 0)
     return {number: nice for (number, _), nice in found.items()}
@@ -95,46 +95,46 @@ def test_jobs_of_a_user_are_compared_whatever_they_ask_for():
         job(6, 76, 3, nodes=7, qos="short", whose=USERS[1]),
         job(7, 76, 3, nodes=4, partition="debug", whose=USERS[1]),
     ]
-    assert told(jobs) == {2: 130, 3: 70}
+    assert imported(jobs) == {2: 130, 3: 70}
 
 
 def test_a_job_alone_in_its_turn_has_no_nice_value():
     """Its fair share is not known. Nor is it between two turns with one rank: it may have changed and changed back."""
     jobs = [job(1, 61, 2), job(2, 110, 2), job(3, 130, 3, nice=70), job(4, 181, 2), job(5, 200, 2)]
-    assert told(jobs) == {}
+    assert imported(jobs) == {}
 
 
 def test_a_whole_number_of_ranks_is_no_nice_value():
     """A priority that fits another rank may be of a job that came before the computation."""
-    assert told([job(1, 61, 3), job(2, 62, 3, nice=STEP), job(3, 63, 3, nice=70), job(4, 64, 3)]) == {}
+    assert imported([job(1, 61, 3), job(2, 62, 3, nice=STEP), job(3, 63, 3, nice=70), job(4, 64, 3)]) == {}
 
 
 @pytest.mark.parametrize(("certain", "nice"), [(70, {2: 70, 9: 70}), (90, {9: 90})])
 def test_a_job_before_or_after_the_others_of_its_turn_has_a_value_that_another_job_has(certain, nice):
     """Slurm computes priorities some time after a turn began, so such a job may be of another rank."""
     others = [job(8, 121, 3), job(9, 122, 3, nice=certain), job(10, 123, 3)]
-    assert told([job(1, 61, 2), job(2, 65, 2, nice=70), *others]) == nice
-    assert told([job(2, 61, 2, nice=70), job(3, 65, 2), *others]) == nice
+    assert imported([job(1, 61, 2), job(2, 65, 2, nice=70), *others]) == nice
+    assert imported([job(2, 61, 2, nice=70), job(3, 65, 2), *others]) == nice
 
 
 def test_a_value_that_another_job_has_does_not_count_if_two_of_them_fit():
     """70 with rank 2 and 570 with rank 3 are the same priority."""
     values = [(7, 0), (8, 70), (9, 570), (10, 0), (11, 0)]
     others = [job(number, 120 + number, 3, nice=nice) for number, nice in values]
-    assert told([job(1, 61, 2), job(2, 65, 2, nice=70), *others]) == {8: 70, 9: 570}
+    assert imported([job(1, 61, 2), job(2, 65, 2, nice=70), *others]) == {8: 70, 9: 570}
 
 
 def test_jobs_that_came_before_a_late_computation_tell_nothing_of_the_new_rank():
     """Slurm computed the second turn four seconds late. Jobs 3 and 4 have the rank of the first."""
     jobs = [job(1, 61, 2), job(2, 62, 2), job(3, 121, 2), job(4, 122, 2, nice=70)]
     later = [job(5, 125, 4), job(6, 126, 4, nice=90), job(7, 127, 4)]
-    assert told([*jobs, *later]) == {6: 90}
+    assert imported([*jobs, *later]) == {6: 90}
 
 
 def test_a_task_of_an_array_is_not_compared():
     """Slurm may record it when it starts, with an age."""
     task = job(2, 62, 2, nice=70, shown="2_1")
-    assert told([job(1, 61, 2), task, job(3, 63, 2)]) == {}
+    assert imported([job(1, 61, 2), task, job(3, 63, 2)]) == {}
 
 
 @pytest.mark.parametrize(
@@ -155,8 +155,8 @@ def test_a_task_of_an_array_is_not_compared():
 )
 def test_where_the_formula_does_not_hold_only_jobs_that_ask_for_the_same_are_compared(config):
     jobs = [job(1, 61, 2, qos="short"), job(2, 62, 2, nice=70, nodes=7), job(3, 63, 2, qos="short")]
-    assert told(jobs, config) == {}
-    assert told([*jobs, job(4, 64, 2, qos="short", nice=30)], config) == {4: 30}
+    assert imported(jobs, config) == {}
+    assert imported([*jobs, job(4, 64, 2, qos="short", nice=30)], config) == {4: 30}
 
 
 @pytest.mark.parametrize(("others", "nice"), [(0, {}), (1, {}), (2, {4: 73})])
@@ -165,23 +165,23 @@ def test_a_size_is_compared_only_if_ranks_explain_most_jobs_of_it(others, nice):
     odd = [job(2, 62, 2, nodes=9, nice=33), job(4, 64, 2, nodes=9, nice=73)]
     plain = [job(number, 60 + number, 2) for number in (1, 5, 6, 7, 8)]
     same = [job(10 + number, 70 + number, 2, nodes=9) for number in range(others + 1)]
-    found = told([*odd, *plain, *same])
+    found = imported([*odd, *plain, *same])
     assert {number: found[number] for number in found if number == 4} == nice
 
 
 @settings(deadline=None)
 @given(some.integers(0, 2**32), some.sets(some.integers(1, 1200), min_size=1, max_size=4))
-def test_a_nice_value_is_told_exactly_or_not_at_all(seed, values):
+def test_a_nice_value_is_found_exactly_or_not_at_all(seed, values):
     """Ranks change at computations that come up to 20 s late, and jobs ask for anything. No two nice values, nor one and none, are a
     whole number of ranks apart. Only the lowest priority is left out, which tells a bound."""
     apart = {abs(a - b) % STEP for a in values | {0} for b in values if a != b}
     assume(all(2 <= each <= STEP - 2 for each in apart))
-    true, jobs = made_up(random.Random(seed), sorted(values))
-    found = {number: nice for number, nice in told(jobs).items() if jobs[number].priority != "1"}
+    true, jobs = drawn(random.Random(seed), sorted(values))
+    found = {number: nice for number, nice in imported(jobs).items() if jobs[number].priority != "1"}
     assert found == {number: true[number] for number in found}
 
 
-def made_up(draw, values):
+def drawn(draw, values):
     """The nice values of jobs by number, and the jobs."""
     turns = 8
     late = draw.choice((0.0, 3.0, 20.0))

@@ -41,7 +41,7 @@ def two(toy, write, tmp_path):
     return write("two.toml", toy.read_text() + ENTRY)
 
 
-def told(topolane, *arguments) -> str:
+def output_of(topolane, *arguments) -> str:
     """What a command prints, with the notes of the machine on standard error."""
     done = topolane.run(*arguments)
     assert (done.returncode, done.stderr.splitlines()) == (0, NOTES)
@@ -49,9 +49,9 @@ def told(topolane, *arguments) -> str:
 
 
 def test_show_lists_the_network_and_who_is_on_it(topolane, two):
-    last = told(topolane, "machine", "show", "two.toml").splitlines()[-1]
+    last = output_of(topolane, "machine", "show", "two.toml").splitlines()[-1]
     assert last == "network storage (storage/net.toml): 18 hosts, 15 of the 16 nodes, 2 servers oss[1-2]"
-    (network,) = json.loads(told(topolane, "machine", "show", "two.toml", "--json"))["networks"]
+    (network,) = json.loads(output_of(topolane, "machine", "show", "two.toml", "--json"))["networks"]
     assert network == {
         "name": "storage",
         "file": "storage/net.toml",
@@ -63,8 +63,8 @@ def test_show_lists_the_network_and_who_is_on_it(topolane, two):
 
 def test_convert_keeps_the_entry_or_says_that_it_is_lost(topolane, two, write):
     # Beside the first file, for the path of the network is relative.
-    write("again.toml", told(topolane, "machine", "convert", "two.toml", "--to", "toml"))
-    shown = [told(topolane, "machine", "show", file) for file in ("two.toml", "again.toml")]
+    write("again.toml", output_of(topolane, "machine", "convert", "two.toml", "--to", "toml"))
+    shown = [output_of(topolane, "machine", "show", file) for file in ("two.toml", "again.toml")]
     assert shown[0] == shown[1]
     done = topolane.run("machine", "convert", "two.toml", "--to", "slurm")
     assert "note: slurm does not say other networks: storage left out" in done.stderr.splitlines()
@@ -80,7 +80,7 @@ def test_links_of_jobs_to_the_servers_by_hand(topolane, two, write):
     # link carries half of that. Job 9 is on no node of the network.
     write("jobs.csv", 'id,nodes\n7,"toy[1-4]"\n8,"toy[5-6,16]"\n9,toy16\n')
     ask = ("links", "--machine", "two.toml", "--jobs", "jobs.csv", "--on", "storage", "--json")
-    found = json.loads(told(topolane, *ask))
+    found = json.loads(output_of(topolane, *ask))
     loads = {link["link"]: link["load"] for link in found["links"]}
     both = {name: 2.0 for name in ("l1->core", "core->l1", "l2->core", "core->l2")}
     ends = {name: 1.0 for server in ("oss1", "oss2") for name in (f"l2->{server}", f"{server}->l2")}
@@ -97,7 +97,7 @@ def test_the_picture_has_a_cell_for_every_class_of_load(topolane, two, write, tm
     """The picture of the jobs above: what the pointer shows on its cells are the loads of the links, by level and class."""
     write("jobs.csv", 'id,nodes\n7,"toy[1-4]"\n8,"toy[5-6,16]"\n9,toy16\n')
     ask = ("links", "--machine", "two.toml", "--jobs", "jobs.csv", "--on", "storage", "--picture")
-    told(topolane, *ask, "loads.svg")
+    output_of(topolane, *ask, "loads.svg")
     titles = set(re.findall("<title>([^<]*)</title>", tmp_path.joinpath("loads.svg").read_text()))
     # Nodes of job 7 a quarter, of job 8 a half, servers all of a link; the cables of the leaves are wanted twice.
     classes = ("no traffic", "0 % to 25 %", "25 % to 50 %", "75 % to 100 %")
@@ -117,7 +117,7 @@ def test_links_without_servers_are_those_between_the_nodes(topolane, two, write)
 
 def test_runs_say_how_many_jobs_share_its_links(topolane, two, log):
     ask = ("compare", "--machine", "two.toml", "--trace", "log.csv", "--policies", "first-fit,isolated")
-    runs = json.loads(told(topolane, *ask, "--scenarios", "none", "--json"))
+    runs = json.loads(output_of(topolane, *ask, "--scenarios", "none", "--json"))
     for run in runs:
         (network,) = run["networks"]
         assert (network["name"], network["servers"]) == ("storage", 2)
@@ -125,7 +125,7 @@ def test_runs_say_how_many_jobs_share_its_links(topolane, two, log):
         assert 0 < network["mean_bandwidth_alone"] < 1
     # Links of their own on the first network are none on the second.
     assert runs[1]["jobs_sharing_links"] == 0
-    table = told(topolane, *ask, "--scenarios", "none")
+    table = output_of(topolane, *ask, "--scenarios", "none")
     assert "bandwidth to" in table and "storage" in table
 
 
@@ -195,8 +195,8 @@ def test_the_network_may_be_an_ibnetdiscover_file(topolane, two, write):
     """The output of another subnet is read as it is; the hosts are matched by the names of their adapters."""
     subnet = topolane("machine", "convert", "storage/net.toml", "--to", "ibnetdiscover")
     write("storage/net.ibnetdiscover", subnet)
-    told(topolane, "machine", "check", "two.toml")
+    output_of(topolane, "machine", "check", "two.toml")
     write("two.toml", two.read_text().replace("net.toml", "net.ibnetdiscover"))
     way = topolane("machine", "route", "two.toml", "toy1", "oss2", "--on", "storage").splitlines()
     assert [way[0].split("->")[0], way[-1].split(" ")[0].split("->")[1]] == ["toy1", "oss2"]
-    assert "15 of the 16 nodes, 2 servers oss[1-2]" in told(topolane, "machine", "show", "two.toml")
+    assert "15 of the 16 nodes, 2 servers oss[1-2]" in output_of(topolane, "machine", "show", "two.toml")

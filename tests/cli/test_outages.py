@@ -30,7 +30,7 @@ def failing(tmp_path):
     return file
 
 
-def test_those_who_are_there_are_listed_and_nobody_comes(topolane, failing, tmp_path):
+def test_jobs_that_are_there_are_listed_and_no_job_comes(topolane, failing, tmp_path):
     """The summary counts and names the jobs that ran on a link when it failed; jobs.csv marks the same ones."""
     run = json.loads(
         topolane(*COMMON, "--outages", failing, "--out", tmp_path / "out", "--no-report", "--json")

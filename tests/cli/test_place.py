@@ -61,9 +61,9 @@ def test_a_refusal_names_the_groups_and_jobs_in_the_way(topolane, toy):
     """Job 1 or 2 crosses every leaf, where six nodes would have to lie in one pod; too few nodes are too few."""
     text = state(6, running=[{"id": 1, "nodes": "toy[1,9]"}, {"id": 2, "nodes": "toy[5,13]"}])
     answer = place(topolane, toy, text, "--policy", "isolated", code=1)
-    told = [(one["group"], one["level"], one["free"], one["jobs"]) for one in answer["obstacles"]]
+    rows = [(one["group"], one["level"], one["free"], one["jobs"]) for one in answer["obstacles"]]
     assert answer["refusal"] == "would-share-links"
-    assert told == [("leaf0", 1, 3, [1]), ("leaf1", 1, 3, [2]), ("leaf2", 1, 3, [1]), ("leaf3", 1, 3, [2])]
+    assert rows == [("leaf0", 1, 3, [1]), ("leaf1", 1, 3, [2]), ("leaf2", 1, 3, [1]), ("leaf3", 1, 3, [2])]
     assert all(one["missing"] == "uplinks" and one["count"] == one["of"] > 0 for one in answer["obstacles"])
     answer = place(topolane, toy, state(13, running=[{"id": 1, "nodes": "toy[1-4]"}]), code=1)
     (one,) = answer["obstacles"]
@@ -387,7 +387,7 @@ def racks(tmp_path):
     return str(file)
 
 
-def test_a_placement_tells_its_segments_and_their_blocks(topolane, racks):
+def test_a_placement_lists_its_segments_and_their_blocks(topolane, racks):
     """r1 is taken: whole segments of two leave nothing over in rack B, and the last node fits rack A most tightly."""
     text = state({"nodes": 5, "segment": 2}, running=[{"id": 1, "nodes": "r1"}])
     answer = place(topolane, racks, text, "--policy", "segments")

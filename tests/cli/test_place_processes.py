@@ -74,9 +74,9 @@ def test_running_jobs_that_communicate_count(ask: Any) -> None:
     request = {"processes": 4, "pattern": "alltoall(bytes=1e6)"}
     options = ("--policy", "scattered", "--json", "--cores-per-node", "fixed:1")
     quiet = answer(ask(request, *options, running=[{"id": 1, "nodes": "m[3-4,7-8]"}]))
-    beside = answer(ask(request, *options, running=running))
-    assert quiet["nodes"] == beside["nodes"]
-    assert beside["ranks"][0]["total"] > quiet["ranks"][0]["total"]
+    shared = answer(ask(request, *options, running=running))
+    assert quiet["nodes"] == shared["nodes"]
+    assert shared["ranks"][0]["total"] > quiet["ranks"][0]["total"]
 
 
 @pytest.mark.parametrize(

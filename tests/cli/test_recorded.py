@@ -95,7 +95,7 @@ def test_a_log_without_node_lists_cannot_be_replayed(topolane, recorded, log, co
     )
 
 
-def test_jobs_on_nodes_that_the_machine_has_not_are_left_out_and_counted(topolane, recorded, write):
+def test_jobs_on_nodes_that_the_machine_has_not_are_skipped_and_counted(topolane, recorded, write):
     write("log.txt", LOG.replace("tiny[4,6]", "tiny[4,9]"))
     facts = json.loads(topolane("simulate", *recorded, "--policy", "recorded", "--json"))
     assert facts["jobs"] == 6

@@ -78,7 +78,7 @@ def test_more_runs_take_what_is_there(topolane, few):
 
 
 @pytest.mark.parametrize("name", ["log.csv", "toy.toml"])
-def test_a_changed_input_is_done_anew(topolane, few, name):
+def test_a_run_with_a_changed_input_is_repeated(topolane, few, name):
     """Runs of a file that has changed are not used, and one sentence says so."""
     topolane(*few, "--resume", "kept", "--jobs", 1)
     path = topolane.directory / name
@@ -146,7 +146,7 @@ def test_what_a_policy_in_python_imports_is_not_run(topolane, few, write, says):
     assert "0 runs kept from before; 1 other there not used" in topolane.run(*words).stderr
 
 
-def test_another_build_is_done_anew(topolane, few):
+def test_runs_of_another_build_are_repeated(topolane, few):
     """Runs of another build of Topolane are not used."""
     topolane(*few, "--resume", "kept", "--jobs", 1)
     code = (
@@ -162,7 +162,7 @@ def test_another_build_is_done_anew(topolane, few):
     assert "0 runs kept from before; 3 others there not used" in done.stderr
 
 
-def test_a_line_that_is_not_whole_is_done_anew(topolane, few):
+def test_the_run_of_a_cut_line_is_repeated(topolane, few):
     """The end of a file that a command was killed while writing is cut off, and that run done anew."""
     topolane(*few, "--resume", "kept", "--jobs", 1)
     path = topolane.directory / "kept/runs.jsonl"

@@ -20,7 +20,7 @@ def test_the_empty_machine_has_room_for_whole_multiples_of_its_groups(topolane):
     assert "576 of 576 GPUs are free" in text and "64 on idle nodes left over from whole segments" in text
 
 
-def test_a_state_tells_what_its_jobs_leave(topolane, write):
+def test_a_state_says_what_its_jobs_leave(topolane, write):
     """A job with all cores of a node strands the node's other GPUs; a part of a GPU is held as a part."""
     running = [
         {"id": 1, "nodes": "gb[1-18]"},
@@ -102,7 +102,7 @@ def test_a_run_lists_its_failures(topolane, write, tmp_path):
     assert not (tmp_path / "none" / "failures.csv").exists()
 
 
-def test_failures_of_nodes_that_are_left_out_do_not_count(topolane, write):
+def test_failures_of_skipped_nodes_do_not_count(topolane, write):
     """Of the machine gb[1-144] two nodes are replayed. The failures of gb3 are skipped, and one sentence on standard error counts
     them. That of gb1 interrupts the job. A node that is not in the whole machine is an error all the same."""
     trace = write("jobs.csv", "id,submit,run,nodes\n7,0,7200,1\n")

@@ -118,7 +118,7 @@ def test_what_is_assumed_of_traffic_is_said(topolane, toy, log):
     assert "assumed to send" not in topolane("simulate", *network)
 
 
-def test_a_log_without_a_machine_is_replayed_on_cab_and_told_so(topolane, toy, log):
+def test_a_log_without_a_machine_is_replayed_on_cab_with_a_note(topolane, toy, log):
     """A log is replayed on `cab` if no machine is named, and a note says so; with `--machine` there is no note."""
     note = "the machine is cab, because --machine names no other"
     assert note in topolane("simulate", "--trace", log)
@@ -137,7 +137,7 @@ def test_scenarios_run_only_where_isolation_is_promised(topolane, toy, log):
     assert runs[2]["makespan"] < runs[1]["makespan"]
 
 
-def test_jobs_accept_less_than_full_bandwidth_if_they_are_told_to(topolane):
+def test_jobs_accept_less_than_full_bandwidth_if_the_option_says_so(topolane):
     """With `--min-bandwidth .5` jobs on links of their own have between half and all; without it all; others know no share."""
     common = ("--machine", "fat-tree(radix=8)", "--workload", "exp-8", "--limit", 400, "--json")
     halves = without_nan(topolane("simulate", *common, "--policy", "dedicated", "--min-bandwidth", 0.5))

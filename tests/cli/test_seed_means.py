@@ -72,7 +72,7 @@ def test_the_means_are_of_the_runs(topolane):
         "--scenarios",
         "none",
     )
-    told = json.loads(topolane(*words, "--seeds", 4, "--json", "--out", "out", "--no-report", "--jobs", 1))
+    summary = json.loads(topolane(*words, "--seeds", 4, "--json", "--out", "out", "--no-report", "--jobs", 1))
     rows = list(csv.DictReader((topolane.directory / "out/runs.csv").open()))
     makespans = {
         policy: [float(row["makespan"]) for row in rows if row["policy"] == policy]
@@ -80,12 +80,12 @@ def test_the_means_are_of_the_runs(topolane):
     }
     assert [len(found) for found in makespans.values()] == [4, 4]
     differences = [two - one for one, two in zip(*makespans.values())]
-    for row, values in zip(told["rows"], makespans.values()):
+    for row, values in zip(summary["rows"], makespans.values()):
         found = row["figures"]["makespan"]
         half = 3.1824463 * statistics.stdev(values) / 2
         assert found["mean"] == pytest.approx(statistics.mean(values), rel=1e-9)
         assert (found["high"] - found["low"]) / 2 == pytest.approx(half, rel=1e-6)
-    found = told["rows"][1]["difference"]["makespan"]
+    found = summary["rows"][1]["difference"]["makespan"]
     half = 3.1824463 * statistics.stdev(differences) / 2
     assert found["mean"] == pytest.approx(statistics.mean(differences), rel=1e-6)
     assert (found["high"] - found["low"]) / 2 == pytest.approx(half, rel=1e-6)

@@ -145,7 +145,7 @@ def test_a_qos_renamed_in_the_middle_is_counted_by_its_former_name(check):
     assert said[1:] == ["2 runs with a QOS that was deleted or renamed"]
 
 
-def test_two_clusters_in_one_dump_are_told_apart(check):
+def test_two_clusters_in_one_dump_are_distinguished(check):
     """Each fault is counted for its cluster. Job 2 of oct is another job than job 2 of hex would be."""
     said = check(
         jobs({"Cluster": "oct", "End": "Unknown"}, {}),
@@ -188,7 +188,7 @@ def test_faults_of_the_other_files_are_those_of_the_import(check, topolane):
     assert set(lines[1:]) <= set(imported)
 
 
-def test_what_cannot_be_told_is_said(check):
+def test_what_cannot_be_checked_is_reported(check):
     assert check(jobs({}), qos=None)[1:] == [
         "no qos.txt: not known is which jobs have a QOS that was deleted or renamed",
         "nothing wrong was found",

@@ -74,7 +74,7 @@ def rows_of(imported):
     return list(csv.DictReader(io.StringIO(imported.csv)))
 
 
-def told(imported, sentence):
+def says_once(imported, sentence):
     """Whether one line, and no more, says this."""
     return [line for line in imported.notes if sentence in line] == [sentence]
 
@@ -109,7 +109,7 @@ def test_a_job_keeps_its_times_and_its_owner(dump):
         }
     ]
     assert (imported.jobs, imported.zero) == (1, ZERO + 40)
-    assert told(
+    assert says_once(
         imported,
         "1 run had to wait for a hold, a dependency or a begin time first: the wait begins at Eligible",
     )
@@ -151,13 +151,13 @@ def test_every_run_of_a_requeued_job_is_a_job(dump):
     imported = accounting_workload.read(dump(table(first, second)))
     found = [(row["id"], row["submit"], row["start"], row["run"], row["state"]) for row in rows_of(imported)]
     assert found == [("10", "0", "0", "50", "REQUEUED"), ("10000000010", "170", "200", "60", "COMPLETED")]
-    assert told(imported, "1 further run of requeued jobs: each is a job")
+    assert says_once(imported, "1 further run of requeued jobs: each is a job")
     assert not any("missing" in line for line in imported.notes)
 
 
 def test_runs_that_are_missing_are_counted(dump):
     imported = accounting_workload.read(dump(table({"Restarts": "3"}, at(900, Restarts=3))))
-    assert told(
+    assert says_once(
         imported,
         "2 runs missing, of jobs that ran several times: purged, too early, or sacct without --duplicates",
     )
@@ -172,8 +172,8 @@ def test_arrays_and_heterogeneous_jobs_are_jobs(dump):
     )
     imported = accounting_workload.read(dump(jobs))
     assert [row["id"] for row in rows_of(imported)] == ["12", "10", "13", "14"]
-    assert told(imported, "2 tasks of 1 array: each task is a job")
-    assert told(
+    assert says_once(imported, "2 tasks of 1 array: each task is a job")
+    assert says_once(
         imported, "2 components of 1 heterogeneous job: each component is a job, which may start alone"
     )
 
@@ -210,28 +210,28 @@ def test_rows_that_are_no_run_are_counted_by_reason(dump, row, reason):
     """No row is dropped silently: jobs and counts are as many as rows."""
     imported = accounting_workload.read(dump(table(row, at(5000, JobIDRaw=20), at(6000, JobIDRaw=21))))
     assert [job["id"] for job in rows_of(imported)] == ["20", "21"]
-    assert told(imported, f"skipped: 1 {reason}")
+    assert says_once(imported, f"skipped: 1 {reason}")
     assert sum(line.startswith("skipped: ") for line in imported.notes) == 1
 
 
-def test_runs_that_waited_before_the_records_begin_are_told(dump):
+def test_runs_that_waited_before_the_records_begin_are_reported(dump):
     """sacct leaves out what ended before the first day, so a replay cannot know what such a run waited for."""
     day = 24 * 3600
     waited = {"Submit": ZERO - 2 * day, "Eligible": ZERO - 2 * day, "Start": ZERO, "End": ZERO + 900}
     jobs = table({"JobIDRaw": 9, **waited, "ElapsedRaw": "900"}, at(0, 600), at(50, JobIDRaw=11))
     line = "1 run waited from over a day before the first run here ended: if earlier runs are missing, a replay starts such a run too early"
     directory = dump(jobs)
-    assert told(accounting_workload.read(directory), line)
+    assert says_once(accounting_workload.read(directory), line)
     assert line in map(str, accounting_check.of_directory(directory).findings)
     began = jobs.replace(f";{ZERO};{ZERO + 900};", f";{ZERO - 2 * day + 60};{ZERO + 900};")
     assert began != jobs
-    assert not told(accounting_workload.read(dump(began)), line)
+    assert not says_once(accounting_workload.read(dump(began)), line)
 
 
 def test_a_second_export_of_the_same_time_counts_once(dump):
     imported = accounting_workload.read(dump(table({}, {"JobIDRaw": 11}) + table({})))
     assert sorted(row["id"] for row in rows_of(imported)) == ["10", "11"]
-    assert told(imported, "skipped: 1 a second row of the same run")
+    assert says_once(imported, "skipped: 1 a second row of the same run")
 
 
 CHANGED = [
@@ -254,11 +254,11 @@ CHANGED = [
 
 
 @pytest.mark.parametrize(("row", "times", "sentence"), CHANGED)
-def test_clocks_that_jump_are_told(dump, row, times, sentence):
+def test_clocks_that_jump_are_reported(dump, row, times, sentence):
     imported = accounting_workload.read(dump(table(row)))
     (job,) = rows_of(imported)
     assert (job["submit"], job["start"], job["run"]) == times
-    assert told(imported, sentence)
+    assert says_once(imported, sentence)
 
 
 def test_a_suspended_job_holds_its_nodes(dump):
@@ -272,7 +272,7 @@ def test_a_suspended_job_holds_its_nodes(dump):
 
 def test_steps_without_their_job_are_what_a_purge_leaves(dump):
     imported = accounting_workload.read(dump(table({}, {"JobIDRaw": "10.0"}, {"JobIDRaw": "9.0"})))
-    assert told(imported, "1 run missing, of which only steps are there: a purge has cut them off")
+    assert says_once(imported, "1 run missing, of which only steps are there: a purge has cut them off")
 
 
 def test_accounts_and_qos_that_are_gone_are_counted(dump):
@@ -282,9 +282,9 @@ def test_accounts_and_qos_that_are_gone_are_counted(dump):
         qos="Name|Priority\nnormal|0\n",
     )
     imported = accounting_workload.read(directory)
-    assert told(imported, "1 run of an account that is gone")
-    assert told(imported, "1 run of a user who is gone from the account")
-    assert told(imported, "1 run with a QOS that was deleted or renamed")
+    assert says_once(imported, "1 run of an account that is gone")
+    assert says_once(imported, "1 run of a user who is gone from the account")
+    assert says_once(imported, "1 run with a QOS that was deleted or renamed")
 
 
 def test_nodes_that_were_down_are_failures(dump, tmp_path, topolane):
@@ -331,8 +331,8 @@ def test_reservations_are_counted(dump):
         f"hex|old|{ZERO - 60}|{ZERO - 9}|n1\nhex|licences|{ZERO}|{ZERO + 60}|\n",
     )
     imported = accounting_workload.read(directory)
-    assert told(imported, "1 run in a reservation, which only the queue slurm knows")
-    assert told(
+    assert says_once(imported, "1 run in a reservation, which only the queue slurm knows")
+    assert says_once(
         imported,
         "1 reservation kept nodes or licences from other jobs: all queues but slurm give these to every job",
     )
@@ -439,7 +439,7 @@ def test_a_nice_value_is_what_priority_lacks_among_jobs_alike(dump, submitted, o
         (55, 80, ""),  # fair share may have fallen
     ],
 )
-def test_the_lowest_priority_tells_how_much_a_nice_value_is_at_least(dump, submitted, after, nice):
+def test_the_lowest_priority_gives_the_least_value_of_a_nice_value(dump, submitted, after, nice):
     """A priority of 1 may lie any amount below 0. The least nice value that another job has and that is enough counts."""
     others = [
         at(1, JobIDRaw=number, User="bob", Priority=priority)
@@ -472,7 +472,7 @@ def test_a_job_that_never_started_has_a_nice_value_too(dump):
     waits = at(2, JobIDRaw=2, Priority=900, Start="Unknown", End=ZERO + 50, State="CANCELLED")
     imported = accounting_workload.read(dump(table(at(1, JobIDRaw=1), waits), config=EACH_MINUTE))
     assert [row["nice"] for row in json.loads(imported.queue)["never_started"]] == [100]
-    assert told(imported, "1 job with a nice value, by the recorded priorities")
+    assert says_once(imported, "1 job with a nice value, by the recorded priorities")
 
 
 CONFIG = "SelectType = select/linear\nLicenses = matlab:4,fluent:2\nSchedulerParameters = bf_licenses\n"
@@ -493,8 +493,8 @@ def test_licences_go_to_the_queue_slurm(dump):
     assert queue["licenses"] == {"matlab": 4, "fluent": 2}
     assert queue["schedulers"]["backfill_licenses"] is True
     assert [row["licenses"] for row in queue["never_started"]] == [{"fluent": 2}]
-    assert told(imported, "2 runs asked for licences, which only the queue slurm counts")
-    assert told(imported, "1 run asked for one of several licences: no queue counts them")
+    assert says_once(imported, "2 runs asked for licences, which only the queue slurm counts")
+    assert says_once(imported, "1 run asked for one of several licences: no queue counts them")
     assert not accounting_check.of_directory(directory).findings
 
 
@@ -510,7 +510,7 @@ def test_what_scontrol_says_of_licences_counts(dump):
         "1 run asked for more of licence matlab@server than the 3 there are: the number is raised to the highest request",
     )
     for fault in faults:
-        assert told(imported, fault)
+        assert says_once(imported, fault)
     assert [str(finding) for finding in accounting_check.of_directory(directory).findings] == list(faults)
     imported = accounting_workload.read(dump(table(at(1)), licenses="No licenses configured in Slurm.\n"))
     assert json.loads(imported.queue)["licenses"] == {}
@@ -600,8 +600,8 @@ def test_preemption_goes_to_the_queue_slurm(dump):
         ([], "requeue", 30, 0),
         ([], "off", None, 60),
     ]
-    assert told(imported, "PreemptParameters has 'strict_order', which the queue slurm does not know")
-    assert told(
+    assert says_once(imported, "PreemptParameters has 'strict_order', which the queue slurm does not know")
+    assert says_once(
         imported, "QOS lost: PreemptMode 'suspend' is not known to the queue slurm: its jobs do not give way"
     )
 
@@ -617,7 +617,7 @@ def test_partitions_preempt(dump):
     imported = accounting_workload.read(dump(table({}), config=suspending, partitions=partitions))
     queue = json.loads(imported.queue)
     assert (queue["preemption"]["mode"], queue["partitions"][0]["preempt_mode"]) == ("off", "cancel")
-    assert told(
+    assert says_once(
         imported,
         "PreemptMode 'SUSPEND,GANG' is not known to the queue slurm: no job gives way unless its QOS or partition has another mode",
     )
@@ -625,14 +625,14 @@ def test_partitions_preempt(dump):
         dump(table({}), config=config.replace("preempt/partition_prio", "preempt/x"))
     )
     assert "preemption" not in json.loads(imported.queue)
-    assert told(imported, "PreemptType 'preempt/x' is not known to the queue slurm: no job gives way")
+    assert says_once(imported, "PreemptType 'preempt/x' is not known to the queue slurm: no job gives way")
 
 
 def test_suspended_runs_are_counted(dump):
     """A run that stood still for a time keeps its nodes for that time too. It is no fault."""
     directory = dump(table(at(0, 700, Suspended="00:01:40", ElapsedRaw="600"), at(1, 20, JobIDRaw=11)))
     imported = accounting_workload.read(directory)
-    assert told(
+    assert says_once(
         imported, "1 run spent some time suspended: a run takes as long as recorded, and keeps its nodes"
     )
     assert [row["run"] for row in rows_of(imported)] == ["700", "19"]
@@ -651,14 +651,14 @@ def test_a_preempted_run_is_one_job_with_the_next(dump):
     names = ("submit", "start", "run", "earlier_runs")
     found = {row["id"]: tuple(row[name] for name in names) for row in rows_of(imported)}
     assert found == {"1": ("0", "119", "100", "0:19:2 59:30:2"), "2": ("4", "4", "25", "")}
-    assert told(
+    assert says_once(
         imported,
         "2 runs that ended by preemption, joined with the later run of the same job: the queue slurm decides again which job gives way",
     )
     assert not [line for line in imported.notes if "further runs" in line]
     apart = accounting_workload.read(dump(table(*rows), config="SelectType = select/linear\n"))
     assert len(rows_of(apart)) == 4
-    assert told(apart, "2 further runs of requeued jobs: each is a job")
+    assert says_once(apart, "2 further runs of requeued jobs: each is a job")
 
 
 def test_names_in_lists_of_qos_become_numbers_too(dump):
@@ -669,7 +669,7 @@ def test_names_in_lists_of_qos_become_numbers_too(dump):
     assert high["preempts"] == [low["name"]] == ["1-low"]
 
 
-def test_a_run_that_a_node_ended_stays_beside_the_next(dump):
+def test_a_run_that_a_node_ended_stays_separate_from_the_next(dump):
     """Both runs are jobs, each as long as recorded, and the second waits since Slurm queued it again. Neither preemption nor a missing
     run changes that."""
     rows = (at(1, 20, JobIDRaw=1, State="NODE_FAIL", Restarts=0), at(60, 90, JobIDRaw=1, Restarts=1))
@@ -678,11 +678,11 @@ def test_a_run_that_a_node_ended_stays_beside_the_next(dump):
         imported = accounting_workload.read(directory)
         found = [(row["id"], row["job"], row["submit"], row["run"]) for row in rows_of(imported)]
         assert found == [("1", "10", "0", "19"), ("10000000001", "10", "59", "30")]
-        assert told(imported, "1 run ended because a node failed: a run takes as long as recorded")
-        assert told(imported, "1 further run of requeued jobs: each is a job")
+        assert says_once(imported, "1 run ended because a node failed: a run takes as long as recorded")
+        assert says_once(imported, "1 further run of requeued jobs: each is a job")
         assert not accounting_check.of_directory(directory).findings
     imported = accounting_workload.read(dump(table(at(60, 90, JobIDRaw=1, Restarts=1))))
-    assert told(
+    assert says_once(
         imported,
         "1 run missing, of jobs that ran several times: purged, too early, or sacct without --duplicates",
     )
@@ -736,7 +736,7 @@ def test_a_run_that_a_failed_node_ended_is_one_job_with_the_next(dump):
         "2": ("4", "4", "25", "no"),
         "3": ("5", "5", "34", ""),
     }
-    assert told(
+    assert says_once(
         imported,
         "2 runs that ended because a node failed, joined with the later run of the same job: in the queue slurm a job starts again if one of its own nodes fails",
     )
@@ -785,7 +785,7 @@ def test_what_no_queue_does_is_counted(dump):
     directory = dump(table(at(1, JobIDRaw=1), at(2, JobIDRaw=2, State="PREEMPTED")))
     imported = accounting_workload.read(directory)
     assert imported.jobs == 2
-    assert told(imported, "1 run ended by preemption: a run takes as long as recorded")
+    assert says_once(imported, "1 run ended by preemption: a run takes as long as recorded")
     assert not accounting_check.of_directory(directory).findings
 
 
@@ -919,7 +919,7 @@ def test_files_from_windows_are_read(dump):
     assert (accounting_workload.read(plain), accounting_check.of_directory(plain)) == expected
 
 
-def test_settings_that_the_queue_does_not_know_are_told(dump):
+def test_settings_that_the_queue_does_not_know_are_reported(dump):
     """Unknown words of SchedulerParameters, schedulers that are switched off, and a start of slurmctld in an unknown zone."""
     config = (
         "SelectType = select/linear\nPriorityType = priority/multifactor\nPriorityMaxAge = UNLIMITED\n"
@@ -930,7 +930,7 @@ def test_settings_that_the_queue_does_not_know_are_told(dump):
     queue = json.loads(imported.queue)
     assert queue["schedulers"] == {"interval": 30}
     assert queue["priority"]["max_age"] == (1 << 32) - 1
-    assert told(
+    assert says_once(
         imported,
         "SchedulerParameters has 'defer', 'bf_interval=-1', 'bf_max_time=300', which the queue slurm does not know",
     )
@@ -939,7 +939,7 @@ def test_settings_that_the_queue_does_not_know_are_told(dump):
     )
 
 
-def test_files_that_are_missing_are_told(dump, tmp_path, topolane):
+def test_files_that_are_missing_are_reported(dump, tmp_path, topolane):
     topolane.refused(
         "workload", "import", "nowhere", "--out", "log.csv", says="nowhere: there is no such directory"
     )
@@ -981,12 +981,12 @@ def test_the_files_are_written_together_or_not_at_all(dump, tmp_path, topolane):
     assert not list(tmp_path.glob(".topolane-*"))
 
 
-def test_civil_times_are_read_and_told(dump):
+def test_civil_times_are_read_and_reported(dump):
     times = {"Submit": "2026-11-18T11:06:40", "Eligible": "2026-11-18T11:06:40"}
     times |= {"Start": "2026-11-18T11:08:20", "End": "2026-11-18T11:18:20"}
     imported = accounting_workload.read(dump(table(times, delimiter="|")))
     assert imported.csv == accounting_workload.read(dump(table({}))).csv
-    assert told(
+    assert says_once(
         imported, "times are civil times, taken as UTC: an hour is missing or doubled when clocks change"
     )
 

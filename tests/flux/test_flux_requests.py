@@ -80,7 +80,7 @@ def test_a_machine_file_may_be_larger_and_in_another_order() -> None:
     assert [fabric.machine.resources_of(node)["cores"] for node in range(3)] == [16, 16, 32]
 
 
-def test_the_mark_tells_machines_apart() -> None:
+def test_the_mark_distinguishes_machines() -> None:
     """Links of machines with one mark have the same numbers: it changes with the tree, and not from one look to the next."""
     one, again, other = (Fabric.of(NODES, None, graph(racks)).mark for racks in (2, 2, 4))
     assert one == again != other

@@ -414,8 +414,8 @@ def test_a_running_job_that_the_engine_refuses_keeps_its_nodes(flux: Instance, m
     faulty = Path(__file__).with_name("faulty_sched.py")
     flux.run("module", "load", faulty, f"machine={machine}", "when=running")
     assert "cannot be taken over (refused on purpose)" in flux.run("dmesg")
-    beside = flux.submit(f"-N{NODES - 2}", "--exclusive")
-    assert flux.wait_state(beside, "INACTIVE").result == "COMPLETED"
+    second = flux.submit(f"-N{NODES - 2}", "--exclusive")
+    assert flux.wait_state(second, "INACTIVE").result == "COMPLETED"
     wide = flux.submit(f"-N{NODES - 1}", "--exclusive")
     until(lambda: _pending(flux) == 1, "the wide job waits")
     flux.run("cancel", runs)
@@ -457,7 +457,9 @@ def test_what_no_job_may_ask_for_is_denied_in_a_sentence(flux: Instance, machine
     assert set(numbers(flux.jobs()[max(flux.jobs())].nodes)) <= set(numbers("n[40-50]"))
 
 
-def test_what_cannot_be_loaded_is_reported_in_a_sentence(flux: Instance, machine: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_loaded_is_reported_in_a_sentence(
+    flux: Instance, machine: Path, tmp_path: Path
+) -> None:
     """Bad words are told before the module counts as loaded, since Flux ends with a module that fails later. The instance goes on."""
     broken = tmp_path / "broken.toml"
     broken.write_text('name = "x"\n[[site]]\nname = 5\n')

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import own_groups
 import pytest
-from beside import WEIGHT, goes_on, pair, place
+from adopted_pair import WEIGHT, goes_on, pair, place
 from gang_processes import CORES, SPIN, computes, lives, needs_two_cores
 from quiet_cores import QuietCores
 from test_gang_commands import daemon, gang, jobs

@@ -93,7 +93,9 @@ def test_a_barrier_job_alone_does_seconds_over_interval_iterations(
     quiet_cores.judge(10 <= len(each[0]) <= 300, len(each[0]))
 
 
-def test_nobody_leaves_a_barrier_before_the_last_has_come(program: Path, rate: float, tmp_path: Path) -> None:
+def test_no_thread_leaves_a_barrier_before_the_last_has_come(
+    program: Path, rate: float, tmp_path: Path
+) -> None:
     """The iterations of one number overlap: no thread's ends before another's starts."""
     for spin in (True, False):
         one = Run(Barrier(0.001, spin, 0.9), iterations=100)
@@ -170,7 +172,7 @@ def catches(pid: int, number: int) -> bool:
     return bool(int(status["SigCgt"], 16) >> (number - 1) & 1)
 
 
-def test_a_run_that_is_told_to_end_writes_what_it_has(program: Path, rate: float, tmp_path: Path) -> None:
+def test_a_run_that_is_asked_to_end_writes_what_it_has(program: Path, rate: float, tmp_path: Path) -> None:
     """SIGTERM ends a run after the iteration that it is in; its log is whole."""
     words = Run(Barrier(0.001), seconds=600.0).words(rate, tmp_path / "log")
     with subprocess.Popen([program, *words, "--threads", str(THREADS)]) as process:

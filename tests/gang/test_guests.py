@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import spinning_guest
-from beside import WEIGHT, Pair, goes_on, pair, place, seconds
+from adopted_pair import WEIGHT, Pair, goes_on, pair, place, seconds
 from libvirt_daemons import Daemon
 from libvirt_daemons import missing as missing_libvirt
 from quiet_cores import QuietCores

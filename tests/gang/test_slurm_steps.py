@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
-from beside import WEIGHT, goes_on, pair, place, seconds, stand_still
+from adopted_pair import WEIGHT, goes_on, pair, place, seconds, stand_still
 from live_cluster import Cluster, running, script
 from quiet_cores import QuietCores
 from topolane._engine import InputError
@@ -30,7 +30,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture(autouse=True)
-def told(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+def launched(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where that Slurm is."""
     monkeypatch.setenv("SLURM_CONF", cluster.facts["SLURM_CONF"])
 

@@ -122,7 +122,9 @@ def test_without_xen_a_sentence_says_what_is_missing(tmp_path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("ended", [False, True])
-def test_a_panic_of_xen_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: bool) -> None:
+def test_a_panic_of_xen_is_reported_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ended: bool
+) -> None:
     """Whether the machine still waits or has ended, a panic on its console is said, long before the deadline. Without one, what
     is waited for is missed at the deadline, or has ended."""
     monkeypatch.setattr(xen_machine, "LOOK", 0.05)

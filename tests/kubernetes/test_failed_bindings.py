@@ -72,10 +72,10 @@ def refused(plane: ControlPlane, *pods: str) -> Iterator[None]:
 def is_refused(plane: ControlPlane, *pods: str) -> bool:
     """Whether the binding of each was refused."""
     events = plane.get("/api/v1/namespaces/default/events")["items"]
-    told = {
+    denied = {
         event["involvedObject"]["name"] for event in events if "denied request" in event.get("message", "")
     }
-    return told >= set(pods)
+    return denied >= set(pods)
 
 
 def test_the_room_of_a_member_that_was_not_bound_is_kept(empty: ControlPlane) -> None:

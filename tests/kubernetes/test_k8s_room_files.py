@@ -660,10 +660,10 @@ def test_a_group_that_does_not_start_keeps_no_nodes(cluster: Cluster, tmp_path: 
 
 def test_a_budget_that_forbids_meanwhile_is_waited_for(cluster: Cluster, tmp_path: Path) -> None:
     """The API server refuses the third eviction until the budget allows it; if it never does, that is said."""
-    told: list[str] = []
+    posts: list[str] = []
     cluster.budgets.append(budget("all", 8, {}))
     post = cluster.post
-    cluster.post = lambda *given: (cluster.budgets[0]["status"].update(disruptionsAllowed=0) if len(told) == 2 else None, told.append(""), post(*given))  # type: ignore[method-assign,func-returns-value,assignment]  # fmt: skip
+    cluster.post = lambda *given: (cluster.budgets[0]["status"].update(disruptionsAllowed=0) if len(posts) == 2 else None, posts.append(""), post(*given))  # type: ignore[method-assign,func-returns-value,assignment]  # fmt: skip
     with pytest.raises(
         NotAppliedError, match=r"6 pods must go first: default/g4-2, .* and 1 more; the budget all needs it"
     ):

@@ -101,8 +101,8 @@ def places(cluster: ControlPlane, group: str, wanted: int, reason: str) -> int:
 
     def is_settled() -> bool:
         nodes = cluster.nodes_of(group)
-        told = all(nodes) or reason in refusals(cluster, group)
-        return told and sum(map(bool, nodes)) == wanted
+        explained = all(nodes) or reason in refusals(cluster, group)
+        return explained and sum(map(bool, nodes)) == wanted
 
     try:
         until(is_settled, f"{wanted} pods are placed, the others say {reason!r}")

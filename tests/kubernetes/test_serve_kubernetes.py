@@ -114,7 +114,9 @@ def test_the_reason_is_of_the_snapshot_that_viewers_have(in_chassis: ControlPlan
         assert source.explain(after, group) == said
 
 
-def test_other_policies_stand_beside_kubernetes(in_chassis: ControlPlane, page: str) -> None:
+def test_figures_of_other_policies_stand_next_to_those_of_kubernetes(
+    in_chassis: ControlPlane, page: str
+) -> None:
     """With --shadow, the figures have a line of the cluster and one of each policy, for the same groups. isolated keeps the third
     group waiting as the cluster does; first-fit, which gives no links, runs it. When the first two are deleted, all have it on its nodes."""
     names = [name(), name(), name()]

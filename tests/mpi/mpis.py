@@ -62,13 +62,13 @@ class Mpi:
         *words: object,
         ranks: int = 4,
         environment: Mapping[str, str] | None = None,
-        told: list[str] | None = None,
+        messages: list[str] | None = None,
     ) -> tuple[int, matrix.Recorded | None]:
         """Exit code and matrix of a run. What was said of reports is appended to `told`."""
         command = self.launch(program, *words, ranks=ranks)
         library = build.library(build.mpicc_for(command))
-        told = [] if told is None else told
-        return watched_run.run(command, library, environment or {}, tell=told.append)
+        messages = [] if messages is None else messages
+        return watched_run.run(command, library, environment or {}, tell=messages.append)
 
     def printed(
         self, program: Path, *words: object, ranks: int = 4, environment: Mapping[str, str] | None = None

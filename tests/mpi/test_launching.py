@@ -105,14 +105,14 @@ def test_other_launchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         (["--listen", "0.0.0.0:0", "--", "sh"], "an address that leads to this one"),
     ],
 )
-def test_bad_input(words: list[str], told: str) -> None:
+def test_bad_input(words: list[str], sentence: str) -> None:
     """One sentence on standard error and exit code 2; nothing is started."""
     if (mpicc := shutil.which("mpicc")) is not None:
         build.library(mpicc)  # else the first run says that it compiles
     done = run(*words)
     assert (done.returncode, done.stdout) == (2, "")
     lines = [line for line in done.stderr.splitlines() if "compiling" not in line]
-    assert told in done.stderr and len(lines) == 1
+    assert sentence in done.stderr and len(lines) == 1
 
 
 def test_library_is_compiled_once(mpi: Mpi, tmp_path: Path) -> None:

@@ -102,7 +102,7 @@ def test_wavefront(mpi: Mpi, kernels: Path) -> None:
     only(found(mpi, kernels, "wavefront", rounds), "point_to_point", expected)
 
 
-def test_to_itself_and_to_nobody(mpi: Mpi, kernels: Path) -> None:
+def test_to_itself_and_to_no_rank(mpi: Mpi, kernels: Path) -> None:
     """What a rank sends to itself is a message; what it sends to MPI_PROC_NULL is none."""
     expected = {(rank, rank): (10, 40, 10) for rank in range(RANKS)}
     only(found(mpi, kernels, "self", 10), "point_to_point", expected)

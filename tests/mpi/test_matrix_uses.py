@@ -115,7 +115,7 @@ def test_show(watched: Path, tmp_path: Path) -> None:
         ("\n0,2,40,10,10,", "\n0,9,40,10,10,", ":5"),
     ],
 )
-def test_damaged_files(watched: Path, tmp_path: Path, old: str, new: str, told: str) -> None:
+def test_damaged_files(watched: Path, tmp_path: Path, old: str, new: str, sentence: str) -> None:
     """A file that is no such matrix is refused in one sentence that names it, and the line where there is one."""
     text = watched.read_text()
     assert old in text
@@ -123,7 +123,7 @@ def test_damaged_files(watched: Path, tmp_path: Path, old: str, new: str, told: 
     path.write_text(text.replace(old, new, 1))
     with pytest.raises(InputError, match="damaged.csv") as error:
         matrix.read(path)
-    assert told in str(error.value)
+    assert sentence in str(error.value)
 
 
 def test_a_file_that_was_cut_is_refused_by_all_that_read_it(watched: Path, tmp_path: Path) -> None:

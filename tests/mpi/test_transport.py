@@ -319,9 +319,9 @@ def test_refused(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
 def test_a_rank_dies(mpi: Mpi, kernels: Path) -> None:
     """The run ends as it would without the library; what was reported until then is there, who did not end is named."""
     plain = mpi.plain(kernels, "dying", 20)
-    told: list[str] = []
+    messages: list[str] = []
     code, recorded = mpi.watched(
-        kernels, "dying", 20, environment={"TOPOLANE_MPI_SECONDS": "0.05"}, told=told
+        kernels, "dying", 20, environment={"TOPOLANE_MPI_SECONDS": "0.05"}, messages=messages
     )
     # Which signal a launcher tells of is a matter of chance: the others are ended, too.
     assert code != 0 and plain.returncode != 0

@@ -111,7 +111,7 @@ def test_no_group_is_ever_worse_off_and_no_more_move_at_once_than_said(
         assert {migration.state for migration in plan.migrations} <= {"done", "planned"}
 
 
-def test_groups_move_beside_each_other() -> None:
+def test_groups_move_at_the_same_time() -> None:
     """Three groups, three at once: one of each, since those of one group wait for each other."""
     cloud, plan = carried_out({}, slow=3, at_once=5, stop_after=1000)
     assert cloud.most == 3

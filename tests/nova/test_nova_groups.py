@@ -23,7 +23,7 @@ class Story(NamedTuple):
     """One more of the first."""
 
 
-def told(cloud: CloudProcess) -> Story:
+def booted(cloud: CloudProcess) -> Story:
     one, two = cloud.group("one"), cloud.group("two")
     asked = [(16, one), (17, two), (1, one)]
     return Story(*(list(cloud.boot(count, group, hints=COMPACT).values()) for count, group in asked))
@@ -32,7 +32,7 @@ def told(cloud: CloudProcess) -> Story:
 @pytest.fixture(scope="module")
 def stock(running: CloudProcess) -> Iterator[Story]:
     running.schedule_by(STOCK)
-    yield told(running)
+    yield booted(running)
     running.clear()
 
 
@@ -40,7 +40,7 @@ def stock(running: CloudProcess) -> Iterator[Story]:
 def story(running: CloudProcess, stock: Story) -> Iterator[Story]:
     running.clear()
     running.schedule_by(ours())
-    yield told(running)
+    yield booted(running)
     running.clear()
 
 

@@ -195,10 +195,10 @@ def test_the_sums_are_of_the_files(dist: Path) -> None:
     listed = {line.split()[1] for line in (dist / "SHA256SUMS").read_text().splitlines()}
     assert listed == {path.name for path in dist.iterdir()} - {"SHA256SUMS"}
     licences = one(dist, "topolane-*-licences.txt").read_text()
-    told = re.findall(r"^(\S+\.cdx\.json): .*\n((?:  .*\n)+)", licences, re.MULTILINE)
+    sections = re.findall(r"^(\S+\.cdx\.json): .*\n((?:  .*\n)+)", licences, re.MULTILINE)
     lists = {path.name: json.loads(path.read_text())["components"] for path in dist.glob("*.cdx.json")}
-    assert len(told) == len(lists) == 3
-    for name, lines in told:
+    assert len(sections) == len(lists) == 3
+    for name, lines in sections:
         parts = [line.split()[:2] for line in lines.splitlines()]
         assert sorted(parts) == sorted([part["name"], part["version"]] for part in lists[name])
     assert "not stated" not in licences, [line for line in licences.splitlines() if "not stated" in line]

@@ -65,7 +65,7 @@ def test_jobs_on_links_of_their_own_share_none():
     assert (state.shared(0), state.shared(1)) == (0, 0)
     lines = _uplinks(state, 0, 0)
     assert {colour for (colour, _), _ in lines} == {state.colour[1], state.colour[2]}
-    assert len({beside for _, beside in lines}) == 2
+    assert len({near for _, near in lines}) == 2
     shared = held(run_of("0 3", "1-2 4 9-10", "6 12-13"), picture(RADIX_SIX), 0.0)
     assert [colour for (colour, _), _ in _uplinks(shared, 0, 0)] == [SHARED]
 

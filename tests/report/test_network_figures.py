@@ -179,7 +179,7 @@ def test_spreads_are_those_of_the_jobs(three, module):
     assert all(cell == "1.000 / 1.000 / 1.000" for cell in plot.numbers[2][1:])
 
 
-def test_the_page_tells_of_the_network(three, tmp_path):
+def test_the_page_describes_the_network(three, tmp_path):
     text = write_report(tmp_path, three, picture(TREE)).read_text("utf-8")
     for word in ("No speed-up is assumed", "1 + f × f × (S − 1)", "--comm-fraction", "Not modelled"):
         assert word in text
@@ -198,12 +198,12 @@ def test_the_page_tells_of_the_network(three, tmp_path):
 
 
 def test_what_isolation_buys_back_is_in_the_words(three):
-    beside, apart = (run.summary for run in three[1:])
+    together, apart = (run.summary for run in three[1:])
     (sentence,) = bought_back(three)
-    hours = abs(beside["mean_turnaround"] - apart["mean_turnaround"]) / 3600
+    hours = abs(together["mean_turnaround"] - apart["mean_turnaround"]) / 3600
     assert "“isolated” against “first-fit” under easy" in sentence
     assert f"{hours:.1f} h " in sentence
-    assert ("shorter" in sentence) == (beside["mean_turnaround"] >= apart["mean_turnaround"])
+    assert ("shorter" in sentence) == (together["mean_turnaround"] >= apart["mean_turnaround"])
     assert bought_back(three[:2]) == bought_back(three[1:]) == []
     strange = dataclasses.replace(three[2], policy="nobody knows it")
     assert bought_back([*three[:2], strange]) == []

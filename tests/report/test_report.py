@@ -137,7 +137,7 @@ def test_no_jobs(tmp_path):
     check(write_report(tmp_path, [without_jobs()], picture()), 1)
 
 
-def test_no_jobs_beside_some(tmp_path):
+def test_one_run_without_jobs_next_to_one_with_some(tmp_path):
     check(write_report(tmp_path, [make_run(count=80), without_jobs()], picture()), 2)
     check(write_report(tmp_path, [without_jobs(), make_run(count=80)], picture()), 2)
 
@@ -244,7 +244,7 @@ def test_every_figure_is_among_the_files_that_a_later_report_replaces():
     assert {module.NAME for module in modules} == {*ONCE, *BY_RUN}
 
 
-def test_runs_of_the_same_label_are_told_apart(two_runs):
+def test_runs_of_the_same_label_are_distinguished(two_runs):
     one, other = two_runs
     runs = [dataclasses.replace(one, queue=queue) for queue in ("easy", "fcfs")]
     assert [run.label for run in distinct([*runs, other])] == [

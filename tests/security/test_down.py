@@ -67,10 +67,10 @@ def test_a_host_whose_commands_fail_does_not_hinder_the_others(
 def test_a_guest_that_cannot_be_ended_does_not_hinder_the_others(cluster: Cluster) -> None:
     """A guest whose files cannot be removed cannot keep the guests of other hosts up."""
     Folder.of(cluster.hosts[0]).file("g-a", "qmp").mkdir()
-    told: list[str] = []
-    left = builders.down(cluster, told.append)
+    messages: list[str] = []
+    left = builders.down(cluster, messages.append)
     assert _guests_left(cluster) == []
-    assert told == ["g-b is ended on b", "g-c is ended on c"]
+    assert messages == ["g-b is ended on b", "g-c is ended on c"]
     assert len(left) == 1 and left[0].startswith("g-a on a: ")
 
 

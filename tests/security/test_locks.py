@@ -65,7 +65,7 @@ sys.stdin.read()
 
 
 @contextlib.contextmanager
-def beside(
+def another_process(
     script: str, *words: object, user: int | None = None, **more: Any
 ) -> Iterator[subprocess.Popen[str]]:
     """A process that runs beside the test, and is ready."""
@@ -93,7 +93,7 @@ def agent(tmp_path: Path) -> subprocess.CompletedProcess[str]:
 @as_root
 def test_a_user_who_takes_names_of_sockets_cannot_keep_agents_from_their_cores(tmp_path: Path) -> None:
     """A user who takes every abstract socket that is named after a core cannot keep root's agent from it."""
-    with beside(TAKES_SOCKETS, f"topolane-gang-core-{CORE}", user=OTHER):
+    with another_process(TAKES_SOCKETS, f"topolane-gang-core-{CORE}", user=OTHER):
         done = agent(tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -103,7 +103,7 @@ def test_a_user_cannot_open_the_locks_of_root(tmp_path: Path) -> None:
     """A user who opens and locks whatever can be opened below /run cannot keep root from a lock."""
     assert agent(tmp_path).returncode == 0
     folders = [str(folder) for folder in Path("/run").glob("topolane*") if folder.is_dir()]
-    with beside(TAKES_FILES, *folders, user=OTHER):
+    with another_process(TAKES_FILES, *folders, user=OTHER):
         done = agent(tmp_path)
     assert done.returncode == 0, done.stderr
 
@@ -133,7 +133,7 @@ def test_a_user_cannot_keep_another_from_a_folder_in_tmp(homes: Callable[[int], 
     environment = {name: value for name, value in os.environ.items() if name != "XDG_RUNTIME_DIR"}
     try:
         home = str(homes(victim))
-        with beside(HOLDS.format(then=""), CORE, user=victim, env=environment | {"HOME": home}):
+        with another_process(HOLDS.format(then=""), CORE, user=victim, env=environment | {"HOME": home}):
             pass
     finally:
         planted.rmdir()
@@ -142,7 +142,7 @@ def test_a_user_cannot_keep_another_from_a_folder_in_tmp(homes: Callable[[int], 
 @as_root
 def test_an_agent_of_a_user_leaves_cores_to_root(homes: Callable[[int], Path]) -> None:
     """A user cannot start an agent on a core that root's agent has."""
-    with beside(HOLDS.format(then=""), CORE) as holder:
+    with another_process(HOLDS.format(then=""), CORE) as holder:
         done = subprocess.run(
             [sys.executable, "-c", BECOME + "CoreLocks((int(sys.argv[1]),))", str(OTHER), str(CORE)],
             env=os.environ | {"XDG_RUNTIME_DIR": str(homes(OTHER))},
@@ -156,7 +156,7 @@ def test_an_agent_of_a_user_leaves_cores_to_root(homes: Callable[[int], Path]) -
 
 def test_a_lock_names_its_process_and_ends_with_it(tmp_path: Path) -> None:
     """A process that is killed cannot keep its locks; until then the refusal names it."""
-    with beside(HOLDS.format(then=""), CORE) as holder:
+    with another_process(HOLDS.format(then=""), CORE) as holder:
         done = agent(tmp_path)
         assert done.returncode == 2
         assert f"core {CORE}: another agent (process {holder.pid}) has it already" in done.stderr
@@ -175,7 +175,7 @@ def test_a_lock_names_its_process_and_ends_with_it(tmp_path: Path) -> None:
 )
 def test_children_do_not_inherit_locks(tmp_path: Path, then: str) -> None:
     """A child that outlives its parent cannot keep the parent's locks."""
-    with beside(HOLDS.format(then=then), CORE) as holder:
+    with another_process(HOLDS.format(then=then), CORE) as holder:
         assert holder.stdout is not None
         child = int(holder.stdout.readline())
         try:

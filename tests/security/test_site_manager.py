@@ -149,8 +149,10 @@ def test_a_report_names_nothing_that_is_executed(tmp_path: Path) -> None:
         url = f"http://127.0.0.1:{port}"
         httpx.post(f"{url}/hosts/h9/report", json=report, headers=bearer(OPERATOR))
         known = {host["name"]: host for host in manager.client.get("/hosts")}
-        told = known.get("h9", {})
-        assert told.get("driver", "dry-run") == "dry-run" and told.get("address", "") != str(folder), told
+        reported = known.get("h9", {})
+        assert reported.get("driver", "dry-run") == "dry-run" and reported.get("address", "") != str(
+            folder
+        ), reported
     assert not proof.exists()
 
 
@@ -244,7 +246,7 @@ def test_half_sent_requests_leave_room_for_others(tmp_path: Path, listener: str)
         manager.process.wait(DEADLINE)
 
 
-def test_a_report_of_many_guests_stalls_nobody(tmp_path: Path) -> None:
+def test_a_report_of_many_guests_stalls_no_request(tmp_path: Path) -> None:
     """Whoever has the token of reports cannot stall the manager by naming 20,000 guests at once: more than a thousand
     of one host are refused, and a thousand are written while others are answered."""
     with guarded(tmp_path) as (manager, port):

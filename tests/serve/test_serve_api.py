@@ -183,7 +183,7 @@ def test_changes_lead_to_the_same_as_the_whole_snapshot() -> None:
         assert list(waiting.values()) == whole["waiting"]
 
 
-def test_figures_of_a_second_policy_stand_beside(replay: Replay) -> None:
+def test_figures_of_a_second_policy_are_served(replay: Replay) -> None:
     """`--shadow` adds a line of the same times for each policy; utilisation is that of the run's table."""
     import polars
 

@@ -154,7 +154,7 @@ def test_time_can_be_dragged_back(browser: Any, page: str) -> None:
     ("question", "section", "what"),
     [("series", "h-figures", "The figures"), ("outlook", "h-hours", "The coming hours")],
 )
-def test_what_could_not_be_read_is_told(
+def test_what_could_not_be_read_is_reported(
     browser: Any, page: str, question: str, section: str, what: str
 ) -> None:
     """If figures or coming hours cannot be read, their place on the page says so and why, and no longer once they can be read."""
@@ -163,8 +163,8 @@ def test_what_could_not_be_read_is_told(
     try:
         load(browser, page)
         place = f"//section[@aria-labelledby='{section}']"
-        told = until(lambda: browser.find_element(By.XPATH, f"{place}//*[@class='wrong']").text)
-        assert told == f"{what} could not be read: Failed to fetch. The page tries again."
+        message = until(lambda: browser.find_element(By.XPATH, f"{place}//*[@class='wrong']").text)
+        assert message == f"{what} could not be read: Failed to fetch. The page tries again."
     finally:
         browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": []})
         browser.execute_cdp_cmd("Network.disable", {})

@@ -162,7 +162,9 @@ def test_without_the_token_nothing_is_said_or_done(
                 asked._ask(method.upper(), path.replace("{", "").replace("}", ""), json={})
 
 
-def test_what_speaks_no_tls_or_trusts_nobody_gets_no_answer(open_manager: tuple[Managed, str]) -> None:
+def test_what_speaks_no_tls_or_trusts_no_certificate_gets_no_answer(
+    open_manager: tuple[Managed, str],
+) -> None:
     """Plain HTTP at the port, and a client that does not know the certificate: one sentence."""
     _, url = open_manager
     for asked in (Client(url.replace("https", "http")), Client(url)):
@@ -226,7 +228,7 @@ def test_commands_print_tables_and_json(tmp_path: Path) -> None:
     assert done.returncode == 2 and "no answer" in done.stderr and done.stderr.count("\n") == 1
 
 
-def test_what_cannot_be_kept_or_told_again_is_refused(tmp_path: Path) -> None:
+def test_what_cannot_be_kept_or_repeated_is_refused(tmp_path: Path) -> None:
     """Reports and questions with numbers that the engine, JSON or the database has no room for, and names that are
     paths: each is refused, and the manager goes on planning."""
     guest = {"name": "g", "cores": 1, "memory": 1 << 30}

@@ -67,8 +67,8 @@ def test_a_guest_that_left_the_file_is_refused_and_ended_where_that_is_asked(pla
     ):
         done = place.down("--guests", names)
         assert done.returncode == 2 and said in done.stderr, done.stderr
-    told = [event["text"] for event in place.managed.client.get("/events") if event["kind"] == "cluster"]
-    assert told == ["g3 taken away", "g1, g2, g3 added"]
+    changes = [event["text"] for event in place.managed.client.get("/events") if event["kind"] == "cluster"]
+    assert changes == ["g3 taken away", "g1, g2, g3 added"]
 
 
 DIES = """
@@ -173,7 +173,7 @@ def test_two_commands_at_once_change_a_cluster_one_after_the_other(place: Place)
 
 
 @pytest.mark.parametrize("dies", [False, True])
-def test_a_guest_whose_ranks_nobody_watches_is_not_taken_without_force(place: Place, *, dies: bool) -> None:
+def test_a_guest_whose_ranks_are_not_watched_is_not_taken_without_force(place: Place, *, dies: bool) -> None:
     """mpiexec runs two ranks that are not watched, next to the guest's daemon (in a process namespace, as in a guest): `down`
     refuses to take the guest, and takes it when they have ended, or the guest and its daemon have. A guest
     without a daemon is taken, and `down` says that nothing but watched programs was looked for."""

@@ -34,7 +34,7 @@ def _read(folder: Path, text: str, guests: tuple[Guest, ...] = ()) -> Cluster:
     return read_cluster(file, HOSTS, guests)
 
 
-def test_guests_go_where_they_are_told_and_else_where_most_cores_are_free(tmp_path: Path) -> None:
+def test_guests_go_to_their_named_host_and_else_where_most_cores_are_free(tmp_path: Path) -> None:
     text = HEAD + A1 + B1 + _guest(tmp_path, 1, 'host = "a1"\n') + _guest(tmp_path, 2) + _guest(tmp_path, 3)
     cluster = _read(tmp_path, text)
     assert [guest.host for guest in cluster.guests] == ["a1", "b1", "a1"]
@@ -49,8 +49,8 @@ def test_the_policy_is_asked_where_the_file_leaves_it_the_choice(tmp_path: Path)
     assert cluster.wanted() == wanted
     assert [guest.host for guest in cluster.on(["b1", "b1"]).guests] == ["b1", "b1"]
     assert cluster.on(["b1", "n1"]) == cluster
-    told = _read(tmp_path, HEAD + A1 + B1 + _guest(tmp_path, 1, 'host = "a1"\n') + _guest(tmp_path, 2))
-    assert told.wanted() is None
+    parsed = _read(tmp_path, HEAD + A1 + B1 + _guest(tmp_path, 1, 'host = "a1"\n') + _guest(tmp_path, 2))
+    assert parsed.wanted() is None
     assert (
         _read(tmp_path, HEAD + A1 + B1 + _guest(tmp_path, 1) + _guest(tmp_path, 2, cores=2)).wanted() is None
     )

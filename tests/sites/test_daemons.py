@@ -71,7 +71,7 @@ def test_a_host_is_known_by_what_it_reports_and_again_after_the_manager_was_kill
         assert daemon.poll() is None
 
 
-def test_a_host_tells_of_the_guests_that_really_run_there(tmp_path: Path) -> None:
+def test_a_host_reports_the_guests_that_really_run_there(tmp_path: Path) -> None:
     if reason := missing("cc", "strip"):
         pytest.skip(f"a guest needs QEMU and a kernel: {reason}")
     (tmp_path / "qemu").mkdir()
@@ -147,7 +147,7 @@ def test_a_daemon_that_is_asked_to_end_has_not_failed(kind: str, ending: int, tm
         assert "Traceback" not in said
 
 
-def test_a_guest_tells_what_runs_in_it(managed: Managed) -> None:
+def test_a_guest_reports_what_runs_in_it(managed: Managed) -> None:
     words = ["guest", "--name", "g1", "--every", "0.2", "--manager", f"unix:{managed.folder}/a.sock"]
 
     def report() -> Any:

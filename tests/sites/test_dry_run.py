@@ -40,7 +40,7 @@ def test_guests_in_folders_outlive_the_mover(tmp_path: Path) -> None:
     assert mover("dry-run").where(GUEST, (here, there)) == ("b",)
 
 
-def test_a_move_told_to_fail_leaves_the_guest_at_its_source(tmp_path: Path) -> None:
+def test_a_move_set_to_fail_leaves_the_guest_at_its_source(tmp_path: Path) -> None:
     here, there = _hosts(tmp_path)
     (tmp_path / "a" / "g1").write_text("running")
     (tmp_path / "b" / ".fail").write_text("no room")
@@ -49,7 +49,7 @@ def test_a_move_told_to_fail_leaves_the_guest_at_its_source(tmp_path: Path) -> N
     assert mover("dry-run").where(GUEST, (here, there)) == ("a",)
 
 
-def test_a_guest_told_to_be_lost_is_nowhere(tmp_path: Path) -> None:
+def test_a_guest_set_to_be_lost_is_nowhere(tmp_path: Path) -> None:
     here, there = _hosts(tmp_path)
     (tmp_path / "a" / "g1").write_text("running")
     (tmp_path / "b" / ".lost").write_text("power cut")

@@ -62,11 +62,11 @@ def test_cores_that_are_busy_with_no_guest_are_other_load(tmp_path: Path) -> Non
             began, used = time.monotonic(), psutil.Process(busy.pid).cpu_times()
             until(lambda: psutil.Process(busy.pid).cpu_times().user > used.user + 0.5, "it computes")
             passed, now = time.monotonic() - began, psutil.Process(busy.pid).cpu_times()
-            told = watch.look()["other_load"]
+            measured = watch.look()["other_load"]
         finally:
             busy.kill()
     of_process = (now.user - used.user) / passed
-    assert 0.5 * of_process < told <= len(os.sched_getaffinity(0)) + 0.1
+    assert 0.5 * of_process < measured <= len(os.sched_getaffinity(0)) + 0.1
 
 
 @needs_qemu
@@ -276,7 +276,7 @@ finally:
 
 @needs_qemu
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
-def test_bytes_through_the_card_of_a_guest_are_told_from_its_side(tmp_path: Path) -> None:
+def test_bytes_through_the_card_of_a_guest_are_counted_from_its_side(tmp_path: Path) -> None:
     """What the card of a guest gives to its host, the guest sent."""
     words = ["unshare", "-n", sys.executable, "-c", WATCH, str(tmp_path)]
     done = subprocess.run(words, capture_output=True, text=True, timeout=DEADLINE)
@@ -289,7 +289,7 @@ def test_a_counter_that_began_again_counts_from_nothing() -> None:
     """Also one that was not there before; the first look tells nothing."""
     rates = Rates()
     assert rates.look({"a": 5.0}) == {}
-    told = rates.look({"a": 6.0, "b": 3.0})
-    assert told["b"] == pytest.approx(3 * told["a"])
+    measured = rates.look({"a": 6.0, "b": 3.0})
+    assert measured["b"] == pytest.approx(3 * measured["a"])
     again = rates.look({"a": 2.0, "b": 4.0})
     assert again["a"] == pytest.approx(2 * again["b"])

@@ -107,11 +107,11 @@ class Scene:
         ]
 
     def commands(self) -> dict[str, list[str]]:
-        told = {"g1": ["guest", "--name", "g1"]}
+        arguments = {"g1": ["guest", "--name", "g1"]}
         for host in self.sites.hosts:
             words = ["host", "--name", host.name, "--site", host.site, "--cores", "2", "--memory", "1 GiB"]
-            told[host.name] = [*words, "--driver", "qmp", "--address", host.address]
-        return told
+            arguments[host.name] = [*words, "--driver", "qmp", "--address", host.address]
+        return arguments
 
     def heard(self) -> float:
         """When the manager last heard the daemon that has been silent for longest."""

@@ -103,9 +103,9 @@ def test_room_for_a_cluster_that_arrives_is_planned_and_made(tmp_path: Path) -> 
 
     def plan(*options: str, code: int = 0) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-c", MAIN, "sites", "plan", "--manager", f"unix:{tmp_path}/a.sock"]
-        told = subprocess.run([*command, *options], capture_output=True, text=True, timeout=DEADLINE)
-        assert told.returncode == code, (told.stdout, told.stderr)
-        return told
+        result = subprocess.run([*command, *options], capture_output=True, text=True, timeout=DEADLINE)
+        assert result.returncode == code, (result.stdout, result.stderr)
+        return result
 
     async def body(ranks: list[Rank]) -> None:
         wanted = ("--cores", "2", "--memory", "1 GiB")
@@ -138,7 +138,7 @@ def test_room_for_a_cluster_that_arrives_is_planned_and_made(tmp_path: Path) -> 
         with_ranks(manager, body, 2)
 
 
-def test_a_plan_is_proposed_applied_and_told_to_the_ranks(tmp_path: Path) -> None:
+def test_a_plan_is_proposed_applied_and_reported_to_the_ranks(tmp_path: Path) -> None:
     """A chatty program over two sites: the plan gathers it on one; nothing moves until it is applied; then two guests
     move, all ranks hear of their new sites with the next epoch, and the same plan has nothing left to do."""
 
@@ -364,7 +364,7 @@ def test_hosts_guests_and_clusters_that_are_reported_are_kept(tmp_path: Path) ->
         until(lambda: "topolane_sites_programs 0.0" in client.text("/metrics"))
 
 
-def test_what_the_database_has_no_room_for_holds_nobody_up(tmp_path: Path) -> None:
+def test_what_the_database_has_no_room_for_holds_nothing_up(tmp_path: Path) -> None:
     """A rank says that it gave up 2^63 frames: it is cut off, and others are acknowledged as before."""
 
     async def body(manager: Managed) -> None:

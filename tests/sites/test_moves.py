@@ -35,8 +35,8 @@ class Made:
         self.file = folder / "s.db"
         self.state = State(config.state)
         self.inventory = Inventory(config, self.state)
-        self.told: list[str] = []
-        self.moves = Moves(self.state, self.inventory, 1, lambda kind, *_: self.told.append(kind))
+        self.events: list[str] = []
+        self.moves = Moves(self.state, self.inventory, 1, lambda kind, *_: self.events.append(kind))
 
     def add(self, guest: str) -> None:
         """Journals a move."""
@@ -111,7 +111,7 @@ def test_an_end_that_cannot_be_journalled_is_found_out_later(made: Made) -> None
     asyncio.run(body())
     assert made.stages() == [Stage.DONE] and made.moves.moving == set()
     assert made.inventory.guests["g"].host == "w1"
-    assert made.told == ["move-began", "not-settled", "move-done"]
+    assert made.events == ["move-began", "not-settled", "move-done"]
 
 
 def test_no_move_begins_in_a_cluster_that_is_being_changed(made: Made) -> None:
@@ -138,7 +138,7 @@ def test_no_move_begins_in_a_cluster_that_is_being_changed(made: Made) -> None:
     assert made.stages() == [Stage.DONE, Stage.DONE]
 
 
-def test_a_guest_whose_cluster_is_dropped_while_it_moves_holds_nobody_up(made: Made) -> None:
+def test_a_guest_whose_cluster_is_dropped_while_it_moves_holds_nothing_up(made: Made) -> None:
     """Another move to the same host is looked at all the same."""
     Path(made.inventory.hosts["w1"].address, ".seconds").write_text("1")
 
@@ -183,15 +183,15 @@ def test_a_qemu_guest_that_somebody_paused_stays_paused(tmp_path: Path) -> None:
     folder = Folder.of(here)
     folder.start(Machine("g", ("-M", "pc", "-accel", "tcg", "-m", "16", "-display", "none")))
 
-    async def told(*commands: str) -> dict[str, object]:
+    async def execute(*commands: str) -> dict[str, object]:
         async with _monitor(folder, "g") as monitor:
             return [await monitor.execute(command) for command in commands][-1]
 
     try:
-        asyncio.run(told("stop"))
+        asyncio.run(execute("stop"))
         with pytest.raises(MoveFailed, match="g is paused at e1"):
             mover("qmp").move(Guest("g", "c", 1, 16 << 20, "e1"), here, there, lambda _: None)
-        assert asyncio.run(told("query-status"))["status"] == "paused"
+        assert asyncio.run(execute("query-status"))["status"] == "paused"
     finally:
         folder.end("g")
         Folder.of(there).end("g")
@@ -215,5 +215,5 @@ def test_a_daemon_that_is_away_loses_no_guest(tmp_path: Path) -> None:
     asyncio.run(body())
     assert one.stages() == [Stage.COPYING] and one.moves.moving == {"g"}
     assert one.inventory.guests["g"].host == "e1"
-    assert one.told == ["move-began", "not-settled"]
+    assert one.events == ["move-began", "not-settled"]
     one.state.close()

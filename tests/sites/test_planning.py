@@ -67,18 +67,18 @@ def test_others_change_no_places(policy: str) -> None:
     assert planned(problem(3, [(0, 2), (1, 3)], ["e", "e", "w", "w"]), policy) == {}
 
 
-def test_nobody_moves_where_chatty_guests_are_together() -> None:
+def test_no_guest_moves_where_chatty_guests_are_together() -> None:
     """0 talks with 1 and 2 with 3: nothing crosses, whatever room there is."""
     assert planned(problem(4, [(0, 1), (2, 3)], ["e", "e", "w", "w"])) == {}
     assert planned(problem(3, [(0, 1), (2, 3)], ["e", "e", "w", "w"])) == {}
 
 
-def test_a_little_traffic_moves_nobody() -> None:
+def test_a_little_traffic_moves_no_guest() -> None:
     """One exchange in ten seconds over 5 ms costs less than two moves must bring."""
     assert planned(problem(3, [(0, 2), (1, 3)], ["e", "e", "w", "w"], turns=0.1)) == {}
 
 
-def test_full_hosts_take_nobody() -> None:
+def test_full_hosts_take_no_guest() -> None:
     """Two guests that would change places between full hosts have no room meanwhile: nothing moves, and the plan says
     why. With room for one more on one side both moves are there, the one into the room first."""
     on, pairs = ["e", "e", "w", "w"], [(0, 2), (1, 3)]

@@ -89,7 +89,7 @@ def test_what_does_not_pay_is_not_done(fields: dict[str, float], why: str) -> No
     assert make(asked, "predicted-loss").moves == (), why
 
 
-def test_sites_that_are_not_allowed_and_hosts_that_are_silent_get_nobody() -> None:
+def test_sites_that_are_not_allowed_and_hosts_that_are_silent_get_no_guest() -> None:
     """Allowed to use west alone it goes there; with the hosts of west silent it goes east, or nowhere."""
     one = group("p", ["e0", "w0"], turns=50.0)
     allowed = make(problem(replace(one, sites=("west",))), "predicted-loss")
@@ -98,7 +98,7 @@ def test_sites_that_are_not_allowed_and_hosts_that_are_silent_get_nobody() -> No
     assert all(move.target not in silent.down for move in make(silent, "predicted-loss").moves)
 
 
-def test_guests_that_nobody_asked_about_keep_their_room() -> None:
+def test_guests_outside_the_question_keep_their_room() -> None:
     """A site full of others' guests: nobody moves there."""
     others = tuple(Guest(f"o{at}", "", 2, GIB, f"e{at // 2}") for at in range(3))
     asked = problem(group("p", ["e1", "w0", "w0", "w1"], turns=50.0), others=others)
@@ -192,8 +192,8 @@ def test_a_program_makes_way_for_a_cluster_that_no_site_has_room_for() -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_room_is_on_one_site_and_overbooks_nobody(data) -> None:
-    """Any programs, any arrival: what is promised is on one allowed site that is in service, for all guests, cluster_hosts everybody
+def test_room_is_on_one_site_and_overbooks_no_host(data) -> None:
+    """Any programs, any arrival: what is promised is on one allowed site that is in service, for all guests, next to all that run there
     when all moves are made; at most three programs move, each smaller than what arrives and onto one site; without a
     promise nobody moves."""
     rooms = [name for name in ("e0", "e1", "w0", "w1") for _ in range(4)]

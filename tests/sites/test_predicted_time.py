@@ -215,7 +215,7 @@ def test_of_a_plan_that_is_made_again_the_newest_comparison_is_kept(state: State
     ("messages", "size", "why"),
     [(8, 5000, "another size than before"), (0, 1000, "less than 1 message per second")],
 )
-def test_what_cannot_be_told_is_not_counted(state: State, messages: int, size: int, why: str) -> None:
+def test_what_cannot_be_known_is_not_counted(state: State, messages: int, size: int, why: str) -> None:
     """Messages of five times the size are another phase; no messages say nothing. Neither counts as an error."""
     compared = Compared(state)
     compared.host = "e0"

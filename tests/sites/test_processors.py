@@ -124,13 +124,13 @@ def test_a_move_to_a_host_that_lacks_a_feature_is_refused_by_name_and_not_tried(
     host = replace(known.inventory.hosts["w1"], features=("avx",))
     assert misfit(guest, host) == "host w1 lacks avx512f, which guest g1 has"
     assert misfit(replace(guest, features=()), host) == misfit(guest, replace(host, features=())) == ""
-    told: list[tuple[str, str]] = []
-    moves = Moves(known.state, known.inventory, 1, lambda kind, _, text: told.append((kind, text)))
+    messages: list[tuple[str, str]] = []
+    moves = Moves(known.state, known.inventory, 1, lambda kind, _, text: messages.append((kind, text)))
     assert moves.add(PlannedMove("g1", "e1", "w1", ("p",), "why"))
     known.inventory.guests["g1"], known.inventory.hosts["w1"] = guest, host
     asyncio.run(_started(moves))
     assert known.state.moves()[0][0].stage == Stage.ROLLED_BACK
-    assert told == [("move-rolled-back", "from e1 to w1: host w1 lacks avx512f, which guest g1 has")]
+    assert messages == [("move-rolled-back", "from e1 to w1: host w1 lacks avx512f, which guest g1 has")]
 
 
 async def _started(moves: Moves) -> None:

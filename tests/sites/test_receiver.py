@@ -181,7 +181,7 @@ def test_a_tcp_port_needs_a_token(tmp_path: Path) -> None:
     run(body, tmp_path)
 
 
-def test_a_rank_that_dies_is_told_of(tmp_path: Path) -> None:
+def test_a_rank_that_dies_is_reported(tmp_path: Path) -> None:
     """A connection that ends without BYE is an event, and the rank may be started again."""
 
     async def body(receiver: Receiver, path: str) -> None:

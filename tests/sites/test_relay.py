@@ -49,10 +49,10 @@ def _file(folder: Path, hidden: str, more: str = "", hosts: str = "abcd") -> Pat
 def test_the_relay_has_the_least_sum_of_latencies_to_the_hosts_behind_nat(tmp_path: Path) -> None:
     cluster = read_cluster(_file(tmp_path, "cd"), HOSTS, links=LINKS)
     assert cluster.relay == "b"
-    told = relay.sentences(cluster, HOSTS, LINKS)
-    assert told[0] == "traffic of c, d, behind NAT, goes over the relay b"
-    assert "plans still assume 2 ms between site-c and site-d" in told[1]
-    assert told[1].endswith("by its links the latency over b is 9 ms")
+    notes = relay.sentences(cluster, HOSTS, LINKS)
+    assert notes[0] == "traffic of c, d, behind NAT, goes over the relay b"
+    assert "plans still assume 2 ms between site-c and site-d" in notes[1]
+    assert notes[1].endswith("by its links the latency over b is 9 ms")
 
 
 def test_a_relay_that_is_named_is_taken_and_one_of_an_unknown_site_comes_last(tmp_path: Path) -> None:
@@ -227,14 +227,14 @@ def test_a_relay_whose_watch_is_killed_too_is_seen_by_the_manager_and_started_ag
         assert "the tunnel of cluster c1 on a was started again 1 time since the last 'sites up'" in said
         (shown,) = manager.client.get("/status")["tunnels"]
         assert shown == {"host": "a", "cluster": "c1", "runs": True, "restarts": 1}
-        told = [event["text"] for event in manager.events("host")]
+        notes = [event["text"] for event in manager.events("host")]
         assert (
-            told[-2:]
+            notes[-2:]
             == [
                 "the tunnel of cluster c1 has ended; it is started again",
                 "the tunnel of cluster c1 runs again",
             ]
-            or told[-1] == "the tunnel of cluster c1 had ended and was started again"
+            or notes[-1] == "the tunnel of cluster c1 had ended and was started again"
         )
     finally:
         daemon.kill()

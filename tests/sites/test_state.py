@@ -32,15 +32,15 @@ def server() -> Iterator[str]:
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """Of an empty database."""
     if request.param == "sqlite":
-        return _database(_told("kept/sites.db"), tmp_path)
-    url = _database(_told(request.getfixturevalue("server")), tmp_path)
+        return _database(_reported("kept/sites.db"), tmp_path)
+    url = _database(_reported(request.getfixturevalue("server")), tmp_path)
     with create_engine(url).begin() as connection:
         connection.execute(text("drop schema public cascade"))
         connection.execute(text("create schema public"))
     return url
 
 
-def _told(state: str) -> Table:
+def _reported(state: str) -> Table:
     return Table({"state": state}, "sites.toml", [], "", 0)
 
 

@@ -25,7 +25,7 @@
 #   --group "N SETTINGS"  the next N nodes have these settings in slurm.conf too, such as Weight=2 or Gres=gpu:a:4,nic:2;
 #                   as often as wanted, the first group begins with the first node
 #   --conf LINE     one more line of slurm.conf, as often as wanted
-#   --beside FILE   a file that is copied beside slurm.conf before slurmctld starts, as often as wanted
+#   --conf-file FILE   a file that is copied next to slurm.conf before slurmctld starts; may be repeated
 #   --deadline S    seconds to wait for idle nodes, once all are started (240 + N / 2)
 #
 # Wrong input ends with exit code 2, missing packages with 3, a start that fails with 1.
@@ -66,7 +66,7 @@ shaped() {
 }
 
 options() {
-    LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch REST='' EXTRA=() BESIDE=() NODE_GROUPS=()
+    LEAF='' POD='' PREFIX=node CPUS=16 PARTITIONS=pbatch REST='' EXTRA=() CONF_FILES=() NODE_GROUPS=()
     OPEN=no SELECT='' PRIORITY=basic ACCOUNTING=none AUTH='' BACKUP=no DEADLINE=$((240 + NODES / 2))
     while [ $# -gt 0 ]; do
         [ $# -ge 2 ] || die 2 "$1 needs a value"
@@ -85,7 +85,7 @@ options() {
             --rest) REST=$(shaped '[v0-9.,]+' "$1" "$2" "a list such as v0.0.37,v0.0.38") ;;
             --group) NODE_GROUPS+=("$(shaped '[1-9][0-9]{0,3} .+' "$1" "$2" "a number of nodes and settings")") ;;
             --conf) EXTRA+=("$2") ;;
-            --beside) [ -f "$2" ] && BESIDE+=("$2") || die 2 "--beside: there is no file '$2'" ;;
+            --conf-file) [ -f "$2" ] && CONF_FILES+=("$2") || die 2 "--conf-file: there is no file '$2'" ;;
             --deadline) DEADLINE=$(number "$@") ;;
             *) die 2 "there is no option '$1'" ;;
         esac
@@ -150,7 +150,7 @@ up() {
     PORT=$(free_ports $((NODES + 4)))
     write_slurm_conf >"$DIR/slurm.conf"
     write_topology >"$DIR/topology.conf"
-    [ ${#BESIDE[@]} = 0 ] || cp "${BESIDE[@]}" "$DIR"
+    [ ${#CONF_FILES[@]} = 0 ] || cp "${CONF_FILES[@]}" "$DIR"
     [ ${#NODE_GROUPS[@]} = 0 ] || write_gres >"$DIR/gres.conf"
     [ "$AUTH" = none ] || (umask 077 && head -c 32 /dev/urandom >"$DIR/jwt.key")
     write_env >"$DIR/env"

@@ -69,8 +69,12 @@ def engine() -> Path:
     command = ["cargo", "build", "--profile", "quick", "--locked", "--quiet", "-p", "topolane-capi"]
     subprocess.run([*command, "--features", "test-panic"], check=True, cwd=crate)
     metadata = ["cargo", "metadata", "--no-deps", "--format-version", "1", "--locked"]
-    told = subprocess.run(metadata, check=True, cwd=crate, capture_output=True, text=True).stdout
-    return Path(told.partition('"target_directory":"')[2].partition('"')[0]) / "quick" / plugin_build.ENGINE
+    metadata_text = subprocess.run(metadata, check=True, cwd=crate, capture_output=True, text=True).stdout
+    return (
+        Path(metadata_text.partition('"target_directory":"')[2].partition('"')[0])
+        / "quick"
+        / plugin_build.ENGINE
+    )
 
 
 @pytest.fixture(scope="session")

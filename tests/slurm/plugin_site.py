@@ -77,18 +77,18 @@ def plugin_cluster(
     machine: str = MACHINE,
     rules: str = RULES,
     conf: Sequence[str] = (),
-    beside: Mapping[str, str] | None = None,
+    conf_files: Mapping[str, str] | None = None,
 ) -> Iterator[Cluster]:
     """A cluster in `directory` whose slurmctld runs the plugin. `options` are those of cluster.sh, `conf` are further lines of
-    slurm.conf, and `beside` has the texts of further files next to it, by name."""
+    slurm.conf, and `conf_files` has the texts of further files next to it, by name."""
     files = directory.with_name(f"{directory.name}-conf")
     files.mkdir()
     conf_text = plugin_conf(built, "machine.toml", rules)
-    texts = {"topolane.conf": conf_text, "machine.toml": machine, **(beside or {})}
+    texts = {"topolane.conf": conf_text, "machine.toml": machine, **(conf_files or {})}
     words = list(options)
     for name, text in texts.items():
         (files / name).write_text(text)
-        words += ["--beside", files / name]
+        words += ["--conf-file", files / name]
     plugins = f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}"
     for line in ("TopologyPlugin=topology/topolane", plugins, *conf):
         words += ["--conf", line]
@@ -217,7 +217,7 @@ class Site:
         lines = (self.state / "topolane_counters").read_text().splitlines()
         return {name: int(value) for name, value in (line.split() for line in lines)}
 
-    def told(self, word: str) -> list[list[str]]:
+    def published(self, word: str) -> list[list[str]]:
         """The lines of topolane_jobs that begin with a word."""
         self.call()
         lines = (self.state / "topolane_jobs").read_text().splitlines()

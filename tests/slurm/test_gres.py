@@ -48,7 +48,7 @@ def test_a_node_has_counts_by_name() -> None:
     assert gres.of_node("") == ()
 
 
-def test_a_job_holds_what_slurm_tells_of_its_nodes() -> None:
+def test_a_job_holds_what_slurm_reports_of_its_nodes() -> None:
     """The most on a node; types only if all nodes have them; sums of the job only where Slurm tells no nodes."""
     tres = "cpu=8,mem=4G,node=2,billing=8,gres/gpu=3,gres/gpu:h100=3"
     assert gres.held((), tres, 2) == (("gpu", 2), ("gpu:h100", 2))

@@ -16,7 +16,7 @@ def job(number: int, state: str = "RUNNING", **facts: Any) -> Job:
     return Job(**(fields | {"nodes": nodes, "allocated": nodes} | facts))  # type: ignore[arg-type]
 
 
-def told(looks: Looks, time: float, *jobs: Job) -> list[tuple[Any, ...]]:
+def events_of(looks: Looks, time: float, *jobs: Job) -> list[tuple[Any, ...]]:
     """A look: `("start", number, whether it is missed)` and `("end", number, time)`."""
     events = looks.update(Snapshot(time, {each.id: each for each in jobs}, {}, {}, {}))
     return [
@@ -29,8 +29,10 @@ def told(looks: Looks, time: float, *jobs: Job) -> list[tuple[Any, ...]]:
 def test_starts_and_ends_come_in_order() -> None:
     """By time; of one second ends first, then jobs that start and end in it, then starts by priority."""
     looks = Looks(100)
-    assert told(looks, 10, job(1, start=5.0), job(2, "COMPLETED", start=1.0, end=3.0)) == [("start", 1, True)]
-    assert told(
+    assert events_of(looks, 10, job(1, start=5.0), job(2, "COMPLETED", start=1.0, end=3.0)) == [
+        ("start", 1, True)
+    ]
+    assert events_of(
         looks,
         20,
         job(1, "COMPLETED", start=5.0, end=15.0),
@@ -49,40 +51,40 @@ def test_starts_and_ends_come_in_order() -> None:
         ("start", 4, False),
         ("start", 3, False),
     ]
-    assert told(looks, 21, job(3, start=15.0)) == [("end", 4, 21)]  # Slurm has forgotten it
+    assert events_of(looks, 21, job(3, start=15.0)) == [("end", 4, 21)]  # Slurm has forgotten it
 
 
 def test_a_job_that_is_requeued_has_two_stays() -> None:
     """It ends when it waits again, also if it has started again before the next look."""
     looks = Looks(100)
-    told(looks, 10)
-    assert told(looks, 11, job(1, start=11.0)) == [("start", 1, False)]
-    assert told(looks, 15, job(1, "PENDING")) == [("end", 1, 15)]
-    assert told(looks, 20, job(1, start=18.0)) == [("start", 1, False)]
-    assert told(looks, 30, job(1, start=25.0)) == [("end", 1, 25.0), ("start", 1, False)]
+    events_of(looks, 10)
+    assert events_of(looks, 11, job(1, start=11.0)) == [("start", 1, False)]
+    assert events_of(looks, 15, job(1, "PENDING")) == [("end", 1, 15)]
+    assert events_of(looks, 20, job(1, start=18.0)) == [("start", 1, False)]
+    assert events_of(looks, 30, job(1, start=25.0)) == [("end", 1, 25.0), ("start", 1, False)]
 
 
 def test_states_in_which_a_job_frees_its_nodes_or_waits_for_them() -> None:
     """A completing job has ended, though its nodes become fewer; a configuring one gets a later start when they are up; a
     job that was resized is held anew."""
     looks = Looks(100)
-    told(looks, 10)
-    assert told(looks, 12, job(1, "CONFIGURING", start=11.0)) == [("start", 1, False)]
-    assert told(looks, 20, job(1, start=19.0)) == []
-    assert told(looks, 25, job(1, start=19.0, nodes="n9", allocated="n9")) == [
+    events_of(looks, 10)
+    assert events_of(looks, 12, job(1, "CONFIGURING", start=11.0)) == [("start", 1, False)]
+    assert events_of(looks, 20, job(1, start=19.0)) == []
+    assert events_of(looks, 25, job(1, start=19.0, nodes="n9", allocated="n9")) == [
         ("end", 1, 25),
         ("start", 1, True),
     ]
     late = job(1, "COMPLETING", start=19.0, end=30.0, nodes="", allocated="n9")
-    assert told(looks, 31, late) == [("end", 1, 30.0)]
-    assert told(looks, 32, dataclasses.replace(late, state="COMPLETED")) == []
+    assert events_of(looks, 31, late) == [("end", 1, 30.0)]
+    assert events_of(looks, 32, dataclasses.replace(late, state="COMPLETED")) == []
 
 
 def test_a_start_long_ago_is_missed() -> None:
     """After a long time without a look, jobs that ended meanwhile are not known any more."""
     looks = Looks(100)
-    told(looks, 10)
-    assert told(looks, 500, job(1, start=399.0), job(2, start=401.0)) == [
+    events_of(looks, 10)
+    assert events_of(looks, 500, job(1, start=399.0), job(2, start=401.0)) == [
         ("start", 1, True),
         ("start", 2, False),
     ]

@@ -93,7 +93,7 @@ def controller(tmp_path: Path) -> Controller:
     return Controller(tmp_path)
 
 
-def test_a_list_of_names_is_told(controller: Controller) -> None:
+def test_a_list_of_names_is_reported(controller: Controller) -> None:
     """A link, a cable, a node and a switch; the file has them, and the report what is new, what came back, and who owns it."""
     link, other = controller.own
     controller.fabric.write_text(f"# failed\n\n{controller.name(link)}\n  {other}\nnode24\n")
@@ -163,8 +163,8 @@ def test_slots_are_reserved(controller: Controller) -> None:
         return done.stderr
 
     assert "the plugin reserves" not in routes(1)
-    told = routes(2)
-    assert "the plugin reserves 1 uplink slots of every switch: run `topolane slurm outages`" in told
+    output = routes(2)
+    assert "the plugin reserves 1 uplink slots of every switch: run `topolane slurm outages`" in output
 
 
 def test_a_dry_run_writes_nothing(controller: Controller) -> None:

@@ -158,8 +158,8 @@ def manager(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
         machine = Machine.parse(net, "net")
         (directory / "lfts").write_text(DedicatedRoutes(machine, []).tables(net, "net").text())
         names = ("LD_PRELOAD", "IBSIM_SOCKNAME", "OSM_TMP_DIR", "OSM_CACHE_DIR")
-        told = [f"cd {directory}", *(f"export {name}={environment[name]}" for name in names)]
-        (directory / "subnet").write_text("".join(f"{line}\n" for line in told))
+        lines = [f"cd {directory}", *(f"export {name}={environment[name]}" for name in names)]
+        (directory / "subnet").write_text("".join(f"{line}\n" for line in lines))
         command = ["opensm", "-R", "file", "-U", str(directory / "lfts"), "-s", "0", "-d", "2"]
         command += ["-f", str(directory / "opensm.log")]
         opensm = subprocess.Popen(
@@ -212,7 +212,7 @@ def site(
     (directory / "load").write_text(LOAD)
     (directory / "options").write_text("\n")
     (directory / "state").symlink_to(slurm / "state")
-    options: list[object] = ["--leaf", 6, "--pod", 2, "--beside", conf]
+    options: list[object] = ["--leaf", 6, "--pod", 2, "--conf-file", conf]
     for line in (
         "TopologyPlugin=topology/topolane",
         f"PluginDir=/usr/lib/x86_64-linux-gnu/slurm-wlm:{built}",

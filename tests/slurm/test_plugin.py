@@ -122,7 +122,7 @@ class Site:
         until(is_new, "the counters")
         return found
 
-    def told(self) -> dict[str, list[list[str]]]:
+    def published(self) -> dict[str, list[list[str]]]:
         """The lines of topolane_jobs, written after this call, by their first word."""
         self.counters()
         lines = (self.cluster.directory / "state" / "topolane_jobs").read_text().splitlines()
@@ -169,8 +169,8 @@ def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) 
     directory = tmp_path_factory.mktemp("slurm")
     options = ("--leaf", 6, "--pod", 4, "--deadline", 240, "--partitions", PARTITIONS)
     conf = ("GresTypes=gpu", "NodeName=DEFAULT Gres=gpu:2", "MinJobAge=10")
-    beside = {"gres.conf": "AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n"}
-    given = {"nodes": NODES, "machine": MACHINE, "rules": RULES, "conf": conf, "beside": beside}
+    conf_files = {"gres.conf": "AutoDetect=off\nName=gpu File=/dev/null\nName=gpu File=/dev/zero\n"}
+    given = {"nodes": NODES, "machine": MACHINE, "rules": RULES, "conf": conf, "conf_files": conf_files}
     with plugin_cluster(built, inside, directory, *options, **given) as cluster:
         yield Site(cluster, built)
 
@@ -290,7 +290,7 @@ def test_a_job_waits_for_links_and_starts_when_they_are_free(quiet: Site) -> Non
     assert len(quiet.nodes(alone)) == 1
 
 
-def test_what_is_told_of_jobs(configured: Site) -> None:
+def test_what_is_published_of_jobs(configured: Site) -> None:
     """topolane_jobs has the machine, each job that holds nodes with its policy and its use of links, and the jobs that were
     refused, with the nodes that they could have had."""
     configured.configure(rules=RULES + "Partition=pstock Policy=stock Outside=share\n")
@@ -299,13 +299,13 @@ def test_what_is_told_of_jobs(configured: Site) -> None:
     before = time.time()
     waiting = configured.cluster.submit("-p", "pbatch", "-N", 3, script="sleep 300")
     assert configured.waits(waiting) in ("Resources", "Priority")
-    told = configured.told()
-    assert told["machine"] == [["machine.toml", str(NODES)]]
+    published = configured.published()
+    assert published["machine"] == [["machine.toml", str(NODES)]]
     for job in jobs:
-        assert [str(job), "isolated", "isolated", "1"] in told["running"]
-    assert [str(outside), "stock", "none", "1"] in told["running"]
+        assert [str(job), "isolated", "isolated", "1"] in published["running"]
+    assert [str(outside), "stock", "none", "1"] in published["running"]
     (_, policy, share, when, kind, wanted, candidates), *_ = (
-        line for line in told["waiting"] if line[0] == str(waiting)
+        line for line in published["waiting"] if line[0] == str(waiting)
     )
     assert (policy, share, kind, wanted) == ("isolated", "1", "would-share-links", "3")
     assert int(before) <= int(when) <= time.time()
@@ -315,8 +315,8 @@ def test_what_is_told_of_jobs(configured: Site) -> None:
     until(lambda: bool(configured.nodes(waiting)), "the start")
 
     def is_up_to_date() -> bool:
-        told = configured.told()
-        running, refused = ({line[0] for line in told.get(word, [])} for word in ("running", "waiting"))
+        published = configured.published()
+        running, refused = ({line[0] for line in published.get(word, [])} for word in ("running", "waiting"))
         return str(waiting) in running - refused and str(jobs[0]) not in running
 
     until(is_up_to_date, "what is told after the start")
@@ -591,9 +591,9 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         refused = topolane("install", "--from", built, "--policy", "pbatch=isolated", "--machine", other)
         assert refused.returncode == 2 and "names none of the 12 nodes" in refused.stderr, refused.stderr
         assert not conf.exists() and not list(plugins.iterdir())
-        told = topolane("install", "--from", built, "--policy", "pbatch=isolated")
-        assert told.returncode == 0, told.stderr
-        assert "change the line `TopologyPlugin=topology/tree` to" in told.stdout
+        result = topolane("install", "--from", built, "--policy", "pbatch=isolated")
+        assert result.returncode == 0, result.stderr
+        assert "change the line `TopologyPlugin=topology/tree` to" in result.stdout
         change("TopologyPlugin=topology/tree", "TopologyPlugin=topology/topolane")
         assert "topolane: active, 1 rules" in (directory / "log" / "slurmctld.log").read_text()
         assert "SwitchName=leaf1" in cluster.run("scontrol", "show", "topology")
@@ -603,8 +603,8 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         assert refused.returncode == 2 and "TopologyPlugin=topology/topolane" in refused.stderr
         with conf.open("a") as edited:
             edited.write("JobsMay=isolated\n")
-        told = topolane("install", "--from", built, "--policy", "pbatch=isolated")
-        assert told.returncode == 0 and "it is kept as" in told.stdout, told.stderr
+        result = topolane("install", "--from", built, "--policy", "pbatch=isolated")
+        assert result.returncode == 0 and "it is kept as" in result.stdout, result.stderr
         assert "JobsMay=isolated" in conf.with_name("topolane.conf.old").read_text()
         waits = topolane(
             "install", "--from", built, "--policy", "pbatch=isolated", "--without-engine", "wait"
@@ -616,9 +616,9 @@ def test_install_and_back(built: Path, inside: Inside, tmp_path_factory: pytest.
         assert refused.returncode == 2 and "slurmctld still runs topology/topolane" in refused.stderr
         slurm_conf.write_text(slurm_conf.read_text().replace("topology/tree", "topology/topolane"))
         change("TopologyPlugin=topology/topolane", "TopologyPlugin=topology/tree")
-        told = topolane("uninstall")
-        assert told.returncode == 0, told.stderr
-        assert "still names topolane_spank.so" in told.stdout
+        result = topolane("uninstall")
+        assert result.returncode == 0, result.stderr
+        assert "still names topolane_spank.so" in result.stdout
         (directory / "plugstack.conf").unlink()
         assert not conf.exists() and not list(plugins.iterdir()) and not list(engines.iterdir())
         job = cluster.submit("-N", 4, script="sleep 1")

@@ -29,8 +29,8 @@ def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) 
     directory = tmp_path_factory.mktemp("slurm")
     options = ("--leaf", 6, "--pod", 2, "--deadline", 240, "--partitions", PARTITIONS, "--backup", "yes")
     conf = (f"PlugStackConfig={directory}/plugstack.conf", "MinJobAge=10", f"MaxNodeCount={NODES + 8}")
-    beside = {"plugstack.conf": f"optional {built / plugin_build.SPANK}\n"}
-    with plugin_cluster(built, inside, directory, *options, conf=conf, beside=beside) as cluster:
+    conf_files = {"plugstack.conf": f"optional {built / plugin_build.SPANK}\n"}
+    with plugin_cluster(built, inside, directory, *options, conf=conf, conf_files=conf_files) as cluster:
         cluster.script("stop", "backup")
         yield Site(cluster, built)
 
@@ -122,7 +122,7 @@ def test_a_second_slurmctld_takes_over_under_load(backed: Site) -> None:
     backed.check(tree.listed(backed.cluster.run("squeue", "-h", "-t", "R", "-o", "%A %P %N"), time.time()))
 
 
-def test_the_second_slurmctld_reads_the_configuration_anew(backed: Site) -> None:
+def test_the_second_slurmctld_reads_the_configuration_again(backed: Site) -> None:
     """It may have been in control before, under another topolane.conf and another machine file. And while it is in standby it
     does not write over the counters of the one that is in control."""
     load = Load(backed, 2)
@@ -143,7 +143,9 @@ def test_the_second_slurmctld_reads_the_configuration_anew(backed: Site) -> None
     backed.configure(RULES.replace("Policy=isolated", "Policy=hop-bytes"))
     lose_primary(backed, load, "takeover")
     job = backed.start("-p", "pbatch", "-N", 2)
-    assert [line[1:3] for line in backed.told("running") if line[0] == str(job)] == [["hop-bytes", "shared"]]
+    assert [line[1:3] for line in backed.published("running") if line[0] == str(job)] == [
+        ["hop-bytes", "shared"]
+    ]
     regain_primary(backed, load)
 
 
@@ -209,14 +211,14 @@ def test_rules_change_under_load(quiet: Site) -> None:
     first = quiet.start("-p", "pbatch", "-N", 8)
     quiet.configure(RULES.replace("pbatch,pshared Policy=isolated", "pbatch Policy=stock"))
 
-    def told() -> dict[int, str]:
+    def published() -> dict[int, str]:
         """The policy of each running job. The plugin writes its file after Slurm has asked it, which may take a while."""
-        return {int(line[0]): line[1] for line in quiet.told("running")}
+        return {int(line[0]): line[1] for line in quiet.published("running")}
 
-    until(lambda: told().get(first) == "stock", "the job goes by the new rule")
+    until(lambda: published().get(first) == "stock", "the job goes by the new rule")
     second = quiet.start("-p", "powned", "-w", "node[13-20]")
     quiet.configure()
-    until(lambda: told() == {first: "isolated", second: "dedicated"}, "both go by the rules of before")
+    until(lambda: published() == {first: "isolated", second: "dedicated"}, "both go by the rules of before")
 
 
 def test_a_wrong_topolane_conf_and_back(quiet: Site) -> None:
@@ -228,14 +230,14 @@ def test_a_wrong_topolane_conf_and_back(quiet: Site) -> None:
     second = quiet.start("-p", "pbatch", "-N", 8)
     said = [line for line in quiet.log()[before:].splitlines() if "topolane: not active" in line]
     assert len(said) == 1 and "line 6: there is no policy 'best'" in said[0], said
-    assert "there is no policy 'best'" in " ".join(quiet.told("why")[0])
+    assert "there is no policy 'best'" in " ".join(quiet.published("why")[0])
     assert quiet.counters()["active"] == 0 and quiet.counters()["stock_inactive"]
     quiet.configure()
-    assert quiet.counters()["active"] == 1 and not quiet.told("why")
+    assert quiet.counters()["active"] == 1 and not quiet.published("why")
     third = quiet.start("-p", "pbatch", "-N", 2)
     crossing = [tree.crossed(quiet.nodes(job), quiet.tree) for job in (first, second, third)]
     assert not crossing[2] & (crossing[0] | crossing[1])
-    assert {int(line[0]) for line in quiet.told("running")} == {first, second, third}
+    assert {int(line[0]) for line in quiet.published("running")} == {first, second, third}
 
 
 @pytest.mark.parametrize("how", ["removed", "garbled"])
@@ -251,7 +253,7 @@ def test_the_machine_file_goes_bad_while_slurmctld_runs(quiet: Site, how: str) -
     quiet.reconfigure()
     quiet.start("-p", "pbatch", "-N", 8)
     assert quiet.counters()["active"] == 0
-    why = " ".join(quiet.told("why")[0])
+    why = " ".join(quiet.published("why")[0])
     assert "machine.toml" in why and f"stock Slurm chooses all nodes: {why}" in quiet.log(), why
 
 
@@ -449,7 +451,7 @@ def test_jobs_choose_as_far_as_they_may(quiet: Site) -> None:
     for number, group, name in (line.split() for line in lines):
         if int(group) == array or name in ("srun", "salloc"):
             expected[int(number)] = "dedicated"
-    assert {int(line[0]): line[1] for line in quiet.told("running")} == expected
+    assert {int(line[0]): line[1] for line in quiet.published("running")} == expected
     # srun and salloc end with their jobs.
     quiet.cluster.run("scancel", "--user=root")
 
@@ -460,7 +462,7 @@ def test_the_tasks_of_an_array_own_links(quiet: Site) -> None:
     until(lambda: len(quiet.cluster.run("squeue", "-h", "-t", "R", "-r").splitlines()) == 2, "the array")
     last = quiet.start("-p", "powned", "-w", "node[9-12]")
     tasks = {job.job for job in quiet.running() or []} - {last}
-    assert {int(line[0]) for line in quiet.told("running")} == {*tasks, last}
+    assert {int(line[0]) for line in quiet.published("running")} == {*tasks, last}
     quiet.start("-p", "powned", "-w", "node[21-24]")
     owners = quiet.owners()
     assert tasks <= owners.keys() and array in tasks
@@ -468,7 +470,7 @@ def test_the_tasks_of_an_array_own_links(quiet: Site) -> None:
     assert len(links) == len(set(links))
 
 
-def test_only_what_runs_is_told_to_run(quiet: Site) -> None:
+def test_only_what_runs_is_published_as_running(quiet: Site) -> None:
     """Neither jobs of --test-only nor jobs that have ended stay in topolane_jobs when Slurm has asked again."""
     job = quiet.start("-p", "pbatch", "-N", 2)
     quiet.cluster.run("scancel", job)
@@ -563,9 +565,9 @@ def test_hostile_configuration(quiet: Site) -> None:
         conf.write_bytes(first + text)
         quiet.reconfigure()
         job = quiet.start("-p", "pbatch", "-N", 8)
-        active, why = quiet.counters()["active"], quiet.told("why")
+        active, why = quiet.counters()["active"], quiet.published("why")
         assert len(why) == 1 - active and len(" ".join(why[0] if why else ())) < 600, name
         quiet.cluster.run("scancel", job)
     conf.write_bytes(b"")
     quiet.reconfigure()
-    assert "Engine, the path of libtopolane.so, is missing" in " ".join(quiet.told("why")[0])
+    assert "Engine, the path of libtopolane.so, is missing" in " ".join(quiet.published("why")[0])

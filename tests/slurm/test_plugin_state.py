@@ -154,7 +154,7 @@ def test_absent_unreadable_and_endless_files_are_said(state: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("setpriv") is None or os.geteuid() != 0, reason="needs root and setpriv")
-def test_who_may_not_read_the_state_is_told_who_may(state: Path) -> None:
+def test_a_user_who_may_not_read_the_state_learns_who_may(state: Path) -> None:
     """The plugin writes for slurmctld's user and root alone."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
@@ -208,9 +208,9 @@ def test_without_slurm_the_state_is_still_shown(state: Path, tmp_path: Path) -> 
     ):
         done = command(*words, **nothing)
         assert done.returncode == 2 and says in done.stderr and done.stderr.count("\n") == 1, done
-    told = command("metrics", "--once", "--state", state, **nothing)
-    assert told.returncode == 0 and "topolane_slurm_up 0.0" in told.stdout
-    assert "topolane_slurm_active" not in told.stdout, "that is not known"
+    result = command("metrics", "--once", "--state", state, **nothing)
+    assert result.returncode == 0 and "topolane_slurm_up 0.0" in result.stdout
+    assert "topolane_slurm_active" not in result.stdout, "that is not known"
 
 
 def look_at(state: Path, **changes: Any) -> Inspection:
@@ -280,7 +280,7 @@ def a_job(**given: Any) -> Job:
     return Job(**(known | given))
 
 
-def test_idle_nodes_are_told_by_pod_and_leaf() -> None:
+def test_idle_nodes_are_counted_by_pod_and_leaf() -> None:
     machine = Machine.parse(MACHINE, "machine.toml")
     assert where(machine, [0, 1, 8, 20]) == "pod0 3 (leaf0 2, leaf1 1), pod1 1 (leaf3 1)"
     assert where(machine, []) == ""

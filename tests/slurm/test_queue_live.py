@@ -280,7 +280,7 @@ def test_backfill_promises_whole_nodes_to_parts_as_in_slurm(site: Cluster, tmp_p
 
 
 # "two" would start at once without the reservation: three licences are there.
-BESIDE_A_RESERVATION = (
+NEXT_TO_A_RESERVATION = (
     Job("one", 1, 12, ("-L", "solver:1")),
     Job("two", 1, 2, ("-L", "solver:2")),
     Job("none", 1, 12),
@@ -294,6 +294,6 @@ def test_a_reservation_keeps_licences_as_in_slurm(site: Cluster, tmp_path: Path)
     configured(site, often, WHOLE, "AccountingStorageTRES=license/solver", *NO_PREEMPTION)
     course = ("reservationname=course", "users=root", "starttime=now", "endtime=now+20")
     site.run("scontrol", "create", "reservation", *course, "licenses=solver:2", "flags=any_nodes")
-    recorded, replayed = orders(site, BESIDE_A_RESERVATION, tmp_path)
+    recorded, replayed = orders(site, NEXT_TO_A_RESERVATION, tmp_path)
     assert recorded == ["one", "none", "inside", "two"]
     assert replayed == recorded

@@ -107,8 +107,8 @@ class Site:
     def starts(self, tasks: int, *words: object) -> None:
         """That so many jobs start now, while one more waits for resources; they are cancelled then."""
         job = self.cluster.submit(f"--array=0-{tasks}", *words, script="sleep 900")
-        told = ["PENDING Resources", *["RUNNING None"] * tasks]
-        until(lambda: sorted(self.states(job)) == told, f"{tasks} of {tasks + 1} jobs {words}")
+        expected = ["PENDING Resources", *["RUNNING None"] * tasks]
+        until(lambda: sorted(self.states(job)) == expected, f"{tasks} of {tasks + 1} jobs {words}")
         self.cluster.run("scancel", job)
         until(lambda: not self.states(job), "the end of the jobs")
 

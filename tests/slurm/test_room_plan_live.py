@@ -187,7 +187,7 @@ def test_a_job_that_does_not_wait_for_nodes_is_refused(quiet: Room) -> None:
         assert f"--room-for {job}: " in said and sentence in said and said.count("\n") == 1, said
 
 
-def test_a_plugin_that_does_not_decide_is_told(quiet: Room) -> None:
+def test_a_plugin_that_does_not_decide_is_reported(quiet: Room) -> None:
     quiet.start("-p", "pbatch", "-w", "node[1-24]")
     wide = quiet.wait("-N", 12)
     try:

@@ -88,7 +88,7 @@ def test_the_page_follows_slurm(cluster: Cluster, page: str) -> None:
     until(lambda: not shown(page)["running"], "the page is empty")
 
 
-def test_another_policy_stands_beside_slurm(cluster: Cluster, page: str) -> None:
+def test_figures_of_another_policy_stand_next_to_those_of_slurm(cluster: Cluster, page: str) -> None:
     """With --shadow the figures have a line of Slurm and one of the policy: while a job runs, both have its nodes in use."""
     job = cluster.submit("-p", "pbatch", "-N", "36", "--exclusive", "-t", "10", script="sleep 600")
 

@@ -188,8 +188,8 @@ def check_replay(environment: dict[str, str], log: Path, summary: dict[str, Any]
     changed.write_text(
         log.read_text().replace('"policy": {"nodes": "node', '"policy": {"nodes": "node2,node', 1)
     )
-    told = topolane(environment, "slurm", "replay", changed)
-    assert told.returncode == 1 and "1 differ" in told.stdout
+    result = topolane(environment, "slurm", "replay", changed)
+    assert result.returncode == 1 and "1 differ" in result.stdout
 
 
 def test_jobs_on_parts_of_nodes(trixie: Cluster, tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_through_slurmrestd_for_some_seconds(slurm: None, tmp_path_factory: pyte
         assert done.returncode == 0 and "0 starts, 0 asked about" in done.stdout, done
 
 
-def test_beside_the_plugin(site: Site, tmp_path: Path) -> None:  # noqa: F811
+def test_with_the_plugin_at_work(site: Site, tmp_path: Path) -> None:  # noqa: F811
     """The plugin chooses where the same policy in the shadow does; its policy for each job is told, and the links that jobs
     own are respected."""
     cluster = site.cluster

@@ -72,7 +72,9 @@ def test_a_slurm_without_jobs_and_one_that_is_away(commands: Cluster) -> None:
     until(lambda: bool(read.snapshot().nodes), "slurmctld answers again")
 
 
-def test_what_a_machine_without_the_commands_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_machine_without_the_commands_gets_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """The sentence names the command and the other way to reach Slurm."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SlurmError, match=r"scontrol cannot be run: No such file.*--slurmrestd"):

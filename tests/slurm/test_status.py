@@ -126,7 +126,7 @@ def quiet(site: Site) -> Site:
     return site
 
 
-def test_a_refusal_is_told_and_ends_when_the_jobs_named_have_ended(quiet: Site, tmp_path: Path) -> None:
+def test_a_refusal_is_reported_and_ends_when_the_jobs_named_have_ended(quiet: Site, tmp_path: Path) -> None:
     """Two isolated jobs leave four idle nodes in a leaf of each pod. A third of five nodes, jobs outside, an array and a held one
     wait: each for the reason that is told. The third starts once the job that must end has ended."""
     first = quiet.start("-p", "pbatch", "-N8", "-t30")
@@ -212,8 +212,8 @@ def check_explanations(
         assert site.command("explain", job).stdout.splitlines()[0] == text.splitlines()[0]
     expected = site.cluster.run("squeue", "-h", "--start", "-o", "%S", "-j", third).strip()
     if expected != "N/A":
-        told = site.explain(third)["expected_start"]
-        assert abs(told - time.mktime(time.strptime(expected, "%Y-%m-%dT%H:%M:%S"))) < 120
+        announced = site.explain(third)["expected_start"]
+        assert abs(announced - time.mktime(time.strptime(expected, "%Y-%m-%dT%H:%M:%S"))) < 120
 
 
 def check_rows_of_squeue(site: Site, array: str) -> None:
@@ -232,8 +232,8 @@ def check_rows_of_squeue(site: Site, array: str) -> None:
 def check_hostile_names(site: Site, directory: Path, held: str) -> None:
     """Neither the terminal nor the picture does what a job's name says. The picture has the running jobs."""
     drawn = directory / "tree.svg"
-    told = site.command("status", "--svg", drawn)
-    assert told.returncode == 0 and "\x1b" not in told.stdout and "\\x1b[2J" in told.stdout
+    result = site.command("status", "--svg", drawn)
+    assert result.returncode == 0 and "\x1b" not in result.stdout and "\\x1b[2J" in result.stdout
     assert "\x1b" not in site.command("explain", held).stdout
     tree = ET.parse(drawn).getroot()
     titles = [title.text or "" for title in tree.iter("{http://www.w3.org/2000/svg}title")]

@@ -45,14 +45,17 @@ class Watched(Site):
         job = self.cluster.submit(*words, script="sleep 600")
         until(lambda: "waits for isolated nodes" in self.comment(job), f"a reason for {words}")
         assert self.cluster.run("squeue", "-h", "-o", "%t", "-j", job).strip() == "PD"
-        until(lambda: [job] == [int(row[0]) for row in self.told("waiting") if row[0] == str(job)], "its row")
+        until(
+            lambda: [job] == [int(row[0]) for row in self.published("waiting") if row[0] == str(job)],
+            "its row",
+        )
         said = self.command("explain", job).stdout
         assert "is to be isolated, and the engine cannot answer" in said, said
         return job
 
     def use(self, job: int) -> list[str]:
         """The policy of a running job and its use of links, as the plugin says."""
-        return next((row[1:3] for row in self.told("running") if row[0] == str(job)), [])
+        return next((row[1:3] for row in self.published("running") if row[0] == str(job)), [])
 
     def status(self, code: int) -> str:
         done = self.command("status")
@@ -69,8 +72,10 @@ def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) 
         "MinJobAge=10",
         "SchedulerParameters=bf_interval=5",
     )
-    beside = {"plugstack.conf": f"optional {built / plugin_build.SPANK}\n"}
-    with plugin_cluster(built, inside, directory, *options, rules=RULES, conf=conf, beside=beside) as cluster:
+    conf_files = {"plugstack.conf": f"optional {built / plugin_build.SPANK}\n"}
+    with plugin_cluster(
+        built, inside, directory, *options, rules=RULES, conf=conf, conf_files=conf_files
+    ) as cluster:
         yield Watched(cluster, built)
 
 

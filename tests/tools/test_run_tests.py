@@ -32,8 +32,8 @@ def test_a_part_ends_when_the_runner_is_killed() -> None:
 
 def test_tests_may_send_ctrl_c_also_where_the_runner_ignores_it() -> None:
     """A part that was started in the background of a shell ends by SIGINT as it does in the foreground."""
-    told = "import run_tests; run_tests.lint = lambda: [run_tests.Part('ends', [['sh', '-c', 'kill -INT $$']]).run()]"
-    script = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); {told}; sys.exit(run_tests.main('lint'))"
+    program = "import run_tests; run_tests.lint = lambda: [run_tests.Part('ends', [['sh', '-c', 'kill -INT $$']]).run()]"
+    script = f"import sys; sys.path.insert(0, {str(TOOLS)!r}); {program}; sys.exit(run_tests.main('lint'))"
     ignoring = 'trap \'\' INT; exec "$0" -c "$1"'
     done = subprocess.run(["sh", "-c", ignoring, sys.executable, script], capture_output=True, text=True)
     assert "FAILED" in done.stdout, done

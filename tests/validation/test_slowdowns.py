@@ -47,7 +47,7 @@ def test_smpi_orders_jobs_as_the_models_do(compiled):
     shape = Shape("48 nodes, tapered", (8, 6), (1, 2), (1, 1))
     cases = [job_set(shape, routing, seed, SC18) for seed, routing in enumerate(ROUTINGS)]
     times = [smpi(programs, case, iterations=2, weighted=True) for case in cases]
-    theirs = np.concatenate([beside_alone[:, 1] / beside_alone[:, 0] for beside_alone in times])
+    theirs = np.concatenate([against_alone[:, 1] / against_alone[:, 0] for against_alone in times])
     for model in ("congestion", "max-min"):
         ours = np.concatenate([case.slowdowns(model) for case in cases])
         assert spearman(ours, theirs) > 0.6

@@ -43,8 +43,10 @@ def mpi_image(folder: Path, addresses: Mapping[str, str], libraries_too: Mapping
     for key in ("key", "host_key"):
         (folder / key).unlink(missing_ok=True)
         subprocess.run(["dropbearkey", "-t", "ed25519", "-f", folder / key], check=True, capture_output=True)
-    told = subprocess.run(["dropbearkey", "-y", "-f", folder / "key"], capture_output=True, text=True).stdout
-    public = next(line for line in told.splitlines() if line.startswith("ssh-"))
+    printed = subprocess.run(
+        ["dropbearkey", "-y", "-f", folder / "key"], capture_output=True, text=True
+    ).stdout
+    public = next(line for line in printed.splitlines() if line.startswith("ssh-"))
     programs = PROGRAMS | {f"usr/bin/{program}": folder / program for program in OWN}
     programs["usr/lib/nap.so"] = folder / "nap.so"
     programs |= {f"usr/lib/{name}": file for name, file in libraries_too.items()}

@@ -180,10 +180,10 @@ class Stage:
             "TOPOLANE_MPI_TWO_LEVEL": two_level,
         }
         on = ["-n", str(len(guests)), "-hosts", ",".join(guests)]
-        told = ["mpiexec", "-launcher", "ssh", "-launcher-exec", "/bin/ssh", "-ppn", "1", *on]
-        told += [word for name, value in given.items() for word in ("-genv", name, value)]
+        launcher = ["mpiexec", "-launcher", "ssh", "-launcher-exec", "/bin/ssh", "-ppn", "1", *on]
+        launcher += [word for name, value in given.items() for word in ("-genv", name, value)]
         say(f"\n{guests[0]}$ mpiexec {' '.join(on)} -genv LD_PRELOAD {preload} ... {words}")
-        return self.start("wan", self.ssh(guests[0], " ".join([*told, words])), f"{program}.log")
+        return self.start("wan", self.ssh(guests[0], " ".join([*launcher, words])), f"{program}.log")
 
     def said(self, program: str) -> str:
         """What a program has printed."""

@@ -250,8 +250,8 @@ class Observed:
 
         self.until(ended, "all jobs have ended in sacct")
         # Which scheduler started a job, and which signal was the last one, are matters of time.
-        told = (re.sub(r"(Sched(Main|Backfill|Submit)|StartRec[a-z]+),?", "", row) for row in rows)
-        self.see("sacct", sorted(self.plain(re.sub(r"\|0:(9|15)\|", "|signal|", row)) for row in told))
+        cleaned = (re.sub(r"(Sched(Main|Backfill|Submit)|StartRec[a-z]+),?", "", row) for row in rows)
+        self.see("sacct", sorted(self.plain(re.sub(r"\|0:(9|15)\|", "|signal|", row)) for row in cleaned))
 
     def clear(self) -> None:
         """Ends all jobs, takes back all that a scenario changed, and waits for idle nodes."""
@@ -330,8 +330,8 @@ def _facts(line: str, plain: Callable[[str], str]) -> dict[str, Any]:
     if shares:
         each = Counter[str]()
         for hosts, cores, memory, gres in shares:
-            told = re.sub(r"\(CNT:(\d+)\)", r":\1", re.sub(r"\(IDX:?[^)]*\)", "", gres))
-            each[f"{_count(cores)} cores, {memory} MB, {told}"] += _count(
+            cleaned = re.sub(r"\(CNT:(\d+)\)", r":\1", re.sub(r"\(IDX:?[^)]*\)", "", gres))
+            each[f"{_count(cores)} cores, {memory} MB, {cleaned}"] += _count(
                 hosts.removeprefix("node").strip("[]")
             )
         found["nodes with"] = dict(sorted(each.items()))

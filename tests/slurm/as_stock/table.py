@@ -81,7 +81,7 @@ def _play(slurm: Observed, name: str) -> str:
 @contextlib.contextmanager
 def pair(directory: Path, settings: list[str], files: list[Path]) -> Iterator[Pair]:
     """Both clusters, up and idle."""
-    options = [layout(), layout(*settings) + [word for file in files for word in ("--beside", file)]]
+    options = [layout(), layout(*settings) + [word for file in files for word in ("--conf-file", file)]]
     directory.chmod(0o711)  # jobs of other users read their scripts in it
     places = [directory / "stock", directory / "other"]
     with contextlib.ExitStack() as ends, ThreadPoolExecutor(2) as pool:
@@ -122,7 +122,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--engine", type=Path, help="the plugin's libtopolane.so (by default it is compiled)")
     parser.add_argument(
-        "--beside", action="append", default=[], type=Path, help="a file next to its slurm.conf"
+        "--conf-file", action="append", default=[], type=Path, help="a file next to its slurm.conf"
     )
     parser.add_argument("--only", default="", help="scenarios, with commas")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
@@ -135,7 +135,7 @@ def options(arguments: list[str]) -> argparse.Namespace:
     for name in found.only:
         if name not in SCENARIOS:
             parser.error(f"there is no scenario '{name}': {', '.join(SCENARIOS)}")
-    for file in (*found.beside, *([found.engine] if found.engine else [])):
+    for file in (*found.conf_file, *([found.engine] if found.engine else [])):
         if not file.is_file():
             parser.error(f"{file} is not a file")
     return found
@@ -156,7 +156,7 @@ def main(arguments: list[str]) -> int:
             lines, files = (
                 with_plugin.settings(found.policy, found.engine, directory) if found.policy else ([], [])
             )
-            files += [file.resolve() for file in found.beside]
+            files += [file.resolve() for file in found.conf_file]
             both = ends.enter_context(pair(directory, [*lines, *found.conf], files))
         except RuntimeError as error:
             print(error, file=sys.stderr)
@@ -166,8 +166,8 @@ def main(arguments: list[str]) -> int:
             print(f"{row.verdict:8} {row.seconds:5.1f} s  {name} {row.missing}", file=sys.stderr, flush=True)
             for text in row.differences:
                 print(f"    {text}", file=sys.stderr, flush=True)
-    told: Any = [asdict(row) | {"verdict": row.verdict} for row in rows]
-    print(json.dumps(told, indent=1) if found.json else report(rows))
+    results: Any = [asdict(row) | {"verdict": row.verdict} for row in rows]
+    print(json.dumps(results, indent=1) if found.json else report(rows))
     return 1 if any(row.verdict != "same" for row in rows) else 0
 
 

@@ -91,8 +91,8 @@ def grow(slurm: Observed) -> None:
 @scenario
 def salloc(slurm: Observed) -> None:
     """`salloc`, also when the machine is full"""
-    told = "echo $SLURM_JOB_NUM_NODES $SLURM_NTASKS $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE; exit 7"
-    slurm.ask("salloc", "-N2", "-n6", "sh", "-c", told, name="salloc")
+    command = "echo $SLURM_JOB_NUM_NODES $SLURM_NTASKS $SLURM_TASKS_PER_NODE $SLURM_JOB_CPUS_PER_NODE; exit 7"
+    slurm.ask("salloc", "-N2", "-n6", "sh", "-c", command, name="salloc")
     slurm.ask("salloc", "-N2", "srun", "-l", "echo", "here", name="salloc with a step")
     slurm.ask("salloc", "-N17", "true", name="too many")
     slurm.runs("full", "-N16", "--exclusive")

@@ -1,4 +1,4 @@
-"""What is adopted beside a job that never waits: who gets how much."""
+"""Runs a job that an agent adopts and a job that never waits on the same cores, and measures the share of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from topolane.gang.agent import Agent, Job
 from waiting import until
 
 WEIGHT = 3.0
-"""Of what is adopted, against 1: the kernel alone would give both the same."""
+"""Weight of the adopted job, against 1 of the other: the kernel alone would give both the same share."""
 ENOUGH = 3.0
 """Seconds of CPU, of both together, after which the shares are looked at."""
 
@@ -34,7 +34,7 @@ class Pair:
         return next(each.cpu for each in self.agent.jobs() if each.id == job.id)
 
     def share(self) -> float:
-        """Of what is adopted, of the CPU time that both get from now on."""
+        """The adopted job's share of the CPU time that both get from now on."""
         first = self.cpu(self.adopted), self.cpu(self.busy)
 
         def had() -> tuple[float, float]:
@@ -80,7 +80,7 @@ def alone(slice: float | None) -> Agent:
 
 @contextlib.contextmanager
 def pair(adopt: Callable[[Agent], Job], slice: float | None = None) -> Iterator[Pair]:
-    """Both in turns, in slices of that many seconds."""
+    """Both jobs in turns, in slices of `slice` seconds."""
     with alone(slice) as agent:
         command = ["sh", "-c", "(while :; do :; done) & while :; do :; done"]
         busy = agent.start("busy", command, threads=2)
