@@ -138,7 +138,7 @@ class Slurm:
         """Nodes of the jobs that hold some."""
 
     def begin(self, layout: Layout) -> None:
-        """Starts slurmctld anew with these blocks and no job, and waits for its nodes."""
+        """Restarts slurmctld with these blocks and no job, and waits for its nodes."""
         self.up.script("stop", "slurmctld")
         for path in (self.up.directory / "state").iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -150,7 +150,7 @@ class Slurm:
         self._wait(self.nodes)
 
     def asks(self, layout: Layout, count: int, rng: random.Random) -> Iterator[Ask]:
-        """So many decisions of it, each in another state: nodes are drained, and jobs before it hold some."""
+        """`count` decisions of a layout, each in another state: nodes are drained, and earlier jobs hold some."""
         everything = (1 << layout.nodes) - 1
         for number in range(count):
             if number % 8 == 0:
@@ -194,7 +194,7 @@ class Slurm:
         self._drained = nodes
 
     def _wait(self, idle: int) -> None:
-        """Until so many nodes are idle: a job that was ended may still hold its nodes."""
+        """Waits until `idle` nodes are idle: a job that was ended may still hold its nodes."""
 
         def are_idle() -> bool:
             said = dict(line.split()[::-1] for line in self.up.run("sinfo", "-h", "-o", "%D %t").splitlines())

@@ -1,4 +1,4 @@
-"""Which jobs share links, told from topology.conf and the nodes of jobs alone. It shares no code with Topolane."""
+"""Which jobs share links, derived from topology.conf and the nodes of jobs alone. It shares no code with Topolane."""
 
 from __future__ import annotations
 

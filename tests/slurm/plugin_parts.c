@@ -304,7 +304,7 @@ static void test_links(const char *path)
     CHECK(why && !text);
     free(why);
     CHECK(crc_of("123456789", 9) == 0xcbf43926); /* The value that every description of this checksum gives. */
-    /* A pipe to which nobody writes is refused at once. */
+    /* A pipe without a writer is refused at once. */
     CHECK(!remove(path) && !mkfifo(path, 0600));
     why = whole_file(path, MOST_LINKS, &text, &length);
     CHECK(why && strstr(why, "not a file of a size that can be read") && !text);
@@ -514,8 +514,8 @@ static void test_links_out_of_states(const Engine *engine, const topolane_machin
     holders_close(&holders);
 }
 
-/* Random jobs come, go and are thought away, in more hypotheses than states are kept; each state of the engine is what a state
- * made anew says. */
+/* Random jobs come, go and are thought away, in more hypotheses than states are kept; each state of the engine equals
+ * a new one with the same jobs. */
 static void test_holders(const char *library)
 {
     enum { JOBS = 400, HYPOTHESES = 20 };

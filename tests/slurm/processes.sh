@@ -13,7 +13,7 @@ ports_in_use() {
     done < <(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null)
 }
 
-# The first of so many consecutive free ports, below those that the kernel gives out itself.
+# The first of COUNT consecutive free ports, below those that the kernel gives out itself.
 free_ports() {
     local count=$1 base port try
     local -A used=()
@@ -108,7 +108,7 @@ start_backup() {
 }
 
 # Without a token slurmrestd is trusted for being root, which is also SlurmUser here; it refuses to start
-# so unless told to check no user, and from Slurm 25.05 on even then. With a token it is another user, who
+# so unless an option switches off the check of users, and from Slurm 25.05 on even then. With a token it is another user, who
 # may read files here only by a capability.
 start_slurmrestd() {
     local plugins=(-s "openapi/${REST_VERSIONS//,/,openapi/}") how=(env) try
@@ -140,7 +140,7 @@ names() {
     done
 }
 
-# A process id may have been given to somebody else meanwhile: the mark tells.
+# Another process may have the process id by now: only ours has the mark.
 ours() {
     grep -qzxF "$MARK=$DIR" "/proc/$1/environ" 2>/dev/null
 }
@@ -157,7 +157,7 @@ daemon() {
     return $found
 }
 
-# At a reconfiguration slurmctld starts anew. The old process, which ends, may remove the pid file of the new one, and the file may
+# At a reconfiguration slurmctld starts again. The old process, which ends, may remove the pid file of the new one, and the file may
 # still tell the old one. The second slurmctld has another host name.
 slurmctld_without_file() {
     local process found=1
@@ -193,7 +193,7 @@ end() {
     done
 }
 
-# A slurmctld that neither its file nor its name tells.
+# Ends a slurmctld that was found neither by its pid file nor by its name.
 end_what_answers() {
     local try
     answers primary || return 0
@@ -222,7 +222,7 @@ alive() {
     state=$(sed -n 's/^State:[[:space:]]*//p' "/proc/$1/status" 2>/dev/null) && [[ $state != [ZX]* && -n $state ]]
 }
 
-# What no pid file tells: helpers of slurmctld have the mark, processes of jobs the node that runs them.
+# Processes without a pid file: helpers of slurmctld have the mark, processes of jobs the node that runs them.
 # A slurmstepd writes its title over its environment, but stays in the directory of its node's log.
 left_over() {
     grep -lzxF "$MARK=$DIR" /proc/[0-9]*/environ 2>/dev/null | cut -d / -f 3 || true

@@ -37,7 +37,7 @@ def a_job(number: int, **given: Any) -> Job:
 
 
 def runs(number: int, nodes: str, hours: float, **given: Any) -> Job:
-    """A job that started so many hours ago and may be requeued."""
+    """A job that started `hours` hours ago and may be requeued."""
     known = {"state": "RUNNING", "nodes": nodes, "allocated": nodes, "start": NOW - 3600 * hours}
     return a_job(number, **(known | {"requeueable": True} | given))
 

@@ -93,7 +93,7 @@ def test_a_daemon_that_was_killed_starts_again(cluster: Cluster) -> None:
 
 
 def test_down_leaves_no_process_and_no_port(cluster: Cluster, place: Path) -> None:
-    """A second cluster beside the first, with jobs that run; the first goes on."""
+    """A second cluster on the same host, with jobs that run; the first goes on."""
     with running(4, place) as second:
         job = second.submit("-N4", script="srun sleep 600")
         until(lambda: any("sleep 600" in line for line in processes(place)), f"job {job} has its steps")

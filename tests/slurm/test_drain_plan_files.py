@@ -64,7 +64,7 @@ def test_a_job_past_its_limit_or_suspended_does_not_end_by_itself(tmp_path: Path
 def test_a_job_that_must_stay_prevents_the_plan(
     tmp_path: Path, change: dict[str, Any], untouchable: Any
 ) -> None:
-    """The sentence names it, and the time from which on a plan is possible. One that ends before is in nobody's way."""
+    """The sentence names it, and the time from which on a plan is possible. One that ends before is not in the way."""
     stays = dataclasses.replace(FULL[3], latest_end=BY + 60, **change)
     look = look_at(tmp_path, *FULL[:3], stays)
     with pytest.raises(
@@ -261,7 +261,7 @@ def test_apply_waits_for_the_time_that_it_was_given(
 
 @pytest.mark.parametrize("runs_on", [True, False])
 def test_a_job_that_slurm_does_not_requeue(slurm: Slurm, tmp_path: Path, runs_on: bool) -> None:
-    """If it still runs, apply ends with what Slurm said. If it has just ended by itself, apply goes on, and tells of no requeueing."""
+    """If it still runs, apply ends with what Slurm said. If it has just ended by itself, apply goes on, and reports no requeueing."""
     real = slurm.scontrol
 
     def refuses(*words: str) -> str:

@@ -1,4 +1,4 @@
-"""Generic resources of Slurm's jobs and nodes, from made-up records of slurmrestd."""
+"""Generic resources of Slurm's jobs and nodes, from synthetic records of slurmrestd."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_node_has_counts_by_name() -> None:
 
 
 def test_a_job_holds_what_slurm_reports_of_its_nodes() -> None:
-    """The most on a node; types only if all nodes have them; sums of the job only where Slurm tells no nodes."""
+    """The most on a node; types only if all nodes have them; sums of the job only where Slurm gives no nodes."""
     tres = "cpu=8,mem=4G,node=2,billing=8,gres/gpu=3,gres/gpu:h100=3"
     assert gres.held((), tres, 2) == (("gpu", 2), ("gpu:h100", 2))
     assert gres.held(("gpu:h100:2(IDX:1-2)", "gpu:h100:1(IDX:0)"), tres, 2) == (("gpu:h100", 2),)
@@ -71,7 +71,7 @@ def test_a_scheduler_places_and_refuses_resources() -> None:
 
 
 class Records:
-    """One job and four nodes, two of them with GPUs, on a machine as Slurm tells it."""
+    """One job and four nodes, two of them with GPUs, on a machine as Slurm describes it."""
 
     def __init__(self, path: Path, **options: str) -> None:
         answer = json.loads(path.read_text())
@@ -92,7 +92,7 @@ class Records:
 
 @pytest.mark.parametrize("path", ANSWERS, ids=lambda path: path.stem)
 def test_a_job_with_gres_could_use_the_nodes_that_have_them(path: Path) -> None:
-    """Per node or per process; an option that no request to the engine can express is named as left out."""
+    """Per node or per process; an option that no request to the engine can express is named as skipped."""
     found = Records(path, tres_per_node="gres:gpu:h100:2")
     assert found.machine.resources_of(0)["gpu"] == 4 and found.machine.resources_of(2)["gpu"] == 0
     assert found.could_use() == ({"n0", "n1"}, [])

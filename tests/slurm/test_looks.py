@@ -66,7 +66,7 @@ def test_a_job_that_is_requeued_has_two_stays() -> None:
 
 def test_states_in_which_a_job_frees_its_nodes_or_waits_for_them() -> None:
     """A completing job has ended, though its nodes become fewer; a configuring one gets a later start when they are up; a
-    job that was resized is held anew."""
+    job that was resized is held again."""
     looks = Looks(100)
     events_of(looks, 10)
     assert events_of(looks, 12, job(1, "CONFIGURING", start=11.0)) == [("start", 1, False)]

@@ -121,7 +121,7 @@ def debian(tmp_path_factory: pytest.TempPathFactory) -> Debian:
 
 @pytest.fixture
 def conf(debian: Debian) -> Iterator[Path]:
-    """/etc/slurm/slurm.conf of that Debian, which is gone afterwards with all that stands beside it."""
+    """/etc/slurm/slurm.conf of that Debian, which is gone afterwards with all new files next to it."""
     directory = debian.tree / "etc" / "slurm"
     before = set(directory.iterdir())
     yield directory / "slurm.conf"
@@ -272,7 +272,7 @@ def test_from_stock_slurm_to_the_plugin_and_back(
 
 
 def use(cluster: Cluster, conf: Path, plugin: str) -> None:
-    """Changes the one line of slurm.conf, and starts all daemons anew."""
+    """Changes the one line of slurm.conf, and restarts all daemons."""
     names = ["slurmctld", *(f"node{number}" for number in range(1, 7))]
     path = cluster.directory / "slurm.conf"
     text, count = re.subn("TopologyPlugin=.*", f"TopologyPlugin={plugin}", path.read_text())

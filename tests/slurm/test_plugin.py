@@ -45,7 +45,7 @@ PARTITIONS = "pbatch pshared:ALL:NO powned ptree pstock plow:ALL:EXCLUSIVE"
 
 def test_the_parts_without_slurm(engine: Path, tmp_path: Path) -> None:
     """topolane.conf and what is wrong in it, the files of links cut short and changed anywhere, and the jobs in the
-    engine's state against a state made anew: under the address and undefined-behaviour sanitizers, leaks included."""
+    engine's state against a new state: under the address and undefined-behaviour sanitizers, leaks included."""
     parts = (
         "config",
         "option",
@@ -75,7 +75,7 @@ class Site:
         self.tree = tree.switches(cluster.directory / "topology.conf")
 
     def configure(self, rules: str = RULES, machine: str | None = MACHINE, **settings: object) -> None:
-        """Writes topolane.conf and starts slurmctld anew."""
+        """Writes topolane.conf and restarts slurmctld."""
         if machine is not None:
             (self.cluster.directory / "machine.toml").write_text(machine)
         text = plugin_conf(self.built, None if machine is None else "machine.toml", rules, **settings)
@@ -319,7 +319,7 @@ def test_what_is_published_of_jobs(configured: Site) -> None:
         running, refused = ({line[0] for line in published.get(word, [])} for word in ("running", "waiting"))
         return str(waiting) in running - refused and str(jobs[0]) not in running
 
-    until(is_up_to_date, "what is told after the start")
+    until(is_up_to_date, "what is published after the start")
 
 
 def test_light_nodes_come_first(configured: Site) -> None:
@@ -365,7 +365,7 @@ def test_a_suspended_job_keeps_its_links(quiet: Site) -> None:
 
 
 def test_tasks_of_an_array_that_take_no_idle_node(quiet: Site) -> None:
-    """Tasks of an array start in one second on nodes that other jobs use already, so no idle node tells of them. None of them
+    """Tasks of an array start in one second on nodes that other jobs use already, so no idle node gives them away. None of them
     meets another."""
     for node in range(1, NODES + 1):
         quiet.cluster.submit("-p", "pshared", "-N1", "-n1", "-w", f"node{node}", script="sleep 300")
@@ -398,7 +398,7 @@ def test_stock_jobs_keep_off_isolated_ones_unless_they_may_share(configured: Sit
 
 def test_links_that_jobs_own_survive_slurmctld(quiet: Site) -> None:
     """Jobs of the policy dedicated cross the same leaf on links of their own. After kill -9 of slurmctld the next job gets
-    links that nobody has."""
+    links that no job has."""
     jobs = [quiet.start("-p", "powned", "-N", 8) for _ in range(3)]
     before = quiet.owners()
     assert before.keys() == set(jobs) and all(before.values())

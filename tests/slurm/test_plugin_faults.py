@@ -309,7 +309,7 @@ def test_nodes_come_and_go(quiet: Site) -> None:
         if name != "other2":
             quiet.cluster.run("scontrol", "delete", f"nodename={name}")
     quiet.cluster.run("scontrol", "delete", "nodename=other2")
-    # No count of nodes tells of this one, and no job asks in between.
+    # No count of nodes shows this one, and no job asks in between.
     quiet.cluster.run("scontrol", "create", "nodename=fresh", "CPUs=16", "state=future")
     jobs.append(quiet.start("-p", "pbatch", "-N", 2))
     assert "does not name 1 nodes, such as fresh" in quiet.log()

@@ -54,7 +54,7 @@ class Outages(Site):
         )
 
     def wait_taken(self, links: int) -> None:
-        """Waits until the plugin says that so many links are out. It takes a new list over when Slurm calls it."""
+        """Waits until the plugin says that `links` links are out. It takes a new list over when Slurm calls it."""
         until(lambda: self.out() == links, f"{links} links out")
 
     def out(self) -> int:

@@ -168,7 +168,7 @@ def test_a_user_who_may_not_read_the_state_learns_who_may(state: Path) -> None:
 
 
 def read_as_another(folder: str) -> subprocess.CompletedProcess[str]:
-    """What another user than root is told of the files there."""
+    """What another user than root reads about the files there."""
     program = "import sys; from topolane.slurm import plugin_state; print(*plugin_state.read(sys.argv[1]).problems, sep='\\n')"
     words = ["setpriv", "--reuid=65534", "--clear-groups", sys.executable, "-c", program, folder]
     return subprocess.run(words, capture_output=True, text=True)
@@ -182,7 +182,7 @@ def command(*words: object, **environment: str) -> subprocess.CompletedProcess[s
 
 
 def test_without_slurm_the_state_is_still_shown(state: Path, tmp_path: Path) -> None:
-    """Exit code 1 if nothing tells that the plugin is active, 2 for bad input, one sentence each."""
+    """Exit code 1 if nothing shows that the plugin is active, 2 for bad input, one sentence each."""
     nothing = {"PATH": str(tmp_path / "no-commands"), "SLURM_CONF": str(state / "slurm.conf")}
     done = command("status", "--state", state, **nothing)
     assert done.returncode == 1 and "slurmctld does not answer" in done.stdout, done
@@ -194,7 +194,7 @@ def test_without_slurm_the_state_is_still_shown(state: Path, tmp_path: Path) -> 
     found = json.loads(command("status", "--state", state, "--json", **nothing).stdout)
     assert found["liveness"]["active"] is None and found["calls"]["ends"]["placed"] == 40
     (state / "slurm.conf").write_text(f"ClusterName=x\nStateSaveLocation={state}\n")
-    assert "calls: 100;" in command("status", **nothing).stdout, "slurm.conf tells where the state is"
+    assert "calls: 100;" in command("status", **nothing).stdout, "slurm.conf says where the state is"
     for words, says in (
         (("explain", "7", "--state", state), "scontrol show config cannot be run"),
         (
@@ -298,7 +298,7 @@ def test_the_metrics_are_those_of_the_page(state: Path) -> None:
 
 
 def test_the_metrics_count_the_links_that_no_job_may_own(state: Path) -> None:
-    """Failed and reserved links; none of them before the plugin has been told of any."""
+    """Failed and reserved links; none of them before the plugin knows of any."""
     pytest.importorskip("prometheus_client", reason="needs the extra slurm: prometheus-client")
     from prometheus_client import generate_latest
     from topolane.slurm.metrics import registry

@@ -219,7 +219,7 @@ ON_A_FAILING_NODE = (
 
 
 def test_a_node_that_fails_ends_its_job_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
-    """The job is requeued and starts anew on other nodes, behind a job that came before the failure. It is one job in the log."""
+    """The job is requeued and starts again on other nodes, behind a job that came before the failure. It is one job in the log."""
     configured(site, PARAMETERS, WHOLE, *NO_PREEMPTION)
 
     def fail(names: dict[int, str]) -> None:
@@ -255,7 +255,7 @@ def test_a_job_ends_in_its_grace_time_as_in_slurm(site: Cluster, tmp_path: Path)
     assert replayed == ["small", "other", "urgent"]
 
 
-# Of 16 cores of each node. "long" and "last" would fit beside the others if a promise were one of cores.
+# Of 16 cores of each node. "long" and "last" would fit next to the others if a promise were one of cores.
 ON_PARTS_OF_NODES = (
     Job("hold", 4, 20, ("--ntasks-per-node=12",), minutes=2),
     Job("wide", 4, 6, ("--ntasks-per-node=8",)),
@@ -267,7 +267,7 @@ ON_PARTS_OF_NODES = (
 
 
 def test_backfill_promises_whole_nodes_to_parts_as_in_slurm(site: Cluster, tmp_path: Path) -> None:
-    """A job that fits beside a promise of parts of nodes waits, because the promise is of whole nodes; one that ends before starts."""
+    """A job that fits next to a promise of parts of nodes waits, because the promise is of whole nodes; one that ends before starts."""
     configured(
         site,
         PARAMETERS,

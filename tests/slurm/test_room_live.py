@@ -105,7 +105,7 @@ class Site:
         return job
 
     def starts(self, tasks: int, *words: object) -> None:
-        """That so many jobs start now, while one more waits for resources; they are cancelled then."""
+        """Asserts that `tasks` jobs start now, while one more waits for resources; they are cancelled then."""
         job = self.cluster.submit(f"--array=0-{tasks}", *words, script="sleep 900")
         expected = ["PENDING Resources", *["RUNNING None"] * tasks]
         until(lambda: sorted(self.states(job)) == expected, f"{tasks} of {tasks + 1} jobs {words}")

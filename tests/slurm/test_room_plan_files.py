@@ -361,7 +361,7 @@ def test_apply_says_its_steps_as_json(slurm: Slurm, tmp_path: Path) -> None:
 
 
 def test_a_job_that_does_not_start_keeps_its_reservation(slurm: Slurm, tmp_path: Path) -> None:
-    """Until it starts, and `apply` is run again; or until it is cancelled: then the reservation is removed, and that is told."""
+    """Until it starts, and `apply` is run again; or until it is cancelled: then the reservation is removed, and apply says so."""
     slurm.jobs.append(runs(5, "node1", 1))  # so that the waiting job does not start
     with pytest.raises(NotAppliedError, match="job 9 has not started yet .*run `apply` again to go on"):
         carry_out(tmp_path, seconds=0.05)

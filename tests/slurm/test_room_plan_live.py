@@ -70,7 +70,7 @@ def site(built: Path, inside: Inside, tmp_path_factory: pytest.TempPathFactory) 
 
 @pytest.fixture
 def quiet(site: Room) -> Room:
-    """The cluster with nothing running, whose plugin has told that it is active."""
+    """The cluster with nothing running, whose plugin has reported that it is active."""
     site.wait_idle()
     site.call()
     return site
@@ -274,7 +274,7 @@ def test_apply_killed_before_and_after_each_step_goes_on(quiet: Room, tmp_path: 
 
 
 def test_a_plan_that_is_no_longer_true_is_refused(quiet: Room, tmp_path: Path) -> None:
-    """A job of the plan has been requeued by somebody else, the nodes have been given to another job, or the waiting job is gone:
+    """A job of the plan has been requeued by another user, the nodes have been given to another job, or the waiting job is gone:
     apply says so and changes nothing."""
     until(lambda: "No reservations" in quiet.cluster.run("scontrol", "show", "reservation"), "none of others")
     _, _, third, young = quiet.fill(OLD, OLD, OLD, OLD)
@@ -304,7 +304,7 @@ def test_a_plan_that_is_no_longer_true_is_refused(quiet: Room, tmp_path: Path) -
 
 
 def the_time(seconds: float) -> str:
-    """So many seconds from now, as --by takes it."""
+    """The time `seconds` seconds from now, as --by takes it."""
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() + seconds))
 
 

@@ -1,4 +1,4 @@
-"""`topolane slurm shadow` beside a real Slurm: what it says of Slurm's starts, of links and of the policy is so."""
+"""`topolane slurm shadow` next to a real Slurm: what it says of Slurm's starts, of links and of the policy is so."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def trixie(inside: Inside, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 def shadowing(
     environment: dict[str, str], directory: Path, *options: object, policy: str = "isolated"
 ) -> Iterator[Path]:
-    """A shadow at work; its log. It ends well when it is told to."""
+    """A shadow at work; its log. It ends with code 0 when it is asked to."""
     log = directory / "log.jsonl"
     words = ["slurm", "shadow", "--policy", policy, "--interval", 0.5, "--log", log, *options]
     shadow = subprocess.Popen(
@@ -95,7 +95,7 @@ def holders(log: Path) -> Iterator[tuple[dict[str, Any], dict[int, dict[str, Any
 
 
 def check_links(log: Path, topology: Path) -> int:
-    """How many jobs may meet each started one, told from topology.conf alone; and that `isolated` lets none meet."""
+    """How many jobs may meet each started one, derived from topology.conf alone; and that `isolated` lets none meet."""
     tree, shared = switches(topology), 0
     for start, here in holders(log):
         held = {job: crossed(expanded(each["nodes"]), tree) for job, each in here.items()}
@@ -176,7 +176,7 @@ def test_what_it_says_of_a_busy_slurm_is_so(trixie: Cluster, tmp_path: Path) -> 
 
 
 def check_replay(environment: dict[str, str], log: Path, summary: dict[str, Any], topology: Path) -> None:
-    """The same decisions and the same summary; a log that says otherwise is told; the table can be simulated."""
+    """The same decisions and the same summary; a log that says otherwise is reported; the table can be simulated."""
     table = log.parent / "jobs.csv"
     again = topolane(environment, "slurm", "replay", log, "--csv", table, "--json")
     assert again.returncode == 0, again.stdout + again.stderr
@@ -216,18 +216,18 @@ def test_jobs_on_parts_of_nodes(trixie: Cluster, tmp_path: Path) -> None:
 
 
 def test_a_slurm_that_restarts_and_a_job_that_is_requeued(trixie: Cluster, tmp_path: Path) -> None:
-    """slurmctld is killed and comes back; the shadow goes on. A requeued job starts twice, and each start is told."""
+    """slurmctld is killed and comes back; the shadow goes on. A requeued job starts twice, and each start is logged."""
     environment = with_commands(trixie, tmp_path)
     with shadowing(environment, tmp_path, "--slurmrestd", f"unix:{trixie.facts['SOCKET']}") as log:
         job = trixie.submit("--nodes=2", "--requeue", script="sleep 100")
-        until(lambda: len(events(log, "start")) == 1, "the start is told")
+        until(lambda: len(events(log, "start")) == 1, "the start is logged")
         trixie.script("stop", "slurmctld")
         until(lambda: bool(events(log, "slurm-error")), "it says that Slurm is away")
         trixie.script("start", "slurmctld")
         trixie.run("scontrol", "requeue", job)
-        until(lambda: len(events(log, "start")) == 2, "the second start is told")
+        until(lambda: len(events(log, "start")) == 2, "the second start is logged")
         trixie.run("scancel", job)
-        until(lambda: len(events(log, "ends")) == 2, "the end is told")
+        until(lambda: len(events(log, "ends")) == 2, "the end is logged")
     first, second = events(log, "start")
     assert first["id"] == second["id"] == job and second["start"] > first["start"]
     order = [each["event"] for each in events(log, "start", "ends")]
@@ -310,7 +310,7 @@ def test_through_slurmrestd_for_some_seconds(slurm: None, tmp_path_factory: pyte
 
 
 def test_with_the_plugin_at_work(site: Site, tmp_path: Path) -> None:  # noqa: F811
-    """The plugin chooses where the same policy in the shadow does; its policy for each job is told, and the links that jobs
+    """The plugin chooses where the same policy in the shadow does; its policy for each job is logged, and the links that jobs
     own are respected."""
     cluster = site.cluster
     environment = with_commands(cluster, tmp_path)

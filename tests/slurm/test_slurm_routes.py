@@ -294,13 +294,13 @@ FAULTS = {
     ),
     "out": ({"out": "/nowhere/lfts"}, "/nowhere/lfts"),
     "uplinks": ({"service-uplinks": 1}, "name these nodes with --service"),
-    "service": ({"service": "nobody"}, "--service nobody"),
+    "service": ({"service": "unknown"}, "--service unknown"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_job_runs_whatever_fails(controller: Controller, fault: str, tmp_path: Path) -> None:
-    """A fault costs the job its own routes and one sentence; only --strict tells Slurm to requeue the job."""
+    """A fault costs the job its own routes and one sentence; only --strict makes Slurm requeue the job."""
     controller.give(1)
     (tmp_path / "other").write_text(controller.net.read_text() + "\n")
     changed, said = FAULTS[fault]

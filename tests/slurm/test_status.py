@@ -128,7 +128,7 @@ def quiet(site: Site) -> Site:
 
 def test_a_refusal_is_reported_and_ends_when_the_jobs_named_have_ended(quiet: Site, tmp_path: Path) -> None:
     """Two isolated jobs leave four idle nodes in a leaf of each pod. A third of five nodes, jobs outside, an array and a held one
-    wait: each for the reason that is told. The third starts once the job that must end has ended."""
+    wait: each for the reason that is reported. The third starts once the job that must end has ended."""
     first = quiet.start("-p", "pbatch", "-N8", "-t30")
     second = quiet.start("-p", "pbatch", "-N8", "-t60")
     third = str(quiet.cluster.submit("-p", "pbatch", "-N5", "-t5", script="sleep 900"))

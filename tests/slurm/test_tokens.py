@@ -1,4 +1,4 @@
-"""slurmrestd over HTTP, where it wants a token: a real one on 127.0.0.1 that trusts nobody without."""
+"""slurmrestd over HTTP, where it wants a token: a real one on 127.0.0.1 that refuses requests without a token."""
 
 from __future__ import annotations
 

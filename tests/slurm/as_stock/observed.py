@@ -159,7 +159,7 @@ class Observed:
         self.until(lambda: not any(self.queued(name) for name in names), f"{names} end")
 
     def states(self, *names: str, what: str, until: dict[str, int]) -> None:
-        """Waits until so many of the jobs have these states; the counts are seen."""
+        """Waits until each state has its number of the jobs; the counts are seen."""
         counts: dict[str, int] = {}
 
         def there() -> bool:
@@ -190,14 +190,14 @@ class Observed:
                 self.must("scontrol", "update", f"JobId={self.jobs[name]}", "StartTime=now")
 
     def renew(self) -> None:
-        """Lets slurmctld count anew what is taken, when the scenario ends."""
+        """Lets slurmctld count again what is taken, when the scenario ends."""
         self._changed = True
 
     def node(self, nodes: str, *settings: str) -> None:
         self.must("scontrol", "update", f"NodeName={nodes}", *settings)
 
     def idle(self, count: int = NODES) -> None:
-        """Waits until so many nodes are idle."""
+        """Waits until `count` nodes are idle."""
 
         def there() -> bool:
             shown = self.run("scontrol", "-o", "show", "nodes").stdout

@@ -1,7 +1,7 @@
 """What must work as on stock Slurm: each scenario is a function of an `Observed`, and its docstring a row's title.
 
-A scenario begins on an idle machine. It leaves so much room that isolation cannot make a job wait: at most one job at a
-time needs links between leaves.
+A scenario begins on an idle machine. At most one job at a time needs links between leaves, so isolation cannot make a
+job wait.
 """
 
 from __future__ import annotations

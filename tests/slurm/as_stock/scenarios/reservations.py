@@ -20,11 +20,11 @@ def maintenance(slurm: Observed) -> None:
         "Flags=maint,ignore_jobs",
         "Nodes=node[1-12]",
     )
-    slurm.runs("beside", "-N2", "--time=5")
+    slurm.runs("small", "-N2", "--time=5")
     slurm.waits("wide", "ReqNodeNotAvail", "-N5", "--time=5")
     slurm.ask("scontrol", "delete", "ReservationName=now")
     slurm.reaches("wide", "RUNNING")
-    slurm.ends("wide", "beside")
+    slurm.ends("wide", "small")
     slurm.ask(
         *create,
         "ReservationName=later",

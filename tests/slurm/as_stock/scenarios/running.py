@@ -28,7 +28,7 @@ def heterogeneous(slurm: Observed) -> None:
 def exclusive(slurm: Observed) -> None:
     """Whole nodes: `--exclusive`, `--exclusive=user`, a partition of whole nodes"""
     slurm.runs("option", "-n2", "-N1", "--exclusive", "-w", "node1")
-    slurm.waits("beside", "Resources", "-n1", "-w", "node1")
+    slurm.waits("second", "Resources", "-n1", "-w", "node1")
     slurm.runs("partition", "-n3", "-p", "whole", "-w", "node5")
     slurm.waits("other", "Resources", "-n1", "-w", "node5")
     slurm.runs("user", "-n2", "--exclusive=user", "-w", "node9", user="daemon")
