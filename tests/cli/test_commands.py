@@ -46,7 +46,7 @@ COMMANDS = [
 def test_every_command_explains_itself(topolane, command):
     text = topolane(*command.split(), "--help")
     assert text.startswith("Usage: topolane")
-    # An option without a sentence is an option nobody can use.
+    # No user can use an option without a sentence.
     options = re.findall(r"^  (-\S.*)$", text, re.MULTILINE)
     assert options
     assert topolane(*command.split(), "-h") == text

@@ -158,7 +158,7 @@ def test_the_command_is_killed(topolane, cluster):
 
 
 def test_workers_need_no_files(topolane, toy, log, cluster):
-    """Workers get the content of the files that a run names: they go on when nobody has these files any more."""
+    """Workers get the content of the files that a run names: they go on when these files are gone."""
     cluster.start_worker("worker")
     many = ("compare", "--machine", toy, "--trace", log, "--seeds", 300, "--policies", "random", "--json")
     here = topolane(*many, "--jobs", 1)
@@ -176,7 +176,7 @@ def test_workers_need_no_files(topolane, toy, log, cluster):
 
 
 def test_an_error_on_a_worker_names_the_file(topolane, toy, log, cluster):
-    """What a worker finds wrong in its copy of a file is told of the file itself."""
+    """What a worker finds wrong in its copy of a file is reported with the name of the file itself."""
     cluster.start_worker("worker")
     topolane.refused(
         *("compare", "--machine", toy, "--trace", log, "--partition", "x", "--seeds", 2),

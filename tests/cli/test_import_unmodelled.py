@@ -298,7 +298,7 @@ def test_a_job_that_still_waits_waits_in_the_replay(dump):
     ],
 )
 def test_a_row_of_an_array_is_as_many_jobs_as_it_has_tasks(dump, tasks, parameters, stands_for, kept):
-    """Of those that waited to the end and of those that were cancelled: as many as may run at once and as backfill reserves nodes for."""
+    """Tasks that waited to the end or were cancelled stand for the number that may run at once and that backfill reserves nodes for."""
     row = {**PENDING, "JobID": f"2_[{tasks}]"}
     gone = {**row, "JobIDRaw": 3, "JobID": f"3_[{tasks}]", "State": "CANCELLED by 5", "End": ZERO + 300}
     directory = dump(row, gone, config=f"{CONFIG}SchedulerParameters = {parameters}\n")
@@ -331,7 +331,7 @@ def test_a_list_of_tasks_that_is_cut_off_is_reported(dump):
 
 
 def test_columns_that_an_older_sacct_does_not_print_are_reported(dump):
-    """sacct of Slurm 20.11 has no Licenses and no Planned. Nobody needs Planned."""
+    """sacct of Slurm 20.11 has no Licenses and no Planned. Planned is not needed."""
     directory = dump()
     assert not lines_with(directory, "no columns")
     header, row = (directory / "jobs.txt").read_text().splitlines()

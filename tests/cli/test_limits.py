@@ -25,7 +25,7 @@ def wide(tmp_path):
 
 
 def test_place_says_it_and_refuses_by_name(topolane, wide):
-    """Eight nodes fit a pod; nine would need links between pods, which nobody can own here."""
+    """Eight nodes fit a pod; nine would need links between pods, which no job can own here."""
     asked = [json.dumps({"request": {"nodes": nodes}}) for nodes in (8, 9)]
     common = ("place", "--machine", wide, "--policy", "dedicated")
     fits, wider = (topolane.run(*common, stdin=request) for request in asked)

@@ -1,4 +1,4 @@
-"""Machines in formats of racks, on the command line: read, joined, written, and notes on what was left out."""
+"""Machines in formats of racks, on the command line: read, joined, written, and notes on what was skipped."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def test_free_nodes_are_chosen(topolane, toy, write):
 
 
 def test_matrix_market_by_scipy_is_read(topolane, toy):
-    sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed: nobody to write the file")
+    sparse = pytest.importorskip("scipy.sparse", reason="scipy, which writes the file, is not installed")
     from scipy.io import mmwrite
 
     matrix = sparse.coo_array(([7.0, 7.0], ([0, 3], [3, 0])), shape=(4, 4))
@@ -173,7 +173,7 @@ def here(write):
 def test_open_mpi_takes_the_map(topolane, here, form, options):
     mpirun = shutil.which("mpirun.openmpi")
     if mpirun is None:
-        pytest.skip("mpirun.openmpi is not installed: nobody to read the map")
+        pytest.skip("mpirun.openmpi, which reads the map, is not installed")
     topolane(
         *("map", "--machine", here, "--traffic", "ring", "--ranks", 2, "--ranks-per-node", 2),
         *("--format", form, "--out", "map"),

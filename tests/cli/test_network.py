@@ -184,7 +184,7 @@ def test_a_pair_that_no_way_joins_is_named(topolane, write):
 
 
 def test_jobs_draw_a_matrix_that_was_measured(topolane, crowd, write):
-    """A file of traffic stands beside the patterns: jobs that draw it have its name; a bad one is refused by line."""
+    """A file of traffic is used in addition to the patterns: jobs that draw it have its name; a bad one is refused by line."""
     matrix = write("mine.csv", "from,to,bytes,messages\n0,1,1000,1\n1,2,1000,1\n2,0,1000,1\n")
     run = ("simulate", "--machine", SMALL, "--network", "congestion", "--no-report", "--trace", crowd)
     topolane(*run, "--patterns", matrix, "--out", "out")

@@ -1,4 +1,4 @@
-"""Nice values that the import tells from recorded priorities by Slurm's formula, on made-up records whose nice values are known."""
+"""Nice values that the import infers from recorded priorities by Slurm's formula, on synthetic records whose nice values are known."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def job(number, second, rank, nice=0, nodes=1, partition="batch", qos="normal", 
 
 
 def imported(runs, config=CONFIG):
-    """By number of the job, the nice values that the import tells."""
+    """By number of the job, the nice values that the import infers."""
     found = accounting_nice.of(Jobs(runs=list(runs)), config, 0)
     return {number: nice for (number, _), nice in found.items()}
 
@@ -173,7 +173,7 @@ def test_a_size_is_compared_only_if_ranks_explain_most_jobs_of_it(others, nice):
 @given(some.integers(0, 2**32), some.sets(some.integers(1, 1200), min_size=1, max_size=4))
 def test_a_nice_value_is_found_exactly_or_not_at_all(seed, values):
     """Ranks change at computations that come up to 20 s late, and jobs ask for anything. No two nice values, nor one and none, are a
-    whole number of ranks apart. Only the lowest priority is left out, which tells a bound."""
+    whole number of ranks apart. Only the lowest priority is skipped, which gives a bound."""
     apart = {abs(a - b) % STEP for a in values | {0} for b in values if a != b}
     assume(all(2 <= each <= STEP - 2 for each in apart))
     true, jobs = drawn(random.Random(seed), sorted(values))

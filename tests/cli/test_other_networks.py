@@ -62,7 +62,7 @@ def test_show_lists_the_network_and_who_is_on_it(topolane, two):
 
 
 def test_convert_keeps_the_entry_or_says_that_it_is_lost(topolane, two, write):
-    # Beside the first file, for the path of the network is relative.
+    # Next to the first file, because the path of the network is relative.
     write("again.toml", output_of(topolane, "machine", "convert", "two.toml", "--to", "toml"))
     shown = [output_of(topolane, "machine", "show", file) for file in ("two.toml", "again.toml")]
     assert shown[0] == shown[1]

@@ -67,7 +67,7 @@ def test_what_does_not_fit_says_why(ask: Any) -> None:
 
 
 def test_running_jobs_that_communicate_count(ask: Any) -> None:
-    """Beside a job that fills the cable between the leaves, more of the processes share a node."""
+    """While a job fills the cable between the leaves, more of the processes share a node."""
     running = [
         {"id": 1, "nodes": "m[3-4,7-8]", "pattern": "alltoall(bytes=1e9)", "processes": 16},
     ]

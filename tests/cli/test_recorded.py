@@ -29,7 +29,7 @@ JobIDRaw|Submit|Start|End|NNodes|NodeList|TimelimitRaw|State
 8|2026-03-01T00:50:00|Unknown|Unknown|1|None assigned|60|PENDING
 """
 
-# Job: wait, APH, least APH for so many nodes, hop-bytes, links shared.
+# Job: wait, APH, least APH of its number of nodes, hop-bytes, links shared.
 #  1  both nodes on leaf 0: no switch left.
 #  2  tiny3 on leaf 1, tiny5 on leaf 2: 4 hops. While it runs, job 3 crosses the same two leaves
 #     (2 uplinks each) and the same two pods (4 uplinks each): 12 links.

@@ -30,7 +30,7 @@ def lines(topolane, folder="kept"):
 
 
 def killed_at(topolane, count, arguments):
-    """Kills the command with SIGKILL once so many runs are kept; the lines that are whole then."""
+    """Kills the command with SIGKILL once `count` runs are kept; returns the lines that are whole then."""
     running = subprocess.Popen(
         [SCRIPT, *map(str, arguments)], cwd=topolane.directory, stdout=subprocess.DEVNULL
     )
@@ -104,7 +104,7 @@ class Mine(topolane.Policy):
     "name", ["parts/__init__.py", "parts/order.py", "parts/amounts.py", "parts/deeper.py"]
 )
 def test_what_a_policy_in_python_imports_is_an_input(topolane, few, write, name):
-    """Runs of a policy are done anew if a module has changed that its module imports: by its own import statements, in a function or
+    """Runs of a policy are repeated if a module has changed that its module imports: by its own import statements, in a function or
     through another module, relative or not."""
     (topolane.directory / "parts").mkdir()
     for file in ("__init__", "amounts", "deeper"):
@@ -163,7 +163,7 @@ def test_runs_of_another_build_are_repeated(topolane, few):
 
 
 def test_the_run_of_a_cut_line_is_repeated(topolane, few):
-    """The end of a file that a command was killed while writing is cut off, and that run done anew."""
+    """The end of a file that a command was killed while writing is cut off, and that run is repeated."""
     topolane(*few, "--resume", "kept", "--jobs", 1)
     path = topolane.directory / "kept/runs.jsonl"
     whole = path.read_bytes()

@@ -103,7 +103,7 @@ def test_what_differs_from_tables_before(routes, write, tmp_path):
     write("before", (tmp_path / "lfts").read_bytes())
     again = routes(state(A, B), "--previous", "before")
     assert again["changed"] == 0
-    # Without b its nodes are nobody's; entries for them alone differ.
+    # Without b its nodes are free; only entries for them differ.
     without = routes(state(A), "--previous", "before")
     assert without["changed"] > 0
     assert without["jobs"][0]["changed"] == 0

@@ -106,7 +106,7 @@ def test_options_that_change_nothing_are_named(topolane, toy, log):
 
 
 def test_what_is_assumed_of_traffic_is_said(topolane, toy, log):
-    """Without a network, a line says what `least-slowdown` was told of routes and traffic. With one nothing is assumed, and other
+    """Without a network, a line says what `least-slowdown` assumes of routes and traffic. With one nothing is assumed, and other
     policies look at neither."""
     common = ("compare", "--machine", toy, "--trace", log, "--jobs", 1, "--scenarios", "none", "--policies")
     lines = topolane(*common, "first-fit,least-slowdown").splitlines()
@@ -318,7 +318,7 @@ def test_a_second_run_replaces_its_own_files_only(topolane, toy, log):
     topolane("simulate", *both, "--policy", "isolated", "--no-report")
     assert (out / "jobs.csv").read_text() != first
     assert [path.read_text() for path in kept] == ["mine"] * 3
-    # Nothing of an earlier run stands beside the new one, as if it were of it.
+    # No file of an earlier run remains next to the new ones, as if it belonged to them.
     assert sorted(path.name for path in out.iterdir()) == [
         *("figures", "jobs.csv", "notes.txt", "runs", "summary.json", "utilization.csv")
     ]
@@ -346,7 +346,7 @@ def test_the_same_seed_gives_the_same_files(topolane, toy):
 
 
 def test_a_workload_of_which_nothing_is_left(topolane, toy, log):
-    """If every job is left out, the command is refused with the reasons: a table of zeros would tell nothing."""
+    """If every job is skipped, the command is refused with the reasons: a table of zeros would say nothing."""
     common = ("--machine", toy, "--trace", log, "--nodes-x", 100, "--out", "out")
     says = "log.csv: no job is left to run (skipped: 40 wider than the machine)"
     topolane.refused("simulate", *common, says=says)

@@ -60,7 +60,7 @@ def test_one_seed_has_no_interval():
 
 
 def test_the_means_are_of_the_runs(topolane):
-    """Means and paired differences of a sweep are those of its single runs in runs.csv, computed anew."""
+    """Means and paired differences of a sweep are those of its single runs in runs.csv, computed here."""
     words = (
         "compare",
         "--workload",

@@ -1,4 +1,4 @@
-"""`topolane workload check` names each fault of a log in one line with a count: made-up dumps, one for each fault."""
+"""`topolane workload check` names each fault of a log in one line with a count: synthetic dumps, one for each fault."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_the_lines_are_those_of_the_import(check, topolane):
 
 
 def test_faults_of_the_other_files_are_those_of_the_import(check, topolane):
-    """Partitions that are gone, licences that nobody counts, events without times, the configuration of another cluster."""
+    """Partitions that are gone, licences without a count, events without times, the configuration of another cluster."""
     text = jobs({"Partition": "gone"})
     lines = check(
         text,

@@ -178,7 +178,7 @@ def test_arrays_and_heterogeneous_jobs_are_jobs(dump):
     )
 
 
-LEFT_OUT = [
+SKIPPED = [
     ({"Start": "Unknown", "End": "Unknown", "State": "PENDING"}, "never started"),
     ({"NodeList": "None assigned", "State": "CANCELLED by 1001"}, "never started"),
     ({"End": "Unknown", "State": "RUNNING"}, "still running"),
@@ -204,10 +204,10 @@ LEFT_OUT = [
 
 
 @pytest.mark.parametrize(
-    ("row", "reason"), LEFT_OUT, ids=lambda value: value if isinstance(value, str) else ""
+    ("row", "reason"), SKIPPED, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_rows_that_are_no_run_are_counted_by_reason(dump, row, reason):
-    """No row is dropped silently: jobs and counts are as many as rows."""
+    """No row is dropped silently: jobs and counts add up to the rows."""
     imported = accounting_workload.read(dump(table(row, at(5000, JobIDRaw=20), at(6000, JobIDRaw=21))))
     assert [job["id"] for job in rows_of(imported)] == ["20", "21"]
     assert says_once(imported, f"skipped: 1 {reason}")
@@ -434,8 +434,8 @@ def test_a_nice_value_is_what_priority_lacks_among_jobs_alike(dump, submitted, o
     [
         (2, 61, "400"),  # at least 299, and another job has 400
         (50, 61, "400"),  # in the second of the computation: between two turns
-        (2, 50, "400"),  # the one after is in such a second and tells nothing, but its own turn does
-        (55, 115, "400"),  # a turn of its own: those before and after tell
+        (2, 50, "400"),  # the one after is in such a second and gives no value, but its own turn does
+        (55, 115, "400"),  # a turn of its own: those before and after give the value
         (55, 80, ""),  # fair share may have fallen
     ],
 )
@@ -499,7 +499,7 @@ def test_licences_go_to_the_queue_slurm(dump):
 
 
 def test_what_scontrol_says_of_licences_counts(dump):
-    """`scontrol show licenses` knows those of servers too. A licence that nobody counts is told, and so are more than there are."""
+    """`scontrol show licenses` knows those of servers too. A licence without a count is reported, and so are more than there are."""
     known = "LicenseName=matlab@server Total=3 Used=0 Free=3 Reserved=0 Remote=yes\n"
     rows = (at(1, JobIDRaw=1, Licenses="matlab@server:5"), at(2, JobIDRaw=2, Licenses="gone"))
     directory = dump(table(*rows), config=CONFIG, licenses=known)
@@ -581,7 +581,7 @@ QOS_HEAD = "Name|Priority|GraceTime|Preempt|PreemptExemptTime|PreemptMode\n"
 
 
 def test_preemption_goes_to_the_queue_slurm(dump):
-    """Its kind, its times and the lists of the QOS are read. What the queue does not know is told."""
+    """Its kind, its times and the lists of the QOS are read. What the queue does not know is reported."""
     qos = f"{QOS_HEAD}high|9|00:00:00|low,lost||cluster\nlow|0|00:00:00||00:00:30|requeue\nlost|0|00:01:00|||suspend\n"
     imported = accounting_workload.read(dump(table({}), config=PREEMPTING, qos=qos))
     queue = json.loads(imported.queue)
@@ -689,7 +689,7 @@ def test_a_run_that_a_node_ended_stays_separate_from_the_next(dump):
 
 
 def test_a_later_run_waits_since_it_was_queued_again(dump):
-    """Slurm submits the job anew when a run ends, eligible some seconds later. It overwrites Eligible of a run that it requeues: that
+    """Slurm submits the job again when a run ends, eligible some seconds later. It overwrites Eligible of a run that it requeues: that
     one waits since Submit, which is the end of the run before."""
     again = {"JobIDRaw": 1, "State": "NODE_FAIL"}
     rows = (
@@ -762,7 +762,7 @@ def test_runs_that_became_one_are_listed_by_their_starts(dump):
 
 def test_a_node_that_was_down_for_no_second_ends_its_job(dump):
     """Slurm records whole seconds. A node that went down and came back in one has ended its jobs, so it is down for a second: for the
-    queue slurm and in the file for --failures. One that was drained in one second is left out."""
+    queue slurm and in the file for --failures. One that was drained in one second is skipped."""
     rows = (at(1, 20, JobIDRaw=1, State="NODE_FAIL"), at(60, 90, JobIDRaw=1))
     head = "Cluster|NodeName|TimeStart|TimeEnd|State\n"
     events = f"{head}hex|n2|{ZERO + 20}|{ZERO + 20}|DOWN\nhex|n1|{ZERO + 30}|{ZERO + 30}|DRAIN\n"
@@ -1073,7 +1073,7 @@ def as_row(run):
 @settings(deadline=None)
 @given(runs())
 def test_import_gives_back_the_same_jobs(tmp_path_factory, made):
-    """What a made-up table says is read as it is, and the engine reads from the CSV what was written."""
+    """What a synthetic table says is read as it is, and the engine reads from the CSV what was written."""
     directory = tmp_path_factory.mktemp("made")
     (directory / "jobs.txt").write_text(table(*map(as_row, made)))
     try:
