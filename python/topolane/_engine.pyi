@@ -1334,8 +1334,14 @@ class State:
         its members run `beyond` the machine. links, bandwidth_share, id: as in `hold`.
         """
 
+    def release(self, id: int) -> bool:
+        """Ends the job of that identity that `hold` let hold nodes. Returns False if there is none."""
+
     def take_out(self, nodes: Sequence[int]) -> None:
         """Takes nodes out of service."""
+
+    def put_back(self, nodes: Sequence[int]) -> None:
+        """Takes nodes back into service."""
 
     def room(
         self,

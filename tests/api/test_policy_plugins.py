@@ -107,7 +107,7 @@ def test_a_live_driver_asks_the_policy_of_a_plugin(installed: Path) -> None:
     """The shadow of a live system resolves the name as the simulator does."""
     code = """
 import topolane
-from topolane.slurm.hypothetical import Hypothetical
+from topolane.cluster.hypothetical import Hypothetical
 machine = topolane.machine("fat-tree(radix=4)")
 Hypothetical(machine, "highest-free", None)
 from topolane.policy import resolve

@@ -363,7 +363,9 @@ def test_a_bad_share_is_refused_with_its_value(topolane, gpus, share, complaint)
 
 def test_resources_are_given_once(topolane, gpus):
     text = state({"nodes": 1, "share": {"gpu": 1}, "cores": 2})
-    topolane.refused("place", "--machine", gpus, stdin=text, says="request: 'cores' is given together with 'share'")
+    topolane.refused(
+        "place", "--machine", gpus, stdin=text, says="request: 'cores' is given together with 'share'"
+    )
     text = state(1, running=[{"id": 1, "nodes": "g3", "share": {"gpu": 1}}])
     topolane.refused("place", "--machine", gpus, stdin=text, says="running[0]: ")
 

@@ -935,7 +935,8 @@ def test_settings_that_the_queue_does_not_know_are_reported(dump):
         "SchedulerParameters has 'defer', 'bf_interval=-1', 'bf_max_time=300', which the queue slurm does not know",
     )
     assert any(
-        line.startswith("BOOT_TIME '2026-10-01T08:00:00' is a time of unknown zone") for line in imported.notes
+        line.startswith("BOOT_TIME '2026-10-01T08:00:00' is a time of unknown zone")
+        for line in imported.notes
     )
 
 

@@ -15,8 +15,7 @@ from topolane._engine import Machine
 from topolane.kubernetes import room_holds
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.client import ConflictError, NotFoundError
-from topolane.kubernetes.fit import fits, held, holds, ignored, may_use
-from topolane.kubernetes.hypothetical import slots
+from topolane.kubernetes.fit import fits, held, holds, ignored, may_use, slots
 from topolane.kubernetes.objects import UNITS, Node, Placement, Pod, quantity
 
 Body = dict[str, Any]

@@ -16,11 +16,12 @@ pytest.importorskip("httpx", reason="needs the extra kubernetes: httpx")
 pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 
 from topolane._engine import InputError, Machine
+from topolane.cluster.answers import Placement
+from topolane.cluster.hypothetical import Holder, Hypothetical, Question
 from topolane.kubernetes.explain import explain
 from topolane.kubernetes.export import JobRecord, workload
-from topolane.kubernetes.fit import fits, may_use
+from topolane.kubernetes.fit import fits, may_use, slots
 from topolane.kubernetes.history import Ended, History, Started
-from topolane.kubernetes.hypothetical import Holder, Hypothetical, slots
 from topolane.kubernetes.inspection import Inspection, groups_of
 from topolane.kubernetes.kubeconfig import access
 from topolane.kubernetes.machine import of_labels
@@ -28,7 +29,6 @@ from topolane.kubernetes.objects import Node, Pod, quantity
 from topolane.kubernetes.settings import Settings
 from topolane.kubernetes.status import status
 from topolane.kubernetes.waiting import wait_reason
-from topolane.live.shadows import Placement
 
 SERVER = "https://127.0.0.1:1"
 
@@ -269,14 +269,14 @@ def test_filters_of_nodes() -> None:
 def test_the_engine_is_asked_with_slots_and_links() -> None:
     """Two pods of 4 GPUs fit on a node; a group that crosses racks keeps another isolated one off, and is named."""
     machine = of_labels(LABELS, ITEMS)
-    asked = Hypothetical(machine, "isolated")
+    asked = Hypothetical(machine, "isolated", counts_slots=True)
     there = slots(machine, NODES, [], pod("a", gpus=4), 32)
     assert there.free == (2,) * 16 == there.room
-    answer = asked.ask(1, 16, there)
+    answer = asked.ask(Question(1, 16, slots=there))
     assert isinstance(answer, Placement) and len(set(answer.nodes)) == 8
-    asked.holders[7] = Holder(tuple(range(6)), is_isolated=True)
+    asked.hold(7, Holder(tuple(range(6)), is_isolated=True))
     busy = slots(machine, NODES, [pod(f"p{node}", f"n{node:02}") for node in range(6)], pod("a"), 32)
-    refused = asked.decide(1, 10, busy)
+    refused = asked.decide(Question(1, 10, slots=busy))
     assert refused.name == "would-share-links" and {
         job for each in refused.obstacles for job in each.jobs
     } == {7}

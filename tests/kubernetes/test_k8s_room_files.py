@@ -24,10 +24,11 @@ pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 
 from topolane._engine import Decision, InputError, Machine, State
 from topolane.cli import k8s_plan
+from topolane.cluster.hypothetical import Holder, Hypothetical, Question
 from topolane.kubernetes import room_apply, room_holds, room_plan
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.client import BudgetError, ConflictError, NotFoundError
-from topolane.kubernetes.hypothetical import Holder, Hypothetical, slots
+from topolane.kubernetes.fit import slots
 from topolane.kubernetes.inspection import Inspection, Where
 from topolane.kubernetes.machine import of_labels
 from topolane.kubernetes.objects import PLACEMENT, SIZE, Node, Pod
@@ -362,19 +363,15 @@ def _fits(look: Inspection, some: Sequence[Unit], policy: str) -> bool:
     """Whether the scheduler's own question has an answer once these are gone."""
     assert look.machine is not None
     waiting, out = look.groups[WAITS], {pod.uid for unit in some for pod in unit.pods}
-    asked = Hypothetical(look.machine, policy, 1.0)
+    asked = Hypothetical(look.machine, policy, 1.0, counts_slots=True)
     for number, nodes in look.holders.items():
         if number not in {unit.group for unit in some}:
             own = look.allocations.get(number)
-            asked.holders[number] = Holder(
-                tuple(nodes),
-                own.links if own else (),
-                own.bandwidth_share if own else 1.0,
-                number in look.closed,
-            )
+            links, share = (own.links, own.bandwidth_share) if own else ((), 1.0)
+            asked.hold(number, Holder(tuple(nodes), links, share, number in look.closed))
     stay = [pod for pod in look.pods if pod.uid not in out]
     there = slots(look.machine, look.nodes, stay, waiting.first, waiting.size)
-    return isinstance(asked.decide(waiting.number, waiting.size, there), Decision)
+    return isinstance(asked.decide(Question(waiting.number, waiting.size, slots=there)), Decision)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ CORPUS = Path(__file__).parent / "corpus-python"
 EXAMPLES = 60
 MACHINE = 'name = "m"\n[[site]]\nname = "s"\nchildren = [4, 2]\nparents = [1, 2]\n'
 SEEN = {"time": 2.0, "pods": 2, "share": [1, 0, 0]}
-HELD = {"job": "1", "partition": "p", "submit": 0.0, "start": 0.0, "walltime": None}
+HELD = {"time": 1.0, "job": "1", "partition": "p", "submit": 0.0, "start": 0.0, "walltime": None}
 
 
 def _sites(path: Path) -> Any:
@@ -48,19 +48,11 @@ def _jobs(path: Path) -> Any:
 
 
 def _log(path: Path) -> Any:
-    from topolane.slurm.shadow_log import replay
-
-    found = replay(path)
-    return found.summary.as_json(), found.csv()
-
-
-def _cluster_log(path: Path) -> Any:
-    pytest.importorskip("httpx", reason="the extra kubernetes is not installed")
-    from topolane.kubernetes.shadow_log import past, replay
+    from topolane.cluster.shadow_log import past, replay
 
     past(path, "isolated", topolane.machine("cab"))
     found = replay(path)
-    return found.summary.as_json(), found.csv
+    return found.summary.as_json(), found.csv()
 
 
 def _kubeconfig(path: Path) -> Any:
@@ -173,19 +165,20 @@ READERS: dict[str, tuple[Reader, str, str]] = {
         _log,
         "log.jsonl",
         _lines(
-            {"event": "shadow", "machine": MACHINE, "policy": "isolated", "slurm": "v0.0.42"},
-            {"event": "service", "out": "m7"},
+            {"time": 1.0, "event": "shadow", "machine": MACHINE, "policy": "isolated", "slurm": "v0.0.42"},
+            {"time": 1.0, "event": "service", "out": "m7"},
             HELD | {"event": "holds", "id": 2, "nodes": "m8", "links": [0], "bandwidth_share": 0.5},
             HELD
             | {"event": "start", "id": 1, "nodes": "m[1-2]", "eligible": "m[1-6]", "share": {"cores": 2}}
-            | {"aph": 0.0, "shares_with": 0, "plugin": "stock", "policy": {"nodes": "m[1-2]"}},
+            | {"aph": 0.0, "shares_with": 0, "plugin": "stock"}
+            | {"policy": {"nodes": "m[1-2]", "aph": 0.0, "shares_with": 0}},
             HELD
             | {"event": "start", "id": 3, "nodes": "", "not_asked": "the machine does not name its nodes"},
-            {"event": "ends", "id": 1, "at": 10.0},
+            {"time": 1.0, "event": "ends", "id": 1, "at": 10.0},
         ),
     ),
     "cluster-log": (
-        _cluster_log,
+        _log,
         "log.jsonl",
         _lines(
             {

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 from topolane._engine import InputError
+from topolane.cluster.shadow_log import replay
 from topolane.mpi.matrix import FIGURES, KINDS, Recorded, RunFacts, read
-from topolane.slurm.shadow_log import replay
 from waiting import DEADLINE
 
 MAIN = [sys.executable, "-c", "from topolane.cli import main; main()"]

@@ -7,8 +7,8 @@ import random
 import pytest
 from room_records import TREE
 from topolane import InputError
-from topolane.live.shadows import NoPlace, Placement
-from topolane.slurm.hypothetical import Hypothetical, Question
+from topolane.cluster.answers import NoPlace, Placement
+from topolane.cluster.hypothetical import Holder, Hypothetical, Question
 
 EVERY = range(TREE.nodes)
 JOB = 1000
@@ -36,7 +36,7 @@ def test_a_job_gets_free_nodes_in_service_that_it_may_use() -> None:
         free = [node for node in EVERY if node not in busy]
         if free and draw.random() < 0.5:
             held[number] = draw.sample(free, draw.randint(1, min(len(free), 6)))
-            asked.hold(number, held[number], None)
+            asked.hold(number, Holder(tuple(held[number])))
         elif held:
             ended = draw.choice(sorted(held))
             asked.end(ended)
@@ -58,8 +58,8 @@ def test_nodes_that_are_full_already_count_once() -> None:
     hold more nodes than those, and they are not free either.
     """
     asked = Hypothetical(TREE, "first-fit")
-    asked.hold(1, [0, 1], None)
-    asked.hold(2, [1, 2], None)
+    asked.hold(1, Holder((0, 1)))
+    asked.hold(2, Holder((1, 2)))
     assert (ask(asked, 2), asked.jobs) == ([3, 4], 2)
     asked.end(1)
     assert (ask(asked, 2), ask(asked, 1, [1, 2])) == ([0, 3], [])
@@ -72,7 +72,7 @@ def test_nodes_that_are_full_already_count_once() -> None:
 def test_jobs_that_share_nodes_leave_the_other_cores() -> None:
     asked = Hypothetical(TREE, "first-fit")
     cores = TREE.resources_of(0)["cores"]
-    asked.hold(1, [0], {"cores": cores - 1})
+    asked.hold(1, Holder((0,), share={"cores": cores - 1}))
     assert (ask(asked, 1, share=1), ask(asked, 1, share=2), ask(asked, 1)) == ([0], [1], [1])
 
 
@@ -83,12 +83,12 @@ def test_a_refusal_says_why() -> None:
     asked = Hypothetical(TREE, "isolated")
     never = asked.ask(Question(JOB, TREE.nodes + 1, None, EVERY))
     assert isinstance(never, NoPlace) and never.kind == "never"
-    asked.hold(1, [0], None)
+    asked.hold(1, Holder((0,)))
     waits = asked.ask(Question(JOB, TREE.nodes, None, EVERY))
     assert isinstance(waits, NoPlace) and waits.kind == "not-now" and waits.why
     asked.end(1)
     assert len(ask(asked, TREE.nodes)) == TREE.nodes
-    asked.hold(2, [0, 6], None)
+    asked.hold(2, Holder((0, 6)))
     shares = asked.ask(Question(JOB, 2, None, [1, 7]))
     assert isinstance(shares, NoPlace) and shares.kind == "would-share-links"
     with pytest.raises(InputError, match="unknown policy 'none-such'"):
@@ -102,12 +102,12 @@ def test_links_of_its_own_are_the_jobs_until_it_ends() -> None:
     asked = Hypothetical(TREE, "dedicated")
     first = asked.ask(Question(1, 9, None, EVERY))
     assert isinstance(first, Placement) and first.links and first.bandwidth_share == 1.0
-    asked.hold(1, first.nodes, None, first.links, first.bandwidth_share)
+    asked.hold(1, Holder(tuple(first.nodes), first.links, first.bandwidth_share))
     second = asked.ask(Question(2, 9, None, EVERY))
     assert isinstance(second, Placement) and not set(second.links) & set(first.links)
     assert second.shares_with == 0 == asked.placed(1, first.nodes, first.links).shares_with
     others = [node for node in EVERY if node not in first.nodes][:9]
-    asked.hold(3, others, None, first.links, first.bandwidth_share)
+    asked.hold(3, Holder(tuple(others), first.links, first.bandwidth_share))
     assert not set(ask(asked, 6)) & {*first.nodes, *others}
 
 
@@ -118,9 +118,9 @@ def test_a_job_without_links_of_its_own_may_use_any() -> None:
         Hypothetical(TREE, "dedicated").ask(Question(1, 2, None, [0, 6])),
     )
     assert isinstance(first, Placement) and first.links
-    asked.hold(1, first.nodes, None, first.links)
+    asked.hold(1, Holder(tuple(first.nodes), first.links))
     assert ask(asked, 2, [2, 8]) == [2, 8]
-    asked.hold(2, [1, 7], None, first.links)
+    asked.hold(2, Holder((1, 7), first.links))
     assert ask(asked, 2, [2, 8]) == []
     asked.end(2)
     assert ask(asked, 2, [2, 8]) == [2, 8]
@@ -130,9 +130,9 @@ def test_jobs_on_common_links_are_counted() -> None:
     """Both cross the uplinks of the first leaf of six nodes; the third lies inside another. The job itself is none of the others, and where
     it was before does not count."""
     asked = Hypothetical(TREE, "first-fit")
-    asked.hold(1, [0, 6], None)
-    asked.hold(2, [1, 12], None)
-    asked.hold(3, [18, 19], None)
+    asked.hold(1, Holder((0, 6)))
+    asked.hold(2, Holder((1, 12)))
+    asked.hold(3, Holder((18, 19)))
     found = asked.placed(4, [2, 7, 8])
     assert (found.shares_with, found.nodes, found.links, found.bandwidth_share) == (2, (2, 7, 8), (), 1.0)
     assert found.aph == pytest.approx((2 + 2 + 0) / 3), "two pairs on two leaves, one on a leaf"
@@ -150,5 +150,5 @@ def test_more_jobs_have_links_of_their_own_if_they_accept_less_bandwidth(
         if isinstance(answer, Placement):
             assert answer.links
             found.append(answer.bandwidth_share)
-            asked.hold(job, answer.nodes, None, answer.links, answer.bandwidth_share)
+            asked.hold(job, Holder(tuple(answer.nodes), answer.links, answer.bandwidth_share))
     assert found == shares

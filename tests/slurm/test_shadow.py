@@ -222,7 +222,7 @@ def test_a_slurm_that_restarts_and_a_job_that_is_requeued(trixie: Cluster, tmp_p
         job = trixie.submit("--nodes=2", "--requeue", script="sleep 100")
         until(lambda: len(events(log, "start")) == 1, "the start is logged")
         trixie.script("stop", "slurmctld")
-        until(lambda: bool(events(log, "slurm-error")), "it says that Slurm is away")
+        until(lambda: bool(events(log, "error")), "it says that Slurm is away")
         trixie.script("start", "slurmctld")
         trixie.run("scontrol", "requeue", job)
         until(lambda: len(events(log, "start")) == 2, "the second start is logged")

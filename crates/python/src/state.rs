@@ -83,6 +83,8 @@ pub struct State {
     pub occupancy: Arc<Occupancy>,
     /// The jobs that have an identity.
     jobs: Arc<Vec<(u64, Placement)>>,
+    /// Those of them that are laid over the machine.
+    laid: Vec<u64>,
 }
 
 /// (place in the list of members, from, to, sum of hops before, after) of a move.
@@ -100,7 +102,7 @@ impl State {
     #[new]
     fn new(machine: &Machine) -> Self {
         let occupancy = Occupancy::new(Arc::clone(&machine.fabric));
-        State { occupancy: Arc::new(occupancy), jobs: Arc::default() }
+        State { occupancy: Arc::new(occupancy), jobs: Arc::default(), laid: Vec::new() }
     }
 
     /// Lets a job hold nodes, once per slot, and cables between switches; `share` is what
@@ -154,18 +156,29 @@ impl State {
             .isolated(owned);
         let placement = if beyond { placement.reaching_beyond(&fabric) } else { placement };
         Arc::make_mut(&mut self.occupancy).overlay(&placement);
+        self.laid.extend(id);
         Arc::make_mut(&mut self.jobs).extend(id.map(|id| (id, placement)));
         Ok(())
     }
 
+    /// Ends the job of that identity that [`hold`](State::hold) let hold nodes; False if there is none.
+    fn release(&mut self, id: u64) -> bool {
+        // What is laid over the machine takes what is left there, which nothing can give back.
+        let held = |&(job, _): &(u64, Placement)| job == id && !self.laid.contains(&id);
+        let Some(place) = self.jobs.iter().position(held) else { return false };
+        let (_, placement) = Arc::make_mut(&mut self.jobs).remove(place);
+        Arc::make_mut(&mut self.occupancy).release(&placement);
+        true
+    }
+
     /// Takes nodes out of service.
     fn take_out(&mut self, nodes: Vec<u32>) -> PyResult<()> {
-        self.check(&nodes, "node")?;
-        let occupancy = Arc::make_mut(&mut self.occupancy);
-        for node in nodes {
-            occupancy.set_in_service(node, false);
-        }
-        Ok(())
+        self.set_in_service(nodes, false)
+    }
+
+    /// Takes nodes back into service.
+    fn put_back(&mut self, nodes: Vec<u32>) -> PyResult<()> {
+        self.set_in_service(nodes, true)
     }
 
     /// Asks a policy for nodes; the state stays as it is.
@@ -321,6 +334,15 @@ fn as_python<'py>(py: Python<'py>, value: &impl serde::Serialize) -> PyResult<Bo
 }
 
 impl State {
+    fn set_in_service(&mut self, nodes: Vec<u32>, in_service: bool) -> PyResult<()> {
+        self.check(&nodes, "node")?;
+        let occupancy = Arc::make_mut(&mut self.occupancy);
+        for node in nodes {
+            occupancy.set_in_service(node, in_service);
+        }
+        Ok(())
+    }
+
     fn room_question(
         &self,
         sizes: Option<Vec<u32>>,

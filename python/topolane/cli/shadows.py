@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from topolane import texts
 from topolane._engine import InputError
 from topolane.cli import common
+from topolane.units import duration as in_words
 from topolane.units import plural
 
 if TYPE_CHECKING:
-    from topolane.live.shadows import Side, Summary
+    from topolane._engine import Machine
+    from topolane.cluster.answers import Side, Summary
+    from topolane.cluster.shadow import Shadow, Watched
+    from topolane.cluster.shadow_log import Past, Replay
+
+Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def check_min_bandwidth(policy: str, share: float | None) -> None:
+def _check_min_bandwidth(policy: str, share: float | None) -> None:
     """Raises InputError for a policy that does not heed the share."""
     from topolane._engine import linking_policies
 
@@ -52,16 +59,118 @@ def _measured(placed: Mapping[str, Any]) -> str:
     return f" ({placed['aph']:.2f} hops, {shares})"
 
 
-class Watching(Protocol):
-    """A shadow."""
+def options(system: str) -> Callable[[Command], Command]:
+    """The options of a shadow that all systems have."""
 
-    stopping: threading.Event
+    def decorate(command: Command) -> Command:
+        for option in reversed(
+            (
+                click.option(
+                    "--policy",
+                    required=True,
+                    help="Policy: a name (`topolane policies` lists them), or module:Class.",
+                ),
+                click.option(
+                    "--min-bandwidth",
+                    type=click.FloatRange(0, 1, min_open=True),
+                    metavar="SHARE",
+                    help="Least share of full bandwidth that jobs accept on links of their own [default: all of it].",
+                ),
+                click.option(
+                    "--log",
+                    metavar="FILE",
+                    help="Append every event to this file, for `replay`; go on from what an earlier shadow wrote there.",
+                ),
+                click.option(
+                    "--interval",
+                    type=click.FloatRange(0.2, 60),
+                    default=5.0,
+                    show_default=True,
+                    metavar="SECONDS",
+                    help=f"Time between two looks at {system}.",
+                ),
+                click.option(
+                    "--for",
+                    "duration",
+                    type=click.FloatRange(0, min_open=True),
+                    metavar="SECONDS",
+                    help="End after this time [default: at Ctrl-C or SIGTERM].",
+                ),
+                common.json_option,
+            )
+        ):
+            command = option(command)
+        return command
 
-    def run(self) -> None: ...
+    return decorate
 
 
-def watch(seen: Watching, seconds: float | None) -> None:
-    """Lets a shadow look until the time is over, at Ctrl-C or at SIGTERM."""
+@dataclasses.dataclass(frozen=True)
+class Asked:
+    """What the options of a shadow ask for."""
+
+    policy: str
+    min_bandwidth: float | None
+    log: str | None
+    interval: float
+    duration: float | None
+    as_json: bool
+
+    def show(
+        self, watch: Callable[[Callable[[Machine], Past]], tuple[Watched, Machine]], system: str
+    ) -> None:
+        """Shows each start and the policy's answer until the time is over, at Ctrl-C or at SIGTERM, and then a summary.
+
+        watch: what is watched, and its machine; gets a function that reads what an earlier shadow of this machine knew.
+        """
+        from topolane.cluster.shadow import Shadow
+        from topolane.cluster.shadow_log import Past, past
+        from topolane.live.log import Log
+
+        _check_min_bandwidth(self.policy, self.min_bandwidth)
+        written = None if self.log is None else Log(self.log)
+        known = Past()
+
+        def before(machine: Machine) -> Past:
+            nonlocal known
+            known = Past() if self.log is None else past(self.log, self.policy, machine)
+            return known
+
+        def write(event: str, **facts: Any) -> None:
+            if written is not None:
+                written.write(event, **facts)
+
+        def report(start: Mapping[str, Any]) -> None:
+            click.echo(json.dumps(start) if self.as_json else line(start, self.policy, system))
+            sys.stdout.flush()
+
+        watched, machine = watch(before)
+        seen = Shadow(
+            watched,
+            machine,
+            self.policy,
+            min_bandwidth=self.min_bandwidth,
+            interval=self.interval,
+            past=known,
+            facts=getattr(watched, "facts", None),
+            write=write,
+            report=report,
+        )
+        if not self.as_json:
+            _begin(seen)
+        _run(seen, self.duration)
+        end(seen.summary, self.as_json, system, one_line=True)
+
+
+def _begin(seen: Shadow) -> None:
+    if seen.away is not None:
+        started = plural(seen.summary.starts, "start")
+        click.echo(f"goes on after {in_words(seen.away)} in which it did not look; {started} so far")
+    hold = "holds" if seen.jobs == 1 else "hold"
+    click.echo(f"{plural(seen.jobs, 'job')} {hold} nodes already; the next starts are shown as they happen")
+
+
+def _run(seen: Shadow, seconds: float | None) -> None:
     for ending in (signal.SIGTERM, signal.SIGINT):
         signal.signal(ending, lambda *_: seen.stopping.set())
     timer = None if seconds is None else threading.Timer(seconds, seen.stopping.set)
@@ -71,14 +180,29 @@ def watch(seen: Watching, seconds: float | None) -> None:
     seen.run()
 
 
-class Repeated(Protocol):
-    """A log with every decision made once more."""
+@click.command("replay")
+@click.argument("log")
+@click.option(
+    "--csv",
+    "table",
+    help="File to write the jobs that ran to, as a workload for `topolane compare --trace`.",
+)
+@click.option("--policy", metavar="MODULE:CLASS", help="Policy of the shadow, if it is a class of your own.")
+@common.json_option
+def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> None:
+    """Make the decisions in a shadow's LOG once more with this engine, and print its summary.
 
-    summary: Summary
-    differing: list[str]
+    The exit code is 1 if a decision differs.
+    """
+    from topolane.cluster.shadow_log import replay as repeated
+
+    found = repeated(log, policy)
+    if table is not None:
+        common.write_text(table, found.csv(), "--csv")
+    _print_replay(found, as_json)
 
 
-def print_replay(found: Repeated, as_json: bool, system: str) -> None:
+def _print_replay(found: Replay, as_json: bool) -> None:
     """Prints what became of the decisions, and ends the program: with 1 if one differs."""
     if as_json:
         common.print_json({**found.summary.as_json(), "differing": found.differing})
@@ -88,7 +212,7 @@ def print_replay(found: Repeated, as_json: bool, system: str) -> None:
         click.echo(f"{plural(asked, 'decision')} made once more: {same}")
         for sentence in found.differing[:5]:
             click.echo(sentence)
-        end(found.summary, as_json, system)
+        end(found.summary, as_json, {"slurm": "Slurm"}.get(found.summary.system, found.summary.system))
     sys.exit(1 if found.differing else 0)
 
 

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import json
-import sys
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from topolane._engine import InputError
-from topolane.cli import common, shadows
+from topolane.cli import shadows
 from topolane.units import plural
+
+if TYPE_CHECKING:
+    from topolane._engine import Machine
+    from topolane.cluster.shadow import Watched
+    from topolane.cluster.shadow_log import Past
+
+replay = shadows.replay
 
 
 @click.command()
-@click.option(
-    "--policy", required=True, help="Policy: a name (`topolane policies` lists them), or module:Class."
-)
+@shadows.options("Slurm")
 @click.option(
     "--partition",
     "partitions",
@@ -31,116 +34,44 @@ from topolane.units import plural
     help="Machine: a name or a file [default: the file of the plugin, else `scontrol show topology`].",
 )
 @click.option(
-    "--min-bandwidth",
-    type=click.FloatRange(0, 1, min_open=True),
-    metavar="SHARE",
-    help="Least share of full bandwidth that jobs accept on links of their own [default: all of it].",
-)
-@click.option("--log", metavar="FILE", help="Append every event to this file, for `topolane slurm replay`.")
-@click.option(
-    "--interval",
-    type=click.FloatRange(0.2, 60),
-    default=5.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time between two looks at Slurm.",
-)
-@click.option(
-    "--for",
-    "duration",
-    type=click.FloatRange(0, min_open=True),
-    metavar="SECONDS",
-    help="End after this time [default: at Ctrl-C or SIGTERM].",
-)
-@click.option(
     "--slurmrestd",
     metavar="ADDR",
     help="Read Slurm through slurmrestd at unix:PATH or http(s)://HOST:PORT [default: by scontrol].",
 )
 @click.option("--token-file", metavar="FILE", help="File with the token that slurmrestd wants.")
-@common.json_option
 def shadow(
-    policy: str,
     partitions: tuple[str, ...],
     machine: str | None,
-    min_bandwidth: float | None,
-    log: str | None,
-    interval: float,
-    duration: float | None,
     slurmrestd: str | None,
     token_file: str | None,
-    as_json: bool,
+    **asked: Any,
 ) -> None:
     """Say where a policy would have placed the jobs that Slurm starts. It changes nothing in Slurm.
 
     Each start is a line: Slurm's nodes and the policy's, or why the job would have waited. A summary ends it.
     """
-    from topolane.live.log import Log
-    from topolane.live.shadows import Summary
     from topolane.slurm.client import SlurmError, connect
-    from topolane.slurm.shadow import Shadow
+    from topolane.slurm.shadow import WatchedSlurm
 
-    shadows.check_min_bandwidth(policy, min_bandwidth)
-    summary = Summary(policy)
+    wanted = shadows.Asked(**asked)
 
-    def write(event: str, **facts: Any) -> None:
-        if event == "holds":
-            summary.missed += 1
-        if written is not None:
-            written.write(event, **facts)
+    def watch(before: Callable[[Machine], Past]) -> tuple[Watched, Machine]:
+        slurm = connect(slurmrestd, token_file)
+        watched = WatchedSlurm(slurm, machine=machine, partitions=partitions, interval=wanted.interval)
+        watched.resume(before(watched.machine))
+        if watched.unknown and not wanted.as_json:
+            _say_unknown(watched.unknown)
+        return watched, watched.machine
 
-    def tell(start: Mapping[str, Any], nodes: int) -> None:
-        summary.add(start, nodes)
-        click.echo(json.dumps(start) if as_json else shadows.line(start, policy, "Slurm"))
-        sys.stdout.flush()
-
-    written = None if log is None else Log(log)
     try:
-        seen = Shadow(
-            connect(slurmrestd, token_file),
-            policy,
-            machine=machine,
-            partitions=partitions,
-            min_bandwidth=min_bandwidth,
-            interval=interval,
-            write=write,
-            tell=tell,
-        )
+        wanted.show(watch, "Slurm")
     except SlurmError as error:
         raise InputError(str(error)) from error
-    if not as_json:
-        _begin(seen.jobs, seen.unknown)
-    shadows.watch(seen, duration)
-    shadows.end(summary, as_json, "Slurm", one_line=True)
 
 
-@click.command()
-@click.argument("log")
-@click.option(
-    "--csv",
-    "table",
-    help="File to write the jobs that Slurm ran to, as a workload for `topolane compare --trace`.",
-)
-@click.option("--policy", metavar="MODULE:CLASS", help="Policy of the shadow, if it is a class of your own.")
-@common.json_option
-def replay(log: str, table: str | None, policy: str | None, as_json: bool) -> None:
-    """Make the decisions in a shadow's LOG once more with this engine, and print its summary.
-
-    The exit code is 1 if a decision differs.
-    """
-    from topolane.slurm.shadow_log import replay as repeated
-
-    found = repeated(log, policy)
-    if table is not None:
-        common.write_text(table, found.csv(), "--csv")
-    shadows.print_replay(found, as_json, "Slurm")
-
-
-def _begin(jobs: int, unknown: list[str]) -> None:
-    hold = "holds" if jobs == 1 else "hold"
-    click.echo(f"{plural(jobs, 'job')} {hold} nodes already; the next starts are shown as they happen")
-    if unknown:
-        click.echo(
-            f"{plural(len(unknown), 'node')} of Slurm {'is' if len(unknown) == 1 else 'are'} not in the machine ({', '.join([*unknown[:3], *['...'] * (len(unknown) > 3)])}): "
-            "the policy is not asked about jobs there"
-        )
+def _say_unknown(unknown: list[str]) -> None:
+    some = ", ".join([*unknown[:3], *["..."] * (len(unknown) > 3)])
+    click.echo(
+        f"{plural(len(unknown), 'node')} of Slurm {'is' if len(unknown) == 1 else 'are'} not in the machine ({some}): "
+        "the policy is not asked about jobs there"
+    )

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterator
 
 from topolane._engine import Decision, InputError, Refusal
-from topolane.kubernetes.fit import ignored
-from topolane.kubernetes.hypothetical import Holder, Hypothetical, slots
+from topolane.cluster.hypothetical import Holder, Hypothetical, Question
+from topolane.kubernetes.fit import ignored, slots
 from topolane.kubernetes.inspection import Group, Inspection
 from topolane.kubernetes.objects import SIZE
 from topolane.kubernetes.status import links_of, liveness
@@ -139,15 +139,14 @@ def _engine(look: Inspection, group: Group, policy: str) -> Iterator[str]:
     if look.machine is None or ignored(group.first) or "=" in group.first.notes.get(SIZE, ""):
         return
     try:
-        asked = Hypothetical(look.machine, policy, group.share)
+        asked = Hypothetical(look.machine, policy, group.share, counts_slots=True)
         for number, held in look.holders.items():
             own = look.allocations.get(number)
             isolated = number in look.closed
-            asked.holders[number] = Holder(
-                tuple(held), own.links if own else (), own.bandwidth_share if own else 1.0, isolated
-            )
+            links, share = (own.links, own.bandwidth_share) if own else ((), 1.0)
+            asked.hold(number, Holder(tuple(held), links, share, isolated))
         there = slots(look.machine, look.nodes, look.pods, group.first, group.size)
-        answer = asked.decide(group.number, group.size, there)
+        answer = asked.decide(Question(group.number, group.size, slots=there))
     except InputError:
         return
     free, idle = sum(there.free), sum(slot > 0 for slot in there.free)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from topolane._engine import Machine
+from topolane.cluster.hypothetical import Slots
 from topolane.kubernetes.objects import Amounts, Json, Node, Pod
 
 HOLDS_OFF = ("NoSchedule", "NoExecute")
@@ -98,3 +100,16 @@ def holds(expression: Json, labels: Mapping[str, str]) -> bool:
     except (ValueError, IndexError):
         return False
     return number > limit if operator == "Gt" else number < limit if operator == "Lt" else False
+
+
+def slots(machine: Machine, nodes: Mapping[str, Node], pods: Sequence[Pod], pod: Pod, most: int) -> Slots:
+    """The slots for up to `most` pods like one. pods: all of the cluster."""
+    taken = held(pods)
+    free, room = [0] * machine.nodes, [0] * machine.nodes
+    for number in range(machine.nodes):
+        node = nodes.get(machine.node_name(number))
+        if node is None or not may_use(pod, node):
+            continue
+        room[number] = fits(pod.asks, node.has, {}, most)
+        free[number] = fits(pod.asks, node.has, taken.get(node.name, {}), most) if node.takes_pods else 0
+    return Slots(tuple(free), tuple(room))

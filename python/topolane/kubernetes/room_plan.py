@@ -17,10 +17,10 @@ from topolane import texts
 from topolane._engine import Decision, InputError, Machine, NoRoom, State
 from topolane._engine import RoomPlan as Found
 from topolane._engine import make_room as engine_room
+from topolane.cluster.hypothetical import Holder, Hypothetical, Question, Slots
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.explain import unknown
-from topolane.kubernetes.fit import fits, held, ignored, may_use
-from topolane.kubernetes.hypothetical import Holder, Hypothetical, Slots, slots
+from topolane.kubernetes.fit import fits, held, ignored, may_use, slots
 from topolane.kubernetes.inspection import Group, Inspection
 from topolane.kubernetes.objects import SIZE, Amounts, Node, Pod
 from topolane.kubernetes.status import liveness
@@ -249,12 +249,12 @@ def still_places(look: Inspection, plan: RoomPlan) -> str | None:
     gone = {pod.uid for each in plan.evicted for pod in each.pods}
     left = {each.name for each in plan.evicted if each.is_group}
     left |= {name for name, one in look.groups.items() if all(pod.is_ending for pod in one.placed)}
-    asked = Hypothetical(machine, plan.policy, plan.min_bandwidth)
+    asked = Hypothetical(machine, plan.policy, plan.min_bandwidth, counts_slots=True)
     for number, nodes in look.holders.items():
         if look.names[number] not in left:
             own = look.allocations.get(number)
             links, share = (own.links, own.bandwidth_share) if own else ((), 1.0)
-            asked.holders[number] = Holder(tuple(nodes), links, share, number in look.closed)
+            asked.hold(number, Holder(tuple(nodes), links, share, number in look.closed))
     stay = [pod for pod in look.pods if pod.uid not in gone and not pod.is_ending]
     there = slots(machine, look.nodes, stay, group.first, plan.size)
     wanted = {machine.node_named(node): node for node in plan.nodes}
@@ -262,7 +262,7 @@ def still_places(look: Inspection, plan: RoomPlan) -> str | None:
     lost = [name for node, name in wanted.items() if node is None or not free[node]]
     if lost:
         return f"{lost[0]} has no room for a pod of {plan.group}"
-    answer = asked.decide(group.number, plan.size, Slots(free, there.room))
+    answer = asked.decide(Question(group.number, plan.size, slots=Slots(free, there.room)))
     return None if isinstance(answer, Decision) else f"{plan.policy} has no place on the nodes of the plan"
 
 

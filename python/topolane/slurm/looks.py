@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from topolane.slurm.records import Job, Snapshot
 
@@ -13,7 +13,8 @@ class Stay:
     """The time of a job on some nodes. A job that Slurm requeues has several."""
 
     start: float
-    nodes: str
+    nodes: str | None
+    """As Slurm writes them; None if they are only known from a log."""
     is_configuring: bool = False
     """Whether its nodes still boot: the start is then moved to when they are ready."""
 
@@ -43,15 +44,20 @@ class Started:
 
 class Looks:
     """Compares each snapshot with what was known. longest_gap: seconds between two looks after which starts count as
-    missed, since Slurm forgets jobs that have ended.
+    missed, since Slurm forgets jobs that have ended. here, over: what an earlier shadow knew, if this goes on from its log.
     """
 
-    def __init__(self, longest_gap: float) -> None:
+    def __init__(
+        self,
+        longest_gap: float,
+        here: Mapping[int, Stay] | None = None,
+        over: Mapping[int, Stay] | None = None,
+    ) -> None:
         self._longest_gap = longest_gap
-        self._is_first = True
-        self._here: dict[int, Stay] = {}
+        self._is_first = here is None
+        self._here = dict(here or {})
         """Of the jobs that hold nodes."""
-        self._over: dict[int, Stay] = {}
+        self._over = dict(over or {})
         """The last stay of jobs that have ended and that Slurm still has."""
 
     def update(self, snapshot: Snapshot) -> list[Ended | Started]:
@@ -111,7 +117,8 @@ def _holds(job: Job) -> bool:
 
 
 def _is_same(job: Job, stay: Stay) -> bool:
-    return job.allocated == stay.nodes and (job.start == stay.start or stay.is_configuring)
+    is_there = stay.nodes is None or job.allocated == stay.nodes
+    return is_there and (job.start == stay.start or stay.is_configuring)
 
 
 def _stay(job: Job) -> Stay:

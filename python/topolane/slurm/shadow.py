@@ -1,132 +1,121 @@
-"""The shadow: at each start of a job in Slurm, where a policy would have placed it. It reads Slurm and changes nothing."""
+"""Slurm as a shadow sees it (topolane.cluster.shadow)."""
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from topolane import sources, texts
 from topolane._engine import InputError, Machine
+from topolane.cluster.hypothetical import Holder, Question
+from topolane.cluster.shadow import Ended, Look, Started
+from topolane.cluster.shadow_log import Past
 from topolane.live.allocation import Allocation
 from topolane.live.clients.scontrol import configuration
-from topolane.live.shadows import Placement, answered
-from topolane.slurm import plugin_machine, plugin_state
+from topolane.slurm import looks, plugin_machine, plugin_state
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.client import Slurm, SlurmError
 from topolane.slurm.fabric import slurm_tree, with_resources_of
-from topolane.slurm.hypothetical import Hypothetical, Question
 from topolane.slurm.inspection import TYPE, number_of
-from topolane.slurm.looks import Ended, Looks, Started
 from topolane.slurm.records import Job, Node, Snapshot
 
 LONGEST_GAP = 120.0
 """Seconds. Slurm keeps the records of jobs that have ended for MinJobAge, 300 s by default."""
-PATIENCE = 10.0
-"""Seconds between two attempts to reach a Slurm that does not answer."""
-SHARE_OF_TIME = 4
-"""The shadow waits at least 4 times as long as Slurm took to answer, so that it is no burden."""
 
 
-class Shadow:
-    """A policy in the shadow of one Slurm.
+class WatchedSlurm:
+    """One Slurm.
 
     machine: the name or the file of the machine; None for the file that the plugin read, or else Slurm's tree.
-    partitions: those whose jobs are asked about; none for all. write: gets every event of the log. tell: gets each event of a
-    start, and the number of its nodes. Raises InputError if machine, policy or partitions do not fit this Slurm.
+    partitions: those whose jobs are asked about; none for all. interval: seconds between two looks. Raises InputError if machine or
+    partitions do not fit this Slurm, and SlurmError.
     """
+
+    system = "slurm"
+    counts_slots = False
+    error: type[Exception] = SlurmError
 
     def __init__(
         self,
         slurm: Slurm,
-        policy: str,
         *,
         machine: str | None = None,
         partitions: Sequence[str] = (),
-        min_bandwidth: float | None = None,
         interval: float = 5.0,
-        write: Callable[..., None],
-        tell: Callable[[Mapping[str, Any], int], None] = lambda *_: None,
     ) -> None:
-        self._slurm, self._partitions, self._interval = slurm, frozenset(partitions), interval
-        self._write, self._tell = write, tell
-        self.stopping = threading.Event()
-        snapshot = slurm.snapshot()
+        self._slurm, self._partitions = slurm, frozenset(partitions)
+        self._first: Snapshot | None = slurm.snapshot()
         for name in partitions:
-            if name not in snapshot.partitions:
-                raise InputError(f"Slurm has no partition {name}; there are {', '.join(snapshot.partitions)}")
+            if name not in self._first.partitions:
+                known = ", ".join(self._first.partitions)
+                raise InputError(f"Slurm has no partition {name}; there are {known}")
         self._plugin_files, conf_directory = _plugin_files()
         bare, source, self._machine_sum = _machine(machine, self._plugin_files, conf_directory)
-        self._machine = with_resources_of(bare, snapshot.nodes, source)
-        self._hypothetical = Hypothetical(self._machine, policy, min_bandwidth)
-        self._looks = Looks(max(LONGEST_GAP, 5 * interval))
-        self._lists = HostLists(snapshot.nodes)
+        self.machine = with_resources_of(bare, self._first.nodes, source)
+        self.facts = {"slurm": slurm.version}
+        """What the log says of it."""
+        self._gap = max(LONGEST_GAP, 5 * interval)
+        self._looks = looks.Looks(self._gap)
+        self._lists = HostLists(self._first.nodes)
         self._seen: float | None = None
-        facts = {"min_bandwidth": min_bandwidth} if min_bandwidth is not None else {}
-        write("shadow", machine=self._machine.to("toml"), policy=policy, slurm=slurm.version, **facts)
-        self._follow(snapshot)
 
     @property
     def unknown(self) -> list[str]:
         """The nodes of Slurm that the machine does not name."""
-        return [name for name in self._lists.names if self._machine.node_named(name) is None]
+        return [name for name in self._lists.names if self.machine.node_named(name) is None]
 
-    @property
-    def jobs(self) -> int:
-        """How many jobs hold nodes."""
-        return self._hypothetical.jobs
-
-    def run(self) -> None:
-        """Looks until `stopping` is set. A Slurm that does not answer is asked again."""
-        took = 0.0
-        while not self.stopping.wait(max(self._interval, SHARE_OF_TIME * took)):
-            begun = time.monotonic()
-            try:
-                self.look()
-            except SlurmError as error:
-                self._write("slurm-error", error=str(error))
-                self._seen, took = None, PATIENCE / SHARE_OF_TIME
-            else:
-                took = time.monotonic() - begun
-        self._write("stopped")
-
-    def look(self) -> None:
-        """Looks once, and asks the policy about each job that has started since. Raises SlurmError."""
-        if self._seen is not None and not self._slurm.changed(self._seen):
+    def resume(self, past: Past) -> None:
+        """Goes on from what an earlier shadow knew."""
+        if past.until is None:
             return
-        snapshot = self._slurm.snapshot()
-        self._seen = snapshot.time
+        here, over = (
+            {number: looks.Stay(stay.start, None) for number, stay in some.items()}
+            for some in (past.stays, past.over)
+        )
+        self._looks = looks.Looks(self._gap, here, over)
+
+    def look(self) -> Look | None:
+        """What happened since the last look; None if nothing did. Raises SlurmError."""
+        snapshot, self._first = self._first, None
+        if snapshot is None:
+            if self._seen is not None and not self._slurm.changed(self._seen):
+                return None
+            snapshot = self._slurm.snapshot()
+            self._seen = snapshot.time
         if self._lists.names != tuple(snapshot.nodes):
             self._lists = HostLists(snapshot.nodes)
-        self._follow(snapshot)
-
-    def _follow(self, snapshot: Snapshot) -> None:
         events = self._looks.update(snapshot)
-        placed = {name for event in events if isinstance(event, Started) for name in self._hosts(event.job)}
-        self._serve(snapshot, placed)
+        placed = {
+            name for event in events if isinstance(event, looks.Started) for name in self._hosts(event.job)
+        }
         state = None if self._plugin_files is None else plugin_state.read(self._plugin_files)
-        for event in events:
-            if isinstance(event, Ended):
-                self._write("ends", id=event.job, at=event.at)
-                self._hypothetical.end(event.job)
-            else:
-                self._started(event, snapshot, state)
+        return Look(
+            [
+                Ended(event.job, event.at)
+                if isinstance(event, looks.Ended)
+                else self._started(event, snapshot, state)
+                for event in events
+            ],
+            self._out(snapshot, placed),
+        )
 
-    def _serve(self, snapshot: Snapshot, placed: Collection[str]) -> None:
-        """Takes the nodes out of service that take no new jobs. A node that just got a job did take one."""
-        out = frozenset(
+    def forget(self) -> None:
+        """The next look asks for everything."""
+        self._seen = None
+
+    def _out(self, snapshot: Snapshot, placed: Collection[str]) -> frozenset[int]:
+        """The nodes that take no new jobs. A node that just got a job did take one."""
+        return frozenset(
             node
-            for node in range(self._machine.nodes)
-            if (name := self._machine.node_name(node)) not in placed
+            for node in range(self.machine.nodes)
+            if (name := self.machine.node_name(node)) not in placed
             and not (name in snapshot.nodes and _takes_jobs(snapshot.nodes[name]))
         )
-        if out != self._hypothetical.out:
-            self._write("service", out=self._machine.hostlist(sorted(out)))
-            self._hypothetical.serve(out)
 
-    def _started(self, event: Started, snapshot: Snapshot, state: plugin_state.PluginState | None) -> None:
+    def _started(
+        self, event: looks.Started, snapshot: Snapshot, state: plugin_state.PluginState | None
+    ) -> Started:
         job, hosts = event.job, self._hosts(event.job)
         nodes, unknown = self._indices(hosts)
         share = share_of(job, [snapshot.nodes[name].cpus for name in hosts])
@@ -137,44 +126,38 @@ class Shadow:
             "submit": job.submit,
             "start": job.start,
             "walltime": job.walltime,
-            "nodes": self._machine.hostlist(nodes),
+            "nodes": self.machine.hostlist(nodes),
         }
         if share is not None:
             facts["share"] = share
         own = self._own_links(job, nodes, state)
         if own is not None and own.links:
             facts |= {"links": list(own.links), "bandwidth_share": own.bandwidth_share}
-        links, bandwidth_share = (
-            (() if own is None else own.links),
-            1.0 if own is None else own.bandwidth_share,
-        )
-        if event.is_missed or (self._partitions and self._partitions.isdisjoint(job.partitions)):
-            self._write("holds", **facts)
-        else:
-            if state is not None and state.jobs is not None:
-                running = state.jobs.running.get(number_of(job))
-                facts["plugin"] = None if running is None else running.policy
-            if nodes:
-                facts |= self._slurms(self._hypothetical.placed(job.id, nodes, links, bandwidth_share))
-            if unknown or not nodes:
-                names = ", ".join(sorted(unknown)[:3]) or "none that is known"
-                facts["not_asked"] = f"the machine does not name its nodes: {names}"
-            else:
-                could, ignored = could_use(job, snapshot, self._lists)
-                eligible = sorted(self._indices(could)[0])
-                if len(eligible) < self._machine.nodes:
-                    facts["eligible"] = self._machine.hostlist(eligible)
-                if ignored:
-                    facts["ignored"] = ignored
-                answer = self._hypothetical.ask(Question(job.id, len(nodes), share, eligible))
-                facts |= answered(answer, self._machine)
-            self._write("start", **facts)
-            self._tell(facts, len(nodes))
-        self._hypothetical.hold(job.id, nodes, share, links, bandwidth_share)
+        plugin: dict[str, str | None] = {}
+        if state is not None and state.jobs is not None:
+            running = state.jobs.running.get(number_of(job))
+            plugin["plugin"] = None if running is None else running.policy
 
-    @staticmethod
-    def _slurms(placed: Placement) -> dict[str, Any]:
-        return {"aph": placed.aph, "shares_with": placed.shares_with}
+        def question() -> tuple[Question, Mapping[str, Any]]:
+            could, ignored = could_use(job, snapshot, self._lists)
+            eligible = sorted(self._indices(could)[0])
+            more: dict[str, Any] = {}
+            if len(eligible) < self.machine.nodes:
+                more["eligible"] = self.machine.hostlist(eligible)
+            if ignored:
+                more["ignored"] = ignored
+            return Question(job.id, len(nodes), share, eligible), more
+
+        links, bandwidth_share = ((), 1.0) if own is None else (tuple(own.links), own.bandwidth_share)
+        asked_about = not self._partitions or not self._partitions.isdisjoint(job.partitions)
+        return Started(
+            facts,
+            Holder(tuple(nodes), links, bandwidth_share, share=share),
+            is_missed=event.is_missed or not asked_about,
+            plugin=plugin,
+            unknown=sorted(unknown),
+            question=question,
+        )
 
     def _hosts(self, job: Job) -> set[str]:
         """Its nodes; none if Slurm has taken one of them out of its configuration."""
@@ -182,7 +165,7 @@ class Shadow:
 
     def _indices(self, hosts: Collection[str]) -> tuple[list[int], set[str]]:
         """The nodes of the machine, and the names that it lacks."""
-        found = {name: self._machine.node_named(name) for name in hosts}
+        found = {name: self.machine.node_named(name) for name in hosts}
         return sorted(node for node in found.values() if node is not None), {
             name for name, node in found.items() if node is None
         }
@@ -194,7 +177,7 @@ class Shadow:
         if state is None or state.links is None or state.links.machine_sum != self._machine_sum:
             return None
         try:
-            own = plugin_state.owned_by(state.links, self._machine, self._machine_sum).get(number_of(job))
+            own = plugin_state.owned_by(state.links, self.machine, self._machine_sum).get(number_of(job))
         except InputError:
             return None
         return own if own is not None and own.nodes == frozenset(nodes) else None

@@ -74,6 +74,10 @@ def answered(answer: Placement | NoPlace, machine: Machine) -> dict[str, Any]:
     return {"policy": found}
 
 
+SIDES = {"slurm": "slurm", "kubernetes": "cluster"}
+"""What a summary calls the system that places the jobs, by its name in the log."""
+
+
 @dataclasses.dataclass(frozen=True)
 class Side:
     """Where the scheduler of the system or the policy placed jobs."""

@@ -1,0 +1,198 @@
+"""A hypothetical placement: where a policy would place a job now, given the jobs that really hold nodes.
+
+Shadows, the repetition of their logs, explanations and plans ask here, for all systems, so that they ask alike.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping, Sequence
+
+from topolane._engine import Decision, InputError, LinkUse, Machine, Refusal, State
+from topolane.cluster.answers import NoPlace, Placement, no_place
+from topolane.policy import Policy, resolve
+
+
+@dataclasses.dataclass(frozen=True)
+class Slots:
+    """The number of slots of a job that each node of the machine takes, by the node's number."""
+
+    free: tuple[int, ...]
+    """Now."""
+    room: tuple[int, ...]
+    """If nothing ran there."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Holder:
+    """A job on its nodes."""
+
+    nodes: tuple[int, ...]
+    """Once per slot."""
+    links: tuple[int, ...] = ()
+    """Those that only this job may use."""
+    bandwidth_share: float = 1.0
+    """Its share of full bandwidth on these links."""
+    is_isolated: bool = False
+    """Whether no other job may use the links that it may use. Read where the system counts the slots."""
+    share: Mapping[str, int] | None = None
+    """What it takes of each node; None for whole nodes. Read where the engine counts what is free."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Question:
+    """What a job asks for."""
+
+    job: int
+    nodes: int
+    """Slots: nodes, or pods."""
+    share: Mapping[str, int] | None = None
+    """What it takes of each node; None for whole nodes."""
+    eligible: Collection[int] | None = None
+    """Nodes that it may use, idle or not; None for all."""
+    slots: Slots | None = None
+    """The slots of every node, where the system counts them; None where the engine counts what jobs hold."""
+    within: str | None = None
+    """`preferred:LEVEL` or `required:LEVEL`."""
+
+
+class Hypothetical:
+    """A policy, and the jobs that hold nodes in a live system.
+
+    policy: a name, or a policy in Python. min_bandwidth: the least share of full bandwidth that jobs accept on links of their own;
+    None for all of it. counts_slots: whether the system counts what is free on nodes, and says so with each question; jobs then
+    hold links only. Raises InputError for a policy that does not exist.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        policy: str | Policy,
+        min_bandwidth: float | None = None,
+        *,
+        counts_slots: bool = False,
+    ) -> None:
+        self.machine = machine
+        self._policy = resolve(policy) if isinstance(policy, str) else policy
+        self._min_bandwidth, self._counts_slots = min_bandwidth, counts_slots
+        self._holders: dict[int, Holder] = {}
+        self._unfit: set[int] = set()
+        """Jobs on nodes that are full already, such as suspended ones. They count for links, not for the policy."""
+        self._out: frozenset[int] = frozenset()
+        self._state: State | None = State(machine)
+        """None if it must be made again."""
+
+    @property
+    def jobs(self) -> int:
+        """The number of jobs that hold nodes."""
+        return len(self._holders)
+
+    @property
+    def out(self) -> frozenset[int]:
+        """The nodes that take no new jobs."""
+        return self._out
+
+    def hold(self, job: int, holder: Holder) -> None:
+        """Lets a job hold the nodes that the system gave it."""
+        self._holders[job] = holder
+        if self._state is not None:
+            self._enter(self._state, job, holder)
+
+    def end(self, job: int) -> None:
+        """The job holds its nodes no longer."""
+        self._holders.pop(job, None)
+        self._unfit.discard(job)
+        if self._state is not None and not self._state.release(job) and self._counts_slots:
+            self._state = None
+
+    def serve(self, out: Collection[int]) -> None:
+        """Exactly these nodes take no new jobs."""
+        now = frozenset(out)
+        if self._state is not None:
+            self._state.take_out(sorted(now - self._out))
+            self._state.put_back(sorted(self._out - now))
+        self._out = now
+
+    def ask(self, question: Question) -> Placement | NoPlace:
+        """Where the policy would place a job. Nothing is changed."""
+        answer = self.decide(question)
+        if isinstance(answer, Refusal):
+            return no_place(answer)
+        return self.placed(question.job, answer.nodes, answer.links, answer.bandwidth_share)
+
+    def decide(self, question: Question) -> Decision | Refusal:
+        """The engine's own answer. What the job holds itself does not count."""
+        own = self._holders.get(question.job)
+        if own is not None:
+            self.end(question.job)
+        try:
+            return self._decided(question)
+        finally:
+            if own is not None:
+                self.hold(question.job, own)
+
+    def _decided(self, question: Question) -> Decision | Refusal:
+        if self._state is None:
+            self._state = self._made()
+        if question.slots is not None:
+            return self._state.place(
+                self._policy,
+                question.nodes,
+                id=question.job,
+                share=(1, 0),
+                stacked=True,
+                slots=list(question.slots.free),
+                room=list(question.slots.room),
+                within=question.within,
+                min_bandwidth=self._min_bandwidth,
+            )
+        full = {node for job in self._unfit for node in self._holders[job].nodes}
+        eligible = range(self.machine.nodes) if question.eligible is None else question.eligible
+        return self._state.place(
+            self._policy,
+            question.nodes,
+            id=question.job,
+            share=None if question.share is None else dict(question.share),
+            eligible=sorted(set(eligible) - full),
+            within=question.within,
+            min_bandwidth=self._min_bandwidth,
+        )
+
+    def placed(
+        self, job: int, nodes: Sequence[int], links: Sequence[int] = (), bandwidth_share: float = 1.0
+    ) -> Placement:
+        """A job on these nodes, next to the others that hold nodes."""
+        rows = [
+            (each, sorted(set(one.nodes)), list(one.links))
+            for each, one in self._holders.items()
+            if each != job
+        ]
+        use = LinkUse(self.machine, [*rows, (job, sorted(set(nodes)), list(links))])
+        others = {other for _, met in use.meetings(job) for other in met}
+        aph = self.machine.quality(list(nodes))[0]
+        return Placement(tuple(nodes), aph, len(others), tuple(links), bandwidth_share)
+
+    def _made(self) -> State:
+        state = State(self.machine)
+        state.take_out(sorted(self._out))
+        for job, holder in self._holders.items():
+            self._enter(state, job, holder)
+        return state
+
+    def _enter(self, state: State, job: int, holder: Holder) -> None:
+        if not holder.nodes:
+            return
+        nodes, links = list(holder.nodes), list(holder.links)
+        if self._counts_slots:
+            share = holder.bandwidth_share
+            state.overlay(nodes, holder.is_isolated, links=links, bandwidth_share=share, id=job)
+            return
+        taken = None if holder.share is None else dict(holder.share)
+        # A job whose links another one holds as well is there without them.
+        for own, share in ((links, holder.bandwidth_share), ([], 1.0)):
+            try:
+                state.hold(nodes, taken, own, share, id=job)
+            except InputError:
+                continue
+            return
+        self._unfit.add(job)
