@@ -97,7 +97,7 @@ def start_kueue(plane: ControlPlane, chooses: bool) -> None:
 
 
 def add_queue(plane: ControlPlane, queue: str, gpus: int, **flavor: object) -> None:
-    """A queue for so many GPUs of a flavor of its own."""
+    """Creates a queue with a flavor of its own and a quota of `gpus` GPUs."""
     create(plane, "ResourceFlavor", "resourceflavors", queue, flavor)
     room = {"cpu": 100_000, "memory": "1000Ti", "nvidia.com/gpu": gpus}
     quotas = [{"name": resource, "nominalQuota": str(amount)} for resource, amount in room.items()]

@@ -37,7 +37,7 @@ class Case:
     node: Body = dataclasses.field(default_factory=dict)
     """The spec of nodes ..."""
     nodes: int = len(NODES)
-    """... of so many of them."""
+    """... and their number."""
     objects: tuple[tuple[str, Body], ...] = ()
     blockers: tuple[str, ...] = ()
     """Nodes on which a pod of this case, with its label, already runs."""

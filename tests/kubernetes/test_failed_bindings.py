@@ -80,7 +80,7 @@ def is_refused(plane: ControlPlane, *pods: str) -> bool:
 
 def test_the_room_of_a_member_that_was_not_bound_is_kept(empty: ControlPlane) -> None:
     """A group takes a rack, and one of its pods is not bound. Neither a group nor a pod of the same priority gets that node before it.
-    When a member is lost and nobody comes in its place, the node is kept for a while only."""
+    When a member is lost and no pod replaces it, the node is kept for a while only."""
     group, other, alone = name(), name(), name()
     lacking = f"{group}-3"
     with refused(empty, lacking):
@@ -124,7 +124,7 @@ def test_a_group_of_which_no_pod_was_bound_is_placed_whole(empty: ControlPlane) 
 
 
 def test_a_pod_that_was_bound_without_an_answer(in_chassis: ControlPlane) -> None:
-    """The scheduler is told that no pod of a group was bound, and one of them is. The group runs from then on: when the others are
+    """The API server answers that no pod of a group was bound, though one is. The group runs from then on: when the others are
     deleted, it holds its links still, and another group that needs them waits."""
     plane, group, other = in_chassis, name(), name()
     pods = [f"{group}-{rank}" for rank in range(9)]

@@ -89,7 +89,7 @@ def test_status_and_explain_say_what_runs_and_why_others_wait(in_chassis: Contro
 
 
 def test_without_a_lease_the_scheduler_is_not_active(empty: ControlPlane) -> None:
-    """The lease in the scheduler's ConfigMap tells whether one decides: exit code 1 if nobody holds it, 0 if somebody does."""
+    """The lease in the scheduler's ConfigMap shows whether one decides: exit code 1 if no process holds it, else 0."""
     config: dict[str, Any] = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",

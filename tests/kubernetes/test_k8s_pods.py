@@ -140,7 +140,7 @@ def test_a_node_takes_pods_if_it_is_ready_and_not_cordoned() -> None:
 
 
 def test_a_node_has_slots_for_the_pods_that_it_may_take() -> None:
-    """Without those that run there, it has room for as many as fit when it is empty. A cordoned node has room and no slots now; one that
+    """Without the pods that run there, a node has room for what fits when it is empty. A cordoned node has room and no slots now; one that
     the pod may not use, and one that the cluster has lost, have neither.
     """
     names = [f"n{number}" for number in range(5)]

@@ -61,7 +61,7 @@ def stamp(when: float) -> str:
 
 
 def pod(name: str, at: int | None = None, hours: float = 0.0, gpus: int = 8, **given: Any) -> Body:
-    """A pod of a controller that has had a node for so many hours, or waits."""
+    """A pod of a controller that has had a node for `hours` hours, or waits."""
     when = stamp(NOW - 3600 * hours)
     meta: Body = {"name": name, "namespace": "default", "uid": f"uid-{name}", "creationTimestamp": when}
     meta["labels"], meta["annotations"] = given.pop("labels", {}), given.pop("notes", {})
@@ -189,14 +189,14 @@ def test_pods_that_are_being_deleted_go_by_themselves() -> None:
 
 def test_the_rest_of_a_group_of_nodes_stays_closed_if_the_waiting_group_could_lose_links() -> None:
     """Not if it lies in one rack, whose links it does not use, and not under a policy that shares links."""
-    for size, policy, beside in (
+    for size, policy, closed in (
         (3, "isolated", 0),
         (5, "isolated", 7),
         (5, "first-fit", 0),
         (13, "isolated", 11),
     ):
         plan = make_plan(look_at(wide(size, policy)), (), WAITS)
-        assert (len(plan.nodes), len(plan.beside)) == (size, beside)
+        assert (len(plan.nodes), len(plan.beside)) == (size, closed)
         assert not set(plan.nodes) & set(plan.beside)
 
 
@@ -246,7 +246,7 @@ def test_pods_that_may_go_if_asked() -> None:
 
 
 def test_pods_of_daemon_sets_leave_room() -> None:
-    """A small pod of a DaemonSet is on each node: the group fits beside it, and it stays."""
+    """A small pod of a DaemonSet is on each node: the group fits on the same nodes, and the pod stays."""
     daemons = [pod(f"d{at}", at, gpus=0, owner={"kind": "DaemonSet", "name": "d"}) for at in range(NODES)]
     assert gone([*full(), *daemons, *wide(8)]) == ["g4", "g5"]
 
@@ -274,11 +274,11 @@ def test_a_budget_that_forbids_is_respected() -> None:
     assert gone(pods, budget("a", 3, {"app": "a"})) == ["g4"]
     assert gone(pods, budget("a", 4, {"app": "a"}), budget("b", 4, {"app": "a"})) == ["g4"]
     assert gone(pods, budget("a", 0, {"app": "b"})) == ["g5"]
-    nobody, everybody = budget("a", 0, {}), budget("a", 0, {})
-    nobody["spec"]["selector"] = None
-    assert gone(pods, nobody) == ["g5"]
+    nothing, everything = budget("a", 0, {}), budget("a", 0, {})
+    nothing["spec"]["selector"] = None
+    assert gone(pods, nothing) == ["g5"]
     with pytest.raises(NoPlanError, match="kept by a disruption budget"):
-        gone(pods, everybody)
+        gone(pods, everything)
 
 
 def test_budgets_count_pods_and_not_groups() -> None:

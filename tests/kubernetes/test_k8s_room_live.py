@@ -215,7 +215,7 @@ def evicted(found: dict[str, Any]) -> list[str]:
 
 def test_the_cheapest_groups_are_named_and_nothing_changes(quiet: ControlPlane, tmp_path: Path) -> None:
     """Groups of 20, 14, 12, 10 and 8 nodes fill the machine, the largest is the youngest; a group waits for 21 nodes. Of all sets of
-    groups that free so many, none costs less than the plan, by the API server's own times.
+    groups that free 21 nodes, none costs less than the plan, by the API server's own times.
     """
     groups = {runs(quiet, size): size for size in (8, 10, 12, 14, 20)}
     first = waits(quiet, 21, "first-fit")
@@ -228,7 +228,7 @@ def test_the_cheapest_groups_are_named_and_nothing_changes(quiet: ControlPlane, 
     )
     assert found["node_hours"] == pytest.approx(best / 3600, abs=1e-4)
     assert found["least_node_hours"] <= found["node_hours"] and len(found["nodes"]) == 21
-    # Groups that are cheapest now need not be so when the command runs again: its own plan tells which it means.
+    # Groups that are cheapest now need not be so when the command runs again: its own plan says which it means.
     text = k8s(quiet, "plan", "--room-for", f"default/{first}", "--out", tmp_path / "plan").stdout
     written = json.loads((tmp_path / "plan").read_text())
     assert f"Group default/{first} gets 21 nodes under first-fit: n[" in text
@@ -250,7 +250,7 @@ def _node_seconds(plane: ControlPlane, group: str, now: float) -> float:
 def test_the_group_starts_where_the_plan_says_before_what_was_evicted(
     quiet: ControlPlane, operator: Path, tmp_path: Path
 ) -> None:
-    """Four groups of a rack each, all of one priority. The youngest goes; its Job makes its pods anew, and they wait, because the group
+    """Four groups of a rack each, all of one priority. The youngest goes; its Job makes its pods again, and they wait, because the group
     that waited has their nodes. Single pods that come meanwhile do not get these nodes either. The rights of an operator are enough.
     """
     racks = [runs(quiet, RACK, "isolated") for _ in range(4)]
@@ -267,7 +267,7 @@ def test_the_group_starts_where_the_plan_says_before_what_was_evicted(
     assert f"Group default/{first} has the nodes of the plan." in said, said
     assert nodes_of(quiet, first) == sorted(found["nodes"]) and not kept(quiet)
     again = until(
-        lambda: len(now := pods_of(quiet, racks[-1])) == RACK and now, "the Job has made its pods anew"
+        lambda: len(now := pods_of(quiet, racks[-1])) == RACK and now, "the Job has made its pods again"
     )
     assert not old & {pod["metadata"]["uid"] for pod in again}
     assert not nodes_of(quiet, racks[-1])
@@ -277,7 +277,7 @@ def test_the_group_starts_where_the_plan_says_before_what_was_evicted(
 
 def test_a_group_that_lacks_links_gets_them(quiet: ControlPlane, tmp_path: Path) -> None:
     """In chassis of 8 nodes, two isolated groups of 9 and 17 cross chassis of both blocks; a third of 20 would share links. What is
-    evicted comes back in its own time, and not on nodes beside the plan's where it would take the links again.
+    evicted comes back in its own time, and not on nodes next to the plan's where it would take the links again.
     """
     quiet.kill("topolane-scheduler")
     quiet.start_scheduler(topologyLabels=SMALL, groupTimeoutSeconds=5)
@@ -377,7 +377,7 @@ def test_a_plan_that_is_no_longer_true(quiet: ControlPlane, tmp_path: Path) -> N
 
 
 def test_pods_without_a_controller_stay_unless_asked(quiet: ControlPlane) -> None:
-    """Single pods that nothing makes anew stay; the reason is in the sentence."""
+    """Single pods that nothing makes again stay; the reason is in the sentence."""
     for index in range(NODES):
         quiet.post("/api/v1/namespaces/default/pods", member(f"alone-{index}", 1, 0, policy="first-fit"))
     until(lambda: all(pod["spec"].get("nodeName") for pod in quiet.pods()), "they run")

@@ -54,7 +54,7 @@ def test_a_group_is_placed_whole_and_in_rank_order(empty: ControlPlane) -> None:
 
 
 def test_small_pods_share_nodes(empty: ControlPlane) -> None:
-    """Pods of 2 GPUs: four on a node, and none more than it has, beside pods of another scheduler."""
+    """Pods of 2 GPUs: four on a node, and none more than it has, in addition to pods of another scheduler."""
     empty.post(
         "/api/v1/namespaces/default/pods", member("other", 0, 0, gpus=4, scheduler="default-scheduler")
     )

@@ -100,7 +100,7 @@ def test_a_manifest_for_kueues_topology_runs_unchanged(kueue: ControlPlane, empt
 
 
 def test_a_level_that_the_topology_lacks_is_an_event(kueue: ControlPlane, empty: ControlPlane) -> None:
-    """A level that the Topology of the configuration does not have is told in an Event, in words of that Topology."""
+    """A level that the Topology of the configuration does not have is reported in an Event, in words of that Topology."""
     group = name()
     kueue.post(JOBS, job(group, 4, podset_required_topology="topo/block"))
     said = 'is "topo/block"; topologyLabels of this scheduler are topo/rack, kubernetes.io/hostname'

@@ -278,7 +278,7 @@ def exists(plane: ControlPlane, path: str) -> bool:
 
 
 def lose(plane: ControlPlane, group: str, size: int, *ranks: int) -> None:
-    """Deletes pods of a group and creates them anew in this order, as their controller would."""
+    """Deletes pods of a group and creates them again in this order, as their controller would."""
     paths = [f"/api/v1/namespaces/default/pods/{group}-{rank}" for rank in ranks]
     for path in paths:
         plane.delete(path)
@@ -328,7 +328,7 @@ def notes_of_rank(plane: ControlPlane, group: str, rank: int) -> Body:
 
 
 def test_a_lost_pod_goes_only_where_its_group_may_lie(in_chassis: ControlPlane) -> None:
-    """An isolated group fills a chassis. A lost pod of it goes to a chassis whose links nobody has, and the group then holds links, also
+    """An isolated group fills a chassis. A lost pod of it goes to a chassis whose links no group has, and the group then holds links, also
     after kill -9: another group that would need them waits.
     """
     plane, group, crossing, later = in_chassis, name(), name(), name()

@@ -37,7 +37,7 @@ def switches(*nodes: str) -> str:
 
 
 def racks(size: int, last: int = 64) -> str:
-    """The same of switches of so many nodes each, up to a node."""
+    """A topology.conf of switches of `size` nodes each, up to node `last`."""
     return switches(*(f"n[{first:02}-{min(last, first + size) - 1:02}]" for first in range(0, last, size)))
 
 

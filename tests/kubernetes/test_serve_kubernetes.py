@@ -32,7 +32,7 @@ __all__ = ["browser"]
 
 @pytest.fixture
 def page(in_chassis: ControlPlane) -> Iterator[str]:
-    """A page over the cluster, which looks every second, and two policies beside it."""
+    """A page over the cluster, which looks every second, with the figures of two more policies."""
     if not (PAGE / "index.html").is_file():
         pytest.skip("the page is not built: make page")
     where = ("--kubeconfig", str(in_chassis.kubeconfig), "--labels", ",".join(SMALL))

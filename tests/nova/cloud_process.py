@@ -93,5 +93,5 @@ def _serve(pipe: Connection, hosts: Sequence[str], log: str, cells: int) -> None
         except Exception:
             LOG.exception("%s failed", name)
             pipe.send((None, RuntimeError(traceback.format_exc())))
-    # Threads and sockets of 72 services, which nobody needs to see stop one by one.
+    # Threads and sockets of 72 services need not stop one by one.
     os._exit(0)

@@ -1,4 +1,4 @@
-"""One cloud of 72 hosts for all tests: 4 leaves of 18, 2 pods of 2 leaves, told by host aggregates."""
+"""One cloud of 72 hosts for all tests: 4 leaves of 18, 2 pods of 2 leaves, described by host aggregates."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
             raise Refused(f"{refused.response.status_code}: {refused}") from None
 
     def devices(self, host: str, resource: str, count: int) -> None:
-        """Gives a host so many devices, under a provider of their own as PCI devices have."""
+        """Gives a host `count` devices, under a provider of their own as PCI devices have."""
         self.placement.put(f"/resource_classes/{resource}", {}, version="1.7")
         parent = self._get_provider_uuid_by_host(host)
         made = {"name": f"{host}_{resource}", "parent_provider_uuid": parent}
@@ -390,7 +390,7 @@ class Cloud(integrated_helpers.ProviderUsageBaseTestCase):  # type: ignore[misc]
             return {row.kind: row.requests for row in connection.execute(sa.select(REFUSALS))}
 
     def wait_for_refusals(self, count: int) -> None:
-        """Lets what runs in the background run until so many are written."""
+        """Waits until `count` refusals are written in the background."""
         until(lambda: sum(self.refusals().values()) >= count, f"{count} refusals written")
 
     def log(self, containing: str) -> list[str]:

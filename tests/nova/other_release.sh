@@ -5,12 +5,12 @@
 #   other_release.sh 31.3.1 python -m pytest -q tests/nova/test_nova_groups.py
 #   other_release.sh 31.3.1 wheel dist/topolane_nova-*.whl
 #
-# The last one installs a wheel beside that Nova, as an operator does, whose constraints are the versions that are there: it
+# The last one installs a wheel next to that Nova, as an operator does, whose constraints are the versions that are there: it
 # fails if the wheel wants another version of any package, or if the plugin cannot be imported.
 #
 # Nova and the Placement of its series go into an environment of their own, /tmp/topolane-nova-VERSION (500 MB,
 # kept for the next time), with all they need as it was on the day of the series' release; Topolane is that of this
-# clone, as `make build` leaves it. Needs an index of packages that tells when each was uploaded.
+# clone, as `make build` leaves it. Needs an index of packages that says when each was uploaded.
 # PYTHON: one that this Nova and Topolane both run on, 3.11 for all of these; the wheel topolane-nova also runs on 3.10.
 set -euo pipefail
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

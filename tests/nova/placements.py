@@ -26,7 +26,7 @@ Tree = Mapping[str, tuple[str, ...]]
 
 
 def ours(scheduler: Mapping[str, Any] | None = None, **options: object) -> dict[str, dict[str, Any]]:
-    """The plugin beside all that Nova has, as docs/guides/nova.md says, looking at its topology every time."""
+    """The plugin in addition to all that Nova has, as docs/guides/nova.md says, looking at its topology every time."""
     return {
         "filter_scheduler": {
             "available_filters": [

@@ -25,7 +25,7 @@ TAKEN = sa.Table(
     sa.Column("host", sa.String(50), primary_key=True),
     sa.Column("server", sa.String(36), nullable=False),
 )
-"""What Placement holds; beside the servers of the cell."""
+"""What Placement holds, in addition to the servers of the cell."""
 
 
 def configure(settings: dict[str, Any]) -> None:

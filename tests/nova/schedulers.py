@@ -153,10 +153,10 @@ def _make_databases(settings: Mapping[str, Any]) -> None:
 
 
 def _new_group(size: int) -> dict[str, Any]:
-    """A request for a new group of so many servers."""
+    """A request for a new group of `size` servers."""
     servers = [str(uuid.uuid4()) for _ in range(size)]
     group = objects.InstanceGroup(context.get_admin_context(), name="group", policy="anti-affinity")
-    group.project_id = group.user_id = "somebody"
+    group.project_id = group.user_id = "someone"
     group.members = servers
     group.create()
     spec = {"flavor": FLAVOR, "num_instances": size, "is_bfv": False}

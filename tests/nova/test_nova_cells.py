@@ -41,7 +41,7 @@ def test_a_compact_group_lies_on_leaves_and_not_in_cells(cells: CloudProcess) ->
 
 
 def test_links_of_servers_in_another_cell_are_kept(cells: CloudProcess) -> None:
-    """The group crosses the second leaf with a server of the second cell; the host beside it is of the first."""
+    """The group crosses the second leaf with a server of the second cell; the host next to it is of the first."""
     group = cells.group("owner")
     for host in (FIRST[0], SECOND[1]):
         cells.boot(1, group, hints=ISOLATED, host=host)

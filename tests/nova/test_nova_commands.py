@@ -41,7 +41,7 @@ def test_a_scattered_group_is_planned_together_and_brought_there(
 ) -> None:
     """The plan's last hops are what the group has in the end; each migration starts where the one before ended,
     none passes above the start, and no shorter sum of hops is left to be had. All but those on the fullest leaf
-    move, and nobody twice."""
+    move, and none twice."""
     servers = cloud.boot(8, cloud.group("solver"), hints=COMPACT)
     (row,) = nova("show", "--svg", "tree.svg")
     assert "solver" in (tmp_path / "tree.svg").read_text()
@@ -165,7 +165,7 @@ def test_a_plan_keeps_off_the_links_of_a_migration_that_is_not_over(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("show", "nobody"), "there are 0 server groups 'nobody'"),
+        (("show", "absent"), "there are 0 server groups 'absent'"),
         (("apply", "absent.json"), "absent.json: No such file or directory"),
         (("apply", "broken.json"), "broken.json: not a plan of 'topolane nova plan'"),
         (("plan", "--machine", "absent.toml"), "absent.toml"),

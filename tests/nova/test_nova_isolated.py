@@ -36,7 +36,7 @@ def test_what_would_cross_owned_links_is_refused(cloud: CloudProcess, scheduler:
     """Of a machine of three leaves an isolated group of 5 owns the links of two, 3 hosts of which are free.
 
     Two VMs find room inside one of the leaves. Five more do not fit anywhere else, though 5 hosts are free on the
-    machine and 60 beside it; the log says so. When the first group is deleted, its links are free at once.
+    machine and 60 outside it; the log says so. When the first group is deleted, its links are free at once.
     """
     write(scheduler, SMALL)
     first = cloud.boot(5, cloud.group("first"), hints=ISOLATED)
@@ -83,7 +83,7 @@ def test_a_compact_group_is_refused_what_only_owned_links_could_carry(
 
 
 def test_a_server_whose_group_shares_links_already_can_move(cloud: CloudProcess, scheduler: Path) -> None:
-    """Somebody's servers, booted onto named hosts, came to cross a leaf of an isolated group.
+    """Another user's servers, booted onto named hosts, came to cross a leaf of an isolated group.
 
     Wherever the next server of it goes, the others cross that leaf still: it is not to stay where it is for that.
     """

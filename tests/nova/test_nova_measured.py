@@ -260,7 +260,7 @@ def test_a_request_never_waits_and_a_problem_is_logged_once(
 
 
 def test_a_source_that_hangs_is_given_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """A pipe that nobody writes stops the process that reads, not the scheduler: it is killed, and that is logged."""
+    """A pipe without a writer stops the process that reads, not the scheduler: it is killed, and that is logged."""
     os.mkfifo(tmp_path / "m.csv")
     asked = options(str(tmp_path), measured_timeout=0.5)
     reader = MeasuredReader(asked)

@@ -17,7 +17,7 @@ def scheduler(cloud: CloudProcess, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def lure(cloud: CloudProcess, free: int, leaf: int = 17) -> None:
-    """Servers without a group leave so many hosts of a leaf free: the best fit for one that is alone."""
+    """Servers without a group leave `free` hosts of a leaf free: the best fit for one that is alone."""
     for host in HOSTS[4 * leaf : 4 * leaf + 4 - free]:
         cloud.boot(1, host=host)
 

@@ -57,7 +57,7 @@ def pairs(sent: list[tuple[int, int, float]], servers: int) -> PairWeights | Non
 
 def test_weights_are_one_on_average() -> None:
     """Three servers have three pairs. All alike: the weighted hops are those without weights. If only the first two
-    talk, their pair counts three. If nobody talks there are no weights."""
+    talk, their pair counts three. If no server talks there are no weights."""
     at = {"s0": 0, "s1": 4, "s2": 5}
     alike = pairs([(0, 1, 5.0), (1, 2, 5.0), (2, 0, 5.0)], 3)
     assert alike is not None and alike.hops(TOY, at) == pytest.approx(TOY.quality([0, 4, 5])[1])
@@ -70,7 +70,7 @@ def test_weights_are_one_on_average() -> None:
 
 def test_a_node_that_the_filter_refuses_is_no_target() -> None:
     """s0 talks to s1 on the other leaf. Of its free nodes 5 to 7 the filter refuses 5, and 7 costs the policy less
-    than 6. If it refuses all, s1 moves instead; without a gain that is large enough, nobody does."""
+    than 6. If it refuses all, s1 moves instead; without a gain that is large enough, no server moves."""
     weights = pairs([(0, 1, 1.0)], 2)
     assert weights is not None
 

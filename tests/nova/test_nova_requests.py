@@ -112,7 +112,7 @@ def test_a_server_alone_that_asks_for_a_placement_is_left_to_nova_and_the_log_sa
 
 
 def test_isolated_servers_without_a_server_group_are_refused_with_the_reason(cloud: CloudProcess) -> None:
-    """Nobody would know later whose links they are. One server has no link to keep."""
+    """Without a group it would not be known later whose links they are. One server has no link to keep."""
     before = len(cloud.log("isolated servers need a server group"))
     with pytest.raises(Refused, match="No valid host"):
         cloud.boot(2, hints=ISOLATED)

@@ -39,7 +39,7 @@ def nova(running: CloudProcess, file: Path, tmp_path: Path) -> Any:
 def boot(
     cloud: CloudProcess, name: str, hosts: list[str], hints: dict[str, str], flavor: str = "whole"
 ) -> dict[str, str]:
-    """A group whose servers somebody booted onto these hosts, before there was our filter."""
+    """A group whose servers were booted onto these hosts before there was our filter."""
     group = cloud.group(name)
     servers: dict[str, str] = {}
     for host in hosts:
@@ -196,7 +196,7 @@ def test_a_plan_that_has_changed_under_way_ends(running: CloudProcess, nova: Any
         ),
         (("--defragment",), "--defragment needs the flavor of the servers: give --flavor"),
         (("--zone", "nova"), "--zone needs --room-for or --defragment"),
-        (("--room-for", "4", "--flavor", "whole", "nobody"), "there are 0 server groups 'nobody'"),
+        (("--room-for", "4", "--flavor", "whole", "absent"), "there are 0 server groups 'absent'"),
         (("--room-for", "0", "--flavor", "whole"), "0 is not in the range"),
     ],
 )

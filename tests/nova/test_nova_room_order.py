@@ -79,8 +79,8 @@ def test_every_step_of_a_plan_is_allowed_and_the_group_fits_in_the_end(
     """Refused is what has no legal place, as looking at all places says, and after the plan it has one.
 
     Each migration goes to an empty host that has room, and brings its group onto no links that an isolated group
-    crosses, nor an isolated group onto anybody's, that were not shared before, or is forced where that may be. Only groups that ask for compact or
-    isolated, of like servers and smaller than the new one are moved, and no more than may be.
+    crosses, nor an isolated group onto those of any other group, that were not shared before, or is forced where that may be.
+    Only groups that ask for compact or isolated, of like servers and smaller than the new one are moved, and no more than may be.
     """
     cloud, free = made
     slots = [int(host in free) for host in TREE]

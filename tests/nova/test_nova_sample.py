@@ -24,7 +24,7 @@ def test_the_sample_has_every_option_as_it_is() -> None:
 
 
 def test_the_sample_is_read_as_nova_reads_it() -> None:
-    """With the types that Nova gives its options: our filter is last, and our weigher beside Nova's own, not instead."""
+    """With the types that Nova gives its options: our filter is last, and our weigher is used in addition to Nova's own."""
     reason = "Nova is missing: it comes with the extra nova-test"
     cfg = pytest.importorskip("oslo_config.cfg", reason=reason)
     scheduler = pytest.importorskip("nova.conf.scheduler", reason=reason)

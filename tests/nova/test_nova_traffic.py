@@ -17,7 +17,7 @@ from topolane.nova.traffic import Ranks
 LEAVES = [HOSTS[:4], HOSTS[4:8]]
 TREE = tree(LEAVES, leaves_in_pod=1)
 PAIRS = "from,to,bytes\n" + "".join(f"{rank},{rank + 4},1000000\n" for rank in range(4))
-"""Of eight ranks each of the first four talks to one of the others, and nobody else to anybody."""
+"""Of eight ranks each of the first four talks to one of the others; no other ranks talk."""
 
 
 def hop_bytes(machine: Machine, traffic: Traffic, nodes: list[int]) -> float:

@@ -76,7 +76,7 @@ def test_an_aggregate_overrides_the_multiplier_for_its_hosts(loaded: CloudProces
 
 
 def test_the_weight_is_the_cost_and_not_the_index() -> None:
-    """By cost: the best host weighs most, in proportion, and what tells equal hosts apart by index is gone. A host
+    """By cost: the best host weighs most, in proportion, and the part that distinguishes equal hosts by index is gone. A host
     that must not be used (node 3), or that is not on the machine (-1), weighs less than any."""
     costs = np.array([0.25, 4.5, 0.75, np.inf, 16.0])
     nodes = np.array([0, 1, 2, 3, 4, -1])

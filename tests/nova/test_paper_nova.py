@@ -123,8 +123,8 @@ def test_the_same_placement_takes_the_same_time(programs: Path) -> None:
 
 
 def test_others_slow_down_who_shares_links_with_them(programs: Path) -> None:
-    """On a leaf of its own a group takes as long beside the others as alone, whatever they send; spread over
-    the leaves of the others it takes longer for the way, and longer still beside them."""
+    """On a leaf of its own a group takes as long while the others run as alone, whatever they send; spread over
+    the leaves of the others it takes longer for the way, and longer still while they run."""
     own, spread = (nova.placements(nova.CHOSEN, 1)[who] for who in ("ours", "stock"))
     alone = run(programs, ALONE, 1, own)
     assert [run(programs, nova.CHOSEN, seed, own) for seed in (1, 2)] == pytest.approx([alone] * 2, rel=1e-9)
@@ -222,7 +222,7 @@ def test_a_program_that_fails_is_one_sentence(programs: Path) -> None:
 
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_nothing_stays_behind_an_interrupt(ending: signal.Signals, tmp_path: Path, programs: Path) -> None:
-    """Interrupted or told to end under way, the command leaves no file and no process of a simulation."""
+    """If it is interrupted or asked to end under way, the command leaves no file and no process of a simulation."""
     arguments = ["paper", "nova", "--kernel", "lu", "--seeds", "2", "--jobs", "2"]
     started = subprocess.Popen(
         [sys.executable, "-c", "from topolane.cli import main; main()", *arguments],

@@ -62,7 +62,7 @@ class Cloud:
         return Counter(server.compute_host for server in self.servers(group))
 
     def fill(self, hosts: list[str]) -> None:
-        """Servers of somebody else, on these hosts and no other."""
+        """Boots servers of another user, on these hosts and no other."""
         for host in hosts:
             self._create(f"other-{host}", host=host, max_count=1)
         self.settled("other")
@@ -133,7 +133,7 @@ class Cloud:
             self.compute.delete_server_group(group)
 
     def map(self, letters: dict[str, str]) -> Iterator[str]:
-        """A line a leaf, a sign a host: a group's letter, x for anybody else's, a point where nobody is."""
+        """A line a leaf, a sign a host: a group's letter, x for other servers, a point for an empty host."""
         sign = {s.compute_host: letters.get(s.name.split("-")[0], "x") for s in self.servers()}
         for leaf, hosts in self.leaves.items():
             yield f"{leaf}  {''.join(sign.get(host, '.') for host in hosts)}"

@@ -1,7 +1,7 @@
 """Starts nova-compute once a host: computes.py DIR HOSTS.
 
 One process a host, as in a cloud, but forked from this one, which has imported all that they need: they share
-its pages, and 72 of them start in the time of a few. Ends when it is told to; a host that ends before is named.
+its pages, and 72 of them start in the time of a few. Ends when it is asked to; a host that ends before is named.
 """
 
 import gc

@@ -1,7 +1,7 @@
 # The files of the cloud in $DIR, for cloud.sh. What is not said to be the default is here for a reason, which
 # README.md names.
 
-# So many consecutive free ports, below those that the kernel gives out itself.
+# COUNT consecutive free ports, below those that the kernel gives out itself.
 free_ports() {
     "$PYTHON" - "$1" <<'END'
 import random, socket, sys

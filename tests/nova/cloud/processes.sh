@@ -29,7 +29,7 @@ await() {
     done
 }
 
-# A process id may have been given to somebody else meanwhile: the mark tells.
+# Another process may have the process id by now: only ours has the mark.
 ours() {
     grep -qzxF "$MARK=$DIR" "/proc/$1/environ" 2>/dev/null
 }
