@@ -11,7 +11,7 @@ from topolane.live.log import Log, events
 
 @pytest.mark.parametrize("cut", ['{"time": 2, "ev', '{"time": 2, "event": "b"}'])
 def test_a_log_goes_on_after_a_line_that_was_cut_short(tmp_path: Path, cut: str) -> None:
-    """A line without its end is not told, and what is written later is lines of its own."""
+    """A line without its end is skipped, and what is written later is lines of its own."""
     log = tmp_path / "log"
     log.write_text('{"time": 1, "event": "a"}\n' + cut)
     assert [event["event"] for _, event in events(log)] == ["a"]

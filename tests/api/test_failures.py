@@ -10,7 +10,7 @@ UNIT = "nvl72(units=1)"
 
 
 def test_failures_of_skipped_nodes_do_not_count(tmp_path):
-    """A part of a machine knows the nodes of the whole, also if it is a part of a part. The summary counts what is left out."""
+    """A part of a machine knows the nodes of the whole, also if it is a part of a part. The summary counts what is skipped."""
     (tmp_path / "jobs.csv").write_text("id,submit,run,nodes\n7,0,7200,1\n")
     file = tmp_path / "failures.csv"
     file.write_text("node,from,until\ngb3,0,9000\ngb1,5400,9000\ngb3,9500,9600\n")

@@ -33,7 +33,7 @@ def test_a_job_that_waits_for_nodes_is_not_held() -> None:
 
 
 def test_a_job_is_held_as_long_as_its_nodes_are_free() -> None:
-    """Three of four nodes are free all the time, and nobody is ahead of it."""
+    """Three of four nodes are free all the time, and no job is ahead of it."""
     assert held(log((0, 0, 1000, 1000, 1), (10, 500, 10, 10, 3))) == [None, 500]
 
 
@@ -122,7 +122,7 @@ def test_more_nodes_must_be_wanted_for_a_tenth_of_the_time(hours: int, out: bool
 
 
 def service_of(*nodes: int, machine_nodes: int = 64) -> Service:
-    """So many nodes in service, hour by hour."""
+    """The number of nodes in service, hour by hour."""
     return Service(machine_nodes, HOUR * np.arange(len(nodes) + 1.0), np.minimum(nodes, machine_nodes))
 
 

@@ -206,7 +206,7 @@ def test_progress_ends_at_1_and_may_stop_the_run(toy, jobs):
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="needs /proc")
 def test_a_slow_progress_gets_only_the_newest_share():
-    """What a run reported while the function took its time is not made up for after the run."""
+    """What a run reported while the function took its time is not reported again after the run."""
     shares: list[tuple[float, bool]] = []
 
     def is_running() -> bool:

@@ -15,7 +15,7 @@ from topolane.studies import jigsaw, jigsaw_break_even, jigsaw_targets
 from topolane.studies.jigsaw import FIRST_FIT, HALF, HALF_MOVES, MOVES, STRICT, Load, Results, Rule, Trace
 from topolane.sweep.kept import Kept
 
-MADE_UP = Load("dense", "made up", "fat-tree(radix=8)", "exp-8")
+SYNTHETIC = Load("dense", "made up", "fat-tree(radix=8)", "exp-8")
 TRACE = Load("log", "trace", "cab", "log.swf")
 
 
@@ -32,7 +32,7 @@ def measures(**changed: float) -> dict[str, float]:
 
 
 def reached() -> Results:
-    """What just reaches all targets, of one seed on a made-up load and a trace."""
+    """What just reaches all targets, of one seed on a synthetic load and a trace."""
     rules = [
         FIRST_FIT,
         Rule("jigsaw", "jigsaw"),
@@ -49,7 +49,7 @@ def reached() -> Results:
     by_work = {STRICT: 1.1, MOVES: 1.05, HALF_MOVES: 1.02}
     alone, coupled, even = {}, {}, {}
     for rule in rules:
-        for load, at in ((TRACE, 0), (MADE_UP, 1)):
+        for load, at in ((TRACE, 0), (SYNTHETIC, 1)):
             key = (load.name, rule.label)
             part = use.get(rule.label, (1.0, 1.0))[at]
             share = 0.95 if rule.label == HALF else 1.0
@@ -62,7 +62,7 @@ def reached() -> Results:
             alone[key], coupled[key] = [run], [measures(mean_wait=99.0, makespan=999.0)]
             even[key] = {STRICT: 2.0, MOVES: 1.0}.get(rule.label, 0.0)
         coupled["log", FIRST_FIT.label] = coupled["dense", FIRST_FIT.label] = [measures()]
-    return Results([TRACE, MADE_UP], rules, alone, coupled, even)
+    return Results([TRACE, SYNTHETIC], rules, alone, coupled, even)
 
 
 def verdicts(results: Results) -> dict[str, str]:
@@ -134,7 +134,7 @@ def test_contention_counts_against_first_fit_under_contention():
 
 
 def test_what_was_not_run_is_not_measured():
-    results = dataclasses.replace(reached(), loads=[MADE_UP])
+    results = dataclasses.replace(reached(), loads=[SYNTHETIC])
     found = {what: verdict for what, verdict in verdicts(results).items() if what.endswith("traces")}
     assert set(found.values()) == {"not measured"}
     results.rules.remove(next(rule for rule in results.rules if rule.label == MOVES))
@@ -206,7 +206,7 @@ def test_rules_are_run_on_the_same_jobs():
 
 @pytest.fixture
 def one_small_load(monkeypatch):
-    small = dataclasses.replace(MADE_UP, shape=Shape(jitter=0.02, limit=300))
+    small = dataclasses.replace(SYNTHETIC, shape=Shape(jitter=0.02, limit=300))
     monkeypatch.setattr(jigsaw, "MADE_UP", (small,))
 
 
@@ -283,7 +283,7 @@ def test_break_evens_may_be_omitted(one_small_load, capsys):
 
 
 def test_a_log_runs_on_a_machine_of_ones_own(tmp_path, capsys):
-    """Its first jobs, as nodes of so many processors."""
+    """Its first jobs run on nodes of the given number of processors."""
     log = tmp_path / "log.swf"
     lines = [
         f"{job} {job * 5} 0 100 {8 + job % 12} -1 -1 -1 200 -1 1 1 -1 -1 -1 -1 -1 -1" for job in range(1, 41)
@@ -309,7 +309,7 @@ class NeverPlaces(Policy):
 
 def test_jobs_that_never_start_are_no_result():
     rule = Rule("never", "NeverPlaces")
-    task = rule.on(dataclasses.replace(MADE_UP, shape=Shape(limit=20)).task(1))
+    task = rule.on(dataclasses.replace(SYNTHETIC, shape=Shape(limit=20)).task(1))
     with pytest.raises(InputError, match="never starts 20 jobs of exp-8"):
         jigsaw.measure(task)
 
@@ -329,7 +329,7 @@ def test_a_log_or_machine_that_cannot_be_read_ends_the_command_before_the_first_
 
 
 def test_loads_are_chosen_by_name() -> None:
-    """Of the loads made up and of those of a log the ones named, in their own order; another name is refused."""
+    """The named ones of the synthetic loads and of those of a log, in their own order; another name is refused."""
     assert [load.name for load in jigsaw.loads(Trace("log.swf"), only="trace 1.0, exp-22")] == [
         "exp-22",
         "trace 1.0",

@@ -75,7 +75,7 @@ COMPARE = (
 
 
 def test_a_policy_of_a_plugin_goes_by_its_name(installed: Path) -> None:
-    """Its runs, also in processes of their own, stand beside those of a built-in policy; `place` chooses its nodes."""
+    """Its runs, also in processes of their own, are reported with those of a built-in policy; `place` chooses its nodes."""
     words = (
         "--policies",
         "first-fit,highest-free",

@@ -22,7 +22,7 @@ def test_tables_are_whole_and_shapes_say_the_processes() -> None:
 
 def test_choices_cost_less_than_any_fixed_rank(study: paper.Study) -> None:
     """Measured seconds of the chosen rows are below always 1, always q and the best fixed k, also
-    where those are told what memory refuses."""
+    where those know what memory refuses."""
     ours = choices.cost(study)
     for knows_memory in (False, True):
         for k in range(1, 9):
@@ -63,7 +63,7 @@ def test_calibrated_rows_come_out_as_measured(study: paper.Study) -> None:
 
 def test_processes_wait_for_the_slowest(study: paper.Study) -> None:
     """The point-to-point time of 4x1 gives the imbalance and comes back; with equal computation more processes wait
-    longer, for the slowest of more is slower; one process waits for nobody."""
+    longer, for the slowest of more is slower; one process waits for no other."""
     for _, p, _ in paper.cells(study):
         if p.row.shape == "4x1":
             assert p.point_to_point == pytest.approx(p.row.point_to_point, rel=0.02)

@@ -17,7 +17,7 @@ def given_by(decisions):
 @pytest.mark.parametrize("policy", ["first-fit", "slurm-tree", "isolated"])
 @pytest.mark.parametrize("queue", ["fcfs", "easy", "conservative"])
 def test_driven_by_hand_it_decides_as_the_simulator_does(machine, tmp_path, policy, queue):
-    """The jobs of a log, told as they come and end, start when and where a simulated run starts them."""
+    """The jobs of a log, submitted and ended as in the log, start when and where a simulated run starts them."""
     log = tmp_path / "log.csv"
     rows = [(n, 10 * n, 100 + 37 * n % 90, 1 + 5 * n % 9) for n in range(1, 60)]
     log.write_text(
@@ -96,7 +96,7 @@ def test_what_cannot_be_asked_for_is_named(machine):
 
 
 def test_links_go_out_of_service_and_come_back(machine):
-    """Who may use a cable that goes out is answered; nobody new comes onto it; a node without one gets nothing."""
+    """The answer names the jobs that may use a cable that goes out; no new job comes onto it; a node without one gets nothing."""
     scheduler = topolane.Scheduler(machine, "dedicated", "easy")
     assert scheduler.submit(1, 3, 50.0) is None
     (given,) = scheduler.start(0.0)

@@ -27,7 +27,7 @@ LIMIT = 1800.0
 """Seconds of one run."""
 # What starts processes needs slots that a launcher on one machine may not have; in util_sync, whose ranks wait for
 # each other by one-sided calls, MPICH 4.0.2 hangs without the library.
-LEFT_OUT = "spawn|dynproc|util_pool|util_sync"
+SKIPPED = "spawn|dynproc|util_pool|util_sync"
 RESULT = re.compile(r"^Ran (\d+) tests? in .*\n\n(?:OK|FAILED)(?: \((.*)\))?", re.MULTILINE)
 BAD = re.compile(r"^(?:FAIL|ERROR): (\S+) \(([\w.]+)", re.MULTILINE)
 
@@ -80,7 +80,7 @@ def prepared(mpi: Mpi, folder: Path) -> tuple[Path, Path]:
 
 def command_of(mpi: Mpi, python: Path, said: Path, ranks: int, only: str | None) -> list[str]:
     """Every rank says what it finds in a file of its own: through the launcher, lines of ranks get mixed."""
-    words = [python, "-W", "ignore", "test/main.py", "-q", "-e", LEFT_OUT, *(["-i", only] if only else [])]
+    words = [python, "-W", "ignore", "test/main.py", "-q", "-e", SKIPPED, *(["-i", only] if only else [])]
     return mpi.launch(Path("sh"), "-c", f'exec "$0" "$@" > "{said}/$$" 2>&1', *words, ranks=ranks)
 
 

@@ -64,7 +64,7 @@ class Mpi:
         environment: Mapping[str, str] | None = None,
         messages: list[str] | None = None,
     ) -> tuple[int, matrix.Recorded | None]:
-        """Exit code and matrix of a run. What was said of reports is appended to `told`."""
+        """Exit code and matrix of a run. What was said of reports is appended to `messages`."""
         command = self.launch(program, *words, ranks=ranks)
         library = build.library(build.mpicc_for(command))
         messages = [] if messages is None else messages
@@ -90,7 +90,7 @@ class Mpi:
         return done.stdout, matrix.read(out)
 
     def plain(self, program: Path, *words: object, ranks: int = 4) -> subprocess.CompletedProcess[str]:
-        """A run that nobody watches."""
+        """A run that is not watched."""
         command = self.launch(program, *words, ranks=ranks)
         return subprocess.run(
             command, capture_output=True, text=True, timeout=DEADLINE, env=os.environ | AROUND

@@ -90,7 +90,7 @@ def test_other_launchers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "sentence"),
     [
         (["--", "no-such-launcher", "a"], "no-such-launcher"),
         (["--mpicc", "no-such-mpicc", "--", "sh"], "no-such-mpicc"),

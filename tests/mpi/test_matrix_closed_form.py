@@ -46,7 +46,7 @@ def ring(rounds: int, size: int = 4) -> Sent:
 
 
 def test_ring(mpi: Mpi, kernels: Path) -> None:
-    """Each rank sends N messages of 4 bytes to the next, and hears from nobody it sent to: no turns."""
+    """Each rank sends N messages of 4 bytes to the next, and receives from no rank that it sent to: no turns."""
     only(found(mpi, kernels, "ring", 40), "point_to_point", ring(40))
 
 
@@ -185,7 +185,7 @@ def test_communicators_come_and_go(mpi: Mpi, kernels: Path) -> None:
 def test_intercommunicator(mpi: Mpi, kernels: Path) -> None:
     """Between two groups a rank names one of the other's: each speaks to its like."""
     pairs = sent(found(mpi, kernels, "between", 10))
-    # MPI_Intercomm_create may send messages of its own through MPI's inside, which nobody sees.
+    # MPI_Intercomm_create may send messages of its own through MPI's inside, which are not seen.
     assert pairs == {(rank, (rank + 2) % RANKS): (10, 40, 10) for rank in range(RANKS)}
 
 
@@ -203,7 +203,7 @@ def test_one_sided(mpi: Mpi, kernels: Path) -> None:
 def test_threads(mpi: Mpi, kernels: Path) -> None:
     """Four threads of two ranks send and receive at once (MPI_THREAD_MULTIPLE): no message is lost.
 
-    Turns depend on how the threads' messages fall in with each other, so no more than as many as messages.
+    Turns depend on how the threads' messages fall in with each other: there are at most as many turns as messages.
     """
     times = 4 * 200
     pairs = sent(found(mpi, kernels, "threads", 200, ranks=2))
@@ -215,7 +215,7 @@ def test_threads(mpi: Mpi, kernels: Path) -> None:
 
 
 def test_spawned_processes(mpi: Mpi, kernels: Path) -> None:
-    """Processes that are spawned later are outside MPI_COMM_WORLD: what goes to them, and what they do, is left out."""
+    """Processes that are spawned later are outside MPI_COMM_WORLD: what goes to them, and what they do, is not counted."""
     if mpi.plain(kernels, "spawn", 1).returncode:
         pytest.skip(f"{mpi.name} here cannot spawn processes, with or without the library")
     only(found(mpi, kernels, "spawn", 5), "point_to_point", ring(5))

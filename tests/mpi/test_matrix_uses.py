@@ -103,7 +103,7 @@ def test_show(watched: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "sentence"),
     [
         ("# topolane mpi:", "# other:", "not a matrix"),
         ("# ranks: 4", "# ranks: 9", "of a run that had 4"),

@@ -76,7 +76,7 @@ Chunk = Callable[[bytes], bytes | None]
 
 @contextlib.asynccontextmanager
 async def between(front: Path, back: Path, there: Chunk, back_again: Chunk) -> AsyncIterator[list[int]]:
-    """Somebody on the way who spoils things; yields the connections that were made."""
+    """A relay on the way that spoils things; yields the connections that were made."""
     made: list[int] = []
 
     async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, chunk: Chunk) -> None:
@@ -124,14 +124,14 @@ def passed(data: bytes) -> bytes:
 
 
 def test_no_manager(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
-    """Nobody listens: the program prints what it prints without the library, and ends."""
+    """No process listens: the program prints what it prints without the library, and ends."""
     plain = mpi.plain(kernels, "slow_ring", ROUNDS, ranks=2)
-    code, out = asyncio.run(Run(mpi, kernels, tmp_path / "nobody").to_its_end())
+    code, out = asyncio.run(Run(mpi, kernels, tmp_path / "absent").to_its_end())
     assert (code, out) == (0, plain.stdout)
 
 
 def test_manager_that_never_answers(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
-    """Somebody takes connections and reads nothing: the program ends all the same, a second or so later."""
+    """A receiver takes connections and reads nothing: the program ends all the same, a second or so later."""
 
     async def runs() -> None:
         async def silent(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -170,7 +170,7 @@ def test_manager_that_acknowledges_nothing(mpi: Mpi, tmp_path: Path) -> None:
 
 
 def test_a_name_with_two_addresses(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
-    """A manager's name has two addresses, and at the first one nobody answers: the ranks find him at the second."""
+    """A manager's name has two addresses, and at the first one nothing answers: the ranks find it at the second."""
     (tmp_path / "hosts").write_text("127.0.0.1 localhost manager.test\n127.0.0.2 manager.test\n")
     # In a mount namespace of its own, where the file of names is ours.
     script = 'mount --bind "$0" /etc/hosts && exec "$@"'
@@ -201,8 +201,8 @@ def test_a_name_with_two_addresses(mpi: Mpi, kernels: Path, tmp_path: Path) -> N
 def test_manager_restarted(mpi: Mpi, kernels: Path, tmp_path: Path) -> None:
     """A manager ends and another comes in its place, up to three times: what one acknowledged the next one knows.
 
-    In between there is nobody for a while, and the ranks report to nobody. The last manager is there before the ranks have sent a
-    third: what they report at their end to nobody is lost.
+    In between there is no manager for a while, and reports reach none. The last manager is there before the ranks have sent a
+    third: a report at their end that reaches no manager is lost.
     """
 
     async def runs() -> None:
@@ -323,7 +323,7 @@ def test_a_rank_dies(mpi: Mpi, kernels: Path) -> None:
     code, recorded = mpi.watched(
         kernels, "dying", 20, environment={"TOPOLANE_MPI_SECONDS": "0.05"}, messages=messages
     )
-    # Which signal a launcher tells of is a matter of chance: the others are ended, too.
+    # Which signal a launcher reports is a matter of chance: the others are ended, too.
     assert code != 0 and plain.returncode != 0
     assert recorded is not None
     assert 3 in recorded.about.unfinished

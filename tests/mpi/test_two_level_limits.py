@@ -17,7 +17,7 @@ def compiled(mpi: Mpi, name: str, folder: Path) -> Path:
 
 def test_threads_do_collectives_at_once(mpi: Mpi, tmp_path: Path) -> None:
     """MPI_THREAD_MULTIPLE: two threads, each with communicators of its own that it makes, uses in two levels and
-    frees, get right results and hold nobody up.
+    frees, get right results and hold no other up.
     """
     program = compiled(mpi, "threads_collect", tmp_path)
     code, recorded = mpi.watched(program, ranks=len(SITES), environment=settings(SITES))

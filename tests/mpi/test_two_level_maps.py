@@ -22,7 +22,7 @@ MODELLED, COUNTED = 1, 2
 
 
 class Running:
-    """A program that does collectives until it is told to stop, and the receiver it reports to."""
+    """A program that does collectives until it is asked to stop, and the receiver it reports to."""
 
     def __init__(self, receiver: Receiver, stop: Path, process: asyncio.subprocess.Process) -> None:
         self.receiver, self.stop, self.process = receiver, stop, process
@@ -72,7 +72,7 @@ class Running:
 
 
 async def run(mpi: Mpi, folder: Path, story: Callable[[Running], Awaitable[None]]) -> tuple[int, str]:
-    program = mpi.compile([HERE / "programs" / "until_told.c"], folder / "until_told")
+    program = mpi.compile([HERE / "programs" / "until_stopped.c"], folder / "until_stopped")
     stop = folder / "stop"
     receiver = Receiver()
     address = await receiver.listen(Address(path=str(folder / "receiver")))
@@ -107,7 +107,7 @@ def crossing(messages: np.ndarray, sites: list[int]) -> float:
 
 def test_ranks_go_over_together_and_fewer_messages_cross(mpi: Mpi, tmp_path: Path) -> None:
     """Without a map collectives are flat. A map for ranks 0, 2 and 1, 3 makes 0 and 1 representatives, and only they
-    talk across. After a move, with 0, 1 and 2, 3 together, it is 0 and 2, and nobody else any more. Results stay
+    talk across. After a move, with 0, 1 and 2, 3 together, it is 0 and 2, and no other rank any more. Results stay
     right throughout.
     """
 

@@ -1,4 +1,4 @@
-"""Runs on small machines with GPUs, made up for the report: jobs on whole nodes, on some GPUs, and on parts of one."""
+"""Synthetic runs on small machines with GPUs, for the report: jobs on whole nodes, on some GPUs, and on parts of one."""
 
 from __future__ import annotations
 

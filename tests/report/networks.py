@@ -1,4 +1,4 @@
-"""Runs on a network made up for the report: slowed jobs and loaded links, drawn from a seed."""
+"""Synthetic runs on a network, for the report: slowed jobs and loaded links, drawn from a seed."""
 
 from __future__ import annotations
 

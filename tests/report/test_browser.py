@@ -116,7 +116,7 @@ def network_page(tmp_path_factory):
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
 def test_what_runs_on_a_network_add_is_drawn(browser, network_page, width, dark):
-    """Three figures of contention, two maps of links and three trees beside the others; the cells in
+    """Three figures of contention, two maps of links and three trees in addition to the others; the cells in
     nine colours, which are others in the dark; the most loaded links in a table that is open."""
     load(browser, network_page, width, dark)
     assert faults(browser, 9 + 3 + 2 + 3) == []

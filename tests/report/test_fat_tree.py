@@ -20,7 +20,7 @@ RADIX_SIX = (3, 3, 2)
 
 
 def run_of(*allocated: str, links_shared: int = 1):
-    """Jobs 1, 2, ... that hold these nodes from 0 s to 600 s and may meet others on so many links each."""
+    """Jobs 1, 2, ... that hold these nodes from 0 s to 600 s and may meet others on `links_shared` links each."""
     rows = [
         (
             number,

@@ -189,7 +189,7 @@ def test_the_page_describes_the_network(three, tmp_path):
     suffered = three[1].summary["contention"]
     assert f"×{suffered['mean']:.3f}" in rows[1] and f"×{suffered['max']:.3f}" in rows[1]
     assert f"{suffered['node_seconds_lost'] / 3600:,.0f}</td>" in rows[1]
-    assert re.findall(r">([^<]*)</td>", rows[0])[-3:] == ["–"] * 3  # without a network nobody is slowed
+    assert re.findall(r">([^<]*)</td>", rows[0])[-3:] == ["–"] * 3  # without a network no job is slowed
     (sentence,) = bought_back(three)
     assert sentence in text
     assert [f'id="{name}"' in text for name in ("link-heat-1", "link-heat-2", "link-heat-3")] == [1, 1, 0]
@@ -205,7 +205,7 @@ def test_what_isolation_buys_back_is_in_the_words(three):
     assert f"{hours:.1f} h " in sentence
     assert ("shorter" in sentence) == (together["mean_turnaround"] >= apart["mean_turnaround"])
     assert bought_back(three[:2]) == bought_back(three[1:]) == []
-    strange = dataclasses.replace(three[2], policy="nobody knows it")
+    strange = dataclasses.replace(three[2], policy="an unknown one")
     assert bought_back([*three[:2], strange]) == []
 
 

@@ -37,7 +37,7 @@ def refused(done: subprocess.CompletedProcess[str]) -> str:
 
 @pytest.fixture
 def victim(tmp_path: Path) -> Path:
-    """A folder with files that no command was told to touch."""
+    """A folder with files that no command may touch."""
     folder = tmp_path / "victim"
     folder.mkdir()
     (folder / "jobs.csv").write_text("precious")
@@ -246,7 +246,7 @@ def test_matrix_is_not_written_through_a_link_after_the_program(tmp_path: Path, 
 
 
 def test_a_log_cannot_name_code(tmp_path: Path) -> None:
-    """A user who writes a shadow's log and a module beside it cannot have the module run by who replays the log."""
+    """A user who writes a shadow's log and a module next to it cannot have the module run by the user who replays the log."""
     (tmp_path / "planted.py").write_text(
         "import pathlib\npathlib.Path('ran').touch()\nfrom topolane import Policy\n\n\n"
         "class Own(Policy):\n    name = 'own'\n\n    def choose(self, request, state):\n        return None\n"

@@ -68,7 +68,7 @@ sys.stdin.read()
 def another_process(
     script: str, *words: object, user: int | None = None, **more: Any
 ) -> Iterator[subprocess.Popen[str]]:
-    """A process that runs beside the test, and is ready."""
+    """A process that runs during the test, and is ready."""
     command = [sys.executable, "-c", BECOME + script, str(os.geteuid() if user is None else user)]
     command += map(str, words)
     with subprocess.Popen(

@@ -183,7 +183,7 @@ Attack = Callable[[int], Peer | None]
 
 @pytest.fixture
 def attack(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Attack], None]]:
-    """Sets an attack that acts when the source is about to connect to a TCP port, and is told that port.
+    """Sets an attack that acts when the source is about to connect to a TCP port, and gets that port.
 
     If the attack returns a Peer, it is on the path: the source connects to it instead. A move without a TCP port
     gives it no chance.

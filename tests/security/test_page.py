@@ -195,7 +195,7 @@ def test_pages_of_others_are_refused(page: str, locked: str) -> None:
 
 
 def test_other_names_of_this_machine_are_refused(page: str, locked: str) -> None:
-    """A name that somebody else points at this machine (DNS rebinding) gets no answer; a public name gets one."""
+    """A name that an attacker points at this machine (DNS rebinding) gets no answer; a public name gets one."""
     for name in ("evil.example", "evil.example:80", "localhost.evil.example", ""):
         assert httpx.get(f"{page}/", headers={"Host": name}).status_code in (400, 421)
         assert httpx.get(f"{page}/api/snapshot", headers={"Host": name}).status_code in (400, 421)

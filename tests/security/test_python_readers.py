@@ -275,7 +275,7 @@ mutations = st.lists(
 
 
 def mutated(text: str, changes: list[tuple[str, int, Any]]) -> bytes:
-    """A good file with some of its words changed, moved, left out or doubled."""
+    """A good file with some of its words changed, moved, removed or doubled."""
     words = [word for part in re.split(f"({TOKEN.pattern})", text) if (word := part)]
     raw: list[tuple[str, int, Any]] = []
     for how, place, what in changes:

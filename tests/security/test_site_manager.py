@@ -96,7 +96,7 @@ def test_a_tcp_port_is_opened_with_a_token_only(tmp_path: Path) -> None:
 
 def test_what_is_executed_on_a_host_comes_from_no_network(tmp_path: Path) -> None:
     """Whoever puts a cluster into a manager has nothing executed by 'sites down': neither by the cluster's name nor by
-    the operator's own file, whatever the manager then tells of it."""
+    the operator's own file, whatever the manager then says of it."""
     proof = tmp_path / "executed"
     with guarded(tmp_path) as (manager, _):
         evil = ["sh", "-c", f"touch {proof}; echo"]
@@ -202,7 +202,7 @@ def test_a_body_is_not_read_before_its_token(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("listener", ["http", "tls", "programs"])
 def test_half_sent_requests_leave_room_for_others(tmp_path: Path, listener: str) -> None:
-    """Whoever opens 300 connections and says nothing, at a limit of 256 descriptors, keeps nobody out: the operator is
+    """A client that opens 300 connections and sends nothing, at a limit of 256 descriptors, keeps no other out: the operator is
     answered, the manager rests and its log stays short."""
     settings = certificate(tmp_path) if listener == "tls" else {}
     programs = free_port()

@@ -109,7 +109,7 @@ def test_the_form_is_answered_by_the_engine(page: str, replay: Replay) -> None:
 
 
 def test_without_the_jobs_in_the_way_there_is_room(replay: Replay) -> None:
-    """When the jobs that the answer names are gone and nobody else waits, the engine starts the job at once."""
+    """When the jobs that the answer names are gone and no other job waits, the engine starts the job at once."""
     now = replay.now()
     question = outlook.Question(200, 7200.0, "dedicated")
     gone = set(outlook.ask(replay.machine, now, "easy", question)["room"]["jobs"])
@@ -207,7 +207,7 @@ class Counted(Replay):
 
 
 def test_many_viewers_read_the_same_figures() -> None:
-    """Figures are made once for each snapshot, however many viewers ask at the same time, and anew for the next one."""
+    """Figures are made once for each snapshot, however many viewers ask at the same time, and again for the next one."""
     source = Counted(TASK, [TASK.run()], None, 0.0)
 
     async def asked() -> list[int]:
@@ -223,7 +223,7 @@ def test_many_viewers_read_the_same_figures() -> None:
 
 
 def test_a_viewer_does_not_keep_the_page_from_ending(page: str) -> None:
-    """A page with a viewer that never leaves ends, with exit code 0, when it is told to."""
+    """A page with a viewer that never leaves ends, with exit code 0, when it is asked to."""
     with served(*SMALL) as other:
         stream = httpx.stream("GET", f"{other}/api/events", timeout=DEADLINE)
         lines = stream.__enter__().iter_lines()

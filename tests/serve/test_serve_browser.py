@@ -120,7 +120,7 @@ def test_the_form_answers(browser: Any, page: str) -> None:
 
 
 def test_what_is_typed_stays_while_the_page_changes(browser: Any, page: str) -> None:
-    """While time goes on and the page is drawn anew, the form keeps what a viewer has typed and chosen."""
+    """While time goes on and the page is drawn again, the form keeps what a viewer has typed and chosen."""
     with served("--limit", "1500", "--shadow", "none", "--speed", "60") as running:
         load(browser, running)
         nodes = browser.find_element(By.NAME, "nodes")

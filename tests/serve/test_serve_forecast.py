@@ -42,7 +42,7 @@ def log(seed: int) -> str:
 @pytest.mark.parametrize("seed", [1, 9])
 def test_a_forecast_knows_how_long_the_head_has_waited(tmp_path: Path, seed: int) -> None:
     """Under dedicated, which lets the head of the queue wait for a better shape, a forecast from any event of a replay starts
-    every job when the replay did, if it is told how long jobs run and no job comes later. Without the wait of the head it does not."""
+    every job when the replay did, if it knows how long jobs run and no job comes later. Without the wait of the head it does not."""
     (tmp_path / "machine.toml").write_text(MACHINE)
     (tmp_path / "jobs.swf").write_text(log(seed))
     names = {"machine": str(tmp_path / "machine.toml"), "workload": str(tmp_path / "jobs.swf")}

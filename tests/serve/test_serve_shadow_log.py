@@ -45,7 +45,7 @@ def test_a_damaged_line_leaves_what_was_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("start", [5, 9.0])
 def test_the_first_and_the_last_start_are_drawn(tmp_path: Path, start: float) -> None:
-    """Hops of a start count though its system tells whole seconds and the log begins within one, and at the last moment of the log. The
+    """Hops of a start count though its system reports whole seconds and the log begins within one, and at the last moment of the log. The
     wait of a job that ran long before is at no point."""
     log = tmp_path / "shadow.jsonl"
     placed = {"nodes": "m[1-2]", "aph": 1.0, "shares_with": 0}
@@ -58,7 +58,7 @@ def test_the_first_and_the_last_start_are_drawn(tmp_path: Path, start: float) ->
 
 
 def test_a_job_that_has_ended_is_gone_at_once(tmp_path: Path) -> None:
-    """The end of a job may be told more precisely than the time of its line. It is at the last moment of the log all the same."""
+    """The end of a job may be given more precisely than the time of its line. It is at the last moment of the log all the same."""
     log = tmp_path / "shadow.jsonl"
     began = HOLDS | {"nodes": "m[1-2]"}
     ends = {"time": 12.345, "event": "ends", "id": 1, "at": 12.3454}

@@ -64,7 +64,7 @@ class Managed:
         assert self.process.poll() is None, self.said.read_text()
 
     def answers(self) -> bool:
-        """Whether anybody answers."""
+        """Whether the manager answers."""
         with contextlib.suppress(ValueError):
             self.client.get("/status")
             return True

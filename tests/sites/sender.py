@@ -12,7 +12,7 @@ Entry = tuple[int, int, int, int, int]
 
 
 class Rank:
-    """Reports what it is told to, whatever happens to its connection."""
+    """Reports what its caller says, whatever happens to its connection."""
 
     def __init__(self, path: str, rank: int, ranks: int, *, program: str = "program", **hello: str) -> None:
         fields = {"name": "test", "host": f"host{rank}", "incarnation": f"{program}/{rank}", **hello}

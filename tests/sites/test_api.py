@@ -133,7 +133,7 @@ def test_nova_scheduler_reads_with_the_token_of_reads(open_manager: tuple[Manage
 
 def test_the_token_of_reports_brings_no_host_in(open_manager: tuple[Managed, str]) -> None:
     """A new host, or a known one that changes its size, is taken from the operator only; what the operator brought in
-    may then report with the other token. Nobody but the sites file says what drives a host."""
+    may then report with the other token. Only the sites file says what drives a host."""
     operator, reporter = (client(*open_manager, token) for token in (TOKEN, REPORTS))
     with pytest.raises(InputError, match="h9: it is not known as it says it is"):
         reporter.post("/hosts/h9/report", HOST)
@@ -173,7 +173,7 @@ def test_what_speaks_no_tls_or_trusts_no_certificate_gets_no_answer(
 
 
 def test_the_socket_is_its_owners_alone(open_manager: tuple[Managed, str]) -> None:
-    """Whoever may open a socket needs no token there, so nobody else may."""
+    """A user who may open a socket needs no token there, so no other user may."""
     for name in ("a.sock", "p.sock"):
         assert (open_manager[0].folder / name).stat().st_mode & 0o777 == 0o600
 

@@ -54,7 +54,7 @@ def test_programs_that_say_nothing_are_cut(rows) -> None:
 
 
 def test_ranks_are_contracted_to_their_guests() -> None:
-    """What guests send each other is what their ranks send, at what a WAN costs; ranks of no guest are left out."""
+    """What guests send each other is what their ranks send, at what a WAN costs; ranks of no guest are skipped."""
     matrix = matrix_of(4, [(0, 1, 1, 100, 0), (0, 2, 1, 100, 10), (2, 1, 1, 200, 0), (3, 0, 1, 999, 9)])
     weights = contracted(matrix, np.array([0, 0, 1, -1]), 2, 0.01, 1000.0)
     assert weights == pytest.approx(np.array([[0, 0.4], [0.4, 0]]))
@@ -70,8 +70,8 @@ symmetric = st.integers(2, 9).flatmap(
 @settings(deadline=None)
 @given(symmetric, st.data())
 def test_a_division_has_the_sizes_asked_for(weights, data) -> None:
-    """Whatever the traffic, and wherever the guests are now: so many on each site as were asked for, and moving fewer is
-    given up only for less traffic across."""
+    """Whatever the traffic, and wherever the guests are now: each site gets the number that was asked for, and moving fewer
+    is given up only for less traffic across."""
     weights = np.triu(weights, 1) + np.triu(weights, 1).T
     count = len(weights)
     to = np.array(data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count)))
@@ -87,7 +87,7 @@ def test_a_division_has_the_sizes_asked_for(weights, data) -> None:
 
 
 def test_who_is_chatty_stays_together_and_who_is_there_stays() -> None:
-    """Two hidden groups of eight: found; on the sites where most of each are already; equal traffic: nobody moves
+    """Two hidden groups of eight: found; on the sites where most of each are already; equal traffic: no guest moves
     without need."""
     hidden = np.random.default_rng(2).permutation(np.repeat([0, 1], 8))
     weights = np.where(hidden[:, None] == hidden, 10.0, 1.0)

@@ -82,7 +82,7 @@ def dies_after(module, name):
         os.kill(os.getpid(), signal.SIGKILL)
     setattr(module, name, die)
 dies_after(*{
-    "told": (changes._Known, "put"),
+    "known": (changes._Known, "put"),
     "network": (overlay, "up"),
     "started": (builders.Qemu, "start"),
     "ended": (builders, "_end"),
@@ -106,7 +106,7 @@ def test_a_command_killed_at_any_step_is_completed_by_the_next(place: Place) -> 
     assert place.up().returncode == 0
     before = place.pids()
     place.write(THREE)
-    for step in ("told", "network", "started"):
+    for step in ("known", "network", "started"):
         _killed(place, step, "up")
     running = place.processes()
     assert sorted(running) == ["g1", "g2", "g3"]
@@ -217,7 +217,7 @@ def test_a_guest_whose_ranks_are_not_watched_is_not_taken_without_force(place: P
             finally:
                 watch.kill()
                 watch.wait()
-            # Its daemon still reports, as that of a guest that was moved by hand to a host that nobody watches.
+            # Its daemon still reports, as that of a guest that was moved by hand to a host that is not watched.
             assert ranks() and place.down("--guests", "g3").returncode == 2
             daemon.kill()
             until(lambda: place.down("--guests", "g3").returncode == 0)
@@ -236,7 +236,7 @@ def test_a_guest_whose_ranks_are_not_watched_is_not_taken_without_force(place: P
 
 
 def _copied_at(place: Place, host: str, rate: int) -> None:
-    """Holds the copying of g1 from this host to so many bytes a second."""
+    """Limits the copying of g1 from this host to `rate` bytes a second."""
     from qemu.qmp import QMPClient
 
     async def set_rate() -> None:

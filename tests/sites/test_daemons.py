@@ -102,8 +102,8 @@ def test_a_host_reports_the_guests_that_really_run_there(tmp_path: Path) -> None
 
 
 def test_a_guest_that_hangs_is_still_on_its_host(tmp_path: Path) -> None:
-    """A QEMU process that is alive and answers nobody is told of as it was last seen: its room is not free. Once it is
-    dead it is not told of."""
+    """A QEMU process that is alive and does not answer is reported as it was last seen: its room is not free. Once it is
+    dead it is not reported."""
     if shutil.which("qemu-system-x86_64") is None:
         pytest.skip("qemu-system-x86_64 is not installed")
     host = Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path))

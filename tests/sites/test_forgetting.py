@@ -47,7 +47,7 @@ class Kept:
         self.begin()
 
     def look(self, times: int = 1) -> None:
-        """So many rounds."""
+        """Runs `times` rounds."""
 
         async def rounds() -> None:
             for _ in range(times):
@@ -130,8 +130,8 @@ def test_the_file_says_for_how_long(tmp_path: Path) -> None:
 
 
 def test_an_end_that_cannot_be_written_is_found_again(tmp_path: Path) -> None:
-    """All ranks of a program have vanished, and the database refuses to know it: it has not ended then, nobody is told
-    so, and it is found ended when the database answers."""
+    """All ranks of a program have vanished, and the database refuses to store that: the program has not ended then, no
+    event says so, and it is found ended when the database answers."""
     kept = Kept(tmp_path, silence=0.0)
     kept.manager.receiver.adopt(program := WatchedProgram("p", "lu", 1, 1.0))
     kept.state.keep([program_row(program)], [])

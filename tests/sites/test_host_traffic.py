@@ -87,7 +87,7 @@ def read(manager: tuple[Managed, str], **changed: Any) -> dict[str, Any]:
 
 
 def test_a_manager_is_read_over_tls(manager: tuple[Managed, str]) -> None:
-    """Bytes within a host do not count, the address of a guest that the manager knows is told. A program that has
+    """Bytes within a host do not count, the address of a guest that the manager knows is given. A program that has
     ended is read once, one that runs every time; both are still there when the manager was started again."""
     running, _ = manager
     report(running.programs, "over", ends=True)

@@ -95,7 +95,7 @@ def test_cores_that_are_busy_with_a_guest_are_its_own(tmp_path: Path) -> None:
 @needs_qemu
 def test_a_guest_that_does_not_tell_its_processor_is_asked_again(tmp_path: Path) -> None:
     """A QEMU without a machine has no core to ask. Its state is reported, without a processor. Nothing is remembered: a
-    guest of that name and process that tells it later has it."""
+    guest of that name and process that reports it later has it."""
     host = Host("e1", "east", 4, 1 << 33, "qmp", str(tmp_path))
     folder, processes = Folder.of(host), Processes(host)
     folder.start(Machine("g1", ("-M", "none", "-display", "none")))
@@ -286,7 +286,7 @@ def test_bytes_through_the_card_of_a_guest_are_counted_from_its_side(tmp_path: P
 
 
 def test_a_counter_that_began_again_counts_from_nothing() -> None:
-    """Also one that was not there before; the first look tells nothing."""
+    """Also one that was not there before; the first look gives nothing."""
     rates = Rates()
     assert rates.look({"a": 5.0}) == {}
     measured = rates.look({"a": 6.0, "b": 3.0})

@@ -23,7 +23,7 @@ APART = {"g0": "e1", "g1": "w1", "g2": "e1", "g3": "w1"}
 
 
 async def inside(call, *arguments):
-    """A blocking call beside the ranks."""
+    """Runs a blocking call while the ranks go on."""
     return await asyncio.to_thread(call, *arguments)
 
 
@@ -38,7 +38,7 @@ def chatty(manager: Managed, count: int) -> list[Rank]:
 
 
 def with_ranks(manager: Managed, body, count: int = 4) -> None:
-    """Runs `body(ranks)` beside a chatty program that is known to the manager."""
+    """Runs `body(ranks)` while a chatty program runs that is known to the manager."""
 
     async def main() -> None:
         ranks = chatty(manager, count)
@@ -97,7 +97,7 @@ def test_a_manager_that_is_killed_under_64_ranks_counts_exactly(tmp_path: Path) 
 
 
 def test_room_for_a_cluster_that_arrives_is_planned_and_made(tmp_path: Path) -> None:
-    """Three guests fit beside the program on either site, and four arrive: `plan --room-for` proposes a site for them after
+    """Three guests fit next to the program on either site, and four arrive: `plan --room-for` proposes a site for them after
     one move, and applied it is there, with nothing left to move; on the other site it would take two. Five fit nowhere:
     exit code 1. Options that do not go together and values that are none are refused by name, with exit code 2."""
 
@@ -175,7 +175,7 @@ async def declared(manager: Managed, ranks: list[Rank], body) -> None:
 
 
 def test_a_manager_that_may_act_does(tmp_path: Path) -> None:
-    """With `act = true` the program is gathered without anybody's word, and then left where it is."""
+    """With `act = true` the program is gathered without an order of the operator, and then left where it is."""
 
     async def body(ranks: list[Rank]) -> None:
         await until_async(lambda: ranks[0].sites and len(set(ranks[0].sites)) == 1)
@@ -191,7 +191,7 @@ def test_a_manager_that_may_act_does(tmp_path: Path) -> None:
 
 def test_a_move_that_fails_is_taken_back_and_said(tmp_path: Path) -> None:
     """A migration that fails half way: its guest runs where it ran, once; the journal and the events say why, each in a
-    line on standard error too, and the ranks are told no new sites by it."""
+    line on standard error too, and the ranks get no new sites by it."""
     for host in ("e1", "w1", "e2", "w2"):
         (tmp_path / host).mkdir()
         (tmp_path / host / ".fail").write_text("the wire\nbroke")
@@ -256,7 +256,7 @@ def test_a_manager_killed_in_the_middle_of_a_move_settles_it(tmp_path: Path) -> 
 
 def test_a_driver_that_takes_long_to_decide_holds_no_look_up(tmp_path: Path) -> None:
     """Killed while a guest is copied, and started again where the driver cannot say yet how that has ended: programs
-    that begin meanwhile are watched and told their sites, the move stays open; and it is settled when it is decided."""
+    that begin meanwhile are watched and get their sites, the move stays open; and it is settled when it is decided."""
     for host in ("e1", "w1", "e2", "w2"):
         (tmp_path / host).mkdir()
         (tmp_path / host / ".seconds").write_text("5")

@@ -73,7 +73,7 @@ def made(tmp_path: Path) -> Iterator[Made]:
 
 
 def test_a_database_that_refuses_a_beginning_holds_no_move_up(made: Made) -> None:
-    """A move whose beginning cannot be journalled does not begin, keeps nobody else from beginning, and begins when
+    """A move whose beginning cannot be journalled does not begin, keeps no other from beginning, and begins when
     the database answers again; so do those that wait behind it."""
 
     async def body() -> None:
@@ -198,8 +198,8 @@ def test_a_qemu_guest_that_somebody_paused_stays_paused(tmp_path: Path) -> None:
 
 
 def test_a_daemon_that_is_away_loses_no_guest(tmp_path: Path) -> None:
-    """Where nobody answers who knows what became of a guest, it is not given up: the move stays open, and that is said
-    once for all looks."""
+    """If no daemon that knows what became of a guest answers, the guest is not given up: the move stays open, and that is
+    said once for all looks."""
     pytest.importorskip("libvirt", reason="libvirt's binding is not installed")
     one = Made(
         tmp_path, "libvirt", (f"qemu:///system?socket={tmp_path}/a", f"qemu:///system?socket={tmp_path}/b")

@@ -207,8 +207,8 @@ def test_moves_pay_from_when_they_are_done(policy: str, ended: float, moves: int
 
 @pytest.mark.parametrize("who", list(sites_arrivals.POLICIES))
 def test_programs_that_come_and_go_get_hosts_of_their_own(who: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """At no moment has a host two guests; every program ends, none sooner than on one site with nobody before it;
-    `as placed` moves nobody."""
+    """At no moment has a host two guests; every program ends, none sooner than on one site with no program before it;
+    `as placed` moves no guest."""
     known = tuple(program(k, n, turns=50.0, sent=2e7) for k in ("cg", "lu") for n in (16, 32))
     scenario = sites_arrivals.Scenario(who, 1, known, (0.5,) * 4, 30, Wan())
     settle = sites_hours.Cloud.set_speeds
@@ -251,7 +251,7 @@ def test_the_command_prints_the_papers_figures(programs: Path, tmp_path: Path) -
 
 
 def test_without_simgrid_every_figure_is_not_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where SimGrid is missing nothing is made up: each figure says which tool is not there."""
+    """Where SimGrid is missing nothing is invented: each figure says which tool is not there."""
     monkeypatch.setenv("PATH", "/nowhere")
     found = CliRunner().invoke(cli, ["paper", "sites", "--json"])
     assert found.exit_code == 0, found.output

@@ -31,7 +31,7 @@ def swf(folder: Path, jobs: list[tuple[int, int, int]]) -> str:
 
 
 def test_the_first_jobs_that_ran_are_read(tmp_path: Path) -> None:
-    """In the order of submission, from the first one on; one that never ran is left out; two at least."""
+    """In the order of submission, from the first one on; one that never ran is skipped; two at least."""
     log = swf(tmp_path, [(500, 60, 8), (100, 0, 4), (200, 30, 2), (900, 10, 1)])
     assert sites_trace.read(log, 2, None) == [Submitted(0.0, 2, 30.0), Submitted(300.0, 8, 60.0)]
     with pytest.raises(InputError, match=r"log\.swf: no two jobs that ran"):
@@ -94,7 +94,7 @@ def test_the_hosts_are_those_that_the_log_keeps_busy() -> None:
 @pytest.mark.parametrize("policy", sites_trace.policies())
 def test_a_log_is_played_to_its_end(policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At no moment has a host two guests; every program ends, none sooner than on one site, or is never placed;
-    `stay` moves nobody."""
+    `stay` moves no guest."""
     settle = sites_hours.Cloud.set_speeds
 
     def checked(cloud: sites_hours.Cloud) -> None:

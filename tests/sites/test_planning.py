@@ -13,7 +13,7 @@ from topolane.sites.problem import Group, Problem
 
 
 def problem(cores: int, pairs: list[tuple[int, int]], on: list[str], turns: float = 100.0) -> Problem:
-    """Sites east and west of one host of so many cores each; a program of one rank a guest, whose pairs exchange."""
+    """Sites east and west, each one host of `cores` cores; a program of one rank a guest, whose pairs exchange."""
     guests = tuple(Guest(f"g{at}", "c", 1, 1 << 28, host) for at, host in enumerate(on))
     both = np.array([*pairs, *[(b, a) for a, b in pairs]])
     counts = np.tile([turns, 1e4, turns], (len(both), 1))

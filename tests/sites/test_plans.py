@@ -99,7 +99,7 @@ def test_sites_that_are_not_allowed_and_hosts_that_are_silent_get_no_guest() -> 
 
 
 def test_guests_outside_the_question_keep_their_room() -> None:
-    """A site full of others' guests: nobody moves there."""
+    """A site full of others' guests: no guest moves there."""
     others = tuple(Guest(f"o{at}", "", 2, GIB, f"e{at // 2}") for at in range(3))
     asked = problem(group("p", ["e1", "w0", "w0", "w1"], turns=50.0), others=others)
     plan = make(asked, "predicted-loss")
@@ -177,7 +177,7 @@ def test_guests_that_come_to_a_running_cluster_go_to_its_sites_first() -> None:
 
 def test_a_program_makes_way_for_a_cluster_that_no_site_has_room_for() -> None:
     """Each site has room for three guests, and four arrive: the one program of a single guest joins the other's site, whatever
-    that brings it, and all four fit where it was. Where a site has room for them, or none ever has, nobody moves."""
+    that brings it, and all four fit where it was. Where a site has room for them, or none ever has, no guest moves."""
     asked = problem(group("p", ["e0"], turns=1.0), group("q", ["w0"], turns=1.0, settled=0.0))
     plan = make_room(asked, Arrival(4, 2, GIB))
     (move,) = plan.moves
@@ -193,9 +193,9 @@ def test_a_program_makes_way_for_a_cluster_that_no_site_has_room_for() -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_room_is_on_one_site_and_overbooks_no_host(data) -> None:
-    """Any programs, any arrival: what is promised is on one allowed site that is in service, for all guests, next to all that run there
+    """Any programs, any arrival: what is promised is on one allowed site that is in service, for all guests, next to all others
     when all moves are made; at most three programs move, each smaller than what arrives and onto one site; without a
-    promise nobody moves."""
+    promise no guest moves."""
     rooms = [name for name in ("e0", "e1", "w0", "w1") for _ in range(4)]
     order = data.draw(st.permutations(rooms))
     groups = []

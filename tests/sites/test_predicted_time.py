@@ -97,7 +97,7 @@ def test_traffic_that_is_not_mpi_is_outside(inventory: Inventory) -> None:
 
 def test_a_program_that_computes_goes_to_faster_hosts_and_one_that_waits_does_not() -> None:
     """The hosts of west are twice as fast: who computes goes there, one with little to compute stays; a host that
-    others keep busy gets nobody, and one that lacks a feature of a guest neither, which is said."""
+    others keep busy gets no program, and one that lacks a feature of a guest neither, which is said."""
     computes, waits = Character(1.0, 0.0), Character(0.01, 0.9)
     speeds = {"e0": 1.0, "e1": 1.0, "w0": 2.0, "w1": 2.0}
     asked = problem(
@@ -148,7 +148,7 @@ def assessed(**fields: float) -> ProgramAssessment:
 
 def test_a_correction_explains_the_measured_speed() -> None:
     """Predicted: a second that takes two takes one. Twice as fast: no correction. A quarter faster: of the two
-    seconds 0.4 were lost, not 1. No faster, or where the WAN has no part in it: none can be told."""
+    seconds 0.4 were lost, not 1. No faster, or where the WAN has no part in it: none can be known."""
     assert refitted(assessed(), 2.0) == pytest.approx(1.0)
     assert refitted(assessed(), 1.25) == pytest.approx(0.4)
     assert refitted(assessed(), 1.0) is None

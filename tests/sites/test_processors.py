@@ -108,7 +108,7 @@ def test_what_others_and_guests_use_is_known_from_the_newest_report(known: Known
 
 
 def test_names_of_qemu_libvirt_and_linux_are_one(tmp_path: Path) -> None:
-    """What only a kernel uses, or a hypervisor emulates, is left out; a machine has what all its processors have."""
+    """What only a kernel uses, or a hypervisor emulates, is ignored; a machine has what all its processors have."""
     qemu, linux = ["sse3", "sse4.1", "sha-ni", "avx512-vbmi2", "lzcnt", "hypervisor"], tmp_path / "cpuinfo"
     linux.write_text(
         "flags\t: abm avx512_vbmi2 pni sha_ni sse4_1 svm avx\nflags\t: avx512_vbmi2 abm pni sha_ni sse4_1\n"

@@ -15,7 +15,7 @@ from waiting import until
 
 
 def test_prometheus_scrapes_a_manager(prometheus: str, tmp_path: Path) -> None:
-    """Hosts and cores are told by site: a host with a guest is busy. Prometheus reads all metrics, and evaluates all rules and
+    """Hosts and cores are counted by site: a host with a guest is busy. Prometheus reads all metrics, and evaluates all rules and
     panels."""
     with socket.create_server(("127.0.0.1", 0)) as probe:
         port = probe.getsockname()[1]

@@ -78,7 +78,7 @@ class Sites:
 
 
 def slow(sites: Sites, rate: int = 4 << 20, at: str = "a") -> None:
-    """Holds copying to so many bytes a second, so that a test can act while it goes on."""
+    """Limits copying to `rate` bytes a second, so that a test can act while it goes on."""
     from qemu.qmp import QMPClient
 
     async def set_rate() -> None:

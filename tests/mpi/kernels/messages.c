@@ -100,7 +100,7 @@ long wavefront(int rounds)
     return (long)plane[0];
 }
 
-/* 4 bytes to itself, and to nobody. */
+/* 4 bytes to itself, and to MPI_PROC_NULL. */
 long self(int rounds)
 {
     long sum = 0;

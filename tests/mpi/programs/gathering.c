@@ -1,5 +1,5 @@
-/* A gather of blocks of different sizes, of which the representative wants its own: it waits for nobody. The others give
- * theirs only after that. Of three ranks; linked with the library's sources.
+/* A gather of blocks of different sizes, of which the representative wants its own: it waits for no other. The others
+ * give theirs only after that. Of three ranks; linked with the library's sources.
  */
 #include <stdio.h>
 #include <unistd.h>

@@ -41,7 +41,7 @@ __attribute__((noinline)) static void fail(MPI_Comm comm)
     MPI_Isend(out, 2, MPI_INT, rank, 5, comm, &sent);
     MPI_Request_free(&sent);
     MPI_Recv(&in, 1, MPI_INT, rank, 5, comm, MPI_STATUS_IGNORE);
-    wrong++; /* nobody comes here */
+    wrong++; /* not reached */
 }
 
 static void leave(MPI_Comm comm)

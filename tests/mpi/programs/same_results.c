@@ -298,7 +298,7 @@ static void same_bits(const Draw *d)
         fprintf(stderr, "rank %d: allreduce of %d ranks has other bits elsewhere\n", world_rank, d->size);
 }
 
-/* Nobody leaves a barrier before the last has come: one rank is late by a message that another sends it first. */
+/* No rank leaves a barrier before the last has come: one rank is late by a message that another sends it first. */
 static void barrier(const Draw *d)
 {
     static int entered;

@@ -1,6 +1,6 @@
 /* A program that computes: every rank works on numbers of its own, and all agree once in an iteration.
  *
- *     compute ITERATIONS    runs so many
+ *     compute ITERATIONS    runs this number of iterations
  *     compute FILE          iterates until rank 0 finds the file
  */
 #include <mpi.h>

@@ -22,7 +22,7 @@ class Place:
     site: str
     cores: int
     speed: float | None = None
-    """As the manager is told it; None if its daemon measures it."""
+    """As the manager's configuration says; None if its daemon measures it."""
     runs: tuple[str, ...] = ()
     """What to put before its commands, besides what takes them into the namespace."""
 

@@ -27,7 +27,7 @@ PROGRAMS = {
     "usr/bin/hydra_pmi_proxy": Path("/usr/bin/hydra_pmi_proxy"),
 }
 OWN = ("pairs", "compute")
-"""Programs whose sources are beside this file."""
+"""Programs whose sources are next to this file."""
 NEEDED = ("dropbear", "dbclient", "mpiexec.hydra", "mpicc.mpich", "strip", "dropbearkey")
 
 

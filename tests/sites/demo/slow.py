@@ -1,4 +1,4 @@
-"""Runs a command; a QEMU as one with slower processors, which looks up each block of instructions anew.
+"""Runs a command; a QEMU as one with slower processors, which looks up each block of instructions again.
 
 python slow.py COMMAND...
 """

@@ -221,7 +221,7 @@ class Stage:
             )
 
     def stop(self, program: str, process: subprocess.Popen[str], guests: Sequence[str], outside: str) -> None:
-        """Ends a program, and compares what it computed with a run here that nobody watches or moves.
+        """Ends a program, and compares what it computed with a run here that is neither watched nor moved.
 
         outside: its command, with {} for the number of iterations.
         """

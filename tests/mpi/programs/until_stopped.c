@@ -1,7 +1,7 @@
 /* Does an allreduce and a broadcast, and checks them, until a file appears; says how many times. All ranks leave in
  * the same round: rank 0 looks for the file.
  *
- *     until_told FILE
+ *     until_stopped FILE
  */
 #define _POSIX_C_SOURCE 200809L
 #include <mpi.h>
