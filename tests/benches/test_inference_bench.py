@@ -1,4 +1,4 @@
-"""Made-up logs with a known truth: replays with inference come close to it (benches/inference.py)."""
+"""Synthetic logs with a known truth: replays with inference come close to it (benches/inference.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of `make bench-kubernetes BENCH=soak` finds what it is there to find: pods that it is told of break its rules."""
+"""The check of `make bench-kubernetes BENCH=soak` finds what it is there to find: the pods that it gets here break its rules."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ WIRING = checks.Wiring(leaf=4, pod=3, pods=2, switches=4, parents=2, cables=2)
 
 
 def test_a_sweep_finds_the_pairs_that_all_comparisons_find() -> None:
-    """Two jobs meet if both run at a moment and hold a thing in common, whatever the order in which they are told."""
+    """Two jobs meet if both run at a moment and hold a thing in common, whatever their order."""
     draw = random.Random(7)
     for _ in range(200):
         jobs = []

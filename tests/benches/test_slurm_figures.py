@@ -49,7 +49,7 @@ def test_the_jobs_that_fill_the_machine_need_no_link_of_each_other(nodes: int) -
 
 
 def test_measures_agree_with_the_simulator() -> None:
-    """Hops, waits and the jobs that share links, computed anew from nodes and times, are those that Topolane reports."""
+    """Hops, waits and the jobs that share links, computed here from nodes and times, are those that Topolane reports."""
     shape = Shape.of(324)
     jobs = jobs_of(workload_of(None, None, 324, 300, 1.2), 100)
     leaf, pod = shape.leaf, shape.leaf * shape.pod

@@ -316,7 +316,7 @@ def _log(directory: Path) -> Path:
 def test_the_import_finds_the_nice_values_that_slurm_was_given(
     records: str, minutes: int, load: float, seed: int, untold: set[int]
 ) -> None:
-    """The plan of a run says with which nice value each job was submitted: none is told wrongly, and no other job is told to have one."""
+    """The plan of a run says with which nice value each job was submitted: the import finds no wrong value, and none for another job."""
     given = {
         number: str(job.nice)
         for number, job in enumerate(twin_plan.plan(72, 1000, minutes, load, seed).jobs, start=1)

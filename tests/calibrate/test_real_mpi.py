@@ -15,7 +15,7 @@ needs_mpi = needs("mpicc", "mpiexec", package="openmpi-bin, libopenmpi-dev")
 
 
 def launcher(program: str = "{program}", options: str = "") -> str:
-    """More processes than cores is something Open MPI must be told to allow."""
+    """Open MPI starts more processes than cores only with an option."""
     version = subprocess.run(["mpiexec", "--version"], capture_output=True, text=True).stdout
     allowed = f"--oversubscribe {options}" if "Open MPI" in version or "OpenRTE" in version else ""
     return f"mpiexec {allowed} -n {{ranks}} {program}"

@@ -15,8 +15,8 @@ int main(void) {
     BAD(topolane_machine_preset("cab", NULL, &error));
     CHECK(topolane_machine_preset(NULL, NULL, NULL) == TOPOLANE_STATUS_BAD_INPUT);
     BAD(topolane_machine_read(NULL, "", 0, &machine, &error));
-    char *told = NULL;
-    BAD(topolane_machine_join(NULL, NULL, &machine, &told, &error));
+    char *notes = NULL;
+    BAD(topolane_machine_join(NULL, NULL, &machine, &notes, &error));
     CHECK(topolane_state_refused(NULL) == NULL);
     BAD(topolane_machine_read("x.toml", NULL, 5, &machine, &error));
     BAD(topolane_policy_new(NULL, 0, &policy, &error));
@@ -54,7 +54,7 @@ int main(void) {
     OK(topolane_machine_preset("fat-tree(radix=4)", &machine, &error));
     OK(topolane_policy_new("isolated", 0, &policy, &error));
     OK(topolane_state_new(machine, &state, &error));
-    BAD(topolane_machine_node(machine, "nobody", &node, &error));
+    BAD(topolane_machine_node(machine, "absent", &node, &error));
     CHECK(topolane_machine_node_name(machine, 16) == NULL);
 
     /* Requests that cannot be. */

@@ -21,12 +21,12 @@ int main(void) {
 
     /* One machine of two: a node that only the second names hangs on the switch of its neighbours. */
     topolane_machine *named = NULL, *joined = NULL;
-    char *told = NULL;
+    char *notes = NULL;
     const char *names = "SwitchName=x Nodes=n[0-1],new\nSwitchName=y Nodes=n[2-3]\nSwitchName=top Switches=x,y\n";
     OK(topolane_machine_read("topology.conf", names, strlen(names), &named, &error));
-    OK(topolane_machine_join(machine, named, &joined, &told, &error));
-    CHECK(topolane_machine_nodes(joined) == 5 && strstr(told, "does not name node new"));
-    topolane_text_free(told);
+    OK(topolane_machine_join(machine, named, &joined, &notes, &error));
+    CHECK(topolane_machine_nodes(joined) == 5 && strstr(notes, "does not name node new"));
+    topolane_text_free(notes);
     topolane_machine_free(joined);
     topolane_machine_free(named);
     topolane_machine_free(machine);

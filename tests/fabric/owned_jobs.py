@@ -68,7 +68,7 @@ STORAGE = "toy[61-62]"
 
 
 def state(layouts: Iterable[Layout], *, lanes: int = LANES) -> dict[str, Any]:
-    """The jobs as `topolane routes` reads them, with only the first so many lanes of every switch."""
+    """The jobs as `topolane routes` reads them, with only the first `lanes` lanes of every switch."""
     taken: dict[int, int] = defaultdict(int)
     running = []
     # Nodes are named in leaf order, and so are cables numbered: nodes', leaves', second-level switches'.
@@ -96,7 +96,7 @@ def state(layouts: Iterable[Layout], *, lanes: int = LANES) -> dict[str, Any]:
 
 
 def placed_by(policy: str, machine: Machine, *, seed: int, comes: int = 60) -> dict[str, Any]:
-    """The jobs that run when a policy has placed so many, and most have ended again: what is left is scattered."""
+    """The jobs that run when a policy has placed `comes` jobs, and most have ended again: what is left is scattered."""
     scheduler, drawn = Scheduler(machine, policy, "fcfs", seed=seed), random.Random(seed)
     for job in range(1, comes + 1):
         scheduler.submit(job, drawn.choice([2, 3, 5, 8, 13, 21, 34]), 1000.0)
@@ -124,7 +124,7 @@ class Traced:
     used: set[int] = dataclasses.field(default_factory=set)
     """Cables between switches on the ways."""
     most: int = 0
-    """Flows on the busiest link, over all shifts: every node sends to the one so many places on."""
+    """Flows on the busiest link, over all shifts. In shift k every node sends to the node k places on."""
 
 
 def trace(machine: Machine, running: Sequence[Mapping[str, Any]], text: Text) -> dict[int, Traced]:

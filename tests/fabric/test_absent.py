@@ -1,4 +1,4 @@
-"""What a subnet has lost since its machine was read: told by a later output of `ibnetdiscover`."""
+"""What a subnet has lost since its machine was read: shown by a later output of `ibnetdiscover`."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_opensm_follows_lids_that_have_changed(subnet: Subnet) -> None:
 
 @needs_a_subnet
 def test_a_running_opensm_takes_new_tables_on_a_signal(subnet: Subnet) -> None:
-    # As the hook of the Slurm driver has it: the file is replaced, and opensm told by SIGHUP.
+    # As the hook of the Slurm driver does it: it replaces the file and sends SIGHUP to opensm.
     tables, _ = subnet.write(state(JOBS))
     command = [
         "opensm",

@@ -1,4 +1,4 @@
-"""A Flux instance with made-up nodes, whose jobs are Flux's mock executions: they hold nodes and run nothing."""
+"""A Flux instance with synthetic nodes, whose jobs are Flux's mock executions: they hold nodes and run nothing."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ class Instance:
         return [int(line) for line in self.run("python", "-c", SUBMIT, text=json.dumps(jobs)).split()]
 
     def notes(self, jobs: list[int]) -> dict[int, Any]:
-        """What our scheduler keeps beside R of each job."""
+        """What our scheduler keeps in addition to R of each job."""
         return dict(zip(jobs, json.loads(self.run("python", "-c", NOTES, text=json.dumps(jobs)))))
 
     def jobs(self) -> dict[int, Job]:
@@ -241,7 +241,7 @@ class Instance:
 
 
 def resources(nodes: int, cores: int = 8, gpus: int = 0, name: str = "n", first: int = 0) -> dict[str, Any]:
-    """R of made-up nodes."""
+    """R of synthetic nodes."""
     of_each = {"core": f"0-{cores - 1}"} | ({"gpu": f"0-{gpus - 1}"} if gpus else {})
     return {
         "version": 1,

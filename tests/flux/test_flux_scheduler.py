@@ -1,4 +1,4 @@
-"""Topolane as the scheduler of a real Flux instance with made-up nodes."""
+"""Topolane as the scheduler of a real Flux instance with synthetic nodes."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ def test_nodes_are_those_of_the_engine(flux: Instance, machine: Path, policy: st
 
 
 def test_easy_lets_small_jobs_go_first_and_keeps_its_promise(flux: Instance, machine: Path) -> None:
-    """The first of the queue is told its latest start and why it waits. A job that ends before starts at once, a longer one does not."""
+    """The first of the queue gets its latest start and the reason for its wait. A job that ends before starts at once, a longer one does not."""
     flux.load(f"machine={machine}", "policy=first-fit")
     long = flux.submit("-N40", "--exclusive", "-t10m", seconds=3600)
     flux.wait_state(long, "RUN")
     wide = flux.submit("-N60", "--exclusive", "-t60s")
-    until(lambda: flux.job(wide).annotations.get("t_estimate"), "the head is told")
+    until(lambda: flux.job(wide).annotations.get("t_estimate"), "the head has its notes")
     short = flux.submit("-N20", "--exclusive", "-t1s")
     after = flux.submit("-N20", "--exclusive", "-t1h")
     flux.wait_state(short, "INACTIVE")
@@ -123,7 +123,7 @@ def test_priorities_cancellations_and_other_limits_reach_the_engine(flux: Instan
     first = flux.submit("-N72", "--exclusive", "-t60s", seconds=3600)
     flux.wait_state(first, "RUN")
     low, gone, high = (flux.submit("-N72", "--exclusive", "-t60s") for _ in range(3))
-    estimate = until(lambda: flux.job(low).annotations.get("t_estimate"), "the head is told")
+    estimate = until(lambda: flux.job(low).annotations.get("t_estimate"), "the head has its notes")
     flux.run("update", first, "duration=+1m")
     until(
         lambda: (flux.job(low).annotations.get("t_estimate") or 0) == pytest.approx(estimate + 60, abs=1),
@@ -340,7 +340,7 @@ def _units(entry: dict[str, Any]) -> Iterator[tuple[int, str, int]]:
 
 @pytest.mark.parametrize("when", ["third", "always"])
 def test_a_failing_engine_stops_nothing(flux: Instance, machine: Path, when: str) -> None:
-    """After a failure, the state is made anew from what Flux has allocated. If it fails again and again, jobs start on what is free. All
+    """After a failure, the state is rebuilt from what Flux has allocated. If it fails again and again, jobs start on what is free. All
     jobs run, no node is given twice, and the log says what happened.
     """
     faulty = Path(__file__).with_name("faulty_sched.py")
@@ -460,7 +460,7 @@ def test_what_no_job_may_ask_for_is_denied_in_a_sentence(flux: Instance, machine
 def test_what_cannot_be_loaded_is_reported_in_a_sentence(
     flux: Instance, machine: Path, tmp_path: Path
 ) -> None:
-    """Bad words are told before the module counts as loaded, since Flux ends with a module that fails later. The instance goes on."""
+    """Bad words are reported before the module counts as loaded, since Flux ends with a module that fails later. The instance goes on."""
     broken = tmp_path / "broken.toml"
     broken.write_text('name = "x"\n[[site]]\nname = 5\n')
     short = tmp_path / "short.toml"

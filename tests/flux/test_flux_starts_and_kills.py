@@ -171,7 +171,7 @@ def check_nodes_and_links(flux: Instance, jobs: list[Job]) -> int:
 
 
 def test_a_process_ends_with_its_instance_and_says_what_is_wrong(tmp_path: Path) -> None:
-    """It ends when the instance ends. It does not start with a wrong argument, or beside another scheduler: one sentence, and exit code 2."""
+    """It ends when the instance ends. It does not start with a wrong argument, or if another scheduler runs: one sentence, and exit code 2."""
     with instance(tmp_path, resources(4)) as flux:
 
         def refused(*words: str) -> str:

@@ -46,7 +46,7 @@ def thaw(place: Path) -> None:
 
 
 def frozen(place: Path) -> bool:
-    """Whether it was told to freeze."""
+    """Whether the kernel was asked to freeze a group."""
     v2 = place / "cgroup.freeze"
     return (v2 if v2.exists() else place / "freezer.self_freezing").read_text().strip() == "1"
 

@@ -76,7 +76,7 @@ while last < int(sys.argv[1]):
 def test_two_gangs_never_run_at_the_same_time(way: str, tmp_path: Path, quiet_cores: QuietCores) -> None:
     """Of two jobs of two threads, no two stretches of computing overlap by more than a switch takes.
 
-    By their own clocks: each thread notes when it was on a core. A switch is over when the kernel was told, and
+    By their own clocks: each thread notes when it was on a core. A switch is over when the kernel was called, and
     every thread has seen it; both come late on a busy machine, so what counts is that nothing is common but that.
     """
     seconds = 2
@@ -132,8 +132,8 @@ def test_weights_share_the_time(quiet_cores: QuietCores) -> None:
 
 @needs_two_cores
 def test_fillers_get_what_a_blocked_job_leaves_and_nothing_of_a_busy_one() -> None:
-    """Beside a job whose threads sleep nine tenths of the time, a filler computes in that job's slices; beside one
-    that computes, it does not."""
+    """If the threads of a job sleep nine tenths of the time, a filler computes in that job's slices; if they compute,
+    it does not."""
     with Agent("adaptive", CORES, Limits(slice=0.05)) as agent:
         if agent.means.ranking == "nothing":
             pytest.skip("no job may be ranked behind others here")

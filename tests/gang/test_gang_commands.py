@@ -177,7 +177,7 @@ def test_jobs_are_added_listed_shown_and_stopped(tmp_path: Path) -> None:
             refused = gang("add", *at, "--pid", str(2**22 + 1))
             assert refused.returncode == 2
             assert "there is no process" in refused.stderr
-            assert "no job is called 'nobody'" in gang("stop", *at, "nobody").stderr
+            assert "no job is called 'absent'" in gang("stop", *at, "absent").stderr
             stopped = gang("stop", *at, "talks")
             assert stopped.stdout == "talks ended\n"
             assert jobs(at).keys() == {"alone"}

@@ -61,7 +61,7 @@ def spinning(mount: Path, name: str) -> Iterator[tuple[Path, list[int]]]:
 @pytest.mark.parametrize("mount", KINDS, indirect=True)
 def test_a_group_is_frozen_in_place_and_let_go_as_it_was(mount: Path, quiet_cores: QuietCores) -> None:
     """Rule: all in the group and below is one job, which is let run for three quarters of the time by its weight of 3
-    beside a job of weight 1; nothing is moved, and afterwards it has its groups, its affinity, and is not frozen."""
+    against a job of weight 1; nothing is moved, and afterwards it has its groups, its affinity, and is not frozen."""
     with spinning(mount, f"own-{ME}.scope") as (made, busy):
         before = [place(one) for one in busy]
 

@@ -1,4 +1,4 @@
-"""Barriers of MPI programs reach the policy: counted by the preloaded library, told to the agent."""
+"""Barriers of MPI programs reach the policy: counted by the preloaded library, reported to the agent."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
 @pytest.mark.skipif(shutil.which("mpicc.mpich") is None, reason="MPICH is not installed")
 def test_the_agent_learns_how_often_ranks_meet(tmp_path: Path) -> None:
     """Ranks that compute 20 ms between barriers are said to meet every 20 ms or little more, of the time in which
-    they run: half of it, beside another job of the same cores."""
+    they run: half of it, with another job on the same cores."""
     (tmp_path / "meet.c").write_text(PROGRAM)
     made = os.spawnlp(
         os.P_WAIT, "mpicc.mpich", "mpicc.mpich", "-O1", "-o", str(tmp_path / "meet"), str(tmp_path / "meet.c")

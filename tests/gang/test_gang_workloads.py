@@ -1,4 +1,4 @@
-"""The programs of `native/gang`: they do the work that they are told to, and log all of it."""
+"""The programs of `native/gang`: they do the work that their options ask for, and log all of it."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_a_trace_covers_the_work_and_nothing_else(
     program: Path, rate: float, tmp_path: Path, quiet_cores: QuietCores
 ) -> None:
     """Times on a core lie in the run, follow each other, and add up to no less than half of the work, since a core
-    may have become faster. While all wait for communication nobody is on a core."""
+    may have become faster. While all wait for communication no thread is on a core."""
     lines = logged(
         program, Run(Coevp(0.01, 4, 0.01, 0.0, 0.05), iterations=4), rate, tmp_path, tmp_path / "trace"
     )
@@ -227,7 +227,7 @@ def test_ranks_do_as_threads_do(mpi: Mpi | None, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mpi", programs.mpis() or [None], ids=lambda mpi: mpi.mpicc if mpi else "none")
 def test_ranks_refuse_threads(mpi: Mpi | None, tmp_path: Path) -> None:
-    """A rank is not told how many there are: one sentence, by one of them, and exit code 2."""
+    """The number of threads is no option of an MPI program: one sentence, by one rank, and exit code 2."""
     if mpi is None:
         pytest.skip("no MPI: on Debian, apt-get install mpich libmpich-dev or openmpi-bin libopenmpi-dev")
     program = programs.build_mpi(tmp_path, mpi)

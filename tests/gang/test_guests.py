@@ -128,7 +128,7 @@ async def _while_another_asks(path: str, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_guest_has_its_share_of_the_cores_and_is_let_go_as_it_was(
     kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rule: the cores of a guest of weight 3 get three quarters of the CPU time beside a job of weight 1; when the
+    """Rule: the cores of a guest of weight 3 get three quarters of the CPU time against a job of weight 1; when the
     agent ends they run, in the control groups and on the cores that they had."""
     if kind == "qemu":
         found = guest(_monitor_of(request.getfixturevalue("qemu")))

@@ -24,7 +24,7 @@ def test_a_lag_is_counted_from_the_median_of_the_others() -> None:
 
 
 def test_only_iterations_that_all_have_done_are_compared() -> None:
-    """A thread's iteration that another has not reached has nobody to be compared with; nor has a lone thread's."""
+    """A thread's iteration that another has not reached is not compared; nor is that of a lone thread."""
     assert gang_studies.lags([[1.0, 2.0, 3.0], [1.0, 2.3]]) == pytest.approx([0.0, 0.0, -0.3, 0.3])
     assert gang_studies.lags([[1.0, 2.0]]) == []
     assert gang_studies.lags([]) == []
@@ -42,7 +42,7 @@ def test_late_is_more_than_an_iteration_after_the_others() -> None:
 
 
 def test_a_fair_half_is_half_of_what_the_job_does_alone() -> None:
-    """Alone 100 iterations a second: 40 beside another job are 80 % of a fair half. What ends while the jobs settle,
+    """Alone 100 iterations a second: 40 with another job are 80 % of a fair half. What ends while the jobs settle,
     or after the play, counts nowhere."""
 
     def ticking(job: Job, rate: float) -> Done:

@@ -91,7 +91,7 @@ def test_a_script_that_runs_no_steps_has_the_cores_of_its_job(cluster: Cluster) 
 
 
 def test_a_step_has_its_share_of_the_cores_and_is_let_go_running(cluster: Cluster, job: int) -> None:
-    """Rule: a step of weight 3 gets three quarters of the CPU time beside a job of weight 1; what Slurm suspends stays
+    """Rule: a step of weight 3 gets three quarters of the CPU time against a job of weight 1; what Slurm suspends stays
     stopped in its slices until Slurm resumes it; when the agent ends, the step runs on and is Slurm's to end."""
     found = step(f"{job}.0")
 

@@ -180,7 +180,7 @@ class Waiting:
 def test_after_a_panic_what_is_left_is_measured_on_another_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, panics: int
 ) -> None:
-    """A panic under gang, on the first machine: credit is measured once, gang again on a second machine, and the panic is told.
+    """A panic under gang, on the first machine: credit is measured once, gang again on a second machine, and the panic is reported.
     If each machine panics, the study ends with the panic after the last that it may boot."""
     booted = Booted(panics)
     monkeypatch.setattr(gang_xen, "Domains", Waiting)

@@ -25,7 +25,7 @@ HYPFS, XL = Path("/usr/sbin/xenhypfs"), Path("/usr/lib/xen-4.17/bin/xl")
 
 
 def domain(name: str, *, cores: int = 2, kind: str = "", more: str = "") -> None:
-    """Starts a domain anew."""
+    """Starts a domain; ends one of that name first."""
     subprocess.run(["xl", "destroy", name], stderr=subprocess.DEVNULL)
     file = Path(f"/run/{name}.cfg")
     file.write_text(
@@ -229,8 +229,8 @@ def commands() -> None:
     shown = json.loads(topolane("list", "--json").communicate()[0])
     assert [(job["name"], job["threads"], job["weight"]) for job in shown["jobs"]] == [("a", 2, 2)]
     assert (shown["agent"]["switched_by"], shown["agent"]["cores"]) == ("pause", [2, 3])
-    wrong = topolane("add", "--xen", "nobody")
-    assert wrong.communicate() == ("", "topolane: Xen knows no domain nobody\n")
+    wrong = topolane("add", "--xen", "absent")
+    assert wrong.communicate() == ("", "topolane: Xen knows no domain absent\n")
     assert wrong.returncode == 2
     assert topolane("stop", "a").communicate() == ("a ended\n", "")
     assert xen.domain("a").pool == "Pool-0"
@@ -255,7 +255,7 @@ def bad_input() -> None:
     """What cannot be is refused in a sentence."""
     domain("a")
     domain("wide", cores=3)
-    refused("an unknown domain", "Xen knows no domain nobody", lambda: xen.domain("nobody"))
+    refused("an unknown domain", "Xen knows no domain absent", lambda: xen.domain("absent"))
     refused("dom0", "is dom0, in which the agent runs", lambda: xen.domain("Domain-0"))
     refused("no cores", "name them by --cores", lambda: Pool("gang", None))
     refused("half a socket", "socket 1 also has the cores 3", lambda: Pool("gang", [2]))

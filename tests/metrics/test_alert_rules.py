@@ -261,7 +261,7 @@ def series(driver: str, values: dict[str, str]) -> list[dict[str, str]]:
 
 
 def firing(alert: str, at: str, count: int) -> dict[str, Any]:
-    """promtool's question whether so many alerts of a rule fire at a time."""
+    """promtool's question whether `count` alerts of a rule fire at a time."""
     expected = [{"labels": "{}", "value": count}] if count else []
     query = f'count(ALERTS{{alertname="{alert}",alertstate="firing"}})'
     return {"expr": query, "eval_time": at, "exp_samples": expected}

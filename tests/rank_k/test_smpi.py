@@ -1,4 +1,4 @@
-"""Predictions beside real MPI programs that run on a simulated cluster (SimGrid's SMPI)."""
+"""Predictions compared with real MPI programs that run on a simulated cluster (SimGrid's SMPI)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def predicted(cluster: smpi.Cluster, program: str) -> list[float]:
     machine = Machine.parse(cluster.machine(), "cluster.toml", "toml")
     traffic: str | Traffic = f"alltoall(bytes={BYTES})"
     if program == "is":
-        # As NPB IS: a count and the keys for each pair; the bucket sizes, 4 KB, are left out.
+        # As NPB IS: a count and the keys for each pair; the bucket sizes, 4 KB, are ignored.
         pairs = [(a, b) for a in range(PROCESSES) for b in range(PROCESSES) if a != b]
         sent = numpy.full(len(pairs), BYTES + 4.0)
         senders, receivers = zip(*pairs)
@@ -56,7 +56,7 @@ def order(values: list[float]) -> numpy.ndarray:
 @pytest.mark.parametrize("cluster", CLUSTERS, ids=lambda cluster: cluster.name)
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_every_k_in_its_order(cluster: smpi.Cluster, program: str, programs: Path) -> None:
-    """For every k the predicted time beside the simulated one: the order is the same but for near
+    """For every k the predicted time compared with the simulated one: the order is the same but for near
     equals (Spearman at least 0.9), and the chosen k costs at most 5 % more than the best."""
     ours = predicted(cluster, program)
     theirs = [
@@ -80,7 +80,7 @@ FLOWS = {
     "two of a pair": [(0, 1), (0, 1)],
     "three of a pair": [(0, 1), (0, 1), (0, 1)],
     "both ways": [(0, 1), (1, 0)],
-    "out beside a crowd": [(0, 3), (0, 4), (1, 3), (2, 3)],
+    "out next to a crowd": [(0, 3), (0, 4), (1, 3), (2, 3)],
     "a chain": [(0, 1), (1, 2), (2, 3)],
 }
 

@@ -130,7 +130,7 @@ def debian(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_the_package_in_a_fresh_debian(dist: Path, debian: Debian) -> None:
-    """apt finds all that the package needs, anybody runs the command and reads its pages, and a purge leaves nothing."""
+    """apt finds all that the package needs, any user runs the command and reads its pages, and a purge leaves nothing."""
     number = SUITES[re.search(r"-(\w+)-\d+$", str(debian.tree))[1]]  # type: ignore[index]
     shutil.copy(one(dist, f"topolane_*~deb{number}_amd64.deb"), debian.tree / "opt/topolane.deb")
     debian.run("apt-get", "update", "-qq")

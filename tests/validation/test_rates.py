@@ -54,7 +54,7 @@ def test_the_sets_need_max_min():
 @pytest.mark.parametrize("routing", ROUTINGS)
 @pytest.mark.parametrize("shape", SHAPES[2:6], ids=lambda shape: shape.name)
 def test_rates_of_jobs_are_simgrids(compiled, shape, routing):
-    """The model `max-min` gives the flows of jobs beside each other, weighted by their part of what their node
+    """The model `max-min` gives the flows of jobs that run together, weighted by their part of what their node
     sends, the rates that SimGrid gives flows whose latencies are the inverses of these weights."""
     row = compare_jobs(compiled("simgrid_rates"), shape, routing, sets=1, seed=len(shape.name))
     assert row.difference <= 1e-6
