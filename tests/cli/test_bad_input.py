@@ -200,7 +200,7 @@ def test_a_file_that_cannot_be_written(topolane, write, out):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_directory_of_somebody_else(topolane):
+def test_a_directory_of_another_user(topolane):
     (topolane.directory / "closed").mkdir(mode=0o500)
     topolane.refused(*RUN[:-1], "closed", says="--out closed: cannot be written: Permission denied")
     topolane.refused(*RUN[:-1], "closed/x", says="--out closed/x: cannot be written: Permission denied")

@@ -50,7 +50,7 @@ def test_every_k_is_predicted_and_the_shortest_taken(ask: Any) -> None:
     assert found["hosts"] == ["m1"]
 
 
-def test_fixed_takes_so_many(ask: Any) -> None:
+def test_fixed_takes_its_number_of_cores(ask: Any) -> None:
     for option in ("fixed:2", "2"):
         run = ask({"processes": 4}, "--policy", "first-fit", "--json", "--cores-per-node", option)
         found = answer(run)

@@ -97,7 +97,7 @@ def test_two_requests_at_once_end_on_hosts_of_their_own_in_one_pod_each(cloud: C
     assert max(len(leaves(TREE, group)) for group in groups) <= 2
 
 
-def test_anti_affinity_allows_as_many_as_the_rule_of_the_group(cloud: CloudProcess) -> None:
+def test_anti_affinity_allows_the_number_of_the_group_s_rule(cloud: CloudProcess) -> None:
     """Two to a host: of hosts with room for four, three of one leaf take six."""
     group = cloud.group("pairs", "anti-affinity", {"max_server_per_host": 2})
     servers = cloud.boot(6, group, "quarter", hints=COMPACT)

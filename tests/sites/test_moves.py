@@ -155,7 +155,7 @@ def test_a_guest_whose_cluster_is_dropped_while_it_moves_holds_nothing_up(made: 
     assert made.stages() == [Stage.DONE, Stage.DONE]
 
 
-def test_a_domain_that_somebody_paused_stays_paused(tmp_path: Path) -> None:
+def test_a_domain_that_was_paused_stays_paused(tmp_path: Path) -> None:
     """A move that cannot begin changes nothing: libvirt's own driver for tests, the guest suspended at the source."""
     libvirt = pytest.importorskip("libvirt", reason="libvirt's binding is not installed")
     (tmp_path / "node.xml").write_text("<node></node>")
@@ -173,7 +173,7 @@ def test_a_domain_that_somebody_paused_stays_paused(tmp_path: Path) -> None:
     connection.close()
 
 
-def test_a_qemu_guest_that_somebody_paused_stays_paused(tmp_path: Path) -> None:
+def test_a_qemu_guest_that_was_paused_stays_paused(tmp_path: Path) -> None:
     """The same of a QEMU process, which needs no system to run its firmware."""
     if shutil.which("qemu-system-x86_64") is None:
         pytest.skip("qemu-system-x86_64 is not installed")

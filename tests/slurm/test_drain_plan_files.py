@@ -212,7 +212,7 @@ def test_a_plan_that_is_no_longer_true_changes_nothing(
     assert not slurm.changes and not journal_of(tmp_path / "plan").exists()
 
 
-def test_a_job_that_has_ended_meanwhile_is_in_nobodys_way(slurm: Slurm, tmp_path: Path) -> None:
+def test_a_job_that_has_ended_meanwhile_is_not_in_the_way(slurm: Slurm, tmp_path: Path) -> None:
     slurm.jobs = [job for job in slurm.jobs if job.number != "2"]
     carry_out(tmp_path)
     assert [change for change in slurm.changes if change.startswith("requeue")] == ["requeue 3"]
