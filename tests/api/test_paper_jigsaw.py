@@ -15,7 +15,7 @@ from topolane.studies import jigsaw, jigsaw_break_even, jigsaw_targets
 from topolane.studies.jigsaw import FIRST_FIT, HALF, HALF_MOVES, MOVES, STRICT, Load, Results, Rule, Trace
 from topolane.sweep.kept import Kept
 
-SYNTHETIC = Load("dense", "made up", "fat-tree(radix=8)", "exp-8")
+SYNTHETIC = Load("dense", "synthetic", "fat-tree(radix=8)", "exp-8")
 TRACE = Load("log", "trace", "cab", "log.swf")
 
 
@@ -96,7 +96,7 @@ def test_loads_one_by_one_are_all_together():
             "dense",
             "utilization_while_waiting",
             0.9 * 0.969,
-            "utilisation while jobs wait / first-fit's, made up",
+            "utilisation while jobs wait / first-fit's, synthetic",
         ),
         (
             STRICT,
@@ -207,7 +207,7 @@ def test_rules_are_run_on_the_same_jobs():
 @pytest.fixture
 def one_small_load(monkeypatch):
     small = dataclasses.replace(SYNTHETIC, shape=Shape(jitter=0.02, limit=300))
-    monkeypatch.setattr(jigsaw, "MADE_UP", (small,))
+    monkeypatch.setattr(jigsaw, "SYNTHETIC", (small,))
 
 
 def test_a_real_run_in_json(one_small_load, capsys):
@@ -329,7 +329,7 @@ def test_a_log_or_machine_that_cannot_be_read_ends_the_command_before_the_first_
 
 
 def test_loads_are_chosen_by_name() -> None:
-    """The named ones of the synthetic loads and of those of a log, in their own order; another name is refused."""
+    """Of the synthetic loads and of those of a log the ones named, in their own order; another name is refused."""
     assert [load.name for load in jigsaw.loads(Trace("log.swf"), only="trace 1.0, exp-22")] == [
         "exp-22",
         "trace 1.0",

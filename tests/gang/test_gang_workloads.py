@@ -152,7 +152,7 @@ def test_a_trace_covers_the_work_and_nothing_else(
         ("coevp --threads 2 --seconds 1 --spin", "--spin is no option of this kind"),
         (
             "independent --threads 2 --seconds 1 --xen-clock",
-            "--xen-clock: Xen does not count the time of so many processors here",
+            "--xen-clock: Xen does not count the time of that number of processors here",
         ),
         ("coevp --threads 2 --seconds 1 --loud", "--loud is no option"),
         (
@@ -240,4 +240,4 @@ def test_ranks_refuse_threads(mpi: Mpi | None, tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     said = [line for line in done.stderr.splitlines() if line.startswith("work: ")]
-    assert said == ["work: --threads: an MPI program has as many as its launcher starts"]
+    assert said == ["work: --threads: an MPI program has the number that its launcher starts"]

@@ -38,7 +38,7 @@ def problem(*groups: Group, hosts_each: int = 2, cores: int = 4, **fields) -> Pr
         for site in ("east", "west")
         for number in range(hosts_each)
     ]
-    given_ = {"down": frozenset(), "others": (), "left_out": {}} | fields
+    given_ = {"down": frozenset(), "others": (), "skipped": {}} | fields
     return Problem(
         ("east", "west"), tuple(hosts), (Link(("east", "west"), 0.01, 1.25e8),), groups=groups, **given_
     )

@@ -14,7 +14,7 @@ JudgedBy = Literal["value", "direction", "rank"]
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One figure of a paper beside ours."""
+    """One figure of a paper, compared with ours."""
 
     what: str
     paper: str

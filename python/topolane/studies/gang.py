@@ -49,9 +49,9 @@ ASSUMED = [
     "the mix: three CoEVP-like jobs, one of barriers every millisecond and one compute-bound, each with a thread for "
     + "every core, half a second apart; the first is twice as long as the mean, the last two half as long. A CoEVP-like "
     + "step is 40 ms on one thread, then 4 tasks a thread of 20 ms in the mean (log-normal, sigma 0.5), then 60 ms in "
-    + "which all wait. Other mixes are simulated beside it",
+    + "which all wait. Other mixes are simulated too",
     "run time is from arrival to end: a poster that finds batch the worst must have counted waiting. From a job's "
-    + "first instruction to its end is given beside it",
+    + "first instruction to its end is given too",
     "free is the operating system on real cores, and Xen's credit scheduler on simulated ones",
 ]
 
@@ -73,7 +73,7 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Spell:
-    """Somebody on a core; seconds from the start of the play."""
+    """A job on a core; seconds from the start of the play."""
 
     start: float
     end: float
@@ -116,7 +116,7 @@ class Play:
     policy: str
     jobs: tuple[Job, ...]
     seconds: float
-    """After so many nobody looks any more: who has not ended is ended."""
+    """After this time, jobs that still run are ended."""
     slice: float | None = None
     """Of each row, seconds; None to leave it to the policy."""
     background: float = 0.0
@@ -162,7 +162,7 @@ def coupled_jobs(cores: int, interval: float, seconds: float, count: int) -> tup
 
 @dataclasses.dataclass(frozen=True)
 class Mix:
-    """CoEVP-like jobs, and some beside them."""
+    """CoEVP-like jobs with some of other kinds."""
 
     kinds: tuple[str, ...] = ("coevp", "barrier", "coevp", "compute", "coevp")
     lengths: tuple[float, ...] = (2.0, 1.0, 1.0, 0.5, 0.5)

@@ -1,4 +1,4 @@
-"""What hangs on what: the micro-benchmark beside what puts threads out of step, and other mixes."""
+"""What hangs on what: the micro-benchmark together with what puts threads out of step, and other mixes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Cause:
 
 
 def settings(seconds: float) -> dict[str, Play]:
-    """What is run beside the domains; only these are looked at."""
+    """What is run together with the domains; only these are looked at."""
     even = gang.even_jobs(CORES, gang.LONGER * seconds)
     long = 10 * gang.LONGER * seconds
     odd = Job("odd", Run(Independent(gang.ITERATION), seconds=long), 1)
@@ -39,14 +39,12 @@ def settings(seconds: float) -> dict[str, Play]:
     blocking = Run(Coevp(gang.COARSE, gang.TASKS * CORES, gang.FINE, gang.SPREAD, gang.WAIT), seconds=long)
     found = {
         "the domains alone": Play("free", even, long),
-        "beside a domain of one thread": Play("free", (*even, odd), long),
-        "beside a domain of half as many threads": Play("free", (*even, half), long),
-        "beside a domain that blocks (CoEVP-like)": Play(
-            "free", (*even, Job("coevp", blocking, CORES)), long
-        ),
+        "with a domain of one thread": Play("free", (*even, odd), long),
+        "with a domain of half as many threads": Play("free", (*even, half), long),
+        "with a domain that blocks (CoEVP-like)": Play("free", (*even, Job("coevp", blocking, CORES)), long),
     }
     for share in HOST:
-        what = f"beside work of the host, {share:.0%} of every core"
+        what = f"with work of the host, {share:.0%} of every core"
         found[what] = dataclasses.replace(found["the domains alone"], background=share)
     return found
 
@@ -91,7 +89,9 @@ def why(cause: Cause) -> str:
     if not cause.credit.late:
         return "the credit scheduler keeps them in step by itself"
     if cause.gang.share >= cause.credit.share / 2:
-        return "a gang's threads stay on their cores, and what the host takes from one core nobody makes good"
+        return (
+            "a gang's threads stay on their cores, and they cannot catch up what the host takes from one core"
+        )
     return ""
 
 

@@ -36,7 +36,7 @@ FLAGS = ("-std=c11", "-O2", "-Wall", "-Wextra")
 ENVIRONMENT = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    # Who runs where is the agent's: the launchers are to bind nobody.
+    # The agent places ranks, so disable binding in the launchers.
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     # Else a rank that waits gives its core away by itself where there are more ranks than cores.
@@ -127,7 +127,7 @@ class Mpi:
     mpiexec: str
 
     def command(self, program: Path, ranks: int, words: list[str]) -> list[str]:
-        """What starts so many ranks of the program."""
+        """The command that starts `ranks` ranks of the program."""
         return [self.mpiexec, "-n", str(ranks), str(program), *words]
 
 

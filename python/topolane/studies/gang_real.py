@@ -109,7 +109,7 @@ class Others:
         self.start, self.all, self.ours = time.monotonic(), busy_seconds(), own_seconds()
 
     def share(self, cores: int) -> float:
-        """Of so many cores, until now, 0 to 1."""
+        """Their share of the time of `cores` cores until now, 0 to 1."""
         theirs = busy_seconds() - self.all - (own_seconds() - self.ours)
         return max(theirs, 0.0) / (cores * (time.monotonic() - self.start))
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A play on so many cores; small enough to send to a process."""
+    """A play on a number of cores; small enough to send to a process."""
 
     cores: int
     play: Play

@@ -167,7 +167,7 @@ class Seen:
 
 
 def plays(cores: int, seconds: float, longer: int = 1) -> list[Play]:
-    """All that is run on so many cores, in order; the domains so many times longer."""
+    """All that is run on `cores` cores, in order; the domains run `longer` times as long."""
     return [
         *even_plays(cores, longer * seconds),
         *coupled_plays(cores, seconds),

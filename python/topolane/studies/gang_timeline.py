@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from topolane.studies.gang import Played
 
 CORES = 2
-"""That are simulated: as many as small machines have."""
+"""Simulated cores: the number that small machines have."""
 SLICE = 0.05
 """Seconds of a row: long enough to be seen."""
 

@@ -38,7 +38,7 @@ ALLOWED = (2, 4, 8)
 """Widths that can be asked for."""
 COUNTS = (2, 3, 4)
 """Domains at the same time."""
-BESIDE = 3
+DISTURBED_COUNT = 3
 """Domains of the settings in which one more domain blocks."""
 BOOTS = 4
 """Machines that are booted one after another because Xen panics, before the study gives up."""
@@ -82,7 +82,7 @@ MIX = Mix(kinds=("coevp", "coevp", "compute", "coevp"), lengths=(2.0, 1.0, 0.5, 
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """So many domains of a width under a scheduler."""
+    """A number of domains of a width under a scheduler."""
 
     width: int
     domains: int
@@ -245,7 +245,7 @@ class Domains:
 
 
 def words(job: Job) -> str:
-    """What the domain's program is told."""
+    """The arguments of the domain's program."""
     own = job.run.words(RATE, Path("/log"))
     return " ".join([*own, "--threads", str(job.threads), "--pin", "--xen-clock"])
 
@@ -313,8 +313,8 @@ def settings(width: int, counts: Sequence[int], schedulers: Sequence[Scheduler])
     own = []
     for scheduler in schedulers:
         own += [Setting(width, count, scheduler) for count in (counts[:1] if scheduler is BATCH else counts)]
-        if scheduler in DISTURBED and max(counts) > BESIDE:
-            own.append(Setting(width, BESIDE, scheduler, blocking=True))
+        if scheduler in DISTURBED and max(counts) > DISTURBED_COUNT:
+            own.append(Setting(width, DISTURBED_COUNT, scheduler, blocking=True))
     return own
 
 

@@ -42,7 +42,7 @@ class Trace:
     gpus_per_node: int | None = None
 
 
-Kind = Literal["made up", "trace"]
+Kind = Literal["synthetic", "trace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,20 +90,23 @@ class Load:
         return Task(self.machine, self.workload, policy=FIRST_FIT.policy, seed=seed, shape=self.shape)
 
 
-MADE_UP = (
-    Load("cab-sep", "made up", "cab", "cab-sep"),
-    *(Load(f"exp-{radix}", "made up", f"fat-tree(radix={radix})", f"exp-{radix}") for radix in (16, 22, 28)),
+SYNTHETIC = (
+    Load("cab-sep", "synthetic", "cab", "cab-sep"),
+    *(
+        Load(f"exp-{radix}", "synthetic", f"fat-tree(radix={radix})", f"exp-{radix}")
+        for radix in (16, 22, 28)
+    ),
 )
 
 
 def loads(trace: Trace | None = None, only: str | None = None) -> list[Load]:
-    """What is made up, and a log at three loads if one is given.
+    """The synthetic loads, and a log at three loads if one is given.
 
     only: some of them, by their names and comma.
 
     Raises InputError for a name that none of them has.
     """
-    every = [*MADE_UP, *traces(trace)]
+    every = [*SYNTHETIC, *traces(trace)]
     if only is None:
         return every
     names = [name.strip() for name in only.split(",")]

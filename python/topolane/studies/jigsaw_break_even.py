@@ -1,4 +1,4 @@
-"""The break-even speed-up: how much shorter isolated jobs must run for a rule to cost nobody anything."""
+"""The break-even speed-up: how much shorter isolated jobs must run for a rule to cost no job anything."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ MOST = 16.0
 ROUNDS = 7
 """Halvings: the answer is known to an eighth of a per cent."""
 SEEDS = 4
-"""The first so many seeds; those of the ratios are all."""
+"""The number of seeds, the first ones; the ratios use all."""
 
 
 def measure_of(load: Load) -> str:
     """What is to be as with first fit.
 
-    The mean wait of a log. Of jobs that are submitted faster than any machine could run them, it tells how many narrow
+    The mean wait of a log. Of jobs that are submitted faster than any machine could run them, it shows how many narrow
     ones overtake, and is shorter under every rule that blocks wide ones: there it is the makespan.
     """
     return "mean_wait" if load.kind == "trace" else "makespan"

@@ -22,7 +22,7 @@ class Mode:
     name: str
     label: str
     use_of_traces: float
-    use_of_made_up: float
+    use_of_synthetic: float
     wait: float | None
     break_even: float | None
     wait_by_work: float | None = None
@@ -55,7 +55,7 @@ def targets(results: Results) -> list[Target]:
 
 
 def _of_mode(results: Results, mode: Mode) -> Iterator[Target]:
-    made_up = [load for load in results.loads if load.kind == "made up"]
+    synthetic = [load for load in results.loads if load.kind == "synthetic"]
     traces = [load for load in results.loads if load.kind == "trace"]
     if mode.label not in [rule.label for rule in results.rules]:
         yield Target(mode.name, "", "-", "not measured", f"no row {mode.label!r} was run")
@@ -67,7 +67,7 @@ def _of_mode(results: Results, mode: Mode) -> Iterator[Target]:
 
     for chosen, kind, least in (
         (traces, "traces", mode.use_of_traces),
-        (made_up, "made up", mode.use_of_made_up),
+        (synthetic, "synthetic", mode.use_of_synthetic),
     ):
         name = f"{mode.name}: utilisation while jobs wait / first-fit's, {kind}"
         yield _worst(results, mode, name, chosen, ratio(use), least, at_least=True)

@@ -1,4 +1,4 @@
-"""Verdicts by direction and by rank, which the studies print beside those by value.
+"""Verdicts by direction and by rank, which the studies print next to those by value.
 
 Absolute figures depend on logs, clusters and codes that are not public. The side on which a figure lies, and the order
 of several, depend on them less. The tolerances here and in `docs/explanation/paper-figures.md` were committed before the

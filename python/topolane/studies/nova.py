@@ -34,7 +34,7 @@ ASSUMED = [
     "36 other VMs in 6 groups of 6 fill 12 hosts of each of three leaves: one leaf has room for 16, since the "
     + "paper compares with one switch",
     "every other VM sends transfers of 64 MB in the mean to VMs of its group, 0 to 50 % of the time (drawn for a "
-    + "group and run): half of what the uplinks of their leaves carry, if nobody were in their way",
+    + "group and run): half of what the uplinks of their leaves carry, without contention",
     "stock Nova takes empty hosts in arbitrary order: one VM fills a host, so all empty hosts weigh the same, and "
     + "Nova 34 hands them to its weighers in the order of a Python set; here they and their order are drawn at "
     + "random. Rank i runs on the i-th VM",
@@ -79,7 +79,7 @@ CHANGES = (
     NO_ROOM,
     Setting("VMs that compute four times as fast", speed=4e9),
     Setting("one cable from a leaf instead of four", cables=1),
-    Setting("nobody else sends", others=False),
+    Setting("no other VM sends", others=False),
 )
 """What the figures may hang on."""
 

@@ -1,4 +1,4 @@
-"""The runs of `topolane paper nova`, and the paper's figures beside them."""
+"""The runs of `topolane paper nova`, and the paper's figures next to them."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def plan(
 
 
 def unique(planned: Sequence[tuple[Setting, str, dict[str, list[nova_smpi.Run]]]]) -> list[nova_smpi.Run]:
-    """Every run once: the same placement beside the same others takes the same time."""
+    """Every run once: the same placement with the same other VMs takes the same time."""
     runs = dict.fromkeys(run for _, _, by_who in planned for runs in by_who.values() for run in runs)
     return list(runs)
 
@@ -107,7 +107,7 @@ def study(
 
 
 def rows(times: Sequence[Times], missing: str | None) -> list[Row]:
-    """The paper's figures beside ours; `missing` says why there are no times."""
+    """The paper's figures next to ours; `missing` says why there are no times."""
     chosen = {each.kernel: each for each in times if each.setting == nova.CHOSEN}
     why = missing or "BT is not among the kernels asked for"
     found = [hop_bytes_row(), *bt_rows(chosen.get("bt"), why), unchanged_row(chosen, missing), serial_row()]

@@ -91,7 +91,7 @@ def imbalance(table: Table) -> float:
 
 
 def slowest_of(processes: int) -> float:
-    """By how many standard deviations the slowest of so many exceeds the mean (Blom 1958)."""
+    """By how many standard deviations the slowest of `processes` exceeds the mean (Blom 1958)."""
     return NormalDist().inv_cdf((processes - 0.375) / (processes + 0.25))
 
 

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from topolane.studies.rank_k_tables import Measured, Table
 
 
-def fixed(found: Study, k: int, *, told_of_memory: bool) -> float:
+def fixed(found: Study, k: int, *, within_memory: bool) -> float:
     """Measured seconds in all where k is always taken: the next measured k where there is none."""
     total = 0.0
     for table in TABLES:
         for processes in table.sizes():
             rows = [row for row in table.rows if row.processes == processes]
-            if told_of_memory:
+            if within_memory:
                 rows = [row for row in rows if found.fits(table, row)]
             wider = [row for row in rows if row.k >= k]
             pick = min(wider, key=lambda row: row.k) if wider else max(rows, key=lambda row: row.k)
@@ -96,13 +96,13 @@ def rows(found: Study) -> list[Row]:
         ),
     ]
     rivals = {"always 1": (1,), "always q = 8": (8,), "best fixed k": (1, 2, 4, 8)}
-    for told in (False, True):
+    for within in (False, True):
         for name, ks in rivals.items():
-            k = min(ks, key=lambda k: fixed(found, k, told_of_memory=told))
-            theirs = fixed(found, k, told_of_memory=told)
+            k = min(ks, key=lambda k: fixed(found, k, within_memory=within))
+            theirs = fixed(found, k, within_memory=within)
             lines.append(
                 Row(
-                    f"against {name}, {'kept off full memory' if told else 'as it is'} (s)",
+                    f"against {name}, {'kept off full memory' if within else 'as it is'} (s)",
                     f"{theirs:,.2f} (k = {k})",
                     f"{ours:,.2f}",
                     "better" if ours < theirs else "differs",

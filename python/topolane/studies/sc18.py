@@ -1,6 +1,6 @@
 """Interference-free node allocation on fat trees (SC'18): waits, utilisation, makespan, APH.
 
-The paper's job logs are not public. The months here are made up to match what the paper says of
+The paper's job logs are not public. The months here are synthetic; they match what the paper says of
 its logs (docs/reference/workloads.md), so absolute waits may differ; every row says by how much.
 """
 
@@ -81,7 +81,7 @@ NEAR = 1.1
 
 
 BINS = {"1": 1, "2-4": 4, "5-17": 17, "18-64": 64, "65-256": 256, "over 256": 2**31}
-"""Sizes of jobs, each up to so many nodes. Two edges are the paper's: under 18, and 65 to 256."""
+"""Sizes of jobs, each up to a number of nodes. Two edges are the paper's: under 18, and 65 to 256."""
 CLASSES = {"up to 18": 18, "19-324": 324, "over 324": 2**31}
 """Sizes that fit a leaf, a pod, and neither."""
 
@@ -205,7 +205,7 @@ def mean_waits(results: Results, pair: Pair) -> list[float]:
 
 
 def rows(results: Results) -> list[Row]:
-    """The paper's figures beside ours."""
+    """The paper's figures next to ours."""
     return [
         *wait_table(results),
         *wait_ratios(results),
@@ -277,7 +277,7 @@ def within_factor(ours: float, paper: float, factor: float) -> Verdict:
 
 
 SIZE_WHY = {
-    OBLIVIOUS: "the made-up month has other wide jobs than the log, and they wait for a full machine",
+    OBLIVIOUS: "the synthetic month has other wide jobs than the log, and they wait for a full machine",
     AWARE: "isolation makes wide jobs wait for leaves that no other job crosses",
     "20 %": "shorter jobs leave the machine emptier, so shapes are found sooner",
 }

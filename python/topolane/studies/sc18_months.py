@@ -1,4 +1,4 @@
-"""SC'18: what the made-up months ask for: sizes, and nodes requested each hour."""
+"""SC'18: what the synthetic months ask for: sizes, and nodes requested each hour."""
 
 from __future__ import annotations
 

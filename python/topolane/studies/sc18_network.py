@@ -1,7 +1,7 @@
 """The network study of SC'18: what isolation gives jobs that communicate, by pattern.
 
 Random workloads fill a machine. Each is placed twice, at random (oblivious) and isolated, and the
-speed-up of a job is its time of one iteration's communication beside the others in the first
+speed-up of a job is its time of one iteration's communication among the others in the first
 placement over that in the second. The paper measures packets (10,648 nodes) and Cab itself; here
 the models of `docs/explanation/contention.md` answer, with one rank a node. Both models share links by bytes
 alone, so message sizes cancel out of every speed-up.
@@ -42,7 +42,7 @@ TOLERANCE = 0.1
 
 @dataclasses.dataclass(frozen=True)
 class Study:
-    """One column of the paper: jobs of so many nodes on a machine, and the mean speed-ups."""
+    """One column of the paper: jobs of `smallest` to `largest` nodes on a machine, and the mean speed-ups."""
 
     name: str
     machine: str
@@ -208,7 +208,7 @@ WHY = {
 
 
 def rows(found: dict[str, list[Speedups]]) -> list[Row]:
-    """Every figure of the paper beside ours, judged under `JUDGED`; the other settings in `why`."""
+    """Every figure of the paper next to ours, judged under `JUDGED`; the other settings in `why`."""
     out = []
     for each in STUDIES:
         speedups = found[each.name]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PAYS = 10.0
 """Per cent of speed-up above which isolation pays, as we read the paper."""
 PAYS_POINTS = 5.0
-"""The break-even agrees within so many points."""
+"""Points within which the break-even agrees."""
 SPEEDUPS = {AWARE: 0.0, "5 %": 5.0, "10 %": 10.0, "20 %": 20.0}
 WIDE = "65-256"
 
@@ -160,6 +160,6 @@ def by_priority() -> Row:
         "studied",
         "-",
         "not measured",
-        "the made-up months have no users, and the queues of the simulator keep the order of submission",
+        "the synthetic months have no users, and the queues of the simulator keep the order of submission",
         "none",
     )

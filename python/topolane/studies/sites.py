@@ -118,7 +118,7 @@ def spread(programs: Path, job: Job, wan: Wan, speed: float = SPEED) -> Run:
 
 
 def sized(kernel: str, ranks: int) -> int:
-    """The ranks a kernel has where others have so many."""
+    """The ranks that a kernel has where other kernels have `ranks`."""
     return 36 if kernel == "bt" and ranks == 32 else ranks
 
 

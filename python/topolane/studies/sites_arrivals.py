@@ -29,7 +29,7 @@ POLICIES = {
     "ours": ("predicted-loss", False),
     "ours, run times declared": ("predicted-loss", True),
 }
-"""The engine's policy, and whether it is told how long programs will run."""
+"""The engine's policy, and whether it knows how long programs will run."""
 RANKS = (16, 32)
 LOAD = 0.7
 """Host-seconds submitted over those there are, until the last submission."""
@@ -62,7 +62,7 @@ class Scenario:
     seed: int
     known: tuple[Program, ...]
     extra: tuple[float, ...]
-    """Of every program, seconds that a second on one site takes longer in halves, nobody beside it."""
+    """Of every program, seconds that a second on one site takes longer in halves, with no other program running."""
     jobs: int
     wan: Wan
     layout: Layout = TWO

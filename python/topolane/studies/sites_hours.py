@@ -154,7 +154,7 @@ class Cloud:
         """What the manager knows of a program that runs.
 
         As the live one it expects it to run on for as long as it has run (Harchol-Balter and Downey, Exploiting
-        process lifetime distributions for dynamic load balancing, 1997), unless somebody has said for how long.
+        process lifetime distributions for dynamic load balancing, 1997), unless a user has said for how long.
         """
         age = self.now - running.started
         program, speed = running.arrival.program, running.speed

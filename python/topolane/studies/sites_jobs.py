@@ -90,7 +90,7 @@ def play(scenario: Scenario) -> list[Played]:
 
 
 class Speeds:
-    """How fast programs are beside each other and beside copies, by SMPI; what was asked once is kept."""
+    """How fast programs run together and during copies, by SMPI; what was asked once is kept."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -101,7 +101,7 @@ class Speeds:
     ) -> tuple[list[float], list[float]]:
         """Of each program its speed on one site, and bytes a second of a guest copied from A to B and from B to A.
 
-        A program on one site feels nobody. EP sends three numbers in a run: taken as if it were on one.
+        No other program slows one on a single site. EP sends three numbers in a run: taken as if it were on one.
         """
         felt = [
             (program, where)
@@ -165,14 +165,14 @@ class Game:
             self.run_for(WATCHED - self.now)
         while self.left:
             self.decide()
-            # Until somebody ends: that is when the manager looks again.
+            # Until a job ends: that is when the manager looks again.
             self.run_for(math.inf)
         policy = self.scenario.policy
         spread = self.spread or ()
         return Played(policy, self.length, self.ended, self.moves, self.copying, self.first, spread)
 
     def as_placed(self) -> dict[str, tuple[float, float]]:
-        """How all run beside each other at the start."""
+        """How fast all run together at the start."""
         speeds, _ = self.speeds_now()
         found = {}
         for program, speed in zip(self.left, speeds):
@@ -269,7 +269,7 @@ def study(
 
 
 def shared(times: Times, found: Sequence[Played]) -> list[tuple[str, float, float, float]]:
-    """Speeds as placed, %: of every program that is spread, in halves alone, beside the others, and by the model."""
+    """Speeds as placed, %: of every program that is spread, in halves alone, with the others, and by the model."""
     first = found[0].first
     jobs = [job for job in JOBS if first[job.name][0] > 0 and job.kernel != "ep"]
     asked = []

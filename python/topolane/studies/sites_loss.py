@@ -160,7 +160,7 @@ def tolerable(times: Times, job: Job, window: float | None) -> float | None:
 
 
 def rows(times: Times, quick: bool) -> list[Row]:
-    """The paper's figures beside ours."""
+    """The paper's figures next to ours."""
     found = [speed_row(times, Job(*key), paper) for key, paper in PAPER_SPEED.items()]
     found.append(order_row(times))
     found += [tolerable_row(times, job) for job in compared(quick)]

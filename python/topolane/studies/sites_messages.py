@@ -1,4 +1,4 @@
-"""Messages between the halves beside the paper's logs, and the correlation of loss and traffic at each latency."""
+"""Messages between the halves compared with the paper's logs, and the correlation of loss and traffic at each latency."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The engine's prediction of what a program loses over a WAN, beside what SMPI says."""
+"""The engine's prediction of what a program loses over a WAN, compared with what SMPI says."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def rows(times: Times, jobs: Sequence[Job]) -> list[Row]:
     return [
         order,
         Row(
-            "predicted loss beside SMPI's, 5 ms",
+            "predicted loss against SMPI's, 5 ms",
             "-",
             f"{near} of {len(jobs)} within",
             "agrees" if near == len(jobs) else "differs",

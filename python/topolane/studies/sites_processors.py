@@ -65,7 +65,7 @@ class Kind:
     relative: tuple[float, ...]
     """Seconds on one site at each of FACTORS, over those at 1."""
     extra: float
-    """Seconds that a second on one site takes longer in halves, with no other program beside it."""
+    """Seconds that a second on one site takes longer in halves, with no other program running."""
 
     @property
     def compute(self) -> float:
@@ -199,7 +199,7 @@ class Game:
             asked = [*self.running, *self.waiting[:heads]]
             wanted = choose_sites(
                 machine(self.speeds),
-                [self.told(one) for one in asked],
+                [self.known(one) for one in asked],
                 policy=POLICIES[self.scenario.who],
                 window=Wan().window,
             )
@@ -212,7 +212,7 @@ class Game:
                     self.running.append(one)
         self.set_speeds()
 
-    def told(self, one: Running) -> SiteProgram:
+    def known(self, one: Running) -> SiteProgram:
         """What the manager knows of a program, measured where it runs."""
         age = self.now - one.started
         if not one.hosts or age < sites_jobs.WATCHED:

@@ -59,7 +59,7 @@ class Submitted:
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What became of a log on so many sites under a policy, with one seed."""
+    """What became of a log on `sites` sites under a policy, with one seed."""
 
     sites: int
     hosts: int

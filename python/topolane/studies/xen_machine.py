@@ -80,7 +80,7 @@ def missing() -> str | None:
 
 @dataclasses.dataclass(frozen=True)
 class Cores:
-    """Two sockets of so many emulated cores each: dom0 has the first, the domains under test the second."""
+    """Two sockets of `each` emulated cores: dom0 has the first, the domains under test the second."""
 
     each: int
     counted: bool = False

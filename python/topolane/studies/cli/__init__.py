@@ -1,4 +1,4 @@
-"""`topolane paper`: a paper's figures beside ours."""
+"""`topolane paper`: a paper's figures next to ours."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topolane.studies.cli.judged import counts, print_rows
 
 @click.group("paper")
 def command() -> None:
-    """Rerun a paper's experiment and print its figures beside ours."""
+    """Rerun a paper's experiment and print its figures next to ours."""
 
 
 command.add_command(gang.command)
@@ -25,7 +25,7 @@ command.add_command(sites.command)
 
 @command.command()
 @click.option(
-    "--seeds", type=click.IntRange(1), help="How many made-up months of each [default: 5; 1 with --quick]."
+    "--seeds", type=click.IntRange(1), help="How many synthetic months of each [default: 5; 1 with --quick]."
 )
 @click.option("--quick", is_flag=True, help="One seed.")
 @click.option("--jobs", "workers", type=click.IntRange(1), help="Processes to use [default: all cores].")

@@ -1,4 +1,4 @@
-"""The table of a paper's figures beside ours."""
+"""The table of a paper's figures next to ours."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`topolane paper rank-k`: the paper's tables beside the predictions."""
+"""`topolane paper rank-k`: the paper's tables next to the predictions."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def command(as_json: bool) -> None:
 
 
 def print_rank_k_table(study: Study, table: Table) -> None:
-    """One table of the paper beside the predictions; < is chosen, * the truly best."""
+    """One table of the paper next to the predictions; < is chosen, * the truly best."""
     from topolane.studies import rank_k
 
     lines = []

@@ -43,7 +43,7 @@ OWN = ("loss-against-traffic.png", "points.csv")
 @click.option(
     "--limit",
     type=click.IntRange(2),
-    help="With --trace: only the first so many jobs that ran [default: 300; 60 with --quick].",
+    help="With --trace: only the first N jobs that ran [default: 300; 60 with --quick].",
 )
 @click.option(
     "--seeds",
@@ -53,7 +53,7 @@ OWN = ("loss-against-traffic.png", "points.csv")
 @click.option(
     "--cores-per-node",
     type=click.IntRange(1),
-    help="With --trace: turn processors of the log into nodes of so many cores.",
+    help="With --trace: turn processors of the log into nodes of N cores.",
 )
 @click.option(
     "--processors",
@@ -150,7 +150,7 @@ def simulated(programs: Path, quick: bool, workers: int | None) -> tuple[Times |
 def study(
     times: Times, quick: bool, workers: int | None, folder: Path | None
 ) -> tuple[list[Table], list[Row]]:
-    """All tables and the paper's figures beside ours; the scatter is drawn into a folder."""
+    """All tables and the paper's figures next to ours; the scatter is drawn into a folder."""
     from topolane.studies import (
         sites_arrivals,
         sites_hours,

@@ -128,7 +128,7 @@ def scatter_table(times: Times, quick: bool) -> Table:
 
 
 def prediction_table(times: Times, quick: bool) -> Table:
-    """What the engine is told of a program, and what it says."""
+    """What the engine gets about a program, and what it predicts."""
     from topolane.studies import sites_loss, sites_predict
 
     chosen = [wan for wan in by_window(quick) if wan.latency in (1e-3, 5e-3, 10e-3)]
@@ -176,12 +176,12 @@ def jobs_table(found: Sequence[Played]) -> Table:
 
 
 def shared_table(times: Times, found: Sequence[Played]) -> Table:
-    """The WAN's model beside SMPI."""
+    """The WAN's model compared with SMPI."""
     from topolane.studies import sites_jobs
 
     return Table(
         "shared",
-        "the four as placed, speed in % of one site's: in halves alone, beside each other under SMPI and by the model "
+        "the four as placed, speed in % of one site's: in halves alone, together under SMPI and together by the model "
         "of a shared WAN",
         ("program", "alone", "SMPI", "model"),
         list(sites_jobs.shared(times, found)),
@@ -189,7 +189,7 @@ def shared_table(times: Times, found: Sequence[Played]) -> Table:
 
 
 def levels_table(found: Sequence[Line]) -> Table:
-    """Two-level collectives beside flat ones."""
+    """Two-level collectives compared with flat ones."""
     from topolane.studies import sites
 
     lines = [

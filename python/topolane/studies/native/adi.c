@@ -36,7 +36,7 @@ static int at(int rank, int cell, int axis)
   return axis == 0 ? (rank % p + cell) % p : axis == 1 ? (rank / p + p - cell) % p : cell;
 }
 
-/* Points of a cell's face across an axis, without the domain's boundary if that is left out. */
+/* Points of a cell's face across an axis, without the domain's boundary if `inner`. */
 static double face(int rank, int cell, int axis, int points, int inner)
 {
   const int p = side();

@@ -29,7 +29,7 @@ void dt(int class);
 /* Not of NPB: the first half of the ranks each send 16 MiB to one of the second, what a guest's move sends. */
 void copy(int class);
 
-/* Computes so many floating-point operations. */
+/* Computes `operations` floating-point operations. */
 void compute(double operations);
 
 /* Messages whose contents do not matter: any number under way, until all have arrived. */
@@ -42,10 +42,10 @@ void count_sent(int to, double bytes);
 void count_received(int from);
 void print_counts(void);
 
-/* A buffer that nobody reads, of at least so many bytes; it stays valid until a larger one is wanted. */
+/* A buffer of at least `bytes` bytes that is never read; it stays valid until a larger one is wanted. */
 char *scratch(double bytes);
 
-/* Points of the place-th of so many parts: the first ones have one more. */
+/* Points of the place-th of `parts` parts: the first ones have one more. */
 int share(int points, int parts, int place);
 
 #endif

@@ -13,13 +13,13 @@ static int side(int axis)
 }
 
 /* The rank before (-1) or after (+1) along x (0) or y (1), or -1 at the edge. */
-static int beside(int axis, int direction)
+static int neighbour(int axis, int direction)
 {
   const int x = side(0), place = (axis == 0 ? me % x : me / x) + direction;
   return place < 0 || place >= side(axis) ? -1 : me + direction * (axis == 0 ? 1 : x);
 }
 
-/* Points of my width across an axis, without the domain's boundary if that is left out. */
+/* Points of my width across an axis, without the domain's boundary if `inner`. */
 static int width(int axis, int points, int inner)
 {
   const int x = side(0), other = axis == 0 ? me / x : me % x, of = side(1 - axis);
@@ -31,13 +31,13 @@ static void sweep(int points, int direction, double operations)
 {
   for (int plane = 1; plane < points - 1; plane++) {
     for (int axis = 0; axis < 2; axis++)
-      if (beside(axis, -direction) >= 0)
-        post_receive(beside(axis, -direction), UNKNOWNS * DOUBLE * width(axis, points, 1), axis);
+      if (neighbour(axis, -direction) >= 0)
+        post_receive(neighbour(axis, -direction), UNKNOWNS * DOUBLE * width(axis, points, 1), axis);
     wait_all();
     compute(operations / (points - 2));
     for (int axis = 0; axis < 2; axis++)
-      if (beside(axis, direction) >= 0)
-        post_send(beside(axis, direction), UNKNOWNS * DOUBLE * width(axis, points, 1), axis);
+      if (neighbour(axis, direction) >= 0)
+        post_send(neighbour(axis, direction), UNKNOWNS * DOUBLE * width(axis, points, 1), axis);
   }
   wait_all();
 }
@@ -47,10 +47,10 @@ static void exchange(int points, int axis)
 {
   const double bytes = 2.0 * UNKNOWNS * DOUBLE * width(axis, points, 0) * points;
   for (int direction = 1; direction > -2; direction -= 2) {
-    if (beside(axis, -direction) >= 0)
-      post_receive(beside(axis, -direction), bytes, 2);
-    if (beside(axis, direction) >= 0)
-      post_send(beside(axis, direction), bytes, 2);
+    if (neighbour(axis, -direction) >= 0)
+      post_receive(neighbour(axis, -direction), bytes, 2);
+    if (neighbour(axis, direction) >= 0)
+      post_send(neighbour(axis, direction), bytes, 2);
     wait_all();
   }
 }

@@ -106,7 +106,7 @@ static int may_run(int kernel, int on)
   return kernels[kernel].ranks == SQUARE ? side * side == on : on % 2 == 0;
 }
 
-/* The kernel of that name if it runs on so many ranks, or -1. */
+/* The kernel of that name if it runs on `on` ranks, or -1. */
 static int find(const char *name, int on)
 {
   for (int i = 0; i < (int)(sizeof kernels / sizeof *kernels); i++)

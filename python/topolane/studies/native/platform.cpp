@@ -3,7 +3,7 @@
 //
 // HOSTS SPEED LINKS ROUTES SENDERS; bytes per second and seconds of every link; for every route from,
 // to, the number of its links and the links, one way each; for every sender a seed, its host, the
-// share of its time it would send if nobody were in its way, its mean bytes a transfer and bytes per
+// share of its time it would send without contention, its mean bytes a transfer and bytes per
 // second alone, the number of its receivers and their hosts.
 //
 // A sender draws a receiver and a size, waits until all has arrived, and pauses; sizes and pauses are

@@ -74,13 +74,13 @@ static const char *complete(const Options *options)
         return NULL;
 #ifdef WITH_MPI
     if (options->threads > 0)
-        return "--threads: an MPI program has as many as its launcher starts";
+        return "--threads: an MPI program has the number that its launcher starts";
 #else
     if (options->threads == 0)
         return "--threads is missing";
 #endif
     if (options->xen_clock && !open_xen_clock((int)options->threads))
-        return "--xen-clock: Xen does not count the time of so many processors here";
+        return "--xen-clock: Xen does not count the time of that number of processors here";
     return (options->seconds > 0) == (options->iterations > 0) ? "give one of --seconds and --iterations" : NULL;
 }
 

@@ -12,13 +12,13 @@ static MPI_Win window;
 
 bool meet(Member *member, bool late, bool spin)
 {
-    int mine = late, anybody = 0, there = 0;
+    int mine = late, any_late = 0, there = 0;
     MPI_Request request;
-    MPI_Iallreduce(&mine, &anybody, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &request);
+    MPI_Iallreduce(&mine, &any_late, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD, &request);
     for (;;) {
         MPI_Test(&request, &there, MPI_STATUS_IGNORE);
         if (there)
-            return anybody != 0;
+            return any_late != 0;
         if (spin)
             spin_on(member);
         else
@@ -26,7 +26,7 @@ bool meet(Member *member, bool late, bool spin)
     }
 }
 
-/* Ranks do not know: nobody counts as late. */
+/* Ranks do not know: no rank counts as late. */
 double met_at(void)
 {
     return now();

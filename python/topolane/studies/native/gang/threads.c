@@ -101,12 +101,12 @@ int run_team(Options *options, void (*body)(Member *, const Options *))
     Member *members = calloc((size_t)team.size, sizeof *members);
     pthread_t *threads = calloc((size_t)team.size, sizeof *threads);
     if (members == NULL || threads == NULL)
-        return refuse("so many threads", "no memory");
+        return refuse("threads", "no memory");
     for (int me = 0; me < team.size; me++)
         members[me].me = me;
     const char *why = run_threads(members, threads);
     if (why != NULL)
-        return refuse("so many threads", why);
+        return refuse("threads", why);
     for (int me = 0; me < team.size; me++)
         write_lines(&files, me, &members[me].log, &members[me].trace, options);
     return close_files(&files, options) ? 0 : 2;

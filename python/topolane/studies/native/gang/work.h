@@ -78,12 +78,12 @@ Line *note(Lines *lines, double start, double end, int number);
 /* Rounds of the kernel in a second of this thread's CPU: the most of some tries. */
 double measured_rate(void);
 void set_rate(double rate, bool by_xen_clock, bool tracing);
-/* Whether Xen counts the time of so many processors, and what it counts of one. */
+/* Whether Xen counts the time of `processors` processors, and what it counts of one. */
 bool open_xen_clock(int processors);
 Look xen_look(int processor);
 /* Keeps the thread that calls to the core of its number. */
 void keep_to_own_core(const Member *member);
-/* Computes so many seconds of CPU. */
+/* Computes for `seconds` seconds of CPU. */
 void compute(Member *member, double seconds);
 /* What a thread does while it waits without leaving its core. */
 void spin_on(Member *member);
@@ -96,7 +96,7 @@ void enter_core(Member *member);
 
 /* Runs `body` on every thread with what it notes, or on this rank, and writes what was noted. Returns the exit code. */
 int run_team(Options *options, void (*body)(Member *, const Options *));
-/* All meet; whether anybody is `late`. Who is early spins or blocks. */
+/* All members meet; whether one is `late`. An early member spins or blocks. */
 bool meet(Member *member, bool late, bool spin);
 /* When all had come to the last meeting, as far as this is known. */
 double met_at(void);
