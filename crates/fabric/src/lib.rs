@@ -8,6 +8,7 @@ mod error;
 mod fabric;
 mod hostlist;
 mod join;
+mod link;
 mod node_kind;
 mod nodeset;
 mod presets;
@@ -28,12 +29,12 @@ pub use fabric::{
 };
 pub use hostlist::{compress, expand};
 pub use join::{Joined, join};
+pub use link::{Channel, Direction, Link, Route};
 pub use node_kind::{NodeKind, Penalty};
 pub use nodeset::NodeSet;
 pub use presets::{PRESETS, fat_tree, pgft, preset};
-pub use route::{Direction, Link, Route};
 pub use routing::{
-    Adaptive, Channel, Dedicated, Fixed, JobLinks, ROUTINGS, Remembered, Routing, RoutingInfo,
-    Rule, Service, Step, SwitchPlace, Tables, Unreachable, routing,
+    Adaptive, Dedicated, Fixed, JobLinks, ROUTINGS, Remembered, Routing, RoutingInfo, Rule,
+    Service, Step, SwitchPlace, Tables, Unreachable, routing,
 };
 pub use scramble::scramble;

@@ -1,28 +1,8 @@
 //! The links of a route between two nodes: climb to the common level, then descend.
 
 use crate::fabric::{CableId, Fabric, NodeIndex};
-use crate::routing::{Channel, Rule, channel_of, link_of};
-
-/// Which way a link is used.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Direction {
-    /// From the node towards the core (for a WAN link: from its first site to its second).
-    Up,
-    /// From the core towards the node.
-    Down,
-}
-
-/// One directed link of a route.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Link {
-    /// The cable.
-    pub cable: CableId,
-    /// Which way.
-    pub direction: Direction,
-}
-
-/// Links from one node to another, in order; empty from a node to itself.
-pub type Route = Vec<Link>;
+use crate::link::{Channel, Direction, Link, Route, channel_of, link_of};
+use crate::routing::rule::Rule;
 
 impl Fabric {
     /// The d-mod-k route from `from` to `to` (Zahavi 2010), node-to-leaf links included; see

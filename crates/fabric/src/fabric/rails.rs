@@ -1,8 +1,9 @@
 //! Rails: what joins the adapters of one number of all nodes.
 
 use super::{Fabric, NodeIndex};
-use crate::route::{Ends, Route};
-use crate::routing::Rule;
+use crate::link::Route;
+use crate::route::Ends;
+use crate::routing::rule::Rule;
 
 /// How traffic goes from a GPU to one of another index on another node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,9 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use super::devices::{Device, Role, host_name, switch_names};
 use super::homes::leaf_groups;
 use super::natural::natural_order;
-use super::subnet::{Device, Role, host_name, switch_names};
 use crate::error::{InputError, shown};
 
 /// The host of an adapter.

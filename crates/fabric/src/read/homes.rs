@@ -5,8 +5,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use super::levels::Union;
 use super::subnet::{Cable, End, Subnet};
+use super::union::Union;
 
 /// The group of each leaf switch, named by one of its switches, given the leaf switches on which each host hangs.
 ///

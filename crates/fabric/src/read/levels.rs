@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use super::subnet::{End, Subnet};
+use super::union::Union;
 use crate::error::InputError;
 use crate::fabric::DEEPEST;
 
@@ -150,26 +151,4 @@ fn distances(subnet: &Subnet) -> Result<Vec<usize>, InputError> {
         }
     }
     Ok(level)
-}
-
-/// Sets that are joined and never parted.
-pub(super) struct Union(Vec<usize>);
-
-impl Union {
-    pub(super) fn new(count: usize) -> Union {
-        Union((0..count).collect())
-    }
-
-    pub(super) fn find(&mut self, mut at: usize) -> usize {
-        while self.0[at] != at {
-            self.0[at] = self.0[self.0[at]];
-            at = self.0[at];
-        }
-        at
-    }
-
-    pub(super) fn join(&mut self, a: usize, b: usize) {
-        let (a, b) = (self.find(a), self.find(b));
-        self.0[a.max(b)] = a.min(b);
-    }
 }

@@ -1,23 +1,10 @@
 //! The addresses that a subnet manager gave: local identifiers (LIDs) of hosts and switches.
 
-use super::subnet::End;
-
 /// The LIDs of one port: `2^lmc` of them from a base on.
 #[derive(Clone, Copy)]
 pub(super) struct Lids {
     pub base: u16,
     pub count: u16,
-}
-
-/// Who answers to some LIDs.
-pub(super) struct Address {
-    pub lids: Lids,
-    /// Port 0 of a switch, or a port of a host; `None` for a device that is no part of the tree.
-    pub end: Option<End>,
-    /// Identifier of the port (port GUID), where the file gives it.
-    pub guid: Option<u64>,
-    /// Line of the file that gives the LIDs.
-    pub line: usize,
 }
 
 /// Highest LID of one receiver; those above are multicast.

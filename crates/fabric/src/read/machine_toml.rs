@@ -10,16 +10,17 @@ use toml::Spanned;
 use super::Read;
 use super::assemble::{Below, Switch, Tree, assemble, at_line, nodes_mut};
 use super::networks::{self, NetworkTable};
+use super::toml_lines::Lines;
 use crate::description::{
     Cabling, Children, Description, DomainDescription, Group, MissingCable, NodeDescription,
     SiteDescription, WanDescription,
 };
-use crate::error::{InputError, is_printable, shown};
+use crate::error::{InputError, shown};
 use crate::fabric::{
     DEEPEST, MOST_SWITCHES, check_kind, check_sizes, check_wan, most_cables, positive,
     too_many_cables, too_many_switches,
 };
-use crate::hostlist::{LONGEST_NAME, MOST_LETTERS, MOST_NAMES, expand};
+use crate::hostlist::{MOST_LETTERS, MOST_NAMES, expand};
 use crate::node_kind::{NodeKind, Penalty};
 use crate::presets::{NVLINK, QDR, regular_group};
 use crate::resources::{Counts, Resources};
@@ -354,35 +355,6 @@ fn set_domains(
         description.domains.push(DomainDescription { name, nodes, bandwidth });
     }
     Ok(())
-}
-
-/// Where the lines of a text end.
-pub(super) struct Lines(Vec<usize>);
-
-impl Lines {
-    fn of(text: &str) -> Lines {
-        Lines(text.match_indices('\n').map(|(place, _)| place).collect())
-    }
-
-    /// Number of the line, from 1, that a byte of the text stands on.
-    pub fn at(&self, place: usize) -> usize {
-        self.0.partition_point(|&end| end < place) + 1
-    }
-
-    /// A name, unless it is one that no table could show.
-    pub fn name(&self, name: Spanned<String>) -> Result<String, InputError> {
-        let line = self.at(name.span().start);
-        let name = name.into_inner();
-        if !name.chars().all(is_printable) {
-            let message = format!("name {} holds a control character", shown(&name));
-            return Err(InputError::at(line, message));
-        }
-        if name.len() > LONGEST_NAME {
-            let message = format!("name {} is longer than {LONGEST_NAME} letters", shown(&name));
-            return Err(InputError::at(line, message));
-        }
-        Ok(name)
-    }
 }
 
 /// Nodes of the sites so far, and letters of their names.

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::assemble::at_line;
-use super::machine_toml::Lines;
+use super::toml_lines::Lines;
 use crate::error::{InputError, shown};
 use crate::hostlist::{compress, expand, plain};
 

@@ -10,9 +10,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::levels::{Levels, Union, Uplink};
+use super::levels::{Levels, Uplink};
 use super::natural::natural_order;
 use super::subnet::Subnet;
+use super::union::Union;
 use crate::error::InputError;
 
 /// The vertices of one level of a site, numbered.

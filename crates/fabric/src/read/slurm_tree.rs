@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::assemble::{Below, Listed, Switch, child, cycle, listed, numbers, trees};
-use super::levels::Union;
 use super::slurm_lines::Place;
+use super::union::Union;
 use super::{Read, UNNAMED};
 use crate::description::{Cabling, Description, SiteDescription};
 use crate::error::{InputError, shown};

@@ -12,8 +12,8 @@
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use super::homes::{Count, keep_home_cables};
-use super::levels::Union;
 use super::subnet::{Cable, Subnet, Vertex};
+use super::union::Union;
 use crate::error::shown;
 
 /// The hosts that are nodes, by name; all if there is no list.

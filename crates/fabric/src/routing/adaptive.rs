@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use super::fixed::link_of;
-use super::{Channel, Routing, Unreachable};
+use super::{Routing, Unreachable};
 use crate::fabric::{Fabric, NodeIndex};
-use crate::route::{Direction, Link};
+use crate::link::{Channel, Direction, Link, link_of};
 
 /// Ideal adaptive routing. A channel is one direction of all uplinks of a group together, with the
 /// summed bandwidth of those that are there: on a whole tree every shortest route between two groups

@@ -4,11 +4,11 @@ mod check;
 
 use std::sync::Arc;
 
-use super::fixed::channel_of;
 use super::routes::{Layer, Routes, Step, SwitchPlace};
-use super::{Channel, Fixed, Routing, Rule, Unreachable};
+use super::{Fixed, Routing, Rule, Unreachable};
 use crate::error::InputError;
 use crate::fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+use crate::link::{Channel, channel_of};
 use crate::nodeset::NodeSet;
 
 /// A running job and the links it owns.

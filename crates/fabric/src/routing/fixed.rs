@@ -2,45 +2,11 @@
 
 use std::sync::Arc;
 
-use super::{Channel, Routing, Unreachable};
+use super::rule::Rule;
+use super::{Routing, Unreachable};
 use crate::fabric::{CrossRail, Fabric, NodeIndex};
-use crate::route::{Direction, Ends, Link};
-use crate::scramble::scramble;
-
-/// How the port up is chosen at every level; `w` counts the parallel switches there.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Rule {
-    /// `floor(to / w) mod ports` (Zahavi 2010).
-    DestinationModK,
-    /// `floor(from / w) mod ports`.
-    SourceModK,
-    /// Drawn for every pair and level.
-    Random {
-        /// Seed of the draws.
-        seed: u64,
-    },
-}
-
-impl Rule {
-    /// The preferred port of `ports` for a pair of nodes at a level whose groups have `width`
-    /// parallel switches.
-    pub(crate) fn port(
-        self,
-        (from, to): (NodeIndex, NodeIndex),
-        level: usize,
-        width: u32,
-        ports: u32,
-    ) -> u32 {
-        match self {
-            Rule::DestinationModK => to / width % ports,
-            Rule::SourceModK => from / width % ports,
-            Rule::Random { seed } => {
-                let pair = u64::from(from) << 32 | u64::from(to);
-                (scramble(scramble(seed ^ pair) ^ level as u64) % u64::from(ports)) as u32
-            }
-        }
-    }
-}
+use crate::link::{Channel, channel_of};
+use crate::route::Ends;
 
 /// Static routing by a [`Rule`]. A channel is one direction of one link.
 #[derive(Debug, Clone)]
@@ -57,17 +23,6 @@ impl Fixed {
         let bandwidth = (0..fabric.links()).map(|link| fabric.bandwidth(link)).collect();
         Fixed { fabric, rule, bandwidth }
     }
-}
-
-/// The channel of one direction of a link.
-pub(crate) fn channel_of(link: Link) -> Channel {
-    2 * link.cable + Channel::from(link.direction == Direction::Down)
-}
-
-/// The link of a channel that [`channel_of`] made.
-pub(crate) fn link_of(channel: Channel) -> Link {
-    let direction = if channel % 2 == 0 { Direction::Up } else { Direction::Down };
-    Link { cable: channel / 2, direction }
 }
 
 impl Routing for Fixed {

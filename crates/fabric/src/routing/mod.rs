@@ -5,27 +5,24 @@ mod dedicated;
 mod fixed;
 mod remembered;
 mod routes;
+pub(crate) mod rule;
 mod tables;
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::fabric::{Fabric, NodeIndex};
-use crate::route::Link;
-pub(crate) use fixed::{channel_of, link_of};
+use crate::link::{Channel, Link, link_of};
 
 pub use adaptive::Adaptive;
 pub use dedicated::{Dedicated, JobLinks, Service};
-pub use fixed::{Fixed, Rule};
+pub use fixed::Fixed;
 pub use remembered::Remembered;
 pub(crate) use routes::above;
 pub use routes::{Step, SwitchPlace};
+pub use rule::Rule;
 pub use tables::Tables;
 pub(crate) use tables::{Fault, Hop, NO_PORT, PORTS, To};
-
-/// What traffic contends for: one direction of a cable, or of all uplinks of a group where traffic
-/// is spread over them.
-pub type Channel = u32;
 
 /// The routes between the nodes of one machine.
 pub trait Routing: fmt::Debug + Send + Sync {

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::fixed::channel_of;
-use super::{Channel, Dedicated, Routing, Step, SwitchPlace, Unreachable};
+use super::{Dedicated, Routing, Step, SwitchPlace, Unreachable};
 use crate::fabric::{Fabric, NodeIndex};
+use crate::link::{Channel, channel_of};
 
 /// [`Dedicated`] for callers that ask for many routes: past its own link a packet takes the same route to a destination from every node
 /// of a leaf, so that is remembered.

@@ -2,8 +2,8 @@
 
 use crate::description::Cabling;
 use crate::fabric::{CableId, Fabric, GroupIndex, NodeIndex};
+use crate::link::{Direction, Link};
 use crate::nodeset::NodeSet;
-use crate::route::{Direction, Link};
 
 /// One of the parallel switches of a group; at level 0 a node, whose number is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

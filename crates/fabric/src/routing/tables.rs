@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{Channel, Routing, Unreachable};
+use super::{Routing, Unreachable};
 use crate::fabric::{Fabric, NodeIndex};
+use crate::link::Channel;
 
 /// Table entry for a destination that the switch has no port for, as in `InfiniBand`.
 pub(crate) const NO_PORT: u8 = 255;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::labels::domain_level;
-use super::tree::{short, thousands};
+use super::numbers::{short, thousands};
 use crate::fabric::Fabric;
 
 /// Writes how many domains of each size there are, where they lie in the tree, and the block sizes; nothing without domains.

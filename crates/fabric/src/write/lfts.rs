@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use crate::error::InputError;
+use crate::link::Direction;
 use crate::nodeset::NodeSet;
 use crate::read::{LidEntry, Ports, Receiver, Source, To, lft_entries};
-use crate::route::Direction;
 use crate::routing::{Dedicated, Routing, SwitchPlace};
 
 /// The tables of every switch of a subnet.

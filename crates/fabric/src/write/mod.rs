@@ -7,6 +7,7 @@ mod lfts;
 mod link_names;
 mod machine_toml;
 mod names;
+mod numbers;
 mod slurm_blocks;
 mod slurm_topology;
 mod tree;

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::domains::put_domains;
+use super::numbers::{short, thousands};
 use crate::fabric::{Fabric, GroupIndex};
 use crate::hostlist::compress;
 
@@ -57,18 +58,6 @@ pub fn tree(fabric: &Fabric, limit: usize) -> String {
     text
 }
 
-pub(super) fn thousands(number: u32) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 fn count(number: u32, what: &str) -> String {
     let plural = match (number, what.strip_suffix("ch")) {
         (1, _) => "",
@@ -76,11 +65,6 @@ fn count(number: u32, what: &str) -> String {
         _ => "s",
     };
     format!("{} {what}{plural}", thousands(number))
-}
-
-/// The number to three decimals, without zeros at the end.
-pub(super) fn short(number: f64) -> f64 {
-    (number * 1e3).round() / 1e3
 }
 
 fn speed(bandwidth: f64) -> String {

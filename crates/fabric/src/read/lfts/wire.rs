@@ -3,8 +3,8 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::ibnetdiscover::Discovery;
-use super::super::lids::{Address, HIGHEST};
-use super::super::subnet::End;
+use super::super::lids::HIGHEST;
+use super::super::subnet::{Address, End};
 use crate::description::Description;
 use crate::error::InputError;
 use crate::fabric::{CableId, Fabric, NodeIndex};

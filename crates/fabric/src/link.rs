@@ -1,0 +1,39 @@
+//! The directed links of a route, and the numbers that they have as channels.
+
+use crate::fabric::CableId;
+
+/// Which way a link is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Direction {
+    /// From the node towards the core (for a WAN link: from its first site to its second).
+    Up,
+    /// From the core towards the node.
+    Down,
+}
+
+/// One directed link of a route.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Link {
+    /// The cable.
+    pub cable: CableId,
+    /// Which way.
+    pub direction: Direction,
+}
+
+/// Links from one node to another, in order; empty from a node to itself.
+pub type Route = Vec<Link>;
+
+/// What traffic contends for: one direction of a cable, or of all uplinks of a group where traffic
+/// is spread over them.
+pub type Channel = u32;
+
+/// The channel of one direction of a link.
+pub(crate) fn channel_of(link: Link) -> Channel {
+    2 * link.cable + Channel::from(link.direction == Direction::Down)
+}
+
+/// The link of a channel that [`channel_of`] made.
+pub(crate) fn link_of(channel: Channel) -> Link {
+    let direction = if channel % 2 == 0 { Direction::Up } else { Direction::Down };
+    Link { cable: channel / 2, direction }
+}

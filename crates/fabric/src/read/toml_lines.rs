@@ -1,0 +1,35 @@
+//! The lines that the values of a TOML file stand on, for messages.
+
+use toml::Spanned;
+
+use crate::error::{InputError, is_printable, shown};
+use crate::hostlist::LONGEST_NAME;
+
+/// Where the lines of a text end.
+pub(super) struct Lines(Vec<usize>);
+
+impl Lines {
+    pub(super) fn of(text: &str) -> Lines {
+        Lines(text.match_indices('\n').map(|(place, _)| place).collect())
+    }
+
+    /// Number of the line, from 1, that a byte of the text stands on.
+    pub(super) fn at(&self, place: usize) -> usize {
+        self.0.partition_point(|&end| end < place) + 1
+    }
+
+    /// A name, unless it is one that no table could show.
+    pub(super) fn name(&self, name: Spanned<String>) -> Result<String, InputError> {
+        let line = self.at(name.span().start);
+        let name = name.into_inner();
+        if !name.chars().all(is_printable) {
+            let message = format!("name {} holds a control character", shown(&name));
+            return Err(InputError::at(line, message));
+        }
+        if name.len() > LONGEST_NAME {
+            let message = format!("name {} is longer than {LONGEST_NAME} letters", shown(&name));
+            return Err(InputError::at(line, message));
+        }
+        Ok(name)
+    }
+}

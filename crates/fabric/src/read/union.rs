@@ -1,0 +1,23 @@
+//! Sets of numbers that are joined, such as the switches of one group.
+
+/// Sets that are joined and never parted.
+pub(super) struct Union(Vec<usize>);
+
+impl Union {
+    pub(super) fn new(count: usize) -> Union {
+        Union((0..count).collect())
+    }
+
+    pub(super) fn find(&mut self, mut at: usize) -> usize {
+        while self.0[at] != at {
+            self.0[at] = self.0[self.0[at]];
+            at = self.0[at];
+        }
+        at
+    }
+
+    pub(super) fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0[a.max(b)] = a.min(b);
+    }
+}

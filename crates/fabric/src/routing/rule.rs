@@ -1,0 +1,39 @@
+//! The rules by which static routing chooses a port at each level.
+
+use crate::fabric::NodeIndex;
+use crate::scramble::scramble;
+
+/// How the port up is chosen at every level; `w` counts the parallel switches there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rule {
+    /// `floor(to / w) mod ports` (Zahavi 2010).
+    DestinationModK,
+    /// `floor(from / w) mod ports`.
+    SourceModK,
+    /// Drawn for every pair and level.
+    Random {
+        /// Seed of the draws.
+        seed: u64,
+    },
+}
+
+impl Rule {
+    /// The preferred port of `ports` for a pair of nodes at a level whose groups have `width`
+    /// parallel switches.
+    pub(crate) fn port(
+        self,
+        (from, to): (NodeIndex, NodeIndex),
+        level: usize,
+        width: u32,
+        ports: u32,
+    ) -> u32 {
+        match self {
+            Rule::DestinationModK => to / width % ports,
+            Rule::SourceModK => from / width % ports,
+            Rule::Random { seed } => {
+                let pair = u64::from(from) << 32 | u64::from(to);
+                (scramble(scramble(seed ^ pair) ^ level as u64) % u64::from(ports)) as u32
+            }
+        }
+    }
+}

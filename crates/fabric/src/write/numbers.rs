@@ -1,0 +1,19 @@
+//! Numbers for people to look at.
+
+/// The number with a comma between each three digits.
+pub(super) fn thousands(number: u32) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// The number to three decimals, without zeros at the end.
+pub(super) fn short(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
+}
