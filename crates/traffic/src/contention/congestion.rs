@@ -1,11 +1,11 @@
 //! Each channel shared out by itself: fast enough for every event of a month.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use topolane_fabric::{Channel, Routing};
 
-use super::foresee::Room;
+use super::room::Spare;
 use super::{Contention, is_news};
 use crate::exchange::{Class, Exchange};
 use crate::flows::Flows;
@@ -31,26 +31,6 @@ pub struct Congestion {
     scratch: Scratch,
     /// What an outlook leaves for the next one.
     pub(super) room: Spare,
-}
-
-/// Room that nobody works in at the moment. A copy begins without.
-#[derive(Debug, Default)]
-pub(super) struct Spare(Mutex<Option<Box<Room>>>);
-
-impl Spare {
-    pub(super) fn take(&self) -> Option<Box<Room>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    pub(super) fn put(&self, room: Box<Room>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
-    }
-}
-
-impl Clone for Spare {
-    fn clone(&self) -> Self {
-        Spare::default()
-    }
 }
 
 /// Room to add up what a job does on each channel. It need not be cleared between jobs.

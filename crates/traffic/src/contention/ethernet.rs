@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 use topolane_fabric::NodeIndex;
 
-use super::interface::Conflicts;
+use super::conflicts::Conflicts;
 
 /// Among n flows out of a node, m of which go to the receivers with most arriving flows:
 /// n beta (1 + gamma (n - m)) for those m, n beta (1 - gamma m) for the others; 1 if n = 1.

@@ -6,7 +6,7 @@
 
 use topolane_fabric::NodeIndex;
 
-use super::interface::Conflicts;
+use super::conflicts::Conflicts;
 
 /// More flows than this at a receiver crowd it.
 const CROWD: u32 = 2;

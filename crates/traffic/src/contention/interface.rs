@@ -6,22 +6,10 @@ use std::sync::Arc;
 
 use topolane_fabric::{Fabric, NodeIndex, Penalty};
 
+use super::conflicts::Conflicts;
 use super::per_node::NodeRule;
 use super::{ethernet, infiniband};
 use crate::flows::Flows;
-
-/// The flows between nodes, counted.
-#[derive(Debug, Default)]
-pub struct Conflicts {
-    /// Flows that leave every node.
-    pub out: Vec<u32>,
-    /// Flows that arrive at every node.
-    pub into: Vec<u32>,
-    /// Of every node that sends, the receivers with the flows to each.
-    pub to: HashMap<NodeIndex, HashMap<NodeIndex, u32>>,
-    /// Of every node that receives, the senders with the flows from each.
-    pub from: HashMap<NodeIndex, HashMap<NodeIndex, u32>>,
-}
 
 /// A flow between nodes gets what it gets alone, divided by its penalty: the greater of that at
 /// its sender's interface and that at its receiver's, by the models of the two nodes' kinds. Flows

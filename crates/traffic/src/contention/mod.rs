@@ -1,6 +1,7 @@
 //! What jobs cost each other where they share channels: one file per model, one line each in
 //! [`MODELS`].
 
+mod conflicts;
 mod congestion;
 mod ethernet;
 mod filling;
@@ -9,6 +10,7 @@ mod infiniband;
 mod interface;
 mod max_min;
 mod per_node;
+mod room;
 mod shared_memory;
 mod together;
 

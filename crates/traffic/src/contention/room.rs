@@ -1,0 +1,202 @@
+//! The memory that an outlook works in: the flows of a job, and what they do on each channel.
+
+use std::sync::{Mutex, PoisonError};
+
+use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable, scramble};
+
+use crate::flows::{LEAST_WEIGHT, RailShares, rails_between};
+use crate::matrix::Traffic;
+
+/// What an outlook works in.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// The nodes of what uses channels, by its place in the traffic.
+    pairs: Vec<(u32, (NodeIndex, NodeIndex))>,
+    /// The flows that use channels: bytes, weight, and the end of their channels in `channels`.
+    flows: Vec<(f64, f64, u32)>,
+    channels: Vec<Channel>,
+    /// Bytes that each node sends to others; of the nodes last asked for.
+    sent: Box<[f64]>,
+    /// What the job does on each channel; as new except during `foresee`.
+    pub(super) uses: Box<[Use]>,
+    pub(super) used: Vec<Channel>,
+    /// Seconds that flows of jobs present would take on the channels used, by the identity of the job.
+    pub(super) slower: Vec<(u64, f64)>,
+    routes: Routes,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Use {
+    pub(super) weight: f64,
+    pub(super) wanted: f64,
+    pub(super) slowest: f64,
+}
+
+/// Room that nobody works in at the moment. A copy begins without.
+#[derive(Debug, Default)]
+pub(super) struct Spare(Mutex<Option<Box<Room>>>);
+
+impl Spare {
+    pub(super) fn take(&self) -> Option<Box<Room>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    pub(super) fn put(&self, room: Box<Room>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+    }
+}
+
+impl Clone for Spare {
+    fn clone(&self) -> Self {
+        Spare::default()
+    }
+}
+
+impl Room {
+    pub(super) fn new(nodes: u32, channels: usize) -> Self {
+        Room {
+            sent: vec![0.0; nodes as usize].into(),
+            uses: vec![Use::default(); channels].into(),
+            ..Room::default()
+        }
+    }
+
+    /// Finds the channels of all flows.
+    pub(super) fn lay(
+        &mut self,
+        traffic: &Traffic,
+        (node_of, rails): (&[NodeIndex], Option<&[RailShares]>),
+        routing: &dyn Routing,
+    ) -> Result<(), Unreachable> {
+        let Room { pairs, flows, channels, sent, routes, .. } = self;
+        pairs.clear();
+        flows.clear();
+        channels.clear();
+        for &node in node_of {
+            sent[node as usize] = 0.0;
+        }
+        let node = |rank: u32| node_of.get(rank as usize).copied();
+        let fabric = routing.fabric();
+        let entries = traffic.entries();
+        for (entry, place) in entries.iter().zip(0..) {
+            let Some((from, to)) = node(entry.from).zip(node(entry.to)) else { continue };
+            if from != to && entry.bytes > 0.0 && !fabric.share_domain(from, to) {
+                sent[from as usize] += entry.bytes;
+                pairs.push((place, (from, to)));
+            }
+        }
+        let rails_of = |rank: u32| rails.and_then(|rails| rails.get(rank as usize));
+        for &(place, ends) in &*pairs {
+            let entry = &entries[place as usize];
+            let first = flows.len();
+            let mut joined = 0.0;
+            if let Some((sends, receives)) = rails_of(entry.from).zip(rails_of(entry.to)) {
+                for (rails, share) in rails_between(sends, receives) {
+                    if routes.path(routing, ends, Some(rails), channels).is_ok() {
+                        flows.push((share, 0.0, channels.len() as u32));
+                        joined += share;
+                    }
+                }
+            } else {
+                routes.path(routing, ends, None, channels)?;
+                flows.push((1.0, 0.0, channels.len() as u32));
+                joined = 1.0;
+            }
+            if joined <= 0.0 {
+                return Err(Unreachable { from: ends.0, to: ends.1 });
+            }
+            for (bytes, weight, _) in &mut flows[first..] {
+                *bytes *= entry.bytes / joined;
+                *weight = (*bytes / sent[ends.0 as usize]).max(LEAST_WEIGHT);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds up what the flows want of each channel; answers the seconds of an iteration alone.
+    pub(super) fn want(&mut self, capacity: &[f64]) -> f64 {
+        let Room { flows, channels, uses, used, .. } = self;
+        let mut first = 0;
+        for &(_, weight, end) in &*flows {
+            for &channel in &channels[first..end as usize] {
+                let here = &mut uses[channel as usize];
+                if here.weight == 0.0 {
+                    used.push(channel);
+                }
+                here.weight += weight;
+            }
+            first = end as usize;
+        }
+        let mut time_alone = 0.0f64;
+        first = 0;
+        for &(bytes, weight, end) in &*flows {
+            let own = &channels[first..end as usize];
+            let share =
+                |&channel: &Channel| capacity[channel as usize] / uses[channel as usize].weight;
+            let rate = weight * own.iter().map(share).fold(f64::INFINITY, f64::min);
+            time_alone = time_alone.max(bytes / rate);
+            for &channel in own {
+                let here = &mut uses[channel as usize];
+                here.wanted += rate;
+                here.slowest = here.slowest.max(bytes / weight);
+            }
+            first = end as usize;
+        }
+        time_alone
+    }
+}
+
+/// Routes asked for lately: sets of nodes that are tried for a job differ in few nodes. Two pairs of nodes may have the same
+/// place; the later one takes it.
+#[derive(Debug, Default)]
+struct Routes {
+    places: Vec<Route>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Route {
+    /// The same node twice where there is no route.
+    ends: (NodeIndex, NodeIndex),
+    rails: Option<(u32, u32)>,
+    length: u32,
+    channels: [Channel; LONGEST],
+}
+
+/// The most channels of a route that is kept. It is enough for a tree of four levels.
+const LONGEST: usize = 8;
+/// Places for routes, as a power of 2.
+const PLACES: u32 = 14;
+
+impl Routes {
+    /// Appends the channels between two different nodes, as [`Routing::path`] or [`Routing::rail_path`].
+    fn path(
+        &mut self,
+        routing: &dyn Routing,
+        ends: (NodeIndex, NodeIndex),
+        rails: Option<(u32, u32)>,
+        path: &mut Vec<Channel>,
+    ) -> Result<(), Unreachable> {
+        if self.places.is_empty() {
+            self.places.resize(1 << PLACES, Route::default());
+        }
+        let pair = u64::from(ends.0) << 32 | u64::from(ends.1);
+        let on = rails.map_or(0, |(from, to)| u64::from(from) << 32 | u64::from(to) | 1 << 63);
+        let place = scramble(pair ^ on.rotate_right(8)) >> (u64::BITS - PLACES);
+        let kept = &mut self.places[place as usize];
+        if (kept.ends, kept.rails) == (ends, rails) {
+            path.extend_from_slice(&kept.channels[..kept.length as usize]);
+            return Ok(());
+        }
+        let first = path.len();
+        match rails {
+            Some(rails) => routing.rail_path(ends, rails, path)?,
+            None => routing.path(ends.0, ends.1, path)?,
+        }
+        let found = &path[first..];
+        if let Some(channels) = kept.channels.get_mut(..found.len()) {
+            channels.copy_from_slice(found);
+            (kept.ends, kept.rails, kept.length) = (ends, rails, found.len() as u32);
+        }
+        Ok(())
+    }
+}
