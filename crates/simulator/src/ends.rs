@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use crate::network::Pace;
+use crate::coupling::Pace;
 
 /// A time that orders as a number.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,5 +1,6 @@
 //! A month of jobs in a second: workloads, the event loop, metrics and outputs.
 
+mod coupling;
 mod drains;
 mod ends;
 mod failures;

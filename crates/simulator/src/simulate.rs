@@ -11,13 +11,14 @@ use topolane_scheduler::{
     Defrag, EndedBy, EndedEarly, HeadWait, Moved, Queue, Reservation, Scheduler,
 };
 
+use crate::coupling::Coupling;
 use crate::drains::Drains;
 use crate::ends::{Begun, Due, Ends, Time};
 use crate::failures::{Failing, Failure, FailureCount, Left, Recovery, lost, nodes_held, replaced};
 use crate::gpu_types::GpuTypes;
 use crate::links_held::{LinkLog, LinksHeld};
 use crate::moving::{Move, meet};
-use crate::network::{Coupling, Network};
+use crate::network::Network;
 use crate::outages::{Outage, Outages};
 use crate::recorded::RecordedNodes;
 use crate::room::{RoomFacts, RoomLog};

@@ -9,8 +9,8 @@ use topolane_placement::Share;
 
 use super::gpus::{WHOLE, share};
 use super::job::{Job, Workload};
+use super::options::ReadOptions;
 use super::parse::{Kept, count, not_negative, shown};
-use super::read::ReadOptions;
 use super::rows::{need, rows};
 
 /// How the header line begins.

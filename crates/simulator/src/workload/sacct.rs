@@ -7,8 +7,8 @@ use topolane_fabric::{InputError, printable};
 use topolane_placement::{Amounts, Share};
 
 use super::job::{Job, Recorded, Workload};
+use super::options::ReadOptions;
 use super::parse::{Kept, LeftOut, Lines, amount, civil_seconds, count, seconds, shown};
-use super::read::ReadOptions;
 
 /// Ids of array tasks are `job + (task + 1) * TASK`: no job number reaches it.
 const TASK: u64 = 10_000_000_000;

@@ -5,10 +5,10 @@ use std::io::BufRead;
 use topolane_fabric::{InputError, printable};
 
 use super::job::{Job, Recorded, Workload};
+use super::options::ReadOptions;
 use super::parse::{
     Kept, LARGEST_INTEGER, LATEST, LeftOut, Lines, MOST_PROCESSORS, civil_seconds, shown,
 };
-use super::read::ReadOptions;
 
 /// The most partitions that a header names, and letters of the longest name.
 const MOST_PARTITIONS: usize = 10_000;

@@ -6,21 +6,7 @@ use std::collections::BinaryHeap;
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::month::Month;
-
-/// The rhythm of submissions.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Arrivals {
-    /// Shape and scale of the daily cycle, in half hours.
-    pub daily: (f64, f64),
-    /// Depth of the daily and weekly cycles: 0 for none, 1 for all of them.
-    pub cycle: f64,
-    /// Submissions of a day of the weekend over those of a weekday.
-    pub weekend: f64,
-    /// Nodes, over the machine's, that the wide jobs running may hold when another is submitted:
-    /// its user holds it back until then. Infinite for users who do not look.
-    pub look: f64,
-}
+use super::parameters::Month;
 
 const SLOTS_OF_DAY: u32 = 48;
 const SLOT: f64 = 1_800.0;

@@ -4,10 +4,11 @@ mod arrivals;
 mod exponential;
 mod gpu_month;
 mod month;
+mod parameters;
 mod presets;
 
-pub use arrivals::Arrivals;
 pub use exponential::{Exponential, exponential};
 pub use gpu_month::gpu_month;
-pub use month::{HyperGamma, Month, generate};
+pub use month::generate;
+pub use parameters::{Arrivals, HyperGamma, Month};
 pub use presets::{PRESETS, month, preset};

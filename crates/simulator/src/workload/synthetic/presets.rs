@@ -2,10 +2,10 @@
 
 use topolane_fabric::InputError;
 
-use super::arrivals::Arrivals;
 use super::exponential::{Exponential, exponential};
 use super::gpu_month::gpu_month;
-use super::month::{HyperGamma, Month, generate};
+use super::month::generate;
+use super::parameters::{Arrivals, HyperGamma, Month};
 use crate::workload::job::Workload;
 
 /// Names and what they stand for, for lists and error messages.
