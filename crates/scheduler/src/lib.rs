@@ -14,6 +14,7 @@ mod promise;
 mod queue;
 /// One file per discipline.
 pub mod queues;
+mod registry;
 mod running;
 mod scheduler;
 mod steps;
@@ -21,7 +22,8 @@ mod timeline;
 mod view;
 
 pub use defrag::{Defrag, Moved};
-pub use queue::{HeadWait, Pass, QUEUES, Queue, QueueInfo, Reservation, queue};
+pub use queue::{HeadWait, Pass, Queue, Reservation};
+pub use registry::{QUEUES, QueueInfo, queue};
 pub use running::{Running, RunningJob};
 pub use scheduler::Scheduler;
 pub use view::{EndedBy, EndedEarly, View, Waiting};

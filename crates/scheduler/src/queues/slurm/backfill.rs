@@ -10,8 +10,8 @@ use super::Slurm;
 use super::config::{PreemptMode, Schedulers};
 use super::jobs::{Turn, whose};
 use super::licenses::{self, Licenses};
-use super::main_scheduler::limited;
 use super::plan::Plan;
+use super::start::limited;
 use crate::running::RunningJob;
 use crate::view::View;
 

@@ -9,7 +9,6 @@ use topolane_placement::{Attributes, Request};
 use super::Slurm;
 use super::config::NeverStarted;
 use super::licenses;
-use super::preempt::merge_sort;
 use crate::view::View;
 
 /// A job that waits in the records and never starts.
@@ -69,7 +68,7 @@ pub(super) struct Turn<'a> {
 
 impl Turn<'_> {
     /// When it got its place among jobs of the same priority.
-    fn place(&self) -> f64 {
+    pub(super) fn place(&self) -> f64 {
         self.whose.queued.unwrap_or(self.standing.since)
     }
 }
@@ -87,40 +86,6 @@ pub(super) struct Ran {
 }
 
 impl Slurm {
-    /// The jobs in the order in which both schedulers look at them: those in reservations, then by tier, priority, submission
-    /// (`sort_job_queue2` of Slurm).
-    pub(super) fn turns<'a>(&self, view: &View<'a>, never: &'a [Never]) -> Vec<Turn<'a>> {
-        let turn = |index: Option<usize>, request: &'a Request| {
-            let standing = *self.waiting.get(&request.id)?;
-            let turn = Turn { index, request, whose: whose(request), standing };
-            (standing.seen <= view.now).then_some(turn)
-        };
-        let waiting = view.waiting.iter().enumerate();
-        let mut turns: Vec<Turn<'a>> = waiting
-            .filter(|&(index, _)| view.is_visible(index) && !view.has_started(index))
-            .filter_map(|(index, waiting)| turn(Some(index), &waiting.request))
-            .collect();
-        let never = self.never_waiting.iter().map(|&place| &never[place]);
-        let never = never.filter(|never| view.now < never.until);
-        turns.extend(never.filter_map(|never| turn(None, &never.request)));
-        let key = |turn: &Turn<'_>| {
-            (!turn.whose.reservation.is_empty(), self.parts[turn.standing.part].tier)
-        };
-        let order = |a: &Turn<'_>, b: &Turn<'_>| {
-            let by_priority = b.standing.priority.total_cmp(&a.standing.priority);
-            let by_place = a.place().total_cmp(&b.place());
-            let by_age = a.standing.since.total_cmp(&b.standing.since);
-            key(b).cmp(&key(a)).then(by_priority).then(by_place).then(by_age)
-        };
-        if self.config.preemption.by.is_none() {
-            turns.sort_by(order);
-            return turns;
-        }
-        merge_sort(turns, &|a, b| {
-            self.goes_before(a, b) || !self.goes_before(b, a) && order(a, b).is_le()
-        })
-    }
-
     /// Takes note of what happened since the last pass: ends, starts by others, arrivals.
     pub(super) fn follow(&mut self, view: &View<'_>) {
         let now = view.now;

@@ -7,10 +7,12 @@ mod jobs;
 mod licenses;
 mod limits;
 mod main_scheduler;
+mod order;
 mod plan;
 mod preempt;
 mod priority;
 mod retrace;
+mod start;
 mod usage;
 mod withheld;
 

@@ -6,7 +6,7 @@ use topolane_placement::{Attributes, Request};
 use super::Slurm;
 use super::config::{PreemptBy, PreemptMode};
 use super::jobs::{Turn, whose};
-use super::main_scheduler::limited;
+use super::start::limited;
 use crate::running::RunningJob;
 use crate::view::{EndedBy, View};
 
@@ -234,22 +234,4 @@ impl Slurm {
 
 fn holds_some(job: &RunningJob, nodes: &NodeSet) -> bool {
     job.placement.held().any(|node| nodes.contains(node))
-}
-
-/// Sorts as the C library of Slurm does: "may preempt" is no order, and what comes of it depends on the steps.
-pub(super) fn merge_sort<T>(mut turns: Vec<T>, is_first: &impl Fn(&T, &T) -> bool) -> Vec<T> {
-    if turns.len() < 2 {
-        return turns;
-    }
-    let second = turns.split_off(turns.len() / 2);
-    let [first, second] = [turns, second].map(|half| merge_sort(half, is_first));
-    let (mut first, mut second) = (first.into_iter().peekable(), second.into_iter().peekable());
-    let mut sorted = Vec::with_capacity(first.len() + second.len());
-    while let (Some(one), Some(other)) = (first.peek(), second.peek()) {
-        let next = if is_first(one, other) { first.next() } else { second.next() };
-        sorted.extend(next);
-    }
-    sorted.extend(first);
-    sorted.extend(second);
-    sorted
 }

@@ -1,0 +1,44 @@
+//! Queue disciplines by name: one line each.
+
+use crate::queue::Queue;
+use crate::queues::{Conservative, Easy, Fcfs, Recorded, Slurm};
+
+/// A discipline that can be asked for by name.
+pub struct QueueInfo {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does, in a line.
+    pub summary: &'static str,
+    /// Builds it.
+    pub build: fn() -> Box<dyn Queue>,
+}
+
+/// All disciplines.
+pub const QUEUES: [QueueInfo; 5] = [
+    QueueInfo { name: "fcfs", summary: "in order; nothing overtakes", build: || Box::new(Fcfs) },
+    QueueInfo {
+        name: "easy",
+        summary: "one reservation, for the head; others overtake if it can still be kept",
+        build: || Box::new(Easy::default()),
+    },
+    QueueInfo {
+        name: "conservative",
+        summary: "a reservation for every job; none is ever put later than first promised",
+        build: || Box::new(Conservative::default()),
+    },
+    QueueInfo {
+        name: "slurm",
+        summary: "Slurm's main scheduler and backfill, with the priorities and limits of --queue-config",
+        build: || Box::new(Slurm::default()),
+    },
+    QueueInfo {
+        name: "recorded",
+        summary: "start times from the log",
+        build: || Box::new(Recorded),
+    },
+];
+
+/// The discipline of that name; `None` where there is none.
+pub fn queue(name: &str) -> Option<Box<dyn Queue>> {
+    QUEUES.iter().find(|info| info.name == name).map(|info| (info.build)())
+}
