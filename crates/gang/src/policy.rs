@@ -1,8 +1,7 @@
-//! What a gang policy is, and the policies by name.
+//! What a gang policy is.
 
 use crate::job::Job;
 use crate::limits::Limits;
-use crate::policies::{Adaptive, Batch, Free, Gang};
 use crate::round::Round;
 
 /// A rule for who runs when. It remembers only what it needs to stay with earlier answers: the matrix.
@@ -14,43 +13,4 @@ pub trait GangPolicy: Send {
     /// A driver asks when a job came or went, and once a round. The same questions in the same order get the same
     /// answers.
     fn round(&mut self, jobs: &[Job], cores: usize, limits: &Limits) -> Round;
-}
-
-/// A gang policy that can be asked for by name.
-pub struct GangPolicyInfo {
-    /// Its name.
-    pub name: &'static str,
-    /// What it does, in a line.
-    pub summary: &'static str,
-    /// Builds it.
-    pub build: fn() -> Box<dyn GangPolicy>,
-}
-
-/// All gang policies built in.
-pub const GANG_POLICIES: &[GangPolicyInfo] = &[
-    GangPolicyInfo {
-        name: "batch",
-        summary: "jobs in the order they came, each until it ends, as many at once as have cores of their own",
-        build: || Box::new(Batch::default()),
-    },
-    GangPolicyInfo {
-        name: "free",
-        summary: "everybody at once: the operating system alone, or the hypervisor's own scheduler",
-        build: || Box::new(Free),
-    },
-    GangPolicyInfo {
-        name: "gang",
-        summary: "all threads of a job in the same slice, jobs in turns",
-        build: || Box::new(Gang::default()),
-    },
-    GangPolicyInfo {
-        name: "adaptive",
-        summary: "gangs, others on the cores of blocked threads, and no gang for a job that gains nothing by it",
-        build: || Box::new(Adaptive::default()),
-    },
-];
-
-/// The gang policy of that name; `None` where there is none.
-pub fn gang_policy(name: &str) -> Option<Box<dyn GangPolicy>> {
-    GANG_POLICIES.iter().find(|info| info.name == name).map(|info| (info.build)())
 }

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::clock::{Nanos, seconds};
+use super::control::describe;
 use super::controlled_job::ControlledJob;
 use super::usage::Counts;
 use crate::job::{Barriers, JobId};
@@ -165,13 +166,4 @@ fn over(process: &OwnedFd) -> bool {
     let mut asked = [PollFd::new(process, PollFlags::IN)];
     let now = Timespec { tv_sec: 0, tv_nsec: 0 };
     poll(&mut asked, Some(&now)).is_ok_and(|ready| ready > 0)
-}
-
-/// What an error with a control group means.
-pub(super) fn describe(error: &io::Error) -> String {
-    match error.raw_os_error() {
-        Some(libc::ENODEV | libc::ENOENT) => "its control group was removed".into(),
-        Some(libc::EPERM | libc::EACCES) => "no permission".into(),
-        _ => error.to_string(),
-    }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
-use super::controlled_job::OwnGroup;
+use super::control::OwnGroup;
 use super::files;
 use super::hierarchy::{Hierarchies, inherit, share};
 use super::processes::{self, Number};

@@ -6,6 +6,7 @@
 
 mod agent;
 mod clock;
+mod control;
 mod controlled_job;
 mod driver;
 mod entry;
@@ -26,7 +27,8 @@ mod xen;
 
 pub use agent::{Agent, Refused};
 pub use clock::seconds;
-pub use controlled_job::{Members, OwnGroup};
+pub use control::OwnGroup;
+pub use controlled_job::Members;
 pub use driver::Driver;
 pub use entry::{Entry, State};
 pub use means::{Means, Ranking, Stopping};

@@ -6,7 +6,7 @@ use std::io;
 use rustix::io::Errno;
 use rustix::process::{getpgid, test_kill_process};
 
-use super::controlled_job::{Control, OwnGroup};
+use super::control::{Control, OwnGroup};
 use super::group::Group;
 use super::means::{Means, Ranking, Stopping};
 use super::processes::{self, Number};

@@ -10,8 +10,7 @@ use rustix::process::{
 };
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use super::controlled_job::{Control, Left};
-use super::entry::describe;
+use super::control::{Control, Left, describe};
 use super::files;
 use super::group::Group;
 use super::means::{Ranking, Stopping};

@@ -1,7 +1,8 @@
 //! What the driver does beside switching: it measures, finds new processes, and lets go.
 
 use super::clock::{Nanos, now};
-use super::controlled_job::{ControlledJob, Left};
+use super::control::Left;
+use super::controlled_job::ControlledJob;
 use super::driver::Driver;
 use super::entry::State;
 use super::means::Stopping;

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 
 use super::library::{Library, Xen};
 use crate::linux::clock::{Nanos, now};
-use crate::linux::controlled_job::{Control, Left};
+use crate::linux::control::{Control, Left};
 use crate::linux::means::Stopping;
 use crate::linux::usage::Counts;
 
