@@ -12,6 +12,7 @@ mod core_speed;
 mod policies;
 mod policy;
 mod predict;
+mod registry;
 mod standing;
 mod wan;
 mod worth;
@@ -19,8 +20,9 @@ mod worth;
 pub use arrangement::{Arrangement, Seats};
 pub use core_speed::smooth;
 pub use policies::{InterSiteTraffic, MakeRoom, Paper, PredictedTime, Processors, Stay};
-pub use policy::{Moved, SITE_POLICIES, SitePolicy, SitePolicyInfo, choose_sites, site_policy};
+pub use policy::{Moved, SitePolicy, choose_sites};
 pub use predict::{Cut, Pair, Path};
+pub use registry::{SITE_POLICIES, SitePolicyInfo, site_policy};
 pub use wan::Wan;
 pub use worth::{Judgement, Terms, Worth};
 

@@ -4,7 +4,6 @@ use topolane_fabric::NodeIndex;
 
 use super::Program;
 use super::arrangement::Arrangement;
-use super::policies::{InterSiteTraffic, MakeRoom, Paper, PredictedTime, Processors, Stay};
 use super::standing::predicted_now;
 use super::wan::Wan;
 use super::worth::{Judgement, Terms, Worth};
@@ -18,60 +17,6 @@ pub trait SitePolicy: Send + Sync {
     /// Puts every program of the arrangement where it is to run. Those that run now stay on the arrangement; those that arrive
     /// are placed in their order, as far as they fit.
     fn choose(&self, arrangement: &mut Arrangement<'_>, worth: &Worth<'_>);
-}
-
-/// A site policy that can be asked for by name.
-pub struct SitePolicyInfo {
-    /// Its name.
-    pub name: &'static str,
-    /// What it does, in a line.
-    pub summary: &'static str,
-    /// The rule.
-    pub rule: &'static dyn SitePolicy,
-}
-
-/// All site policies built in.
-pub const SITE_POLICIES: &[SitePolicyInfo] = &[
-    SitePolicyInfo {
-        name: "stay",
-        summary: "no program moves; one that arrives fills the sites in their order",
-        rule: &Stay,
-    },
-    SitePolicyInfo {
-        name: "inter-site-traffic",
-        summary: "most bytes across the middle first onto a single site, the rest spread (2007)",
-        rule: &InterSiteTraffic,
-    },
-    SitePolicyInfo {
-        name: "processors",
-        summary: "most computing first onto the fastest hosts, whatever their site",
-        rule: &Processors,
-    },
-    SitePolicyInfo {
-        name: "paper",
-        summary: "programs that communicate much onto a single site, those that compute much onto the fastest hosts (2007)",
-        rule: &Paper,
-    },
-    SitePolicyInfo {
-        name: "predicted-time",
-        summary: "least predicted time over all programs, lost to the WAN and to slow processors, moves included",
-        rule: &PredictedTime,
-    },
-    SitePolicyInfo {
-        name: "predicted-loss",
-        summary: "another name of predicted-time",
-        rule: &PredictedTime,
-    },
-    SitePolicyInfo {
-        name: "make-room",
-        summary: "a program that arrives goes onto one site, and up to three others move out of its way; else none moves",
-        rule: &MakeRoom,
-    },
-];
-
-/// The site policy of that name; `None` where there is none.
-pub fn site_policy(name: &str) -> Option<&'static dyn SitePolicy> {
-    SITE_POLICIES.iter().find(|info| info.name == name).map(|info| info.rule)
 }
 
 /// Where a program is to run.
