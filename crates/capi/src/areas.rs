@@ -8,8 +8,9 @@ use topolane_placement::{KeepOff, areas};
 
 use crate::decision::Numbers;
 use crate::guard::{Status, give, or_else, take_back, writable};
+use crate::link_use::{TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_SHARED};
 use crate::request::Request;
-use crate::state::{State, TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_SHARED, with_state};
+use crate::state::{State, with_state};
 
 /// Sets of free nodes. A job on any nodes of one set keeps off the links of others.
 pub struct Areas {

@@ -7,7 +7,7 @@ use topolane_fabric::Fabric;
 use topolane_placement::Placement;
 
 use crate::guard::{or_else, take_back};
-use crate::state::{TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_SHARED};
+use crate::link_use::{TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_SHARED};
 
 /// The nodes and links for a request. It changes nothing until a state claims it.
 pub struct Decision {

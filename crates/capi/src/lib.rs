@@ -13,6 +13,7 @@
 mod areas;
 mod decision;
 mod guard;
+mod link_use;
 mod machine;
 mod policy;
 mod refusal;
@@ -22,6 +23,7 @@ mod state;
 pub use areas::*;
 pub use decision::*;
 pub use guard::{Status, topolane_text_free};
+pub use link_use::*;
 pub use machine::*;
 pub use policy::*;
 pub use refusal::*;

@@ -15,6 +15,7 @@ use crate::decision::Decision;
 use crate::guard::{
     Problem, Status, array, give, guarded, object, or_else, sized, take_back, writable,
 };
+use crate::link_use::{TOPOLANE_LINKS_ISOLATED, TOPOLANE_LINKS_NONE};
 use crate::machine::Machine;
 use crate::policy::Policy;
 use crate::refusal::Refusal;
@@ -64,13 +65,6 @@ pub struct Held {
     /// then not looked at. For a caller that knows itself which nodes have room. Since version 2.
     pub shares_nodes: bool,
 }
-
-/// The job may use all uplinks of the groups that it crosses, but for those that other jobs own. Isolated jobs keep off them.
-pub const TOPOLANE_LINKS_SHARED: u32 = 0;
-/// No other job may use the links that the job may use: those that it owns, or all uplinks of the groups that it crosses.
-pub const TOPOLANE_LINKS_ISOLATED: u32 = 1;
-/// The job counts as using no link: it may meet any other job.
-pub const TOPOLANE_LINKS_NONE: u32 = 2;
 
 /// Runs `body` on a state; after a panic the state is of no use any more.
 ///
