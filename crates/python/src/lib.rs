@@ -14,11 +14,13 @@ mod gang_hypervisor;
 mod gang_shown;
 mod link_use;
 mod machine;
+mod machine_methods;
 mod making_room;
 mod mapping;
 mod memory;
 mod network;
 mod other_network;
+mod other_network_methods;
 mod patterns;
 mod policy;
 mod rank_k;
@@ -31,6 +33,7 @@ mod state;
 mod table;
 mod tables;
 mod traffic;
+mod views;
 mod workload;
 
 /// The module.
@@ -59,7 +62,9 @@ mod _engine {
     #[pymodule_export]
     use crate::link_use::{LinkUse, crossings, links_shared};
     #[pymodule_export]
-    use crate::machine::{Machine, machine_formats, machine_writers, presets};
+    use crate::machine::Machine;
+    #[pymodule_export]
+    use crate::machine_methods::{machine_formats, machine_writers, presets};
     #[pymodule_export]
     use crate::making_room::{NoRoom, RoomPlan, make_room};
     #[pymodule_export]
@@ -89,13 +94,15 @@ mod _engine {
     #[pymodule_export]
     use crate::sites::{Cut, SiteChoice, SiteProgram, choose_sites, site_policies, smooth};
     #[pymodule_export]
-    use crate::state::{RequestView, State, StateView};
+    use crate::state::State;
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]
     use crate::tables::Loads;
     #[pymodule_export]
     use crate::traffic::Traffic;
+    #[pymodule_export]
+    use crate::views::{RequestView, StateView};
     #[pymodule_export]
     use crate::workload::{Workload, workload_presets};
 }

@@ -1,20 +1,19 @@
 //! Policies by name, and policies written in Python.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
-use topolane_fabric::{Fabric, NodeIndex};
+use topolane_fabric::NodeIndex;
 use topolane_placement::{
-    Choice, FreeSlots, Gives, JobTraffic, Occupancy, POLICIES, Policy, Refusal, Request, Share,
-    Traits, policy,
+    Choice, FreeSlots, Gives, JobTraffic, Occupancy, POLICIES, Policy, Refusal, Request, Traits,
+    policy,
 };
 use topolane_scheduler::QUEUES;
 
 use crate::answering::answering;
 use crate::error::bad_input;
-use crate::state::{RequestView, StateView};
+use crate::views::{RequestView, StateView};
 
 /// (name, summary) of every policy built in.
 #[pyfunction]
@@ -252,12 +251,4 @@ impl Policy for PythonPolicy {
         });
         answer.map(Choice::nodes).ok_or(refusal)
     }
-}
-
-/// Names and amounts of a share, cores and memory always; None for whole nodes.
-pub fn share_view(share: &Share, fabric: &Fabric) -> Option<BTreeMap<String, u64>> {
-    let Share::Part(amounts) = share else { return None };
-    let always = [("cores", amounts.cores()), ("memory", amounts.memory())];
-    let all = amounts.by_name(fabric.resources()).chain(always);
-    Some(all.map(|(name, amount)| (name.to_owned(), amount)).collect())
 }

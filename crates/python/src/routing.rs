@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use topolane_fabric::{Direction, InputError, ROUTINGS, Routing as Rule, routing};
+use topolane_fabric::{Direction, Fabric, InputError, ROUTINGS, Routing as Rule, routing};
 use topolane_traffic::{Flows, Traffic as Matrix};
 
 use crate::error::bad_input;
-use crate::machine::Machine;
 use crate::table::Table;
 use crate::traffic::Traffic;
 
@@ -31,8 +30,8 @@ pub struct Routing {
 
 impl Routing {
     /// The routing of that name on a machine.
-    pub fn named(machine: &Machine, name: &str, seed: u64) -> PyResult<Routing> {
-        let rule = routing(name, &machine.fabric, seed).ok_or_else(|| unknown(name))?;
+    pub fn named(fabric: &Arc<Fabric>, name: &str, seed: u64) -> PyResult<Routing> {
+        let rule = routing(name, fabric, seed).ok_or_else(|| unknown(name))?;
         Ok(Routing { routing: Arc::from(rule) })
     }
 

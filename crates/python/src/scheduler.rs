@@ -52,7 +52,8 @@ impl Scheduler {
         let reads_traffic = policy.reads_traffic();
         let mut scheduler = topolane_scheduler::Scheduler::new(fabric, policy, discipline);
         if reads_traffic {
-            scheduler = scheduler.on_network(Routing::named(machine, routing, seed)?.routing);
+            scheduler =
+                scheduler.on_network(Routing::named(&machine.fabric, routing, seed)?.routing);
         }
         Ok(Scheduler { scheduler, raised })
     }

@@ -1,4 +1,4 @@
-//! What a Python policy sees, and the state behind `topolane place`.
+//! The state behind `topolane place`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,73 +8,15 @@ use pyo3::prelude::*;
 use topolane_fabric::resources::check_resource;
 use topolane_fabric::{Fabric, NodeSet};
 use topolane_placement::{
-    Amounts, FreeSlots, GpuPart, Holder, Lack, Move, NotWithin, Occupancy, Placement, Refusal,
-    Request, Room, RoomQuestion, Running, Share, Within, moves,
+    Amounts, GpuPart, Holder, Lack, Move, NotWithin, Occupancy, Placement, Refusal, Request, Room,
+    RoomQuestion, Running, Share, Within, moves,
 };
 
 use crate::answering::answering;
 use crate::decision::{Answer, Decision};
 use crate::error::bad_input;
 use crate::machine::Machine;
-use crate::policy::{policy_from, share_view};
-
-/// A request as a policy sees it.
-#[pyclass(frozen, get_all, name = "Request", module = "topolane._engine")]
-pub struct RequestView {
-    /// Identity.
-    id: u64,
-    /// Slots wanted.
-    nodes: u32,
-    /// What each slot takes: resources and counts; None for whole nodes.
-    share: Option<BTreeMap<String, u64>>,
-    /// Whether several slots may lie on one node.
-    stacked: bool,
-    /// Longest time it will run, seconds.
-    walltime: f64,
-    /// Nodes that already run members of its group.
-    members: Vec<u32>,
-}
-
-impl RequestView {
-    pub fn of(request: &Request, fabric: &Fabric) -> Self {
-        RequestView {
-            id: request.id,
-            nodes: request.nodes,
-            share: share_view(&request.share, fabric),
-            stacked: request.stacked,
-            walltime: request.walltime,
-            members: request.members.clone(),
-        }
-    }
-}
-
-/// The machine at one moment, as a policy sees it: a copy, valid during the call.
-#[pyclass(frozen, get_all, name = "StateView", module = "topolane._engine")]
-pub struct StateView {
-    /// Free slots of every node for this request: uint32, one per node.
-    free: Py<PyArray1<u32>>,
-    /// Placements that cross each group, by level from 0 (nodes): uint32, one per group.
-    crossing: Vec<Py<PyArray1<u32>>>,
-    /// The machine.
-    machine: Py<Machine>,
-}
-
-impl StateView {
-    pub fn of(py: Python<'_>, free: &FreeSlots<'_>, occupancy: &Occupancy) -> PyResult<Self> {
-        let fabric = occupancy.fabric();
-        let free: Vec<u32> = (0..fabric.nodes()).map(|node| free.count(0, node)).collect();
-        let crossing = |level| -> Vec<u32> {
-            (0..fabric.groups(level)).map(|group| occupancy.crossing(level, group)).collect()
-        };
-        Ok(StateView {
-            free: free.into_pyarray(py).unbind(),
-            crossing: (0..=fabric.depth())
-                .map(|level| crossing(level).into_pyarray(py).unbind())
-                .collect(),
-            machine: Py::new(py, Machine::from(Arc::clone(fabric)))?,
-        })
-    }
-}
+use crate::policy::policy_from;
 
 /// Who holds what on a machine, to place requests on.
 #[pyclass(module = "topolane._engine")]

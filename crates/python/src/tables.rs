@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
+use topolane_fabric::Fabric;
 use topolane_fabric::write::{LinkName, link_names};
 use topolane_traffic::Loads as Shares;
 
 use crate::answering::answering;
 use crate::error::{bad_input, input_error};
-use crate::machine::Machine;
 use crate::routing::{Routing, laid, sending};
 use crate::traffic::Traffic;
 
@@ -17,11 +17,11 @@ use crate::traffic::Traffic;
 pub type LinkRow = (String, String, String, String, Option<u32>);
 
 /// The names of all links by id.
-pub fn link_rows(machine: &Machine) -> Vec<LinkRow> {
+pub fn link_rows(fabric: &Fabric) -> Vec<LinkRow> {
     let row = |link: LinkName| {
         (link.lower.name, link.lower.group, link.upper.name, link.upper.group, link.number)
     };
-    link_names(&machine.fabric).into_iter().map(row).collect()
+    link_names(fabric).into_iter().map(row).collect()
 }
 
 /// Who puts how much on every channel of a routing. Immutable.
