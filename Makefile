@@ -1,5 +1,4 @@
-# Everything a fresh clone needs: `make demo`, `make check`, `make test`. Benchmarks: make bench BENCH="--quick",
-# and of the plugin inside slurmctld: make bench-slurm BENCH="scale --nodes 72".
+# Everything a fresh clone needs: `make demo`, `make check`, `make test`. Benchmarks: `make bench`.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -11,7 +10,7 @@ INSTALL = PATH="$(abspath $(BIN)):$$PATH" $(BIN)/pip install --quiet --disable-p
 UNLESS_IT_FAILS := $(shell test -t 2 || echo '2>target/build.log || { cat target/build.log >&2; exit 1; }')
 SOURCES := $(shell find crates -name tests -prune -o \( -name '*.rs' -o -name 'Cargo.toml' \) -print) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: build demo extras check components fetched-components kubernetes-components test test-live ci explore mutants lint docs lock audit dashboards header wheel release page serve bench bench-first-picture bench-flux bench-gang bench-inflation bench-kubernetes bench-kueue bench-links bench-mpi bench-mpi-delayed bench-nova bench-room bench-serve bench-sites bench-slurm bench-sweep bench-twin slurm-stock deb rpm validate nova-cloud routes-demo sites-demo paper clean
+.PHONY: build demo extras check components fetched-components kubernetes-components test test-live ci explore mutants lint docs lock audit dashboards header wheel release page serve bench slurm-stock deb rpm nova-cloud routes-demo sites-demo paper clean
 
 build: $(VENV)/.built
 
@@ -208,81 +207,22 @@ deb: build
 rpm:
 	@ENGINE="$(ENGINE)" packaging/rpm.sh "$(SLURM_SOURCE)" dist
 
-bench: $(VENV)/.optimised
+# Benchmarks by name, and what each needs built before: make bench BENCH="slurm/scale --nodes 72"; BENCH=--list prints all.
+bench: $(VENV)/.installed
+	@targets=$$($(BIN)/python benches/run.py $(BENCH) --builds) || exit $$?; \
+	  [ -z "$$targets" ] || $(MAKE) --silent $$targets
 	$(BIN)/python benches/run.py $(BENCH)
 
-bench-gang: $(VENV)/.optimised
-	$(BIN)/python benches/gang/run.py $(BENCH)
-
-# GPUs that no job can use, under best-fit, fgd and gpu-packing: make bench-inflation BENCH="nodes.csv.gz pods.csv.gz".
-bench-inflation: $(VENV)/.optimised
-	$(BIN)/python benches/gpu/inflation.py $(BENCH)
-
-# kueue-tas against Kueue's own code, which the Go module proxy gives: make bench-kueue BENCH="--states 1000 --seed 2".
-bench-kueue:
+# Asks Kueue's own code, which the Go module proxy gives.
+target/kueue-answers: $(wildcard benches/kueue/*.go benches/kueue/go.*)
 	$(call need,go,golang-go)
-	cd benches/kueue && go build -o $(abspath target/kueue-answers) .
-	cargo bench --quiet --profile quick -p topolane-placement --locked --bench kueue -- $(abspath target/kueue-answers) $(BENCH)
-
-# Decisions of the rules that give links; another choice: LINKS="dedicated,jigsaw 2000".
-bench-links:
-	cargo bench --quiet -p topolane-placement --locked --bench links -- $(LINKS)
-
-bench-mpi: $(VENV)/.optimised fetched-components
-	$(BIN)/python benches/mpi/overhead.py $(BENCH)
-
-# Over a WAN with a real delay, as root: make bench-mpi-delayed BENCH=--quick.
-bench-mpi-delayed: $(VENV)/.optimised fetched-components
-	$(BIN)/python benches/mpi/delayed.py $(BENCH)
-
-bench-nova: $(VENV)/.optimised $(VENV)/.test-installed
-	$(BIN)/python benches/nova/run.py $(BENCH)
-
-# Plans that make room, against the optimum, and how long they take: make bench-room BENCH="--states 1000".
-bench-room: $(VENV)/.optimised $(VENV)/.test-installed
-	$(BIN)/python benches/making_room.py $(BENCH)
-
-# From installing the wheel to the first picture, in new environments: make bench-first-picture BENCH="--times 5".
-bench-first-picture: wheel
-	$(BIN)/python benches/first_picture.py dist $(BENCH)
-
-# The page of 5,000 nodes and 10,000 jobs: its first paint, its updates, and what 50 viewers cost.
-bench-serve: $(VENV)/.optimised $(VENV)/.test-installed fetched-components page
-	$(BIN)/python benches/serve.py $(BENCH)
-
-bench-sites: $(VENV)/.optimised $(VENV)/.test-installed
-	$(BIN)/python benches/sites/run.py $(BENCH)
-
-# topolane-scheduler against the default scheduler and Kueue on a real control plane: a hundred groups side by side. The first
-# build takes ten minutes. BENCH="scale" is 5,000 nodes, BENCH="soak" kills what can be killed.
-# The same jobs under Flux's own schedulers and Topolane's module, on synthetic nodes; needs flux on PATH.
-bench-flux: $(VENV)/.optimised $(VENV)/.test-installed
-	$(BIN)/python benches/flux/run.py $(BENCH)
-
-bench-kubernetes: kubernetes-components $(VENV)/.optimised
-	$(BIN)/python benches/kubernetes/run.py $(BENCH)
-
-# The plugin inside a real slurmctld, as root: make bench-slurm BENCH="scale", "soak" or "cab", and options behind it;
-# BENCH="block" holds policy slurm-block against a stock slurmctld.
-bench-slurm: $(VENV)/.optimised $(VENV)/.test-installed fetched-components
-	$(BIN)/python benches/slurm/run.py $(BENCH)
-
-# 1,024 runs over a Dask cluster on this machine: BENCH="--kill" kills a worker in the midst.
-bench-sweep: $(VENV)/.optimised $(VENV)/.test-installed
-	$(BIN)/python benches/sweep.py $(BENCH)
-
-# An hour of a real Slurm, as root, imported and replayed: make bench-twin BENCH="--out records", "--records records" or "--scale".
-bench-twin: $(VENV)/.optimised $(VENV)/.test-installed fetched-components
-	$(BIN)/python benches/slurm/twin.py $(BENCH)
+	cd benches/kueue && go build -o $(abspath $@) .
 
 # What works as on stock Slurm, on two clusters of Debian trixie's Slurm: see CONTRIBUTING.md.
 STOCK ?= isolated,slurm-tree
 slurm-stock: build $(VENV)/.test-installed fetched-components
 	AS_STOCK_POLICIES=$(STOCK) tests/slurm/other_version.sh trixie $(abspath $(BIN))/python -m pytest -v \
 	  tests/slurm/as_stock/rows.py
-
-validate: $(VENV)/.optimised fetched-components
-	$(BIN)/python benches/validation/run.py $(VALIDATE)
 
 # A real OpenStack Nova for some minutes, see tests/nova/cloud/README.md. TRANSCRIPT=FILE keeps what it prints.
 CLOUD ?= /tmp/topolane-nova-cloud

@@ -9,7 +9,6 @@ of two versions can be compared.
 
 from __future__ import annotations
 
-import argparse
 import fnmatch
 import hashlib
 import json
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from decision_runs import matrix
+from measure import Options, Result
 from topolane import InputError
 
 if TYPE_CHECKING:
@@ -29,29 +29,6 @@ if TYPE_CHECKING:
 EXPECTED = Path(__file__).resolve().parent / "decisions" / "expected.json"
 DIGITS = 16
 """Digits of a hash that are kept: enough to tell a change, and short to read."""
-
-
-def arguments() -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(description="Hash what runs decide, and compare with what is expected.")
-    what = parser.add_mutually_exclusive_group()
-    what.add_argument(
-        "--check", action="store_true", help="name the runs that differ; exit code 1 if any does"
-    )
-    what.add_argument("--write", action="store_true", help="write the hashes to decisions/expected.json")
-    what.add_argument("--show", metavar="KEY", help="print the decisions of one run instead of its hash")
-    parser.add_argument(
-        "--quick", action="store_true", help="only the quick runs, which need no log (seconds)"
-    )
-    parser.add_argument(
-        "--only", metavar="PATTERN", default="*", help="only runs whose key matches, as '*/owned/*'"
-    )
-    parser.add_argument(
-        "--logs", type=Path, metavar="DIR", default=Path("logs"), help="where the logs are [default: logs]"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="of all that is drawn [default: 1, as expected]")
-    parser.add_argument("--json", action="store_true", help="print the hashes as JSON")
-    return parser.parse_args()
 
 
 def hashed(decisions: Callable[[], Iterator[str]]) -> str:
@@ -81,16 +58,15 @@ def differences(found: dict[str, str], known: set[str]) -> list[str]:
     return changed + [f"{key}: expected, but there is no such run" for key in sorted(wanted.keys() - known)]
 
 
-def main() -> int:
-    """Computes the hashes, prints them, and compares or writes them; 1 if one differs."""
-    options, began = arguments(), time.process_time()
+def measure(options: Options) -> Result:
+    """Computes the hashes, prints them, and compares or writes them. Raises ValueError for a run that there is not."""
+    began = time.process_time()
     every = matrix(seed=options.seed, logs=options.logs)
     if options.show:
         if options.show not in every:
-            print(f"there is no run {options.show!r}", file=sys.stderr)
-            return 2
+            raise ValueError(f"there is no run {options.show!r}")
         print(*every[options.show][1](), sep="\n")
-        return 0
+        return Result()
     runs = matrix(quick=True, seed=options.seed) if options.quick else every
     found: dict[str, str] = {}
     skipped: dict[str, int] = {}
@@ -103,8 +79,6 @@ def main() -> int:
         found[key] = hashed(decisions)
         if not options.json and not options.check:
             print(found[key], key, flush=True)
-    if options.json:
-        print(json.dumps(found, indent=0))
     for log, count in skipped.items():
         print(f"skipped: {count} runs, for {options.logs / log} is not there", file=sys.stderr)
     print(f"{len(found)} runs in {time.process_time() - began:.0f} s of CPU time", file=sys.stderr)
@@ -115,8 +89,10 @@ def main() -> int:
     differing = differences(found, set(every)) if options.check else []
     for line in differing:
         print(f"differs: {line}", file=sys.stderr)
-    return 1 if differing else 0
+    return Result(facts=found, failed=bool(differing))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    import run
+
+    sys.exit(run.main(["decisions", *sys.argv[1:]]))

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import random
 import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mapping import mapping, quadratic
-from measure import BenchError, Cost, Row, cost
+from measure import BenchError, Cost, Options, Result, Row, cost
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).resolve().parent.parent
+REPEATS = 5
 POLICIES = ("first-fit", "random", "scattered", "slurm-tree", "hop-bytes", "hop-bytes-exact", "isolated")
 AUGUST_LIMIT = 1.0
 SEPTEMBER_LIMIT = 10.0
@@ -88,7 +90,7 @@ class Setting:
         return self.topolane("policies").cpu
 
     def runs(self, *arguments: str | Path, times: int = 1, most: int | None = None) -> list[Run]:
-        """Repeats of one command, `times` as many as usual, each of at most `most` seconds of CPU time.
+        """Repeats of one command, `times` times as often as usual, each of at most `most` seconds of CPU time.
 
         The start-up taken off each is the mean of those just before and after: the speed of a
         shared machine drifts by half within seconds, and short runs are mostly start-up.
@@ -107,6 +109,23 @@ class Setting:
         return self.runs("simulate", "--json", *arguments, times=times, most=most)
 
 
+def figure(measure: Callable[[Setting], list[Row]]) -> Callable[[Options], Result]:
+    """Gives a figure the options of `run.py`. If it cannot be measured, one row says so."""
+
+    @functools.wraps(measure)
+    def measured(options: Options) -> Result:
+        with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
+            setting = Setting(1 if options.quick else REPEATS, options.trace, Path(scratch))
+            try:
+                return Result(measure(setting))
+            except BenchError as error:
+                print(error, file=sys.stderr)
+                name = options.case.partition("/")[2]
+                return Result([Row(name, "failed", "", (), note="see above")], failed=True)
+
+    return measured
+
+
 def rates(runs: Sequence[Run]) -> tuple[float, ...]:
     """Jobs per CPU second, start-up taken off."""
     return tuple(run.jobs / run.net for run in runs)
@@ -117,6 +136,7 @@ def whole_rates(runs: Sequence[Run]) -> tuple[float, ...]:
     return tuple(run.jobs / run.whole.cpu for run in runs)
 
 
+@figure
 def start(setting: Setting) -> list[Row]:
     """What every command costs before it does anything."""
     rows = []
@@ -127,6 +147,7 @@ def start(setting: Setting) -> list[Row]:
     return rows
 
 
+@figure
 def report(setting: Setting) -> list[Row]:
     """A month under three policies, compared with and without the report, start-up counted; and how large the largest page is."""
     rows = []
@@ -154,6 +175,19 @@ def month(setting: Setting, name: str, workload: str, limit: float) -> list[Row]
     ]
 
 
+@figure
+def august(setting: Setting) -> list[Row]:
+    """August of Cab under every policy."""
+    return month(setting, "august", "cab-aug", AUGUST_LIMIT)
+
+
+@figure
+def september(setting: Setting) -> list[Row]:
+    """September of Cab, in which many jobs wait."""
+    return month(setting, "september", "cab-sep", SEPTEMBER_LIMIT)
+
+
+@figure
 def conservative(setting: Setting) -> list[Row]:
     """Two months under conservative backfilling; thousands of jobs wait in the second."""
     rows = []
@@ -183,6 +217,7 @@ def write_light(path: Path, count: int = LIGHT_JOBS) -> None:
             now += draw.expovariate(1 / distance)
 
 
+@figure
 def light(setting: Setting) -> list[Row]:
     """A log so light that the queue stays short: the cost of a job by itself."""
     log = setting.scratch / "light.swf"
@@ -199,6 +234,7 @@ def light(setting: Setting) -> list[Row]:
     ]
 
 
+@figure
 def million(setting: Setting) -> list[Row]:
     """A light log of a million jobs with its files and its report."""
     log = setting.scratch / "million.swf"
@@ -233,6 +269,7 @@ def write_wide(path: Path) -> None:
             log.write(f"{index} {int(now)} -1 {run} {nodes} -1 -1 {nodes} {walltime} -1 1{' -1' * 7}\n")
 
 
+@figure
 def dedicated(setting: Setting) -> list[Row]:
     """Jobs on links of their own: a month, and wide jobs on a large tree."""
     log = setting.scratch / "wide.swf"
@@ -250,6 +287,7 @@ def dedicated(setting: Setting) -> list[Row]:
     return rows
 
 
+@figure
 def decision(setting: Setting) -> list[Row]:
     """Single decisions of `isolated` on 10,648 nodes, 95 % of them taken."""
     cargo = shutil.which("cargo")
@@ -268,6 +306,7 @@ def decision(setting: Setting) -> list[Row]:
     return rows
 
 
+@figure
 def atlas(setting: Setting) -> list[Row]:
     """A long log of a real machine, read, run and written."""
     cases = {
@@ -294,6 +333,7 @@ def atlas(setting: Setting) -> list[Row]:
     return rows
 
 
+@figure
 def contention(setting: Setting) -> list[Row]:
     """One evaluation of all jobs of a large machine, and a month in which they slow each other down."""
     script = ROOT / "benches" / "contention.py"
@@ -327,6 +367,7 @@ def write_all_to_all(path: Path) -> None:
             log.write(f"{index} {int(now)} -1 {run} {nodes} -1 -1 {nodes} {run} -1 1{' -1' * 7}\n")
 
 
+@figure
 def all_to_all(setting: Setting) -> list[Row]:
     """Jobs with a million flows each, 50 of them at a time on a large tree."""
     log = setting.scratch / "all-to-all.swf"
@@ -352,30 +393,3 @@ def by_leaf(setting: Setting) -> Row:
     cost(command, directory=ROOT)  # builds it
     runs = [json.loads(cost(command, directory=ROOT).output) for _ in range(setting.repeats)]
     return Row("all-to-all", what, "times", tuple(run["ratio"] for run in runs))
-
-
-FIGURES: dict[str, Callable[[Setting], list[Row]]] = {
-    "start": start,
-    "report": report,
-    "august": lambda setting: month(setting, "august", "cab-aug", AUGUST_LIMIT),
-    "september": lambda setting: month(setting, "september", "cab-sep", SEPTEMBER_LIMIT),
-    "light": light,
-    "dedicated": dedicated,
-    "decision": decision,
-    "contention": contention,
-    "all-to-all": all_to_all,
-    "atlas": atlas,
-    "mapping": mapping,
-    "quadratic": quadratic,
-}
-LONG: dict[str, Callable[[Setting], list[Row]]] = {"conservative": conservative, "million": million}
-"""Figures that take minutes: only if they are named."""
-
-
-def measured(name: str, figure: Callable[[Setting], list[Row]], setting: Setting) -> list[Row]:
-    """A figure's rows, or one row that says why there are none."""
-    try:
-        return figure(setting)
-    except BenchError as error:
-        print(error, file=sys.stderr)
-        return [Row(name, "failed", "", (), note="see above")]

@@ -6,7 +6,6 @@ replays the month that Topolane brings under three policies, and writes a report
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import statistics
@@ -15,6 +14,8 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from measure import Options, Result
 
 TARGET = 30.0
 """Seconds."""
@@ -41,35 +42,29 @@ def once(wheel: Path) -> tuple[float, float]:
         install = seconds_of([programs / "pip", "install", "--quiet", wheel], environment, folder)
         picture = seconds_of([programs / "topolane", "compare", "--out", "out"], environment, folder)
         if "<svg" not in (folder / "out" / "report.html").read_text():
-            raise SystemExit("the report has no figure")
+            raise RuntimeError("the report has no figure")
         return install, picture
 
 
-def main() -> None:
-    """Prints the medians. The exit code is 1 if the target is missed."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("wheel", type=Path, help="the wheel, or a directory with one for this processor")
-    asked.add_argument("--times", type=int, default=3, help="how often it is measured")
-    given = asked.parse_args()
-    wheel = given.wheel.resolve()
+def measure(options: Options) -> Result:
+    """Prints the medians."""
+    wheel = options.wheel.resolve()
     if wheel.is_dir():
         found = sorted(wheel.glob(f"topolane-[0-9]*_{os.uname().machine}.whl"))
         if len(found) != 1:
-            raise SystemExit(f"{given.wheel}: {len(found)} wheels for this processor: make wheel writes one")
+            raise RuntimeError(
+                f"{options.wheel}: {len(found)} wheels for this processor: make wheel writes one"
+            )
         wheel = found[0]
-    rows = [once(wheel) for _ in range(given.times)]
+    rows = [once(wheel) for _ in range(options.times)]
     whole = statistics.median(map(sum, rows))
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(f"pip install          {statistics.median(install for install, _ in rows):5.1f} s")
     print(f"topolane compare     {statistics.median(picture for _, picture in rows):5.1f} s")
     print(
-        f"both, median of {given.times:2}   {whole:5.1f} s  target under {TARGET:g} s  {'met' if whole < TARGET else 'missed'}"
+        f"both, median of {options.times:2}   {whole:5.1f} s  target under {TARGET:g} s  {'met' if whole < TARGET else 'missed'}"
     )
     print(
-        f"processor time of each, with the environment {(used.ru_utime + used.ru_stime) / given.times:.1f} s"
+        f"processor time of each, with the environment {(used.ru_utime + used.ru_stime) / options.times:.1f} s"
     )
-    sys.exit(0 if whole < TARGET else 1)
-
-
-if __name__ == "__main__":
-    main()
+    return Result(facts={"seconds": rows}, failed=whole >= TARGET)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from figures import Setting, figure
 from measure import BenchError, Row, TooLongError, cost
-
-if TYPE_CHECKING:
-    from figures import Setting
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURE = "gpu-month"
@@ -24,6 +22,7 @@ NOT_PLACING = ("recorded",)
 """Policies that need more than a workload."""
 
 
+@figure
 def gpu_month(setting: Setting) -> list[Row]:
     """The month and the decisions under every policy."""
     listed = json.loads(setting.topolane("policies", "--json").output)

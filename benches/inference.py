@@ -1,6 +1,6 @@
 """Do replays say the truth about logs that name no holds and no nodes out of service?
 
-`python benches/inference.py [--logs N] [--jobs N]` makes up logs whose truth is known. Each log has a recipe of its own: the
+`run.py inference [--logs N] [--jobs N]` draws logs whose truth is known. Each log has a recipe of its own: the
 machine, its load, how many jobs are held and how long, and nodes that are out of service for a part of the time. The engine runs the
 jobs, and only the recorded starts are kept. The log is then replayed as it is, and with inference.
 
@@ -9,22 +9,20 @@ which holds end up to a minute later, because the change of a single run moves w
 as many seeds of the replay. Targets with `--held recorded --capacity recorded`: the mean wait within 5 %, a rank correlation of the
 waits of at least .9, and the change within 10 %, in each log and in the sum over all.
 
-The recipes have nodes out of service side by side. `--outages scattered` scatters them over the machine, which no log in SWF tells;
+The recipes have nodes out of service side by side. `--outages scattered` scatters them over the machine, which no log in SWF records;
 `--outages single` has nodes fail one by one.
 
 `compare` says which differences between policies say nothing. The last row of each table of changes says in how many logs the
 inferred change is off by less than that.
 
-`python benches/inference.py --log LOG --machine MACHINE` measures the first two on a log that records starts. The exit code is 1 if a
+`run.py inference --trace LOG --machine MACHINE` measures the first two on a log that records starts. The exit code is 1 if a
 target was missed with inference.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import math
-import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -33,7 +31,7 @@ from typing import Any
 import numpy as np
 import polars
 import topolane
-from measure import HEADINGS, Row, table
+from measure import Options, Result, Row
 from numpy.typing import NDArray
 from topolane import InputError, Shape, Workload, _engine, baseline
 from topolane.baseline import draws as bound
@@ -62,7 +60,7 @@ JUDGED = "held, capacity"
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """What a made-up log is made of."""
+    """What a synthetic log is drawn from."""
 
     machine: str
     load: float
@@ -101,7 +99,7 @@ class Recipe:
 
 @dataclasses.dataclass(frozen=True)
 class Truth:
-    """A made-up log and what really happened."""
+    """A synthetic log and what really happened."""
 
     log: Path
     machine: str
@@ -111,7 +109,9 @@ class Truth:
     """Seconds: of the mean wait from first-fit to isolated; of the log itself, then if each hold ends up to a minute later."""
 
 
-def made_up(seed: int, jobs: int, directory: Path, *, outages: str = OUTAGES[0], draws: int = DRAWS) -> Truth:
+def synthetic(
+    seed: int, jobs: int, directory: Path, *, outages: str = OUTAGES[0], draws: int = DRAWS
+) -> Truth:
     """A log with the starts that the engine gave its jobs under first-fit, and the truth about both policies."""
     recipe = Recipe.drawn(seed, outages)
     drawn = np.random.default_rng(seed)
@@ -123,7 +123,7 @@ def made_up(seed: int, jobs: int, directory: Path, *, outages: str = OUTAGES[0],
     submit = np.sort(np.round(drawn.uniform(0, span, jobs)))
     holds = np.round(drawn.exponential(recipe.mean_hold, jobs))
     held_until = np.where(drawn.uniform(size=jobs) < recipe.held, submit + holds, np.nan)
-    log = directory / f"made-up-{seed}.csv"
+    log = directory / f"synthetic-{seed}.csv"
     columns = {
         "id": np.arange(1, jobs + 1),
         "submit": submit,
@@ -270,43 +270,18 @@ def of_log(log: str, machine: str, shape: Shape) -> list[Row]:
     return found
 
 
-def main() -> int:
-    """Prints the table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--logs", type=int, default=12, help="made-up logs [12]")
-    parser.add_argument("--jobs", type=int, default=8000, help="jobs of each [8000]")
-    parser.add_argument(
-        "--seed", type=int, default=FIRST_SEED, help=f"of the first made-up log [{FIRST_SEED}]"
-    )
-    parser.add_argument("--outages", choices=OUTAGES, default=OUTAGES[0], help=f"[{OUTAGES[0]}]")
-    parser.add_argument("--log", help="a log that records starts")
-    parser.add_argument("--machine", default=MACHINES[0], help=f"of that log [{MACHINES[0]}]")
-    parser.add_argument("--cores-per-node", type=int, help="of that log")
-    parser.add_argument("--limit", type=int, help="only so many jobs of that log")
-    options = parser.parse_args()
-    try:
-        if options.log:
-            shape = Shape(cores_per_node=options.cores_per_node, limit=options.limit)
-            found = of_log(options.log, options.machine, shape)
-        else:
-            found = of_made_up(options.seed, options.logs, options.jobs, options.outages)
-    except InputError as error:
-        print(f"inference: {error}", file=sys.stderr)
-        return 2
-    print(table([HEADINGS, *(row.cells() for row in found)]))
-    return 1 if any(row.verdict == "MISSED" for row in found) else 0
+def measure(options: Options) -> Result:
+    """The figures of a log, or of synthetic ones."""
+    if options.trace:
+        shape = Shape(cores_per_node=options.cores_per_node, limit=options.limit)
+        return Result(of_log(str(options.trace), options.machine, shape))
+    return Result(of_synthetic(options.seed, options.logs, options.jobs, options.outages))
 
 
-def of_made_up(seed: int, logs: int, jobs: int, outages: str) -> list[Row]:
-    """How close replays come to the truth of made-up logs, and how much the truth itself moves."""
+def of_synthetic(seed: int, logs: int, jobs: int, outages: str) -> list[Row]:
+    """How close replays come to the truth of synthetic logs, and how much the truth itself moves."""
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as directory:
-        truths = [made_up(seed + log, jobs, Path(directory), outages=outages) for log in range(logs)]
+        truths = [synthetic(seed + log, jobs, Path(directory), outages=outages) for log in range(logs)]
         found = [row for name in INFERENCES for row in compared(truths, name)]
     moves = tuple(100 * truth.changes.std(ddof=1) / truth.changes.mean() for truth in truths)
     return [*found, Row("the truth", "standard deviation if holds end up to a minute later", "%", moves)]
-
-
-if __name__ == "__main__":
-    sys.exit(main())

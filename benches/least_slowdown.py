@@ -1,15 +1,15 @@
 """Compares `least-slowdown` with the other policies in coupled runs, and says which targets it meets.
 
-`python benches/least_slowdown.py cab-aug cab-sep LOG.swf.gz --machine cab` prints a table for each load.
+`run.py least-slowdown --loads cab-aug cab-sep LOG.swf.gz --machine cab` prints a table for each load.
 Targets: wait and run together at most that of the best other policy; at most half of the node hours that
 jobs lose to contention under slurm-tree.
 """
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
+from measure import Options, Result
 from topolane import Network, Shape, Task
 from topolane.cli import common
 from topolane.run import Run
@@ -19,18 +19,8 @@ OWN = "least-slowdown"
 POLICIES = ("first-fit", "slurm-tree", "hop-bytes", "isolated", "dedicated", OWN)
 
 
-def main() -> None:
+def measure(options: Options) -> Result:
     """Runs every policy on every load."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("loads", nargs="+", help="synthetic workloads or job logs")
-    parser.add_argument("--machine", default="cab")
-    parser.add_argument("--cores-per-node", type=int, help="of the logs")
-    parser.add_argument("--limit", type=int, help="only so many jobs")
-    parser.add_argument("--jobs", type=int, help="number of processes [default: one per core]")
-    parser.add_argument("--json", action="store_true")
-    options = parser.parse_args()
     shape = Shape(cores_per_node=options.cores_per_node, limit=options.limit)
     tasks = [
         Task(machine=options.machine, workload=load, shape=shape, policy=policy, network=Network())
@@ -43,11 +33,9 @@ def main() -> None:
     for first in range(0, len(runs), len(POLICIES)):
         of_load = [figures(run) for run in runs[first : first + len(POLICIES)]]
         facts.append({"load": options.loads[first // len(POLICIES)], "runs": of_load, **verdicts(of_load)})
-    if options.json:
-        common.print_json(facts)
-        return
     for load in facts:
         print_load(load)
+    return Result(facts=facts)
 
 
 def figures(run: Run) -> dict[str, Any]:
@@ -89,7 +77,3 @@ def print_load(load: dict[str, Any]) -> None:
     met = {True: "met", False: "MISSED"}
     print(f"wait + run at most that of the best other policy: {met[load['wait_and_run_met']]}")
     print(f"node hours lost at most half of slurm-tree's: {met[load['lost_met']]}\n")
-
-
-if __name__ == "__main__":
-    main()

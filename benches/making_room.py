@@ -1,9 +1,9 @@
 """What room costs: plans against the optimum, and how long a plan takes.
 
-`python benches/making_room.py` with the interpreter Topolane is installed in (scipy comes with the tests) measures
+It measures (scipy comes with the tests)
 
 - on random states of up to 128 nodes, for rules that count nodes (on the machine, in a rack, in parts of a request): how much
-  dearer plans are than the optimum by HiGHS, and whether each makes room in a state built anew;
+  dearer plans are than the optimum by HiGHS, and whether each makes room in a new state;
 - on further states under rules that give links, whether each plan makes room, and how far its cost is from its own bound;
 - on 2,000 nodes with 700 jobs that may be requeued, or half of them moved, the CPU time of a plan.
 
@@ -12,15 +12,14 @@ It prints what is missed of the targets, and then ends with exit code 1.
 
 from __future__ import annotations
 
-import argparse
 import math
 import random
-import sys
 import time
 from collections.abc import Iterator
 from itertools import pairwise
 
 from making_room_states import Job, is_placed, question, racks
+from measure import Options, Result
 from topolane._engine import Machine, NoRoom, RoomPlan, State, make_room
 
 WITHIN = 1.01
@@ -39,18 +38,6 @@ COUNTING: dict[str, dict[str, str]] = {
 """Rules that count nodes, on 100 racks of 20, and how they are asked."""
 LINKS = ("isolated", "jigsaw", "dedicated")
 """Rules that give links, on a fat tree of 2,000 nodes."""
-
-
-def arguments() -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--states", type=int, default=10_000, help="states compared with the optimum")
-    parser.add_argument("--more", type=int, default=1_000, help="states under rules that give links")
-    parser.add_argument("--rounds", type=int, default=10, help="fillings of 2,000 nodes under each rule")
-    parser.add_argument("--seed", type=int, default=1)
-    return parser.parse_args()
 
 
 def quantile(values: list[float], part: float) -> float:
@@ -89,7 +76,7 @@ def against_optimum(states: int, seed: int) -> bool:
 
 
 def filled(machine: Machine, policy: str, jobs: int, chance: random.Random) -> list[Job]:
-    """So many jobs that a policy places, on average of a size that fills the machine; fewer if it refuses 50 one after another."""
+    """Up to `count` jobs that a policy places, of a mean size that fills the machine; fewer if it refuses 50 in a row."""
     state, running = State(machine), []
     refused = 0
     while len(running) < jobs and refused < REFUSED:
@@ -180,17 +167,12 @@ def on_2000_nodes(rounds: int, seed: int, *, moving: bool) -> bool:
     return met
 
 
-def main() -> int:
-    """Measures and prints; 1 if a target was missed."""
-    options = arguments()
+def measure(options: Options) -> Result:
+    """Measures and prints."""
     met = [
         against_optimum(options.states, options.seed),
         with_links(options.more, options.seed),
         on_2000_nodes(options.rounds, options.seed, moving=False),
         on_2000_nodes(options.rounds, options.seed, moving=True),
     ]
-    return 0 if all(met) else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return Result(failed=not all(met))

@@ -1,4 +1,4 @@
-"""What a child process costs: CPU time and memory, on one core."""
+"""What a case finds: figures with their targets; and what a child process costs, CPU time and memory on one core."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import signal
 import statistics
 import subprocess
 import tempfile
+import types
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -67,7 +68,7 @@ def cost(command: Sequence[str | Path], *, directory: Path | None = None, most: 
 
 
 def prepared(most: int | None) -> Callable[[], None]:
-    """What a child calls to stay on one core, where one can be chosen, and to end after so many CPU seconds."""
+    """What a child calls to stay on one core, where one can be chosen, and to end after `most` CPU seconds."""
     core = max(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else None
 
     def prepare() -> None:
@@ -120,6 +121,28 @@ class Row:
         """The row as JSON holds it."""
         facts = dataclasses.asdict(self)
         return facts | {"median": self.median if self.values else None, "verdict": self.verdict}
+
+
+@dataclasses.dataclass(frozen=True)
+class Result:
+    """What a case found. `run.py` prints, judges and writes it."""
+
+    rows: Sequence[Row] = ()
+    facts: Any = None
+    """What the file of --json holds in addition to rows, or without rows all that it holds."""
+    failed: bool = False
+    """Whether a target was missed or a rule broken, in addition to what the rows say."""
+    notes: Sequence[str] = ()
+    """Lines below the table."""
+
+
+Options = types.SimpleNamespace
+"""The options of a case: `case`, `quick`, `trace`, `json`, and its own by their names in `registry.py`."""
+
+
+def asked(options: Options) -> dict[str, str]:
+    """The options as JSON holds them."""
+    return {key: str(value) for key, value in vars(options).items() if value is not None}
 
 
 def number(value: float) -> str:

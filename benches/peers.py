@@ -11,7 +11,7 @@ import venv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from figures import ATLAS, SHORT_TIMES, SQUEEZED, Setting, rates, whole_rates
+from figures import ATLAS, SHORT_TIMES, SQUEEZED, Setting, figure, rates, whole_rates
 from measure import BenchError, Cost, Row, cost
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def compare(setting: Setting, python: Path, what: str, shape: Sequence[str]) -> 
     ]
 
 
+@figure
 def peers(setting: Setting) -> list[Row]:
     """AccaSim, without its own start-up as ours is without its own."""
     if setting.trace is None:

@@ -1,14 +1,12 @@
-"""A sweep of a thousand runs over a real Dask cluster on this machine: `make bench-sweep`, or
-`python benches/sweep.py [--workers 1,2] [--jobs N] [--seeds N] [--kill]`.
+"""A sweep of a thousand runs over a real Dask cluster on this machine.
 
-Eight policies, four loads and 32 seeds of a made-up month, 1,024 runs, over one worker and over two. It prints runs a second beside those
-of one local process, and compares the tables to the last digit. With --kill, the first worker is killed in the midst, and Dask's nanny
-starts it again. The exit code is 1 if a table differs.
+Eight policies, four loads and 32 seeds of a synthetic month, 1,024 runs, over one worker and over two. The table compares
+runs a second with those of one local process, and the results to the last digit. With --kill, the first worker is killed
+after ten seconds, and Dask's nanny starts it again. The exit code is 1 if a table differs.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import re
@@ -20,21 +18,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from measure import table
+from measure import Options, Result, table
 
 SCRIPT = Path(sys.executable).with_name("topolane")
 POLICIES = "first-fit,random,slurm-tree,isolated,jigsaw,dedicated,laas,hop-bytes"
 LOADS = "0.7,0.8,0.9,1.0"
-
-
-def arguments(words: Sequence[str]) -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--workers", default="1,2", help="numbers of workers, with commas [1,2]")
-    parser.add_argument("--jobs", type=int, default=300, help="of each run [300]")
-    parser.add_argument("--seeds", type=int, default=32, help="of each policy and load [32]")
-    parser.add_argument("--kill", action="store_true", help="kill the first worker in the midst")
-    return parser.parse_args(words)
 
 
 def wait_for(what: str, said: Callable[[], object], seconds: float = 120) -> None:
@@ -75,7 +63,7 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.P
             process.wait(60)
 
 
-def command(options: argparse.Namespace, *more: str) -> list[str]:
+def command(options: Options, *more: str) -> list[str]:
     """The sweep."""
     words = f"compare --workload cab-aug --limit {options.jobs} --policies {POLICIES} --queue easy --scenarios none"
     return [str(SCRIPT), *words.split(), "--loads", LOADS, "--seeds", str(options.seeds), "--json", *more]
@@ -104,9 +92,8 @@ def kill_worker(nanny: subprocess.Popen[bytes]) -> None:
             os.kill(int(child), signal.SIGKILL)
 
 
-def main(words: Sequence[str]) -> int:
-    """Runs the bench."""
-    options = arguments(words)
+def measure(options: Options) -> Result:
+    """Prints the table; fails if a table of Dask differs."""
     runs = len(POLICIES.split(",")) * len(LOADS.split(",")) * options.seeds
     expected, seconds = timed(command(options, "--jobs", "1"))
     rows = [["over", "seconds", "runs a second", "the same table"]]
@@ -122,8 +109,4 @@ def main(words: Sequence[str]) -> int:
         rows.append([name, f"{seconds:.1f}", f"{runs / seconds:.1f}", "yes" if found == expected else "NO"])
     print(f"{runs:,} runs of {options.jobs} jobs on {os.cpu_count()} cores")
     print(table(rows))
-    return 0 if same else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    return Result(facts={"rows": rows}, failed=not same)

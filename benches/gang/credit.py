@@ -1,21 +1,14 @@
 """What the credit scheduler of the simulated hypervisor does to jobs whose threads belong together.
 
-`python benches/gang/credit.py [--quick]`: two tables, barriers kept and iterations out of step, as in
+It prints two tables, barriers kept and iterations out of step, as in
 docs/explanation/gang.md.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from pathlib import Path
-
 import numpy as np
+from measure import Options, Result, table
 from topolane._engine import GangJob, GangJobOutcome, simulate_gangs
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-from measure import table
 
 POLICIES = ("free", "gang", "adaptive")
 BARRIER_SECONDS, BARRIER_SEEDS = 8.0, 10
@@ -48,11 +41,9 @@ def micro(cores: int, domains: int, background: float, policy: str, seeds: int) 
     return f"{100 * np.mean([late(job) for run in runs for job in run.jobs]):.0f}"
 
 
-def main() -> None:
+def measure(options: Options) -> Result:
     """Prints both tables."""
-    parser = argparse.ArgumentParser(description="What the credit scheduler does to gangs.")
-    parser.add_argument("--quick", action="store_true", help="one seed, few cores")
-    quick = parser.parse_args().quick
+    quick = options.quick
     many = (2, 8) if quick else (2, 8, 16, 64)
     rows = [
         [str(cores), f"{1e3 * interval:g} ms", "spins" if spin else "blocks"]
@@ -69,7 +60,4 @@ def main() -> None:
         for background in (0.0, 0.02)
     ]
     print(table([["cores", "domains", "host", *POLICIES], *rows]))
-
-
-if __name__ == "__main__":
-    main()
+    return Result()

@@ -1,23 +1,19 @@
 """Measures how evenly the default policy divides the cores between two equal programs that spin at barriers.
 
-`python benches/gang/fairness.py [--runs N] [--json]`, as root on a quiet machine with two cores and a C compiler. Two OpenMP programs run as gangs
-under `adaptive`; counted are the steps of each in ten seconds, from one second after the start.
+It needs root, a quiet machine with two cores and a C compiler. Two OpenMP programs run as gangs under `adaptive`. The steps of
+each are counted for ten seconds, from one second after the start.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve()
-sys.path.insert(0, str(HERE.parents[1]))
 
-from measure import table
+from measure import Options, Result, table
 from topolane.gang.agent import Agent
 
 CORES = (0, 1)
@@ -46,14 +42,8 @@ def run(program: Path, work: int, folder: Path) -> list[int]:
         return [steps(file) - first for file, first in zip(files, before, strict=True)]
 
 
-def main() -> int:
+def measure(options: Options) -> Result:
     """Prints the ratio of every run."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=4, help="of each length of steps [default: 4]")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    options = parser.parse_args()
     found = []
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -63,15 +53,8 @@ def main() -> int:
             for _ in range(options.runs):
                 done = run(program, work, folder)
                 found.append({"meets_every": every, "steps": done, "ratio": max(done) / min(done)})
-    if options.json:
-        print(json.dumps(found, indent=2))
-        return 0
     rows = [[one["meets_every"], *map(str, one["steps"]), f"{one['ratio']:.3f}"] for one in found]
     print(table([["meets every", "steps of one", "of the other", "ratio"], *rows]))
     worst = max(one["ratio"] for one in found)
     print(f"worst {worst:.3f}, target {TARGET}: {'met' if worst <= TARGET else 'MISSED'}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return Result(facts=found, failed=worst > TARGET)

@@ -1,17 +1,13 @@
 """Measures two barrier-coupled jobs under Slurm's own gang scheduling and under Topolane's.
 
-`python benches/gang/slurm.py [--quick] [--json FILE] [--alone]`, as root, with the interpreter that has Topolane, and
-Slurm's daemons installed. `docs/explanation/gang.md` says what the figures mean. `--alone` is for a machine that is
-not quiet: all that is measured has as large a share of the CPUs as control groups can give. Exit code 2 if something
-is missing.
+It needs root and Slurm's daemons. `docs/explanation/gang.md` says what the figures mean. `--alone` is for a machine that is not
+quiet: all that is measured has the largest share of the CPUs that control groups can give.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
-import json
 import os
 import statistics
 import sys
@@ -20,13 +16,9 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-HERE = Path(__file__).resolve()
-TESTS = HERE.parents[2] / "tests"
-sys.path[:0] = [str(HERE.parent), str(HERE.parents[1]), str(TESTS / "slurm"), str(TESTS)]
-
 import systems
 from live_cluster import script
-from measure import number, table
+from measure import Options, Result, number, table
 from priority import Ahead
 from topolane.studies import gang_programs as programs
 
@@ -81,7 +73,7 @@ def figures(
 
 
 def lesser_part(within: Sequence[Sequence[float]], begun: float, window: float, windows: int) -> float:
-    """The median over the windows in which anybody did anything."""
+    """The median over the windows in which a job did anything."""
     counts = [[0] * windows for _ in within]
     for count, each in zip(counts, within):
         for end in each:
@@ -114,32 +106,20 @@ def measured(folder: Path, cluster: systems.Cluster, seconds: float, ahead: Ahea
             before = after
 
 
-def main() -> int:
+def measure(options: Options) -> Result:
     """Prints the figures."""
-    parser = argparse.ArgumentParser(description="Slurm's own gangs beside Topolane's.")
-    parser.add_argument("--quick", action="store_true", help="ten seconds of each, not twenty")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
-    parser.add_argument("--alone", action="store_true", help="let other programs hardly run meanwhile")
-    asked = parser.parse_args()
     checked = script("check")
     if checked.returncode:
-        print(checked.stderr.strip(), file=sys.stderr)
-        return 2
+        raise RuntimeError(checked.stderr.strip())
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:CORES])
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        ahead = stack.enter_context(Ahead(asked.alone))
+        ahead = stack.enter_context(Ahead(options.alone))
         cluster = stack.enter_context(systems.cluster(folder / "slurm", CORES))
         rows = []
-        for row in measured(folder, cluster, 10 if asked.quick else 20, ahead):
+        for row in measured(folder, cluster, 10 if options.quick else 20, ahead):
             rows.append(row)
             if sys.stderr.isatty():
                 print(" ".join(row.cells()), file=sys.stderr)
     print(table([HEADINGS, *(row.cells() for row in rows)]))
-    if asked.json is not None:
-        asked.json.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=2) + "\n")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    return Result(facts=[dataclasses.asdict(row) for row in rows])

@@ -11,7 +11,7 @@ import time
 from itertools import pairwise
 from pathlib import Path
 
-from measure import Row
+from measure import Options, Result, Row
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Limits
 
@@ -22,14 +22,10 @@ SLICE = 0.05
 SOURCE = Path(__file__).parent / "spin.c"
 
 
-ALONE = False
-"""Whether the jobs get so much weight that other programs hardly run beside them."""
-
-
-def agent_of(policy: str, length: float, way: str | None = None) -> Agent:
-    """An agent with slices of that length, seconds."""
+def agent_of(policy: str, length: float, way: str | None = None, *, alone: bool) -> Agent:
+    """An agent with slices of that length, seconds. If `alone`, its jobs have the greatest weight, so other programs hardly run."""
     agent = Agent(policy, CORES, Limits(slice=length), switch_by=way)
-    if ALONE:
+    if alone:
         for group in agent.means.groups:
             for file, most in (("cpu.shares", "262144"), ("cpu.weight", "10000")):
                 if (group / file).exists():
@@ -103,13 +99,21 @@ def _next(times: list[float], since: float, within: float) -> float | None:
     return times[at] if at < len(times) and times[at] < since + within else None
 
 
-def skew(quick: bool) -> list[Row]:
+def load_before() -> list[str]:
+    """The load of the machine, as a line below the table."""
+    return [f"load of the machine before: {os.getloadavg()[0]:.1f}"]
+
+
+def skew(options: Options) -> Result:
     """How far apart the threads of a job begin and stop, as they see it, at slices of 50 ms."""
-    rows = []
+    rows, notes = [], load_before()
     for way in WAYS:
-        for jobs in (4,) if quick else (4, 8, 16):
+        for jobs in (4,) if options.quick else (4, 8, 16):
             try:
-                runs = [_one_run(way, jobs, 5 if quick else 15) for _ in range(1 if quick else 3)]
+                runs = [
+                    _one_run(way, jobs, 5 if options.quick else 15, options.alone)
+                    for _ in range(1 if options.quick else 3)
+                ]
             except InputError as error:
                 rows.append(Row("skew", f"by {way}", "us", (), note=str(error)))
                 break
@@ -123,12 +127,12 @@ def skew(quick: bool) -> list[Row]:
                 rows.append(
                     Row("skew", f"{words}: p99", "us", tuple(percentile(of, 0.99) for of in columns), 1000)
                 )
-    return rows
+    return Result(rows, notes=notes)
 
 
-def _one_run(way: str, jobs: int, seconds: float) -> tuple[list[float], list[float]]:
+def _one_run(way: str, jobs: int, seconds: float, alone: bool) -> tuple[list[float], list[float]]:
     with tempfile.TemporaryDirectory() as place:
-        with agent_of("gang", SLICE, way) as agent:
+        with agent_of("gang", SLICE, way, alone=alone) as agent:
             ran = Spinners(Path(place)).run(agent, jobs, seconds)
             return skews(agent, ran, SLICE)
 
@@ -138,36 +142,37 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
-def own_cpu(quick: bool) -> list[Row]:
+def own_cpu(options: Options) -> Result:
     """What the agent's thread takes of a core at slices of 50 ms."""
-    rows = []
+    rows, notes = [], load_before()
     for jobs in (4, 16):
         shares = []
-        for _ in range(1 if quick else 5):
-            with agent_of("gang", SLICE) as agent:
+        for _ in range(1 if options.quick else 5):
+            with agent_of("gang", SLICE, alone=options.alone) as agent:
                 spin = ["sh", "-c", "(while :; do :; done) & while :; do :; done"]
                 for number in range(jobs):
                     agent.start(f"job {number}", spin, threads=len(CORES))
                 time.sleep(1)
                 before, began = agent_cpu(), time.monotonic()
-                time.sleep(3 if quick else 10)
+                time.sleep(3 if options.quick else 10)
                 shares.append(100 * (agent_cpu() - before) / (time.monotonic() - began))
         rows.append(
             Row("agent", f"CPU of the agent, {jobs} jobs, slices of 50 ms", "% of a core", tuple(shares), 1)
         )
-    return rows
+    return Result(rows, notes=notes)
 
 
-def loss(quick: bool) -> list[Row]:
+def loss(options: Options) -> Result:
     """What gangs at slices of 100 ms lose of the work that the operating system alone gets done, run by turns."""
-    losses = []
-    for _ in range(2 if quick else 8):
+    losses, notes = [], load_before()
+    for _ in range(2 if options.quick else 8):
         done = {}
         for policy in ("free", "gang", "gang", "free"):
             with tempfile.TemporaryDirectory() as place:
                 spinners = Spinners(Path(place))
-                with agent_of(policy, 0.1) as agent:
-                    spinners.run(agent, 4, 3 if quick else 5)
+                with agent_of(policy, 0.1, alone=options.alone) as agent:
+                    spinners.run(agent, 4, 3 if options.quick else 5)
                 done[policy] = done.get(policy, 0) + spinners.counted
         losses.append(100 * (1 - done["gang"] / done["free"]))
-    return [Row("loss", "work lost against free, 4 jobs, slices of 100 ms", "%", tuple(losses), 2)]
+    row = Row("loss", "work lost against free, 4 jobs, slices of 100 ms", "%", tuple(losses), 2)
+    return Result([row], notes=notes)

@@ -1,29 +1,28 @@
-"""GPUs that nobody can use: the inflation experiment of "Beware of Fragmentation" (USENIX ATC'23) under several policies.
+"""GPUs that no task can use: the inflation experiment of "Beware of Fragmentation" (USENIX ATC'23) under several policies.
 
-`python benches/gpu/inflation.py openb-2023-nodes.csv.gz openb-2023-pods.csv.gz` draws tasks of the trace with
+`run.py gpu/inflation --nodes openb-2023-nodes.csv.gz --pods openb-2023-pods.csv.gz` draws tasks of the trace with
 replacement until the GPUs asked for reach 130 % of those there are. Tasks stay; one that does not fit is dropped. The
-table has the GPUs that nobody has in the end, in per cent, for every variant of the paper: more tasks that share a GPU
+table has the GPUs that no task has in the end, in per cent, for every variant of the paper: more tasks that share a GPU
 (gpushareP: P % of the GPUs asked for), with several GPUs (multigpuP), with wanted GPU types (gpuspecP: P % of tasks with
 GPUs) and without GPUs (cpuP: P % of tasks). Needs Rust. Exit code 1 if gpu-packing is not best in every variant.
 """
 
 from __future__ import annotations
 
-import argparse
 import bisect
 import csv
 import dataclasses
 import gzip
 import itertools
-import json
 import os
 import random
 import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from measure import Options, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,7 +38,7 @@ VARIANTS = (
     *(f"cpu{share}" for share in (5, 10, 20, 25)),
 )
 MARKS = (0.9, 1.0, 1.1, 1.3)
-"""GPUs asked for, as parts of those there are, at which the GPUs that nobody has are counted."""
+"""GPUs asked for, as parts of those there are, at which the free GPUs are counted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,31 +132,17 @@ def program() -> Path:
 
 
 def left(run: Path, nodes: Path, policy: str, lines: str) -> list[float]:
-    """GPUs that nobody has at each mark, in per cent of all."""
+    """GPUs that no task has at each mark, in per cent of all."""
     command = [str(run), str(nodes), policy, *map(str, MARKS)]
-    told = subprocess.run(command, input=lines, text=True, capture_output=True, check=True)
-    return [100 * float(part) for part in told.stdout.split()[1:]]
+    done = subprocess.run(command, input=lines, text=True, capture_output=True, check=True)
+    return [100 * float(part) for part in done.stdout.split()[1:]]
 
 
-def arguments() -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("nodes", type=Path, help="openb's nodes, CSV")
-    parser.add_argument("pods", type=Path, help="openb's tasks, CSV")
-    parser.add_argument("--seeds", type=int, default=3, help="draws of each variant [default: 3]")
-    parser.add_argument("--variants", default=",".join(VARIANTS), help="separated by commas [default: all]")
-    parser.add_argument("--json", action="store_true", help="print all figures as JSON")
-    options = parser.parse_args()
-    if unknown := set(options.variants.split(",")) - set(VARIANTS):
-        parser.error(f"there is no variant {min(unknown)}; there are {', '.join(VARIANTS)}")
-    return options
-
-
-def main() -> int:
-    """Runs every variant, prints the table; 1 if ours is not best everywhere."""
-    options = arguments()
+def measure(options: Options) -> Result:
+    """Runs every variant and prints the table. Raises ValueError for a variant that there is not."""
+    variants = VARIANTS if options.variants == "all" else options.variants.split(",")
+    if unknown := set(variants) - set(VARIANTS):
+        raise ValueError(f"there is no variant {min(unknown)}; there are {', '.join(VARIANTS)}")
     rows, tasks = read(options.nodes), [task_of(row) for row in read(options.pods)]
     gpus = sum(int(row["gpu"]) for row in rows)
     run = program()
@@ -171,17 +156,15 @@ def main() -> int:
                 for row in rows
             )
         )
-        for variant in options.variants.split(","):
+        for variant in variants:
             drawn = ["".join(arrivals(tasks, variant, gpus, seed)) for seed in range(options.seeds)]
             found[variant] = {
                 policy: list(pool.map(lambda lines, name=policy: left(run, nodes, name, lines), drawn))
                 for policy in POLICIES
             }
-            if not options.json:
-                print_row(variant, found[variant], is_first=len(found) == 1)
-    if options.json:
-        print(json.dumps({"marks": MARKS, "unallocated_percent": found}, indent=1))
-    return int(any(not is_best(one) for one in found.values()))
+            print_row(variant, found[variant], is_first=len(found) == 1)
+    facts = {"marks": MARKS, "unallocated_percent": found}
+    return Result(facts=facts, failed=any(not is_best(one) for one in found.values()))
 
 
 def at_end(draws: list[list[float]]) -> float:
@@ -197,7 +180,7 @@ def is_best(found: dict[str, list[list[float]]]) -> bool:
 def print_row(variant: str, found: dict[str, list[list[float]]], *, is_first: bool) -> None:
     """A row of the table: means over the draws."""
     if is_first:
-        print("GPUs that nobody has at 130 % asked for (% of all)")
+        print("GPUs that no task has at 130 % asked for (% of all)")
         print(f"{'':14}" + "".join(f"{policy:>13}" for policy in POLICIES) + "   draws in which ours is best")
     wins = sum(
         all(found[OURS][draw][-1] < found[other][draw][-1] for other in POLICIES if other != OURS)
@@ -205,7 +188,3 @@ def print_row(variant: str, found: dict[str, list[list[float]]], *, is_first: bo
     )
     means = "".join(f"{at_end(found[policy]):13.2f}" for policy in POLICIES)
     print(f"{variant:14}{means}   {wins} of {len(found[OURS])}", flush=True)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,6 +1,6 @@
 """What whole segments cost: the part of a machine of NVL72 racks that jobs hold under policy segments, by segment size.
 
-`python benches/gpu/segments.py lingjun-2023-jobs.csv.gz` draws jobs of the trace with replacement and submits more of them
+`run.py gpu/segments --trace lingjun-2023-jobs.csv.gz` draws jobs of the trace with replacement and submits more of them
 than the machine can run, so that jobs nearly always wait: then placement bounds what is held. The table has the nodes held
 while jobs are submitted, in per cent, without the first fifth of that time, and the points lost against first-fit on the same jobs: the mean over the draws, and its
 standard error. `none` is policy segments for jobs that name no segment: one rack if a job fits one. Exit code 1 if segments of
@@ -9,18 +9,16 @@ standard error. `none` is policy segments for jobs that name no segment: one rac
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import random
 import statistics
-import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import polars
 import topolane
+from measure import Options, Result
 from topolane import sources
 
 SIZES = ("none", "1", "2", "4", "8", "16", "18")
@@ -32,31 +30,13 @@ JUDGED, MOST_LOST = "16", 0.5
 """Points that whole segments of that size may lose."""
 
 
-def arguments() -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("jobs", help="a trace of jobs with GPUs, or the name of a made-up month")
-    parser.add_argument(
-        "--machine", default="nvl72(units=12)", help="[default: nvl72(units=12), 1,728 nodes]"
-    )
-    parser.add_argument("--gpus-per-node", type=int, help="of a trace that counts only GPUs [default: 4]")
-    parser.add_argument(
-        "--load", type=float, default=1.3, help="work against what the machine can do [default: 1.3]"
-    )
-    parser.add_argument("--draws", type=int, default=8, help="[default: 8]")
-    parser.add_argument("--count", type=int, default=20_000, help="jobs of a draw [default: 20000]")
-    parser.add_argument("--json", action="store_true", help="print the figures of every draw as JSON")
-    return parser.parse_args()
-
-
-def drawn(options: argparse.Namespace, draw: int) -> topolane.Workload:
+def drawn(options: Options, draw: int) -> topolane.Workload:
     """Jobs of the trace in any order, some of them several times, submitted at random moments that make the load."""
     machine = sources.machine(options.machine)
-    counts_gpus = Path(options.jobs).exists()
-    gpus = (options.gpus_per_node or 4) if counts_gpus else None
-    jobs = sources.workload(options.jobs, machine.nodes, shape=sources.Shape(gpus_per_node=gpus))
+    gpus = options.gpus_per_node if options.trace else None
+    jobs = sources.workload(
+        options.trace or options.workload, machine.nodes, shape=sources.Shape(gpus_per_node=gpus)
+    )
     draws = random.Random(draw)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "jobs.csv"
@@ -71,7 +51,7 @@ def drawn(options: argparse.Namespace, draw: int) -> topolane.Workload:
         return sources.workload(str(path), machine.nodes, shape=sources.Shape(load=options.load))
 
 
-def held(options: argparse.Namespace, draw: int) -> dict[str, float]:
+def held(options: Options, draw: int) -> dict[str, float]:
     """Nodes held while jobs come, in per cent, by segment size."""
     machine, jobs = sources.machine(options.machine), drawn(options, draw)
     last = max(jobs.columns()["submit"])
@@ -85,24 +65,16 @@ def held(options: argparse.Namespace, draw: int) -> dict[str, float]:
     return found
 
 
-def main() -> int:
-    """Runs every draw and prints the table; 1 if the judged size loses too much."""
-    options = arguments()
+def measure(options: Options) -> Result:
+    """Runs every draw and prints the table; fails if the judged size loses too much."""
     with ProcessPoolExecutor(min(options.draws, os.cpu_count() or 1)) as pool:
         draws = list(pool.map(held, [options] * options.draws, range(options.draws)))
     lost = {size: [one[FREE] - one[size] for one in draws] for size in SIZES}
-    if options.json:
-        print(json.dumps(draws, indent=1))
-    else:
-        print(f"{'segment':>10}{'nodes held %':>14}{'points lost':>13}{'+-':>7}")
-        for size in (FREE, *SIZES):
-            row = f"{size:>10}{statistics.mean(one[size] for one in draws):14.2f}"
-            if size in lost:
-                error = statistics.stdev(lost[size]) / len(draws) ** 0.5 if len(draws) > 1 else 0.0
-                row += f"{statistics.mean(lost[size]):13.2f}{error:7.2f}"
-            print(row)
-    return int(statistics.mean(lost[JUDGED]) > MOST_LOST)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    print(f"{'segment':>10}{'nodes held %':>14}{'points lost':>13}{'+-':>7}")
+    for size in (FREE, *SIZES):
+        row = f"{size:>10}{statistics.mean(one[size] for one in draws):14.2f}"
+        if size in lost:
+            error = statistics.stdev(lost[size]) / len(draws) ** 0.5 if len(draws) > 1 else 0.0
+            row += f"{statistics.mean(lost[size]):13.2f}{error:7.2f}"
+        print(row)
+    return Result(facts=draws, failed=statistics.mean(lost[JUDGED]) > MOST_LOST)

@@ -6,19 +6,16 @@ pod was on which node, and when.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import random
 import statistics
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 import groups
 from cluster import Cluster, Shape, cluster, has_kueue, load_text, say, start_kueue
 from groups import Group, Record
-from measure import table
+from measure import Options, Result, table
 
 ROOM = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8"}
 WHOLE_NODE = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "8"}
@@ -28,23 +25,7 @@ PATIENCE = 30.0
 """Seconds without a start after which the groups that wait are given up."""
 
 
-def arguments(words: list[str]) -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(prog="run.py hundred", description=__doc__)
-    parser.add_argument(
-        "--nodes", type=int, default=128, help="nodes of 8 GPUs, 8 in a rack, 4 racks in a block [128]"
-    )
-    parser.add_argument("--groups", type=int, default=100, help="groups of 1 to 24 whole nodes [100]")
-    parser.add_argument("--every", type=float, default=0.6, help="mean seconds between arrivals [0.6]")
-    parser.add_argument("--runs", type=float, default=8.0, help="mean seconds that a group runs [8]")
-    parser.add_argument("--policies", default="isolated,dedicated", help="of topolane-scheduler, with commas")
-    parser.add_argument("--systems", default=",".join(groups.SYSTEMS), help="with commas")
-    parser.add_argument("--seed", type=int, default=1, help="of the groups [1]")
-    parser.add_argument("--json", type=Path, help="write the rows to this file")
-    return parser.parse_args(words)
-
-
-def drawn(options: argparse.Namespace, name: str) -> list[Group]:
+def drawn(options: Options, name: str) -> list[Group]:
     """The groups, by their arrival."""
     draw = random.Random(options.seed)
     made, at = [], 0.0
@@ -159,7 +140,7 @@ def cells(row: Row) -> list[str]:
     ]  # fmt: skip
 
 
-def measure(options: argparse.Namespace) -> int:
+def measure(options: Options) -> Result:
     """Runs all systems and prints them side by side."""
     systems = options.systems.split(",")
     if unknown := set(systems) - set(groups.SYSTEMS):
@@ -167,7 +148,7 @@ def measure(options: argparse.Namespace) -> int:
             f"--systems: there is no system {', '.join(sorted(unknown))}; there are {', '.join(groups.SYSTEMS)}"
         )
     if "kueue" in systems and not has_kueue():
-        say("kueue is not built and is left out")
+        say("kueue is not built and is skipped")
         systems.remove("kueue")
     rows = []
     with cluster(Shape(options.nodes, 8, 4, ROOM)) as plane:
@@ -181,9 +162,7 @@ def measure(options: argparse.Namespace) -> int:
                 rows.append(play(plane, drawn(options, name), system, policy))
     print(table([HEADINGS, *map(cells, rows)]))
     print(load_text())
-    if options.json:
-        options.json.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=1) + "\n")
     missed = [row for row in rows if row.system == "topolane isolated" and (row.sharing or row.in_parts)]
     for row in missed:
         print(f"MISSED: under {row.system} {row.sharing} groups shared links, {row.in_parts} were in parts")
-    return int(bool(missed))
+    return Result(facts=[dataclasses.asdict(row) for row in rows], failed=bool(missed))

@@ -6,19 +6,16 @@ All groups come at once, as Jobs. Nothing ends, so that every pod finds a node.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import random
 import re
 import time
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 import groups
 from cluster import Cluster, Shape, cluster, has_kueue, load_text, say, start_kueue
 from groups import Group, Record
-from measure import HEADINGS, Row, table
+from measure import Options, Result, Row
 
 ROOM = {"cpu": "96", "memory": "256Gi"}
 RACK, BLOCK = 64, 10
@@ -35,26 +32,8 @@ PATIENCE = 300.0
 PLACED = re.compile(r'"Decision".*policyMicroseconds=(\d+) planMicroseconds=(\d+)')
 
 
-def arguments(words: list[str]) -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(prog="run.py scale", description=__doc__)
-    parser.add_argument(
-        "--nodes", type=int, default=5000, help="nodes of 96 cores, 64 in a rack, 10 racks in a block [5000]"
-    )
-    parser.add_argument("--pods", type=int, default=15_000, help="pods, about [15000]")
-    parser.add_argument(
-        "--systems", default="topolane,kueue", help="with commas; default: no groups [topolane,kueue]"
-    )
-    parser.add_argument(
-        "--policies", default="isolated,dedicated", help="of topolane-scheduler [isolated,dedicated]"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="of the order of the groups [1]")
-    parser.add_argument("--json", type=Path, help="write the rows to this file")
-    return parser.parse_args(words)
-
-
 def kueues_set(pods: int, seed: int, name: str) -> list[Group]:
-    """The groups of Kueue's set, in a random order, as many as have so many pods."""
+    """The groups of Kueue's set, in a random order: whole sets, with at least `pods` pods."""
 
     def endless() -> Iterator[Group]:
         while True:
@@ -77,7 +56,7 @@ def kueues_set(pods: int, seed: int, name: str) -> list[Group]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Result:
+class Run:
     """One system's run."""
 
     system: str
@@ -96,7 +75,7 @@ class Result:
     plan_times: tuple[float, ...]
 
 
-def play(plane: Cluster, wanted: Sequence[Group], system: str, policy: str) -> Result:
+def play(plane: Cluster, wanted: Sequence[Group], system: str, policy: str) -> Run:
     """Lets all groups come at once."""
     name = f"{system} {policy}".strip()
     processes = ["topolane-scheduler"] if system == "topolane" else ["default-scheduler"]
@@ -128,7 +107,7 @@ def play(plane: Cluster, wanted: Sequence[Group], system: str, policy: str) -> R
     )
     log = plane.log("topolane-scheduler") if system == "topolane" else ""
     times = [tuple(int(part) / 1e6 for part in row) for row in PLACED.findall(log)]
-    result = Result(
+    result = Run(
         name, pods, len(bound), seconds, rate, broken, sum(map(plane.memory, processes)),
         (sum(map(plane.processor_time, processes)) - used) / max(seconds, 1e-9),
         tuple(row[0] for row in times),
@@ -148,7 +127,7 @@ LIMITS = {"isolated": 1.0, "dedicated": 5.0}
 """Milliseconds that 99 % of the decisions of a policy may take."""
 
 
-def rows(results: Sequence[Result]) -> list[Row]:
+def rows(results: Sequence[Run]) -> list[Row]:
     """The figures, and what they should be."""
     made = []
     kueue = next((result for result in results if result.system == "kueue"), None)
@@ -177,13 +156,13 @@ def rows(results: Sequence[Result]) -> list[Row]:
     return made
 
 
-def measure(options: argparse.Namespace) -> int:
-    """Runs all systems and prints their figures."""
-    results: list[Result] = []
+def measure(options: Options) -> Result:
+    """Runs all systems; their figures."""
+    results: list[Run] = []
     shape = Shape(options.nodes, RACK, BLOCK, ROOM)
     systems = options.systems.split(",")
     if "kueue" in systems and not has_kueue():
-        say("kueue is not built and is left out")
+        say("kueue is not built and is skipped")
         systems.remove("kueue")
     with cluster(shape) as plane:
         for system in systems:
@@ -199,9 +178,4 @@ def measure(options: argparse.Namespace) -> int:
                 plane.kill("topolane-scheduler" if policy else "default-scheduler")
                 if policy:
                     (plane.home / "topolane-scheduler.log").unlink()
-    made = rows(results)
-    print(table([HEADINGS, *(row.cells() for row in made)]))
-    print(load_text())
-    if options.json:
-        options.json.write_text(json.dumps([row.facts() for row in made], indent=1) + "\n")
-    return int(any(row.verdict == "MISSED" for row in made))
+    return Result(rows(results), notes=[load_text()])

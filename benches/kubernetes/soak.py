@@ -1,25 +1,24 @@
 """Thousands of groups in a random order on a control plane whose parts are killed: is anything given twice, is anything stuck?
 
 Two schedulers contend for one lease. At random moments one of them, etcd or the API server gets kill -9 and is started again, and
-nodes are cordoned, deleted and created again. What the API server tells of pods is judged by soak_checks.py. The exit code is 1 if
+nodes are cordoned, deleted and created again. soak_checks.py judges what the API server says of pods. The exit code is 1 if
 something was wrong.
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import random
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 from api import Api, StatusError, Watch
 from cluster import LEVELS, NODES, QPS, Cluster, Shape, cluster, load_text, node_name, say
 from control_plane import Body
+from measure import Options, Result
 from soak_checks import GPU, LABEL, Checks
 from waiting import until
 
@@ -33,26 +32,6 @@ IN_PARTS = 4 * TIMEOUT + 10
 STUCK = 180.0
 """Seconds without a placement after which what waits is stuck."""
 FAULTS = ("scheduler", "scheduler", "etcd", "kube-apiserver", "cordon", "cordon", "delete node")
-
-
-def arguments(words: list[str]) -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(prog="run.py soak", description=__doc__)
-    parser.add_argument("--placements", type=int, default=100_000, help="pods that get a node [100000]")
-    parser.add_argument(
-        "--minutes", type=float, default=0, help="end after so many minutes, whatever was placed [0: no end]"
-    )
-    parser.add_argument(
-        "--nodes", type=int, default=64, help="nodes of 8 GPUs, 8 in a rack, 4 racks in a block [64]"
-    )
-    parser.add_argument("--alive", type=int, default=24, help="groups that wait or run at once [24]")
-    parser.add_argument("--every", type=float, default=10, help="mean seconds between faults [10]; 0: none")
-    parser.add_argument(
-        "--policies", default="isolated,dedicated", help="of groups, drawn for each [isolated,dedicated]"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="of groups and faults [1]")
-    parser.add_argument("--keep", type=Path, help="a directory for the logs of the schedulers")
-    return parser.parse_args(words)
 
 
 def pod(group: str, size: int, rank: int, gpus: int, policy: str) -> Body:
@@ -75,7 +54,7 @@ def pod(group: str, size: int, rank: int, gpus: int, policy: str) -> Body:
 class Soak:
     """The groups, the faults, and what was counted."""
 
-    def __init__(self, plane: Cluster, options: argparse.Namespace) -> None:
+    def __init__(self, plane: Cluster, options: Options) -> None:
         self.plane, self.options, self.api = plane, options, Api(plane)
         self.draw = random.Random(options.seed)
         self.checks = Checks(plane.shape, TIMEOUT)
@@ -228,13 +207,13 @@ class Soak:
             f"longest in parts {checks.longest_in_parts:.1f} s; wrong: {checks.count_wrong}")  # fmt: skip
 
 
-def measure(options: argparse.Namespace) -> int:
+def measure(options: Options) -> Result:
     """Runs it and prints what was wrong."""
     with cluster(Shape(options.nodes, 8, 4, ROOM)) as plane:
         soak = Soak(plane, options)
         for name in ("one", "two"):
             soak.start(name)
-        watch = Watch(soak.api, soak.checks.told)
+        watch = Watch(soak.api, soak.checks.noted)
         try:
             soak.run()
         finally:
@@ -256,4 +235,10 @@ def measure(options: argparse.Namespace) -> int:
         print(f"WRONG: {text}")
     if checks.pods < options.placements:
         print(f"MISSED: {options.placements:,} pods were asked for")
-    return int(bool(checks.count_wrong) or checks.pods < options.placements)
+    facts = {
+        "groups": checks.placements,
+        "pods": checks.pods,
+        "faults": dict(soak.faults),
+        "wrong": checks.wrong,
+    }
+    return Result(facts=facts, failed=bool(checks.count_wrong) or checks.pods < options.placements)

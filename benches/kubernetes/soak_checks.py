@@ -1,4 +1,4 @@
-"""Is anything given twice? Judged by the pods that the API server tells of, with no code of Topolane."""
+"""Is anything given twice? Judged by the pods that the API server lists, with no code of Topolane."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ class Checks:
         self.excused: set[str] = set()
         """Groups of which a pod was on a node that was deleted."""
 
-    def told(self, kind: str, pod: Body) -> None:
+    def noted(self, kind: str, pod: Body) -> None:
         """An event of the watch."""
         with self.lock:
             if kind == "LISTED":
                 self._listed(pod)
             else:
-                self._told(kind, pod)
+                self._noted(kind, pod)
 
     def _say(self, text: str) -> None:
         self.count_wrong += 1
@@ -75,9 +75,9 @@ class Checks:
             for uid in set(held.pods) - there:
                 self._gone(name, uid)
         for pod in listed["items"]:
-            self._told("ADDED", pod)
+            self._noted("ADDED", pod)
 
-    def _told(self, kind: str, pod: Body) -> None:
+    def _noted(self, kind: str, pod: Body) -> None:
         name = pod["metadata"].get("labels", {}).get(LABEL)
         node, uid = pod["spec"].get("nodeName"), pod["metadata"]["uid"]
         if not name or not node:

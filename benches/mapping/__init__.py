@@ -9,16 +9,13 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from figures import Setting, figure
 from measure import BenchError, Row, cost
 
 from mapping.instances import INSTANCES, RANKS, mean_hops, shuffled
 from mapping.nugent import GRIDS, instance
-
-if TYPE_CHECKING:
-    from figures import Setting
 
 PEERS = ("chszlablib==0.5.27", "kahip==3.25", "numpy==2.4.6")
 OURS = ("topolane fast", "topolane eco", "topolane strong")
@@ -30,11 +27,13 @@ ROUNDING = 0.5
 """The figures to reach are given to three decimals."""
 
 
+@figure
 def mapping(setting: Setting) -> list[Row]:
     """Ours alone, against the figures to reach."""
     return compared(setting, {name: setting.python for name in OURS})
 
 
+@figure
 def mapping_peers(setting: Setting) -> list[Row]:
     """Ours and the others' on the same instances in turn."""
     python = install(setting.scratch)
@@ -95,6 +94,7 @@ def run(python: str, tool: str, file: Path, seed: int) -> tuple[np.ndarray, floa
     return np.asarray(answer["host"]), answer["cpu"]
 
 
+@figure
 def quadratic(setting: Setting) -> list[Row]:
     """The gap to the optimum, in percent, on instances that the literature or a package prints."""
     from topolane import _engine

@@ -1,22 +1,20 @@
 """Collectives in two levels against flat ones, simulated: every setting, and what is gained over all of them.
 
-    python benches/mpi/collectives.py [--quick] [--json]
-
-Needs SimGrid. The limits in native/mpi/collectives/choose.c are from here.
+It needs SimGrid. With --quick: two sites at 5 ms only. The limits in native/mpi/collectives/choose.c are from here.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import itertools
-import json
 import statistics
 import tempfile
 from collections import defaultdict
 from pathlib import Path
 
-from topolane.studies.sites_collectives import PLACEMENTS, SELECTORS, SITES, Case, Row, build, measure
+from measure import Options, Result
+from topolane.studies.sites_collectives import PLACEMENTS, SELECTORS, SITES, Case, Row, build
+from topolane.studies.sites_collectives import measure as measured
 
 LATENCIES = (1e-3, 10e-3)
 
@@ -38,16 +36,10 @@ def summary(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="two sites at 5 ms only")
-    parser.add_argument("--json", action="store_true", help="every row")
-    options = parser.parse_args()
+def measure(options: Options) -> Result:
+    """Prints the gain of each call."""
     with tempfile.TemporaryDirectory(prefix="topolane-") as folder:
         programs = build(Path(folder))
-        rows = [row for case in cases(options.quick) for row in measure(programs, case)]
-    print(json.dumps([dataclasses.asdict(row) for row in rows]) if options.json else summary(rows))
-
-
-if __name__ == "__main__":
-    main()
+        rows = [row for case in cases(options.quick) for row in measured(programs, case)]
+    print(summary(rows))
+    return Result(facts=[dataclasses.asdict(row) for row in rows])

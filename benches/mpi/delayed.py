@@ -1,8 +1,6 @@
 """Collectives over a WAN with a real delay: two levels, flat, and the least that is possible.
 
-    python benches/mpi/delayed.py [--quick] [--json] [--delay 20] [--mpi mpich] [--mode always]
-
-Root only: it makes network namespaces, a host for each rank, with a delay between sites (far_sites.py). All times are
+It needs root, because it makes network namespaces, a host for each rank, with a delay between sites (far_sites.py). All times are
 in latencies of the WAN, one way. The least is what no program can be faster than: one latency, and the bytes that a site
 needs from another one over the bandwidth of the link between them:
 
@@ -15,26 +13,21 @@ The time of a call is the median of its repeats, from when all ranks begin until
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
-import os
 import statistics
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from far_sites import HERE, SETTINGS, FarSites, far_sites, run
+from measure import Options, Result
 from topolane.mpi import build
 
 RANKS = {2: 8, 3: 9}
 """By number of sites."""
-SIZES = (8, 16384, 65536, 262144, 1048576)
-QUICK_SIZES = (8, 65536)
 MBIT = 1000.0
 GOAL, GOAL_BYTES, WORSE = 1.25, 65536, 1.05
-"""Of the least, up to so many bytes; and of flat, everywhere."""
-CALLS = ("barrier", "bcast", "reduce", "allreduce", "allgather")
+"""Targets: times the least, for up to GOAL_BYTES; and times flat, for every size."""
 PAUSE = 0.06
 """Seconds between two calls, at least: until nothing of the one before is under way."""
 IDLE_PAUSE = 0.5
@@ -98,9 +91,7 @@ class Setting:
         return 1 + 8 * crosses / (MBIT * 1e6) / delay
 
 
-def measured(
-    setting: Setting, far: FarSites, options: argparse.Namespace, sizes: Sequence[int]
-) -> Iterator[Cell]:
+def measured(setting: Setting, far: FarSites, options: Options) -> Iterator[Cell]:
     """The cells of a setting. Raises CalledProcessError if the program fails."""
     program, meeting = far.folder / f"delayed-{setting.mpi}", far.folder / "meeting"
     run(f"mpicc.{setting.mpi}", "-O2", "-w", "-o", program, HERE / "delayed.c")
@@ -110,7 +101,9 @@ def measured(
         "TOPOLANE_MPI_TWO_LEVEL": options.mode,
         "LD_PRELOAD": str(build.library(f"mpicc.{setting.mpi}")),
     }
-    words = [f"{call}={0 if call == 'barrier' else ','.join(map(str, sizes))}" for call in options.calls]
+    words = [
+        f"{call}={0 if call == 'barrier' else ','.join(map(str, options.bytes))}" for call in options.calls
+    ]
     repeats, pause = str(options.repeats), str(IDLE_PAUSE if options.idle else PAUSE)
     command = far.launch(setting.mpi, environment, [program, meeting, repeats, pause, *words])
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=600)
@@ -135,13 +128,15 @@ def of_network(far: FarSites) -> str:
     )
 
 
-def all_cells(options: argparse.Namespace) -> Iterator[Cell | str]:
+def all_cells(options: Options) -> Iterator[Cell | str]:
     """All cells, and first what the network was."""
-    placements = options.ranks or (("dealt",) if options.quick else ("dealt", "blocks"))
-    sites = options.sites or ((2,) if options.quick else tuple(RANKS))
-    settings = [Setting(mpi, n, placement) for n in sites for placement in placements for mpi in options.mpi]
+    settings = [
+        Setting(mpi, int(sites), placement)
+        for sites in options.sites
+        for placement in options.ranks
+        for mpi in options.mpi
+    ]
     system = SETTINGS | {"net.ipv4.tcp_slow_start_after_idle": "1" if options.idle == "slow-start" else "0"}
-    sizes = options.bytes or (QUICK_SIZES if options.quick else SIZES)
     for done, setting in enumerate(settings):
         if sys.stderr.isatty():
             bar = "#" * done + "." * (len(settings) - done)
@@ -153,42 +148,15 @@ def all_cells(options: argparse.Namespace) -> Iterator[Cell | str]:
         with far_sites(setting.site_of, 1e-3 * options.delay, MBIT, system) as far:
             if done == 0:
                 yield of_network(far)
-            yield from measured(setting, far, options, sizes)
+            yield from measured(setting, far, options)
     if sys.stderr.isatty():
         print(file=sys.stderr)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Time collectives over a WAN with a real delay.")
-    parser.add_argument(
-        "--quick", action="store_true", help="two sites, ranks dealt, two sizes, three repeats"
-    )
-    parser.add_argument("--json", action="store_true", help="print the cells as JSON")
-    parser.add_argument("--delay", type=float, default=20, metavar="MS", help="of the WAN, one way [20]")
-    parser.add_argument("--mpi", nargs="+", choices=("mpich", "openmpi"), default=["mpich", "openmpi"])
-    parser.add_argument("--mode", choices=("auto", "always"), default="auto", help="of the library [auto]")
-    parser.add_argument("--calls", nargs="+", choices=CALLS, default=CALLS)
-    parser.add_argument("--bytes", nargs="+", type=int, metavar="BYTES")
-    parser.add_argument("--sites", nargs="+", type=int, choices=RANKS)
-    parser.add_argument("--ranks", nargs="+", choices=("dealt", "blocks"))
-    parser.add_argument("--repeats", type=int, metavar="N", help="of each call [7]")
-    parser.add_argument(
-        "--idle",
-        choices=("slow-start", "no-slow-start"),
-        help=f"pause {IDLE_PAUSE} s between calls, with or without tcp_slow_start_after_idle",
-    )
-    options = parser.parse_args()
-    options.repeats = options.repeats or (3 if options.quick else 7)
-    if os.geteuid() != 0:
-        sys.exit("benches/mpi/delayed.py makes network namespaces: run it as root")
+def measure(options: Options) -> Result:
+    """Prints the network and every cell."""
     network, *cells = all_cells(options)
-    if options.json:
-        print(json.dumps({"network": network, "cells": [dataclasses.asdict(cell) for cell in cells]}))
-        return
     print(network, HEAD, *cells, sep="\n")
     missed = sum(bool(cell.missed) for cell in cells if isinstance(cell, Cell))
     print(f"\n{missed} of {len(cells)} cells miss a goal.")
-
-
-if __name__ == "__main__":
-    main()
+    return Result(facts={"network": network, "cells": [dataclasses.asdict(cell) for cell in cells]})

@@ -1,4 +1,4 @@
-"""What watching costs: `make bench-mpi`, or `python benches/mpi/overhead.py [--quick] [--json FILE] [--programs DIR]`.
+"""What watching costs.
 
 Two ways. In one run, watched calls take turns with unwatched ones (pairs.h): what the calls cost, without what changes
 from run to run; the same without the library shows how far the method can be trusted. In pairs of runs, without the library
@@ -10,9 +10,7 @@ MPI that --mpi names; their names end in the number of ranks, as cg.W.2 does.
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-import json
 import os
 import re
 import shutil
@@ -24,6 +22,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from measure import Options, Result
 from programs import LAMMPS_INPUT
 
 HERE = Path(__file__).resolve().parent
@@ -57,15 +56,15 @@ class Calls:
     without: list[float]
     watched: list[float]
     more: list[float]
-    nobody: list[float]
-    """What is more where the library is not there: nothing, but for what disturbs."""
+    unwatched: list[float]
+    """The same difference without the library: zero, except for disturbances."""
 
     def __str__(self) -> str:
         without, more = statistics.median(self.without), statistics.median(self.more)
         return (
             f"| {self.mpi} | {self.what} | {without:.4g} {self.unit} | {statistics.median(self.watched):.4g} {self.unit} | "
             f"{more:+.3g} {self.unit} | {100 * more / without:+.2f} % | {100 * min(self.more) / without:+.2f} to "
-            f"{100 * max(self.more) / without:+.2f} % | {100 * statistics.median(self.nobody) / without:+.2f} % |"
+            f"{100 * max(self.more) / without:+.2f} % | {100 * statistics.median(self.unwatched) / without:+.2f} % |"
         )
 
 
@@ -96,7 +95,7 @@ def spread(before: Sequence[float], after: Sequence[float]) -> str:
 
 Row = TypeVar("Row", Calls, Runs)
 HEADS = {
-    Calls: "| MPI | a call or step, in one run | without | watched | more | | of all runs | nobody watching |",
+    Calls: "| MPI | a call or step, in one run | without | watched | more | | of all runs | without the library |",
     Runs: "| MPI | whole runs | without | watched | more, least of all | more, median of pairs | of all pairs "
     "| control, median | of all control pairs |",
 }
@@ -106,20 +105,20 @@ def figures(command: Sequence[str]) -> list[float]:
     """The numbers that a program prints."""
     done = subprocess.run(command, capture_output=True, text=True, env=os.environ | AROUND)
     if done.returncode:
-        sys.exit(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
+        raise RuntimeError(f"{' '.join(command)}: exit code {done.returncode}: {done.stderr.strip()[-300:]}")
     found = re.search(r"(?:Time in seconds\s*=|Loop time of)\s*([0-9.]+)", done.stdout)
     return [float(number) for number in ([found[1]] if found else done.stdout.split())]
 
 
 def calls(mpi: str, what: str, unit: str, command: Sequence[str], times: int) -> Calls:
-    """Watched and unwatched calls in turns, and both again where nobody watches."""
-    nobody, watched = [], []
+    """Watched and unwatched calls in turns, and both again without the library."""
+    control, watched = [], []
     figures([*TOPOLANE, *command])  # compiles the library
     for _ in range(times):
-        nobody.append(figures(command))
+        control.append(figures(command))
         watched.append(figures([*TOPOLANE, *command]))
     without, seen, more = (list(column) for column in zip(*watched))
-    return told(Calls(mpi, what, unit, without, seen, more, [run[2] for run in nobody]))
+    return shown(Calls(mpi, what, unit, without, seen, more, [run[2] for run in control]))
 
 
 def runs(mpi: str, what: str, command: Sequence[str], times: int) -> Runs:
@@ -133,7 +132,7 @@ def runs(mpi: str, what: str, command: Sequence[str], times: int) -> Runs:
         plain[0].extend(figures(command))
         watched += figures([*TOPOLANE, *command])
         plain[1].extend(figures(command))
-    return told(Runs(mpi, what, without, watched, again))
+    return shown(Runs(mpi, what, without, watched, again))
 
 
 def whole_program(mpi: str, launch: Sequence[str], scratch: str, times: int, quick: bool) -> Iterator[Runs]:
@@ -145,14 +144,15 @@ def whole_program(mpi: str, launch: Sequence[str], scratch: str, times: int, qui
     yield runs(mpi, "LAMMPS, PPPM, 2 ranks", [*launch, "2", "lmp", "-in", str(given), "-log", "none"], times)
 
 
-def told(row: Row) -> Row:
+def shown(row: Row) -> Row:
+    """Prints a row as progress, and returns it."""
     print(row, file=sys.stderr, flush=True)
     return row
 
 
-def measure(mpi: str, times: int, quick: bool, programs: Path | None) -> Iterator[Calls | Runs]:
+def measured(mpi: str, times: int, quick: bool, programs: Path | None) -> Iterator[Calls | Runs]:
     """All rows of one MPI."""
-    # As many ranks as cores: more of them measure the scheduler.
+    # Two ranks on two cores: more of them measure the scheduler.
     launch = [f"mpiexec.{mpi}", "-n"]
     with tempfile.TemporaryDirectory() as scratch:
         for name in ("pingpong", "kernels"):
@@ -169,27 +169,15 @@ def measure(mpi: str, times: int, quick: bool, programs: Path | None) -> Iterato
         yield runs(mpi, program.name, [*launch, program.suffix[1:], str(program)], times)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure what watching costs.")
-    parser.add_argument("--quick", action="store_true", help="short kernels, two pairs")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write all runs here as well")
-    parser.add_argument("--mpi", action="append", choices=["mpich", "openmpi"], help="this one (repeatable)")
-    parser.add_argument(
-        "--programs", type=Path, metavar="DIR", help="more programs, as cg.W.2: 2 is the ranks"
-    )
-    asked = parser.parse_args()
+def measure(options: Options) -> Result:
+    """Prints the rows of every MPI that is there."""
     rows: list[Calls | Runs] = []
-    for mpi in asked.mpi or ["mpich", "openmpi"]:
+    for mpi in options.mpi:
         if shutil.which(f"mpiexec.{mpi}") is None or shutil.which(f"mpicc.{mpi}") is None:
             print(f"not measured: mpicc.{mpi} or mpiexec.{mpi} is missing", file=sys.stderr)
             continue
-        rows += measure(mpi, 2 if asked.quick else 7, asked.quick, asked.programs)
+        rows += measured(mpi, 2 if options.quick else 7, options.quick, options.programs)
     for kind, head in HEADS.items():
         print(head, "|---" * (head.count("|") - 1) + "|", sep="\n")
         print("\n".join(str(row) for row in rows if isinstance(row, kind)), end="\n\n")
-    if asked.json:
-        asked.json.write_text(json.dumps([dataclasses.asdict(row) for row in rows], indent=2))
-
-
-if __name__ == "__main__":
-    main()
+    return Result(facts=[dataclasses.asdict(row) for row in rows])

@@ -1,7 +1,5 @@
 """Whole programs, plain, watched and in two levels: whether they compute the same, and how long they take.
 
-    python benches/mpi/programs.py [--quick] [--json] [--delay MS] [--program NAME ...]
-
 The programs are those of Debian's packages hpcc, lammps, mumps-test and scalapack-mpi-test, with 4 ranks of Open MPI on two
 sites, dealt. `--delay` puts the sites into network namespaces with a real delay between them (far_sites.py, root only) and
 times flat collectives against two levels there. Times are those of whole runs, so starting MPI is part of them.
@@ -9,22 +7,19 @@ times flat collectives against two levels there. Times are those of whole runs, 
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import dataclasses
-import json
 import os
 import re
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from importlib.util import find_spec
 from pathlib import Path
 
+from measure import Options, Result
 from topolane.mpi import build
 
 SITES = (0, 1, 0, 1)
@@ -121,7 +116,6 @@ PROGRAMS = (
         output="hpccoutf.txt",
     ),
 )
-QUICK = ("xdlu", "dsimpletest", "lammps")
 
 Launch = Callable[[Mapping[str, str], "list[str]"], "list[str]"]
 
@@ -215,11 +209,9 @@ def measured(program: Program, launch: Launch, where: str, times: int, limit: fl
         yield Row(program.name, way + where, len(plain), apart <= CLOSE, apart, seconds, failed)
 
 
-def rows(options: argparse.Namespace) -> Iterator[Row]:
-    """All rows; a program that is not here is named and left out."""
+def rows(options: Options) -> Iterator[Row]:
+    """All rows; a program that is not installed is named and skipped."""
     chosen = [each for each in PROGRAMS if each.name in (options.program or [each.name])]
-    if options.quick and not options.program:
-        chosen = [each for each in chosen if each.name in QUICK]
     for done, program in enumerate(chosen):
         if not program.path.exists():
             print(f"not run: {program.name}: apt-get install {program.package}", file=sys.stderr)
@@ -234,42 +226,24 @@ def rows(options: argparse.Namespace) -> Iterator[Row]:
 
                 far = stack.enter_context(far_sites(SITES, 1e-3 * options.delay, 1000.0))
                 launch, where = lambda *given, far=far: far.launch("openmpi", *given), " over the WAN"
-            yield from measured(program, launch, where, 1 if options.quick else options.times, options.limit)
+            yield from measured(program, launch, where, options.times, options.limit)
     if sys.stderr.isatty():
         print(file=sys.stderr)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description="Run whole MPI programs plain, watched and in two levels, and compare."
-    )
-    parser.add_argument("--quick", action="store_true", help=f"one run of each of {', '.join(QUICK)}")
-    parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parser.add_argument("--delay", type=float, metavar="MS", help="between the sites, one way; root only")
-    parser.add_argument("--program", action="append", choices=[each.name for each in PROGRAMS])
-    parser.add_argument("--times", type=int, default=3, metavar="N", help="runs of each way [3]")
-    parser.add_argument(
-        "--limit", type=float, default=600, metavar="SECONDS", help="most seconds of a run [600]"
-    )
-    options = parser.parse_args()
-    if shutil.which("mpiexec.openmpi") is None:
-        sys.exit("mpiexec.openmpi is missing: apt-get install openmpi-bin libopenmpi-dev")
-    if options.delay is not None and find_spec("far_sites") is None:
-        sys.exit("--delay needs far_sites.py next to this file")
+def measure(options: Options) -> Result:
+    """Prints a row for each program and way. Raises RuntimeError and ValueError for what the options ask and cannot be had."""
+    if unknown := set(options.program or ()) - {each.name for each in PROGRAMS}:
+        raise ValueError(
+            f"there is no program {min(unknown)}; there are {', '.join(each.name for each in PROGRAMS)}"
+        )
     if options.delay is not None and os.geteuid() != 0:
-        sys.exit("--delay makes network namespaces: run it as root")
-    if not options.json:
-        print("| program | way | numbers | results | seconds of a run, median (least to most) |")
-        print("|---|---|---|---|---|")
+        raise RuntimeError("--delay makes network namespaces: run it as root")
+    print("| program | way | numbers | results | seconds of a run, median (least to most) |")
+    print("|---|---|---|---|---|")
     found = []
     for row in rows(options):
         found.append(row)
-        if not options.json:
-            print(row, flush=True)
-    if options.json:
-        print(json.dumps([dataclasses.asdict(row) for row in found]))
-    sys.exit(any(row.failed or not row.same for row in found))
-
-
-if __name__ == "__main__":
-    main()
+        print(row, flush=True)
+    failed = any(row.failed or not row.same for row in found)
+    return Result(facts=[dataclasses.asdict(row) for row in found], failed=failed)

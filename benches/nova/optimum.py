@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
-from measure import Row
+from measure import Options, Row
 from numpy.typing import NDArray
 from topolane._engine import Machine, State
 
@@ -14,9 +14,9 @@ SHAPES = ((8, 18, 1), (4, 9, 4))
 """Leaves of a pod, hosts of a leaf, pods: of one level of switches above the leaves, and of two."""
 
 
-def optimum(quick: bool) -> list[Row]:
+def optimum(options: Options) -> list[Row]:
     """10,000 random states: part of the hosts taken, some members running, up to 40 more asked for."""
-    states = 200 if quick else 10_000
+    states = 200 if options.quick else 10_000
     rows = []
     for leaves, hosts, pods in SHAPES:
         name = f"{pods * leaves} leaves of {hosts}" + (f" in {pods} pods" if pods > 1 else "")

@@ -8,24 +8,24 @@ import time
 import warnings
 from typing import Any
 
-from measure import Row
+from measure import Options, Row
 
 HOSTS_PER_LEAF = 18
 LEAVES_PER_POD = 18
 PODS = 4
 
 
-def weighing(quick: bool) -> list[Row]:
+def weighing(options: Options) -> list[Row]:
     """One instance, and a group of 64, on 1,296 hosts that all have room."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         hosts = _hosts()
         ours, stock = _handlers()
-    runs = 3 if quick else 25
+    runs = 3 if options.quick else 25
     rows = []
     for what, size, limit, repeats in (
         ("one instance", 1, 5.0, runs),
-        ("group of 64", 64, 200.0, 3 if quick else 7),
+        ("group of 64", 64, 200.0, 3 if options.quick else 7),
     ):
         times = [_timed(ours, stock, hosts, size, seed) for seed in range(repeats)]
         own, around, theirs = zip(*times)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from measure import Row
+from measure import Options, Row
 from topolane import _engine
 from topolane.mpi.counts import Matrix
 from topolane.sites.character import Character
@@ -17,9 +17,9 @@ LIMIT = 100.0
 """Milliseconds."""
 
 
-def choosing(quick: bool) -> list[Row]:
+def choosing(options: Options) -> list[Row]:
     """The engine's choice alone, and the whole plan: cuts by METIS, choice, guests to hosts."""
-    runs = 3 if quick else 15
+    runs = 3 if options.quick else 15
     rows = [row for policy in ("predicted-time", "inter-site-traffic") for row in _rows(policy, runs)]
     return rows + _rows("predicted-time", runs, (1.0, 1.5, 2.0))
 

@@ -9,16 +9,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import BenchError, Row
+from measure import BenchError, Options, Row
 
 LIMIT = 10.0
 """Percent of a core."""
 MAIN = "from topolane.cli import main; main()"
 
 
-def reporting(quick: bool) -> list[Row]:
+def reporting(options: Options) -> list[Row]:
     """The manager's CPU share, all of it: taking in, keeping in SQLite, acknowledging, planning every 5 s."""
-    windows, seconds = (2, 5) if quick else (6, 10)
+    windows, seconds = (2, 5) if options.quick else (6, 10)
     shapes = [("one program of 1,000 ranks", 1, 1000), ("ten programs of 100 ranks", 10, 100)]
     return [_row(words, programs, ranks, windows, seconds) for words, programs, ranks in shapes]
 

@@ -6,7 +6,6 @@ starts at once or refuses. docs/benchmarks/slurm.md says what is measured.
 
 from __future__ import annotations
 
-import argparse
 import random
 import tempfile
 from collections import Counter
@@ -15,29 +14,16 @@ from pathlib import Path
 
 from block_states import Ask, Layout, Slurm, write
 from live_cluster import running
-from measure import Row
-from options import common, finish
-from slurm_sites import PREFIX, say
+from measure import Options, Result, Row
+from slurm_sites import PREFIX, ready, say
 
 TARGET = 99.0
 """Percent of the decisions that have to agree."""
 
 
-def arguments(words: list[str]) -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(prog="run.py block", description=__doc__)
-    common(parser, nodes=72)
-    parser.add_argument("--layouts", type=int, default=25, help="random layouts of blocks [25]")
-    parser.add_argument("--asks", type=int, default=80, help="decisions in each [80]")
-    parser.add_argument("--seed", type=int, default=1, help="of the random choices [1]")
-    parser.add_argument(
-        "--record", type=Path, metavar="FILE", help="write the states and Slurm's answers here"
-    )
-    return parser.parse_args(words)
-
-
-def measure(options: argparse.Namespace) -> int:
-    """Asks both and compares. Returns the exit code."""
+def measure(options: Options) -> Result:
+    """Asks both and compares."""
+    ready(options.nodes)
     rng = random.Random(options.seed)
     recorded: list[tuple[Layout, list[Ask]]] = []
     # Its sockets want a short path.
@@ -56,9 +42,7 @@ def measure(options: argparse.Namespace) -> int:
     rows, differing = compare(recorded)
     for layout, ask, ours in differing:
         print(f"{layout.facts()} {ask.facts()}: ours {ours:x}")
-    return finish(
-        options, rows, {"differing": [[layout.facts(), ask.facts()] for layout, ask, _ in differing]}
-    )
+    return Result(rows, {"differing": [[layout.facts(), ask.facts()] for layout, ask, _ in differing]})
 
 
 def compare(

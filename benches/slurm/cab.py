@@ -6,11 +6,9 @@ utilisation, from the nodes and times of jobs and topology.conf alone.
 
 from __future__ import annotations
 
-import argparse
 import bisect
 import dataclasses
 import itertools
-import json
 import re
 import statistics
 import tempfile
@@ -21,9 +19,8 @@ from pathlib import Path
 
 import links_in_tree as tree
 import topolane
-from measure import table
-from options import common, log_options
-from slurm_sites import PATIENCE, PREFIX, STOCK, Shape, Site, System, say, site
+from measure import Options, Result, asked, table
+from slurm_sites import PATIENCE, PREFIX, STOCK, Shape, Site, System, ready, say, site
 from topolane import Machine, Workload
 from waiting import until
 from workload import Job, jobs_of, workload_of
@@ -32,20 +29,6 @@ PARTITION = "pbatch"
 QUEUES = ("easy", "conservative")
 """The queue of the simulator that is compared in all papers, and the one that is nearer to Slurm's backfill, which plans for
 every job that waits."""
-
-
-def arguments(words: list[str]) -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(prog="run.py cab", description=__doc__)
-    common(parser, nodes=1296)
-    log_options(parser)
-    parser.add_argument("--jobs", type=int, default=1500, help="the first so many [1500]")
-    parser.add_argument(
-        "--load", type=float, default=1.2, help="of the machine, by the times of submission [1.2]"
-    )
-    parser.add_argument("--minutes", type=float, default=10, help="in which all are submitted [10]")
-    parser.add_argument("--policies", default="isolated", help="of the plugin, with commas [isolated]")
-    return parser.parse_args(words)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,10 +174,11 @@ def row(system: str, what: str, ran: Sequence[Ran], found: Measures) -> list[str
     ]
 
 
-def measure(options: argparse.Namespace) -> int:
-    """Runs the bench and prints what came of it; the exit code."""
+def measure(options: Options) -> Result:
+    """Runs the jobs under every system and prints the table."""
+    ready(options.nodes)
     shape = Shape.of(options.nodes)
-    load = workload_of(options.log, options.cores_per_node, shape.nodes, options.jobs, options.load)
+    load = workload_of(options.trace, options.cores_per_node, shape.nodes, options.jobs, options.load)
     whole = jobs_of(load)
     compress = max(whole[-1].submit / (60 * options.minutes), 1.0)
     jobs = jobs_of(load, compress)
@@ -226,8 +210,4 @@ def measure(options: argparse.Namespace) -> int:
         f"and walltimes are whole minutes, {compress:.0f} minutes of the log"
     )
     print("\n".join(notes))
-    if options.json:
-        asked = {key: str(value) for key, value in vars(options).items() if value is not None}
-        facts = {"options": asked, "compress": compress, "runs": kept, "notes": notes}
-        options.json.write_text(json.dumps(facts, indent=2) + "\n")
-    return 0
+    return Result(facts={"options": asked(options), "compress": compress, "runs": kept, "notes": notes})

@@ -6,7 +6,6 @@ started by apply. docs/explanation/making-room.md says what is measured.
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import subprocess
@@ -14,26 +13,16 @@ import sys
 import time
 from typing import Any
 
-from measure import Row
-from options import common, finish
-from slurm_sites import PATIENCE, Site, System, say, site
+from measure import Options, Result, Row
+from slurm_sites import PATIENCE, Site, System, ready, say, site
 from waiting import until
 
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "slurm")
 
 
-def arguments(words: list[str]) -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(prog="run.py room", description=__doc__)
-    common(parser, nodes=72)
-    parser.add_argument("--policy", default="isolated", help="of all jobs [isolated]")
-    parser.add_argument("--jobs", type=int, default=10, help="wide jobs that room is made for [10]")
-    parser.add_argument("--seed", type=int, default=1, help="of the sizes of jobs [1]")
-    return parser.parse_args(words)
-
-
-def measure(options: argparse.Namespace) -> int:
-    """Plans and applies. Returns the exit code."""
+def measure(options: Options) -> Result:
+    """Plans and applies."""
+    ready(options.nodes)
     rng = random.Random(options.seed)
     made: list[dict[str, Any]] = []
     with site(options.nodes, options.engine) as slurm:
@@ -67,7 +56,7 @@ def measure(options: argparse.Namespace) -> int:
             1,
         ),
     ]
-    return finish(options, rows, {"jobs": made})
+    return Result(rows, {"jobs": made})
 
 
 def fill(slurm: Site, rng: random.Random) -> None:
@@ -88,8 +77,8 @@ def fill(slurm: Site, rng: random.Random) -> None:
 
 
 def make_room(slurm: Site, nodes: int, number: int) -> dict[str, Any]:
-    """Makes room for a job of so many nodes; cost None if there is no plan. The requeued jobs are cancelled, so that the machine stays as full
-    as the plan has left it."""
+    """Makes room for a job of `nodes` nodes; cost None if there is no plan. The requeued jobs are cancelled, so that the machine
+    stays as full as the plan has left it."""
     up = slurm.up
     job = up.submit(
         f"--nodes={nodes}", "--exclusive", "--requeue", "--priority=100000", script="sleep 100000"

@@ -5,7 +5,6 @@ docs/benchmarks/slurm.md says what is measured and what makes the comparison fai
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import itertools
 import time
@@ -14,41 +13,22 @@ from collections.abc import Callable, Sequence
 from client import Client
 from full_machine import fill
 from load import Load
-from options import common, finish, log_options
+from measure import Options, Result
 from scale_rows import CONTROL, Cycle, Rate, Turn, rows_of
-from slurm_sites import PATIENCE, PREFIX, SCHEDULER, STOCK, Shape, Site, System, say, site
+from slurm_sites import PATIENCE, PREFIX, SCHEDULER, STOCK, Shape, Site, System, ready, say, site
 from workload import Job, jobs_of, workload_of
 
 FILLERS = 1000
-"""So many jobs of the log are tried for the jobs that hold all nodes."""
+"""The jobs of the log that are tried as jobs that hold all nodes."""
 PARTITION = "pbatch"
 LONGEST = 3 * 3600.0
 """Seconds for the cycles of backfill of one turn."""
 
 
-def arguments(words: list[str]) -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(prog="run.py scale", description=__doc__)
-    common(parser, nodes=1296)
-    log_options(parser)
-    parser.add_argument("--jobs", type=int, default=5000, help="jobs that wait [5000]")
-    parser.add_argument("--policies", default="isolated,dedicated,slurm-tree", help="with commas")
-    parser.add_argument("--rounds", type=int, default=2, help="turns of each system [2]")
-    parser.add_argument("--cycles", type=int, default=2, help="cycles of backfill in a turn [2]")
-    parser.add_argument(
-        "--scheduler", default=SCHEDULER, help=f"SchedulerParameters of all systems [{SCHEDULER}]"
-    )
-    parser.add_argument("--starts", type=int, default=1000, help="short jobs in a turn [1000]; 0: none")
-    parser.add_argument(
-        "--allocations", type=int, default=2000, help="jobs without a launch in a turn [2000]; 0: none"
-    )
-    return parser.parse_args(words)
-
-
-def play(here: Site, system: System, jobs: Sequence[Job], options: argparse.Namespace) -> Turn:
+def play(here: Site, system: System, jobs: Sequence[Job], options: Options) -> Turn:
     """One turn: a full machine and a long queue, then short jobs."""
     say(f"{system.name}: starting slurmctld")
-    here.begin(system, {"SchedulerParameters": options.scheduler})
+    here.begin(system, {"SchedulerParameters": options.scheduler or SCHEDULER})
     calls: dict[str, dict[str, int]] = {}
     with here.client() as slurm:
         fillers = list(fill(jobs[:FILLERS], here.shape))
@@ -144,7 +124,7 @@ def starts(here: Site, slurm: Client, jobs: Sequence[Job], launches: bool) -> Ra
 
 
 def _when(times: Sequence[tuple[float, int]], count: float) -> float:
-    """When so many jobs had started, between two looks in proportion."""
+    """When `count` jobs had started, between two looks in proportion."""
     for (early, fewer), (late, more) in itertools.pairwise(times):
         if more >= count:
             return early + (late - early) * (count - fewer) / max(more - fewer, 1)
@@ -159,10 +139,11 @@ def _until(holds: Callable[[], bool], what: str) -> None:
         time.sleep(0.5)
 
 
-def measure(options: argparse.Namespace) -> int:
-    """Runs the bench and prints what came of it; the exit code."""
+def measure(options: Options) -> Result:
+    """Runs every system in turns."""
+    ready(options.nodes)
     shape = Shape.of(options.nodes)
-    load = workload_of(options.log, options.cores_per_node, shape.nodes, options.jobs, None)
+    load = workload_of(options.trace, options.cores_per_node, shape.nodes, options.jobs, None)
     jobs = jobs_of(load)
     systems = [STOCK, *map(System.policy, options.policies.split(",")), System(CONTROL)]
     turns: list[Turn] = []
@@ -172,6 +153,4 @@ def measure(options: argparse.Namespace) -> int:
             for system in systems if number % 2 == 0 else reversed(systems):
                 turns.append(play(here, system, jobs, options))
         turns.sort(key=lambda turn: [system.name for system in systems].index(turn.system))
-    return finish(
-        options, rows_of(turns), {"jobs": len(jobs), "turns": [dataclasses.asdict(turn) for turn in turns]}
-    )
+    return Result(rows_of(turns), {"jobs": len(jobs), "turns": [dataclasses.asdict(turn) for turn in turns]})

@@ -8,7 +8,6 @@ import itertools
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -42,17 +41,12 @@ def enter() -> None:
         os.execv(entry, [entry, SUITE, sys.executable, *sys.argv])
 
 
-def ended_by_signals() -> None:
-    """SIGTERM and SIGHUP end this program in the way of an exception, so that the cluster is taken down; a second one does not
-    stop that."""
-
-    def end(*_: object) -> None:
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_IGN)
-        sys.exit(1)
-
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, end)
+def ready(nodes: int) -> None:
+    """Goes on in that Slurm. Raises ValueError for a number of nodes that no shape has, and RuntimeError if something is missing."""
+    Shape.of(nodes)
+    enter()
+    if why := script("check").stderr.strip():
+        raise RuntimeError(why)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,7 +75,7 @@ class Shape:
 
     @property
     def core_uplinks(self) -> int:
-        """Cables from a switch of a pod to the core: as many as the switch has leaves below it."""
+        """Cables from a switch of a pod to the core: one for each leaf below it."""
         return self.pod
 
     def machine(self) -> str:
@@ -137,7 +131,7 @@ def tools(directory: Path, engine: Path | None) -> Tools:
 
 
 class Site:
-    """A running Slurm whose slurmctld can be started anew under another system."""
+    """A running Slurm whose slurmctld can be started again under another system."""
 
     def __init__(self, up: Cluster, shape: Shape, made: Tools) -> None:
         self.up, self.shape, self.tools = up, shape, made
@@ -228,7 +222,7 @@ class Site:
 
 @contextlib.contextmanager
 def site(nodes: int, engine: Path | None, *options: object) -> Iterator[Site]:
-    """Slurm with so many nodes under stock topology/tree, taken down with the context. Raises RuntimeError.
+    """Slurm with `nodes` nodes under stock topology/tree, taken down with the context. Raises RuntimeError.
 
     options: more of cluster.sh. The slurmds have nice 10: elsewhere they and their jobs have cores of their own.
     """
@@ -258,11 +252,6 @@ def site(nodes: int, engine: Path | None, *options: object) -> Iterator[Site]:
                 yield Site(up, shape, made)
         except AssertionError as error:
             raise RuntimeError(str(error)) from error
-
-
-def missing() -> str:
-    """What a cluster needs and this machine does not have; empty if nothing."""
-    return script("check").stderr.strip()
 
 
 def say(text: str) -> None:

@@ -6,10 +6,8 @@ no code with Topolane. The exit code is 1 if something was given twice.
 
 from __future__ import annotations
 
-import argparse
 import ctypes
 import dataclasses
-import json
 import os
 import random
 import select
@@ -24,9 +22,8 @@ from typing import Self
 import links_in_tree as tree
 import soak_checks as checks
 from client import Client, Held, Refused
-from measure import table
-from options import common
-from slurm_sites import PREFIX, Shape, Site, System, say, site
+from measure import Options, Result, asked, table
+from slurm_sites import PREFIX, Shape, Site, System, ready, say, site
 from waiting import until
 
 RULES = {
@@ -53,23 +50,6 @@ LOOKS_UNTIL_READ = 6
 FORGOTTEN = 8.0
 """Seconds before slurmctld's end of which it may know nothing after a crash: it saves its state every five seconds."""
 MOST_SHOWN = 20
-
-
-def arguments(words: list[str]) -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(prog="run.py soak", description=__doc__)
-    common(parser, nodes=72)
-    parser.add_argument("--starts", type=int, default=10_000, help="jobs that start [10000]")
-    parser.add_argument("--kills", type=int, default=0, help="kill -9 of slurmctld at random moments [0]")
-    parser.add_argument(
-        "--reconfigures", type=int, default=0, help="scontrol reconfigure at random moments [0]"
-    )
-    parser.add_argument(
-        "--restarts", type=int, default=0, help="orderly restarts of slurmctld at random moments [0]"
-    )
-    parser.add_argument("--keep", type=Path, help="a directory for Slurm's logs if something was given twice")
-    parser.add_argument("--seed", type=int, default=1, help="of the mix [1]")
-    return parser.parse_args(words)
 
 
 Draw = Callable[[random.Random, Shape], dict[str, object]]
@@ -195,7 +175,7 @@ class Watch:
             self._errors.append(error)
 
     def _look(self) -> None:
-        """The jobs that hold nodes, so many times a second."""
+        """Looks LOOKS times a second at the jobs that hold nodes."""
         with self.here.client() as slurm:
             while not self._stop.wait(1 / LOOKS):
                 before = self._entries
@@ -239,7 +219,7 @@ class Watch:
             self.without_links.append((time.time(), [part.job for part in without], what))
 
     def _read(self) -> None:
-        """Every version of the file of links, as the kernel tells of it."""
+        """Reads every version of the file of links when the kernel reports it."""
         path = self.here.state / "topolane_links"
         with changes(self.here.state) as wait:
             while not self._stop.is_set():
@@ -327,7 +307,7 @@ class Soak:
     slurm: Client
     watch: Watch
     findings: Findings
-    options: argparse.Namespace
+    options: Options
     draw: random.Random
     kills: list[float] = dataclasses.field(default_factory=list)
     kinds: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -335,7 +315,7 @@ class Soak:
     _ended: int = 0
 
     def run(self) -> None:
-        """Until so many jobs have started and ended, and the queue is empty."""
+        """Runs until `starts` jobs have started and ended, and the queue is empty."""
         faults = self._planned()
         shown = time.monotonic()
         while (ended := self.ended()) < self.options.starts:
@@ -452,7 +432,7 @@ def judge_log(here: Site, findings: Findings, watch: Watch, kills: list[float]) 
     """The log of ended jobs: nodes twice, links twice. Returns how many runs it has."""
     ran = tree.completed(here.jobs_log)
     for seen, without, what in watch.without_links:
-        # A job that ended just before a crash runs again for slurmctld until the slurmds tell; nobody uses its links.
+        # A job that ended just before a crash runs again for slurmctld until the slurmds report it; no process uses its links.
         if all(_is_ghost(job, seen, ran, kills) for job in without):
             findings.count("meetings of jobs that had ended before a crash, for slurmctld only")
         else:
@@ -476,8 +456,9 @@ def _is_ghost(job: int, seen: float, ran: list[tree.Ran], kills: list[float]) ->
     return any(end <= kill + 1 and kill < seen for end in ends for kill in kills)
 
 
-def measure(options: argparse.Namespace) -> int:
-    """Runs the bench and prints what came of it; the exit code."""
+def measure(options: Options) -> Result:
+    """Runs the jobs and prints what was counted."""
+    ready(options.nodes)
     shape = Shape.of(options.nodes)
     findings = Findings()
     partitions = " ".join(f"{name}:ALL:{'EXCLUSIVE' if rule.whole else 'NO'}" for name, rule in RULES.items())
@@ -497,7 +478,7 @@ def measure(options: argparse.Namespace) -> int:
             for path in (here.log, here.jobs_log, here.state / "topolane_links"):
                 if path.exists():
                     shutil.copy(path, options.keep)
-    told = {
+    counts = {
         "runs of jobs": runs,
         **{f"ended: {state}": count for state, count in sorted(ends.items())},
         **{f"submitted: {kind}": count for kind, count in sorted(soak.kinds.items())},
@@ -505,7 +486,7 @@ def measure(options: argparse.Namespace) -> int:
         **{f"the plugin: {name}": value for name, value in counters.items() if not name.startswith("under_")},
         "violations": len(findings.wrong),
     }
-    print(table([["what", "count"], *([name, f"{count:,}"] for name, count in told.items())]))
+    print(table([["what", "count"], *([name, f"{count:,}"] for name, count in counts.items())]))
     for line in findings.wrong[:MOST_SHOWN]:
         print(f"VIOLATION {line}")
     if len(findings.wrong) > MOST_SHOWN:
@@ -513,8 +494,5 @@ def measure(options: argparse.Namespace) -> int:
     print(
         f"{runs:,} runs of jobs in {time.monotonic() - began:.0f} s: {'nothing was given twice' if not findings.wrong else 'FAILED'}"
     )
-    if options.json:
-        asked = {key: str(value) for key, value in vars(options).items() if value is not None}
-        facts = {"options": asked, "counts": told, "violations": findings.wrong}
-        options.json.write_text(json.dumps(facts, indent=2) + "\n")
-    return 1 if findings.wrong else 0
+    facts = {"options": asked(options), "counts": counts, "violations": findings.wrong}
+    return Result(facts=facts, failed=bool(findings.wrong))

@@ -40,7 +40,7 @@ SETTINGS = {
     "SchedulerParameters": f"bf_interval={BF_INTERVAL},bf_resolution={BF_INTERVAL},bf_continue,bf_max_job_test=1000,"
     "kill_invalid_depend",
 }
-"""Of slurm.conf, beside those of tests/slurm/config.sh. Minutes are the least that Slurm decays usage by."""
+"""Of slurm.conf, in addition to those of tests/slurm/config.sh. Minutes are the least that Slurm decays usage by."""
 SCALED_TO = 0.45
 """Nodes of the widest job of the log, as a part of the machine, after its widths are scaled."""
 WIDEST = 0.1
@@ -141,7 +141,7 @@ def plan(
     log: Path | None = None,
     cores_per_node: int | None = None,
 ) -> Plan:
-    """The jobs of a log, or of a made-up month, squeezed into so many minutes at a load, with users, QOS and the rest drawn.
+    """The jobs of a log, or of a synthetic month, squeezed into `minutes` at a load, with users, QOS and the rest drawn.
 
     Raises InputError if the log has fewer jobs.
     """

@@ -1,7 +1,4 @@
-"""A made-up year of jobs as sacct prints it, imported and replayed: processor time and memory.
-
-`python benches/slurm/twin_scale.py [--jobs 1000000] [--json FILE]`, or `make bench-twin BENCH="--scale"`.
-"""
+"""A synthetic year of jobs as sacct prints it, imported and replayed: processor time and memory."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ QUEUES = ("easy", "slurm")
 
 
 def rows(jobs: int, seed: int = 1) -> Iterator[str]:
-    """So many lines of `jobs.txt` of one year on Cab: months of other seeds one after the other, all times shorter until they
+    """`jobs` lines of `jobs.txt` of one year on Cab: months of other seeds one after the other, all times shorter until they
     fill the year."""
     draw = random.Random(seed)
     first = Workload.generate(MONTH, seed)

@@ -1,4 +1,4 @@
-"""The jobs that the benches submit: of a log, or of a made-up month of Cab."""
+"""The jobs that the benches submit: of a log, or of a synthetic month of Cab."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Job:
 def workload_of(
     log: Path | None, cores_per_node: int | None, nodes: int, limit: int, load: float | None
 ) -> Workload:
-    """The first jobs of a log, or of a made-up month, that fit a machine of so many nodes; `load` None keeps the times of
+    """The first jobs of a log, or of a synthetic month, that fit a machine of `nodes` nodes; `load` None keeps the times of
     submission. Raises InputError."""
     read = (
         Workload.generate(MONTH, SEED)

@@ -1,4 +1,4 @@
-"""The other simulators: our programs beside this file, compiled where Debian's packages are there."""
+"""The other simulators: our programs next to this file, compiled where Debian's packages are there."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIMGRID = ("libsimgrid-dev", ("g++", "smpirun", "smpicc"))
 NS3 = ("libns3-dev and libgsl-dev", ("g++", "pkg-config"))
 
 
-class Missing(Exception):
+class Missing(RuntimeError):
     """A component that is not installed; the message names its package."""
 
 

@@ -18,7 +18,7 @@ TRACES = Path(__file__).resolve().parents[3] / "shared" / "traces"
 @pytest.fixture(scope="module")
 def truths(tmp_path_factory: pytest.TempPathFactory) -> list[inference.Truth]:
     directory = tmp_path_factory.mktemp("logs")
-    return [inference.made_up(inference.FIRST_SEED + log, 8000, directory) for log in range(3)]
+    return [inference.synthetic(inference.FIRST_SEED + log, 8000, directory) for log in range(3)]
 
 
 def test_holds_and_capacity_that_a_log_does_not_name_are_found(truths: list[inference.Truth]) -> None:

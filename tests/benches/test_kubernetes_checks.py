@@ -1,4 +1,4 @@
-"""The check of `make bench-kubernetes BENCH=soak` finds what it is there to find: the pods that it gets here break its rules."""
+"""The checks of `run.py kubernetes/soak` find pods that break their rules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tell(
     names = [f"n{node:05}" for node in nodes]
     for rank, node in enumerate(names[:first]):
         placement = {"nodes": names, "rank": rank, "isolated": True, **note}
-        checks.told("ADDED", {
+        checks.noted("ADDED", {
             "metadata": {
                 "uid": f"{group}-{rank}", "labels": {"scheduling.x-k8s.io/pod-group": group},
                 "annotations": {"topolane.io/placement": json.dumps(placement)},
@@ -72,7 +72,7 @@ def test_a_group_in_parts(checks: Any) -> None:
     assert checks.in_parts(0, 0) == ["a"] and checks.in_parts(60, 0) == []
 
 
-def test_a_group_that_was_in_parts_for_longer_than_its_timeout_is_reported(checks: Any) -> None:
+def test_a_group_that_was_in_parts_for_longer_than_its_timeout_is_named(checks: Any) -> None:
     checks.timeout = 0
     tell(checks, "a", [0, 1], first=1)
     assert checks.late == []

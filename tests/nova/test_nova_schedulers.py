@@ -275,7 +275,15 @@ def test_groups_requested_of_four_schedulers_share_nothing_and_none_is_refused(u
     round of eight went well."""
     if absent := missing():
         pytest.skip(f"the extra nova-test is not installed: {', '.join(absent)} cannot be imported")
-    command = [sys.executable, str(ROOT / "benches/nova/rounds.py"), "--rounds", "4", "--schedulers", "4"]
+    command = [
+        sys.executable,
+        str(ROOT / "benches/run.py"),
+        "nova/rounds",
+        "--rounds",
+        "4",
+        "--schedulers",
+        "4",
+    ]
     done = subprocess.run([*command, "--api", url], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "shared links in 0 rounds, 0 groups refused" in done.stdout

@@ -1,4 +1,4 @@
-"""The other simulators, as `make validate` uses them; tests without theirs are skipped by name."""
+"""The other simulators, as the benchmarks of `validation` use them; tests without theirs are skipped by name."""
 
 import sys
 from collections.abc import Callable

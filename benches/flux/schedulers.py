@@ -1,4 +1,4 @@
-"""The same jobs under the schedulers of a real Flux instance with made-up nodes: `make bench-flux BENCH="--jobs 1000"`.
+"""The same jobs under the schedulers of a real Flux instance with simulated nodes.
 
 It compares sched-simple and sched-backfill of flux-core, Fluxion if it is installed (its match policies `high` and `low`, whole
 nodes), and Topolane's module under some policies. The code that judges the benches of Slurm judges all of them; it shares nothing
@@ -8,7 +8,6 @@ policy that isolates, a link was given twice, and 2 for a missing component.
 
 from __future__ import annotations
 
-import argparse
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -21,19 +20,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path[:0] = [
-    str(HERE.parent),
-    str(HERE.parent / "slurm"),
-    *(str(ROOT / "tests" / name) for name in ("slurm", "flux", "")),
-]
-
 import links_in_tree as tree
 from cab import Measures, Ran, measures
 from flux_instance import Instance, instance, missing, resources
-from measure import table
-from options import log_options
+from measure import Options, Result, asked, table
 from slurm_sites import PREFIX, Shape
 from topolane import InputError, Machine
 from topolane.policy import isolates
@@ -82,7 +72,7 @@ class Row:
     late: float
     """Seconds by which the latest submission was late."""
     longest_pass: float | None
-    """Seconds; only Topolane's module tells it."""
+    """Seconds; only Topolane's module reports it."""
 
     def cells(self) -> list[str]:
         found = self.measures
@@ -115,44 +105,7 @@ HEADINGS = [
 ]
 
 
-def arguments(words: Sequence[str]) -> argparse.Namespace:
-    """What the user asks for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--nodes", type=int, default=1296, help="made-up nodes, as of Cab [1296]")
-    parser.add_argument(
-        "--jobs", type=int, default=1000, help="how many jobs, from the first of the log [1000]"
-    )
-    parser.add_argument(
-        "--load", type=float, default=1.2, help="of the machine, by the times of submission [1.2]"
-    )
-    parser.add_argument(
-        "--minutes", type=float, default=3, help="minutes in which all jobs are submitted [3]"
-    )
-    parser.add_argument(
-        "--policies",
-        default="isolated,dedicated,first-fit",
-        help="policies of Topolane's module, with commas [isolated,dedicated,first-fit]",
-    )
-    parser.add_argument("--queue", default="easy", help="queue of Topolane's module [easy]")
-    parser.add_argument(
-        "--schedulers", help="only these, with commas, such as sched-simple,topolane/isolated"
-    )
-    broken = parser.add_mutually_exclusive_group()
-    broken.add_argument(
-        "--reloads", type=int, default=0, help="load Topolane's module again so often in the midst [0]"
-    )
-    broken.add_argument(
-        "--kills",
-        type=int,
-        default=0,
-        help="run Topolane's scheduler as a process, and kill it (kill -9) so often in the midst [0]",
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures here as well")
-    log_options(parser)
-    return parser.parse_args(words)
-
-
-def modules(options: argparse.Namespace, machine: Path) -> dict[str, Load]:
+def modules(options: Options, machine: Path) -> dict[str, Load]:
     """How each scheduler is loaded."""
 
     def stock(name: str) -> Load:
@@ -188,7 +141,7 @@ def modules(options: argparse.Namespace, machine: Path) -> dict[str, Load]:
 
 
 @contextlib.contextmanager
-def topolane(flux: Instance, words: Sequence[str], options: argparse.Namespace) -> Iterator[None]:
+def topolane(flux: Instance, words: Sequence[str], options: Options) -> Iterator[None]:
     """Topolane as the scheduler, loaded again or killed as often as the options say while the jobs come."""
     times = options.reloads or options.kills
     pause, over = 60 * options.minutes / (times + 1), threading.Event()
@@ -218,7 +171,7 @@ def topolane(flux: Instance, words: Sequence[str], options: argparse.Namespace) 
 
 
 def has_fluxion() -> bool:
-    """Whether Fluxion's modules are installed beside Flux's own."""
+    """Whether Fluxion's modules are installed next to Flux's own."""
     found = subprocess.run(["flux", "env", "printenv", "FLUX_MODULE_PATH"], capture_output=True, text=True)
     return any((Path(folder) / f"{FLUXION[0]}.so").exists() for folder in found.stdout.strip().split(":"))
 
@@ -263,29 +216,12 @@ def nodes_twice(ran: Sequence[Ran]) -> int:
     return twice
 
 
-def main(words: Sequence[str]) -> int:
-    """Runs the bench."""
-    options = arguments(words)
-    try:
-        if why := missing():
-            raise RuntimeError(why)
-        return measure(options)
-    except (
-        InputError,
-        RuntimeError,
-        ValueError,
-        OSError,
-        AssertionError,
-        subprocess.TimeoutExpired,
-    ) as error:
-        print(f"flux: {error}", file=sys.stderr)
-        return 2
-
-
-def measure(options: argparse.Namespace) -> int:
-    """Plays the jobs under each scheduler, and prints the table."""
+def measure(options: Options) -> Result:
+    """Plays the jobs under each scheduler, and prints the table. Raises RuntimeError if Flux is missing."""
+    if why := missing():
+        raise RuntimeError(why)
     shape = Shape.of(options.nodes)
-    load = workload_of(options.log, options.cores_per_node, shape.nodes, options.jobs, options.load)
+    load = workload_of(options.trace, options.cores_per_node, shape.nodes, options.jobs, options.load)
     compress = max(jobs_of(load)[-1].submit / (60 * options.minutes), 1.0)
     jobs = jobs_of(load, compress)
     rows = []
@@ -310,19 +246,16 @@ def measure(options: argparse.Namespace) -> int:
     print(
         f"times are {compress:.0f} times shorter than in the log; the latest submission was {max(row.late for row in rows):.1f} s late"
     )
-    if options.json:
-        asked = {key: str(value) for key, value in vars(options).items() if value is not None}
-        facts = {
-            "options": asked,
-            "flux": version,
-            "compress": compress,
-            "rows": [dataclasses.asdict(row) for row in rows],
-        }
-        options.json.write_text(json.dumps(facts, indent=2) + "\n")
+    facts = {
+        "options": asked(options),
+        "flux": version,
+        "compress": compress,
+        "rows": [dataclasses.asdict(row) for row in rows],
+    }
     broken = [row for row in rows if row.nodes_twice or (_isolates(row.scheduler) and row.measures.sharing)]
     for row in broken:
         print(f"{row.scheduler}: a node or a link was given twice", file=sys.stderr)
-    return 1 if broken else 0
+    return Result(facts=facts, failed=bool(broken))
 
 
 def _isolates(scheduler: str) -> bool:
@@ -331,7 +264,3 @@ def _isolates(scheduler: str) -> bool:
     with contextlib.suppress(InputError):
         return kind == "topolane" and policy == "isolated" and isolates(policy)
     return False
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

@@ -20,7 +20,7 @@ BEFORE = 3
 LAUNCH = 1
 """Seconds by which a job runs longer than it sleeps."""
 ROUNDS = 4
-"""How often dependencies are resolved anew from the last replay. Few jobs depend on one that depends on others."""
+"""How often dependencies are resolved again from the last replay. Few jobs depend on one that depends on others."""
 LIMITS = {"MaxJobsPerUser": "jobs_per_user", "MaxTRESPerUser": "nodes_per_user", "GrpTRES": "nodes"}
 
 
