@@ -8,8 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, ClassVar
 
-from topolane import _engine
-from topolane._engine import InputError
+from topolane._engine import InputError, isolating_policies, policies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,7 +64,7 @@ class Policy(abc.ABC):
 
 def built_in() -> list[str]:
     """The names of the policies built in."""
-    return [name for name, _ in _engine.policies()]
+    return [name for name, _ in policies()]
 
 
 def plugins() -> dict[str, EntryPoint]:
@@ -120,4 +119,4 @@ def _loaded(words: str, load: Callable[[], object]) -> Policy:
 def isolates(name: str) -> bool:
     """Whether the policy of that name promises isolation."""
     policy = resolve(name)
-    return policy in _engine.isolating_policies() if isinstance(policy, str) else policy.isolates
+    return policy in isolating_policies() if isinstance(policy, str) else policy.isolates

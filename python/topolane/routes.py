@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from pathlib import Path
 
-from topolane import _engine, sources, texts
-from topolane._engine import InputError, Machine, Routing
+from topolane import sources, texts
+from topolane._engine import InputError, Machine, Routing, routings
 
 
 def routing(
@@ -28,7 +28,7 @@ def routing(
     go with the machine, that loop or that do not lead to a host.
 
     """
-    names = [known for known, _ in _engine.routings()]
+    names = [known for known, _ in routings()]
     if str(name) in names:
         fabric = sources.machine(machine, format, nodes=nodes, topology=topology, join=join)
         return fabric, fabric.routing(str(name), seed)

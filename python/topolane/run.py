@@ -6,7 +6,10 @@ import dataclasses
 import functools
 from typing import TYPE_CHECKING, Any
 
-from topolane import _engine, outages, texts
+from topolane import outages, texts
+from topolane._engine import InputError
+from topolane._engine import Network as EngineNetwork
+from topolane._engine import simulate as engine_simulate
 from topolane.failures import Failure, failures_of
 from topolane.options import option
 from topolane.policy import Policy, resolve
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
     import polars
 
-    from topolane._engine import Machine, Routing, Table, Workload
+    from topolane._engine import Machine, OtherNetwork, Outcome, Routing, Table, Workload
     from topolane.inference import Inferred
     from topolane.outages import Outage
 
@@ -55,10 +58,10 @@ class Network:
     cores_per_node: str | None = None
     """How many cores of each node a job takes, chosen at submission: auto, or fixed:k; None: all."""
 
-    def on(self, machine: Machine, seed: int) -> _engine.Network:
+    def on(self, machine: Machine, seed: int) -> EngineNetwork:
         """The network as an engine object. Raises InputError for an unknown name or a share out of range."""
         routing = self.routing
-        return _engine.Network(
+        return EngineNetwork(
             machine.routing(routing, seed) if isinstance(routing, str) else routing,
             self.model,
             self.communication,
@@ -257,13 +260,13 @@ def simulate(
     how = dataclasses.replace(settings, **changes)
     rule = resolve(how.policy) if isinstance(how.policy, str) else how.policy
     if not isinstance(rule, str | Policy):
-        raise _engine.InputError(f"a policy is a name or a topolane.Policy, not {rule!r}")
+        raise InputError(f"a policy is a name or a topolane.Policy, not {rule!r}")
     if how.network and how.scenario != "none":
-        raise _engine.InputError("with a network no speed-up is assumed: the scenario can only be none")
+        raise InputError("with a network no speed-up is assumed: the scenario can only be none")
     name = rule if isinstance(rule, str) else rule.name
     queue = "recorded" if name == "recorded" else how.queue
     if name == "recorded" and not workload.names_nodes:
-        raise _engine.InputError(
+        raise InputError(
             f"workload {workload.name} names no nodes, so none can be replayed; what changes widths or "
             "submissions (--nodes-x, --load, --squeeze) takes them away"
         )
@@ -272,7 +275,7 @@ def simulate(
         failing = outages.read(failing, machine)
     replays = "recorded" in (name, queue)
     if replays and (how.failures not in (None, "none") or how.spares):
-        raise _engine.InputError("a replay of recorded starts has no failures and no spare nodes")
+        raise InputError("a replay of recorded starts has no failures and no spare nodes")
     failed: Sequence[Failure] = ()
     skipped = 0
     if not replays:
@@ -282,10 +285,10 @@ def simulate(
             failed = how.failures
     inferred = None if replays else _inferred(workload, machine, how)
     if inferred is not None and inferred.out_of_service and failed:
-        raise _engine.InputError(
+        raise InputError(
             f"--capacity {how.capacity} and failures both say which nodes are out: give --failures none, or no --capacity"
         )
-    outcome = _engine.simulate(
+    outcome = engine_simulate(
         workload if inferred is None else inferred.workload,
         machine,
         rule,
@@ -334,9 +337,7 @@ def _inferred(workload: Workload, machine: Machine, how: Settings) -> Inferred |
     asked = {"held": how.held, "capacity": how.capacity, "order": how.order}
     for name, source in asked.items():
         if source not in (None, *INFERRED[name]):
-            raise _engine.InputError(
-                f"--{name} {source}: it can only be inferred as {' or '.join(INFERRED[name])}"
-            )
+            raise InputError(f"--{name} {source}: it can only be inferred as {' or '.join(INFERRED[name])}")
     if not any(asked.values()):
         return None
     from topolane.inference import infer
@@ -358,7 +359,7 @@ def _queue_config(file: str | None, queue: str) -> tuple[str, str] | None:
     return file, texts.decoded(texts.unzipped(texts.read_bytes(file), file), file)
 
 
-def _on_network(outcome: _engine.Outcome, machine: Machine, network: _engine.OtherNetwork) -> dict[str, Any]:
+def _on_network(outcome: Outcome, machine: Machine, network: OtherNetwork) -> dict[str, Any]:
     """What the jobs of a run do on another network of the machine."""
     shared, _, mean = outcome.on_network(machine, network)
     return {

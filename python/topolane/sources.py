@@ -7,8 +7,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from topolane import _engine, networks, texts
-from topolane._engine import InputError, Machine, Workload
+from topolane import networks, texts
+from topolane._engine import InputError, Machine, Workload, presets
 from topolane.options import option
 from topolane.units import plural
 
@@ -78,7 +78,7 @@ def _whole_machine(
     try:
         machine = _in_file(source, format, topology, sub_domains=sub_domains, hosts=hosts)
     except texts.NoFileError:
-        names = ", ".join(name for name, _ in _engine.presets())
+        names = ", ".join(name for name, _ in presets())
         raise InputError(
             f"no machine and no file is called {texts.shown(str(source), texts.PATH)}; there are {names}"
         ) from None

@@ -10,9 +10,8 @@ from typing import Any
 
 import click
 
-import topolane
-from topolane import texts
-from topolane._engine import InputError
+from topolane import sources, texts
+from topolane._engine import InputError, Machine
 from topolane.calibrate import launch, measurement
 from topolane.cli import common
 
@@ -75,7 +74,7 @@ def command(
     latency, shared memory and the interface's penalties. Writes machine.toml, measurements.jsonl and the
     figures pairs.svg and alltoall.svg. The directory must be one that all nodes see.
     """
-    base = None if machine is None else topolane.machine(machine)
+    base = None if machine is None else sources.machine(machine)
     with common.outputs(out, OWN) as draft:
         assert draft is not None
         found = measured(draft, base, options) if kept is None else read(kept)
@@ -93,7 +92,7 @@ def read(kept: str) -> measurement.Measurement:
     return found
 
 
-def measured(draft: Path, base: topolane.Machine | None, options: dict[str, Any]) -> measurement.Measurement:
+def measured(draft: Path, base: Machine | None, options: dict[str, Any]) -> measurement.Measurement:
     """Runs the program. It is built inside the output directory and then removed."""
     template, processes = options.pop("template"), options.pop("processes")
     if processes is None and base is not None:
@@ -108,7 +107,7 @@ def measured(draft: Path, base: topolane.Machine | None, options: dict[str, Any]
             )
 
 
-def most_cores(machine: topolane.Machine) -> int:
+def most_cores(machine: Machine) -> int:
     """The cores of the most frequent kind of node."""
     return max(machine.cores(), key=lambda kind: kind[1])[0]
 
@@ -117,7 +116,7 @@ def written(
     draft: Path,
     found: measurement.Measurement,
     machine: str | None,
-    base: topolane.Machine | None,
+    base: Machine | None,
     interface: str,
 ) -> dict[str, Any]:
     """Fits, draws and writes the results. Returns the parameters to show."""

@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-import topolane
-from topolane import networks, routes
+from topolane import networks, routes, sources
 from topolane._engine import InputError, Loads, Routing
 from topolane.cli import common, placed, settings
 from topolane.cli.placed import Placed
@@ -113,7 +112,7 @@ def command(
         whole, chosen_routing = routes.routing(machine, routing, **reading, seed=seed)
         fabric, where = whole, whole.name
     else:
-        whole = topolane.machine(machine, **reading)
+        whole = sources.machine(machine, **reading)
         other = networks.named(whole, network)
         fabric, chosen_routing = routes.routing(other.source, routing, seed=seed)
         where = f"network {network} of {whole.name}"

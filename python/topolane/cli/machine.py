@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import topolane
-from topolane import _engine
+from topolane import _engine, sources
 from topolane.cli import common, machine_route
 from topolane.sources import ASSUMED_CABLES
 from topolane.units import plural
@@ -39,7 +38,7 @@ reading_options = common.options(
 
 def read(machine: str, machine_format: str | None, **reading: Any) -> Machine:
     """The machine; notes on what was assumed or skipped go to standard error."""
-    fabric = common.tell(topolane.machine(machine, machine_format, **reading))
+    fabric = common.tell(sources.machine(machine, machine_format, **reading))
     if not fabric.knows_cables:
         common.tell_notes([ASSUMED_CABLES])
     return fabric

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-import topolane
-from topolane import networks
+from topolane import networks, sources
 from topolane._engine import InputError, Machine
 from topolane.cli import common
 
@@ -43,7 +42,7 @@ def command(
     Traffic between GPUs of one index takes their rail. If the chosen way for other traffic is not whole, the other ways are
     tried. With --on, both may be any hosts of that network, such as a node and a server.
     """
-    fabric = topolane.machine(machine)
+    fabric = sources.machine(machine)
     if network is not None:
         fabric = networks.named(fabric, network).machine
     where = f"machine {fabric.name}" if network is None else f"network {network}"

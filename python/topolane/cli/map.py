@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-import topolane
+from topolane import sources
 from topolane._engine import InputError, Machine, Refusal, State, Traffic, efforts, patterns
 from topolane.cli import common, settings
 from topolane.cli.place import read, state_of
@@ -90,7 +90,7 @@ def command(
         raise InputError("--out needs --format: name the format to write")
     if hosts is not None and state is not None:
         raise InputError("--hosts and --state exclude each other: the nodes are either given or chosen")
-    fabric = common.tell(topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join))
+    fabric = common.tell(sources.machine(machine, machine_format, nodes=nodes, topology=topology, join=join))
     traffic = traffic_of(source, ranks, seed)
     ranks = ranks or traffic.ranks
     if traffic.ranks > ranks:

@@ -9,8 +9,7 @@ from typing import Any
 
 import click
 
-import topolane
-from topolane import texts
+from topolane import sources, texts
 from topolane._engine import Decision, InputError, Machine, Obstacle, Refusal, State
 from topolane.cli import common
 from topolane.policy import resolve
@@ -85,7 +84,7 @@ def command(
     """
     given = read(file)
     named = member(given, "machine", str, required=machine is None)
-    fabric = topolane.machine(machine or named)
+    fabric = sources.machine(machine or named)
     state = state_of(fabric, given)
     request = member(given, "request", dict, required=True)
     if "processes" in request:

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-import topolane
-from topolane import moment
+from topolane import moment, sources
 from topolane._engine import InputError, Machine, State
 from topolane.cli import common
 from topolane.cli.place import read, state_of
@@ -101,7 +100,7 @@ def command(
         raise InputError(f"the jobs are in one place: {SOURCES}")
     if at is not None and run is None:
         raise InputError("--at names a moment of a run: give its directory with --run")
-    fabric = common.tell(topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join))
+    fabric = common.tell(sources.machine(machine, machine_format, nodes=nodes, topology=topology, join=join))
     if slurm:
         from topolane.slurm import room as in_slurm
 

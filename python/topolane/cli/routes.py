@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-import topolane
-from topolane import moment, texts
+from topolane import moment, sources, texts
 from topolane._engine import DedicatedRoutes, ForwardingTables, InputError, Machine
 from topolane.cli import common
 from topolane.cli.place import cables_of, check_keys, identity_of, member, nodes_of, ranks_so_far, read
@@ -113,7 +112,7 @@ def command(
 
 def subnet(machine: str, machine_format: str | None) -> tuple[Machine, str, str]:
     """A machine, the text of ibnetdiscover of its subnet, and what errors call that."""
-    fabric = topolane.machine(machine, machine_format)
+    fabric = sources.machine(machine, machine_format)
     if Machine.preset(machine) is None:
         text = texts.read_text(machine)
         if (machine_format or Machine.format_of(text, machine)) == "ibnetdiscover":

@@ -10,8 +10,7 @@ from typing import Any
 
 import click
 
-import topolane
-from topolane import _engine, files, findings
+from topolane import _engine, files, findings, sources
 from topolane._engine import InputError
 from topolane.cli import common, settings
 from topolane.findings import Checked
@@ -46,9 +45,9 @@ def show(
     if workload is None and trace is None:
         common.print_known(_engine.workload_presets(), as_json)
         return
-    fabric = common.tell(topolane.machine(machine, machine_format, nodes=nodes, topology=topology, join=join))
+    fabric = common.tell(sources.machine(machine, machine_format, nodes=nodes, topology=topology, join=join))
     shape = settings.shape_alone(others)
-    jobs = topolane.workload(common.source_of(workload, trace), fabric.nodes, seed=seed, shape=shape)
+    jobs = sources.workload(common.source_of(workload, trace), fabric.nodes, seed=seed, shape=shape)
     common.tell_notes(reading_notes(jobs))
     columns = jobs.columns()
     widths, runs = columns["nodes"], columns["run"]
@@ -85,8 +84,8 @@ def write(source: str, to: str, out: str | None, seed: int, options: dict[str, A
     nodes = None
     if common.names_machine(MACHINE):
         how = {name: options[name] for name in ("nodes", "topology", "join")}
-        nodes = topolane.machine(options["machine"], options["machine_format"], **how).nodes
-    jobs = topolane.workload(source, nodes, seed=seed, shape=shape)
+        nodes = sources.machine(options["machine"], options["machine_format"], **how).nodes
+    jobs = sources.workload(source, nodes, seed=seed, shape=shape)
     common.write_text(out, jobs.to(to))
     common.tell_notes([*skipped_notes(jobs.left_out), *reading_notes(jobs)])
 
@@ -157,7 +156,7 @@ def _checked(path: str) -> Checked:
     """What is wrong in a log that an import or a replay takes. Raises InputError if it refuses the log."""
     if Path(path).is_dir():
         return accounting_check.of_directory(path)
-    jobs = runnable(path, topolane.workload(path))
+    jobs = runnable(path, sources.workload(path))
     jobs.check_times()
     if not (Path(path).is_file() and accounting_jobs.is_printed_by_sacct(Path(path))):
         return findings.of_workload(jobs)
