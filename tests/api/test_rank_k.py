@@ -22,11 +22,11 @@ def test_tables_are_whole_and_shapes_say_the_processes() -> None:
 
 def test_choices_cost_less_than_any_fixed_rank(study: paper.Study) -> None:
     """Measured seconds of the chosen rows are below always 1, always q and the best fixed k, also
-    where those know what memory refuses."""
+    without the choices that memory refuses."""
     ours = choices.cost(study)
-    for knows_memory in (False, True):
+    for within in (False, True):
         for k in range(1, 9):
-            assert ours < choices.fixed(study, k, told_of_memory=knows_memory)
+            assert ours < choices.fixed(study, k, within_memory=within)
 
 
 def test_chosen_rows_are_the_best(study: paper.Study) -> None:

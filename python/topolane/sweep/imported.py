@@ -18,8 +18,8 @@ from topolane import texts
 def content(module: str) -> dict[str, str]:
     """A digest of each file of a module and of what it imports, by the name of its module.
 
-    Of another distribution than the module's own, its version stands for its files. Topolane and Python's own library are left
-    out. Only import statements are followed, so a module that is imported by a computed name is missed.
+    Of another distribution than the module's own, its version stands for its files. Topolane and Python's own library are
+    skipped. Only import statements are followed, so a module that is imported by a computed name is missed.
     """
     owners = importlib.metadata.packages_distributions()
     home = owners.get(_top(module))

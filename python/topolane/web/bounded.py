@@ -100,9 +100,9 @@ class Seldom(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         now = time.monotonic()
         if now - self._began > LOG_SECONDS:
-            left_out = self._lines - LOG_LINES
-            if left_out > 0:
-                record.msg, record.args = f"{record.getMessage()} ({left_out} lines before are left out)", ()
+            dropped = self._lines - LOG_LINES
+            if dropped > 0:
+                record.msg, record.args = f"{record.getMessage()} ({dropped} earlier lines are dropped)", ()
             self._began, self._lines = now, 0
         self._lines += 1
         return self._lines <= LOG_LINES
