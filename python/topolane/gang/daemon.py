@@ -1,4 +1,4 @@
-"""The daemon of an agent: serves requests until its jobs have ended or it gets a request to stop."""
+"""The daemon of an agent: serves requests until its jobs have ended or a request stops it."""
 
 from __future__ import annotations
 

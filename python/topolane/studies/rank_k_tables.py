@@ -67,7 +67,7 @@ class Table:
         if self.cluster == INFINIBAND and row.nodes > 1 and row.k >= 4:
             return "it computed as long as half the processes do elsewhere, as if two shared a core"
         if row.processes == 64:
-            return "likely lost packets: no other row has more connections at a node"
+            return "likely lost packets: it has the most connections at a node"
         if row.nodes == 8:
             return "8 nodes sent 65 MB/s each, 2 and 4 nodes 80 to 100: cause not known"
         return "not known"

@@ -15,9 +15,9 @@ from .wait_cdf import OVERLAID, curve
 NAME = "contention"
 TITLE = "How much longer jobs run among others"
 WORDS = (
-    "The share of the jobs of more than one node (upward) whose run time grew by at most a factor "
-    "compared with running alone (to the right). A line that rises at the left edge is of jobs that no "
-    "other job slowed down. Higher is better."
+    "For each factor (to the right), the share of the jobs of more than one node (upward) whose run time "
+    "is at most that factor times their run time alone. A line that rises at the left edge is of jobs "
+    "that no other job slowed down. Higher is better."
 )
 SLOWED = 1.0 + 1e-6  # times of a month are rounded
 
