@@ -32,7 +32,7 @@ def _files(folder: str, *topics: str) -> list[str]:
 SUITES = {
     "slurm": Suite(
         ["tests/slurm"],
-        ["native/slurm", "crates/capi", "python/topolane/slurm", "python/topolane/live"],
+        ["native/slurm", "crates/capi", "python/topolane/slurm", "python/topolane/cluster"],
         [
             *_files("slurm", "candidates", "drain_plan_files", "room_plan_files"),
             "tests/slurm/test_plugin.py::test_the_parts_without_slurm",
@@ -45,7 +45,13 @@ SUITES = {
     ),
     "kubernetes": Suite(
         ["tests/kubernetes"],
-        ["native/kubernetes", "crates/capi", "deploy", "python/topolane/kubernetes", "python/topolane/live"],
+        [
+            "native/kubernetes",
+            "crates/capi",
+            "deploy",
+            "python/topolane/kubernetes",
+            "python/topolane/cluster",
+        ],
         [
             *_files("kubernetes", "go", "k8s_hostile", "k8s_proofs", "k8s_readers", "k8s_room_files"),
             "tests/kubernetes/test_kube_scheduler.py::test_a_group_is_placed_whole_and_in_rank_order",
@@ -57,7 +63,7 @@ SUITES = {
     ),
     "nova": Suite(
         ["tests/nova"],
-        ["python/topolane/nova", "python/topolane/live"],
+        ["python/topolane/nova", "python/topolane/cluster"],
         [
             *(
                 f"tests/nova/test_nova_{topic}.py"
@@ -71,7 +77,7 @@ SUITES = {
     ),
     "flux": Suite(
         ["tests/flux"],
-        ["python/topolane/flux", "python/topolane/live"],
+        ["python/topolane/flux", "python/topolane/cluster"],
         [
             "tests/flux/test_flux_scheduler.py::test_no_node_and_no_link_is_shared_under_a_random_mix",
             "tests/flux/test_flux_scheduler.py::test_a_failing_engine_stops_nothing",

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from topolane.live.log import Log, events
+from topolane.cluster.log import Log, events
 
 
 @pytest.mark.parametrize("cut", ['{"time": 2, "ev', '{"time": 2, "event": "b"}'])

@@ -18,6 +18,7 @@ pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 
 from topolane import texts
 from topolane._engine import InputError
+from topolane.cluster.room_files import NoPlanError
 from topolane.kubernetes.budgets import budgets
 from topolane.kubernetes.client import NotFoundError
 from topolane.kubernetes.explain import explain
@@ -28,7 +29,6 @@ from topolane.kubernetes.objects import PLACEMENT, Placement, Pod, quantity
 from topolane.kubernetes.proofs import PROOF, USUAL_NAME, seal
 from topolane.kubernetes.room_plan import make_plan
 from topolane.kubernetes.status import status
-from topolane.live.room_files import NoPlanError
 from topolane.serve.feed import State, written
 from topolane.serve.kubernetes import Kubernetes
 from topolane.serve.live import Live

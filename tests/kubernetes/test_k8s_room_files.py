@@ -25,6 +25,7 @@ pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 from topolane._engine import Decision, InputError, Machine, State
 from topolane.cli import k8s_plan
 from topolane.cluster.hypothetical import Holder, Hypothetical, Question
+from topolane.cluster.room_files import NoPlanError, NotAppliedError, journal_of, text_of
 from topolane.kubernetes import room_apply, room_holds, room_plan
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.client import BudgetError, ConflictError, NotFoundError
@@ -35,7 +36,6 @@ from topolane.kubernetes.objects import PLACEMENT, SIZE, Node, Pod
 from topolane.kubernetes.proofs import PROOF, Proofs, seal
 from topolane.kubernetes.room_plan import Unit, Untouchable, make_plan, share_of, units_of
 from topolane.kubernetes.settings import Settings
-from topolane.live.room_files import NoPlanError, NotAppliedError, journal_of, text_of
 
 Body = dict[str, Any]
 TOPOLANE = (sys.executable, "-c", "from topolane.cli import main; main()", "k8s")

@@ -14,7 +14,7 @@ import pytest
 
 pytest.importorskip("prometheus_client", reason="the extra slurm is not installed")
 from prometheus_client import CollectorRegistry, Gauge
-from topolane.live.metrics import serve
+from topolane.cluster.metrics import serve
 from waiting import DEADLINE, until
 
 

@@ -19,7 +19,7 @@ httpx = pytest.importorskip("httpx", reason="the extra sites is not installed")
 sys.path.append(str(Path(__file__).parents[1] / "serve"))
 from served import MAIN, SMALL, served
 from topolane._engine import Machine
-from topolane.live.accounts import client_of
+from topolane.cluster.accounts import client_of
 from topolane.serve.api import PAGE
 from waiting import DEADLINE, until
 

@@ -20,7 +20,7 @@ from guest_image import missing
 from managed import Managed
 from sender import Rank
 from tick_guests import Sites, slow
-from topolane.live.clients import qmp
+from topolane.cluster.clients import qmp
 from topolane.sites.model import Host
 from topolane.sites.movers import GuestLost, MoveFailed, mover
 from waiting import DEADLINE, until

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from room_records import FULL, NOW, TREE, Killed, Slurm, look_at, runs
 from topolane import InputError
-from topolane.live.room_files import NoPlanError, NotAppliedError, journal_of, text_of
+from topolane.cluster.room_files import NoPlanError, NotAppliedError, journal_of, text_of
 from topolane.slurm import drain_apply, drain_plan, requeueing
 from topolane.slurm.drain_apply import DrainApplying
 from topolane.slurm.drain_plan import make_plan

@@ -13,7 +13,7 @@ import pytest
 from plugin_files import write_counters, write_jobs, write_links
 from topolane import InputError, Machine
 from topolane._engine import DedicatedRoutes
-from topolane.live import links
+from topolane.cluster import links
 from topolane.slurm import links_out
 from topolane.slurm.links_out import FILE, LinksOut
 from topolane.slurm.plugin_state import sum_of

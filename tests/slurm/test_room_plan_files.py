@@ -19,8 +19,8 @@ from room_records import FULL, NOW, TREE, Killed, Slurm, a_job, look_at, runs, w
 from topolane import InputError
 from topolane._engine import Decision, State
 from topolane.cli.slurm_plan import apply
-from topolane.live.allocation import Allocation
-from topolane.live.room_files import Journal, NoPlanError, NotAppliedError, journal_of, text_of
+from topolane.cluster.allocation import Allocation
+from topolane.cluster.room_files import Journal, NoPlanError, NotAppliedError, journal_of, text_of
 from topolane.slurm import plugin_conf, plugin_state, room_apply, room_plan
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.links_out import LinksOut

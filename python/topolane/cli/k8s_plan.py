@@ -57,10 +57,10 @@ def plan(
     those of DaemonSets and of the system. The exit code is 1 if there is no plan.
     """
     with connected(kubeconfig, context) as cluster:
+        from topolane.cluster.room_files import text_of
         from topolane.kubernetes import room_plan
         from topolane.kubernetes.budgets import budgets
         from topolane.kubernetes.inspection import Where, inspect
-        from topolane.live.room_files import text_of
 
         kept = room_plan.Untouchable.of(untouchable, any_priority, without_controller)
         if out is not None:

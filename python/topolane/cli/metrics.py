@@ -43,7 +43,7 @@ def give(
     try:
         from prometheus_client import generate_latest
 
-        from topolane.live.metrics import checked, serve
+        from topolane.cluster.metrics import checked, serve
 
         if listen is not None:
             checked(listen)

@@ -256,7 +256,7 @@ def apply(
     path = Path(file)
     made = Plan.read(path)
     connection, cloud = _cloud(os_cloud, machine)
-    from topolane.live.clients.nova import NovaServers
+    from topolane.cluster.clients.nova import NovaServers
     from topolane.nova.execution import PlanExecution
 
     stopping = threading.Event()

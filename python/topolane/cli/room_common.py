@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @contextlib.contextmanager
 def no_room_is_reported() -> Iterator[None]:
     """Ends with exit code 1 and the reason where there is no plan, or where it could not be carried out."""
-    from topolane.live.room_files import NoRoomError
+    from topolane.cluster.room_files import NoRoomError
 
     try:
         yield
@@ -33,7 +33,7 @@ def steps_printed(as_json: bool) -> Iterator[Callable[[str], None]]:
     Each sentence is printed at once; as JSON all of them at the end: `steps`, whether the plan is `done`, and `why` it is not.
     """
     from topolane.cli.common import print_json
-    from topolane.live.room_files import NoRoomError
+    from topolane.cluster.room_files import NoRoomError
 
     if not as_json:
         with no_room_is_reported():

@@ -123,9 +123,9 @@ class Asked:
 
         watch: what is watched, and its machine; gets a function that reads what an earlier shadow of this machine knew.
         """
+        from topolane.cluster.log import Log
         from topolane.cluster.shadow import Shadow
         from topolane.cluster.shadow_log import Past, past
-        from topolane.live.log import Log
 
         _check_min_bandwidth(self.policy, self.min_bandwidth)
         written = None if self.log is None else Log(self.log)

@@ -81,7 +81,7 @@ def plan(
     priority stay. With --drain, jobs stay that end before the time of --by. A requeued job loses its work since it started. Jobs that
     Slurm may not requeue (Requeue=0) always stay. The exit code is 1 if there is no plan.
     """
-    from topolane.live.room_files import text_of
+    from topolane.cluster.room_files import text_of
     from topolane.slurm.inspection import inspect
     from topolane.slurm.requeueing import Untouchable
 
@@ -132,7 +132,7 @@ def apply(plan_file: Path, timeout: float, state: Path | None, as_json: bool) ->
     the maintenance until you delete it. Each step is first written to PLAN.journal. After a crash, run the command again: it goes
     on, and requeues no job twice. The exit code is 1 if the plan is no longer true, the job has not started, or jobs are still there.
     """
-    from topolane.live.room_files import kind_of
+    from topolane.cluster.room_files import kind_of
     from topolane.slurm.drain_apply import DrainApplying
     from topolane.slurm.drain_plan import DrainPlan
     from topolane.slurm.inspection import Settings

@@ -107,7 +107,7 @@ def _look(settings: Settings, svg: str | None) -> Status:
 
 def _draw(look: Inspection, file: str) -> None:
     from topolane._engine import InputError
-    from topolane.live.links import Links
+    from topolane.cluster.links import Links
     from topolane.report.live_tree import Holder, svg
     from topolane.units import clean, clock, plural
 

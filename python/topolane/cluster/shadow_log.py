@@ -13,7 +13,7 @@ from topolane import files, parsing
 from topolane._engine import InputError, Machine
 from topolane.cluster.answers import SIDES, Summary, answered, no_event, policy_of
 from topolane.cluster.hypothetical import Holder, Hypothetical, Question, Slots
-from topolane.live.log import events
+from topolane.cluster.log import events
 from topolane.policy import resolve
 
 UNREADABLE = (KeyError, TypeError, ValueError, IndexError, OverflowError, RecursionError)

@@ -57,7 +57,7 @@ def _of_libvirt(name: str) -> Guest:
     try:
         import libvirt
 
-        from topolane.live.clients import domains
+        from topolane.cluster.clients import domains
     except ModuleNotFoundError as error:
         raise InputError(
             f"guest {name}: libvirt needs the Python module {error.name}: install the extra libvirt"
@@ -92,7 +92,7 @@ def _process_with(option: str, value: str) -> int | None:
 
 def _of_socket(path: str) -> Guest:
     try:
-        from topolane.live.clients.qmp import SILENT
+        from topolane.cluster.clients.qmp import SILENT
     except ModuleNotFoundError as error:
         raise InputError(
             f"guest {path}: QMP needs the Python module {error.name}: install the extra sites"
@@ -109,7 +109,7 @@ def _of_socket(path: str) -> Guest:
 
 
 async def _threads(path: str) -> list[int]:
-    from topolane.live.clients.qmp import ask, monitor
+    from topolane.cluster.clients.qmp import ask, monitor
 
     async with monitor(path) as client:
         return sorted({int(core["thread-id"]) for core in await ask(client, "query-cpus-fast")})

@@ -11,9 +11,9 @@ from prometheus_client.core import CounterMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from topolane._engine import InputError
+from topolane.cluster.families import Families
+from topolane.cluster.metrics import registry_of
 from topolane.gang import control
-from topolane.live.families import Families
-from topolane.live.metrics import registry_of
 
 OURS = Families("gang")
 KEPT = 1.0

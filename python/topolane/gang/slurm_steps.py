@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from topolane._engine import InputError
+from topolane.cluster.clients.scontrol import scontrol
 from topolane.gang import control_groups
-from topolane.live.clients.scontrol import scontrol
 
 BATCH = "batch"
 """Slurm's name for the step of the job's script."""

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from topolane._engine import Decision, InputError, Refusal
 from topolane.cluster.hypothetical import Holder, Hypothetical, Question
+from topolane.cluster.links import Words, in_the_way, links_used
 from topolane.kubernetes.fit import ignored, slots
 from topolane.kubernetes.inspection import Group, Inspection
 from topolane.kubernetes.objects import SIZE
 from topolane.kubernetes.status import links_of, liveness
 from topolane.kubernetes.waiting import WaitReason, wait_reason
-from topolane.live.links import Words, in_the_way, links_used
 from topolane.texts import shown
 from topolane.units import clock, plural
 

@@ -10,12 +10,12 @@ from functools import cached_property
 
 from topolane import texts, untrusted
 from topolane._engine import InputError, Machine
+from topolane.cluster.allocation import Allocation
 from topolane.kubernetes.client import Cluster, NotFoundError
 from topolane.kubernetes.machine import NODES, machine
 from topolane.kubernetes.objects import BANDWIDTH, POLICY, UNPLACED, Node, Placement, Pod, when
 from topolane.kubernetes.proofs import Proofs, proofs
 from topolane.kubernetes.settings import Settings, settings
-from topolane.live.allocation import Allocation
 
 PODS = "/api/v1/pods"
 MOST_NAMED = 3

@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from topolane.cluster.room_files import BEGIN, DONE, Journal, NotAppliedError, alone, journal_of, sum_of
 from topolane.kubernetes import room_plan
 from topolane.kubernetes.budgets import budgets
 from topolane.kubernetes.client import BudgetError, Cluster, ConflictError, NotFoundError
@@ -34,7 +35,6 @@ from topolane.kubernetes.room_holds import (
 )
 from topolane.kubernetes.room_plan import Evicted, EvictedPod, RoomPlan
 from topolane.kubernetes.waiting import wait_reason
-from topolane.live.room_files import BEGIN, DONE, Journal, NotAppliedError, alone, journal_of, sum_of
 from topolane.units import plural
 
 TOLERATE, HOLD, EVICT, FREE = "tolerate", "hold", "evict", "free"

@@ -17,15 +17,15 @@ from topolane import texts
 from topolane._engine import Decision, InputError, Machine, NoRoom, State
 from topolane._engine import RoomPlan as Found
 from topolane._engine import make_room as engine_room
+from topolane.cluster import room_files
 from topolane.cluster.hypothetical import Holder, Hypothetical, Question, Slots
+from topolane.cluster.room_files import NoPlanError
 from topolane.kubernetes.budgets import Budget
 from topolane.kubernetes.explain import unknown
 from topolane.kubernetes.fit import fits, held, ignored, may_use, slots
 from topolane.kubernetes.inspection import Group, Inspection
 from topolane.kubernetes.objects import SIZE, Amounts, Node, Pod
 from topolane.kubernetes.status import liveness
-from topolane.live import room_files
-from topolane.live.room_files import NoPlanError
 from topolane.policy import isolates
 from topolane.units import plural
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 
 from topolane._engine import LinkUse
+from topolane.cluster.counts import NodeCounts, Sharing
+from topolane.cluster.links import Links
 from topolane.kubernetes.inspection import Group, Inspection
 from topolane.kubernetes.waiting import UNABLE, wait_reason
-from topolane.live.counts import NodeCounts, Sharing
-from topolane.live.links import Links
 from topolane.units import duration
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from topolane.live.clients.nova import ServerState
+from topolane.cluster.clients.nova import ServerState
 from topolane.nova.plan import Migration, Plan
 
 if TYPE_CHECKING:

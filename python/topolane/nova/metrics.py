@@ -8,8 +8,8 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics_core import Metric
 
 from topolane._engine import InputError
-from topolane.live.families import Families
-from topolane.live.metrics import registry_of
+from topolane.cluster.families import Families
+from topolane.cluster.metrics import registry_of
 from topolane.nova import cloud, overview, plan_rules
 
 OURS = Families("nova")

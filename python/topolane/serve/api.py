@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field
 from starlette.types import Receive, Scope, Send
 
 from topolane._engine import InputError
-from topolane.live.accounts import SOCKET
-from topolane.live.metrics import registry_of
+from topolane.cluster.accounts import SOCKET
+from topolane.cluster.metrics import registry_of
 from topolane.serve.feed import State, event, packed
 from topolane.serve.gate import LOGIN, METRICS, WHO, Access, Gate, Rate
 from topolane.serve.live import Busy, Live

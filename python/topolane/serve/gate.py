@@ -14,7 +14,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from topolane.live.accounts import client_of
+from topolane.cluster.accounts import client_of
 from topolane.web.requests import Refused, bearer, body_of, is_own, replay, same
 
 LOGIN = "/login"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from prometheus_client.metrics_core import Metric
 
-from topolane.live.families import Families
+from topolane.cluster.families import Families
 from topolane.serve.live import Live
 
 OURS = Families("serve")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from topolane._engine import InputError, Machine, NoRoom, Refusal, State, make_room, policies
-from topolane.live.links import in_the_way, jobs_named
+from topolane.cluster.links import in_the_way, jobs_named
 from topolane.serve.forecast import DEPTH, NEVER, Copy, length_of
 from topolane.serve.snapshot import Reserved, Snapshot, Waiting, ranges
 from topolane.units import duration, plural

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from topolane._engine import InputError, Machine
 from topolane.cluster.answers import no_event, policy_of
-from topolane.live.log import events
+from topolane.cluster.log import events
 from topolane.serve.lines import POINTS, edges_of, line_of, means, points_of
 from topolane.serve.snapshot import Line, Running, Series, Snapshot, Waiting
 from topolane.units import plural

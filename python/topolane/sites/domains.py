@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import libvirt
 
-from topolane.live.clients.domains import domain, opened
+from topolane.cluster.clients.domains import domain, opened
 from topolane.sites import overlay
 from topolane.sites.remote import CommandFailed
 

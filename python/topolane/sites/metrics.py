@@ -10,8 +10,8 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
 
-from topolane.live.families import Families
-from topolane.live.metrics import registry_of
+from topolane.cluster.families import Families
+from topolane.cluster.metrics import registry_of
 from topolane.sites.manager import Manager
 from topolane.sites.model import Stage
 

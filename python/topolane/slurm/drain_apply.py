@@ -10,8 +10,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from topolane.live.clients.scontrol import scontrol
-from topolane.live.room_files import BEGIN, DONE, Journal, NotAppliedError
+from topolane.cluster.clients.scontrol import scontrol
+from topolane.cluster.room_files import BEGIN, DONE, Journal, NotAppliedError
 from topolane.slurm import drain_plan
 from topolane.slurm.drain_plan import DrainPlan, is_over_by, jobs_on
 from topolane.slurm.inspection import Inspection, Settings, names_in

@@ -13,8 +13,8 @@ from typing import ClassVar
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.live import room_files
-from topolane.live.room_files import NoPlanError
+from topolane.cluster import room_files
+from topolane.cluster.room_files import NoPlanError
 from topolane.slurm.candidates import HostLists
 from topolane.slurm.inspection import Inspection, names_in
 from topolane.slurm.records import Job

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 
 from topolane._engine import InputError
-from topolane.live.links import LISTED, jobs_named, links_used
+from topolane.cluster.links import LISTED, jobs_named, links_used
 from topolane.slurm.inspection import Inspection, number_of
 from topolane.slurm.job_numbers import JobNumber
 from topolane.slurm.plugin_state import NO_ENGINE, Refused

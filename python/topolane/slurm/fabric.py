@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import tomlkit
 
 from topolane._engine import InputError, Machine
-from topolane.live.clients.scontrol import scontrol
+from topolane.cluster.clients.scontrol import scontrol
 from topolane.slurm.records import Node
 
 

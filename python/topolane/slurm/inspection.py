@@ -11,8 +11,8 @@ from pathlib import Path
 
 from topolane import texts
 from topolane._engine import InputError, Machine, isolating_policies
-from topolane.live.allocation import Allocation
-from topolane.live.clients.scontrol import configuration
+from topolane.cluster.allocation import Allocation
+from topolane.cluster.clients.scontrol import configuration
 from topolane.slurm import conf_file, links_out, plugin_conf, plugin_machine, plugin_state
 from topolane.slurm.client import SlurmError, connect
 from topolane.slurm.links_out import LinksOut

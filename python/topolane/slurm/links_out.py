@@ -12,7 +12,7 @@ from pathlib import Path
 
 from topolane import files, texts
 from topolane._engine import DedicatedRoutes, InputError, Machine
-from topolane.live.links import links_in
+from topolane.cluster.links import links_in
 from topolane.routes import Links as Names
 from topolane.slurm import plugin_state
 from topolane.slurm.plugin_machine import ReadMachine

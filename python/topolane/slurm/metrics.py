@@ -10,9 +10,9 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from topolane._engine import InputError
-from topolane.live.counts import NodeCounts, Sharing
-from topolane.live.families import Families
-from topolane.live.metrics import registry_of
+from topolane.cluster.counts import NodeCounts, Sharing
+from topolane.cluster.families import Families
+from topolane.cluster.metrics import registry_of
 from topolane.slurm.inspection import Inspection
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_state import ENDS, KINDS, Counters

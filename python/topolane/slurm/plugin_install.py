@@ -10,7 +10,7 @@ from pathlib import Path
 
 from topolane import files
 from topolane._engine import InputError
-from topolane.live.clients.scontrol import configuration, scontrol
+from topolane.cluster.clients.scontrol import configuration, scontrol
 from topolane.slurm import conf_file
 from topolane.slurm.controllers import hosts
 from topolane.slurm.plugin_build import ENGINE, PLUGIN, RELEASE, SPANK

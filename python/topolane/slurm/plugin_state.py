@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from topolane import parsing, texts
 from topolane._engine import InputError, Machine
-from topolane.live.allocation import Allocation
+from topolane.cluster.allocation import Allocation
 
 COUNTERS, JOBS, LINKS = "topolane_counters", "topolane_jobs", "topolane_links"
 

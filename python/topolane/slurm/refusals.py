@@ -17,8 +17,8 @@ from topolane._engine import (
     State,
     linking_policies,
 )
-from topolane.live.allocation import Allocation
-from topolane.live.links import LISTED, in_the_way, jobs_named
+from topolane.cluster.allocation import Allocation
+from topolane.cluster.links import LISTED, in_the_way, jobs_named
 from topolane.slurm.inspection import Inspection, names_in, number_of, on_machine
 from topolane.slurm.plugin_state import Refused
 from topolane.slurm.records import Job

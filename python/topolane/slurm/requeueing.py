@@ -12,9 +12,9 @@ from typing import ClassVar, Generic, TypeVar
 
 from topolane import texts
 from topolane._engine import InputError
-from topolane.live import room_files
-from topolane.live.clients.scontrol import scontrol
-from topolane.live.room_files import BEGIN, DONE, Journal, alone, journal_of, sum_of
+from topolane.cluster import room_files
+from topolane.cluster.clients.scontrol import scontrol
+from topolane.cluster.room_files import BEGIN, DONE, Journal, alone, journal_of, sum_of
 from topolane.slurm.explain import tasks_named
 from topolane.slurm.inspection import Inspection, Settings, inspect, names_in
 from topolane.slurm.records import Job, Snapshot

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from topolane.live.clients.scontrol import scontrol
-from topolane.live.room_files import BEGIN, DONE, Journal, NotAppliedError
+from topolane.cluster.clients.scontrol import scontrol
+from topolane.cluster.room_files import BEGIN, DONE, Journal, NotAppliedError
 from topolane.slurm import room_plan
 from topolane.slurm.inspection import Inspection, Settings
 from topolane.slurm.records import Job

@@ -14,9 +14,9 @@ from typing import ClassVar
 
 from topolane._engine import Decision, InputError, Machine, NoRoom, Refusal, State, linking_policies
 from topolane._engine import make_room as engine_room
-from topolane.live import room_files
-from topolane.live.allocation import Allocation
-from topolane.live.room_files import NoPlanError
+from topolane.cluster import room_files
+from topolane.cluster.allocation import Allocation
+from topolane.cluster.room_files import NoPlanError
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.explain import tasks_named
 from topolane.slurm.inspection import Inspection, number_of

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from topolane import files
-from topolane.live.allocation import Allocation
+from topolane.cluster.allocation import Allocation
 
 ENDING, ENDED, TASK = "ending", "ended", "task"
 KINDS = (ENDING, ENDED, TASK)

@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 from topolane import files, texts
 from topolane._engine import DedicatedRoutes, InputError, Machine
-from topolane.live.allocation import Allocation
-from topolane.live.links import links_in
+from topolane.cluster.allocation import Allocation
+from topolane.cluster.links import links_in
 from topolane.slurm import links_out
 from topolane.slurm.plugin_machine import ReadMachine, nodes_in, read_machine
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from topolane import files, parsing, texts
 from topolane._engine import DedicatedRoutes, InputError
-from topolane.live.allocation import Allocation
+from topolane.cluster.allocation import Allocation
 from topolane.locks import Locks, TakenError
 from topolane.slurm import links_out, plugin_state, route_tables
 from topolane.slurm.inspection import on_machine

@@ -8,11 +8,11 @@ from typing import Any
 
 from topolane import sources, texts
 from topolane._engine import InputError, Machine
+from topolane.cluster.allocation import Allocation
+from topolane.cluster.clients.scontrol import configuration
 from topolane.cluster.hypothetical import Holder, Question
 from topolane.cluster.shadow import Ended, Look, Started
 from topolane.cluster.shadow_log import Past
-from topolane.live.allocation import Allocation
-from topolane.live.clients.scontrol import configuration
 from topolane.slurm import looks, plugin_machine, plugin_state
 from topolane.slurm.candidates import HostLists, could_use
 from topolane.slurm.client import Slurm, SlurmError

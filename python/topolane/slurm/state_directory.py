@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from topolane._engine import InputError
-from topolane.live.clients.scontrol import configuration
+from topolane.cluster.clients.scontrol import configuration
 
 
 def state_save_location() -> Path:

@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Collection
 
 from topolane._engine import LinkUse
-from topolane.live.counts import NodeCounts, Sharing
-from topolane.live.links import Links, touched
+from topolane.cluster.counts import NodeCounts, Sharing
+from topolane.cluster.links import Links, touched
 from topolane.slurm import controllers, links_out
 from topolane.slurm.inspection import OURS, STALE, TYPE, Inspection, number_of
 from topolane.slurm.plugin_state import ENDS, Counters, Recent

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import libvirt
 
-from topolane.live.clients.domains import domain
+from topolane.cluster.clients.domains import domain
 from topolane.sites.domains import connection
 from topolane.sites.movers import GuestLost, MoveFailed, OutcomeUnknown
 

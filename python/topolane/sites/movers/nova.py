@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import openstack
 from openstack import exceptions
 
-from topolane.live.clients.nova import NovaServers, ServerState
+from topolane.cluster.clients.nova import NovaServers, ServerState
 from topolane.sites.movers import GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:

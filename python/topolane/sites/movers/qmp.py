@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from qemu.qmp import QMPClient
 
-from topolane.live.clients.qmp import ANSWER, SILENT, ask, monitor
+from topolane.cluster.clients.qmp import ANSWER, SILENT, ask, monitor
 from topolane.sites.movers import GuestLost, MoveFailed, OutcomeUnknown
 from topolane.sites.qemu import Folder
 from topolane.sites.remote import CommandFailed

@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING
 
 from topolane._engine import InputError
-from topolane.live.clients.scontrol import scontrol
+from topolane.cluster.clients.scontrol import scontrol
 from topolane.sites.movers import GuestLost, MoveFailed, OutcomeUnknown
 
 if TYPE_CHECKING:

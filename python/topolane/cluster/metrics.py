@@ -21,7 +21,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from topolane._engine import InputError
-from topolane.live.accounts import client_of
+from topolane.cluster.accounts import client_of
 
 MOST_READERS = 16
 """Connections that are served at a time; more are closed."""

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from topolane._engine import LinkUse, Machine, Obstacle, Refusal
-from topolane.live.allocation import Allocation
+from topolane.cluster.allocation import Allocation
 from topolane.units import plural
 
 LISTED = 6

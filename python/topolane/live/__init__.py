@@ -1,1 +1,0 @@
-"""What the drivers of live systems share. It imports none of them."""
