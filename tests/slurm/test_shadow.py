@@ -215,6 +215,26 @@ def test_jobs_on_parts_of_nodes(trixie: Cluster, tmp_path: Path) -> None:
     assert topolane(environment, "slurm", "replay", log).returncode == 0
 
 
+def test_a_shadow_goes_on_in_its_log(trixie: Cluster, tmp_path: Path) -> None:
+    """A second shadow with the log of the first: no start is logged twice, that of a job that came in between is, and the end of one
+    that ran before. The log is repeated to the same decisions."""
+    environment = with_commands(trixie, tmp_path)
+    with shadowing(environment, tmp_path) as log:
+        first = trixie.submit("--nodes=2", script="sleep 600")
+        until(lambda: len(events(log, "start")) == 1, "the first start is logged")
+    second = trixie.submit("--nodes=3", script="sleep 600")
+    until(lambda: trixie.job(second)["job_state"] == "RUNNING", "the second runs")
+    with shadowing(environment, tmp_path) as log:
+        until(lambda: len(events(log, "start", "holds")) == 2, "the second start is logged")
+        trixie.run("scancel", first, second)
+        until(lambda: len(events(log, "ends")) == 2, "both ends are logged")
+    assert [each["id"] for each in events(log, "start")] == [first, second] and not events(log, "holds")
+    assert events(log, "shadow")[1]["away"] > 0
+    assert "goes on after" in (tmp_path / "printed").read_text()
+    again = topolane(environment, "slurm", "replay", log, "--json")
+    assert again.returncode == 0 and json.loads(again.stdout)["starts"] == 2
+
+
 def test_a_slurm_that_restarts_and_a_job_that_is_requeued(trixie: Cluster, tmp_path: Path) -> None:
     """slurmctld is killed and comes back; the shadow goes on. A requeued job starts twice, and each start is logged."""
     environment = with_commands(trixie, tmp_path)
