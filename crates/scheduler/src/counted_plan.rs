@@ -15,7 +15,7 @@ use crate::view::{View, Waiting};
 /// Differences of times may be off by rounding, seconds.
 const ROUNDING: f64 = 1e-3;
 
-/// So many classes without a waiting job are kept in any case.
+/// The number of classes without a waiting job that are kept in any case.
 const SPARE: usize = 16;
 
 /// A waiting job and its reservation.
@@ -38,7 +38,7 @@ struct Entry {
 struct Classes {
     nodes: Vec<i64>,
     lasts: Vec<f64>,
-    /// No time begins before this one, seconds, in which so many nodes are free for so long.
+    /// By class: before this time, seconds, no interval begins in which its nodes are free for as long as its jobs last.
     clear: Vec<f64>,
     numbers: Vec<usize>,
     /// By number: the place of a class in the lists.
@@ -75,7 +75,7 @@ impl Classes {
         &mut self.clear[self.places[number]]
     }
 
-    /// How many classes have no more nodes than so many.
+    /// The number of classes that ask for at most `nodes` nodes.
     fn up_to(&self, nodes: i64) -> usize {
         self.nodes.partition_point(|&fewer| fewer <= nodes)
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use topolane_placement::Request;
 
-/// The most kinds that are told apart.
+/// The most kinds that are distinguished.
 const MOST: usize = 512;
 
 /// A number for every kind of request seen so far.

@@ -1,12 +1,12 @@
 //! Which request starts next, and where: queue disciplines over any policy.
 //!
-//! A driver (the simulator, a live system) owns a [`Scheduler`], tells it what happened and asks
+//! A driver (the simulator, a live system) owns a [`Scheduler`], reports each event to it and asks
 //! for a [`Scheduler::pass`]. The code knows no clock: `now` is what the driver says it is.
 
-mod beside_head;
 mod counted_plan;
 mod defrag;
 mod future;
+mod head_answers;
 mod kept_plan;
 mod kinds;
 mod profile;

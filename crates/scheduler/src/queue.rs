@@ -22,7 +22,7 @@ pub trait Queue: Send + Sync {
     fn set_head_wait(&mut self, _wait: HeadWait) {}
 }
 
-/// What a pass found out beside what it started.
+/// What a pass found out, apart from the jobs it started.
 #[derive(Debug, Clone, Default)]
 pub struct Pass {
     /// The promise to the head of the queue.

@@ -85,7 +85,7 @@ impl Running {
         self.forgotten + self.changes.len() as u64
     }
 
-    /// What came and went since there were so many changes; `None` if that is not remembered.
+    /// What came and went after the first `seen` changes; `None` if that is not remembered.
     pub(crate) fn changes_since(&self, seen: u64) -> Option<impl Iterator<Item = &Change>> {
         let known = usize::try_from(seen.checked_sub(self.forgotten)?).ok()?;
         (known <= self.changes.len()).then(|| self.changes.range(known..))
@@ -117,7 +117,7 @@ impl Running {
         self.ends.insert(job.id, job.expected_end);
         self.sharing += usize::from(!job.placement.share().is_whole());
         self.slowed += usize::from(is_slowed(&job.placement));
-        if !self.ends_beside(index, job.expected_end) {
+        if !self.neighbour_ends(index, job.expected_end) {
             let at = self.times.partition_point(|time| time.total_cmp(&job.expected_end).is_lt());
             self.times.insert(at, job.expected_end);
         }
@@ -125,7 +125,7 @@ impl Running {
     }
 
     /// Whether the job at a place, or the one before it, is expected to end at that time.
-    fn ends_beside(&self, index: usize, time: f64) -> bool {
+    fn neighbour_ends(&self, index: usize, time: f64) -> bool {
         let ends = |job: &RunningJob| job.expected_end.total_cmp(&time).is_eq();
         self.jobs.get(index).is_some_and(ends) || index > 0 && ends(&self.jobs[index - 1])
     }
@@ -134,7 +134,7 @@ impl Running {
         let index = self.position(id)?;
         self.ends.remove(&id);
         let job = self.jobs.remove(index);
-        if !self.ends_beside(index, job.expected_end) {
+        if !self.neighbour_ends(index, job.expected_end) {
             let at = self.times.partition_point(|time| time.total_cmp(&job.expected_end).is_lt());
             self.times.remove(at);
         }

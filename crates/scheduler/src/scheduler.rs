@@ -173,8 +173,8 @@ impl Scheduler {
         relocated
     }
 
-    /// Takes over a job that was started by somebody else, or before this driver was; if it waits
-    /// here, it waits no longer.
+    /// Takes over a job that another program started, or that ran before this driver did; if it
+    /// waits here, it waits no longer.
     ///
     /// # Errors
     /// A node that cannot hold it or is not on the machine, or the first node where a job of that
@@ -253,8 +253,8 @@ impl Scheduler {
         self.changed = true;
     }
 
-    /// Takes cables out of service or puts them back: nobody is placed on one that is out, and who is there stays until its
-    /// end. Answers the running jobs, ascending, that may use one that has just gone out.
+    /// Takes cables out of service or puts them back. No job is placed on a cable that is out, and a job that is there stays until
+    /// its end. Returns the running jobs, ascending, that may use a cable that has just gone out.
     pub fn set_links_in_service(&mut self, cables: &[CableId], in_service: bool) -> Vec<u64> {
         let out: HashSet<CableId> = self.occupancy.links_out().collect();
         let changing = |&cable: &CableId| out.contains(&cable) == in_service;
@@ -405,7 +405,7 @@ impl Scheduler {
         &self.occupancy
     }
 
-    /// The policy, as it is where so many wait.
+    /// The policy to use at the present queue length.
     pub fn policy(&self) -> &dyn Policy {
         self.policy.for_queue_length(self.waiting.len())
     }

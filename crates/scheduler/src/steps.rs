@@ -50,7 +50,7 @@ impl Block {
 }
 
 impl Steps {
-    /// So many free nodes at all times.
+    /// `free` nodes are free at all times.
     pub fn new(free: i64) -> Self {
         let begin = f64::NEG_INFINITY;
         Steps { blocks: vec![Block::new(vec![begin], vec![narrow(free)])], begins: vec![begin] }
@@ -215,13 +215,13 @@ impl Steps {
         self.begins[0] = now;
     }
 
-    /// When the time begins that ends at `time` and in which so many nodes are always free; `time` if there is none.
+    /// The begin of the interval that ends at `time` and in which `nodes` nodes are always free; `time` if there is none.
     pub fn free_since(&self, time: f64, nodes: i64) -> f64 {
         let steps = self.backward(time).take_while(|&(_, free)| free >= nodes);
         steps.last().map_or(time, |(begin, _)| begin)
     }
 
-    /// The first time from `from` to before `before` from which on so many nodes are free for `duration`.
+    /// The first time from `from` to before `before` from which on `nodes` nodes are free for `duration`.
     pub fn first(&self, nodes: i64, duration: f64, (from, before): (f64, f64)) -> Option<f64> {
         let (first, mut step) = self.at(from);
         let (mut since, nodes) = (None, narrow(nodes));
@@ -255,7 +255,7 @@ impl Steps {
         None
     }
 
-    /// The first time, from one time to before another, from which on so many nodes are free for `duration` and just before which
+    /// The first time from `from` to before `before` from which on `nodes` nodes are free for `duration` and just before which
     /// they are not; infinite if there is none.
     pub fn earliest(&self, nodes: i64, duration: f64, (from, before): (f64, f64)) -> f64 {
         let (first, step) = self.at(from);

@@ -24,7 +24,7 @@ pub(crate) struct Timeline {
 /// For how long bits of one leaf are free together, of which at least one was given back or is about to be taken.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Openings {
-    /// The longest time for which so many nodes are free: `with_nodes[0]` is of one node.
+    /// Entry `n` is the longest time for which `n + 1` nodes are free.
     pub with_nodes: Vec<f64>,
     /// The longest time for which nodes are free and no job crosses the leaf.
     pub uncrossed: f64,
@@ -178,7 +178,7 @@ impl Timeline {
         std::iter::once((first, from)).chain(gains.map(|index| (index, self.steps[index].time)))
     }
 
-    /// The earliest time between two from which on so many of the nodes are free for `duration`.
+    /// The earliest time in `between` from which on `wanted` of the nodes are free for `duration`.
     pub fn earliest(
         &self,
         nodes: u64,

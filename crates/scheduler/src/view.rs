@@ -35,7 +35,7 @@ pub struct EndedEarly {
 /// A request in the queue.
 #[derive(Debug, Clone)]
 pub struct Waiting {
-    /// The request's identity, kept beside the request for quick scans as what follows.
+    /// The request's identity. It is copied here, as the fields below, so that scans of the queue are quick.
     pub id: u64,
     /// Slots wanted.
     pub nodes: u32,
@@ -76,7 +76,7 @@ fn stands_alone(request: &Request) -> bool {
     request.members.is_empty() && request.slots.is_none()
 }
 
-/// What so many slots take: whole nodes, or cores of nodes that are shared.
+/// What a number of slots takes: whole nodes, or cores of nodes that are shared.
 fn size(share: &Share, slots: u32) -> u64 {
     match share {
         Share::Whole => u64::from(slots),
@@ -101,7 +101,7 @@ pub struct View<'a> {
     pub running: &'a mut Running,
     /// Who holds what, the jobs started in this pass included.
     pub occupancy: &'a mut Occupancy,
-    /// The rule that chooses nodes, as it is where so many wait.
+    /// The rule that chooses nodes at the present queue length.
     pub policy: &'a dyn Policy,
     /// What may be moved to make room.
     pub defrag: Option<&'a mut Defrag>,

@@ -14,8 +14,8 @@ fn ask(id: u64, nodes: u32, walltime: f64) -> Request {
     Request::whole_nodes(id, nodes, walltime)
 }
 
-/// Three nodes of a leaf are free beside a job on the fourth, which runs to 100; the head wants all four. Behind it wait jobs of
-/// two nodes, so many of four, of three and of one. In order the first has two of the nodes and the last the third one; by waste
+/// Three nodes of a leaf are free; a job on the fourth runs to 100. The head wants all four. Behind it wait a job of two nodes,
+/// some of four, one of three and one of one. In order the first has two of the nodes and the last the third one; by waste
 /// the one that fits exactly goes before. So it is under `dedicated`, which knows waste, if that one is among the first
 /// 256 of the queue.
 #[test]
@@ -47,9 +47,9 @@ fn the_one_that_fits_goes_first() {
 
 /// Leaves of one, two and three nodes; a job on the first until 50, one on the second until 100. The head's five nodes are one,
 /// one and three from 50 on, and equal parts, two and three, from 100 on. When the queue grows to 256 by arrivals alone
-/// it is promised anew, by the rule for many, as a scheduler that starts then would do.
+/// it gets a new promise, by the rule for many, as a scheduler that starts then would do.
 #[test]
-fn a_queue_that_grows_to_many_is_promised_anew() {
+fn a_queue_that_grows_to_many_gets_new_promises() {
     let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 4, 2], &[1, 4, 4], &[1; 3])).unwrap());
     let nodes = fabric.nodes();
     let mut scheduler = Scheduler::new(fabric, rule("dedicated"), queue("easy").unwrap());

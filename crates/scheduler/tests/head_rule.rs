@@ -116,7 +116,7 @@ fn taken(scheduler: &mut Scheduler, idle: u32, first: f64, second: f64) {
 }
 
 /// Four nodes are idle, on as many leaves. A job of four for ten seconds waits for the first leaf, which is free in time, and
-/// nobody takes a node of that leaf for longer.
+/// no other job takes a node of that leaf for longer.
 #[test]
 fn the_head_waits_for_the_other_rule() {
     let mut scheduler = scheduler(0.5);
@@ -144,7 +144,7 @@ fn the_head_waits_no_longer_than_its_patience() {
     assert_eq!(pass(&mut scheduler, 0.0), [(0, vec![0, 4, 8, 12])]);
 }
 
-/// A job without a walltime does not wait: nobody knows what is long for it.
+/// A job without a walltime does not wait, because a long wait is a fraction of the walltime.
 #[test]
 fn a_head_without_a_walltime_does_not_wait() {
     let mut scheduler = scheduler(0.5);
@@ -183,7 +183,7 @@ fn what_is_later_counts_from_the_first_end_that_would_do() {
 /// What was decided holds: that another leaf would be free later than promised, but within the patience from now on, does
 /// not make a job wait longer.
 #[test]
-fn the_patience_does_not_begin_anew() {
+fn the_patience_does_not_begin_again() {
     let mut scheduler = scheduler(0.5);
     taken(&mut scheduler, 1, 3.0, 6.0);
     scheduler.submit(ask(0, 4, 10.0), 0.0).unwrap();
@@ -194,7 +194,7 @@ fn the_patience_does_not_begin_anew() {
     assert_eq!(pass(&mut scheduler, 2.0), [(0, vec![1, 2, 3, 4])]);
 }
 
-/// A scheduler that is told what another one has decided goes on like that one: a head that has waited in vain starts, one that a
+/// A scheduler that gets the decisions of another one goes on like that one: a head that has waited in vain starts, one that a
 /// leaf is too late for starts too, and one that the leaf is in time for waits.
 #[test]
 fn another_scheduler_takes_over_the_wait() {
@@ -209,7 +209,7 @@ fn another_scheduler_takes_over_the_wait() {
         scheduler.set_head_wait(HeadWait { id: 0, until });
         let started: Vec<u32> =
             pass(&mut scheduler, 2.0).into_iter().flat_map(|job| job.1).collect();
-        assert_eq!(started, nodes, "told {until:?}");
+        assert_eq!(started, nodes, "taken over: {until:?}");
         let kept = scheduler.last_pass().head_wait;
         assert_eq!(kept, nodes.is_empty().then_some(HeadWait { id: 0, until: Some(6.0) }));
     }
@@ -226,9 +226,9 @@ proptest! {
         let run = drive(&mut scheduler, &jobs, |_, _| ());
         no_core_twice(&jobs, &run);
         prop_assert!(run.start.iter().all(Option::is_some));
-        let mut told = std::collections::HashMap::new();
+        let mut promised = std::collections::HashMap::new();
         for promise in &run.reservations {
-            let before = told.insert(promise.id, promise.at).unwrap_or(f64::INFINITY);
+            let before = promised.insert(promise.id, promise.at).unwrap_or(f64::INFINITY);
             prop_assert!(promise.at <= before, "job {} was promised {}, then {}", promise.id, before, promise.at);
             prop_assert!(run.start[promise.id as usize].is_some_and(|start| start <= promise.at));
         }
@@ -236,7 +236,7 @@ proptest! {
 
     /// Without patience a head waits for the rule for heads only where no place is to be had before.
     #[test]
-    fn without_patience_nobody_starts_later(jobs in jobs(40)) {
+    fn without_patience_no_head_starts_later(jobs in jobs(40)) {
         let first = |jobs: &[Job]| -> Option<f64> { drive(&mut scheduler(0.0), jobs, |_, _| ()).reservations.first().map(|one| one.at) };
         let plain = |jobs: &[Job]| -> Option<f64> { common::run("first-fit", "easy", jobs).reservations.first().map(|one| one.at) };
         prop_assert_eq!(first(&jobs), plain(&jobs));

@@ -1,4 +1,4 @@
-//! What a live driver does beside starting and ending jobs.
+//! What a live driver does in addition to starting and ending jobs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -47,8 +47,8 @@ fn what_never_fits_is_refused_at_once() {
         assert_eq!(scheduler.submit(ask(2, 24, 1.0), 0.0), Ok(()));
         assert_eq!(scheduler.waiting().len(), 1);
         assert!(pass(&mut scheduler, 0.0).is_empty());
-        let told = (discipline != "fcfs").then_some((2, f64::INFINITY));
-        assert_eq!(promised(&scheduler), told, "{discipline}: no end of a running job helps");
+        let expected = (discipline != "fcfs").then_some((2, f64::INFINITY));
+        assert_eq!(promised(&scheduler), expected, "{discipline}: no end of a running job helps");
         scheduler.set_in_service(3, true);
         assert_eq!(pass(&mut scheduler, 1.0), [2]);
     }
@@ -107,9 +107,9 @@ fn priorities_order_the_queue() {
 }
 
 /// Among equals of priority the lower order goes first, whenever it was submitted: a request that
-/// is withdrawn and asked for anew has its old place.
+/// is withdrawn and submitted again has its old place.
 #[test]
-fn a_request_asked_for_anew_keeps_its_place() {
+fn a_request_submitted_again_keeps_its_place() {
     for discipline in DISCIPLINES {
         let mut scheduler = scheduler("first-fit", discipline);
         for order in [3, 1, 2] {
@@ -199,7 +199,7 @@ fn a_running_job_may_get_another_walltime() {
 }
 
 /// Another walltime of a waiting job counts: one that no longer ends in time is not backfilled, and
-/// a promise made for less time is made anew.
+/// a promise made for less time is made again.
 #[test]
 fn a_waiting_job_may_get_another_walltime() {
     for (discipline, policy) in
@@ -220,7 +220,7 @@ fn a_waiting_job_may_get_another_walltime() {
 /// A promised job does not wait for the very nodes it was promised where one of them went out of
 /// service, or is held by a job past its time, while others are idle.
 #[test]
-fn a_promise_that_cannot_be_kept_is_made_anew() {
+fn a_promise_that_cannot_be_kept_is_made_again() {
     for drained in [true, false] {
         let mut scheduler = scheduler("isolated", "conservative");
         for (id, nodes, walltime) in [(0, 12, 10.0), (1, 12, 30.0), (2, 4, 10.0), (3, 4, 90.0)] {
@@ -241,8 +241,8 @@ fn a_promise_that_cannot_be_kept_is_made_anew() {
     }
 }
 
-/// A job started by somebody else holds its nodes, in service or not, and ends when it is said to;
-/// one that cannot be where it is said to be changes nothing.
+/// A job that another program started holds its nodes, in service or not, and ends when reported;
+/// a job that cannot be on the nodes that are reported changes nothing.
 #[test]
 fn jobs_are_taken_over_as_they_run() {
     for discipline in DISCIPLINES {
@@ -261,7 +261,7 @@ fn jobs_are_taken_over_as_they_run() {
 }
 
 /// An identity stands for one job: what waits or runs is not queued again, a running job is not
-/// taken over again, and one that waits and was started by somebody else waits no longer.
+/// taken over again, and one that waits and was started by another program waits no longer.
 #[test]
 fn an_identity_is_known_once() {
     let mut scheduler = scheduler("first-fit", "fcfs");
@@ -298,7 +298,7 @@ fn nodes_of_another_machine_are_refused() {
 
 /// A drained node gets no newcomer, keeps who is on it, and counts in no reservation.
 #[test]
-fn a_drained_node_gets_nobody_new() {
+fn a_drained_node_gets_no_new_job() {
     for discipline in ["easy", "conservative"] {
         let mut scheduler = scheduler("first-fit", discipline);
         scheduler.submit(ask(0, 12, 10.0), 0.0).unwrap();
@@ -316,7 +316,7 @@ fn a_drained_node_gets_nobody_new() {
     }
 }
 
-/// The same scheduler built anew from what another shows: its waiting and its running jobs.
+/// A new scheduler built from what another shows: its waiting and its running jobs.
 fn rebuilt(from: &Scheduler, policy: &str) -> Scheduler {
     let mut new = scheduler(policy, "easy");
     for job in from.running().jobs() {
@@ -330,7 +330,7 @@ fn rebuilt(from: &Scheduler, policy: &str) -> Scheduler {
     new
 }
 
-fn told(starts: &[Decision]) -> Vec<(u64, Vec<u32>)> {
+fn nodes_by_job(starts: &[Decision]) -> Vec<(u64, Vec<u32>)> {
     starts.iter().map(|start| (start.request.id, start.placement.nodes().to_vec())).collect()
 }
 
@@ -355,7 +355,7 @@ proptest! {
         }
     }
 
-    /// Two schedulers told the same at the same times decide the same.
+    /// Two schedulers that get the same events at the same times decide the same.
     #[test]
     fn the_same_events_give_the_same_decisions(jobs in mixed(40)) {
         for discipline in DISCIPLINES {
@@ -366,7 +366,7 @@ proptest! {
 }
 
 /// Shares of nodes: two jobs of half the cores are side by side, a third waits, and a whole node is
-/// never handed to anybody while a share of it is held.
+/// never given to a job while a share of it is held.
 #[test]
 fn shares_lie_side_by_side() {
     for discipline in DISCIPLINES {
@@ -376,7 +376,7 @@ fn shares_lie_side_by_side() {
             scheduler.submit(half(id), 0.0).unwrap();
         }
         scheduler.submit(ask(3, 1, 10.0), 0.0).unwrap();
-        assert_eq!(told(&scheduler.pass(0.0)).len(), 2, "{discipline}");
+        assert_eq!(nodes_by_job(&scheduler.pass(0.0)).len(), 2, "{discipline}");
         scheduler.complete(0);
         assert_eq!(pass(&mut scheduler, 1.0), [2], "{discipline}");
         scheduler.complete(1);
@@ -387,7 +387,7 @@ fn shares_lie_side_by_side() {
 }
 
 /// Cables that go out are answered for by those who may use them: owners of these very cables, or who owns none and
-/// crosses their group. Placements stay; nobody new comes onto the cables until they are back; what is out already or
+/// crosses their group. Placements stay; no new job comes onto the cables until they are back; what is out already or
 /// again in changes nothing.
 #[test]
 fn links_go_out_of_service_and_come_back() {

@@ -9,20 +9,20 @@ use common::{COUNTING, Job, PICKY, Run, jobs, machine, mixed, no_core_twice, pro
 use proptest::prelude::*;
 use topolane_scheduler::{Scheduler, queue};
 
-/// A head starts no later than it was first told, and is never told a later time.
+/// A head starts no later than it was first promised, and its promise never moves to a later time.
 fn heads_are_never_delayed(run: &Run) {
-    let mut told: HashMap<u64, f64> = HashMap::new();
+    let mut promised: HashMap<u64, f64> = HashMap::new();
     for promise in &run.reservations {
-        let before = *told.entry(promise.id).or_insert(promise.at);
+        let before = *promised.entry(promise.id).or_insert(promise.at);
         assert!(
             promise.at <= before,
             "job {} was promised {before}, then {}",
             promise.id,
             promise.at
         );
-        told.insert(promise.id, promise.at);
+        promised.insert(promise.id, promise.at);
     }
-    for (id, at) in told {
+    for (id, at) in promised {
         let start = run.start[id as usize];
         assert!(
             start.is_some_and(|start| start <= at),
@@ -31,7 +31,7 @@ fn heads_are_never_delayed(run: &Run) {
     }
 }
 
-/// Every pass told that something changed starts what the quick pass starts.
+/// A pass that assumes that everything changed starts what the quick pass starts.
 fn a_full_pass_agrees(policy: &str, discipline: &str, jobs: &[Job]) {
     let quick = run(policy, discipline, jobs);
     let mut scheduler = Scheduler::new(machine(), rule(policy), queue(discipline).unwrap());
@@ -129,7 +129,7 @@ proptest! {
 
     /// Every job that can ever run does run, under every discipline.
     #[test]
-    fn nobody_starves(jobs in mixed(40)) {
+    fn no_job_starves(jobs in mixed(40)) {
         for (policy, discipline) in [("isolated", "easy"), ("isolated", "conservative"), ("first-fit", "conservative"), ("blocks", "fcfs")] {
             let run = run(policy, discipline, &jobs);
             let started = run.start.iter().filter(|start| start.is_some()).count();

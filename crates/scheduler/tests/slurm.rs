@@ -34,7 +34,7 @@ fn ask(id: u64, nodes: u32, walltime: f64, (part, user, qos): (&str, &str, &str)
     Request { attributes, ..Request::whole_nodes(id, nodes, walltime) }
 }
 
-const NOBODY: (&str, &str, &str) = ("", "", "");
+const DEFAULT: (&str, &str, &str) = ("", "", "");
 
 /// Submits jobs at their times and lets time go on up to `until`. Answers when each started, the last time.
 fn started(scheduler: &mut Scheduler, jobs: &[(f64, Request)], until: f64) -> BTreeMap<u64, f64> {
@@ -85,10 +85,10 @@ fn followed(
 #[test]
 fn the_main_scheduler_runs_after_events() {
     let jobs = [
-        (0.0, ask(1, 24, 10.0, NOBODY)),
-        (1.0, ask(2, 1, 5.0, NOBODY)),
-        (20.0, ask(3, 1, 5.0, NOBODY)),
-        (21.0, ask(4, 1, 5.0, NOBODY)),
+        (0.0, ask(1, 24, 10.0, DEFAULT)),
+        (1.0, ask(2, 1, 5.0, DEFAULT)),
+        (20.0, ask(3, 1, 5.0, DEFAULT)),
+        (21.0, ask(4, 1, 5.0, DEFAULT)),
     ];
     let starts = started(&mut scheduler("{}"), &jobs, 100.0);
     assert_eq!(starts, BTreeMap::from([(1, 1.0), (2, 12.0), (3, 21.0), (4, 24.0)]));
@@ -98,8 +98,8 @@ fn the_main_scheduler_runs_after_events() {
 /// does that is submitted then.
 #[test]
 fn a_job_with_a_begin_time_is_seen_at_that_time() {
-    let later = Request { begin: 30.0, ..ask(1, 1, 5.0, NOBODY) };
-    let jobs = [(0.0, later), (30.0, ask(2, 1, 5.0, NOBODY))];
+    let later = Request { begin: 30.0, ..ask(1, 1, 5.0, DEFAULT) };
+    let jobs = [(0.0, later), (30.0, ask(2, 1, 5.0, DEFAULT))];
     let starts = started(&mut scheduler("{}"), &jobs, 100.0);
     assert_eq!((starts[&1], starts[&2]), (30.0, 31.0), "backfill runs at 30");
 }
@@ -108,7 +108,7 @@ fn a_job_with_a_begin_time_is_seen_at_that_time() {
 #[test]
 fn an_epilogue_keeps_the_nodes() {
     let config = r#"{"schedulers": {"epilog": 7, "backfill_interval": 1000}}"#;
-    let jobs = [(0.0, ask(1, 24, 10.0, NOBODY)), (1.0, ask(2, 24, 10.0, NOBODY))];
+    let jobs = [(0.0, ask(1, 24, 10.0, DEFAULT)), (1.0, ask(2, 24, 10.0, DEFAULT))];
     let starts = started(&mut scheduler(config), &jobs, 50.0);
     assert_eq!(starts, BTreeMap::from([(1, 1.0), (2, 18.0)]));
 }
@@ -198,10 +198,10 @@ fn a_job_wider_than_its_limit_never_starts() {
 #[test]
 fn backfill_delays_no_promise() {
     let jobs = [
-        (0.0, ask(1, 20, 600.0, NOBODY)),
-        (1.0, ask(2, 24, 600.0, NOBODY)),
-        (2.0, ask(3, 4, 300.0, NOBODY)),
-        (3.0, ask(4, 4, 900.0, NOBODY)),
+        (0.0, ask(1, 20, 600.0, DEFAULT)),
+        (1.0, ask(2, 24, 600.0, DEFAULT)),
+        (2.0, ask(3, 4, 300.0, DEFAULT)),
+        (3.0, ask(4, 4, 900.0, DEFAULT)),
     ];
     let starts = started(&mut scheduler("{}"), &jobs, 3_000.0);
     assert_eq!(starts[&3], 30.0, "in the first turn of backfill");
@@ -209,7 +209,7 @@ fn backfill_delays_no_promise() {
     assert!(starts[&4] > 1_200.0, "after job 2, which it would delay");
 }
 
-/// A job that takes so many of the 16 cores of each node, in a partition of one node.
+/// A job that takes `cores` of the 16 cores of each node, in a partition of one node.
 fn part(id: u64, cores: u32, walltime: f64) -> Request {
     Request { share: Share::part(cores, 0), ..ask(id, 1, walltime, ("one", "", "")) }
 }
@@ -217,7 +217,7 @@ fn part(id: u64, cores: u32, walltime: f64) -> Request {
 const ONE_NODE: &str = r#"{"partitions": [{"name": "one", "nodes": "n[1]"}]}"#;
 
 /// A job that shares nodes is promised whole nodes, as in Slurm. Later jobs start there if they end before, although their cores would
-/// be free beside those of the promise.
+/// be free together with those of the promise.
 #[test]
 fn a_job_that_shares_nodes_is_promised_whole_nodes() {
     let jobs = [
@@ -229,7 +229,7 @@ fn a_job_that_shares_nodes_is_promised_whole_nodes() {
     let starts = started(&mut scheduler(ONE_NODE), &jobs, 5_000.0);
     assert_eq!((starts[&1], starts[&3]), (1.0, 30.0), "job 3 ends before the promise: {starts:?}");
     assert!((600.0..700.0).contains(&starts[&2]), "{starts:?}");
-    assert!(starts[&2] <= starts[&4] && starts[&4] < 1_000.0, "beside job 2: {starts:?}");
+    assert!(starts[&2] <= starts[&4] && starts[&4] < 1_000.0, "while job 2 runs: {starts:?}");
 }
 
 /// A job of whole nodes waits until all jobs on them have ended, and is promised them like another one.
@@ -307,11 +307,11 @@ fn a_reservation_keeps_its_nodes() {
     let config =
         r#"{"reservations": [{"name": "course", "nodes": "n[1-20]", "from": 100, "until": 200}]}"#;
     let course = {
-        let request = ask(3, 8, 50.0, NOBODY);
+        let request = ask(3, 8, 50.0, DEFAULT);
         let attributes = Attributes { reservation: "course".into(), ..Attributes::default() };
         Request { attributes: Some(Arc::new(attributes)), ..request }
     };
-    let jobs = [(0.0, ask(1, 8, 90.0, NOBODY)), (1.0, ask(2, 8, 150.0, NOBODY)), (2.0, course)];
+    let jobs = [(0.0, ask(1, 8, 90.0, DEFAULT)), (1.0, ask(2, 8, 150.0, DEFAULT)), (2.0, course)];
     let starts = started(&mut scheduler(config), &jobs, 400.0);
     assert_eq!(starts[&1], 1.0, "it ends before the reservation begins");
     assert!(starts[&2] >= 200.0, "it would run into the reservation");
@@ -324,9 +324,9 @@ fn backfill_promises_nodes_after_a_reservation() {
     let config = r#"{"schedulers": {"depth": 1, "interval": 10000},
         "reservations": [{"name": "course", "nodes": "n[1-20]", "from": 100, "until": 1000}]}"#;
     let jobs = [
-        (0.0, ask(1, 24, 600.0, NOBODY)),
-        (1.0, ask(2, 4, 2_000.0, NOBODY)),
-        (2.0, ask(3, 4, 900.0, NOBODY)),
+        (0.0, ask(1, 24, 600.0, DEFAULT)),
+        (1.0, ask(2, 4, 2_000.0, DEFAULT)),
+        (2.0, ask(3, 4, 900.0, DEFAULT)),
     ];
     let starts = started(&mut scheduler(config), &jobs, 5_000.0);
     assert_eq!(starts[&3], 30.0, "it ends before the promise: {starts:?}");
@@ -346,10 +346,10 @@ fn licensed(request: Request, licenses: &[(&str, u64)]) -> Request {
 fn a_job_without_licences_is_passed_over() {
     let config = r#"{"licenses": {"solver": 3}}"#;
     let jobs = [
-        (0.0, licensed(ask(1, 4, 100.0, NOBODY), &[("solver", 2)])),
-        (0.0, licensed(ask(2, 20, 100.0, NOBODY), &[("solver", 2)])),
-        (0.0, ask(3, 20, 300.0, NOBODY)),
-        (0.0, licensed(ask(4, 1, 50.0, NOBODY), &[("solver", 1), ("unknown", 7)])),
+        (0.0, licensed(ask(1, 4, 100.0, DEFAULT), &[("solver", 2)])),
+        (0.0, licensed(ask(2, 20, 100.0, DEFAULT), &[("solver", 2)])),
+        (0.0, ask(3, 20, 300.0, DEFAULT)),
+        (0.0, licensed(ask(4, 1, 50.0, DEFAULT), &[("solver", 1), ("unknown", 7)])),
     ];
     let starts = started(&mut scheduler(config), &jobs, 1_000.0);
     assert_eq!((starts[&1], starts[&3]), (1.0, 1.0), "job 2 closes nothing: {starts:?}");
@@ -362,11 +362,11 @@ fn a_job_without_licences_is_passed_over() {
 #[test]
 fn backfill_promises_licences_if_asked_to() {
     let jobs = [
-        (0.0, licensed(ask(1, 2, 600.0, NOBODY), &[("solver", 3)])),
-        (1.0, licensed(ask(2, 2, 600.0, NOBODY), &[("solver", 4)])),
-        (2.0, licensed(ask(3, 2, 1_200.0, NOBODY), &[("solver", 1)])),
-        (3.0, licensed(ask(4, 2, 300.0, NOBODY), &[("solver", 1)])),
-        (4.0, ask(5, 2, 1_200.0, NOBODY)),
+        (0.0, licensed(ask(1, 2, 600.0, DEFAULT), &[("solver", 3)])),
+        (1.0, licensed(ask(2, 2, 600.0, DEFAULT), &[("solver", 4)])),
+        (2.0, licensed(ask(3, 2, 1_200.0, DEFAULT), &[("solver", 1)])),
+        (3.0, licensed(ask(4, 2, 300.0, DEFAULT), &[("solver", 1)])),
+        (4.0, ask(5, 2, 1_200.0, DEFAULT)),
     ];
     let run = |licenses: u64, promises: bool| {
         let config = format!(
@@ -403,18 +403,18 @@ fn keeping_licences((from, until): (u32, u32), promises: bool) -> Scheduler {
 #[test]
 fn a_reservation_keeps_its_licences() {
     let jobs = [
-        (0.0, licensed(ask(1, 1, 400.0, NOBODY), &[("solver", 1)])),
-        (0.0, licensed(ask(2, 1, 400.0, NOBODY), &[("solver", 2)])),
-        (1.0, licensed(reserved(ask(3, 1, 100.0, NOBODY), "kept"), &[("solver", 3)])),
-        (500.0, licensed(ask(4, 1, 400.0, NOBODY), &[("solver", 4)])),
+        (0.0, licensed(ask(1, 1, 400.0, DEFAULT), &[("solver", 1)])),
+        (0.0, licensed(ask(2, 1, 400.0, DEFAULT), &[("solver", 2)])),
+        (1.0, licensed(reserved(ask(3, 1, 100.0, DEFAULT), "kept"), &[("solver", 3)])),
+        (500.0, licensed(ask(4, 1, 400.0, DEFAULT), &[("solver", 4)])),
     ];
     let starts = started(&mut keeping_licences((0, 1_000), false), &jobs, 5_000.0);
     assert_eq!((starts[&1], starts[&3]), (1.0, 4.0), "{starts:?}");
     assert!(starts[&2] >= 1_000.0 && starts[&4] >= 1_000.0, "{starts:?}");
 
     let jobs = [
-        (0.0, licensed(ask(1, 1, 400.0, NOBODY), &[("solver", 4)])),
-        (450.0, licensed(ask(2, 1, 100.0, NOBODY), &[("solver", 2)])),
+        (0.0, licensed(ask(1, 1, 400.0, DEFAULT), &[("solver", 4)])),
+        (450.0, licensed(ask(2, 1, 100.0, DEFAULT), &[("solver", 2)])),
     ];
     let starts = started(&mut keeping_licences((500, 1_000), false), &jobs, 5_000.0);
     assert_eq!(starts[&1], 1.0, "it ends before the reservation begins");
@@ -441,10 +441,10 @@ fn backfill_promises_licences_after_a_reservation() {
 #[test]
 fn backfill_promises_licences_within_a_reservation() {
     let jobs = [
-        (0.0, licensed(reserved(ask(1, 1, 1_000.0, NOBODY), "kept"), &[("solver", 3)])),
-        (1.0, licensed(reserved(ask(2, 24, 300.0, NOBODY), "kept"), &[("solver", 3)])),
-        (2.0, ask(3, 1, 1_500.0, NOBODY)),
-        (3.0, ask(4, 1, 600.0, NOBODY)),
+        (0.0, licensed(reserved(ask(1, 1, 1_000.0, DEFAULT), "kept"), &[("solver", 3)])),
+        (1.0, licensed(reserved(ask(2, 24, 300.0, DEFAULT), "kept"), &[("solver", 3)])),
+        (2.0, ask(3, 1, 1_500.0, DEFAULT)),
+        (3.0, ask(4, 1, 600.0, DEFAULT)),
     ];
     let starts = started(&mut keeping_licences((0, 2_000), true), &jobs, 9_000.0);
     assert_eq!((starts[&1], starts[&4]), (1.0, 30.0), "{starts:?}");
@@ -457,9 +457,9 @@ fn backfill_promises_licences_within_a_reservation() {
 #[test]
 fn with_a_reservation_no_job_is_promised_licences_in_use() {
     let jobs = [
-        (0.0, licensed(ask(1, 2, 600.0, NOBODY), &[("solver", 3)])),
-        (1.0, licensed(ask(2, 24, 600.0, NOBODY), &[("solver", 4)])),
-        (2.0, ask(3, 2, 1_200.0, NOBODY)),
+        (0.0, licensed(ask(1, 2, 600.0, DEFAULT), &[("solver", 3)])),
+        (1.0, licensed(ask(2, 24, 600.0, DEFAULT), &[("solver", 4)])),
+        (2.0, ask(3, 2, 1_200.0, DEFAULT)),
     ];
     let run = |reservations: &str| {
         let config = format!(
@@ -485,10 +485,10 @@ const LOW: (&str, &str, &str) = ("", "u", "low");
 const HIGH: (&str, &str, &str) = ("", "u", "high");
 const OTHER: (&str, &str, &str) = ("", "u", "other");
 
-/// The smallest job whose QOS is named gives way. The other one starts when its nodes are cleaned up. The victim starts anew for its
+/// The smallest job whose QOS is named gives way. The other one starts when its nodes are cleaned up. The victim starts again for its
 /// full time, at the earliest after `requeue_after`.
 #[test]
-fn a_job_of_a_low_qos_makes_room_and_starts_anew() {
+fn a_job_of_a_low_qos_makes_room_and_starts_again() {
     let jobs = [
         (0.0, ask(1, 12, 500.0, LOW)),
         (0.0, ask(2, 8, 500.0, LOW)),
@@ -503,7 +503,7 @@ fn a_job_of_a_low_qos_makes_room_and_starts_anew() {
     assert_eq!((victims, starts[&2]), (vec![(2, 21.0)], 1.0), "it is lost");
 }
 
-/// Slurm orders victims anew: the one without which the job did not fit goes first, and then it may be enough.
+/// Slurm reorders victims: the one without which the job did not fit goes first, and then it may be enough.
 #[test]
 fn no_more_jobs_than_needed_make_room() {
     let jobs = [
@@ -579,7 +579,7 @@ fn a_job_that_gives_way_keeps_its_nodes_for_its_grace_time() {
         let (starts, victims) = followed(&mut scheduler(config), &jobs(5_000.0), 1_000.0);
         assert_eq!(victims, [(1, 90.0)], "the first look at or after 21 + 50");
         assert!((91.0..=95.0).contains(&starts[&2]), "{starts:?}");
-        assert!(starts[&1] >= 211.0, "it starts anew: {starts:?}");
+        assert!(starts[&1] >= 211.0, "it starts again: {starts:?}");
         let (starts, victims) = followed(&mut scheduler(config), &jobs(40.0), 1_000.0);
         assert_eq!((victims, starts[&1]), (vec![], 1.0), "it ends before its grace time does");
         assert!((42.0..=45.0).contains(&starts[&2]), "{starts:?}");
@@ -609,24 +609,24 @@ fn backfill_preempts() {
 #[test]
 fn nodes_out_of_service_get_no_job() {
     let config = r#"{"out_of_service": [{"nodes": "n[1-4]", "from": 0, "until": 70}]}"#;
-    let jobs = [(0.0, ask(1, 24, 10.0, NOBODY)), (1.0, ask(2, 20, 10.0, NOBODY))];
+    let jobs = [(0.0, ask(1, 24, 10.0, DEFAULT)), (1.0, ask(2, 20, 10.0, DEFAULT))];
     let starts = started(&mut scheduler(config), &jobs, 400.0);
     assert!(starts[&1] >= 70.0 && starts[&2] < 70.0, "{starts:?}");
 }
 
-/// Jobs on nodes that fail end then. They start anew for their full time, at the earliest after `requeue_after` and on other nodes,
+/// Jobs on nodes that fail end then. They start again for their full time, at the earliest after `requeue_after` and on other nodes,
 /// unless they may not. Jobs on other nodes run on, and a drained node ends none.
 #[test]
-fn a_job_whose_node_fails_starts_anew() {
+fn a_job_whose_node_fails_starts_again() {
     let config = r#"{"schedulers": {"requeue_after": 11}, "out_of_service": [
         {"nodes": "n[1-4]", "from": 100, "until": 10000, "ends_jobs": true},
         {"nodes": "n24", "from": 50, "until": 60}]}"#;
     let may_not = Attributes { no_requeue: true, ..Attributes::default() };
     let may_not = Some(Arc::new(may_not));
     let jobs = [
-        (0.0, ask(1, 2, 500.0, NOBODY)),
-        (0.0, Request { attributes: may_not, ..ask(2, 2, 500.0, NOBODY) }),
-        (0.0, ask(3, 20, 300.0, NOBODY)),
+        (0.0, ask(1, 2, 500.0, DEFAULT)),
+        (0.0, Request { attributes: may_not, ..ask(2, 2, 500.0, DEFAULT) }),
+        (0.0, ask(3, 20, 300.0, DEFAULT)),
     ];
     let (starts, ended) = followed(&mut scheduler(config), &jobs, 1_000.0);
     assert_eq!(ended, [(1, 100.0), (2, 100.0)]);
@@ -639,7 +639,7 @@ fn a_job_whose_node_fails_starts_anew() {
 fn a_job_that_never_started_keeps_others_waiting() {
     let config = r#"{"never_started":
         [{"id": 9, "submit": 1, "until": 300, "nodes": 24, "walltime": 600}]}"#;
-    let jobs = [(0.0, ask(1, 20, 100.0, NOBODY)), (2.0, ask(2, 4, 400.0, NOBODY))];
+    let jobs = [(0.0, ask(1, 20, 100.0, DEFAULT)), (2.0, ask(2, 4, 400.0, DEFAULT))];
     let starts = started(&mut scheduler(config), &jobs, 900.0);
     assert!(starts[&2] > 100.0, "before that, it would have delayed job 9: {starts:?}");
 }
@@ -663,11 +663,11 @@ fn a_wrong_configuration_is_an_error() {
 #[test]
 fn size_counts_all_processors_once_backfill_has_found_nodes() {
     let asks = |id, nodes, processors| {
-        let request = ask(id, nodes, 50.0, NOBODY);
+        let request = ask(id, nodes, 50.0, DEFAULT);
         let attributes = Attributes { processors: Some(processors), ..Attributes::default() };
         Request { attributes: Some(Arc::new(attributes)), ..request }
     };
-    let jobs = [(0.0, ask(1, 24, 400.0, NOBODY)), (1.0, asks(2, 20, 20)), (2.0, asks(3, 12, 192))];
+    let jobs = [(0.0, ask(1, 24, 400.0, DEFAULT)), (1.0, asks(2, 20, 20)), (2.0, asks(3, 12, 192))];
     let first = |interval: u32| {
         let config = format!(
             r#"{{"processors_per_node": 16, "priority": {{"weight_job_size": 1000, "period": 60}},
@@ -691,10 +691,10 @@ fn a_promise_on_nodes_under_the_limit_counts_them_once() {
         )
     };
     let jobs = [
-        (0.0, ask(1, 16, 1_000.0, NOBODY)),
+        (0.0, ask(1, 16, 1_000.0, DEFAULT)),
         (5.0, ask(2, 4, 100.0, ("", "u", "few"))),
         (10.0, ask(3, 8, 500.0, ("", "u", "few"))),
-        (12.0, ask(4, 1, 900.0, NOBODY)),
+        (12.0, ask(4, 1, 900.0, DEFAULT)),
     ];
     let starts = started(&mut scheduler(&config(8)), &jobs, 3_000.0);
     assert!(starts[&4] > starts[&3], "job 4 would delay the promise of job 3: {starts:?}");
@@ -709,13 +709,13 @@ fn the_first_job_that_cannot_start_closes_its_reservation() {
         "reservations": [{"name": "course", "nodes": "n[1-8]", "from": 0, "until": 5000}]}"#;
     let reserved = |id, nodes| {
         let attributes = Attributes { reservation: "course".into(), ..Attributes::default() };
-        Request { attributes: Some(Arc::new(attributes)), ..ask(id, nodes, 100.0, NOBODY) }
+        Request { attributes: Some(Arc::new(attributes)), ..ask(id, nodes, 100.0, DEFAULT) }
     };
     let jobs = [
         (0.0, reserved(1, 4)),
         (5.0, reserved(2, 8)),
         (10.0, reserved(3, 2)),
-        (15.0, ask(4, 16, 100.0, NOBODY)),
+        (15.0, ask(4, 16, 100.0, DEFAULT)),
     ];
     let starts = started(&mut scheduler(config), &jobs, 1_000.0);
     assert!(starts[&1] < starts[&2] && starts[&2] < starts[&3], "{starts:?}");
@@ -725,7 +725,7 @@ fn the_first_job_that_cannot_start_closes_its_reservation() {
 /// Jobs of one priority that became eligible at the same time go in order of submission.
 #[test]
 fn ties_go_in_order_of_submission() {
-    let jobs: Vec<(f64, Request)> = [7, 3, 9, 1].map(|id| (0.0, ask(id, 24, 10.0, NOBODY))).into();
+    let jobs: Vec<(f64, Request)> = [7, 3, 9, 1].map(|id| (0.0, ask(id, 24, 10.0, DEFAULT))).into();
     let starts = started(&mut scheduler("{}"), &jobs, 500.0);
     let mut order: Vec<u64> = starts.keys().copied().collect();
     order.sort_by(|a, b| starts[a].total_cmp(&starts[b]));
@@ -738,9 +738,9 @@ fn ties_go_in_order_of_submission() {
 fn ties_go_in_order_of_submission_though_jobs_become_eligible_later() {
     let job = |eligible: f64, id, queued| {
         let attributes = Attributes { queued: Some(queued), ..Attributes::default() };
-        (eligible, Request { attributes: Some(Arc::new(attributes)), ..ask(id, 24, 10.0, NOBODY) })
+        (eligible, Request { attributes: Some(Arc::new(attributes)), ..ask(id, 24, 10.0, DEFAULT) })
     };
-    let first = (0.0, ask(1, 24, 100.0, NOBODY));
+    let first = (0.0, ask(1, 24, 100.0, DEFAULT));
     let jobs =
         [first, job(20.0, 2, 20.0), job(30.0, 3, 30.0), job(60.0, 4, -5.0), job(70.0, 5, 25.0)];
     let starts = started(&mut scheduler("{}"), &jobs, 1_000.0);
@@ -796,7 +796,7 @@ fn retraced(config: &str, jobs: &[(f64, Request)], starts: &[(u64, f64, u32, u32
 /// What the queue itself does is decided alike when it is asked about it; other nodes are named as such.
 #[test]
 fn a_start_is_decided_alike_if_the_queue_makes_it_in_the_recorded_state() {
-    let jobs = [(0.0, ask(1, 24, 10.0, NOBODY)), (1.0, ask(2, 8, 5.0, NOBODY))];
+    let jobs = [(0.0, ask(1, 24, 10.0, DEFAULT)), (1.0, ask(2, 8, 5.0, DEFAULT))];
     let asked = retraced("{}", &jobs, &[(1, 1.0, 0, 24), (2, 12.0, 0, 8)]);
     let answers: Vec<_> = asked.iter().flat_map(|asked| asked.recorded.clone()).collect();
     assert_eq!(answers, [(1, Answer::Same(true)), (2, Answer::Same(true))]);
@@ -810,9 +810,9 @@ fn a_start_is_decided_alike_if_the_queue_makes_it_in_the_recorded_state() {
 #[test]
 fn a_start_that_the_queue_does_not_make_has_its_reason() {
     let jobs = [
-        (0.0, ask(1, 24, 10.0, NOBODY)),
-        (1.0, ask(2, 24, 10.0, NOBODY)),
-        (2.0, ask(3, 24, 10.0, NOBODY)),
+        (0.0, ask(1, 24, 10.0, DEFAULT)),
+        (1.0, ask(2, 24, 10.0, DEFAULT)),
+        (2.0, ask(3, 24, 10.0, DEFAULT)),
     ];
     let asked = retraced("{}", &jobs, &[(1, 1.0, 0, 24), (3, 12.0, 0, 24), (2, 23.0, 0, 24)]);
     assert_eq!(asked[1].recorded, [(3, Answer::Not(Because::Others))]);
@@ -826,7 +826,7 @@ fn a_start_that_the_queue_does_not_make_has_its_reason() {
     assert_eq!(asked[1].recorded, [(2, Answer::Not(Because::Limit))]);
 
     let kept = r#"{"reservations": [{"name": "kept", "nodes": "n[1-24]", "from": 0}]}"#;
-    let jobs = [(0.0, ask(1, 1, 50.0, NOBODY))];
+    let jobs = [(0.0, ask(1, 1, 50.0, DEFAULT))];
     let asked = retraced(kept, &jobs, &[(1, 1.0, 0, 1)]);
     assert_eq!(asked[0].recorded, [(1, Answer::Not(Because::Nodes))]);
 }
@@ -835,13 +835,13 @@ fn a_start_that_the_queue_does_not_make_has_its_reason() {
 #[test]
 fn a_cancelled_job_that_comes_again_stands_at_the_end() {
     let mut scheduler = scheduler("{}");
-    scheduler.adopt(&ask(1, 24, 20.0, NOBODY), (0..24).collect(), 0.0).unwrap();
-    scheduler.submit(ask(2, 24, 10.0, NOBODY), 0.0).unwrap();
+    scheduler.adopt(&ask(1, 24, 20.0, DEFAULT), (0..24).collect(), 0.0).unwrap();
+    scheduler.submit(ask(2, 24, 10.0, DEFAULT), 0.0).unwrap();
     scheduler.pass(1.0);
     assert!(scheduler.cancel(2));
-    scheduler.submit(ask(3, 24, 10.0, NOBODY), 0.0).unwrap();
+    scheduler.submit(ask(3, 24, 10.0, DEFAULT), 0.0).unwrap();
     scheduler.pass(5.0);
-    scheduler.submit(ask(2, 24, 10.0, NOBODY), 0.0).unwrap();
+    scheduler.submit(ask(2, 24, 10.0, DEFAULT), 0.0).unwrap();
     scheduler.pass(9.0);
     scheduler.complete(1);
     let mut now = 20.0;

@@ -36,7 +36,7 @@ impl Counts<'_> {
     }
 }
 
-/// At one instant completions, then arrivals, then one pass, which is told whether a job ended.
+/// At one instant completions, then arrivals, then one pass, whose second argument is whether a job ended.
 fn play(size: u32, jobs: &[Job], mut pass: impl FnMut(&mut Counts<'_>, bool)) -> Vec<Option<f64>> {
     let start = vec![None; jobs.len()];
     let mut state =
@@ -137,8 +137,8 @@ impl Conservative {
         *times.iter().find(fits).unwrap()
     }
 
-    /// When a job has ended each job in turn gives up its promise for the earliest beside all
-    /// others; what is promised for now starts.
+    /// When a job has ended, each job in turn gives up its promise for the earliest that leaves all
+    /// others in place; what is promised for now starts.
     fn pass(&mut self, state: &mut Counts<'_>, size: u32, ended: bool) {
         for job in state.waiting.clone() {
             let old = self.promised.iter().position(|&(other, _)| other == job);

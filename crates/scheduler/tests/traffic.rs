@@ -32,7 +32,7 @@ fn ask(id: u64, nodes: u32, walltime: f64, senders: u32) -> Request {
 /// come after it that would outlast its promise. The first sends within a leaf only, so it would take the tight places in
 /// that pod, and is not let in. The second sends between leaves, so it goes to the other pod: it delays no one and starts.
 #[test]
-fn one_job_refused_tells_nothing_of_another_of_its_size() {
+fn a_refusal_does_not_apply_to_another_job_of_that_size() {
     let mut scheduler = scheduler();
     scheduler.adopt(&ask(1, 4, 10.0, 4), vec![0, 1, 4, 5], 0.0).unwrap();
     scheduler.adopt(&ask(2, 4, 10.0, 2), (8..12).collect(), 0.0).unwrap();

@@ -324,7 +324,7 @@ impl Held {
         self.count_of(run).most(start, end) as u32
     }
 
-    /// Nodes of a leaf for a job of so many, where these bits are held.
+    /// The number of nodes of a leaf that a job of `nodes` nodes may use while the nodes in the bits `held` are taken.
     fn room_on(&self, leaf: u32, held: u64, nodes: u32) -> u32 {
         let free = self.free_nodes(leaf, held);
         let is_crossed = held & CROSSED != 0 && self.crossing_matters;

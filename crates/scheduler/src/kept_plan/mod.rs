@@ -1,6 +1,6 @@
 //! All that is held now and promised for later, kept from one pass of conservative backfilling to the next.
 
-mod beside;
+mod begins;
 mod classes;
 mod held;
 mod homes;
@@ -22,7 +22,7 @@ use crate::queue::{Pass, Reservation};
 use crate::queues::reservation::{Promise, SHORTEST, lasts, whole_nodes};
 use crate::timeline::MOST_NODES;
 use crate::view::View;
-use beside::Beside;
+use begins::Begins;
 use classes::Classes;
 use held::{Held, Parts};
 use homes::Homes;
@@ -43,8 +43,8 @@ struct Entry {
     promise: Option<Promise>,
     /// Whether this plan made the reservation: there may be an earlier one if it did not.
     is_own: bool,
-    /// From when to when the job may start beside its own reservation, as far as that has changed.
-    beside: Option<(f64, f64)>,
+    /// From when to when the job may start in the leaves of its own reservation, as far as that has changed.
+    in_own_leaves: Option<(f64, f64)>,
 }
 
 impl Entry {
@@ -57,8 +57,8 @@ impl Entry {
         let Some(promise) = &self.promise else { return false };
         let (from, until) = (opening.from(lasts, now), opening.when.1.min(promise.start));
         if from < until {
-            let known = self.beside.unwrap_or((from, until));
-            self.beside = Some((known.0.min(from), known.1.max(until)));
+            let known = self.in_own_leaves.unwrap_or((from, until));
+            self.in_own_leaves = Some((known.0.min(from), known.1.max(until)));
         }
         from < until
     }
@@ -88,7 +88,7 @@ pub(crate) struct KeptPlan {
     /// Whether something has opened up to the reservation of each entry.
     is_reached: Vec<bool>,
     classes: Classes,
-    beside: Beside,
+    begins: Begins,
     held: Held,
     span: Span,
     /// Whether it cannot be kept: two jobs hold the same at one time, or a job is not one that it is for.
@@ -173,7 +173,7 @@ impl KeptPlan {
             gone: Vec::new(),
             is_reached: Vec::new(),
             classes: Classes::default(),
-            beside: Beside::new(view.occupancy.fabric()),
+            begins: Begins::new(view.occupancy.fabric()),
             held: Held::new(view.occupancy),
             span: Span::new(view),
             is_unfit: false,
@@ -243,7 +243,7 @@ impl KeptPlan {
         let homes = Homes::of(request, view.policy, view.occupancy).filter(|_| suits);
         self.is_unfit |= homes.is_none();
         let class = self.classes.of(request, homes.unwrap_or_default());
-        let entry = Entry { class, promise: None, is_own: false, beside: None };
+        let entry = Entry { class, promise: None, is_own: false, in_own_leaves: None };
         let index = if let Some(index) = self.gone.pop() {
             self.entries[index] = entry;
             index
@@ -283,7 +283,7 @@ impl KeptPlan {
         let start = promise.start;
         self.entries[index].promise = Some(promise);
         if let Some(run) = self.run_of(index) {
-            self.beside.insert(&run, (start, index));
+            self.begins.insert(&run, (start, index));
         }
     }
 
@@ -292,7 +292,7 @@ impl KeptPlan {
         let run = self.run_of(index);
         let promise = self.entries[index].promise.take()?;
         if let Some(run) = run {
-            self.beside.remove(&run, (promise.start, index));
+            self.begins.remove(&run, (promise.start, index));
         }
         Some(promise)
     }
@@ -335,7 +335,7 @@ impl KeptPlan {
         let openings: Vec<Opening> = leaves.chain(parts.groups.iter().map(group)).collect();
         self.classes.open(&openings, &mut self.held, now);
         for opening in &openings {
-            for index in self.beside.reached(opening, now) {
+            for index in self.begins.reached(opening, now) {
                 let entry = &mut self.entries[index];
                 self.is_reached[index] |= entry.note(opening, self.classes.lasts(entry.class), now);
             }
@@ -418,11 +418,11 @@ impl KeptPlan {
         match start {
             Some(start) if start > view.now => {
                 if !entry.is_own {
-                    entry.beside = Some((view.now, start));
+                    entry.in_own_leaves = Some((view.now, start));
                 }
                 self.improve(index, request, start, view);
             }
-            Some(_) => self.choose_anew(index, request, view),
+            Some(_) => self.choose_again(index, request, view),
             None => self.promise(index, request, view),
         }
         self.entries[index].is_own = true;
@@ -432,14 +432,14 @@ impl KeptPlan {
     fn promise(&mut self, index: usize, request: &Request, view: &View<'_>) {
         self.give_up(index, view.now);
         self.entries[index].class = self.classes.like(self.entries[index].class, lasts(request));
-        self.entries[index].beside = None;
+        self.entries[index].in_own_leaves = None;
         if let Some(promise) = self.earliest(index, request, f64::INFINITY, None, view) {
             self.keep(index, promise);
         }
     }
 
     /// Lets the policy choose the nodes of a job whose reservation begins.
-    fn choose_anew(&mut self, index: usize, request: &Request, view: &View<'_>) {
+    fn choose_again(&mut self, index: usize, request: &Request, view: &View<'_>) {
         let Some(before) = self.forget(index) else { return };
         let Promise { start, end, placement: Some(placement), .. } = &before else { return };
         let parts = self.held.parts(placement);
@@ -458,13 +458,13 @@ impl KeptPlan {
     fn improve(&mut self, index: usize, request: &Request, start: f64, view: &View<'_>) {
         let entry = &mut self.entries[index];
         let class = entry.class;
-        let beside = entry.beside.take().and_then(|(from, until)| {
+        let in_own_leaves = entry.in_own_leaves.take().and_then(|(from, until)| {
             let run = self.run_of(index)?;
             let (from, until) = (from.max(view.now), until.min(start));
             let has_room = self.held.has_room_before(&run, self.classes.nodes(class), start);
             has_room.then_some(Window { run, from, until })
         });
-        if beside.is_none()
+        if in_own_leaves.is_none()
             && self.classes.earliest(class, &mut self.held, start, view.now).is_none()
         {
             return;
@@ -474,7 +474,7 @@ impl KeptPlan {
         let parts = self.held.parts(&placement);
         let when = (start, start + lasts(request));
         self.held.give_back(&parts, when);
-        match self.earliest(index, request, start, beside, view) {
+        match self.earliest(index, request, start, in_own_leaves, view) {
             Some(promise) => {
                 self.forget(index);
                 self.note(&parts, when, view.now);
@@ -484,27 +484,27 @@ impl KeptPlan {
         }
     }
 
-    /// The earliest reservation before `limit`: where its class may fit, or beside its own.
+    /// The earliest reservation before `limit`: where the job's class may fit, or in the leaves of its own reservation.
     fn earliest(
         &mut self,
         index: usize,
         request: &Request,
         limit: f64,
-        beside: Option<Window>,
+        in_own_leaves: Option<Window>,
         view: &View<'_>,
     ) -> Option<Promise> {
         let class = self.entries[index].class;
         let shape = (request.nodes, lasts(request));
-        let mut beside = Windows::of(beside);
+        let mut in_own_leaves = Windows::of(in_own_leaves);
         loop {
             let found = self.classes.earliest(class, &mut self.held, limit, view.now);
             let limit = found.unwrap_or(limit);
-            let start = beside.earliest(&mut self.held, shape, limit).or(found)?;
+            let start = in_own_leaves.earliest(&mut self.held, shape, limit).or(found)?;
             if let Some(promise) = self.place(request, start, view.policy) {
                 return Some(promise);
             }
             self.classes.pass_over(class, &self.held, start);
-            beside.pass_over(&self.held, start);
+            in_own_leaves.pass_over(&self.held, start);
         }
     }
 

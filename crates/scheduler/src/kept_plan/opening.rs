@@ -79,7 +79,7 @@ pub(super) enum Room {
         bits: u64,
         /// How often something had been held on the leaf.
         holds: u32,
-        /// The longest time for which so many nodes are free, seconds; the first is of one node.
+        /// Entry `n` is the longest time, seconds, for which `n + 1` nodes are free.
         longest: Vec<f64>,
     },
     /// On several leaves.
@@ -108,8 +108,8 @@ impl Room {
         (most >= fewest).then_some(Room::Across { longest, most: [most; SPANS.len()] })
     }
 
-    /// Notes that so many nodes are not free for so long. A job that lasts longer may begin earlier, but the end of its time is part of
-    /// what was searched. What opens later is noted for itself.
+    /// Notes that `nodes` nodes are not free for `lasts` seconds. A job that lasts longer may begin earlier, but the end of its time
+    /// is part of what was searched. What opens later is noted for itself.
     pub fn rule_out(&mut self, nodes: u32, lasts: f64) {
         if let Room::Across { most, .. } = self {
             for (most, _) in most.iter_mut().zip(SPANS).filter(|&(_, span)| span >= lasts) {
@@ -126,7 +126,7 @@ impl Room {
         }
     }
 
-    /// Whether there may be room for so many nodes for so long.
+    /// Whether `nodes` nodes may be free for `lasts` seconds.
     pub fn may_hold(&self, nodes: u32, lasts: f64) -> bool {
         match self {
             Room::Within { longest, .. } => {

@@ -13,7 +13,7 @@ use crate::view::View;
 
 /// Conservative backfilling (Mu'alem and Feitelson 2001) over any policy: every job has a
 /// reservation, and none is put later than first promised as long as its nodes are in service and no job runs over its time. When a
-/// job ends early, each waiting job in turn gives up its reservation for the earliest that fits beside all others, if there is an earlier one.
+/// job ends early, each waiting job in turn moves to the earliest reservation that leaves all others in place, if that is earlier.
 ///
 /// With a count-only policy a reservation is a number of nodes; otherwise it names the nodes. The policy chooses them again when
 /// the reservation begins. Where the policy refuses, a job takes the nodes of its reservation, if they are free.
@@ -46,14 +46,14 @@ impl Conservative {
             promises.extend(self.placed.take().map(KeptPlan::into_promises).unwrap_or_default());
             match CountedPlan::of(self.counted.take(), promises, view) {
                 Ok(plan) => self.counted.insert(plan).pass(view),
-                Err(promises) => self.pass_anew(promises, view),
+                Err(promises) => self.pass_on_new_plan(promises, view),
             }
         } else {
             promises
                 .extend(self.counted.take().map(CountedPlan::into_promises).unwrap_or_default());
             match KeptPlan::of(self.placed.take(), promises, view) {
                 Ok(plan) => self.placed.insert(plan).pass(view),
-                Err(promises) => self.pass_anew(promises, view),
+                Err(promises) => self.pass_on_new_plan(promises, view),
             }
         }
     }
@@ -68,8 +68,8 @@ impl Conservative {
         found
     }
 
-    /// A pass that makes the plan anew.
-    fn pass_anew(&mut self, promises: HashMap<u64, Promise>, view: &mut View<'_>) -> Pass {
+    /// Runs a pass on a new plan.
+    fn pass_on_new_plan(&mut self, promises: HashMap<u64, Promise>, view: &mut View<'_>) -> Pass {
         let mut plan = Plan::of(view, promises);
         let mut pass = Pass::default();
         for index in 0..view.waiting.len() {
@@ -251,7 +251,8 @@ impl Plan {
         Some(promise)
     }
 
-    /// Gives the request the earliest reservation beside all others. One that stands is given up only for an earlier one.
+    /// Gives the request the earliest reservation that leaves all others in place. A reservation that stands is given up only for an
+    /// earlier one.
     fn promise(&mut self, request: &Request, view: &View<'_>) {
         let old = self.forget(request.id);
         if let Some(old) = &old {
@@ -276,7 +277,7 @@ impl Plan {
     }
 
     /// The same as [`Plan::earliest_placed`], by one span of time that slides. Where more room always helps, the policy is not
-    /// asked again before somebody has left the span.
+    /// asked again until a job has left the span.
     fn earliest_slid(
         &self,
         (request, own): Asked<'_>,
@@ -304,7 +305,7 @@ impl Plan {
         })
     }
 
-    /// Slides a span of time on, to one that begins and ends no earlier; whether anybody has left it.
+    /// Slides a span of time on, to one that begins and ends no earlier. Returns whether a job has left it.
     fn slide(
         &self,
         span: &mut Occupancy,
@@ -335,8 +336,8 @@ impl Plan {
         before != (slid.ended, slid.left)
     }
 
-    /// The earliest time before another at which there are nodes that nobody holds or is promised until the request ends: those that
-    /// the policy finds, or its own.
+    /// The earliest time before `before` at which there are nodes that no job holds or is promised until the request ends: nodes that
+    /// the policy finds, or the request's own.
     fn earliest_placed(
         &self,
         (request, own): Asked<'_>,
@@ -401,21 +402,21 @@ mod tests {
 
     /// Conservative backfilling that keeps no plan from pass to pass.
     #[derive(Default)]
-    struct Anew(Conservative);
+    struct Unkept(Conservative);
 
-    impl Queue for Anew {
+    impl Queue for Unkept {
         fn name(&self) -> &'static str {
             "conservative"
         }
 
         fn pass(&mut self, view: &mut View<'_>) -> Pass {
             let promises = std::mem::take(&mut self.0.promises);
-            let pass = self.0.pass_anew(promises, view);
+            let pass = self.0.pass_on_new_plan(promises, view);
             if !view.running.jobs().is_empty() || self.0.promises.is_empty() {
                 return pass;
             }
             let promises = std::mem::take(&mut self.0.promises);
-            self.0.pass_anew(promises, view)
+            self.0.pass_on_new_plan(promises, view)
         }
     }
 
@@ -423,7 +424,7 @@ mod tests {
     type Job = (u32, u32, u32, u32);
 
     /// Before which pass a job gets another walltime, which job, and which other job is cancelled with that; none if there is no such
-    /// job, or if it has ended. The other comes again and asks for so many nodes, if that is not 0.
+    /// job, or if it has ended. The other comes again and asks for the number of nodes that stands last, unless that is 0.
     type Change = (usize, u64, u32, (u64, u32));
 
     /// What each job got, and when, and how many were cancelled. A node goes out of service for a while, and the walltime of the longest
@@ -509,14 +510,14 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
-        /// A plan that is kept from pass to pass starts the same jobs on the same nodes as one that is made anew at every pass.
+        /// A plan that is kept from pass to pass starts the same jobs on the same nodes as a new plan at every pass.
         #[test]
         fn a_kept_plan_decides_as_a_new_one(
             (jobs, changes) in jobs(),
             rule in prop::sample::select(vec!["isolated", "segments-isolated", "first-fit"]),
         ) {
             let kept = decisions(Box::new(Conservative::default()), rule, &jobs, &changes);
-            prop_assert_eq!(kept, decisions(Box::new(Anew::default()), rule, &jobs, &changes));
+            prop_assert_eq!(kept, decisions(Box::new(Unkept::default()), rule, &jobs, &changes));
         }
     }
 
@@ -533,10 +534,10 @@ mod tests {
     }
 
     proptest! {
-        /// A span that slides from time to time holds what one that is filled anew at that time holds: idle nodes, those of
+        /// A span that slides from time to time holds what a new span that is filled at that time holds: idle nodes, those of
         /// every group, and crossings.
         #[test]
-        fn a_span_that_slides_is_as_one_filled_anew(
+        fn a_span_that_slides_is_as_one_just_filled(
             held in prop::collection::vec((0u32..4, -2i32..30), 0..6),
             promised in prop::collection::vec((0u32..NODES, 1u32..10, -3i32..40, 1i32..30), 0..12),
             times in prop::collection::btree_set(0i32..60, 1..20),
@@ -586,24 +587,24 @@ mod tests {
             }
             let mut slid = Slid::default();
             let mut span = view.occupancy.clone();
-            let mut anew = view.occupancy.clone();
+            let mut filled = view.occupancy.clone();
             for time in times {
                 let (start, end) = (time.into(), (time + duration).into());
                 plan.slide(&mut span, &mut slid, (start, end), (0.0, view.running.jobs()));
-                plan.fill(&mut anew, start, end, &view);
-                prop_assert_eq!(span.idle(), anew.idle(), "at {}", time);
+                plan.fill(&mut filled, start, end, &view);
+                prop_assert_eq!(span.idle(), filled.idle(), "at {}", time);
                 for level in 1..=fabric.depth() {
                     for group in 0..fabric.groups(level) {
-                        prop_assert_eq!(span.idle_in(level, group), anew.idle_in(level, group));
-                        prop_assert_eq!(span.crossing(level, group), anew.crossing(level, group));
+                        prop_assert_eq!(span.idle_in(level, group), filled.idle_in(level, group));
+                        prop_assert_eq!(span.crossing(level, group), filled.crossing(level, group));
                         prop_assert_eq!(
                             span.isolated_crossing(level, group),
-                            anew.isolated_crossing(level, group)
+                            filled.isolated_crossing(level, group)
                         );
                     }
                 }
                 for node in 0..NODES {
-                    prop_assert_eq!(span.held(node), anew.held(node));
+                    prop_assert_eq!(span.held(node), filled.held(node));
                 }
             }
         }

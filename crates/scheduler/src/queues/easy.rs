@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use topolane_placement::{HeadRule, Placement, Planned, Policy, Refusal, Request, RoomHelps};
 
-use crate::beside_head::BesideHead;
 use crate::future::{Future, first_where};
+use crate::head_answers::HeadAnswers;
 use crate::kinds::NO_CLASS;
 use crate::promise::Promise;
 use crate::queue::{HeadWait, Pass, Queue, Reservation};
@@ -27,7 +27,7 @@ pub struct Easy {
     refused: RefusedSizes,
     future: Option<Future>,
     promise: Option<Promise>,
-    beside: Option<BesideHead>,
+    answers: Option<HeadAnswers>,
     head_wait: Option<HeadWait>,
 }
 
@@ -58,11 +58,11 @@ impl Queue for Easy {
                 None => return Pass::default(),
             },
         };
-        let Easy { kept: Some(kept), refused, future, beside, .. } = self else {
+        let Easy { kept: Some(kept), refused, future, answers, .. } = self else {
             return Pass::default();
         };
         let places = BTreeMap::new();
-        let mut backfill = Backfill { kept, refused, future, beside, places, left_then: None };
+        let mut backfill = Backfill { kept, refused, future, answers, places, left_then: None };
         backfill.run(view, first_untried);
         let reservation = Some(Reservation { id: kept.head, at: kept.shadow.at });
         let refusal = Some((kept.head, kept.refusal.clone()));
@@ -104,7 +104,7 @@ impl Easy {
         None
     }
 
-    /// Starts a job, or tells why it is refused and when it will start.
+    /// Starts a job, or returns why it is refused and when it will start.
     fn start_or_promise(&mut self, index: usize, view: &mut View<'_>) -> Option<(Refusal, Shadow)> {
         let known = self.known_refusal(index, view);
         let refusal = known.map_or_else(|| view.start_widest(index), Err).err()?;
@@ -135,7 +135,7 @@ impl Easy {
         let request = &view.waiting[index].request;
         let decided = self.head_wait.filter(|wait| wait.id == request.id);
         let until = decided.and_then(|decided| decided.until).unwrap_or_else(|| {
-            // Without a walltime nobody knows what is long.
+            // Without a walltime there is no measure of a long wait.
             let patience = rule.patience * request.walltime;
             let patience = if patience.is_finite() { patience } else { 0.0 };
             let mut until = view.now + patience;
@@ -189,7 +189,7 @@ impl Kept {
         head.map_or(0, |head| head + 1)
     }
 
-    /// Whether it depends on the size of a job that takes whole nodes, and on nothing else, if the head can be placed beside it.
+    /// Whether only the size of a job that takes whole nodes decides if the head still fits once that job runs.
     fn counts_whole(&self, view: &View<'_>) -> bool {
         view.policy.counts_only(&self.request)
             && self.request.is_plain()
@@ -216,7 +216,7 @@ struct Backfill<'a> {
     kept: &'a mut Kept,
     refused: &'a mut RefusedSizes,
     future: &'a mut Option<Future>,
-    beside: &'a mut Option<BesideHead>,
+    answers: &'a mut Option<HeadAnswers>,
     /// By size, what the policy answers now to jobs that are like the head.
     places: BTreeMap<u32, Rc<Planned>>,
     /// Nodes that the head leaves idle at its reservation; `None` until they are asked for.
@@ -313,7 +313,7 @@ impl Backfill<'_> {
         }
     }
 
-    /// Whether a job may run past the reservation: the head can still be placed then beside it.
+    /// Whether a job may run past the reservation, because the head can still be placed then.
     fn spares(&mut self, placement: &Arc<Placement>, view: &View<'_>) -> bool {
         let counts = placement.share().is_whole() && self.kept.counts_whole(view);
         let rule = self.kept.rule(view);
@@ -325,16 +325,16 @@ impl Backfill<'_> {
         if let Some(is_spared) = shadow.spares_by_count(placement) {
             return is_spared;
         }
-        let mut beside = BesideHead::of(self.beside, head, shadow.at, rule, view);
-        if let Some(known) = beside.as_ref().and_then(|beside| beside.knows(placement)) {
+        let mut answers = HeadAnswers::of(self.answers, head, shadow.at, rule, view);
+        if let Some(known) = answers.as_ref().and_then(|answers| answers.knows(placement)) {
             return known;
         }
         let mut then = shadow.then(view, self.future).what_if();
         if then.claim(Arc::clone(placement)).is_err() {
             return false;
         }
-        match &mut beside {
-            Some(beside) => beside.learn(head, placement, rule, &then),
+        match &mut answers {
+            Some(answers) => answers.learn(head, placement, rule, &then),
             None => rule.can_place(head, &then).is_ok(),
         }
     }
@@ -542,7 +542,7 @@ fn set(refused: &mut Vec<u64>, class: u32, to: u64) {
 struct Shadow {
     /// When the head starts at the latest, seconds.
     at: f64,
-    /// Where only counts matter: nodes beyond what the head needs at that time. Otherwise the state at that time tells.
+    /// Where only counts matter: nodes beyond what the head needs at that time. Otherwise `None`: the state at that time decides.
     spare: Option<u32>,
 }
 

@@ -30,8 +30,8 @@ pub fn rule(name: &str) -> Arc<dyn Policy> {
 }
 
 pub const COUNTING: [&str; 5] = ["first-fit", "random", "scattered", "slurm-tree", "hop-bytes"];
-/// Policies that may refuse though there is room; what they place beside some jobs they also place
-/// beside fewer.
+/// Policies that may refuse though there is room. A job that they place while others run, they also
+/// place while fewer run.
 pub const PICKY: [&str; 3] = ["isolated", "blocks", "last-run"];
 
 /// A job takes an aligned block of the next power of two nodes, all of them idle: the last such.

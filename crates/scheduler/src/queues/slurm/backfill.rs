@@ -35,7 +35,7 @@ struct Chance {
     is_free: bool,
 }
 
-/// The machine as jobs end one after the other. It is copied only when somebody asks for it.
+/// The machine as jobs end one after the other. It is copied only when it is first asked for.
 struct Freed<'a> {
     now: &'a Occupancy,
     /// The nodes that matter and that could be free by now.
@@ -176,7 +176,7 @@ impl Slurm {
         self.scratch = state;
     }
 
-    /// The first turn from a place on that may end in a start or change a priority; as many as there are if there is none. A promise to
+    /// The first turn from a place on that may end in a start or change a priority; the number of turns if there is none. A promise to
     /// a job behind all these keeps no other from a start.
     fn next_that_matters(
         &self,
@@ -374,7 +374,7 @@ impl Slurm {
         if nodes.count() < request.nodes {
             return None;
         }
-        let needed = self.licenses_beside_reservations(request, &turn.whose, view.now);
+        let needed = self.licenses_with_reservations(request, &turn.whose, view.now);
         let licenses = (self.held.licenses.clone(), needed);
         let mut freed = Freed::new(view.occupancy, licenses, nodes, state);
         let place = |nodes: NodeSet, occupancy: &Occupancy| {

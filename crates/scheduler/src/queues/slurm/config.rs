@@ -110,7 +110,7 @@ pub enum PreemptBy {
 pub enum PreemptMode {
     /// It does not give way.
     Off,
-    /// It waits again, and starts anew with its full time.
+    /// It waits again, and later starts with its full time.
     #[default]
     Requeue,
     /// It ends.
@@ -131,7 +131,7 @@ pub struct Preemption {
     pub again: f64,
     /// Whether jobs that started last give way first; otherwise those of low QOS or tier.
     pub youngest_first: bool,
-    /// How often victims are ordered anew, to need fewer.
+    /// How often victims are reordered, to need fewer.
     pub reorder: usize,
 }
 
@@ -304,7 +304,7 @@ pub struct NeverStarted {
 pub struct SlurmConfig {
     /// Seconds since 1970 of the workload's second 0: promises are rounded to times of the day.
     pub epoch: f64,
-    /// When the scheduler began, seconds since second 0. What it does from time to time, it does so many times after that.
+    /// When the scheduler began, seconds since second 0. Its periodic tasks run at multiples of their interval after that.
     pub begin: f64,
     /// Nodes of the cluster; 0 for those of the machine.
     pub nodes: u32,

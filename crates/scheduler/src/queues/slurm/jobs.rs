@@ -200,8 +200,8 @@ impl Slurm {
     }
 }
 
-/// Whose a request is; of nobody if that is not known.
+/// The attributes of the user and account of a request; empty if they are not known.
 pub(super) fn whose(request: &Request) -> Arc<Attributes> {
-    static NOBODY: LazyLock<Arc<Attributes>> = LazyLock::new(Arc::default);
-    request.attributes.as_ref().unwrap_or(&NOBODY).clone()
+    static UNKNOWN: LazyLock<Arc<Attributes>> = LazyLock::new(Arc::default);
+    request.attributes.as_ref().unwrap_or(&UNKNOWN).clone()
 }

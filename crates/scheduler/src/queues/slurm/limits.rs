@@ -57,7 +57,7 @@ impl Held {
         Held { qos, associations, holdings: HashMap::new(), licenses: Licenses::of(config) }
     }
 
-    /// Whether a job may start beside those that run, on nodes that none of them is on.
+    /// Whether the limits let a job start now, on nodes that no running job uses.
     pub fn admits(&self, whose: &Attributes, nodes: u32) -> bool {
         self.admits_new(whose, nodes, |_| u64::from(nodes))
     }

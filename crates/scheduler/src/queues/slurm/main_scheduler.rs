@@ -22,7 +22,7 @@ impl Slurm {
                 self.arrive(&waiting.request, now);
             }
         }
-        // With nothing to do it has run in time, though nobody asked.
+        // With an empty queue the main scheduler counts as run in time, even if no pass was asked for.
         let is_idle = self.waiting.is_empty();
         self.clock.last_main = if is_idle { self.clock.main.min(now) } else { now };
         self.clock.main = f64::INFINITY;

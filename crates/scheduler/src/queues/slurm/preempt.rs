@@ -194,7 +194,7 @@ impl Slurm {
     }
 
     /// As Slurm looks for them: candidates are taken away until the job fits. Then the last of them goes first, the others by how many
-    /// of its nodes they have, and the search begins anew, `reorder` times and once more.
+    /// of its nodes they have, and the search begins again, `reorder` times and once more.
     fn victims(
         &self,
         view: &View<'_>,

@@ -111,7 +111,7 @@ impl FairTree {
         }
     }
 
-    /// Lets all usage so far decay for so many seconds.
+    /// Lets all usage so far decay for `seconds` seconds.
     pub fn decay(&mut self, seconds: f64) {
         let left = self.decay.powf(seconds);
         for member in &mut self.members {

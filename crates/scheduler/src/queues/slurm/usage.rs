@@ -63,7 +63,7 @@ impl Slurm {
         self.factors.priority(asks, self.fair.factor(&whose))
     }
 
-    /// The processors that a job gets on so many nodes: all of them, or its part of each.
+    /// The processors that a job gets on `nodes` nodes: all of them, or its part of each.
     pub(super) fn processors_on(&self, nodes: usize, request: &Request) -> u64 {
         let of_a_node = match &request.share {
             Share::Whole => self.config.processors_per_node,

@@ -124,9 +124,9 @@ impl Slurm {
         (own.is_empty() || !knows_own || has_own).then_some(is_reduced)
     }
 
-    /// The licences that must be free so that a job can run from `start` on: its own, and as many as other reservations keep of these
-    /// at that time. Slurm counts them in `job_test_lic_resv`.
-    pub(super) fn licenses_beside_reservations(
+    /// The licences that must be free so that a job can run from `start` on: its own, and those of the same kinds that other
+    /// reservations keep at that time. Slurm counts them in `job_test_lic_resv`.
+    pub(super) fn licenses_with_reservations(
         &self,
         request: &Request,
         whose: &Attributes,
@@ -147,10 +147,10 @@ impl Slurm {
         needed
     }
 
-    /// Whether the licences of a job are free beside those of reservations, if it starts at a time.
+    /// Whether the licences of a job that starts at `start` are free, without those that reservations keep.
     pub(super) fn has_licenses(&self, request: &Request, whose: &Attributes, start: f64) -> bool {
         whose.licenses.is_empty()
-            || self.held.licenses.suffice(&self.licenses_beside_reservations(request, whose, start))
+            || self.held.licenses.suffice(&self.licenses_with_reservations(request, whose, start))
     }
 
     /// The first time after `now` at which a reservation or a time out of service begins or ends.

@@ -1,4 +1,4 @@
-//! What a queue remembers of jobs that were tried beside its head at the head's reservation.
+//! What a queue remembers about which jobs leave room for its head at the head's reservation.
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -17,7 +17,7 @@ const REMEMBERED: usize = 1 << 12;
 /// Answers for one head at one time, under a rule that more room never harms. A job that is in its way is so until there is more
 /// room at that time. A place of its own is good until a job comes that takes of it.
 #[derive(Debug)]
-pub(crate) struct BesideHead {
+pub(crate) struct HeadAnswers {
     head: u64,
     nodes: u32,
     /// The rule that answered.
@@ -37,7 +37,7 @@ struct Own {
     nodes: NodeSet,
 }
 
-impl BesideHead {
+impl HeadAnswers {
     /// What was kept, brought up to date, or else nothing yet; `None` if nothing may be remembered.
     pub fn of<'a>(
         kept: &'a mut Option<Self>,
@@ -51,7 +51,7 @@ impl BesideHead {
             return None;
         }
         if !kept.as_mut().is_some_and(|kept| kept.follow(head, at, rule, view)) {
-            *kept = Some(BesideHead {
+            *kept = Some(HeadAnswers {
                 head: head.id,
                 nodes: head.nodes,
                 rule: number_of(rule),
@@ -81,7 +81,7 @@ impl BesideHead {
         for Change { came, placement, .. } in changes.filter(|change| change.expected_end > first) {
             if !came {
                 self.in_the_way.clear();
-            } else if self.own.as_ref().is_some_and(|own| !own.is_beside(placement)) {
+            } else if self.own.as_ref().is_some_and(|own| !own.is_disjoint_from(placement)) {
                 self.own = None;
             }
         }
@@ -90,9 +90,9 @@ impl BesideHead {
         true
     }
 
-    /// Whether the head can be placed beside this one, if that is known.
+    /// Whether the head can be placed while this placement is held, if that is known.
     pub fn knows(&self, placement: &Arc<Placement>) -> Option<bool> {
-        if self.own.as_ref().is_some_and(|own| own.is_beside(placement)) {
+        if self.own.as_ref().is_some_and(|own| own.is_disjoint_from(placement)) {
             return Some(true);
         }
         self.in_the_way.contains(&Taken(Arc::clone(placement))).then_some(false)
@@ -127,8 +127,8 @@ impl Own {
         Own { placement, nodes }
     }
 
-    /// Whether a placement takes none of the nodes and links.
-    fn is_beside(&self, other: &Placement) -> bool {
+    /// Whether another placement takes none of these nodes and links.
+    fn is_disjoint_from(&self, other: &Placement) -> bool {
         other.share().is_whole()
             && other.bandwidth_share() >= 1.0
             && !other.held().any(|node| self.nodes.contains(node))

@@ -10,17 +10,17 @@ use super::runs::Runs;
 /// When a reservation begins, seconds, and the index of its job.
 type Begin = (f64, usize);
 
-/// Of each run of leaves the reservations in it, by when they begin.
-pub(super) struct Beside(Runs<Vec<Begin>>);
+/// For each run of leaves, its reservations in order of their begin.
+pub(super) struct Begins(Runs<Vec<Begin>>);
 
 fn place_of(begins: &[Begin], (start, index): Begin) -> usize {
     begins.partition_point(|other| other.0.total_cmp(&start).then(other.1.cmp(&index)).is_lt())
 }
 
-impl Beside {
+impl Begins {
     /// No reservation.
     pub fn new(fabric: &Fabric) -> Self {
-        Beside(Runs::new(fabric.groups(1)))
+        Begins(Runs::new(fabric.groups(1)))
     }
 
     pub fn insert(&mut self, run: &Range<u32>, begin: Begin) {
