@@ -13,7 +13,7 @@ use crate::network::Network;
 use crate::widths::Width;
 use crate::workload::Job;
 
-/// From so many ranks on, all-to-all traffic is laid leaf by leaf. With fewer, pair by pair is as fast.
+/// The number of ranks from which on all-to-all traffic is laid leaf by leaf. With fewer, pair by pair is as fast.
 const MANY: usize = 64;
 
 /// A job's pace, seconds needed for one second alone.
@@ -26,8 +26,8 @@ pub(crate) struct Coupling<'a> {
     contention: Box<dyn Contention>,
     /// Traffic by (pattern, ranks).
     known: HashMap<(usize, u32), Arc<Traffic>>,
-    /// The same as a policy is told of it.
-    told: HashMap<(usize, u32), JobTraffic>,
+    /// The same as policies see it.
+    for_policies: HashMap<(usize, u32), JobTraffic>,
     /// Bytes over every channel of the jobs present.
     present: HashMap<u64, Box<[(Channel, f64)]>>,
     /// Of jobs on links of their own how many times longer they communicate there than alone, at the share of full
@@ -45,7 +45,7 @@ impl<'a> Coupling<'a> {
             seed,
             contention: (network.model.build)(&**routing),
             known: HashMap::new(),
-            told: HashMap::new(),
+            for_policies: HashMap::new(),
             present: HashMap::new(),
             own: HashMap::new(),
             busy: vec![0.0; routing.channels() as usize],
@@ -95,7 +95,7 @@ impl<'a> Coupling<'a> {
         };
         let flows = lay(routing)?;
         if !placement.links().is_empty() {
-            // Nobody else is there, so the job meets only itself.
+            // No other job uses these links, so the job meets only itself.
             let ways = own_ways(routing.fabric(), placement)?;
             let (own, alone) =
                 (slowest(lay(&ways)?.per_channel(), &ways), slowest(flows.per_channel(), routing));
@@ -107,18 +107,18 @@ impl<'a> Coupling<'a> {
         Ok(pattern)
     }
 
-    /// What a job of so many ranks sends, for a policy that looks at it.
+    /// What a job of `ranks` ranks sends, for a policy that looks at it.
     pub fn traffic_of(&mut self, job: &Job, ranks: u32) -> Result<JobTraffic, InputError> {
         let pattern = self.network.pattern_of(job, self.seed);
-        if let Some(told) = self.told.get(&(pattern, ranks)) {
-            return Ok(told.clone());
+        if let Some(known) = self.for_policies.get(&(pattern, ranks)) {
+            return Ok(known.clone());
         }
         let traffic = self.traffic(pattern, ranks);
         let traffic =
             traffic.map_err(|error| InputError::whole(format!("job {}: {error}", job.id)))?;
-        let told = JobTraffic::new(&traffic, self.network.communication);
-        self.told.insert((pattern, ranks), told.clone());
-        Ok(told)
+        let traffic = JobTraffic::new(&traffic, self.network.communication);
+        self.for_policies.insert((pattern, ranks), traffic.clone());
+        Ok(traffic)
     }
 
     fn traffic(&mut self, pattern: usize, ranks: u32) -> Result<Arc<Traffic>, String> {
@@ -178,7 +178,7 @@ fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<Remembered, I
     Dedicated::new(fabric, &[job], &Service::default()).map(Remembered::new)
 }
 
-/// Seconds of an iteration on the channel that takes longest, with nobody else there.
+/// Seconds of an iteration on the channel that takes longest, without other jobs.
 fn slowest(load: &[(Channel, f64)], routing: &dyn Routing) -> f64 {
     let seconds = |&(channel, bytes): &(Channel, f64)| bytes / routing.capacity(channel);
     load.iter().map(seconds).fold(0.0, f64::max)

@@ -31,7 +31,7 @@ pub(crate) struct Begun {
     pub order: usize,
     /// Seconds it needs when alone.
     pub alone: f64,
-    /// Longest time the queue has been told, seconds.
+    /// The walltime that the queue knows, seconds.
     pub walltime: f64,
     /// Whether it ends then, done or not.
     pub ends_at_walltime: bool,
@@ -42,7 +42,7 @@ pub(crate) struct Begun {
 pub(crate) enum Due {
     /// It ends, having done `done` seconds of what it needs alone; by its walltime if `killed`.
     End { id: u64, order: usize, killed: bool, done: f64 },
-    /// It outlasts what the queue has been told; it is expected to end at `until`.
+    /// It outlasts the walltime that the queue knows; it is expected to end at `until`.
     Overrun { id: u64, order: usize, until: f64 },
 }
 
@@ -111,7 +111,7 @@ impl Ends {
         self.due.push(Reverse((Time(running.due()), running.job.order, id)));
     }
 
-    /// The job stands still for so many seconds, in which neither its work nor its walltime goes on.
+    /// The job stands still for `seconds` seconds, in which neither its work nor its walltime goes on.
     pub fn pause(&mut self, id: u64, seconds: f64, now: f64) {
         let Some(running) = self.running.get_mut(&id) else { return };
         running.left = running.left(now);

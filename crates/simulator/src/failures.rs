@@ -258,7 +258,7 @@ impl Spares {
 /// What a job that is interrupted still has to do.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Left {
-    /// Seconds that it still needs; `None` if it begins anew.
+    /// Seconds that it still needs; `None` if it starts from the beginning.
     pub run: Option<f64>,
     /// When it was submitted again.
     pub submitted: f64,

@@ -15,7 +15,7 @@ const NARROW_IN_V2: u32 = 128;
 /// Which part of its run time a job saves under a policy that isolates jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Scenario {
-    /// Nobody gains.
+    /// No job gains.
     #[default]
     None,
     /// Jobs of more than four nodes run this many per cent shorter.

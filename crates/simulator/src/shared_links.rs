@@ -22,7 +22,7 @@ struct User<'a> {
 }
 
 impl User<'_> {
-    /// Meets another one on the uplinks of a group, `there` of them; on how many it had met nobody before.
+    /// Meets another job on the uplinks of a group, `there` of them. Returns the number of uplinks on which it had met no job before.
     fn meet(&mut self, other: Option<&[CableId]>, there: u32) -> u32 {
         if self.met_all {
             return 0;
@@ -117,8 +117,8 @@ fn own_uplinks<'a>(
 }
 
 /// The groups whose uplinks the placement may use, as (level, group), and as (top, number) the
-/// WANs that lie on a shortest way between two of its sites. The link of a node is left out where
-/// the whole node is held: nobody else is there.
+/// WANs that lie on a shortest way between two of its sites. The link of a node is skipped where
+/// the whole node is held: no other job uses it.
 fn links_of(fabric: &Fabric, placement: &Placement) -> Vec<(usize, u32)> {
     let top = fabric.depth();
     let crossed = placement.crossed().iter().map(|&(level, group)| (usize::from(level), group));

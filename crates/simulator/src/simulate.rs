@@ -51,7 +51,7 @@ pub struct Options {
     pub segment: Option<u32>,
     /// How jobs meet on the network; `None`: they do not slow each other down.
     pub network: Option<Network>,
-    /// Links that fail. Nobody is placed on them meanwhile; who is there stays, as fast as before.
+    /// Links that fail. No job is placed on them meanwhile; a job that is there stays, as fast as before.
     pub outages: Vec<Outage>,
     /// Nodes that fail, and with them the jobs on them.
     pub failures: Vec<Failure>,
@@ -131,7 +131,7 @@ impl JobOutcome {
         self.interruption.is_some()
     }
 
-    /// How many times longer than alone it ran beside others.
+    /// How many times longer than alone it ran while others ran.
     pub fn contention(&self) -> f64 {
         if self.alone > 0.0 { (self.finish - self.start) / self.alone } else { 1.0 }
     }
@@ -144,7 +144,7 @@ pub struct Outcome {
     pub jobs: Vec<JobOutcome>,
     /// Indices of jobs that the policy would never place, and why.
     pub refused: Vec<(usize, Refusal)>,
-    /// Jobs left out because the log says they ran on nodes that the machine does not have.
+    /// Jobs skipped because the log says they ran on nodes that the machine does not have.
     pub elsewhere: usize,
     /// Seconds in which the head of the queue was refused though enough nodes were free.
     pub fragmented_seconds: f64,
@@ -169,7 +169,7 @@ pub struct Outcome {
     pub failures: Option<FailureCount>,
 }
 
-/// Told the share of jobs that have ended, after every event; an error stops the run.
+/// Called with the share of jobs that have ended, after every event; an error stops the run.
 pub type Progress<'a, E> = &'a mut dyn FnMut(f64) -> Result<(), E>;
 
 /// Runs a workload. At one instant: completions, then arrivals, then one pass of the queue.
@@ -334,7 +334,7 @@ struct Run<'a> {
     promise: Option<Reservation>,
     outcome: Outcome,
     fragmented: HashSet<u64>,
-    /// Why the first job was left out that ran on nodes that the machine does not have.
+    /// Why the first job was skipped that ran on nodes that the machine does not have.
     stranger: Option<InputError>,
     /// Who is the head and since when it is refused though enough nodes are free.
     blocked: Option<(u64, f64)>,
@@ -435,7 +435,7 @@ impl Run<'_> {
     /// A job that lost a node goes on with a spare one, from its last checkpoint.
     fn go_on(&mut self, id: u64, placement: Arc<Placement>, now: f64) {
         let Some(&order) = self.order.get(&id) else { return };
-        // A pause that another failure cuts short is not made up for.
+        // If another failure cuts a pause short, the rest of that pause is dropped.
         let pause = self.cost_of_failure(id, &placement, now) - self.ends.paused(id, now);
         self.failures.absorbed += 1;
         let job = &mut self.outcome.jobs[order];
@@ -524,7 +524,7 @@ impl Run<'_> {
         cost
     }
 
-    /// Ends jobs, and tells the queue of those that will go on longer than it was told.
+    /// Ends jobs, and reports to the queue those that outlast their walltime.
     fn complete(&mut self, now: f64) {
         while let Some(due) = self.ends.pop(now) {
             match due {

@@ -96,7 +96,7 @@ pub struct Summary {
 pub struct SizeRow {
     /// Fewest nodes.
     pub low: u32,
-    /// Most nodes; `None`: as many as there are.
+    /// Most nodes; `None`: all of the machine.
     pub high: Option<u32>,
     /// Jobs of these sizes.
     pub jobs: u64,
@@ -183,7 +183,7 @@ pub struct OutageFacts {
     pub ids: Vec<u64>,
 }
 
-/// How much longer jobs of several nodes ran beside others than alone.
+/// How much longer jobs of several nodes ran than they would have alone.
 #[derive(Debug, Clone, Serialize)]
 pub struct Contention {
     /// The model.
@@ -285,7 +285,7 @@ impl Summary {
             killed_at_walltime: killed,
             without_walltime: workload.without_walltime(),
             late_against_log: outcome.late_against_log,
-            left_out: left_out(workload, outcome),
+            left_out: skipped(workload, outcome),
             room: outcome.room.clone(),
             preemption: PreemptionFacts::of(outcome),
             failures: outcome.failures.map(|count| FailureFacts::of(count, options)),
@@ -354,22 +354,22 @@ fn wait_by_size(metrics: &Metrics) -> Vec<SizeRow> {
     .collect()
 }
 
-/// Jobs that did not run: those the workload has left out already, then those of this run.
-fn left_out(workload: &Workload, outcome: &Outcome) -> BTreeMap<String, u64> {
-    let mut left_out = workload.left_out.clone();
+/// Jobs that did not run, by reason: those that the workload has skipped already, then those of this run.
+fn skipped(workload: &Workload, outcome: &Outcome) -> BTreeMap<String, u64> {
+    let mut skipped = workload.left_out.clone();
     for (_, refusal) in &outcome.refused {
-        *left_out.entry(format!("refused by the policy: {}", refusal.name())).or_default() += 1;
+        *skipped.entry(format!("refused by the policy: {}", refusal.name())).or_default() += 1;
     }
     if outcome.elsewhere > 0 {
         let reason = "ran on nodes that the machine does not have".to_owned();
-        left_out.insert(reason, outcome.elsewhere as u64);
+        skipped.insert(reason, outcome.elsewhere as u64);
     }
     let ran = outcome.jobs.iter().filter(|job| !job.is_interrupted()).count();
     let accounted = ran + outcome.refused.len() + outcome.elsewhere;
     if let Some(waiting @ 1..) = workload.jobs.len().checked_sub(accounted) {
-        left_out.insert("still waiting at the end".to_owned(), waiting as u64);
+        skipped.insert("still waiting at the end".to_owned(), waiting as u64);
     }
-    left_out
+    skipped
 }
 
 fn mean_bandwidth_share(jobs: &[JobOutcome]) -> f64 {

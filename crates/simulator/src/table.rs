@@ -45,7 +45,7 @@ pub enum Values {
 pub enum Written {
     /// A whole number without a fraction, another with six decimals.
     Short,
-    /// With so many decimals.
+    /// With this number of decimals.
     Decimals(u8),
     /// With all digits that it has.
     Exact,

@@ -39,7 +39,7 @@ pub(crate) struct Widths<'a> {
     cores: CoresPerNode,
     full: u32,
     seed: u64,
-    /// Nobody on any channel.
+    /// No job on any channel.
     idle: Box<dyn Contention>,
     /// Seconds of one iteration alone on the empty machine, by (pattern, processes, k).
     alone: HashMap<(usize, u32, u32), Option<f64>>,
@@ -83,7 +83,7 @@ impl<'a> Widths<'a> {
     }
 
     /// The width that is predicted to run shortest in the state as it is, or, where none fits now,
-    /// on the empty machine beside the same neighbours; `None` leaves the job as it is: one that
+    /// on the empty machine next to the same neighbours. `None` leaves the job as it is: one that
     /// shares its nodes, or that no width fits.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use topolane_traffic::{Flows, MODELS, contention};
 /// Notes what the discipline promises.
 struct Watched {
     inner: Box<dyn Queue>,
-    told: Arc<Mutex<Vec<Reservation>>>,
+    promises: Arc<Mutex<Vec<Reservation>>>,
 }
 
 impl Queue for Watched {
@@ -28,7 +28,7 @@ impl Queue for Watched {
 
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
         let pass = self.inner.pass(view);
-        self.told.lock().unwrap().extend(pass.reservation);
+        self.promises.lock().unwrap().extend(pass.reservation);
         pass
     }
 }
@@ -91,9 +91,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Under a policy that isolates no job is ever slowed: it ends to the bit when it would alone,
-    /// on shared nodes as well, under every model and routing, beside cables that are missing.
+    /// on shared nodes as well, under every model and routing, with cables missing.
     #[test]
-    fn isolation_slows_nobody(
+    fn isolation_slows_no_job(
         jobs in jobs(36, true),
         model in model(),
         routing in routing(),
@@ -150,8 +150,8 @@ proptest! {
     }
 
     /// A job overruns only where contention keeps it beyond its walltime, and is then counted; it
-    /// is ended by its walltime only if asked or if the log ended it there, and one that nobody
-    /// gave a walltime never.
+    /// is ended by its walltime only if asked or if the log ended it there, and a job without a
+    /// walltime never is.
     #[test]
     fn overruns_and_kills_have_their_reasons(jobs in jobs(36, false), kill_at_walltime: bool) {
         let (jobs, fabric) = (sevenths(jobs), tapered());
@@ -172,16 +172,16 @@ proptest! {
         prop_assert!(plain.jobs.iter().all(|job| !job.overran && job.contention() <= 1.0 + 1e-9));
     }
 
-    /// Where nobody overruns EASY keeps its promises though others slow jobs down: every head starts
-    /// by the first time it was told, and none is counted as late.
+    /// Where no job overruns EASY keeps its promises though others slow jobs down: every head starts
+    /// by the time it was first promised, and none is counted as late.
     #[test]
     fn without_overruns_no_head_is_late(jobs in jobs(36, false), policy in prop::sample::select(
         vec!["first-fit", "random", "hop-bytes", "isolated"])) {
-        // Nobody is slowed more than by all others together.
+        // No job is slowed more than by all others together.
         let jobs = with_walltime(jobs, |run, others| Some((run * others).max(1.0)));
         let fabric = tapered();
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let easy = Watched { inner: queue("easy").unwrap(), told: Arc::clone(&told) };
+        let promises = Arc::new(Mutex::new(Vec::new()));
+        let easy = Watched { inner: queue("easy").unwrap(), promises: Arc::clone(&promises) };
         let options = options(on(&fabric, "congestion", "d-mod-k", 1.0));
         let outcome = simulate::<InputError>(
             &jobs, &fabric, &rule(policy), Box::new(easy), &options, &mut |_| Ok(()),
@@ -190,7 +190,7 @@ proptest! {
         prop_assert_eq!(outcome.late_heads, 0);
         let starts: HashMap<u64, f64> =
             outcome.jobs.iter().map(|job| (job.job as u64, job.start)).collect();
-        for promise in told.lock().unwrap().iter() {
+        for promise in promises.lock().unwrap().iter() {
             prop_assert!(starts[&promise.id] <= promise.at);
         }
     }

@@ -28,7 +28,7 @@ fn two_jobs_on_one_cable_by_hand() {
 
 /// A job that others keep beyond its walltime goes on, is counted, and holds up the head that was
 /// promised its end; if asked it is ended there, with what it has done by then counted as load, but
-/// never at a walltime that nobody gave. What the log ended at its walltime ends there in any case.
+/// never at a walltime that was not given. What the log ended at its walltime ends there in any case.
 #[test]
 fn walltimes_under_contention_by_hand() {
     let ends = |walltimes, kill| {

@@ -1,4 +1,4 @@
-//! What a replay may be told of a log: until when jobs were held, their order, and nodes that take no jobs for a time.
+//! What a replay may take from a log: until when jobs were held, their order, and nodes that take no jobs for a time.
 
 #![allow(clippy::unwrap_used, clippy::float_cmp)] // Helpers may fail; values are exact.
 

@@ -64,15 +64,15 @@ fn a_move_takes_its_time() {
 
 /// What runs past its walltime because it stood still says by how much, and every move says which job started in the room it made.
 #[test]
-fn what_a_move_cost_is_told() {
+fn what_a_move_cost_is_reported() {
     let outcome = run(Some(Defrag::new(3, 0.2, 5.0)), None);
     let mut late = 0;
     for job in &outcome.jobs {
         let longer = job.finish - job.start - job.walltime;
-        let told = job.past_walltime();
-        assert!(told >= 0.0 && (longer > 1e-6) == (told > 0.0), "{longer} {told}");
-        assert!(told <= job.stood_still && (told == 0.0 || told <= longer + 1e-6));
-        late += u32::from(told > 0.0);
+        let late_by = job.past_walltime();
+        assert!(late_by >= 0.0 && (longer > 1e-6) == (late_by > 0.0), "{longer} {late_by}");
+        assert!(late_by <= job.stood_still && (late_by == 0.0 || late_by <= longer + 1e-6));
+        late += u32::from(late_by > 0.0);
         for step in &job.moves {
             let other = outcome.jobs.iter().find(|other| Some(other.job) == step.made_room_for);
             let start = other.map(|other| other.start);
@@ -83,8 +83,8 @@ fn what_a_move_cost_is_told() {
     assert!(run(None, None).jobs.iter().all(|job| job.past_walltime() == 0.0));
 }
 
-/// Without leave nobody is moved. A job that accepts half of the bandwidth has at least that and at most all of it, more in
-/// the mean than the least, as idle links are lent; without phi everybody has all.
+/// Without leave no job is moved. A job that accepts half of the bandwidth has at least that and at most all of it, more in
+/// the mean than the least, as idle links are lent; without phi every job has all.
 #[test]
 fn idle_links_are_lent() {
     let strict = run(None, None);
@@ -97,10 +97,10 @@ fn idle_links_are_lent() {
     assert!(mean > 0.55, "{mean}");
 }
 
-/// The links of a job are told without a gap from its start to its end, and its mean share is that of what is told: of
-/// full bandwidth inside one leaf, of what its own and lent links carry elsewhere, before a move and after it.
+/// The links of a job are listed without a gap from its start to its end, and its mean share is that of the list: full
+/// bandwidth inside one leaf, what its own and lent links carry elsewhere, before a move and after it.
 #[test]
-fn the_links_of_a_job_are_told_for_all_its_time() {
+fn the_links_of_a_job_are_known_for_all_its_time() {
     let outcome = run(Some(Defrag::new(3, 0.2, 5.0)), Some(0.5));
     let mut moved_with_less = 0;
     for job in &outcome.jobs {

@@ -65,7 +65,7 @@ proptest! {
     /// which they own or, owning none, may use. Until the first outage all is as without it, and who runs then
     /// ends when it would have.
     #[test]
-    fn nobody_starts_on_failed_links(
+    fn no_job_starts_on_failed_links(
         jobs in jobs(),
         outages in outages(),
         policy in prop::sample::select(vec![
@@ -106,7 +106,7 @@ proptest! {
 }
 
 /// By hand: leaf 0 loses both uplinks from 10 to 30. A job on it and others that runs then is affected and ends at 20 as
-/// it would have; one that fits beside it does not care; a job of 15 nodes waits for the links, one of 2 runs on the
+/// it would have; a job that fits next to it does not care; a job of 15 nodes waits for the links, one of 2 runs on the
 /// leaf by itself.
 #[test]
 fn a_leaf_that_is_cut_off_still_runs_what_fits_it() {

@@ -56,8 +56,8 @@ fn jobs_on_gpus_of_different_rails_do_not_meet() {
 #[test]
 fn neighbours_share_a_rail_if_there_are_more_gpus_than_rails() {
     let fabric = machine(4);
-    let beside = [(0.0, "n[1,3]", Some(2)), (50.0, "n[1,3]", Some(2))];
-    assert_eq!(ends(&fabric, "d-mod-k", &beside), [100.0, 150.0]);
+    let two_rails = [(0.0, "n[1,3]", Some(2)), (50.0, "n[1,3]", Some(2))];
+    assert_eq!(ends(&fabric, "d-mod-k", &two_rails), [100.0, 150.0]);
     let same_rail = [(0.0, "n[1,3]", Some(1)), (50.0, "n[1,3]", Some(1))];
     assert_eq!(ends(&fabric, "d-mod-k", &same_rail), [150.0, 200.0]);
 }

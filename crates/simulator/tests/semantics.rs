@@ -39,7 +39,7 @@ fn a_job_of_no_time_ends_in_the_moment_it_starts() {
     }
 }
 
-/// A time that makes the run longer than anybody's log is refused: a row for every minute of it
+/// A time that makes the run longer than any real log is refused: a row for every minute of it
 /// would not fit in memory.
 #[test]
 fn a_run_of_ages_is_refused() {
@@ -117,7 +117,7 @@ fn only_isolation_makes_jobs_faster() {
     }
 }
 
-/// What the policy would never place is left out with its reason, and holds up nobody.
+/// A job that the policy would never place is skipped with its reason, and holds up no job.
 #[test]
 fn jobs_that_never_fit_are_refused_and_reported() {
     let jobs = workload(vec![job(1, 0.0, 5.0, None, 5), job(2, 0.0, 5.0, None, 4)]);
@@ -128,8 +128,8 @@ fn jobs_that_never_fit_are_refused_and_reported() {
     }
 }
 
-/// A replay starts every job when and where its log says, whoever came first, and nobody waits for
-/// anybody; a job of which the log says nothing starts as soon as there is room.
+/// A replay starts every job when and where its log says, whichever came first, and no job waits for
+/// another; a job of which the log says nothing starts as soon as there is room.
 #[test]
 fn a_replay_is_what_the_log_says() {
     let jobs = workload(vec![
@@ -225,13 +225,13 @@ fn progress_grows_and_may_stop_the_run() {
             progress,
         )
     };
-    let mut told = Vec::new();
+    let mut shares = Vec::new();
     start(&mut |share| {
-        told.push(share);
+        shares.push(share);
         Ok(())
     })
     .unwrap();
-    assert!(told.is_sorted() && told[0] >= 0.0 && told.last() == Some(&1.0), "{told:?}");
+    assert!(shares.is_sorted() && shares[0] >= 0.0 && shares.last() == Some(&1.0), "{shares:?}");
     let stopped = start(&mut |_| Err(InputError::whole("enough")));
     assert_eq!(stopped.unwrap_err().message, "enough");
 }

@@ -1,4 +1,4 @@
-//! The measures of a run, by hand and counted anew.
+//! The measures of a run, by hand and by a second count.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod simulation_support;
@@ -233,7 +233,7 @@ fn overlap(a: &JobOutcome, b: &JobOutcome) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// A link is shared by a job if another that runs at some time beside it may use it too: over
+    /// A link is shared by a job if another that runs at the same time may use it too: over
     /// all pairs of jobs, on machines of one site and of three, with cables missing and nodes
     /// shared. Under isolation there is none, be it of groups or of single links.
     #[test]
@@ -259,7 +259,7 @@ proptest! {
         }
     }
 
-    /// Utilisation, minutes, waits and APH are those counted anew from the list of jobs.
+    /// Utilisation, minutes, waits and APH are those counted from the list of jobs.
     #[test]
     fn measures_are_those_counted_from_the_jobs(jobs in jobs(18, true)) {
         let fabric = tree(&[3, 3, 2]);

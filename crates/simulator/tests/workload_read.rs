@@ -99,7 +99,7 @@ fn a_bad_file_is_an_error_that_names_it() {
     }
 }
 
-/// Logs of the Parallel Workloads Archive, where somebody has put them beside the repository.
+/// Logs of the Parallel Workloads Archive, if they are in `shared/traces` next to the repository.
 fn trace(name: &str) -> Option<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces");
     let path = PathBuf::from(folder).join(name);
@@ -115,8 +115,8 @@ fn trace(name: &str) -> Option<PathBuf> {
 fn llnl_atlas() {
     let Some(path) = trace("LLNL-Atlas-2006-2.1-cln.swf.gz") else { return };
     let workload = read(&path, &ReadOptions::default()).unwrap();
-    let left_out: u64 = workload.left_out.values().sum();
-    assert_eq!(workload.jobs.len() as u64 + left_out, 43_778);
+    let skipped: u64 = workload.left_out.values().sum();
+    assert_eq!(workload.jobs.len() as u64 + skipped, 43_778);
     assert_eq!((workload.left_out["never ran"], workload.without_walltime()), (4_571, 6_294));
     assert_eq!((workload.cores_per_node, workload.utc_offset), (8, -28_800.0));
     assert_eq!(workload.jobs.iter().map(|job| job.nodes).max(), Some(1_140));

@@ -69,7 +69,7 @@ fn numbers_with_commas_are_numbers() {
 
 /// Where the header does not say the cores of a node, the log says what is assumed and why.
 #[test]
-fn cores_that_no_header_gives_are_told_as_assumed() {
+fn cores_that_no_header_gives_are_reported_as_assumed() {
     for (header, why) in [
         ("", "does not give both"),
         ("; MaxProcs: 64\n", "does not give both"),

@@ -46,8 +46,8 @@ JobIDRaw|JobName|User|Account|Partition|Submit|Eligible|Start|End|ElapsedRaw|Tim
     assert_eq!(workload.jobs, [expected]);
     // 2026-11-21T19:12:48 as UTC.
     assert_eq!((workload.epoch, workload.utc_offset), (1_795_288_368.0, 0.0));
-    let left_out: Vec<_> = workload.left_out.iter().map(|(r, n)| (r.as_str(), *n)).collect();
-    assert_eq!(left_out, [("never started", 1), ("step of a job", 2), ("still running", 1)]);
+    let skipped: Vec<_> = workload.left_out.iter().map(|(r, n)| (r.as_str(), *n)).collect();
+    assert_eq!(skipped, [("never started", 1), ("step of a job", 2), ("still running", 1)]);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn the_run_time_is_what_slurm_counted_not_the_clock_of_the_wall() {
 }
 
 #[test]
-fn a_job_that_ends_before_it_starts_is_left_out() {
+fn a_job_that_ends_before_it_starts_is_skipped() {
     let workload = read("Submit|Start|End|NNodes\n10|100|40|1\n10|100|140|1\n");
     assert_eq!(workload.left_out["ended before it started"], 1);
     assert_eq!(workload.jobs.len(), 1);

@@ -63,7 +63,7 @@ fn inside_a_bin_the_gain_is_linear_in_the_nodes() {
     };
     close(gains(Scenario::V1, 256), [half, 2.0 * half, 3.0 * half]);
     close(gains(Scenario::V2, 256), [half, 10.0 + half, 10.0 + 2.0 * half]);
-    assert_eq!(gains(Scenario::V1, 1), [0.0], "one node has nobody to talk to");
+    assert_eq!(gains(Scenario::V1, 1), [0.0], "one node has no other node to talk to");
 }
 
 #[test]

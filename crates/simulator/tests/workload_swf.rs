@@ -53,7 +53,7 @@ fn the_processors_requested_stand_in_for_those_allocated() {
 }
 
 #[test]
-fn a_job_that_never_ran_is_left_out_but_one_of_no_length_stays() {
+fn a_job_that_never_ran_is_skipped_but_one_of_no_length_stays() {
     let text = [
         record(["1", "0", "-1", "-1", "8", "8", "-1", "5", "-1"]),
         record(["2", "0", "-1", "60", "-1", "-1", "-1", "5", "-1"]),

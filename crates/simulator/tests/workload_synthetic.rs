@@ -1,4 +1,4 @@
-//! The months made up have what is published of Cab's; the mixes have what their names say.
+//! The synthetic months have what is published of Cab's; the mixes have what their names say.
 
 #![allow(clippy::float_cmp, clippy::unwrap_used)] // Values are exact; helpers may fail.
 
@@ -148,7 +148,7 @@ fn a_mix_may_come_at_a_load() {
 }
 
 #[test]
-fn a_name_nobody_knows_is_an_error_that_lists_the_names() {
+fn an_unknown_name_is_an_error_that_lists_the_names() {
     for name in ["", "cab", "cab-dec", "cab-aug-0x", "cab-aug-x", "exp-", "exp-0", "exp-nan", "-2x"]
     {
         assert!(preset(name, 1).is_err(), "{name}");

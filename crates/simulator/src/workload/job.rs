@@ -65,7 +65,7 @@ pub struct EarlierRun {
     pub nodes: u32,
 }
 
-/// Jobs in order of submission, and what was left out on the way.
+/// Jobs in order of submission, and the records that the reader skipped.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Workload {
     /// Name shown in tables: the preset or the file's stem.
@@ -82,7 +82,7 @@ pub struct Workload {
     pub failures: Option<FailureRate>,
     /// The jobs, by (submit, position in the log).
     pub jobs: Vec<Job>,
-    /// Records left out, by reason, e.g. "never ran": 4,588.
+    /// Records skipped, by reason, e.g. "never ran": 4,588.
     pub left_out: BTreeMap<String, u64>,
     /// Jobs that a reader changed, by what was wrong with them and what was done.
     pub changed: BTreeMap<String, u64>,

@@ -1,4 +1,4 @@
-//! Workloads: read from logs, written, made up, and changed.
+//! Workloads: read from logs, written, drawn at random, and changed.
 
 mod csv;
 mod foreign;

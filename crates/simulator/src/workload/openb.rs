@@ -10,7 +10,7 @@ use topolane_placement::{Amounts, Share};
 
 use super::gpus::{WHOLE, share, types};
 use super::job::{Job, Recorded, Workload};
-use super::parse::{Kept, LeftOut, amount, not_negative, seconds, shown};
+use super::parse::{Kept, Skipped, amount, not_negative, seconds, shown};
 use super::rows::{need, rows};
 
 /// How the header line begins.
@@ -19,7 +19,7 @@ pub(super) const BEGINS: &[u8] = b"name,cpu_milli,memory_mib,num_gpu,gpu_milli";
 const MEBIBYTE: u64 = 1 << 20;
 
 /// Reads such a trace. Processors are rounded up to whole cores. The number of a job is that at the end of its name. A task that was
-/// never scheduled is left out.
+/// never scheduled is skipped.
 ///
 /// # Errors
 /// A missing column, a value that cannot be read, a part over a whole GPU, the same job twice, an input without rows.
@@ -28,7 +28,7 @@ pub fn openb(input: impl BufRead) -> Result<Workload, InputError> {
     rows(input, Columns::new, |columns, row| match columns.job(row, &mut kept)? {
         Ok(job) => kept.keep(job),
         Err(why) => {
-            kept.leave_out(why);
+            kept.skip(why);
             Ok(())
         }
     })?;
@@ -69,7 +69,7 @@ impl Columns {
         &self,
         row: &csv::StringRecord,
         kept: &mut Kept,
-    ) -> Result<Result<Job, LeftOut>, String> {
+    ) -> Result<Result<Job, Skipped>, String> {
         let at = |column: usize| row.get(column).unwrap_or_default();
         let amounts = vec![
             amount("cpu_milli", at(self.cpu))?.div_ceil(1000),
@@ -79,12 +79,12 @@ impl Columns {
         let submit = not_negative("creation_time", at(self.created))?;
         let gpus = gpus_of(amount("num_gpu", at(self.gpus))?, at(self.milli))?;
         if at(self.scheduled).is_empty() || at(self.deleted).is_empty() {
-            return Ok(Err(LeftOut::NeverStarted));
+            return Ok(Err(Skipped::NeverStarted));
         }
         let start = not_negative("scheduled_time", at(self.scheduled))?;
         let run = seconds("deletion_time", at(self.deleted))? - start;
         if run < 0.0 {
-            return Ok(Err(LeftOut::EndBeforeStart));
+            return Ok(Err(Skipped::EndBeforeStart));
         }
         let (share, gpu_types) = if gpus == 0 {
             (Share::Part(Amounts::of(&amounts)), None)

@@ -28,7 +28,7 @@ const STARTED_EARLY: &str =
 
 /// Why a record is no job.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum LeftOut {
+pub(super) enum Skipped {
     NeverRan,
     PartialExecution,
     OtherPartition,
@@ -38,16 +38,16 @@ pub(super) enum LeftOut {
     EndBeforeStart,
 }
 
-impl LeftOut {
+impl Skipped {
     pub(super) fn reason(self) -> &'static str {
         match self {
-            LeftOut::NeverRan => "never ran",
-            LeftOut::PartialExecution => "part of a job that has a line of its own",
-            LeftOut::OtherPartition => "in another partition",
-            LeftOut::NeverStarted => "never started",
-            LeftOut::StillRunning => "still running",
-            LeftOut::Step => "step of a job",
-            LeftOut::EndBeforeStart => "ended before it started",
+            Skipped::NeverRan => "never ran",
+            Skipped::PartialExecution => "part of a job that has a line of its own",
+            Skipped::OtherPartition => "in another partition",
+            Skipped::NeverStarted => "never started",
+            Skipped::StillRunning => "still running",
+            Skipped::Step => "step of a job",
+            Skipped::EndBeforeStart => "ended before it started",
         }
     }
 }
@@ -57,7 +57,7 @@ impl LeftOut {
 pub(super) struct Kept {
     pub(super) jobs: Vec<Job>,
     pub(super) resources: Resources,
-    left_out: [u64; 7],
+    skipped: [u64; 7],
     /// Jobs that started before their submission.
     early: u64,
     /// Bytes of all node lists and earlier runs.
@@ -68,8 +68,8 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    pub(super) fn leave_out(&mut self, why: LeftOut) {
-        self.left_out[why as usize] += 1;
+    pub(super) fn skip(&mut self, why: Skipped) {
+        self.skipped[why as usize] += 1;
     }
 
     /// Keeps a job, unless its id was there before or the log is longer than the memory may be. A job that started before its
@@ -109,12 +109,12 @@ impl Kept {
 
     /// The workload, its jobs by submission and then by position in the log.
     pub(super) fn into_workload(mut self, cores_per_node: u32) -> Workload {
-        use LeftOut::{
+        use Skipped::{
             EndBeforeStart, NeverRan, NeverStarted, OtherPartition, PartialExecution, Step,
             StillRunning,
         };
         self.jobs.sort_by(|a, b| a.submit.total_cmp(&b.submit));
-        let left_out: BTreeMap<String, u64> = [
+        let skipped: BTreeMap<String, u64> = [
             NeverRan,
             PartialExecution,
             OtherPartition,
@@ -124,13 +124,20 @@ impl Kept {
             EndBeforeStart,
         ]
         .into_iter()
-        .filter(|&why| self.left_out[why as usize] > 0)
-        .map(|why| (why.reason().to_string(), self.left_out[why as usize]))
+        .filter(|&why| self.skipped[why as usize] > 0)
+        .map(|why| (why.reason().to_string(), self.skipped[why as usize]))
         .collect();
         let Kept { jobs, resources, early, .. } = self;
         let early = (early > 0).then(|| (STARTED_EARLY.to_owned(), early));
         let changed = early.into_iter().collect();
-        Workload { cores_per_node, resources, jobs, left_out, changed, ..Workload::default() }
+        Workload {
+            cores_per_node,
+            resources,
+            jobs,
+            left_out: skipped,
+            changed,
+            ..Workload::default()
+        }
     }
 }
 

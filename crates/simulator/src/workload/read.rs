@@ -9,7 +9,7 @@ use topolane_fabric::{InputError, is_printable};
 
 use super::job::{Job, Workload};
 use super::options::ReadOptions;
-use super::parse::{LeftOut, unreadable};
+use super::parse::{Skipped, unreadable};
 use super::{csv::csv, foreign, openb, rfold, sacct::sacct, swf::swf};
 
 /// The formats known.
@@ -92,7 +92,7 @@ fn of_partition(mut workload: Workload, partition: &str) -> Result<Workload, Inp
     workload.jobs.retain(|job| name(job).as_deref() == Some(partition));
     let others = (all - workload.jobs.len()) as u64;
     if others > 0 {
-        workload.left_out.insert(LeftOut::OtherPartition.reason().to_string(), others);
+        workload.left_out.insert(Skipped::OtherPartition.reason().to_string(), others);
     }
     Ok(workload)
 }

@@ -16,7 +16,7 @@ use super::rows::{need, rows};
 /// How the header line begins.
 pub(super) const BEGINS: &[u8] = b"#job id,";
 
-/// Reads such a trace. A job of fewer GPUs than a node has takes so many of one node, and one core. Another takes whole nodes, the
+/// Reads such a trace. A job of fewer GPUs than a node has takes its GPUs on one node, and one core. Another takes whole nodes, the
 /// last one perhaps with GPUs to spare.
 ///
 /// # Errors

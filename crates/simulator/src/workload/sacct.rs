@@ -8,7 +8,7 @@ use topolane_placement::{Amounts, Share};
 
 use super::job::{Job, Recorded, Workload};
 use super::options::ReadOptions;
-use super::parse::{Kept, LeftOut, Lines, amount, civil_seconds, count, seconds, shown};
+use super::parse::{Kept, Lines, Skipped, amount, civil_seconds, count, seconds, shown};
 
 /// Ids of array tasks are `job + (task + 1) * TASK`: no job number reaches it.
 const TASK: u64 = 10_000_000_000;
@@ -38,7 +38,7 @@ pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
         match columns.job(&row, rows, options, &mut kept.resources).and_then(|job| match job {
             Ok(job) => kept.keep(job),
             Err(why) => {
-                kept.leave_out(why);
+                kept.skip(why);
                 Ok(())
             }
         }) {
@@ -133,28 +133,28 @@ impl Columns {
         number: u64,
         options: &ReadOptions,
         resources: &mut Resources,
-    ) -> Result<Result<Job, LeftOut>, String> {
+    ) -> Result<Result<Job, Skipped>, String> {
         if row.len() != self.count {
             return Err(format!("{} fields, where the header has {}", row.len(), self.count));
         }
         let at = |column: Option<usize>| column.map(|column| row[column]);
         let id = at(self.id_raw).or(at(self.id));
         if id.is_some_and(|id| id.contains('.')) {
-            return Ok(Err(LeftOut::Step));
+            return Ok(Err(Skipped::Step));
         }
         if options.partition.is_some() && at(self.partition) != options.partition.as_deref() {
-            return Ok(Err(LeftOut::OtherPartition));
+            return Ok(Err(Skipped::OtherPartition));
         }
         let Some(start) = time("Start", row[self.start])? else {
-            return Ok(Err(LeftOut::NeverStarted));
+            return Ok(Err(Skipped::NeverStarted));
         };
         if at(self.hosts) == Some("None assigned") || row[self.nodes] == "0" {
-            return Ok(Err(LeftOut::NeverStarted));
+            return Ok(Err(Skipped::NeverStarted));
         }
         let end = at(self.end).map(|end| time("End", end)).transpose()?;
         let state = at(self.state).unwrap_or_default();
         if end == Some(None) || ["RUNNING", "SUSPENDED"].contains(&state) {
-            return Ok(Err(LeftOut::StillRunning));
+            return Ok(Err(Skipped::StillRunning));
         }
         let run = match (at(self.elapsed_raw), at(self.elapsed), end.flatten()) {
             (Some(raw), _, _) if !raw.is_empty() => seconds("ElapsedRaw", raw)?,
@@ -163,7 +163,7 @@ impl Columns {
             _ => return Err("no run time: End and Elapsed are empty".into()),
         };
         if run < 0.0 {
-            return Ok(Err(LeftOut::EndBeforeStart));
+            return Ok(Err(Skipped::EndBeforeStart));
         }
         let nodes = count("NNodes", row[self.nodes])?;
         Ok(Ok(Job {

@@ -7,7 +7,7 @@ use topolane_fabric::{InputError, printable};
 use super::job::{Job, Recorded, Workload};
 use super::options::ReadOptions;
 use super::parse::{
-    Kept, LARGEST_INTEGER, LATEST, LeftOut, Lines, MOST_PROCESSORS, civil_seconds, shown,
+    Kept, LARGEST_INTEGER, LATEST, Lines, MOST_PROCESSORS, Skipped, civil_seconds, shown,
 };
 
 /// The most partitions that a header names, and letters of the longest name.
@@ -220,12 +220,12 @@ fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> 
     let fields = fields(line)?;
     let status = fields[STATUS];
     if setting.partition.is_some_and(|partition| partition.total_cmp(&fields[PARTITION]).is_ne()) {
-        kept.leave_out(LeftOut::OtherPartition);
+        kept.skip(Skipped::OtherPartition);
         return Ok(());
     }
     // A job that was swapped out has one line for all of it and one for each part (2, 3, 4).
     if (2.0..=4.0).contains(&status) {
-        kept.leave_out(LeftOut::PartialExecution);
+        kept.skip(Skipped::PartialExecution);
         return Ok(());
     }
     let processors = if fields[ALLOCATED] > 0.0 { fields[ALLOCATED] } else { fields[REQUESTED] };
@@ -250,7 +250,7 @@ fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> 
         return Err(format!("submit time {submit} is negative"));
     }
     if run < 0.0 || processors <= 0.0 {
-        kept.leave_out(LeftOut::NeverRan);
+        kept.skip(Skipped::NeverRan);
         return Ok(());
     }
     kept.keep(Job {
@@ -323,7 +323,7 @@ fn integer(text: &[u8]) -> Option<(i64, usize)> {
 fn fraction(text: &[u8]) -> Option<(f64, usize)> {
     let length = first_word(text).len();
     let value = std::str::from_utf8(&text[..length]).ok()?.parse::<f64>().ok()?;
-    // `nan` and `inf` are numbers to Rust, and to nobody else here.
+    // Rust reads `nan` and `inf` as numbers; the format has no such values.
     value.is_finite().then_some((value, length))
 }
 

@@ -12,11 +12,11 @@ const DAY: f64 = 86_400.0;
 /// What to change; `None` leaves a thing as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Shape {
-    /// Keep the jobs submitted in the first so many days of the log.
+    /// Keep the jobs submitted in this number of days from the start of the log.
     pub days: Option<f64>,
     /// Multiply the nodes of every job, rounded, at least 1.
     pub nodes_x: Option<f64>,
-    /// Keep the first so many jobs of those that are left.
+    /// Keep this number of the jobs that are left, the first ones.
     pub limit: Option<usize>,
     /// Multiply the distances between submissions: 0.6 squeezes them.
     pub squeeze: Option<f64>,
@@ -41,7 +41,7 @@ pub struct TooWide {
 /// Changes a workload for a machine of `machine_nodes` nodes.
 ///
 /// In this order: the first days of the log as it was written; the jobs wider; those wider than
-/// the machine left out; the first jobs up to the limit kept; the submissions squeezed or spread to
+/// the machine skipped; the first jobs up to the limit kept; the submissions squeezed or spread to
 /// the load; run times jittered, so that submissions do not hang on the seed. The load is therefore
 /// that of the jobs that are left, before jitter. What was recorded is dropped as soon as widths or
 /// times change: it happened to another workload.
@@ -84,10 +84,10 @@ pub fn apply(
             job.recorded = None;
         }
     }
-    let too_wide = leave_out_too_wide(workload, machine_nodes);
+    let too_wide = skip_too_wide(workload, machine_nodes);
     let over = workload.jobs.len().saturating_sub(shape.limit.unwrap_or(usize::MAX));
     workload.jobs.truncate(workload.jobs.len() - over);
-    leave_out(workload, "beyond the limit", over as u64);
+    skip(workload, "beyond the limit", over as u64);
     if let Some(factor) = shape.squeeze {
         spread(workload, factor);
     }
@@ -120,10 +120,10 @@ fn keep_days(workload: &mut Workload, days: f64) {
     let Some(first) = workload.jobs.first().map(|job| job.submit) else { return };
     let before = workload.jobs.len();
     workload.jobs.retain(|job| job.submit < first + days * DAY);
-    leave_out(workload, "after the days asked for", (before - workload.jobs.len()) as u64);
+    skip(workload, "after the days asked for", (before - workload.jobs.len()) as u64);
 }
 
-fn leave_out_too_wide(workload: &mut Workload, machine_nodes: u32) -> TooWide {
+fn skip_too_wide(workload: &mut Workload, machine_nodes: u32) -> TooWide {
     let mut too_wide = TooWide::default();
     workload.jobs.retain(|job| {
         let fits = job.nodes <= machine_nodes;
@@ -133,11 +133,11 @@ fn leave_out_too_wide(workload: &mut Workload, machine_nodes: u32) -> TooWide {
         }
         fits
     });
-    leave_out(workload, "wider than the machine", too_wide.jobs);
+    skip(workload, "wider than the machine", too_wide.jobs);
     too_wide
 }
 
-fn leave_out(workload: &mut Workload, reason: &str, jobs: u64) {
+fn skip(workload: &mut Workload, reason: &str, jobs: u64) {
     if jobs > 0 {
         *workload.left_out.entry(reason.to_string()).or_default() += jobs;
     }

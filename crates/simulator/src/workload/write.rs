@@ -32,7 +32,7 @@ pub fn to_swf(workload: &Workload) -> Result<String, InputError> {
         nodes * cores
     );
     for (reason, records) in &workload.left_out {
-        line(&mut text, format_args!("; Note: {records} records left out: {reason}"));
+        line(&mut text, format_args!("; Note: {records} records skipped: {reason}"));
     }
     for job in &workload.jobs {
         if !job.share.is_whole() {
@@ -69,7 +69,7 @@ fn wait(job: &Job, submit: f64) -> f64 {
 
 /// The workload as comma-separated values with a header line; reads back exactly.
 ///
-/// Columns nobody has a value for are left away.
+/// A column without any value is not written.
 ///
 /// # Errors
 /// A job that ran on hosts, or whose owner has a name, which a spreadsheet would compute: it is read back as it is, so nothing can

@@ -52,7 +52,7 @@ pub fn logged(id: u64, submit: f64, run: f64, start: f64, nodes: u32, hosts: &st
 }
 
 pub fn workload(jobs: Vec<Job>) -> Workload {
-    Workload { name: "made up".to_owned(), cores_per_node: 1, jobs, ..Workload::default() }
+    Workload { name: "synthetic".to_owned(), cores_per_node: 1, jobs, ..Workload::default() }
 }
 
 pub fn try_run(

@@ -1,4 +1,4 @@
-//! A month at a made-up GPU centre, fitted to published traces.
+//! A synthetic month of a GPU centre, fitted to published traces.
 //!
 //! `docs/reference/workloads.md` gives the source of every parameter.
 
@@ -16,7 +16,7 @@ use tables::{DAILY, DEMANDS, LARGE, POSITIONS, SMALL, WEEKEND};
 
 /// Jobs of like sizes.
 struct Class {
-    /// GPUs, and how many jobs of the trace have so many.
+    /// GPUs, and how many jobs of the trace ask for that number.
     sizes: &'static [(u32, u32)],
     /// Run times at [`POSITIONS`], seconds.
     runs: [f64; POSITIONS.len()],
@@ -35,7 +35,7 @@ const LOAD: f64 = 0.98;
 const SMALL_WORK: f64 = 0.05;
 /// Longest run time and longest walltime, seconds.
 const LONGEST: f64 = 7.0 * 86_400.0;
-/// Nodes of each part of a job of so many or more that must lie in one domain: what a rack of 18 has besides two spare ones.
+/// A job of at least this many nodes has parts of this size, each of which must lie in one domain: a rack of 18 less two spares.
 const SEGMENT: u32 = 16;
 /// Share of jobs that ask for no more time than they need.
 const EXACT_SHARE: f64 = 0.23;
@@ -79,7 +79,7 @@ pub fn gpu_month(seed: u64) -> Workload {
     }
 }
 
-/// Appends GPUs and run times of jobs that do so much work together, GPU-seconds.
+/// Appends GPUs and run times of jobs that do `work` GPU-seconds together.
 fn draw(classes: &[Class], work: f64, random: &mut ChaCha8Rng, drawn: &mut Vec<(u32, f64)>) {
     let sizes: Vec<(usize, u32, u32)> = (0..)
         .zip(classes)

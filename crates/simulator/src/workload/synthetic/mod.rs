@@ -1,4 +1,4 @@
-//! Workloads made up: months like those of a published log, and exponential mixes.
+//! Synthetic workloads: months like those of a published log, and exponential mixes.
 
 mod arrivals;
 mod exponential;

@@ -23,7 +23,7 @@ pub const PRESETS: [(&str, &str); 5] = [
 /// The workload of a name: `cab-aug`, `cab-nov-2x`, `exp-16`.
 ///
 /// # Errors
-/// A name nobody knows.
+/// An unknown name.
 pub fn preset(name: &str, seed: u64) -> Result<Workload, InputError> {
     let unknown = || {
         let known: Vec<&str> = PRESETS.iter().map(|(name, _)| *name).collect();
