@@ -176,7 +176,7 @@ impl<'a> Arrangement<'a> {
         }
     }
 
-    /// Guests of a program that fit on a node beside those on the arrangement.
+    /// Guests of a program that fit on a node in addition to those on the arrangement.
     fn slots_on(&self, program: usize, node: NodeIndex) -> u32 {
         let guest = &self.programs[program].guest;
         let barred = self.programs[program].barred.binary_search(&node).is_ok();
@@ -200,7 +200,7 @@ impl<'a> Arrangement<'a> {
         nodes.map(|node| self.slots_on(program, node)).fold(0, u32::saturating_add)
     }
 
-    /// Seats for so many guests of a program on the hosts of a site that are not slower than `least`, as far as they
+    /// Seats for `guests` guests of a program on the hosts of a site that are not slower than `least`, as far as they
     /// fit: where they run now first, then on the hosts with the least room, so that large rooms stay.
     fn seat(&self, program: usize, site: usize, guests: u32, least: f64) -> Seats {
         let range = self.fabric.node_range(self.fabric.depth(), site as u32);
@@ -250,7 +250,7 @@ impl<'a> Arrangement<'a> {
         (total(&seats) == guests).then_some(seats)
     }
 
-    /// So many guests on each of these sites; `None` where they do not fit.
+    /// Seats for a given number of guests on each of these sites; `None` where they do not fit.
     pub fn divided(&self, program: usize, sites: &[(usize, u32)]) -> Option<Seats> {
         let mut found = Seats::new();
         for &(site, guests) in sites {
@@ -263,8 +263,8 @@ impl<'a> Arrangement<'a> {
         Some(merged(found))
     }
 
-    /// As many as fit on the first of these sites, then on the next, on hosts that are not slower; `None` where that
-    /// is not enough.
+    /// Seats for all guests: the first of these sites is filled, then the next, on hosts that are not slower than
+    /// `least`. `None` if the guests do not all fit.
     pub fn filled(&self, program: usize, sites: &[usize], least: f64) -> Option<Seats> {
         let mut left = self.programs[program].guests;
         let mut found = Seats::new();

@@ -38,7 +38,7 @@ pub fn copying(
     (moves, total)
 }
 
-/// To copy one guest at so many bytes a second, less what it rewrites meanwhile.
+/// The seconds to copy one guest at `rate` bytes a second, less what it rewrites meanwhile.
 fn seconds(program: &Program, rate: f64) -> f64 {
     let rate = rate - program.dirty;
     if rate > 0.0 { program.guest.memory() as f64 / rate } else { f64::INFINITY }

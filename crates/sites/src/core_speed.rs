@@ -1,11 +1,11 @@
-//! Fixed work that tells how fast a core is. The caller measures the time.
+//! Fixed work that shows how fast a core is. The caller measures the time.
 
 /// Values that the work goes over: 32 KiB each way, so that they stay in a core's own cache.
 const VALUES: usize = 4096;
 /// Smoothings that do not wait for one another, for each one that does.
 const INDEPENDENT: usize = 8;
 
-/// Smooths values so many times and returns how many were computed, and a figure that depends on all of them.
+/// Smooths values `times` times and returns how many were computed, and a figure that depends on all of them.
 ///
 /// Most steps can be computed in any order, as in a stencil of a simulation; every ninth needs the one before it. So
 /// both what a core computes side by side and how soon it has one result count.

@@ -70,7 +70,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// What crosses between so many of its guests and the others where they are divided best. Where that is not
+    /// What crosses between `guests` of its guests and the others where they are divided best. Where that is not
     /// known traffic is taken for uniform: of n guests, a and b of them send each other 4 a b / n^2 of what crosses
     /// the middle.
     fn apart(&self, guests: u32) -> Cut {

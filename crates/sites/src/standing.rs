@@ -22,7 +22,7 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// The same, where moving there must bring so many seconds.
+    /// The same, where moving there must bring `moving` seconds.
     pub fn moved(self, moving: f64) -> Standing {
         Standing { moving, ..self }
     }

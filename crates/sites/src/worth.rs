@@ -8,7 +8,7 @@ use super::standing::{Division, Ledger, Standing, add, standing};
 /// What a move must bring.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// A move's gain must be so many times its cost.
+    /// A move's gain must be at least its cost times this.
     pub margin: f64,
     /// And at least this share of the program's remaining time,
     pub least: f64,
@@ -81,7 +81,7 @@ impl<'a> Worth<'a> {
         )
     }
 
-    /// A program on those seats; where it stays, divided anew if that pays.
+    /// A program on those seats. If it stays, its guests are divided again over its sites if that pays.
     fn standing(&self, arrangement: &Arrangement<'_>, index: usize, seats: &Seats) -> Standing {
         let program = &arrangement.programs()[index];
         if seats != arrangement.now(index) {
@@ -106,7 +106,7 @@ impl<'a> Worth<'a> {
             .moved(moving)
     }
 
-    /// Whether dividing a program anew over the sites it is on brings what moving its guests must.
+    /// Whether dividing a program again over the sites it is on brings what moving its guests must.
     pub fn rearranging_pays(&self, arrangement: &Arrangement<'_>, index: usize) -> bool {
         let program = &arrangement.programs()[index];
         if program.here.is_none() || program.exchange == 0 {

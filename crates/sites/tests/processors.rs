@@ -31,7 +31,7 @@ fn machine(speeds: [f64; 4]) -> Arc<Fabric> {
     Arc::new(Fabric::build(&machine_toml(&text).unwrap()).unwrap())
 }
 
-/// A program on these nodes that waits so often for the other half and computes so much of every second.
+/// A program on these nodes that waits `turns` times a second for its other half and computes for `compute` of each second.
 fn program(nodes: &[u32], turns: f64, compute: f64) -> Program {
     Program {
         guests: nodes.len() as u32,
@@ -133,9 +133,9 @@ fn the_paper_gathers_one_kind_and_quickens_the_other() {
     assert_eq!(speeds("predicted-time"), (true, 2.0));
 }
 
-/// The fast hosts lack a feature: nobody goes there, under any policy, not to make room either.
+/// The fast hosts lack a feature: no guest goes there, under any policy, not to make room either.
 #[test]
-fn nobody_goes_to_a_host_that_lacks_a_feature() {
+fn no_guest_goes_to_a_host_that_lacks_a_feature() {
     let fabric = machine([1.0, 2.0, 1.0, 2.0]);
     let one = Program { barred: vec![1, 3], ..program(&[0, 2], 100.0, 1.0) };
     let arrives = Program { barred: vec![1, 3], ..program(&[0, 0, 0, 0], 1.0, 1.0) };

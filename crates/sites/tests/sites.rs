@@ -15,7 +15,7 @@ const LATENCY: f64 = 0.005;
 const BANDWIDTH: f64 = 1e8;
 const GIB: u64 = 1 << 30;
 
-/// Sites of so many hosts of 4 cores and 64 GiB each, every two joined by a link.
+/// Sites with these numbers of hosts of 4 cores and 64 GiB each, every two sites joined by a link.
 fn machine(hosts: &[u32]) -> Arc<Fabric> {
     let mut text = String::from(
         "name = \"sites\"\n[node]\nsockets = 1\ncores-per-socket = 4\nmemory = 68719476736\n",
@@ -120,8 +120,8 @@ fn who_loses_nothing_gives_way() {
     assert_eq!(choose("predicted-loss", &fabric, &slight)[0].judgement.moves, 0);
 }
 
-/// Nobody moves who was moved a moment ago, whose memory is rewritten faster than copied, who ends before the
-/// move has paid, or who has no other site to use.
+/// A program is not moved if it was moved a moment ago, if its memory is rewritten faster than copied, if it ends
+/// before the move has paid, or if it has no other site to use.
 #[test]
 fn a_move_that_cannot_pay_is_not_made() {
     let fabric = machine(&[1, 1]);
@@ -148,7 +148,7 @@ fn uneven_divisions_count_what_they_cut() {
     assert_eq!(at, [0, 0, 1, 1]);
 }
 
-/// A program too large for a site whose chatty pairs lie across is divided anew: two guests change places.
+/// A program too large for a site whose chatty pairs lie across is divided again: two guests change places.
 /// Not under `stay`, and not where the better division saves too little.
 #[test]
 fn chatty_pairs_come_together_on_the_sites_they_have() {
@@ -174,9 +174,9 @@ fn chatty_pairs_come_together_on_the_sites_they_have() {
 }
 
 /// Only one of two like programs can have a site: with one read 15 % higher than the other, and in the next look the
-/// other way round, nobody moves; with one at twice the other's, they change places.
+/// other way round, neither moves; with one at twice the other's, they change places.
 #[test]
-fn nobody_changes_places_over_noise() {
+fn no_program_changes_places_over_noise() {
     let fabric = two();
     let pinned = Program { sites: vec![1], ..program(4, &[1; 4], 0.0, 0.0) };
     let like =
@@ -240,7 +240,7 @@ proptest! {
 
     /// No core is given twice, who runs goes on running, who is placed has a node for every guest.
     #[test]
-    fn nobody_is_lost_and_no_core_given_twice(programs in states(), rule in 0..SITE_POLICIES.len()) {
+    fn no_program_is_lost_and_no_core_given_twice(programs in states(), rule in 0..SITE_POLICIES.len()) {
         let fabric = two();
         let chosen = choose(SITE_POLICIES[rule].name, &fabric, &programs);
         let mut held = [0; 2];
@@ -281,7 +281,7 @@ proptest! {
             let each = programs.iter_mut().zip(&chosen).zip(round).zip(&mut been);
             for (((program, moved), noise), been) in each {
                 let judged = moved.judgement;
-                // Nothing can be told of rates from a run that all but stands.
+                // A run that all but stands says nothing about rates.
                 if judged.loss_now.max(judged.loss_then) > 9.0 {
                     return Ok(());
                 }
@@ -296,7 +296,7 @@ proptest! {
     }
 }
 
-/// What programs lose, written for two sites and one link, with so many guests of each on the first.
+/// What programs lose, written for two sites and one link, with `at` guests of each on the first.
 fn lost(programs: &[Program], at: &[u32]) -> Vec<f64> {
     let flow = |program: &Program, here: u32| {
         let (n, a) = (f64::from(program.guests), f64::from(here));
@@ -334,7 +334,7 @@ fn priced(programs: &[Program], now: &[u32], at: &[u32]) -> f64 {
 }
 
 /// Of all ways to divide up to five programs over two sites of 8 cores the one found is the cheapest, in nearly every
-/// state: in at least 396 of 400 random ones, somebody moves in many of them.
+/// state: in at least 396 of 400 random ones, in many of which a program moves.
 #[test]
 fn nearly_always_the_cheapest_of_all_ways() {
     use proptest::strategy::ValueTree;
@@ -379,7 +379,7 @@ fn nearly_always_the_cheapest_of_all_ways() {
         cheapest += u32::from(found <= best * 1.001 + 1e-9);
         worst = worst.max(if best > 0.0 { found / best } else { 1.0 });
     }
-    assert!(stays < 300, "{stays} states in which nobody moves say little");
+    assert!(stays < 300, "{stays} states in which no program moves say little");
     assert!(cheapest >= 396, "{cheapest} of 400, the worst {worst} times the cheapest");
 }
 
@@ -399,9 +399,9 @@ fn one_program_makes_room_for_who_arrives() {
     assert_eq!(sites(&fabric, &chosen[3]), [other; 6]);
 }
 
-/// What one site has room for moves nobody; neither does what no site could hold were it empty.
+/// A program for which one site has room moves no other; neither does one that no site could hold were it empty.
 #[test]
-fn nobody_is_moved_who_need_not_be_or_in_vain() {
+fn no_program_is_moved_without_need_or_in_vain() {
     let fabric = machine(&[2, 2]);
     let runs = program(3, &[0, 0, 2], 9.0, 1e6);
     for (guests, placed) in [(6, true), (9, false)] {

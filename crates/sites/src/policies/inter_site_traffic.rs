@@ -1,4 +1,4 @@
-use super::anew::{anew, descending, gathered};
+use super::place_all::{descending, gathered, place_all};
 use crate::arrangement::Arrangement;
 use crate::policy::SitePolicy;
 use crate::worth::Worth;
@@ -16,6 +16,6 @@ impl SitePolicy for InterSiteTraffic {
     fn choose(&self, arrangement: &mut Arrangement<'_>, worth: &Worth<'_>) {
         let programs = arrangement.programs();
         let order = descending(programs.len(), |program| programs[program].cut.bytes);
-        anew(arrangement, worth, &order, gathered);
+        place_all(arrangement, worth, &order, gathered);
     }
 }

@@ -17,9 +17,9 @@ use topolane_placement::{Request, Share};
 /// Programs moved for one that arrives, at most.
 const MOST: u32 = 3;
 
-/// Who arrives goes onto one site, or is not placed. Where no site has room for it, up to three programs that run are
-/// moved out of its way, those with the fewest guests in all, each onto one site too; else nobody moves. None that takes
-/// as many cores is moved.
+/// A program that arrives goes onto one site, or is not placed. Where no site has room for it, up to three running programs
+/// are moved out of its way, those with the fewest guests in all, each onto one site too; otherwise no program moves. Only
+/// programs that take fewer cores than the new one are moved.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MakeRoom;
 

@@ -1,7 +1,7 @@
-mod anew;
 mod inter_site_traffic;
 mod make_room;
 mod paper;
+mod place_all;
 mod predicted_time;
 mod processors;
 mod stay;

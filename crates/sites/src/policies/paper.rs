@@ -1,4 +1,4 @@
-use super::anew::{anew, descending, gathered, quickest};
+use super::place_all::{descending, gathered, place_all, quickest};
 use crate::arrangement::Arrangement;
 use crate::policy::SitePolicy;
 use crate::predict::Path;
@@ -22,7 +22,7 @@ impl SitePolicy for Paper {
             (0..programs.len()).map(|program| communicates(arrangement, program)).collect();
         let mut order = descending(programs.len(), |program| programs[program].cut.bytes);
         order.sort_by_key(|&program| !communicates[program]);
-        anew(arrangement, worth, &order, |arrangement, program| {
+        place_all(arrangement, worth, &order, |arrangement, program| {
             let place = if communicates[program] { gathered } else { quickest };
             place(arrangement, program)
         });

@@ -1,4 +1,4 @@
-//! Policies that place all programs anew, one after another, whatever moving costs.
+//! Policies that place all programs again, one after another, whatever moving costs.
 
 use std::cmp::Reverse;
 
@@ -14,8 +14,8 @@ pub fn descending(programs: usize, figure: impl Fn(usize) -> f64) -> Vec<usize> 
 }
 
 /// Places the programs in this order, each where `place` says or, failing that, where it runs now or spread.
-/// Where one that runs then has no place, nobody moves.
-pub fn anew(
+/// If a running program then has no place, no program moves.
+pub fn place_all(
     arrangement: &mut Arrangement<'_>,
     worth: &Worth<'_>,
     order: &[usize],

@@ -14,7 +14,7 @@ pub struct PredictedTime;
 
 /// Boards that may be priced from each start.
 const MOST_PRICED: usize = 3_000;
-/// A host is faster than another if its speed is more than so many times the other's: speeds are measured.
+/// A host is faster than another if its speed is more than this many times the other's, because speeds are measured.
 const FASTER: f64 = 1.01;
 /// Programs that a program on slow hosts tries to change places with.
 const MOST_ASKED: usize = 8;

@@ -1,4 +1,4 @@
-use super::anew::{anew, descending, quickest};
+use super::place_all::{descending, place_all, quickest};
 use crate::arrangement::Arrangement;
 use crate::policy::SitePolicy;
 use crate::worth::Worth;
@@ -15,6 +15,6 @@ impl SitePolicy for Processors {
     fn choose(&self, arrangement: &mut Arrangement<'_>, worth: &Worth<'_>) {
         let programs = arrangement.programs();
         let order = descending(programs.len(), |program| programs[program].compute);
-        anew(arrangement, worth, &order, quickest);
+        place_all(arrangement, worth, &order, quickest);
     }
 }

@@ -2,7 +2,7 @@ use crate::arrangement::Arrangement;
 use crate::policy::SitePolicy;
 use crate::worth::Worth;
 
-/// Without a manager: nobody moves, and who arrives fills the sites in their order.
+/// Without a manager: no program moves, and one that arrives fills the sites in their order.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stay;
 
