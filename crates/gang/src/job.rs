@@ -22,7 +22,7 @@ pub struct Job {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Observation {
     /// Share of the time that its threads were blocked while the job was let run, 0 to 1. Time in which they were
-    /// ready without a core is left out, so that it is the job's own whoever runs beside it.
+    /// ready without a core is not counted, so that the share does not depend on other jobs.
     pub blocked: Option<f64>,
     /// Its barriers.
     pub barriers: Option<Barriers>,

@@ -10,7 +10,7 @@ pub struct Limits {
     /// The longest slice.
     pub longest: f64,
     /// How long a gang may wait between two of its slices, and so the longest that a barrier of it is held up.
-    /// Where there are so many rows that even the shortest slices take longer, it is those that count.
+    /// If the shortest slices of all rows take longer than that, those slices are used.
     pub delay: f64,
     /// What a switch costs, as measured by the driver.
     pub switch: f64,
@@ -40,7 +40,7 @@ impl Limits {
         BARRIERS * interval <= self.longest
     }
 
-    /// The length of a slice of average weight, for so many rows and the longest of the jobs' barrier intervals.
+    /// The length of a slice of average weight, for `rows` rows and the longest of the jobs' barrier intervals.
     pub fn seconds(&self, rows: usize, interval: f64) -> f64 {
         if let Some(chosen) = self.slice {
             return chosen.max(self.shortest);

@@ -15,7 +15,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// An empty matrix of so many columns.
+    /// An empty matrix of `cores` columns.
     pub fn new(cores: usize) -> Self {
         Matrix { cores, rows: Vec::new() }
     }
@@ -40,7 +40,7 @@ impl Matrix {
         self.rows.iter().flatten().map(|(job, columns)| (*job, columns.clone())).collect()
     }
 
-    /// The columns that nobody has in a row.
+    /// The columns of a row that no job has.
     pub fn free(&self, row: usize) -> Vec<usize> {
         let row = &self.rows[row];
         let taken = |core: &usize| row.values().any(|columns| columns.contains(core));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::job::{Barriers, JobId, Observation};
 
-/// What a driver measured of a job over the slices since it told last.
+/// What a driver measured of a job over the slices since its last report.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Used {
     /// Thread-seconds in which the job was let run as a first one: its threads times the seconds of its slices.
@@ -46,13 +46,13 @@ impl Default for Memory {
 const MEMORY: f64 = 1.0;
 
 impl Observer {
-    /// Nobody has been seen.
+    /// An observer that has seen no job.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// What a job of so many threads did; nothing is learnt from a job that was not let run.
-    pub fn tell(&mut self, job: JobId, threads: usize, used: Used) {
+    /// Takes in what a job of `threads` threads did; nothing is learnt from a job that was not let run.
+    pub fn learn(&mut self, job: JobId, threads: usize, used: Used) {
         let memory = self.jobs.entry(job).or_default();
         if used.given > 0.0 {
             let weight = 1.0 - (-used.given / threads as f64 / MEMORY).exp();

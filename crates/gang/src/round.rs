@@ -9,10 +9,10 @@ use crate::job::JobId;
 pub struct Round {
     /// In order of time.
     pub slices: Vec<Slice>,
-    /// The cores, ascending, of every job of a slice: as many as it has threads where it is a gang, all where the
-    /// operating system may place its threads as it likes.
+    /// The cores, ascending, of every job of a slice: one for each thread of a gang, and all cores where the operating
+    /// system may place the threads as it likes.
     pub cores: BTreeMap<JobId, Vec<usize>>,
-    /// Jobs whose threads are kept together: each has its own cores, and in its slices nobody runs before it.
+    /// Jobs whose threads are kept together: each has its own cores, and in its slices no job goes before it.
     pub gangs: Vec<JobId>,
 }
 

@@ -5,7 +5,7 @@ use crate::round::Round;
 
 impl Round {
     /// The slice of whose first jobs one has waited longest, by how long each has; the earliest among equals.
-    /// A driver that was told of a job in mid-round goes on there, so that jobs that come and go hold up nobody.
+    /// A driver that gets a new job in mid-round goes on there, so that jobs that come and go hold up no other.
     pub fn longest_waiting(&self, waited: impl Fn(JobId) -> f64) -> usize {
         let longest =
             |at: usize| self.slices[at].first.iter().map(|&id| waited(id)).fold(0.0, f64::max);

@@ -106,7 +106,7 @@ proptest! {
 
     /// A job ends after its iterations, no earlier than its work takes, whoever schedules it.
     #[test]
-    fn nothing_is_left_out(setup in setups(), policy in policies()) {
+    fn every_iteration_is_run(setup in setups(), policy in policies()) {
         let outcome = run(&setup, policy);
         for (task, job) in setup.jobs.iter().zip(&outcome.jobs) {
             if let (Length::Iterations(count), Some(_)) = (task.length, job.finished) {
@@ -204,7 +204,7 @@ proptest! {
         }
     }
 
-    /// Under batch nobody begins before one that came earlier, and on cores of its own a job is never ready for long.
+    /// Under batch no job begins before one that came earlier, and on cores of its own a job is never ready for long.
     #[test]
     fn batch_keeps_the_order(setup in setups()) {
         let outcome = run(&setup, "batch");

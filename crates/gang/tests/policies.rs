@@ -88,10 +88,10 @@ proptest! {
         }
     }
 
-    /// Everybody has a slice of his own in each round, and waits for it no longer than the delay that is allowed,
+    /// Every job has a slice of its own in each round, and waits for it no longer than the delay that is allowed,
     /// or than the shortest slices of all other rows take.
     #[test]
-    fn nobody_waits_longer_than_allowed(history in histories(), delay in 0.02..2.0) {
+    fn no_job_waits_longer_than_allowed(history in histories(), delay in 0.02..2.0) {
         let limits = Limits { delay, ..Limits::default() };
         for policy in ["gang", "adaptive"] {
             for (jobs, round) in history.iter().zip(rounds(policy, &history, &limits)) {
@@ -143,7 +143,7 @@ proptest! {
         }
     }
 
-    /// In batch nobody overtakes: those that run came before all that wait.
+    /// In batch no job overtakes another: those that run came before all that wait.
     #[test]
     fn batch_keeps_the_order(history in histories()) {
         for (jobs, round) in history.iter().zip(rounds("batch", &history, &Limits::default())) {
@@ -290,18 +290,18 @@ fn fillers_take_turns() {
 #[test]
 fn the_observer_forgets_slowly() {
     let mut observer = Observer::new();
-    let mut tell = |job, threads, given, ran, ready| {
-        observer.tell(job, threads, Used { given, ran, ready, barriers: None });
+    let mut learn = |job, threads, given, ran, ready| {
+        observer.learn(job, threads, Used { given, ran, ready, barriers: None });
         observer.seen(job).blocked
     };
-    let long = tell(0, 1, 20.0, 10.0, 5.0);
+    let long = learn(0, 1, 20.0, 10.0, 5.0);
     assert!((long.unwrap() - (1.0 - 1.0 / 1.5)).abs() < 1e-6, "{long:?}");
-    assert_eq!(tell(0, 1, 0.0, 0.0, 0.0), long);
-    let blocked = tell(0, 1, 1.0, 0.0, 0.0).unwrap();
+    assert_eq!(learn(0, 1, 0.0, 0.0, 0.0), long);
+    let blocked = learn(0, 1, 1.0, 0.0, 0.0).unwrap();
     assert!(blocked > 0.7 && blocked < 0.8, "{blocked}");
     // 10 ms in which 64 threads were blocked are 10 ms, not 0.64 s.
-    assert_eq!(tell(1, 64, 64.0, 64.0, 0.0), Some(0.0));
-    assert!(tell(1, 64, 0.64, 0.0, 0.0).unwrap() < 0.02);
+    assert_eq!(learn(1, 64, 64.0, 64.0, 0.0), Some(0.0));
+    assert!(learn(1, 64, 0.64, 0.0, 0.0).unwrap() < 0.02);
     observer.forget(0);
     assert_eq!(observer.seen(0), Observation::default());
 }
@@ -312,7 +312,7 @@ fn late_counts_make_up_for_early_ones() {
     let mut observer = Observer::new();
     for sample in 0..2000 {
         let ready = if sample % 2 == 0 { 0.0 } else { 0.01 };
-        observer.tell(0, 1, Used { given: 0.01, ran: 0.005, ready, barriers: None });
+        observer.learn(0, 1, Used { given: 0.01, ran: 0.005, ready, barriers: None });
     }
     assert!(observer.seen(0).blocked.unwrap() < 0.02);
 }
@@ -323,7 +323,7 @@ fn a_short_beginning_makes_no_job_loose() {
     let mut observer = Observer::new();
     let mut policy = gang_policy("adaptive").unwrap();
     let mut is_gang = |seconds: f64| {
-        observer.tell(0, 4, Used { given: 4.0 * seconds, ..Used::default() });
+        observer.learn(0, 4, Used { given: 4.0 * seconds, ..Used::default() });
         let jobs = [Job { seen: observer.seen(0), ..job(0, 4) }, job(1, 8)];
         policy.round(&jobs, CORES, &Limits::default()).gangs.contains(&0)
     };

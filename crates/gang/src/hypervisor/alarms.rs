@@ -11,7 +11,7 @@ pub struct Alarms {
 }
 
 impl Alarms {
-    /// Of so many cores, at most 256.
+    /// The alarms of `cores` cores, at most 256.
     pub fn new(cores: usize) -> Self {
         let leaves = cores.next_power_of_two();
         Alarms { leaves, keys: vec![NEVER << 8; 2 * leaves] }

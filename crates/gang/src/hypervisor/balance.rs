@@ -107,7 +107,7 @@ impl Machine {
         }
     }
 
-    /// A core that could run a ready thread at once: nobody is on it, or only a filler where the thread is a first one.
+    /// A core that could run a ready thread at once: no thread is on it, or only a filler where the thread is a first one.
     fn idler(&self, thread: usize) -> Option<usize> {
         let it = &self.threads[thread];
         let run = &self.runs[it.job];

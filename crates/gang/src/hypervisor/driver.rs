@@ -175,12 +175,12 @@ impl<'a> Driver<'a> {
         self.round.longest_waiting(|id| self.ran_at[id as usize].map_or(f64::INFINITY, waited))
     }
 
-    /// Tells what the jobs did, and gets a new round.
+    /// Reports what the jobs did to the observer, and gets a new round from the policy.
     fn ask(&mut self) {
         for &id in &self.present {
             let used = used(&mut self.machine, id + 1);
             let threads = self.setup.jobs[self.order[id]].threads;
-            self.observer.tell(id as JobId, threads, used);
+            self.observer.learn(id as JobId, threads, used);
         }
         let job = |&id: &usize| {
             let task = &self.setup.jobs[self.order[id]];

@@ -26,7 +26,7 @@ pub struct Machine {
     pub alarms: Alarms,
     /// When blocked threads wake.
     pub timers: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// Cores with nobody on them.
+    /// Cores without a thread.
     pub idle: CoreSet,
     /// Whether the slice has fillers.
     pub fillers: bool,
@@ -124,7 +124,7 @@ impl Machine {
         }
     }
 
-    /// Which goes first: fillers behind first ones, then by priority. Nobody has rank 0.
+    /// Which goes first: fillers behind first ones, then by priority. No thread has rank 0.
     pub fn rank(&self, thread: usize) -> u8 {
         let it = &self.threads[thread];
         let class = if self.runs[it.job].class == Some(Class::First) { FIRST } else { FILLER };

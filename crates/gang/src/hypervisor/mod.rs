@@ -5,10 +5,10 @@
 //! a thread (a virtual core) runs for at most 30 ms at a time and pays credits for what it runs. Every 30 ms credits
 //! are given out by weight; who has some left is "under", who has none is "over". A queue of each core is ordered by
 //! that and, among equals, by who came first. A blocked thread that wakes with credits left is "boosted" before both,
-//! until a tick, every 10 ms of its core, finds it running. A core that has nobody who is under takes such a thread
-//! from another core's queue, and a core with nobody at all takes anybody.
+//! until a tick, every 10 ms of its core, finds it running. A core without a thread that is "under" takes such a thread
+//! from another core's queue, and a core without any thread takes any.
 //!
-//! Left out: caps, migration between sockets, and the rate limit of later versions.
+//! Not modelled: caps, migration between sockets, and the rate limit of later versions.
 
 mod accounting;
 mod alarms;

@@ -75,7 +75,7 @@ impl Program {
         }
     }
 
-    /// What a thread does next, having done what it was told before.
+    /// What a thread does next, having done its last action.
     pub fn next(&mut self, thread: usize, now: Nanos) -> Action {
         self.started.get_or_insert(now);
         match self.kind {

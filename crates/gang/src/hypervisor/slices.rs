@@ -14,7 +14,7 @@ pub struct Leave {
 }
 
 impl Machine {
-    /// Lets every job run as told, on all cores at this instant; whether that changed anything.
+    /// Lets every job run as `leaves` says, on all cores at this instant. Returns whether that changed anything.
     pub fn let_run(&mut self, leaves: Vec<Leave>) -> bool {
         let changed: Vec<bool> =
             self.runs.iter().zip(&leaves).map(|(run, leave)| differs(run, leave)).collect();

@@ -36,9 +36,9 @@ pub enum Workload {
 /// When a job ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Length {
-    /// After so many iterations.
+    /// After this number of iterations.
     Iterations(u64),
-    /// With the first iteration that ends so many seconds after the job first ran.
+    /// With the first iteration that ends at least this number of seconds after the job first ran.
     Seconds(f64),
 }
 

@@ -57,10 +57,10 @@ impl Agent {
         let (orders, inbox) = channel();
         let (released, garbage) = channel::<ControlledJob>();
         let driver = Driver::new(policy, limits, cores, released);
-        let (tell, told) = channel();
+        let (answer, answered) = channel();
         let its_bell = Arc::clone(&bell);
         let thread = thread::Builder::new().name("gang-agent".into()).spawn(move || {
-            let _ = tell.send(priority::real_time().is_ok());
+            let _ = answer.send(priority::real_time().is_ok());
             Loop { driver, inbox, bell: its_bell, timer, alive, signed: 0 }.run();
         });
         let janitor = thread::Builder::new().name("gang-janitor".into());
@@ -73,7 +73,7 @@ impl Agent {
             bell,
             means,
             next: Mutex::new(1),
-            real_time: told.recv().unwrap_or(false),
+            real_time: answered.recv().unwrap_or(false),
         })
     }
 
@@ -160,22 +160,22 @@ impl Agent {
         &self,
         question: impl FnOnce(&mut Driver) -> T + Send + 'static,
     ) -> Result<T, Refused> {
-        let (tell, told) = channel();
+        let (answer, answered) = channel();
         let order: Order = Box::new(move |driver| {
-            let _ = tell.send(question(driver));
+            let _ = answer.send(question(driver));
         });
         let over = || "the agent has ended".to_owned();
         let orders = self.orders.lock().unwrap_or_else(PoisonError::into_inner);
         orders.send(order).map_err(|_| over())?;
         drop(orders);
         let _ = write(&self.bell, &1_u64.to_ne_bytes());
-        told.recv().map_err(|_| over())
+        answered.recv().map_err(|_| over())
     }
 }
 
 impl Drop for Agent {
     fn drop(&mut self) {
-        // Without anybody who could order something, the loop ends.
+        // The loop ends when no sender of orders is left.
         *self.orders.lock().unwrap_or_else(PoisonError::into_inner) = channel().0;
         let _ = write(&self.bell, &1_u64.to_ne_bytes());
         for thread in [self.thread.take(), self.janitor.take()].into_iter().flatten() {

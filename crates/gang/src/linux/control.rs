@@ -70,7 +70,7 @@ pub trait Control: Debug + Send {
     /// What it did since it was taken; `None` if that cannot be read.
     fn counts(&mut self) -> Option<Counts>;
 
-    /// Files that become readable when its processes end; none if only `left` tells of its end.
+    /// Files that become readable when its processes end; none if only `left` reports its end.
     fn watch(&self) -> Vec<OwnedFd> {
         Vec::new()
     }

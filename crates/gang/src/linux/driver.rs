@@ -41,7 +41,7 @@ pub struct Driver {
 pub const NEVER: Nanos = Nanos::MAX;
 
 impl Driver {
-    /// Nobody is there yet.
+    /// A driver without jobs.
     pub fn new(
         policy: Box<dyn GangPolicy>,
         limits: Limits,
@@ -160,8 +160,8 @@ impl Driver {
 
     /// Goes to the next slice.
     fn turn(&mut self) {
-        let nobody = Slice { seconds: f64::INFINITY, first: Vec::new(), fillers: Vec::new() };
-        let slice = self.round.slices.get(self.next).cloned().unwrap_or(nobody);
+        let empty = Slice { seconds: f64::INFINITY, first: Vec::new(), fillers: Vec::new() };
+        let slice = self.round.slices.get(self.next).cloned().unwrap_or(empty);
         let (deadline, began) = (self.deadline, now());
         let changed = self.switch(&slice);
         let ended = now();
@@ -184,7 +184,7 @@ impl Driver {
         self.sweep();
     }
 
-    /// Stops who is not in the slice, then lets run who is: whether anybody was.
+    /// Stops the jobs that are not in the slice, then lets those run that are. Returns whether any was stopped or started.
     fn switch(&mut self, slice: &Slice) -> bool {
         let mut changed = false;
         let in_slice = |id| slice.first.contains(&id) || slice.fillers.contains(&id);
@@ -195,7 +195,7 @@ impl Driver {
                 entry.with("it cannot be stopped", ControlledJob::stop);
             }
         }
-        // Those that run on are ranked before anybody else is let run, and all are let run as close together as can be.
+        // Jobs that run on are ranked before any other job is let run, and all are let run as close together as can be.
         for entry in self.jobs.values_mut().filter(scheduled).filter(|entry| in_slice(entry.id)) {
             let columns = self.round.cores.get(&entry.id).map_or(&[][..], Vec::as_slice);
             let cores: Vec<usize> = columns.iter().map(|&column| self.cores[column]).collect();

@@ -42,7 +42,7 @@ pub struct Entry {
     pub state: State,
     /// What it had in sampled slices, thread-seconds.
     pub used: Used,
-    /// How its threads meet, as told by something that counts it.
+    /// How its threads meet, as reported by something that counts it.
     pub barriers: Option<Barriers>,
     /// Seconds on cores, all in all.
     pub cpu: f64,
@@ -87,7 +87,7 @@ impl Entry {
         entry
     }
 
-    /// Opens something that tells when its processes end; `false` where none lives.
+    /// Opens files that show when its processes end; `false` if no process lives.
     pub fn watch(&mut self) -> bool {
         let Some(held) = &self.held else { return false };
         self.watched = held.control.watch();

@@ -39,7 +39,7 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// Until nobody can order anything any more.
+    /// Runs until no sender of orders is left.
     pub fn run(mut self) {
         self.signed = now();
         loop {
@@ -87,8 +87,8 @@ impl Loop {
         }
         ended.dedup();
         for id in ended {
-            let nobody = self.driver.jobs.get_mut(&id).is_some_and(|entry| !entry.watch());
-            if nobody {
+            let all_ended = self.driver.jobs.get_mut(&id).is_some_and(|entry| !entry.watch());
+            if all_ended {
                 self.driver.ended(id);
             }
         }
@@ -101,7 +101,7 @@ impl Loop {
         }
         self.signed = now();
         if let Some(alive) = &mut self.alive {
-            // Full, where nobody reads: then there is nobody to tell.
+            // The write fails if the pipe is full. Then no process reads it, so the sign is not needed.
             let _ = alive.write(b".");
         }
         self.driver.look();

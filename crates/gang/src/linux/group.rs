@@ -163,14 +163,14 @@ fn below(group: &Path, each: &mut impl FnMut(&Path)) {
     }
 }
 
-/// Members a list of a group names. It is opened anew: version 1 shows who was there before for as long as one that stays
-/// open is read more often than once a second (kernel/cgroup/cgroup-v1.c, `cgroup_pidlist_start`).
+/// Members that a list of a group names. It is opened on each call: if it stayed open and were read more often than once a
+/// second, version 1 would show old members (kernel/cgroup/cgroup-v1.c, `cgroup_pidlist_start`).
 fn members(list: &Path) -> io::Result<Vec<Number>> {
     Ok(processes::read(&fs::read_to_string(list)?))
 }
 
 /// Whether a group is one that Slurm made for a step. By it Slurm suspends and ends the step (proctrack/cgroup), so
-/// nobody is moved out of it.
+/// no process is moved out of it.
 fn slurms(group: &Path) -> bool {
     let names: Vec<_> = group.iter().filter_map(|name| name.to_str()).collect();
     names.windows(2).any(|pair| pair[0].starts_with("job_") && pair[1].starts_with("step_"))
@@ -211,9 +211,9 @@ const PAUSE: Duration = Duration::from_millis(5);
 mod tests {
     use super::*;
 
-    /// Slurm's groups of a step are known by their names in either version, and nobody else's are taken for them.
+    /// Slurm's groups of a step are known by their names in either version, and no other groups are taken for them.
     #[test]
-    fn a_group_of_slurms_is_told_by_its_name() {
+    fn a_group_of_slurms_is_known_by_its_name() {
         assert!(slurms(Path::new("/cg/freezer/slurm_node1/uid_0/job_4/step_batch")));
         assert!(slurms(Path::new("/cg/system.slice/slurmstepd.scope/job_4/step_0/user/task_0")));
         assert!(!slurms(Path::new("/cg/freezer")) && !slurms(Path::new("/cg/user/job_4/steps")));

@@ -104,7 +104,7 @@ impl Hierarchies {
     }
 }
 
-/// `cpu.shares` and `cpu.weight` with which so many threads compete as if each were in no group.
+/// `cpu.shares` and `cpu.weight` with which `threads` threads compete as if each were in no group.
 pub fn share(threads: usize) -> (String, String) {
     let threads = threads as u64;
     ((1024 * threads).min(262_144).to_string(), (100 * threads).min(10_000).to_string())

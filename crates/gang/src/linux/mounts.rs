@@ -74,7 +74,7 @@ pub fn path_in<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    /// Both versions beside each other, as many machines still have them: each is found by what it is, not by where.
+    /// Both versions are mounted, as on many machines: each is found by what it is, not by where.
     #[test]
     fn hierarchies_are_found_by_their_kind() {
         let mountinfo = "30 20 0:26 / /groups/unified rw - cgroup2 cgroup2 rw\n\

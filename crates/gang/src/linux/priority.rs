@@ -20,7 +20,7 @@ pub fn real_time() -> io::Result<()> {
     set(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, FIRST)
 }
 
-/// Lets a thread (0: the calling one) run only where nobody else wants to, or as usual again.
+/// Lets a thread (0: the calling one) run only on cores that no other thread wants, or as usual again.
 pub fn rank(thread: i32, behind: bool) -> io::Result<()> {
     set(thread, if behind { libc::SCHED_IDLE } else { libc::SCHED_OTHER }, 0)
 }

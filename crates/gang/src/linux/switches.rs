@@ -35,7 +35,7 @@ const KEPT: usize = 4096;
 const COSTS: usize = 31;
 
 impl Switches {
-    /// Keeps one; `changed`: somebody was stopped or started, so that it says what a switch costs.
+    /// Keeps a switch. `changed`: a job was stopped or started, so its time is what a switch costs.
     pub fn push(&mut self, switch: Switch, changed: bool) {
         if changed {
             self.costs.push_back(switch.ended - switch.began);

@@ -55,7 +55,7 @@ impl Tasks {
         match held.gather(listed) {
             Ok(()) => Ok(held.counted()),
             Err(error) => {
-                // Nobody is left stopped whom nobody holds.
+                // Without this, processes that the agent does not hold could stay stopped.
                 let _ = held.start();
                 Err(format!("process {first} cannot be taken: {error}"))
             }

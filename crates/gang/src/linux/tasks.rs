@@ -26,7 +26,7 @@ pub struct Tasks {
     pub(super) ranking: Ranking,
     /// The process group that the first process leads, if it does.
     pub(super) leader: Option<Number>,
-    /// Processes outside it, as seen last, with what tells them from later ones of the same number.
+    /// Processes outside it, as seen last, with what distinguishes them from later ones of the same number.
     pub(super) others: BTreeMap<Number, u64>,
     /// It is all processes that descend from the first ones, and not single threads or groups.
     pub(super) of_processes: bool,

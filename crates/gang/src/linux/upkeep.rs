@@ -1,4 +1,4 @@
-//! What the driver does beside switching: it measures, finds new processes, and lets go.
+//! What the driver does between switches: it measures, finds new processes, and lets go.
 
 use super::clock::{Nanos, now};
 use super::control::Left;
@@ -23,7 +23,7 @@ impl Driver {
             }
             if over || (was && slice.fillers.contains(&entry.id)) {
                 if let Some(used) = entry.end_sample(ended) {
-                    self.observer.tell(entry.id, entry.threads, used);
+                    self.observer.learn(entry.id, entry.threads, used);
                 }
             }
             if is && !was {
@@ -37,7 +37,7 @@ impl Driver {
         let now = now();
         for entry in self.jobs.values_mut().filter(|entry| self.slice.first.contains(&entry.id)) {
             if let Some(used) = entry.end_sample(now) {
-                self.observer.tell(entry.id, entry.threads, used);
+                self.observer.learn(entry.id, entry.threads, used);
             }
             entry.begin_sample(now);
         }

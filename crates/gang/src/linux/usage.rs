@@ -93,13 +93,13 @@ mod tests {
     /// What a thread that spins did is counted, never more than the time there was, and stays counted when it ends.
     #[test]
     fn what_a_thread_did_is_counted_also_when_it_ended() {
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let (stop, stopped) = channel::<()>();
         let spinner = std::thread::spawn(move || {
-            tell.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
+            sender.send(std::fs::read_link("/proc/thread-self").unwrap()).unwrap();
             while stopped.try_recv() == Err(TryRecvError::Empty) {}
         });
-        let itself = told.recv().unwrap();
+        let itself = receiver.recv().unwrap();
         let thread = itself.file_name().unwrap().to_str().unwrap().parse().unwrap();
         let began = now();
         let mut counters = Counters::new(&[thread]);

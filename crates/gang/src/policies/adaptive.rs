@@ -16,9 +16,9 @@ use crate::rows;
 /// while it waits at a barrier is never seen to block, and stays a gang.
 ///
 /// What is left idle in a slice, empty columns and the time in which its threads are blocked, goes to fillers: first
-/// the jobs that can use most of it (those that block least beside one that blocks most), among equals those that had
-/// least. A filler runs on a core only while no thread of a first job is ready there, so that it holds up nobody's
-/// barrier. Gang scheduling for predictable performance (poster) asks for such a form.
+/// the jobs that can use most of it (those that block least next to one that blocks most), among equals those that had
+/// least. A filler runs on a core only while no thread of a first job is ready there, so that it holds up no barrier.
+/// Gang scheduling for predictable performance (poster) asks for such a form.
 #[derive(Default)]
 pub struct Adaptive {
     matrix: Matrix,
@@ -68,7 +68,7 @@ impl GangPolicy for Adaptive {
                 let left = held.clone().map(|&core| idle[core]).sum::<f64>() / held.count() as f64;
                 let fillers = self.fillers(jobs, &columns, first, &mut idle);
                 if !fillers.is_empty() {
-                    // Their share is of what they use: the rest is somebody else's.
+                    // Their share is of what they use: the rest goes to the fillers.
                     *weight /= (1.0 - left).max(LEAST);
                 }
                 fillers
@@ -173,7 +173,7 @@ fn demand(job: &Job) -> f64 {
     job.threads as f64 * (1.0 - job.seen.blocked.unwrap_or(0.0))
 }
 
-/// What is still idle beside a filler.
+/// Takes off the time in which a filler uses its cores; what is left is still idle.
 fn take(columns: &[usize], idle: &mut [f64], gained: f64) {
     let there: f64 = columns.iter().map(|&core| idle[core]).sum();
     for &core in columns {

@@ -7,7 +7,7 @@ use crate::limits::Limits;
 use crate::policy::GangPolicy;
 use crate::round::{Round, Slice};
 
-/// Jobs start in the order they came and run until they end, each on cores of its own; nobody overtakes.
+/// Jobs start in the order they came and run until they end, each on cores of its own; no job overtakes another.
 /// A job with more threads than there are cores has them all.
 #[derive(Default)]
 pub struct Batch {

@@ -44,7 +44,7 @@ impl Domain {
         Ok(held)
     }
 
-    /// Counts what the virtual processors did since the last look. Xen tells how long each had a core, and whether it is
+    /// Counts what the virtual processors did since the last look. Xen says how long each had a core, and whether it is
     /// blocked at this moment, but not for how long it was ready. Whatever one that is not blocked did not run is taken
     /// as ready, and what one that is blocked did run is taken off, so that the average over many looks is right.
     fn look(&mut self) -> io::Result<()> {
