@@ -60,7 +60,7 @@ class Source:
     """Where the jobs of a run come from, and the machine that they run on."""
 
     name: str
-    """A month made up, or the file of a log."""
+    """A synthetic month, or the file of a log."""
     machine: str = "cab"
     shape: Shape = dataclasses.field(default_factory=Shape)
     rewritten: str = ""

@@ -24,7 +24,7 @@ FULL = 0.97
 
 
 def racks(count: int, size: int) -> Machine:
-    """A machine of so many leaves of so many nodes."""
+    """A machine of `count` leaves with `size` nodes each."""
     names = [(["site", f"r{rack}"], [f"n{rack}.{node}" for node in range(size)]) for rack in range(count)]
     return Machine.of("racks", names)
 
@@ -63,7 +63,7 @@ class Question:
         )
 
     def makes_room(self, plan: RoomPlan) -> bool:
-        """Whether the policy places the request in a state built anew without the jobs of the plan."""
+        """Whether the policy places the request in a new state without the jobs of the plan."""
         machine = racks(self.racks, self.size)
         return is_placed(machine, self.policy, self.wanted, self.jobs, plan, self.segment, self.within)
 
@@ -126,7 +126,7 @@ def is_placed(
     segment: int | None = None,
     within: str | None = None,
 ) -> bool:
-    """Whether the policy places a request in a state built anew without the jobs of a plan, where the plan says."""
+    """Whether the policy places a request in a new state without the jobs of a plan, where the plan says."""
     state = State(machine)
     gone = set(plan.requeued)
     for job, nodes, links, *_ in jobs:

@@ -104,7 +104,7 @@ def measure(options: Options) -> Result:
             midst = (lambda: kill_worker(nannies[0])) if options.kill else None
             found, seconds = timed(command(options, "--executor", f"dask://{address}"), midst)
         same &= found == expected
-        killed = ", one killed in the midst" if options.kill else ""
+        killed = ", one killed meanwhile" if options.kill else ""
         name = f"{count} {'worker' if count == 1 else 'workers'}{killed}"
         rows.append([name, f"{seconds:.1f}", f"{runs / seconds:.1f}", "yes" if found == expected else "NO"])
     print(f"{runs:,} runs of {options.jobs} jobs on {os.cpu_count()} cores")

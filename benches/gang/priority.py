@@ -1,4 +1,4 @@
-"""A share of the CPUs beside which all else on a machine hardly counts."""
+"""A share of the CPUs so large that other programs of the machine hardly run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MOST = {"cpu.shares": "262144", "cpu.weight": "10000"}
 
 
 class Ahead(contextlib.AbstractContextManager["Ahead"]):
-    """Puts this process and what it starts ahead of everybody else, while it lasts.
+    """Puts this process and what it starts ahead of all other processes, while it lasts.
 
     Raises OSError where the cpu controller of version 1 of control groups cannot be had.
     """
@@ -27,7 +27,7 @@ class Ahead(contextlib.AbstractContextManager["Ahead"]):
             (self._group / "cgroup.procs").write_text(str(os.getpid()))
 
     def raise_groups(self, groups: Iterable[Path]) -> None:
-        """The same for groups that somebody else made."""
+        """The same for groups that another program made."""
         if self._group is None:
             return
         for file in (group / name for group in groups for name in MOST):

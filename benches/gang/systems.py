@@ -35,7 +35,7 @@ class System:
     name: str
     running: Running
     before: float = 2.0
-    """Seconds left out after the start."""
+    """Seconds after the start that are not counted."""
 
 
 @contextlib.contextmanager
@@ -49,7 +49,7 @@ def cluster(folder: Path, cores: int) -> Iterator[Cluster]:
 
 @contextlib.contextmanager
 def kernel(_: Cluster, __: Ahead) -> Iterator[Start]:
-    """Nobody."""
+    """The kernel alone."""
     started: list[subprocess.Popen[bytes]] = []
     try:
         yield lambda words: started.append(subprocess.Popen(words))
@@ -113,7 +113,7 @@ SYSTEMS = (
 
 
 def alone(words: Callable[[Path, float], list[str]], folder: Path, seconds: float) -> float:
-    """Iterations a second of a job to which nobody takes its cores."""
+    """Iterations a second of a job that has its cores to itself."""
     log = folder / "alone"
     subprocess.run(words(log, seconds), check=True)
     found = ends(log, 0)

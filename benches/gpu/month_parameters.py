@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 SHORTEST = 300
-"""Seconds. Shorter runs are left out: a third of the jobs and less than 1 % of the work."""
+"""Seconds. Shorter runs are skipped: a third of the jobs and less than 1 % of the work."""
 LONGEST = 7 * 86_400
 """Seconds. Longer runs end there: the usual longest walltime of a partition."""
 POSITIONS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)

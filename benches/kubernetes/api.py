@@ -93,10 +93,10 @@ class Api:
 
 
 class Watch:
-    """All pods as the API server tells of them, from a thread of its own."""
+    """Calls a function with each change of a pod that the API server reports, in a thread of its own."""
 
-    def __init__(self, api: Api, told: Callable[[str, Body], None]) -> None:
-        self.api, self.told = api, told
+    def __init__(self, api: Api, changed: Callable[[str, Body], None]) -> None:
+        self.api, self.changed = api, changed
         self.done = threading.Event()
         self.thread = threading.Thread(target=self._follow, daemon=True)
         self.thread.start()
@@ -110,7 +110,7 @@ class Watch:
                 for event in self._events():
                     if self.done.is_set():
                         return
-                    self.told(event["type"], event["object"])
+                    self.changed(event["type"], event["object"])
             except (*LOST, ValueError, KeyError):
                 self.done.wait(0.5)
 

@@ -31,7 +31,7 @@ class Group:
     runs: float = 0.0
     """Seconds from the start of its last pod."""
     slice_size: int = 0
-    """So many pods at a time lie in one rack; 0: all."""
+    """Pods that lie in one rack together; 0: all of the group."""
 
 
 def job(group: Group, system: str, policy: str = "") -> Body:
@@ -74,7 +74,7 @@ def job(group: Group, system: str, policy: str = "") -> Body:
 
 @dataclasses.dataclass
 class Life:
-    """A group as the API server told of it."""
+    """A group as the API server reported it."""
 
     nodes: dict[str, int] = dataclasses.field(default_factory=dict)
     """The node of each pod that has one."""
@@ -95,12 +95,12 @@ class Record:
         self.bound: list[float] = []
         """When each pod had its node."""
         self.lock = threading.Lock()
-        self.watch = Watch(api, self._told)
+        self.watch = Watch(api, self._noted)
 
-    def _told(self, kind: str, pod: Body) -> None:
+    def _noted(self, kind: str, pod: Body) -> None:
         if kind == "LISTED":
             for one in pod["items"]:
-                self._told("ADDED", one)
+                self._noted("ADDED", one)
             return
         name = pod["metadata"].get("labels", {}).get(GROUP)
         node = pod["spec"].get("nodeName")

@@ -1,4 +1,4 @@
-/* Kernels like NPB's: `kernels NAME STEPS` prints the seconds of so many steps, `kernels NAME STEPS pairs` what watching
+/* Kernels like NPB's: `kernels NAME STEPS` prints the seconds of STEPS steps, `kernels NAME STEPS pairs` what watching
  * adds to one, in microseconds (pairs.h). */
 #include <string.h>
 

@@ -1,7 +1,7 @@
 """Ranks that report once a second, many in one process: `python ranks.py SOCKET PROGRAMS RANKS PEERS`.
 
 Each program is a ring in which every rank sends to PEERS others, by messages and by modelled collectives.
-Prints a line with the frames that were acknowledged when it is told to stop by the end of its input.
+When its input ends, it stops and prints the numbers of frames that it sent and that were acknowledged.
 """
 
 from __future__ import annotations

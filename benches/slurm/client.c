@@ -37,7 +37,7 @@ static void refuse(void)
     printf("no %s\n", slurm_strerror(errno));
 }
 
-static void told(int code)
+static void check(int code)
 {
     if (code)
         refuse();
@@ -158,7 +158,7 @@ static void stats(void)
 static void reset(void)
 {
     stats_info_request_msg_t asked = {.command_id = STAT_COMMAND_RESET};
-    told(slurm_reset_statistics(&asked));
+    check(slurm_reset_statistics(&asked));
 }
 
 static int holds(const job_info_t *job)
@@ -249,13 +249,13 @@ static void answer(char *line)
     else if (!strcmp(line, "allocate"))
         submit(rest, 0);
     else if (!strcmp(line, "cancel"))
-        told(slurm_kill_job(job, SIGKILL, 0));
+        check(slurm_kill_job(job, SIGKILL, 0));
     else if (!strcmp(line, "requeue"))
-        told(slurm_requeue(job, 0));
+        check(slurm_requeue(job, 0));
     else if (!strcmp(line, "complete"))
-        told(slurm_complete_job(job, 0));
+        check(slurm_complete_job(job, 0));
     else if (!strcmp(line, "reconfigure"))
-        told(slurm_reconfigure());
+        check(slurm_reconfigure());
     else if (!strcmp(line, "stats"))
         stats();
     else if (!strcmp(line, "reset"))

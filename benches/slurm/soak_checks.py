@@ -1,6 +1,6 @@
-"""Whether nodes, cores, devices and links are given twice, told from what Slurm lists and the wiring.
+"""Whether nodes, cores, devices and links are given twice, judged by what Slurm lists and the wiring.
 
-It shares no code with Topolane: the wiring is counted here anew, by the rule that the machine file's format states.
+It shares no code with Topolane: the wiring is counted here again, by the rule that the machine file's format states.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def may_meet(one: str, other: str, places: Iterable[str], rules: Mapping[str, Ru
     """Whether jobs of two partitions may cross the same switches or use the links of the same nodes."""
     promises = {rules[one].promise, rules[other].promise}
     if promises == {DEDICATED}:
-        return not any(place.startswith(prefix) for place in places)  # the file of links tells
+        return not any(place.startswith(prefix) for place in places)  # the file of links shows it
     return promises == {OUTSIDE}
 
 

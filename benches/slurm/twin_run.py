@@ -45,7 +45,7 @@ def record(plan: Plan, out: Path) -> None:
 
 
 def _configure(cluster: Cluster, plan: Plan) -> None:
-    """Accounts, users and QOS in slurmdbd, then slurmctld anew with fair share and limits."""
+    """Accounts, users and QOS in slurmdbd, then slurmctld again with fair share and limits."""
     for name, limits in plan.qos().items():
         verb = "modify" if name == "normal" else "add"
         words = ("set", *limits.split()) if verb == "modify" else limits.split()
@@ -144,7 +144,7 @@ def _drain(cluster: Cluster, plan: Plan, begin: float) -> None:
     for partition in ("pbatch", "pdebug"):
         subprocess.run(["scancel", f"--partition={partition}"], env=cluster.environment, timeout=120)
     until(lambda: not cluster.run("squeue", "-h", "-o", "%A"), "an empty queue")
-    time.sleep(8)  # slurmctld tells slurmdbd of ends every few seconds
+    time.sleep(8)  # slurmctld reports ends to slurmdbd every few seconds
 
 
 def _collect(cluster: Cluster, plan: Plan, begin: float, out: Path) -> None:

@@ -20,7 +20,7 @@ def rows(log: Path, how: Sequence[str | Path], nodes: int, interval: float, seed
     """The measures of shaken replays under the queue `slurm`, put in the place of the replay, and the replay in that of the records.
     They have no targets: they say how close a model can be expected to come.
 
-    log: with its configuration beside it; how: machine and policy as options. Raises BenchError, OSError and ValueError.
+    log: with its configuration next to it; how: machine and policy as options. Raises BenchError, OSError and ValueError.
     """
     jobs = _read(log)
     config = json.loads(_config_of(log).read_text())

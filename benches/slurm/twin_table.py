@@ -16,12 +16,12 @@ from topolane.slurm.accounting_workload import RUN_ID
 RANK, MEAN, UTILISATION, WITHIN = 0.95, 5.0, 1.0, 90.0
 """Targets: rank correlation, per cent of the mean wait, points of utilisation, per cent of starts within two intervals."""
 BINS = 6
-"""Utilisation is compared in so many equal parts of the time: ten minutes of an hour."""
+"""Equal parts of the time in which utilisation is compared: ten minutes of an hour."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Closeness:
-    """A replay beside the records."""
+    """A replay compared with the records."""
 
     jobs: int
     """Runs that are in both."""

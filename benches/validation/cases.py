@@ -1,4 +1,4 @@
-"""Machines, flows and jobs to compare on, and how other simulators are told of them."""
+"""Machines, flows and jobs to compare on, and their description for other simulators."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ SHAPES = (
 
 @dataclass
 class Ways:
-    """The ways of some pairs, over channels numbered anew from 0 so that only those in use count."""
+    """The ways of some pairs, over channels numbered from 0, so that only those in use count."""
 
     routing: Routing
     channels: dict[int, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""`max-min` beside TCP packet by packet under ns-3, on trees that `d-mod-k` routes."""
+"""`max-min` compared with TCP packet by packet under ns-3, on trees that `d-mod-k` routes."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _rings() -> list[Pair]:
 
 CASES = (
     PacketCase("two over one link", TREE, [(0, 8), (4, 8)]),
-    PacketCase("five to one, one beside", TREE, [(1, 0), (4, 0), (9, 0), (17, 0), (25, 0), (25, 2)]),
+    PacketCase("five to one, and one more", TREE, [(1, 0), (4, 0), (9, 0), (17, 0), (25, 0), (25, 2)]),
     PacketCase("a permutation, full", TREE, _permutation(1)),
     PacketCase("a permutation, tapered", TAPERED, _permutation(1)),
     PacketCase("two rings in each other's way, tapered", TAPERED, _rings()),
@@ -67,7 +67,7 @@ class PacketRow:
 
 
 class _Switches:
-    """The ends of cables, told from ways alone: where one channel of a way ends the next begins."""
+    """The ends of cables, found from ways alone: where one channel of a way ends the next begins."""
 
     def __init__(self) -> None:
         self.same: dict[tuple[int, bool], tuple[int, bool]] = {}

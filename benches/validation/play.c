@@ -6,7 +6,7 @@
  *
  * An iteration sends every message once, without waiting in between (MPI_Isend, MPI_Irecv,
  * MPI_Waitall), and ends when all of them have arrived. Prints for every job the seconds of an
- * iteration alone and beside the others, who communicate for the whole of that time.
+ * iteration alone and while the others run, which communicate for the whole of that time.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -117,9 +117,9 @@ int main(int argc, char **argv)
       alone = play(&mine, buffer, requests);
     MPI_Barrier(MPI_COMM_WORLD);
   }
-  const double beside = play(&mine, buffer, requests);
+  const double together = play(&mine, buffer, requests);
   if (mine.rank == 0)
-    printf("job %d %.12g %.12g\n", mine.job, alone, beside);
+    printf("job %d %.12g %.12g\n", mine.job, alone, together);
   MPI_Finalize();
   return 0;
 }

@@ -1,4 +1,4 @@
-"""`max-min` beside SimGrid: the rate of every flow of random sets over random trees."""
+"""`max-min` compared with SimGrid: the rate of every flow of random sets over random trees."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def compare_rates(programs: Programs, shape: Shape, routing: str, sets: int, see
 
 
 def compare_jobs(programs: Programs, shape: Shape, routing: str, sets: int, seed: int) -> RateRow:
-    """Compares the model `max-min` of random jobs beside each other, with the weights that they have."""
+    """Compares the model `max-min` of random jobs that run together, with the weights that they have."""
     machine = shape.machine()
     ways_of = machine.routing(routing, seed)
     worst, count = 0.0, 0

@@ -1,4 +1,4 @@
-"""`congestion` beside `max-min`, and both beside an MPI program under SMPI: slowdowns of jobs."""
+"""Slowdowns of jobs by `congestion`, by `max-min` and of an MPI program under SMPI, compared."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def spearman(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def _slowest(ways: Ways, jobs: list[Job]) -> list[float]:
-    """Seconds of an iteration of jobs beside each other, if all flows weigh the same."""
+    """Seconds of an iteration of jobs that run together, if all flows weigh the same."""
     ends, sizes = [], []
     for nodes, traffic in jobs:
         froms, tos, bytes_of, _ = traffic.arrays()
@@ -44,7 +44,7 @@ def _slowest(ways: Ways, jobs: list[Job]) -> list[float]:
 
 @dataclass(frozen=True)
 class JobSet:
-    """Jobs that run beside each other on one machine."""
+    """Jobs that run on one machine at the same time."""
 
     shape: Shape
     routing: str
@@ -129,12 +129,12 @@ SMPI_OPTIONS = (
 )
 
 
-# Seconds of latency of a way whose flow weighs 1: little beside the 0.26 ms of a message.
+# Seconds of latency of a way whose flow weighs 1: little compared with the 0.26 ms of a message.
 LATENCY = 1e-7
 
 
 def smpi(programs: Programs, jobs: JobSet, iterations: int, weighted: bool) -> np.ndarray:
-    """Seconds of an iteration of every job alone and beside the others, played under SMPI; (jobs, 2).
+    """Seconds of an iteration of every job alone and with the others, played under SMPI; (jobs, 2).
 
     weighted: flows share links as in our models, by their part of what their node sends; else all alike.
     """
@@ -145,7 +145,7 @@ def smpi(programs: Programs, jobs: JobSet, iterations: int, weighted: bool) -> n
     if weighted:
         for job in jobs.jobs:
             ways.weight.update(weights(job))
-    # All communicate for as long as the slowest needs for some iterations beside the others.
+    # All communicate for as long as the slowest needs for some iterations with the others.
     seconds = iterations * float(contend(routing, "max-min", jobs.jobs).times.max())
     lines = [str(len(jobs.jobs)), *(f"{seconds!r} {len(of_job)}" for of_job, _ in jobs.jobs)]
     for _, traffic in jobs.jobs:
@@ -168,14 +168,14 @@ def smpi(programs: Programs, jobs: JobSet, iterations: int, weighted: bool) -> n
         printed = run(command, None, 3600, TOPOLANE_PLATFORM=str(folder / "platform"))
     times = np.zeros((len(jobs.jobs), 2))
     for line in printed.splitlines():
-        word, job, alone, beside = line.split()
+        word, job, alone, together = line.split()
         if word == "job":
-            times[int(job)] = float(alone), float(beside)
+            times[int(job)] = float(alone), float(together)
     return times
 
 
 def smpi_rows(programs: Programs, sets: int, iterations: int) -> list[RankRow]:
-    """Each model beside SMPI, whose flows are alike or weighted: by routing, by pattern, and all."""
+    """Each model compared with SMPI, whose flows are alike or weighted: by routing, by pattern, and all."""
     rows = []
     cases = [
         job_set(shape, routing, 7000 + 1000 * index + 10 * seed + place, SC18)
@@ -185,7 +185,7 @@ def smpi_rows(programs: Programs, sets: int, iterations: int) -> list[RankRow]:
     ]
     for weighted, flows in ((True, "weighted"), (False, "alike")):
         times = [smpi(programs, jobs, iterations, weighted) for jobs in cases]
-        theirs = [beside_alone[:, 1] / beside_alone[:, 0] for beside_alone in times]
+        theirs = [each[:, 1] / each[:, 0] for each in times]
         for model in ("congestion", "max-min") if weighted else ("congestion", "max-min", ALIKE):
             ours = [jobs.slowdowns(model) for jobs in cases]
             rows += _by_part(f"{model}, SMPI {flows}", cases, ours, theirs)

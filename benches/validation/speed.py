@@ -1,4 +1,4 @@
-"""`max_min` beside SimGrid's solver on the same flow sets, one core, as flows grow."""
+"""`max_min` compared with SimGrid's solver on the same flow sets, one core, as flows grow."""
 
 from __future__ import annotations
 
