@@ -26,7 +26,7 @@ def agree(layout: Layout, asks: Sequence[Ask]) -> None:
 )
 def test_recorded_decisions(layout: Layout, asks: Sequence[Ask]) -> None:
     """The policy gives the same nodes as Slurm 24.11.5 gave on real slurmds, and refuses what it refused. How they were
-    recorded: `make bench-slurm BENCH="block --record FILE"`."""
+    recorded: `make bench BENCH="slurm/block --record FILE"`."""
     agree(layout, asks)
 
 

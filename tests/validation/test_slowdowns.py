@@ -42,7 +42,7 @@ def test_smpi_shares_one_cable_in_halves(compiled):
 
 def test_smpi_orders_jobs_as_the_models_do(compiled):
     """Over a few sets of the four patterns, with flows weighted as in the models, both models order the jobs
-    much as the program does; the figure itself is reported by `make validate`."""
+    much as the program does; the figure itself is reported by `make bench BENCH=validation`."""
     programs = compiled("smpi_platform", "play")
     shape = Shape("48 nodes, tapered", (8, 6), (1, 2), (1, 1))
     cases = [job_set(shape, routing, seed, SC18) for seed, routing in enumerate(ROUTINGS)]

@@ -1,4 +1,4 @@
-//! Holds `kueue-tas` against Kueue's own code on random states of machines: `make bench-kueue`.
+//! Holds `kueue-tas` against Kueue's own code on random states of machines: `make bench BENCH=kueue`.
 //!
 //! `kueue PROGRAM [--states N] [--seed S] [--json] [--record N]`: PROGRAM is what `benches/kueue` builds. Prints by kind of request
 //! how many states there were, how many of them both place, and how many get another answer; then the first of those. `--record`

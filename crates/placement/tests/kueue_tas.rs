@@ -10,7 +10,7 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use topolane_placement::Within;
 
-/// States with what Kueue 0.15.2 answered: `make bench-kueue BENCH="--record 400 --seed 7"`.
+/// States with what Kueue 0.15.2 answered: `make bench BENCH="kueue --record 400 --seed 7"`.
 const RECORDED: &str = include_str!("data/kueue-0.15.2.txt");
 
 /// Every recorded state gets Kueue's answer: asked with counts of free slots, on whole nodes that other jobs hold, and where
