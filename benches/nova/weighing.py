@@ -8,7 +8,7 @@ import time
 import warnings
 from typing import Any
 
-from measure import Options, Row
+from measure import BenchError, Options, Row
 
 HOSTS_PER_LEAF = 18
 LEAVES_PER_POD = 18
@@ -89,6 +89,8 @@ def _timed(
         moments = [time.thread_time()]
         remaining = filtering.filter_all(remaining, spec)
         moments.append(time.thread_time())
+        if getattr(spec._topolane, "_answer", None) is None:
+            raise BenchError("the filter logged an error and let Nova choose: there is nothing to measure")
         best = handler.get_weighed_objects([weigher], remaining, spec)[0].obj
         moments.append(time.thread_time())
         handler.get_weighed_objects(stock, remaining, spec)
@@ -108,7 +110,7 @@ def _timed(
 
 def _request(size: int, hosts: list[Any], members: list[Any]) -> Any:
     """A request for a compact group of which eight run: as the plugin has it when the databases have answered."""
-    from nova import objects
+    from nova import context, objects
     from topolane.nova.group_placement import GroupPlacement
     from topolane.nova.request import Request
     from topolane.nova.topology import Aggregate, from_aggregates
@@ -129,6 +131,7 @@ def _request(size: int, hosts: list[Any], members: list[Any]) -> Any:
         uuid="group", policy="anti-affinity", members=[], hosts=[host.host for host in members]
     )
     spec = objects.RequestSpec(
+        context.get_admin_context(),
         flavor=flavor,
         instance_group=group,
         num_instances=size,
