@@ -174,7 +174,7 @@ pub unsafe extern "C" fn topolane_state_hold(
                 .with_links(links.to_vec(), share)
                 .isolated(held.link_use == TOPOLANE_LINKS_ISOLATED);
             let placement = match held.link_use {
-                TOPOLANE_LINKS_NONE => placement.beside_links(),
+                TOPOLANE_LINKS_NONE => placement.without_links(),
                 _ => placement,
             };
             let placement = holdings.occupancy.name_gpus(placement);

@@ -25,7 +25,7 @@ const STATES: usize = 100;
 const DECISIONS_PER_STATE: usize = 50;
 /// Idle nodes at which the machine counts as full: 5 %.
 const IDLE_SHARE: f64 = 0.05;
-/// So many refusals one after another end the filling.
+/// Consecutive refusals that end the filling.
 const REFUSALS: usize = 200;
 const SEGMENT: u32 = 16;
 /// Sizes: one node, inside a domain, over several.

@@ -16,9 +16,9 @@ use kueue_states::State;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// So many lines are sent before answers are read.
+/// Lines sent before answers are read.
 const BATCH: usize = 500;
-/// So many other answers are shown.
+/// The most differing answers that are shown.
 const SHOWN: usize = 20;
 
 #[derive(Default)]

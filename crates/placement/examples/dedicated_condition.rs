@@ -1,6 +1,6 @@
 //! What the condition of docs/explanation/dedicated-links.md misses: on tiny trees,
 //! every set of cables for every number of nodes on the
-//! leaves, told by exhaustive search whether all permutations have routes, and by `check`.
+//! leaves. Exhaustive search decides whether all permutations have routes; `check` is compared with it.
 //!
 //! cargo run --release -p topolane-placement --example `dedicated_condition`
 #![allow(clippy::print_stdout, clippy::unwrap_used)]

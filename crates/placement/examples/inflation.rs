@@ -1,6 +1,6 @@
 //! The inflation experiment of "Beware of Fragmentation" (USENIX ATC'23): tasks arrive one after another and stay; one that does
-//! not fit is dropped. Prints, for one policy, the part of all GPUs that nobody has when the GPUs asked for so far reach given
-//! parts of those there are. `benches/gpu/inflation.py` draws the tasks and makes the table.
+//! not fit is dropped. Prints, for one policy, the share of all GPUs that no task holds when the GPUs requested so far reach given
+//! shares of all GPUs. `benches/gpu/inflation.py` draws the tasks and makes the table.
 //!
 //! cargo run --release -p topolane-placement --example inflation -- nodes.csv POLICY MARK... < tasks.csv
 //!

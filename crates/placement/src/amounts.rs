@@ -38,7 +38,7 @@ impl fmt::Display for Lack {
 
 impl std::error::Error for Lack {}
 
-/// So much of each counted resource, in the order of [`Resources`], and perhaps a part of one GPU. Zeros at the end are left out,
+/// An amount of each counted resource, in the order of [`Resources`], and perhaps a part of one GPU. Trailing zeros are dropped,
 /// so equal amounts compare as equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Amounts {

@@ -8,7 +8,7 @@ use topolane_fabric::{Fabric, NodeIndex, NodeSet};
 use crate::amounts::Amounts;
 use crate::request::{Request, Share};
 
-/// Kinds of requests that are told apart; others do not count.
+/// The most kinds of requests that are counted; further kinds do not count.
 const MOST_KINDS: usize = 2048;
 
 /// The kinds of requests with GPUs and how often each came.

@@ -25,7 +25,7 @@ enum Slots<'a> {
     Idle(&'a Occupancy),
     /// Those that a state keeps up to date for a share of a node.
     Shared(Arc<SharedSlots>),
-    /// Of this request alone; counted when somebody asks for it.
+    /// Of this request alone; counted on first use.
     Own(NodeSet, OnceLock<Vec<Vec<u32>>>),
 }
 
@@ -87,7 +87,7 @@ impl<'a> FreeSlots<'a> {
         FreeSlots { fabric, slots: Slots::Own(nodes, OnceLock::new()), stack }
     }
 
-    /// Slots of every group by level, counted anew.
+    /// Slots of every group by level, counted now.
     fn counted(&self) -> Vec<Vec<u32>> {
         let fabric = self.fabric;
         let mut counts: Vec<Vec<u32>> =
@@ -198,7 +198,7 @@ impl<'a> FreeSlots<'a> {
         &self.counts()[level]
     }
 
-    /// The groups of a level of at least 1 with so many slots, ascending. Where a group above has fewer, none in it is looked at.
+    /// The groups of a level of at least 1 that have enough slots, ascending. If a group above has too few, none in it is looked at.
     pub(crate) fn groups_with(
         &self,
         level: usize,
@@ -214,7 +214,7 @@ impl<'a> FreeSlots<'a> {
         groups.filter(move |&group| counts[group as usize] >= slots)
     }
 
-    /// How many blocks ([`Fabric::block`]) have so many slots, by that number; `None` where that is not counted.
+    /// Entry `n` is the number of blocks ([`Fabric::block`]) with `n` slots; `None` if that is not counted.
     pub(crate) fn blocks_with(&self) -> Option<&[u32]> {
         self.by_block().map(BlockSlots::blocks_with)
     }

@@ -114,7 +114,7 @@ impl<'a> LeastCosts<'a> {
     }
 
     /// Of every node the least cost of a placement that has a slot on it, infinite where there is
-    /// none; groups of equal cost are told apart by index, within 1. None where no placement is
+    /// none; groups of equal cost are ordered by index, within 1. None where no placement is
     /// allowed.
     pub fn costs(&self) -> Option<Vec<f64>> {
         let fabric = self.free.fabric();
@@ -234,7 +234,7 @@ impl<'a> LeastCosts<'a> {
                 let before = self.merged[level].before(first, group as usize);
                 let others = sum(before, &after, most);
                 let rest: Vec<u64> =
-                    (0..own.len()).map(|taken| beside(&others, &around[taken..])).collect();
+                    (0..own.len()).map(|taken| least_with(&others, &around[taken..])).collect();
                 self.enter(level, group, &rest, by_node);
             }
             after = sum(&after, own, most);
@@ -262,8 +262,8 @@ impl<'a> LeastCosts<'a> {
     }
 }
 
-/// The least sum of the costs of what is taken beside a group and of what is around all.
-fn beside(others: &[u64], around: &[u64]) -> u64 {
+/// The least sum of the costs of what is taken in the other groups and of what is around all.
+fn least_with(others: &[u64], around: &[u64]) -> u64 {
     let sums = others.iter().zip(around).map(|(&others, &around)| others.saturating_add(around));
     sums.min().unwrap_or(FORBIDDEN)
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use topolane_fabric::InputError;
 use topolane_traffic::{Flows, Traffic, pattern};
 
-/// The most entries of a matrix that a decision looks at. A larger one is represented by so many, drawn evenly.
+/// The most entries of a matrix that a decision looks at. A larger one is represented by this number of its entries, drawn evenly.
 pub(crate) const MOST_ENTRIES: usize = 4096;
 
 /// What a job sends, as far as it is known before the job has nodes.
@@ -40,7 +40,7 @@ impl JobTraffic {
         JobTraffic { on_rails, ..self }
     }
 
-    /// Of a job on so many slots of which nothing is known.
+    /// The traffic of a job on `slots` slots of which nothing is known.
     ///
     /// # Errors
     /// More slots than a matrix may have ranks.
@@ -49,7 +49,7 @@ impl JobTraffic {
         Ok(JobTraffic::new(&Arc::new(traffic), JobTraffic::ASSUMED_COMMUNICATION))
     }
 
-    /// The traffic between so many slots.
+    /// The traffic between `slots` slots.
     pub(crate) fn between(&self, slots: u32) -> Arc<Traffic> {
         if self.traffic.ranks() <= slots {
             return Arc::clone(&self.traffic);

@@ -59,7 +59,7 @@ struct Search<'a> {
     fabric: &'a Fabric,
 }
 
-/// Groups crossed that are somebody else's, and the sum of hops over pairs.
+/// The number of groups crossed that other jobs hold, and the sum of hops over pairs.
 type Badness = (usize, f64);
 
 impl Search<'_> {
@@ -164,7 +164,7 @@ impl Search<'_> {
     }
 
     /// Moves that `may` be made, one after another, each the best at its time; a group has at most
-    /// as many as members.
+    /// one for each member.
     fn steps(
         &self,
         may: impl Fn(&[NodeIndex], NodeIndex, NodeIndex) -> bool,

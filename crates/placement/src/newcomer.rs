@@ -19,7 +19,7 @@ pub struct Newcomer<'a> {
     id: u64,
     traffic: Arc<Traffic>,
     weight: Weight,
-    /// What it takes of a node, if that tells the rails on which it sends.
+    /// What it takes of a node, if that determines the rails on which it sends.
     share: Option<Share>,
 }
 
@@ -34,7 +34,8 @@ impl Occupancy {
             start: load.now,
             end: load.now + request.walltime,
         };
-        let share = (job.on_rails && load.routing.tells_rails()).then(|| request.share.clone());
+        let share =
+            (job.on_rails && load.routing.distinguishes_rails()).then(|| request.share.clone());
         let traffic = job.between(request.nodes);
         Some(Newcomer { load, state: self, id: request.id, traffic, weight, share })
     }

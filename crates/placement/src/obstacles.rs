@@ -32,9 +32,9 @@ pub struct Obstacle {
 /// What is missing in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// So many slots.
+    /// The number of slots that are missing.
     Slots(u32),
-    /// So many of the group's uplinks (of a site: its WAN links). Other jobs may use them, or they are out of service.
+    /// A number of the group's uplinks (of a site: its WAN links). Other jobs may use them, or they are out of service.
     Uplinks {
         /// Uplinks that the request cannot have.
         missing: u32,
@@ -139,8 +139,8 @@ impl Looking<'_> {
             let of = fabric.present_uplinks(level, group);
             let missing = self.missing_uplinks(level, group, of);
             let uses = |placement: &Placement| uses_uplinks(fabric, placement, level, group);
-            let is_told = of > 0 && (level == 1 || missing > 0);
-            is_told.then(|| self.obstacle(level, group, Missing::Uplinks { missing, of }, uses))
+            let is_listed = of > 0 && (level == 1 || missing > 0);
+            is_listed.then(|| self.obstacle(level, group, Missing::Uplinks { missing, of }, uses))
         });
         in_order(found.collect())
     }

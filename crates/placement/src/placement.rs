@@ -34,8 +34,8 @@ enum Reach {
     Tree,
     /// The network of the one domain that all its nodes are in.
     Domain,
-    /// Links of the tree, which count as used by nobody.
-    Beside,
+    /// Links of the tree, which do not count as used.
+    Uncounted,
     /// It has a part where the machine does not reach.
     Beyond,
 }
@@ -59,7 +59,7 @@ impl Placement {
         }
     }
 
-    /// The same with uplinks that nobody else uses, and of all that it uses: a job inside one leaf needs none. `bandwidth_share`
+    /// The same with all uplinks that it uses, if no other job uses them: a job inside one leaf needs none. `bandwidth_share`
     /// is the share of full bandwidth that it has on them.
     #[must_use]
     pub fn with_links(self, mut links: Vec<CableId>, bandwidth_share: f64) -> Self {
@@ -67,7 +67,7 @@ impl Placement {
         Placement { links: links.into(), bandwidth_share, ..self }
     }
 
-    /// The same with nodes that it holds beside its own and does not use: of a rule that gives more than was asked for.
+    /// The same with nodes that it holds in addition to its own and does not use, for a rule that gives more than was asked for.
     #[must_use]
     pub fn with_spare(self, spare: Vec<NodeIndex>) -> Self {
         Placement { spare: spare.into(), ..self }
@@ -95,7 +95,7 @@ impl Placement {
         Placement { crossed: crossed.into_iter().collect(), reach: Reach::Beyond, ..self }
     }
 
-    /// The same, on links that nobody else may use if `is_isolated`.
+    /// The same; if `is_isolated`, no other job may use its links.
     #[must_use]
     pub fn isolated(self, is_isolated: bool) -> Self {
         Placement { is_isolated, ..self }
@@ -103,8 +103,8 @@ impl Placement {
 
     /// The same on nodes alone: other jobs are placed as if it used no link.
     #[must_use]
-    pub fn beside_links(self) -> Self {
-        let reach = if self.reach == Reach::Beyond { Reach::Beyond } else { Reach::Beside };
+    pub fn without_links(self) -> Self {
+        let reach = if self.reach == Reach::Beyond { Reach::Beyond } else { Reach::Uncounted };
         Placement { crossed: Box::default(), reach, ..self }
     }
 
@@ -119,7 +119,7 @@ impl Placement {
         &self.nodes
     }
 
-    /// Nodes that it holds beside those and does not use.
+    /// Nodes that it holds in addition and does not use.
     pub fn spare(&self) -> &[NodeIndex] {
         &self.spare
     }
@@ -151,7 +151,7 @@ impl Placement {
         &self.share
     }
 
-    /// Whether nobody else may use the links that it may use.
+    /// Whether no other job may use the links that it may use.
     pub fn is_isolated(&self) -> bool {
         self.is_isolated
     }
@@ -161,7 +161,7 @@ impl Placement {
         &self.crossed
     }
 
-    /// Uplinks of leaves and of the switches above that nobody else uses, ascending. Where it crosses groups and has none
+    /// Uplinks of leaves and of the switches above that only this job uses, ascending. If it crosses groups and has none
     /// it may use any of theirs.
     pub fn links(&self) -> &[CableId] {
         &self.links
@@ -189,7 +189,7 @@ impl Placement {
     pub fn spans_nodes(&self) -> bool {
         match self.reach {
             Reach::Tree => self.nodes.iter().any(|&node| node != self.nodes[0]),
-            Reach::Domain | Reach::Beside => false,
+            Reach::Domain | Reach::Uncounted => false,
             Reach::Beyond => true,
         }
     }
@@ -206,7 +206,7 @@ pub fn groups_crossed(fabric: &Fabric, nodes: &[NodeIndex]) -> Vec<(u8, GroupInd
 }
 
 /// Groups of levels 1 to `depth` that hold some of `nodes` but not all of them, by level and index: the nodes' job
-/// crosses them. `group` tells the group of a level that a node is in.
+/// crosses them. `group` returns the group of a level that a node is in.
 pub fn crossed_groups(
     depth: usize,
     group: impl Fn(usize, NodeIndex) -> GroupIndex,

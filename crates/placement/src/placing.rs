@@ -22,7 +22,7 @@ impl dyn Policy + '_ {
         in_regions(request, occupancy, ask).map(|choice| self.placed(request, choice, occupancy))
     }
 
-    /// Tells where [`place`](#method.place) would place a request and what that wastes ([`QueueRule::waste`]).
+    /// Returns where [`place`](#method.place) would place a request and what that wastes ([`QueueRule::waste`]).
     ///
     /// # Errors
     /// As `place`.
@@ -99,7 +99,7 @@ impl dyn Policy + '_ {
         })
     }
 
-    /// Whether [`place`](#method.place) would succeed, told without choosing nodes where it can be.
+    /// Whether [`place`](#method.place) would succeed, without choosing nodes if counts suffice.
     ///
     /// # Errors
     /// The refusal that `place` would give.
@@ -185,7 +185,7 @@ fn in_regions<T>(
     Err(refusal)
 }
 
-/// The free slots of a request whose slots need not be counted anew.
+/// The number of free slots for a request, if the state already counts it.
 fn total_if_counted(request: &Request, occupancy: &Occupancy) -> Option<u32> {
     let is_counted = !request.stacked && request.eligible.is_none() && request.slots.is_none();
     match &request.share {

@@ -127,7 +127,7 @@ pub trait Policy: Send + Sync {
     }
 
     /// In which sets of nodes every placement of the request lies, for rules that keep requests together; `None` if any nodes
-    /// may be given, or if that is not told.
+    /// may be given, or if the rule does not say.
     fn homes(&self, _request: &Request, _occupancy: &Occupancy) -> Option<Homes> {
         None
     }
@@ -152,7 +152,7 @@ pub trait Policy: Send + Sync {
         false
     }
 
-    /// What a rule tells the queue that asks it.
+    /// What the rule decides for a queue, if anything.
     fn queue_rule(&self) -> Option<&dyn QueueRule> {
         None
     }
@@ -186,7 +186,7 @@ pub trait DedicatesLinks {
     }
 }
 
-/// A rule that tells a queue more than where a job goes.
+/// A rule that gives a queue more than the place of a job.
 pub trait QueueRule {
     /// What a placement takes from later jobs beyond its nodes; 0 for nothing. A queue that lets jobs overtake others
     /// starts those first that waste least.
@@ -202,7 +202,7 @@ pub trait QueueRule {
         None
     }
 
-    /// The rule to use while so many jobs wait, if it is another one then.
+    /// The rule to use while `waiting` jobs are queued; `None` if it does not depend on the queue length.
     fn for_queue_length(&self, _waiting: usize) -> Option<&dyn Policy> {
         None
     }
@@ -241,7 +241,7 @@ impl dyn Policy + '_ {
         self.queue_rule().and_then(QueueRule::for_head)
     }
 
-    /// The rule to use while so many jobs wait. A queue asks it for all that it places and promises in a pass.
+    /// The rule to use while `waiting` jobs are queued. A queue asks it for all that it places and promises in a pass.
     pub fn for_queue_length(&self, waiting: usize) -> &dyn Policy {
         let other = self.queue_rule().and_then(|rule| rule.for_queue_length(waiting));
         other.unwrap_or(self)

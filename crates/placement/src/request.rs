@@ -12,10 +12,10 @@ use crate::level::{Level, Within};
 /// What one slot takes from its node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Share {
-    /// The node with everything in it; nobody else may be there.
+    /// The whole node; no other job may be there.
     #[default]
     Whole,
-    /// So much of each resource of a node that others may share.
+    /// An amount of each resource of a node that other jobs may share.
     Part(Amounts),
 }
 

@@ -36,7 +36,7 @@ impl CutOff {
         self.groups.contains(&(level, group))
     }
 
-    /// Looks at the group of a cable anew that has come or gone; answers the group.
+    /// Updates the group of a cable that was added or removed. Returns the group.
     pub fn follow(
         &mut self,
         fabric: &Fabric,

@@ -13,7 +13,7 @@ use topolane_placement::{
     Lack, Occupancy, POLICIES, Placement, Policy, Refusal, Request, RoomHelps, Share,
 };
 
-/// The answer is what was asked for: so many slots, all free, eligible and joined.
+/// The answer is what was asked for: the wanted number of slots, all free, eligible and joined.
 fn keeps_the_contract(request: &Request, answer: &Placement, occupancy: &Occupancy) {
     let fabric = occupancy.fabric();
     assert_eq!(answer.nodes().len(), request.nodes as usize);

@@ -1,6 +1,5 @@
 //! The condition of docs/explanation/dedicated-links.md is enough: what `check` accepts has routes,
-//! told by exhaustive search and by
-//! linear programming.
+//! as exhaustive search and linear programming find.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "common/partitions.rs"]
@@ -86,7 +85,7 @@ fn all_routed(seeds: Range<u64>, most: u32, each: usize) -> Seen {
     seen
 }
 
-/// What is wrong with the ways that flows have: one for each flow, and, if told so, splitting them.
+/// What is wrong with the ways that flows have: one for each flow, and, with `split`, splitting them.
 fn routed(tree: &Tree, job: &Job, flows: &Flows, phi: f64, split: bool) -> Option<String> {
     let [leaf, pod] = tree.shares();
     let on_a_cable = (1.0 / (phi * leaf) - 1e-9).ceil() as u32;

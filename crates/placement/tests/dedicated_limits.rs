@@ -113,7 +113,7 @@ fn rails() {
     }
 }
 
-/// A leaf that hangs on the core: jobs with nodes there stay inside it, the pods beside it are as they were.
+/// A leaf that hangs on the core: jobs with nodes there stay inside it, the other pods are as they were.
 #[test]
 fn a_short_branch() {
     let fabric = tree(

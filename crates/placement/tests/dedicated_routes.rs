@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use topolane_fabric::{Dedicated, Fabric, JobLinks, Routing, Service, pgft};
 use topolane_placement::{Occupancy, Placement, Request, policy};
 
-/// Comes with so many nodes and accepts that share of full bandwidth; or the job of that place goes.
+/// A job comes with a number of nodes and accepts a share of full bandwidth; or the job of that place goes.
 #[derive(Debug, Clone)]
 enum Event {
     Comes(u32, f64),

@@ -62,7 +62,7 @@ impl Crowd {
         }
     }
 
-    /// Nodes that a link leads to and nobody holds, and cables that nobody owns, told from the placements alone.
+    /// Nodes that have a link and that no job holds, and cables that no job owns, counted from the placements alone.
     fn free(&self) -> (Vec<NodeIndex>, BTreeSet<CableId>) {
         let held = |node: &NodeIndex| self.jobs.iter().any(|job| job.nodes().contains(node));
         let owned = |cable: &CableId| self.jobs.iter().any(|job| job.links().contains(cable));
@@ -179,13 +179,13 @@ fn every_placement_meets_the_condition_and_no_cable_has_two_owners() {
             crowd.live(&*rule, phi, &mut rng);
             let mut owned = BTreeSet::new();
             for job in &crowd.jobs {
-                let told = || format!("{}: seed {seed} {:?} {job:?}", rule.name(), crowd.tree);
-                assert!(job.bandwidth_share() >= phi - 1e-9, "{}", told());
+                let context = || format!("{}: seed {seed} {:?} {job:?}", rule.name(), crowd.tree);
+                assert!(job.bandwidth_share() >= phi - 1e-9, "{}", context());
                 let links = owned_by(&crowd.fabric, job);
                 let checked = check(&crowd.fabric, job.nodes(), &links, job.bandwidth_share());
-                assert_eq!(checked, Ok(()), "{}", told());
+                assert_eq!(checked, Ok(()), "{}", context());
                 for &link in &links {
-                    assert!(owned.insert(link), "cable {link} has two owners: {}", told());
+                    assert!(owned.insert(link), "cable {link} has two owners: {}", context());
                     assert!(crowd.fabric.has_cable(link) && !crowd.failed.contains(&link));
                 }
                 over_leaves += u32::from(!links.is_empty());
@@ -237,7 +237,7 @@ fn claim_and_release_are_inverses() {
     }
 }
 
-/// Links that are lent to jobs placed while many had failed are free, nobody's twice, and with them a job meets the
+/// Links that are lent to jobs placed while many had failed are free, none is lent twice, and with them a job meets the
 /// condition for the share that it then has.
 #[test]
 fn what_is_lent_gives_the_share_that_it_says() {

@@ -313,7 +313,7 @@ fn three_one_one(claimed: bool) -> Occupancy {
 }
 
 /// Five nodes on leaves of three, one and one are no equal parts: `dedicated` gives them to a job where 255 wait and not where
-/// 256 do, unless nobody else is on the machine, which no other job's end could then help.
+/// 256 do, unless the machine is otherwise empty, so that no other job's end could help.
 #[test]
 fn among_many_shapes_are_equal_parts() {
     let (rule, request) = (rule("dedicated"), ask(1, 5));
@@ -339,7 +339,7 @@ fn waste_is_what_is_left_behind() {
         let request = ask(1, nodes);
         let placement = many.place(&request, occupancy).unwrap();
         let waste = many.waste(&request, &placement, occupancy);
-        // The plan of it tells the same, and leads there.
+        // Its plan says the same and leads to that placement.
         let planned = many.plan(&request, occupancy).unwrap();
         assert_eq!(planned.waste(), waste);
         assert_eq!(*many.carry_out(&planned, &request, occupancy), placement);

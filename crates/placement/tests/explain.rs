@@ -12,7 +12,7 @@ use topolane_placement::{
     Holder, Missing, Obstacle, Occupancy, POLICIES, Placement, Policy, Refusal, Request,
 };
 
-/// What keeps a request of so many whole nodes out while these jobs run.
+/// What keeps a request for `nodes` whole nodes out while these jobs run.
 fn obstacles(
     policy: &str,
     nodes: u32,
@@ -133,7 +133,7 @@ fn jobs_on(occupancy: &mut Occupancy, others: &[Ask]) -> Vec<(u64, Placement)> {
     jobs
 }
 
-fn is_told_rightly(
+fn is_explained_correctly(
     policy: &dyn Policy,
     request: &Request,
     refusal: Refusal,
@@ -184,7 +184,7 @@ proptest! {
                 let named: Vec<u64> = found.obstacles.iter().flat_map(|one| one.jobs.clone()).collect();
                 prop_assert!(!named.is_empty(), "{}: {:?} names no job", info.name, found);
                 for one in &found.obstacles {
-                    is_told_rightly(&*policy, &request, found.refusal.clone(), one, &occupancy);
+                    is_explained_correctly(&*policy, &request, found.refusal.clone(), one, &occupancy);
                 }
                 let (leave, stay): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|(id, _)| named.contains(id));
                 prop_assert!(!leave.is_empty(), "{}: names jobs that do not run", info.name);

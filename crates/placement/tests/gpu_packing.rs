@@ -180,7 +180,7 @@ proptest! {
 }
 
 /// A part of a GPU of 400 thousandths and tasks of 600 and 1000 seen as often: the part goes where a GPU has 400 left, not on a
-/// wholly free one; `fgd` says so without being told, since it has seen the tasks.
+/// wholly free one; `fgd` does so without knowing the kinds in advance, since it has seen the tasks.
 #[test]
 fn a_part_fills_a_gpu_that_is_cut() {
     let [large, part] = [600, 400].map(|thousandths| Task { cores: 1, thousandths });
@@ -200,8 +200,8 @@ fn demand_is_what_was_seen() {
     let cores = Request { share: Share::part(1, 0), ..Request::whole_nodes(1, 1, 1.0) };
     assert!(seen.note(&cores, &fabric).is_none());
     let task = |thousandths| Task { cores: 1, thousandths }.request(1, &fabric);
-    let told: Vec<bool> = (0..8).map(|_| seen.note(&task(500), &fabric).is_some()).collect();
-    assert_eq!(told, [true, true, true, true, true, false, true, false]);
+    let sampled: Vec<bool> = (0..8).map(|_| seen.note(&task(500), &fabric).is_some()).collect();
+    assert_eq!(sampled, [true, true, true, true, true, false, true, false]);
     let demand = (0..8).find_map(|_| seen.note(&task(2000), &fabric)).unwrap();
     let shares: Vec<(u64, f64)> =
         demand.kinds().iter().map(|kind| (kind.thousandths, kind.share)).collect();

@@ -17,7 +17,7 @@ struct Bunch {
     members: u32,
 }
 
-/// The paper's listing: for every virtual machine anew, the bunch of greatest weight, where
+/// The paper's listing: for each virtual machine in turn, the bunch of greatest weight, where
 /// weight = (members there + min(free there, still to place)) x (largest bunch + 1) + members
 /// there; of equal weights the tightest bunch, then the first. Returns how many each gets.
 fn paper(mut bunches: Vec<Bunch>, largest: u32, wanted: u32) -> Vec<u32> {
@@ -47,7 +47,7 @@ fn by_leaf(fabric: &Fabric, nodes: &[NodeIndex]) -> Vec<u32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// On two levels `hop-bytes` gives every leaf as many as the paper's listing does.
+    /// On two levels `hop-bytes` gives every leaf the number that the paper's listing does.
     #[test]
     fn two_levels_are_filled_as_the_paper_lists(
         size in 1u32..7,

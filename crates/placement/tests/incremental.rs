@@ -89,7 +89,7 @@ fn all_ways(request: &Request) -> Vec<Vec<NodeIndex>> {
 }
 
 /// Whether the members and the new slots cross no group, node or larger, that `taken` says is
-/// somebody else's and that the members alone do not cross.
+/// another job's and that the members alone do not cross.
 fn keeps_off(
     fabric: &Fabric,
     request: &Request,
@@ -138,7 +138,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     /// Of all ways in which no group is crossed by two placements (`isolated-hop-bytes`), or none
-    /// that somebody owns (`hop-bytes-exact`), the answer has the least sum of hops over pairs,
+    /// that a job owns (`hop-bytes-exact`), the answer has the least sum of hops over pairs,
     /// members included; where there is no such way it refuses, and only there.
     #[test]
     fn the_best_of_all_allowed_ways(scene in scene(), stacked in any::<bool>()) {
@@ -245,7 +245,7 @@ proptest! {
 }
 
 /// Among placements with equal hops the tightest is taken: a leaf with just enough room before
-/// a larger one of lower index, and one pod's last leaf before a pod that nobody has touched.
+/// a larger one of lower index, and one pod's last leaf before a pod that no job uses.
 #[test]
 fn of_equals_the_tightest() {
     let fabric = tree(&[4, 2, 2]);

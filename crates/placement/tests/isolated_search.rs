@@ -42,9 +42,9 @@ fn steps() -> impl Strategy<Value = Vec<(Ask, Option<Index>)>> {
     prop::collection::vec((ask(), prop::option::weighted(0.4, any::<Index>())), 1..25)
 }
 
-/// Every group, told from the node lists alone, is crossed by at most one job; so is the link of
+/// By the node lists alone, every group is crossed by at most one job; so is the link of
 /// every node that several jobs share.
-fn nobody_meets(fabric: &Fabric, jobs: &[Placement]) {
+fn no_jobs_meet(fabric: &Fabric, jobs: &[Placement]) {
     for level in 0..=fabric.depth() {
         for group in 0..fabric.groups(level) {
             let crosses = |job: &&Placement| {
@@ -58,7 +58,7 @@ fn nobody_meets(fabric: &Fabric, jobs: &[Placement]) {
     }
 }
 
-/// The lowest level with a group of at least so many nodes.
+/// The lowest level with a group of at least `nodes` nodes.
 fn class(fabric: &Fabric, nodes: u32) -> Option<usize> {
     let holds = |&level: &usize| {
         (0..fabric.groups(level)).any(|group| fabric.node_range(level, group).len() as u32 >= nodes)
@@ -76,12 +76,12 @@ proptest! {
         let fabric = machine.fabric();
         for upto in 1..=steps.len() {
             let (_, jobs) = arrivals(&fabric, &steps[..upto], false);
-            nobody_meets(&fabric, &jobs);
+            no_jobs_meet(&fabric, &jobs);
         }
     }
 
     /// Over all choices of free nodes inside one group of the job's class: if one of them crosses
-    /// only groups that nobody crosses, `isolated` places the job; if none, it does not.
+    /// only groups that no job crosses, `isolated` places the job; if none, it does not.
     #[test]
     fn nothing_is_missed_within_the_class_rules(machine in one_site(), steps in steps()) {
         let fabric = machine.fabric();
@@ -106,7 +106,7 @@ proptest! {
         }
     }
 
-    /// More room never makes `isolated` refuse: what it places beside some jobs it places when
+    /// More room never makes `isolated` refuse: what it places next to some jobs it places when
     /// one of them has left.
     #[test]
     fn a_job_that_leaves_never_spoils_a_placement(machine in machine(), steps in steps(), ask in ask()) {

@@ -70,15 +70,15 @@ fn lost(fabric: &Arc<Fabric>, running: &[&Placement]) -> f64 {
 proptest! {
     /// After any claims and releases, the slowdowns are those of a machine on which only the jobs that are left were placed.
     #[test]
-    fn counting_as_jobs_come_and_go_is_counting_anew(machine in one_site(), sizes in sizes()) {
+    fn counting_as_jobs_come_and_go_is_counting_from_scratch(machine in one_site(), sizes in sizes()) {
         let fabric = machine.fabric();
         for name in ["random", "scattered", "least-slowdown"] {
             let (occupancy, running) = crowded(&fabric, &sizes, &*rule(name));
-            let mut anew = network(&fabric);
+            let mut recounted = network(&fabric);
             for placement in &running {
-                anew.claim(placement).unwrap();
+                recounted.claim(placement).unwrap();
             }
-            prop_assert_eq!(occupancy.network().unwrap().slowdowns(), anew.network().unwrap().slowdowns());
+            prop_assert_eq!(occupancy.network().unwrap().slowdowns(), recounted.network().unwrap().slowdowns());
         }
     }
 
@@ -140,7 +140,7 @@ fn jobs_are_kept_off_each_others_uplinks() {
     assert!(lost_under("least-slowdown") <= 0.0);
 }
 
-/// A job of so many nodes that sends from one rank to another, both ways and all the time.
+/// A job of `nodes` nodes that sends from one rank to another, both ways and all the time.
 fn exchange(id: u64, nodes: u32, (one, other): (u32, u32)) -> Request {
     let entry = |from, to| Entry { from, to, bytes: 1e9, messages: 1.0 };
     let traffic = Traffic::new(nodes, [entry(one, other), entry(other, one)]).unwrap();
@@ -186,11 +186,11 @@ fn one_or_the_other(first: &Request, second: &Request) -> Occupancy {
 /// Of two jobs next to which a new one may run, it goes next to the one that communicates for less of its time.
 #[test]
 fn what_a_job_loses_counts_for_the_part_of_its_time_in_which_it_communicates() {
-    let beside = |id, communication| for_part_of_its_time(job(id, 4), communication);
-    let next = beside(3, 0.5);
-    let occupancy = one_or_the_other(&beside(1, 0.9), &beside(2, 0.1));
+    let busy_for = |id, communication| for_part_of_its_time(job(id, 4), communication);
+    let next = busy_for(3, 0.5);
+    let occupancy = one_or_the_other(&busy_for(1, 0.9), &busy_for(2, 0.1));
     assert!(chosen(&next, &occupancy).iter().all(|&node| node >= 8));
-    let occupancy = one_or_the_other(&beside(1, 0.1), &beside(2, 0.9));
+    let occupancy = one_or_the_other(&busy_for(1, 0.1), &busy_for(2, 0.9));
     assert!(chosen(&next, &occupancy).iter().all(|&node| node < 8));
 }
 
@@ -217,7 +217,7 @@ fn what_a_job_loses_counts_only_while_both_run() {
         assert!(chosen(&next, &occupancy).iter().all(|&node| node >= 8));
         let occupancy_of_other = one_or_the_other(&until(1, 20.0), &until(2, long));
         assert!(chosen(&next, &occupancy_of_other).iter().all(|&node| node < 8));
-        // Both outlast a job that is short, and one without a limit is not told apart.
+        // Both outlast a job that is short, and one without a limit is no different.
         let first = chosen(&until(3, 10.0), &occupancy);
         assert_eq!(chosen(&until(3, 10.0), &occupancy_of_other), first);
         let endless = until(3, f64::INFINITY);
@@ -300,18 +300,18 @@ fn cores_per_node_and_nodes_are_chosen_together() {
     let profile = Profile::of(&pattern("alltoall(bytes=1e8)").unwrap(), 8, 100.0, 0).unwrap();
     let chosen = |communication: f64, until: f64| {
         let mut occupancy = network(&fabric);
-        let beside = Request { walltime: until, ..exchange(1, 6, (0, 3)) };
-        let beside = match communication {
-            0.0 => Request { traffic: None, ..beside },
+        let neighbor = Request { walltime: until, ..exchange(1, 6, (0, 3)) };
+        let neighbor = match communication {
+            0.0 => Request { traffic: None, ..neighbor },
             part => {
                 let entry = |from, to| Entry { from, to, bytes: 1e9, messages: 1.0 };
                 let traffic =
                     (0..3).flat_map(|rank| [entry(rank, rank + 3), entry(rank + 3, rank)]);
                 let traffic = Traffic::new(6, traffic).unwrap();
-                Request { traffic: Some(JobTraffic::new(&Arc::new(traffic), part)), ..beside }
+                Request { traffic: Some(JobTraffic::new(&Arc::new(traffic), part)), ..neighbor }
             }
         };
-        hold(&mut occupancy, &beside, vec![0, 1, 2, 4, 5, 6]);
+        hold(&mut occupancy, &neighbor, vec![0, 1, 2, 4, 5, 6]);
         let traffic = pattern("alltoall").unwrap().traffic(8, 0).unwrap();
         let traffic = Some(JobTraffic::new(&Arc::new(traffic), 1.0));
         let request = Request { walltime: 1000.0, traffic, ..Request::default() };
@@ -381,8 +381,8 @@ fn a_job_on_one_rail_costs_those_on_another_nothing() {
     let (first, placement) = on_one_gpu(&occupancy, 1, [0, 4]);
     assert_eq!(placement.gpus(), [GpuSet::one(0), GpuSet::one(0)]);
     begin(&mut occupancy, &first, placement);
-    let (second, beside) = on_one_gpu(&occupancy, 2, [0, 4]);
-    assert_eq!(beside.gpus(), [GpuSet::one(1), GpuSet::one(1)]);
+    let (second, next_to_it) = on_one_gpu(&occupancy, 2, [0, 4]);
+    assert_eq!(next_to_it.gpus(), [GpuSet::one(1), GpuSet::one(1)]);
     let whole = exchange(3, 2, (0, 1));
     // What the first job, of two slots, is predicted to lose, and its slowdown once the other one is there.
     let near = |a: f64, b: f64| (a - b).abs() < 1e-9;

@@ -286,7 +286,7 @@ proptest! {
         );
     }
 
-    /// If one to three jobs may go and no proof is wanted, the plan is one, and no set of so many jobs costs less. Where more room may be
+    /// If one to three jobs may go and no proof is wanted, the plan is one, and no set of up to `most` jobs costs less. Where more room may be
     /// in the policy's way, the plan is one.
     #[test]
     fn the_cheapest_of_few(scene in scene(), most in 1u32..4) {
@@ -310,7 +310,7 @@ proptest! {
         }
     }
 
-    /// With few questions a plan may cost more, but it makes room, and what is told as a bound is one.
+    /// With few questions a plan may cost more, but it makes room, and the reported bound is one.
     #[test]
     fn with_few_questions(scene in scene(), questions in 0u32..20) {
         let (mut occupancy, jobs, request) = scene.set();
@@ -468,7 +468,7 @@ fn kueue_10497_a_blocker_without_gpus() {
         let policy = rule(policy);
         let mut occupancy = Occupancy::new(Arc::clone(&fabric));
         let mut jobs = Vec::new();
-        // The other node has a GPU job and a job of no GPU, which nobody may disturb.
+        // The other node has a GPU job and a job of no GPU, which must not be disturbed.
         for (id, node, gpus, disruption) in [
             (0, 0, 8, Disruption::Requeue(10.0)),
             (1, 0, 0, Disruption::Requeue(3.0)),

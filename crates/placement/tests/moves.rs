@@ -1,4 +1,4 @@
-//! Moves of running members: what they reach, and that nobody is worse off on the way.
+//! Moves of running members: what they reach, and that no job is worse off on the way.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -135,7 +135,7 @@ fn passes_worse(
                 let mut moved = nodes.clone();
                 moved[index] = to;
                 moved.sort_unstable();
-                // Nobody arrives twice: the group goes straight to where it is to end.
+                // No member moves twice: the group goes straight to where it is to end.
                 if hops(&moved) <= start && !seen.contains(&moved) {
                     seen.push(moved);
                 }
@@ -145,8 +145,8 @@ fn passes_worse(
     true
 }
 
-/// Eight on one leaf and two elsewhere, with room for both beside the eight: two moves, the first
-/// of which gains 2 x (8 - 1) hops; at a price above the gain nobody moves.
+/// Eight on one leaf and two elsewhere, with room for both next to the eight: two moves, the first
+/// of which gains 2 x (8 - 1) hops; at a price above the gain no member moves.
 #[test]
 fn stragglers_come_home() {
     let fabric = tree(&[10, 4]);
@@ -174,7 +174,7 @@ fn who_stays_is_joined() {
     assert_eq!(steps.iter().map(|step| (step.from, step.to)).collect::<Vec<_>>(), [(0, 5)]);
 }
 
-/// A group that wants its own links leaves those that somebody else crosses, at the price of hops.
+/// A group that wants its own links leaves those that another job crosses, at the price of hops.
 #[test]
 fn foreign_links_are_left() {
     let fabric = tree(&[4, 3]);

@@ -1,4 +1,4 @@
-//! The occupancy against a model that counts everything anew.
+//! The occupancy against a model that counts everything from scratch.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -28,7 +28,7 @@ impl Model {
         self.held.iter().flat_map(slots)
     }
 
-    /// Cores and memory that nobody holds; none where a slot takes the whole node.
+    /// Cores and memory that no slot holds; none where a slot takes the whole node.
     fn free(&self, node: NodeIndex) -> (u32, u64) {
         let kind = self.fabric.kind(node);
         self.on(node).fold((kind.cores(), kind.memory), |(cores, memory), share| match share {
@@ -94,7 +94,7 @@ fn has_twice(nodes: &[NodeIndex]) -> bool {
     nodes.iter().collect::<BTreeSet<_>>().len() < nodes.len()
 }
 
-/// There is room where the slots can be claimed, and for a placement that owns its links also only where nobody else crosses the same
+/// There is room where the slots can be claimed, and for a placement that owns its links also only where no other job crosses the same
 /// groups.
 fn has_room_as(model: &Model, occupancy: &Occupancy, slots: &(Vec<NodeIndex>, Share), fits: bool) {
     let (nodes, share) = slots;
@@ -208,7 +208,7 @@ fn walk(step: &Step, model: &mut Model, occupancy: &mut Occupancy) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Free cores and memory, idle nodes and crossings are always those that one counts anew from
+    /// Free cores and memory, idle nodes and crossings are always those that one counts from
     /// the list of placements; a claim succeeds iff every slot fits; a failed claim changes
     /// nothing; what is tried in a `what_if` is undone; no core is given twice.
     #[test]
@@ -258,7 +258,7 @@ proptest! {
     }
 }
 
-/// A node held whole has no slot left for anybody, not even for a share of no core.
+/// A node held whole has no slot left, not even for a share of no core.
 #[test]
 fn a_node_held_whole_has_no_slot_left() {
     let fabric = common::tree(&[2, 2]);

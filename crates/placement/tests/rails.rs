@@ -17,7 +17,7 @@ use topolane_placement::{Occupancy, Placement, Policy, Request, policy};
 
 const RULES: [&str; 4] = ["dedicated", "jigsaw", "jigsaw-relaxed", "laas"];
 
-/// The tree with so many rails, which meet at the level above `joined`, if anywhere.
+/// The tree with `rails` rails, which meet at the level above `joined`, if anywhere.
 fn with_rails(tree: &Tree, rails: u32, joined: Option<usize>) -> Arc<Fabric> {
     let mut parents = tree.parents.clone();
     parents[0] = rails;

@@ -131,8 +131,8 @@ proptest! {
         prop_assert_eq!(seen(&occupancy), was);
     }
 
-    /// The free slots of a stacked request are as many as can be claimed one after another; without stacking a node has one
-    /// at most.
+    /// The number of free slots of a stacked request is the number that can be claimed one after another; without stacking a node
+    /// has one at most.
     #[test]
     fn free_slots_are_those_that_can_be_claimed(before in jobs(), wanted in counts(), whole in 0u32..10, stacked: bool) {
         let fabric = machine();

@@ -116,9 +116,9 @@ fn free_gpus_are_stranded_where_cores_or_memory_are_gone_or_too_little_of_a_gpu_
 }
 
 proptest! {
-    /// As many jobs as the figure says can be placed one after another on nodes of one domain each, and not one more.
+    /// The number of jobs that the figure says can be placed one after another on nodes of one domain each, and not one more.
     #[test]
-    fn so_many_jobs_fit_in_domains_and_not_one_more(
+    fn the_counted_jobs_fit_in_domains_and_not_one_more(
         busy in prop::collection::vec(0..144_u32, 0..120),
         nodes in 2..19_u32,
     ) {

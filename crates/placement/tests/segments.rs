@@ -75,7 +75,7 @@ fn free(occupancy: &Occupancy) -> Vec<u32> {
     (0..fabric.blocks()).map(|block| idle(block).count() as u32).collect()
 }
 
-/// Whether blocks with so much room hold the parts: the block of what is left over is tried out.
+/// Whether blocks with these free slots hold the parts: the block of what is left over is tried out.
 fn fits(room: &[u32], nodes: u32, segment: u32) -> bool {
     let (whole, rest) = (nodes / segment, nodes % segment);
     (0..room.len()).any(|of_rest| {
@@ -268,7 +268,7 @@ fn racks_of(request: &Request) -> Result<Vec<(u32, usize)>, Refusal> {
 }
 
 /// 8 nodes are free on rack 1 and 16 on rack 0: a job of 8 takes what rack 1 has, one of 16 what rack 0 has, one of 17 an
-/// empty rack. In segments of 16, 48 nodes take the rest of rack 0 and two empty racks, and of 49 the one left over lies beside
+/// empty rack. In segments of 16, 48 nodes take the rest of rack 0 and two empty racks, and of 49 the one left over lies next to
 /// the last segment. In segments of 17, 38 nodes take the empty racks, and the 4 left over rack 1.
 #[test]
 fn on_four_racks() {

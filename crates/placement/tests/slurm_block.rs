@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use topolane_fabric::{Description, DomainDescription, Fabric, pgft};
 use topolane_placement::{Occupancy, Refusal, Request, Share};
 
-/// A machine of one leaf whose domains have so many nodes, one after another, and some nodes in no domain at the end.
+/// A machine of one leaf whose domains have the given numbers of nodes, one after another, and some nodes in no domain at the end.
 fn racks(domains: &[u32], loose: u32, sizes: &[u32]) -> Arc<Fabric> {
     let nodes = domains.iter().sum::<u32>() + loose;
     let tree = pgft("n", &[nodes], &[1], &[1]);
@@ -27,7 +27,7 @@ fn racks(domains: &[u32], loose: u32, sizes: &[u32]) -> Arc<Fabric> {
     Arc::new(Fabric::build(&machine).unwrap())
 }
 
-/// A state in which the first nodes of each domain are taken, so that so many are free.
+/// A state in which the first nodes of each domain are taken, so that the given numbers are free.
 fn with_free(fabric: &Arc<Fabric>, free: &[u32]) -> Occupancy {
     let mut occupancy = Occupancy::new(Arc::clone(fabric));
     for (domain, &free) in (0..).zip(free) {
@@ -147,7 +147,7 @@ fn each_segment_lies_in_one_base_block() {
 
 /// Without named sizes the base block has the nodes of the smallest block, and blocks are 1, 2, 4, 8 and 16 of them.
 #[test]
-fn sizes_that_nobody_named() {
+fn sizes_that_are_not_named() {
     let fabric = racks(&[4; 8], 0, &[]);
     let named = racks(&[4; 8], 0, &[4, 8, 16, 32, 64]);
     for nodes in 1..=32 {

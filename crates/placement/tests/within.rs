@@ -67,7 +67,7 @@ fn a_preferred_group_may_be_left() {
     assert_eq!(nodes(&request(8, "preferred:leaf"), &state).len(), 8);
 }
 
-/// Slots that another system counts: what is free is told from what there would be if nothing ran.
+/// Slots that another system counts: what is free differs from what there would be if nothing ran.
 #[test]
 fn not_now_and_never_of_counted_slots() {
     let rule = policy("isolated", 0).unwrap();

@@ -86,7 +86,7 @@ impl<'a> Coupling<'a> {
         }
         let lay = |routing: &dyn Routing| {
             let flows = match &rails {
-                Some(rails) if routing.tells_rails() => {
+                Some(rails) if routing.distinguishes_rails() => {
                     Flows::on_rails(&traffic, nodes, rails, routing)
                 }
                 _ => Flows::new(&traffic, nodes, routing),

@@ -226,7 +226,7 @@ impl Routing for Dedicated {
         Ok(())
     }
 
-    fn tells_rails(&self) -> bool {
+    fn distinguishes_rails(&self) -> bool {
         true
     }
 

@@ -74,7 +74,7 @@ impl Routing for Fixed {
             && (0..fabric.sites()).all(has_one_link)
     }
 
-    fn tells_rails(&self) -> bool {
+    fn distinguishes_rails(&self) -> bool {
         true
     }
 

@@ -65,7 +65,7 @@ pub trait Routing: fmt::Debug + Send + Sync {
     }
 
     /// Whether traffic on different rails takes different channels. If not, [`Routing::rail_path`] is the same on all.
-    fn tells_rails(&self) -> bool {
+    fn distinguishes_rails(&self) -> bool {
         false
     }
 

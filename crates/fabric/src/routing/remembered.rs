@@ -78,7 +78,7 @@ impl Routing for Remembered {
         self.path_on(from, to, None, path)
     }
 
-    fn tells_rails(&self) -> bool {
+    fn distinguishes_rails(&self) -> bool {
         true
     }
 

@@ -86,7 +86,7 @@ fn lend_to(id: u64, placement: &Placement, occupancy: &Occupancy, free: &mut Upl
     }
 }
 
-/// What a job owns, as far as it tells what more it could use.
+/// What a job owns, as far as it determines what more the job could use.
 #[derive(Default)]
 struct Owner {
     /// Leaves that own every plane.
@@ -105,7 +105,7 @@ struct Owner {
     /// Nodes of each pod, and its fewest links to the core in a plane that it owns; with what they need.
     in_pods: Vec<(u32, u32)>,
     need: Option<Need>,
-    /// Whether those are as many as its leaves own slots.
+    /// Whether these links are enough for all slots that its leaves own.
     core_by_leaves: bool,
     /// Uplink slots that its leaves have not and could use.
     wanting: u32,
@@ -180,8 +180,8 @@ impl Owner {
         self.need = Some(need);
     }
 
-    /// The share of bandwidth that its links to the core are enough for with so many slots; `None` where only as much is
-    /// known as that it grows with the slots.
+    /// The share of bandwidth that its links to the core suffice for with `slots` slots; `None` if it is only known to grow
+    /// with the slots.
     fn core_share(&self, slots: u32) -> Option<f64> {
         if self.pods.is_empty() || self.core_by_leaves {
             return Some(1.0);

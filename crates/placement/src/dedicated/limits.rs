@@ -53,7 +53,7 @@ pub struct Limit {
 }
 
 impl Limit {
-    /// Whether a job of so many nodes can neither avoid the groups nor lie inside one of them.
+    /// Whether a job of `nodes` nodes can neither avoid the groups nor lie inside one of them.
     fn stops(&self, fabric: &Fabric, nodes: u32) -> bool {
         let sizes = self.groups.iter().map(|&group| fabric.node_range(self.level, group).len());
         let (all, most) = sizes.fold((0, 0), |(all, most), size| (all + size, most.max(size)));
@@ -145,7 +145,7 @@ pub fn limits(fabric: &Fabric) -> Vec<Limit> {
     found
 }
 
-/// Why a job of so many nodes has no links on the empty machine.
+/// Why a job of `nodes` nodes has no links on the empty machine.
 pub(crate) fn limit_for(fabric: &Fabric, limits: &[Limit], nodes: u32) -> LimitKind {
     let stopping = limits.iter().find(|limit| limit.stops(fabric, nodes));
     stopping.map_or(LimitKind::Shape, |limit| limit.kind)

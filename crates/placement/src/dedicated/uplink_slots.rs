@@ -233,7 +233,7 @@ impl UplinkSlots {
         });
     }
 
-    /// Changes cables, then counts the slots anew: at once for those of one switch that stand together, up to 64 ports of it from
+    /// Changes cables, then counts the slots again. Adjacent cables of one switch are counted at once, up to 64 ports of it from
     /// the first one on.
     fn change(&mut self, cables: &[CableId], change: impl Fn(&mut Self, CableId, u64)) {
         let mut left = cables;
@@ -318,7 +318,7 @@ impl UplinkSlots {
         self.idle.contains(cable)
     }
 
-    /// Sets the slots of a switch anew to the parents that some of its ports lead to.
+    /// Counts the slots of a switch to the parents that some of its ports lead to.
     fn count(&mut self, switch: u32, ports: u64) {
         let Switch { first, parents, cables, has_slots, rails } =
             self.plan.switches[switch as usize];

@@ -94,7 +94,7 @@ pub(crate) struct NodeGpus<'a> {
     pub(crate) layout: &'a GpuLayout,
     /// What the node has of every resource.
     pub(crate) has: &'a [u64],
-    /// What is free of every resource. Fewer GPUs than are wholly free if some are held that nobody named.
+    /// What is free of every resource. It counts fewer GPUs than are wholly free if jobs hold GPUs whose indices are unknown.
     pub(crate) left: &'a [u64],
     /// Thousandths free of each GPU.
     pub(crate) free: &'a [u16],

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{BitAnd, BitOr, Sub};
 
-/// The most GPUs of a node that are told apart. On machines with larger nodes, GPUs are only counted.
+/// The most GPUs of a node that are identified one by one. On machines with larger nodes, GPUs are only counted.
 pub const MOST_GPUS: usize = 128;
 
 /// Some GPUs of one node, by their index from 0 to 127.
@@ -14,7 +14,7 @@ impl GpuSet {
     /// No GPU.
     pub const EMPTY: GpuSet = GpuSet(0);
 
-    /// The GPUs from `first` on, `count` of them. Those above 127 are left out.
+    /// The GPUs from `first` on, `count` of them. Those above 127 are skipped.
     pub fn range(first: usize, count: usize) -> Self {
         let below = |end: usize| if end >= MOST_GPUS { u128::MAX } else { (1 << end) - 1 };
         GpuSet(below(first.saturating_add(count)) & !below(first))

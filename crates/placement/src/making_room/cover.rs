@@ -181,7 +181,7 @@ impl<'a> Cover<'a> {
         Start { least, bases: bases.chain(all.bases).collect() }
     }
 
-    /// The cheapest cover of so much in one of the places. If no more are asked for, only places that may be the cheapest are
+    /// The cheapest cover of `wanted` slots in one of the places. If no more are asked for, only places that may be the cheapest are
     /// looked at.
     fn covers(&self, places: &[Place], wanted: u32, asked: usize) -> Start {
         let mut order: Vec<(f64, &Place)> = Vec::with_capacity(places.len());
@@ -205,7 +205,7 @@ impl<'a> Cover<'a> {
         Start { least, bases: found.into_iter().map(|(_, base)| base).collect() }
     }
 
-    /// The least cost of so much in a place, and jobs that free it, which need not cost as little where the problem is large.
+    /// The least cost of `wanted` slots in a place, and jobs that free them. If the problem is large, these jobs may cost more.
     fn cheapest(&self, place: &Place, wanted: u32) -> (f64, Option<Jobs>) {
         let need = wanted.saturating_sub(place.has);
         match cheapest(&place.items, need, self.budgets, self.jobs.len()) {
@@ -295,7 +295,7 @@ fn split_costs(homes: &mut [Place], jobs: usize) {
     }
 }
 
-/// Adds jobs, those with the least cost for what they free first, until so much is free in a place.
+/// Adds jobs, those with the least cost for what they free first, until `wanted` slots are free in a place.
 fn fill(place: &Place, wanted: u32, gone: &mut Jobs) {
     let mut need = wanted.saturating_sub(place.free_without(gone));
     for item in &place.items {

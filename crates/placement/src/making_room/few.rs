@@ -5,7 +5,7 @@ use super::first::{has_asked_enough, keep};
 use super::jobs::Jobs;
 use super::search::{Found, Search};
 
-/// So many jobs are few.
+/// The most jobs that count as few.
 const FEW: u32 = 3;
 
 /// How many jobs may be disturbed in all, if these are few.

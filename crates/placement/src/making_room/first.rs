@@ -9,7 +9,7 @@ use crate::placement::Placement;
 /// The best of the first plans; none if none is found.
 ///
 /// The sets of the cover come first: what the policy accepts of them is mostly best. If it wants more than slots, jobs are added to
-/// each of them in some order until it places the request, and then left out again one after another, the dearest first.
+/// each of them in some order until it places the request, and then removed again one after another, the dearest first.
 pub(super) fn first_plans(
     search: &Search<'_>,
     start: &Start,

@@ -5,12 +5,12 @@
 pub(super) struct Jobs(Box<[u64]>);
 
 impl Jobs {
-    /// No job of a list of so many.
+    /// No job of a list of `of` jobs.
     pub fn none(of: usize) -> Self {
         Jobs(vec![0; of.div_ceil(64)].into())
     }
 
-    /// These jobs of a list of so many.
+    /// These jobs of a list of `of` jobs.
     pub fn of(of: usize, jobs: impl IntoIterator<Item = usize>) -> Self {
         let mut set = Jobs::none(of);
         jobs.into_iter().for_each(|job| set.insert(job));

@@ -1,4 +1,4 @@
-//! The cheapest jobs that free so much together: a knapsack cover.
+//! The cheapest jobs that together free a wanted amount: a knapsack cover.
 
 use super::jobs::Jobs;
 
@@ -8,14 +8,14 @@ pub(super) struct Item {
     pub job: usize,
     pub gain: u32,
     pub cost: f64,
-    /// Its group, if only so many jobs of that may be disturbed.
+    /// Its group, if the number of jobs of that group that may be disturbed is limited.
     pub group: Option<usize>,
 }
 
 /// Steps that an exact cover may take; a problem that needs more is bounded by its relaxation.
 const STEPS: u64 = 1 << 25;
 
-/// What a relaxed cover tells.
+/// The result of a relaxed cover.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Relaxed {
     /// No cover costs less; infinite if there is none.
@@ -168,7 +168,7 @@ impl Class<'_> {
         };
         let rows = most as usize;
         let mut taken = vec![false; self.items.len() * rows * width];
-        // The least costs with at most so many of the class: 0, 1, ...
+        // The least costs with at most 0, 1, ... items of the class.
         let mut costs = vec![best.clone(); rows + 1];
         for (index, item) in self.items.iter().enumerate() {
             for row in (1..=rows).rev() {

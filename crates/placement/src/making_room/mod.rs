@@ -37,7 +37,7 @@ use crate::request::Request;
 /// held in `occupancy`, which is as before when this returns.
 ///
 /// The plan is verified: the policy has placed the request in the state without these jobs. [`RoomPlan::least`] is a proven bound if the
-/// policy tells the truth about itself ([`Policy::homes`](crate::Policy::homes), [`Policy::room_helps`](crate::Policy::room_helps)). The
+/// policy describes itself correctly ([`Policy::homes`](crate::Policy::homes), [`Policy::room_helps`](crate::Policy::room_helps)). The
 /// answer depends on the arguments alone, and not on the order of `present`.
 ///
 /// # Errors

@@ -13,10 +13,10 @@ use crate::request::Request;
 pub enum Disruption {
     /// Nothing.
     Untouchable,
-    /// It may be stopped and queued again. That costs so many node-seconds: what it has done since its last checkpoint, or since it started.
+    /// It may be stopped and queued again, at this cost in node-seconds: what it has done since its last checkpoint, or since it started.
     /// A cost that is negative or no finite number counts as untouchable.
     Requeue(f64),
-    /// It may be moved to other nodes, for so many node-seconds: the time it stands still, times its nodes. The same holds for its cost.
+    /// It may be moved to other nodes, at this cost in node-seconds: the time it stands still, times its nodes. The same holds for its cost.
     Move(f64),
 }
 

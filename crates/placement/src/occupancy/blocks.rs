@@ -57,7 +57,7 @@ impl BlockSlots {
         &self.free
     }
 
-    /// How many blocks have so many free slots, by that number.
+    /// Entry `n` is the number of blocks with `n` free slots.
     pub fn blocks_with(&self) -> &[u32] {
         &self.blocks_with
     }

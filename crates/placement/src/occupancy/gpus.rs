@@ -14,7 +14,7 @@ use crate::request::Share;
 /// What is free of every GPU.
 #[derive(Debug, Clone)]
 pub(super) struct Gpus {
-    /// `None` where GPUs are not told apart: there are none, or too many on one node.
+    /// `None` if GPUs are not identified one by one: there are none, or too many on one node.
     layout: Option<Arc<GpuLayout>>,
     /// Thousandths free of every GPU, node after node, [`GpuLayout::most`] for each. Empty until a slot takes GPUs, so that whole
     /// nodes cost nothing here.
@@ -54,7 +54,7 @@ impl Occupancy {
         (gpu < layout.gpus(has)).then(|| layout.type_of(has, gpu))
     }
 
-    /// Which resources are GPUs; `None` where they are not told apart.
+    /// Which resources are GPUs; `None` if they are not identified one by one.
     pub(crate) fn gpu_layout(&self) -> Option<&GpuLayout> {
         self.gpus.layout.as_deref()
     }

@@ -155,7 +155,7 @@ impl Clone for Occupancy {
 }
 
 impl Occupancy {
-    /// Nobody on any node, all nodes in service.
+    /// No job on any node, all nodes in service.
     pub fn new(fabric: Arc<Fabric>) -> Self {
         let empty = Occupancy::unheld(fabric);
         Occupancy { empty: Some(Arc::new(empty.clone())), ..empty }
@@ -302,7 +302,7 @@ impl Occupancy {
         self.smallest_leaf
     }
 
-    /// Level and size of the smallest blocks ([`block_sizes`]) one of which has so many nodes; at level 1 a leaf.
+    /// Level and size of the smallest blocks ([`block_sizes`]) one of which has `nodes` nodes; at level 1 a leaf.
     pub(crate) fn smallest_block(&self, nodes: u32) -> Option<(usize, u32)> {
         let level = (1..=self.fabric.depth()).find(|&level| self.largest_group(level) >= nodes)?;
         if level == 1 {

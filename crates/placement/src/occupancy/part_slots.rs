@@ -1,4 +1,4 @@
-//! The nodes with a slot for shares that were asked for lately, kept up to date instead of counted anew.
+//! The nodes with a slot for shares that were asked for lately, kept up to date instead of counted again.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,7 +21,7 @@ struct Kept {
     tables: Vec<Table>,
     /// Nodes that changed, in order.
     changed: Vec<NodeIndex>,
-    /// How often that list was begun anew.
+    /// How often that list was cleared and begun again.
     begun: u64,
     asked: u64,
 }
@@ -174,7 +174,7 @@ impl Occupancy {
         if fits == table.slots.nodes.contains(node) {
             return;
         }
-        // A copy only while somebody still looks at the slots as they were.
+        // Copies only while a caller still reads the slots as they were.
         let slots = Arc::make_mut(&mut table.slots);
         let change = |count: &mut u32| if fits { *count += 1 } else { *count -= 1 };
         if fits {

@@ -2,8 +2,8 @@ use topolane_fabric::GroupIndex;
 
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
-/// The listing of hop-byte scheduling in `OpenStack` (2013) as it stands: for every virtual machine
-/// anew a host of the bunch (leaf) of greatest weight,
+/// The listing of hop-byte scheduling in `OpenStack` (2013) as it stands: for each virtual machine
+/// in turn a host of the bunch (leaf) of greatest weight,
 /// (members there + min(free there, still to place)) x (largest bunch + 1) + members there.
 /// Of equal weights the host of lowest index; levels above the leaf are not looked at.
 #[derive(Debug, Clone, Copy, Default)]

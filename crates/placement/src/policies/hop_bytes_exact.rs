@@ -96,7 +96,7 @@ impl SlotCosts for HopBytesExact {
     }
 }
 
-/// Whether room in groups tells if a request can be isolated: no member runs yet, and every slot is on a node of its own.
+/// Whether the free slots of groups decide if a request can be isolated: no member runs yet, and every slot is on a node of its own.
 fn is_judged_by_counts(request: &Request) -> bool {
     request.members.is_empty() && request.beyond == 0 && !request.stacked
 }
@@ -126,7 +126,7 @@ struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// Whether a job that stays inside a group finds so many slots.
+    /// Whether a job that stays inside a group finds `wanted` slots.
     fn inside(&self, level: usize, group: GroupIndex, wanted: u32) -> bool {
         level == 1 || {
             let children = self.free.fabric().children(level, group);

@@ -107,7 +107,7 @@ fn in_one_domain(request: &Request, free: &FreeSlots<'_>) -> Option<Vec<NodeInde
     Some(taken)
 }
 
-/// The lowest level with a group of so many nodes, and the groups of that level that have them; none where no site has.
+/// The lowest level with a group of at least `nodes` nodes, and such groups of that level; none if no site has the nodes.
 pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
     let holds = |level, group: &GroupIndex| {
         fabric.node_range(level, *group).len() as u64 >= u64::from(nodes)

@@ -98,7 +98,7 @@ impl Blocks<'_> {
         block_sizes(self.free.fabric(), level)
     }
 
-    /// The first block of a size with enough free slots, of which each of its groups has so many that are `usable`.
+    /// The first block of a size with enough free slots in which each group has a number of them that is `usable`.
     fn first(
         &self,
         level: usize,

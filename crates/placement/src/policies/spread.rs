@@ -74,7 +74,7 @@ impl<'a> Spreading<'a> {
         Spreading { free, taken: (0..=depth).map(none).collect(), next }
     }
 
-    /// The nodes of so many slots, of which there are as many, ascending.
+    /// The nodes of `slots` slots, ascending. At least that number must be free.
     fn take(mut self, slots: u32) -> Vec<NodeIndex> {
         let (fabric, top) = (self.free.fabric(), self.free.fabric().depth());
         for _ in 0..slots {

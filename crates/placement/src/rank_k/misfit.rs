@@ -9,21 +9,21 @@ use crate::refusal::Refusal;
 /// A typed reason against one k.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
-    /// No node has so many cores.
+    /// No node has the cores.
     Cores {
         /// Cores wanted of each node.
         wanted: u32,
         /// The most that a node has.
         most: u32,
     },
-    /// No node with so many cores has the memory.
+    /// No node with the cores has the memory.
     Memory {
         /// Bytes wanted of each node.
         wanted: u64,
         /// The most that a node has.
         most: u64,
     },
-    /// The policy refuses so many nodes.
+    /// The policy refuses this number of nodes.
     Refused(Refusal),
     /// The routing joins two of the nodes by no way.
     Unreachable(Unreachable),

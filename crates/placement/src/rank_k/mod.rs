@@ -46,7 +46,7 @@ pub fn thin(jobs: &mut [(Vec<NodeIndex>, Arc<Traffic>)]) {
 pub enum CoresPerNode {
     /// What is predicted to run shortest.
     Auto,
-    /// Always so many: the algorithm of rank k.
+    /// Always this k: the algorithm of rank k.
     Fixed(u32),
 }
 
@@ -140,7 +140,7 @@ fn most_cores(occupancy: &Occupancy) -> u32 {
     kinds.map(topolane_fabric::NodeKind::cores).max().unwrap_or(1).max(1)
 }
 
-/// The request for k processes a node, on nodes that can hold so many.
+/// The request for k processes a node, on nodes that can hold k.
 fn request_of(wanted: RankKRequest<'_>, occupancy: &Occupancy, k: u32) -> Result<Request, Misfit> {
     let fabric = occupancy.fabric();
     let memory = u64::from(k).saturating_mul(wanted.profile.memory);

@@ -1,4 +1,4 @@
-//! How long a program takes on given nodes, beside those that run.
+//! How long a program takes on given nodes while the present jobs run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -74,7 +74,7 @@ fn computation(profile: &Profile, node_of: &[NodeIndex], fabric: &Fabric) -> f64
 }
 
 /// One iteration of a phase. Of one round the seconds until its last message has arrived. Of
-/// several, nobody waits between them: each channel passes its bytes of one round after the other,
+/// several, no process waits between them: each channel passes its bytes of one round after the other,
 /// as fast as the flows over it then are together, and the busiest decides; the memory of a node is
 /// a channel for the copies inside.
 fn of_phase(
@@ -123,7 +123,7 @@ struct Sent {
     latency: f64,
 }
 
-/// The messages of a round beside the jobs present. In a round each process has one message.
+/// The messages of a round while the present jobs run. In a round each process has one message.
 fn under_way(
     round: &Round,
     node_of: &[NodeIndex],

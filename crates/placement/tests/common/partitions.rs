@@ -67,7 +67,7 @@ fn some_of(rng: &mut ChaCha8Rng, of: &Counts, odds: f64) -> Counts {
     of.iter().map(|&cables| (0..cables).filter(|_| rng.random_bool(odds)).count() as u32).collect()
 }
 
-/// The first so many, one to each parent before a second one to any.
+/// The first `left` cables, one to each parent before a second one to any.
 fn first_of(of: &Counts, mut left: u32) -> Counts {
     let mut counts = vec![0; of.len()];
     for most in 1..=of.iter().copied().max().unwrap_or(0) {

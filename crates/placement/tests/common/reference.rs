@@ -7,7 +7,7 @@ use topolane_fabric::{CableId, Fabric, NodeIndex};
 
 use crate::routing::Job;
 
-/// Whether a job meets (1) to (3), of which a flow takes so much of a leaf's cable and so much of a pod's.
+/// Whether a job meets (1) to (3) if a flow takes the share `leaf` of a leaf's cable and `pod` of a pod's.
 pub fn meets(job: &Job, leaf: f64, pod: f64) -> bool {
     let total: u32 = job.nodes.iter().sum();
     let flows = |nodes: u32| nodes.min(total - nodes);
@@ -77,7 +77,7 @@ fn count(cables: &[u32]) -> u32 {
     cables.iter().sum()
 }
 
-/// What all own; nothing if there is nobody.
+/// What all owners own; nothing if there are no owners.
 fn in_common<'a>(owned: impl Iterator<Item = &'a Vec<u32>>) -> Vec<u32> {
     let both =
         |one: Vec<u32>, other: &Vec<u32>| one.iter().zip(other).map(|(&a, &b)| a.min(b)).collect();
@@ -86,7 +86,7 @@ fn in_common<'a>(owned: impl Iterator<Item = &'a Vec<u32>>) -> Vec<u32> {
     owned.fold(first.clone(), both)
 }
 
-/// Whether so many of the free nodes and some of the free cables are a partition: whatever is free a job might own, since
+/// Whether the wanted number of free nodes and some of the free cables are a partition: whatever is free a job might own, since
 /// to own more does no harm.
 pub fn exists(
     fabric: &Fabric,

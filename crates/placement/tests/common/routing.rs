@@ -168,8 +168,8 @@ impl Job {
         core.map_or(self.up[group][plane], |core| self.core[group][plane][core])
     }
 
-    /// Whether every flow has a way of its own with at most `most` of them on a cable in each direction; `None` if so many
-    /// steps do not tell.
+    /// Whether every flow has a way of its own with at most `most` of them on a cable in each direction; `None` if
+    /// `steps` steps do not decide it.
     pub fn routes(&self, flows: &Flows, most: u32, steps: u64) -> Option<bool> {
         let mut rooms = BTreeMap::new();
         for (from, to) in pairs(flows) {

@@ -28,22 +28,22 @@ impl Need {
         }
     }
 
-    /// The most flows that leave so many nodes in any permutation.
+    /// The most flows that leave a set of `nodes` nodes in any permutation.
     pub fn flows(&self, nodes: u32) -> u32 {
         nodes.min(self.total - nodes.min(self.total))
     }
 
-    /// Uplink slots for so many nodes on a leaf.
+    /// Uplink slots that `nodes` nodes on a leaf need.
     pub fn slots(&self, nodes: u32) -> u32 {
         whole(f64::from(self.flows(nodes)) * self.per_flow - SLACK)
     }
 
-    /// Uplink slots for leaves that hold so many nodes together, as a remainder.
+    /// Uplink slots that leaves need which hold `nodes` nodes together, as a remainder.
     pub fn remainder(&self, nodes: u32) -> u32 {
         whole(f64::from(nodes) * self.per_flow - SLACK)
     }
 
-    /// The most nodes that so many slots are enough for, where they are at most half of the job.
+    /// The most nodes that `slots` uplink slots suffice for, if these nodes are at most half of the job.
     pub fn nodes(&self, slots: u32) -> u32 {
         if self.per_flow == 0.0 {
             u32::MAX
@@ -52,7 +52,7 @@ impl Need {
         }
     }
 
-    /// Links of a pod in one plane for so many leaves of it that own the plane.
+    /// Links that a pod needs in one plane if `leaves` of its leaves own the plane.
     pub fn links(&self, leaves: u32) -> u32 {
         if self.per_flow == 0.0 {
             return 0;
@@ -60,7 +60,7 @@ impl Need {
         whole(f64::from(leaves) * self.per_flow_of_pod / self.per_flow - SLACK)
     }
 
-    /// The most leaves for which so many links in a plane are enough.
+    /// The most leaves for which `links` links in a plane suffice.
     pub fn leaves(&self, links: u32) -> u32 {
         if self.per_flow_of_pod == 0.0 {
             return u32::MAX;
@@ -68,22 +68,22 @@ impl Need {
         (f64::from(links) * self.per_flow / self.per_flow_of_pod + SLACK) as u32
     }
 
-    /// Links to the core in every one of `slots` planes for so many nodes in a pod.
+    /// Links to the core that `nodes` nodes in a pod need in each of `slots` planes.
     pub fn core(&self, nodes: u32, slots: u32) -> u32 {
         whole(f64::from(self.flows(nodes)) * self.per_flow_of_pod / f64::from(slots) - SLACK)
     }
 
-    /// Uplink slots of every one of `slots` planes that the flows out of so many nodes take.
+    /// Uplink slots that the flows out of `nodes` nodes take in each of `slots` planes.
     pub fn spread(&self, nodes: u32, slots: u32) -> u32 {
         whole(f64::from(nodes) * self.per_flow / f64::from(slots) - SLACK)
     }
 
-    /// The share of bandwidth that so many nodes in a pod have with so many links in each of `slots` planes.
+    /// The share of bandwidth that `nodes` nodes in a pod have with `links` links in each of `slots` planes.
     pub fn share_of_pod(&self, nodes: u32, links: u32, slots: u32) -> f64 {
         f64::from(links * slots) / (f64::from(self.flows(nodes)) * self.per_flow_of_pod)
     }
 
-    /// The most nodes of a pod that so many links in each of `slots` planes are enough for, where they are at most
+    /// The most nodes of a pod that `core` links in each of `slots` planes suffice for, if these nodes are at most
     /// half of the job.
     pub fn nodes_of_pod(&self, core: u32, slots: u32) -> u32 {
         if self.per_flow_of_pod == 0.0 {

@@ -37,7 +37,7 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// Sorts nodes and cables; cables of leaves and pods that the job is not in are left out, and those of other rails.
+    /// Sorts nodes and cables. Skips cables of other rails, and of leaves and pods that the job is not in.
     pub fn of(
         fabric: &Fabric,
         nodes: &[NodeIndex],

@@ -1,4 +1,5 @@
-//! Partitions of equal parts: so many nodes on each leaf, so many leaves in each pod, one leaf and one pod smaller.
+//! Partitions of equal parts: the same number of nodes on each leaf and of leaves in each pod, except for one smaller leaf and
+//! one smaller pod.
 //!
 //! Rebuilt from what is published of Jigsaw (HPDC'21) and `LaaS` (links as a service); see
 //! docs/explanation/isolation-at-full-load.md. The first
@@ -111,7 +112,7 @@ fn has_whole_leaves(
     })
 }
 
-/// The leaves to choose from, and how many links equal parts need: as many as nodes, or the tree's share of that.
+/// The leaves to choose from, and how many links equal parts need: one for each node, or the tree's share of that.
 pub struct EqualParts<'a> {
     pub candidates: &'a Candidates<'a>,
     need: Need,
@@ -126,12 +127,12 @@ impl<'a> EqualParts<'a> {
         }
     }
 
-    /// Uplink slots for so many nodes on a leaf.
+    /// Uplink slots that `nodes` nodes on a leaf need.
     pub fn slots(&self, nodes: u32) -> u32 {
         self.need.remainder(nodes)
     }
 
-    /// Links to the core for so many slots of leaves.
+    /// Links to the core that `slots` uplink slots of leaves need.
     pub fn core(&self, slots: u32) -> u32 {
         self.need.links(slots)
     }
@@ -209,7 +210,7 @@ pub fn members(leaves: &[Leaf], set: u64, each: u32, count: usize) -> Vec<usize>
     (0..leaves.len()).filter(|&at| has(&leaves[at])).take(count).collect()
 }
 
-/// The first leaf that is not chosen, with room for `nodes` and so many slots of the set.
+/// The first leaf that is not chosen and has `nodes` free nodes and enough slots of the set.
 pub fn smaller(
     leaves: &[Leaf],
     chosen: &[usize],

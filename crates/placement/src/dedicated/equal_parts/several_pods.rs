@@ -123,7 +123,7 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
     })
 }
 
-/// How many leaves have a set of slots and at least so many free nodes, for every number up to `most`.
+/// Entry `n`, up to `most`, is the number of leaves that have a set of slots and at least `n` free nodes.
 fn holding(leaves: &[Leaf], set: u64, most: u32) -> Vec<u32> {
     let mut holding = vec![0; most as usize + 1];
     for leaf in leaves.iter().filter(|leaf| leaf.slots & set == set) {
@@ -150,7 +150,7 @@ fn slots_in_common(leaves: &[Leaf], each: u32, full: u32, slots: u32) -> u64 {
     }
 }
 
-/// The bits that are set in at least so many of the words.
+/// The bits that are set in at least `least` of the words.
 fn in_at_least(words: impl Iterator<Item = u64>, least: u32) -> u64 {
     // Bit by bit of all 64 counts: the counts begin so that they overflow at `least`.
     const DIGITS: usize = u32::BITS as usize;
@@ -326,7 +326,7 @@ impl Search<'_> {
         (0..self.pods.len()).filter(is_smaller).any(|pod| equal > shape.pods || !is_equal(pod))
     }
 
-    /// The slots of a set into each plane, and the links that so many leaves with them need.
+    /// The slots of a set into each plane, and the links that `leaves` leaves with them need.
     fn needs(&self, set: u64, leaves: u32) -> Vec<Need> {
         let parallel = self.parallel();
         let planes = (0..self.pods[0].core.len() as u32)
@@ -335,7 +335,7 @@ impl Search<'_> {
         planes.map(|slots| Need { slots, links: self.even.core(leaves * slots) }).collect()
     }
 
-    /// Whether there may be partitions with so many nodes on each leaf, whatever set of slots these have.
+    /// Whether there may be partitions with `each` nodes on each leaf, whatever set of slots these have.
     fn may_hold_size(&self, each: u32) -> bool {
         let (full, slots) = (self.even.candidates.wanted / each, self.even.slots(each));
         let able = |leaf: &&Leaf| leaf.idle >= each && leaf.slots.count_ones() >= slots;
@@ -358,7 +358,7 @@ impl Search<'_> {
         })
     }
 
-    /// The slots of a set in whose planes `common` has links to the core enough for so many leaves.
+    /// The slots of a set in whose planes `common` has enough links to the core for `leaves` leaves.
     fn able(&self, shape: &Shape, set: u64, common: &[u64], leaves: u32) -> u64 {
         let parallel = self.parallel();
         (0..).zip(common).take_while(|&(plane, _)| plane * parallel < u64::BITS).fold(
@@ -444,9 +444,9 @@ mod tests {
     use super::in_at_least;
 
     proptest! {
-        /// A bit is found if at least so many words have it, and only then.
+        /// A bit is found if at least `least` words have it, and only then.
         #[test]
-        fn bits_in_at_least_so_many_words(
+        fn bits_in_at_least_a_number_of_words(
             words in proptest::collection::vec(any::<u64>(), 0..70),
             sparse in any::<u64>(),
             least in 0u32..72,

@@ -15,7 +15,7 @@ pub struct Candidates<'a> {
     pub weights: Weights,
     /// Whether any placement will do: a search ends with the first that it finds.
     pub any: bool,
-    /// Whether the last strategy over several pods, `fallback_pods`, is left out.
+    /// Whether the last strategy over several pods, `fallback_pods`, is skipped.
     pub tidy: bool,
     /// In order.
     pub leaves: Vec<Leaf>,

@@ -15,8 +15,8 @@ pub struct Members {
 }
 
 impl Members {
-    /// Those that `has` them, with at most `most` nodes each; or, with `majority`, one of them as many as it can, if that leaves
-    /// no more than `most`.
+    /// The leaves that `has` accepts, with at most `most` nodes each. With `majority`, one of them takes all nodes that it can, if
+    /// that leaves at most `most` for the others.
     pub fn of(
         candidates: &Candidates<'_>,
         leaves: &[Leaf],
@@ -42,7 +42,7 @@ impl Members {
         Some(Members { leaves: taken, nodes })
     }
 
-    /// Takes so many nodes, in order; what is taken and what is still wanted.
+    /// Takes `wanted` nodes, in order. Returns what is taken and how many nodes are still wanted.
     pub fn take(&self, mut wanted: u32) -> (Vec<(usize, u32)>, u32) {
         let mut taken = Vec::new();
         for &(at, most) in &self.leaves {

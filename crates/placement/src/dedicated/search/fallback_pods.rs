@@ -191,7 +191,7 @@ impl<'a> Search<'a> {
         hold(&self.candidates.need, self.slots, &self.shares, chosen.rest.is_none())
     }
 
-    /// Uplink slots into every plane that pods can go on with, so many core cables for each.
+    /// Uplink slots into every plane that pods can go on with, and the number of core cables for each.
     fn slots_of<'c>(
         &'c self,
         chosen: &'c Chosen,

@@ -286,7 +286,7 @@ fn full_leaves(weights: &Weights, leaves: &[Leaf], set: u64, most: u32) -> Vec<u
     full.into_iter().map(|(_, at)| at).collect()
 }
 
-/// The `count` planes of a set with most free links to the core, of which each has so many.
+/// The `count` planes of a set with the most free links to the core; `links` has the number of each plane.
 fn widest(set: u64, count: u32, links: &[u32]) -> u64 {
     if set.count_ones() <= count {
         return set;

@@ -37,7 +37,7 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// What it costs to take so many nodes and uplink slots of a leaf: by how much more than the nodes taken it cuts what jobs
+    /// What it costs to take `nodes` nodes and `slots` uplink slots of a leaf: by how much more than the nodes taken it cuts what jobs
     /// over several leaves may have there, the free nodes that have slots.
     pub fn cost(&self, leaf: &Leaf, nodes: u32, slots: u32) -> f64 {
         let free = leaf.slots.count_ones();

@@ -1,4 +1,4 @@
-//! What pods can hold at most by condition (3), told before any pods are chosen: most refusals need no more.
+//! The most that pods can hold by condition (3), known before any pods are chosen: most refusals need no more.
 
 use crate::dedicated::condition::need::Need;
 use crate::dedicated::search::Pod;
@@ -15,8 +15,8 @@ pub struct Share {
     pub width: u32,
 }
 
-/// The most core cables in a plane for each slot into it, up to `widest`, of a pod with so many slots into each plane and links
-/// out of it: 0 where it cannot own `slots` slots at all.
+/// The most core cables in a plane for each slot into it, up to `widest`, of a pod; `planes` gives the slots into each plane and the
+/// links out of it. 0 if the pod cannot own `slots` slots at all.
 pub fn width(planes: impl Iterator<Item = (u32, u32)>, slots: u32, widest: u32) -> u32 {
     let mut owned = [0u32; u64::BITS as usize + 1];
     for width in planes.flat_map(|(most, links)| widths(most, links)) {
@@ -82,9 +82,9 @@ type OfLeaf = (u32, u64, usize);
 pub struct MostOfPods {
     need: Need,
     leaves: Vec<OfLeaf>,
-    /// The width of every pod for so many slots, whatever they are: a row for each number of slots.
+    /// The width of every pod: row `n` holds for any `n` slots.
     widths: Vec<Vec<u32>>,
-    /// Whether the job could be held with so many slots on each leaf.
+    /// Entry `n` says whether the job could be held with `n` slots on each leaf.
     may_hold: Vec<bool>,
     /// The leaves that have a set of slots.
     members: Vec<OfLeaf>,
@@ -146,7 +146,7 @@ impl MostOfPods {
         self.members.extend(self.leaves.iter().filter(|leaf| leaf.1 & set == set));
     }
 
-    /// Whether the leaves looked at could hold the job with so many slots on each.
+    /// Whether the leaves looked at could hold the job with `slots` slots on each.
     pub fn may_hold(&mut self, slots: u32) -> bool {
         self.may_hold.get(slots as usize).is_some_and(|&may| may)
             && self.have_nodes(slots)

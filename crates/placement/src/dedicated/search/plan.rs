@@ -37,7 +37,7 @@ impl Plan {
         }
     }
 
-    /// The same on a share of the planes, the lowest: what is left of the bandwidth for a job that accepts so much. The
+    /// The same on the lowest planes only, the share of them that a job needs which accepts `bandwidth_share`. The
     /// remainder, leaves that own fewer planes than the others, keeps its share of its own.
     pub fn shrunk(mut self, candidates: &Candidates<'_>, bandwidth_share: f64) -> Self {
         let set = self.leaves.iter().fold(0, |set, leaf| set | leaf.2);

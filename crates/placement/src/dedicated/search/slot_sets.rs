@@ -10,9 +10,9 @@ use crate::dedicated::search::leaf::Leaf;
 /// The leaves that have a set of slots, by their free nodes.
 #[derive(Default)]
 pub struct Members {
-    /// How many have at least so many free nodes.
+    /// Entry `n` is the number of leaves with at least `n` free nodes.
     holding: Vec<u32>,
-    /// Nodes of all of them, of each at most so many.
+    /// Nodes of all of them, at most a given number of each.
     nodes: Vec<u32>,
 }
 
@@ -37,19 +37,19 @@ impl Members {
         }));
     }
 
-    /// Nodes of all of them, of each at most so many.
+    /// Nodes of all of them, at most a given number of each.
     pub fn nodes(&self, most: u32) -> u32 {
         let most = self.nodes.len().min(most as usize);
         if most == 0 { 0 } else { self.nodes[most - 1] }
     }
 
-    /// How many have at least so many.
+    /// How many leaves have at least `nodes` free nodes.
     pub fn holding(&self, nodes: u32) -> u32 {
         self.holding.get(nodes as usize).copied().unwrap_or(0)
     }
 }
 
-/// Nodes of the leaves that have all of a set of slots, of each at most so many.
+/// Nodes of the leaves that have all of a set of slots, at most `most` of each.
 pub fn nodes_on(leaves: &[Leaf], set: u64, most: u32) -> u32 {
     leaves.iter().filter(|leaf| leaf.slots & set == set).map(|leaf| leaf.idle.min(most)).sum()
 }

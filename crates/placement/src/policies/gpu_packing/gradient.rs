@@ -22,7 +22,7 @@ const REMEMBERED: usize = 1 << 17;
 ///
 /// Fragmentation gradient descent (Weng et al., USENIX ATC'23), rebuilt from the paper: for a kind that does not fit the node all
 /// its free GPUs are fragments, for one that fits those GPUs that have too little free. Kinds without GPUs make all free GPUs
-/// fragments on every node, so they do not change a comparison and are left out.
+/// fragments on every node, so they do not change a comparison and are skipped.
 ///
 /// `gpu-packing` adds GPUs that lack cores: what would stay free if requests of one kind used up the cores and the memory.
 #[derive(Debug)]

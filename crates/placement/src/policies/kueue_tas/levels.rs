@@ -67,7 +67,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Whole slices of so many slots that lie inside one group of a level each.
+    /// Whole slices of `size` slots that each lie inside one group of a level.
     pub(super) fn slices(&self, (size, at): (u32, usize)) -> u32 {
         if size == 1 {
             return self.free.total();

@@ -6,7 +6,7 @@ use topolane_traffic::Outlook;
 use crate::newcomer::Newcomer;
 use crate::{FreeSlots, groups_crossed};
 
-/// A decision looks at about so many flows: each set of nodes that is tried takes as many as the job has.
+/// About the number of flows that a decision looks at: each set of nodes that is tried counts all flows of the job.
 const MOST_FLOWS: usize = 10_000;
 /// The most sets of nodes that it tries. The first few, which other policies would choose, are tried in any case.
 const MOST_TRIES: usize = 80;

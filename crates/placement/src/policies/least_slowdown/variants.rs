@@ -5,13 +5,13 @@ use topolane_fabric::{GroupIndex, NodeIndex, scramble};
 use super::judge::Judge;
 use crate::FreeSlots;
 
-/// Draws that lead to nothing new end the search after so many.
+/// The search ends after this number of draws that lead to nothing new.
 const MOST_DRAWS: u64 = 160;
 
 /// Moves a node, or all nodes of a leaf, as long as there is time. The draws depend on `seed` alone.
 pub(super) fn improve(judge: &mut Judge<'_>, free: &FreeSlots<'_>, seed: u64) {
     let leaves: Vec<GroupIndex> = free.groups_with(1, 1).collect();
-    let mut beside = None;
+    let mut others = None;
     for attempt in 0..MOST_DRAWS {
         if !judge.goes_on() {
             return;
@@ -20,13 +20,13 @@ pub(super) fn improve(judge: &mut Judge<'_>, free: &FreeSlots<'_>, seed: u64) {
         let moved = if draws.below(3) == 0 {
             without_a_leaf(judge.best(), (free, &leaves), &mut draws)
         } else {
-            let beside = beside.get_or_insert_with(|| others_of_leaves(judge.best(), free));
-            another_node(judge.best(), beside, &mut draws)
+            let others = others.get_or_insert_with(|| others_of_leaves(judge.best(), free));
+            another_node(judge.best(), others, &mut draws)
         };
         if let Some(mut nodes) = moved {
             nodes.sort_unstable();
             if judge.consider(nodes) {
-                beside = None;
+                others = None;
             }
         }
     }

@@ -133,7 +133,7 @@ impl DedicatedSegments {
 }
 
 /// Whether a block that holds a job is a place for it: every block is on one leaf, and every node is one slot.
-fn tells_by_blocks(request: &Request, free: &FreeSlots<'_>) -> bool {
+fn is_decided_by_blocks(request: &Request, free: &FreeSlots<'_>) -> bool {
     !free.fabric().domains_span_leaves() && !request.stacked
 }
 
@@ -182,7 +182,7 @@ impl Policy for DedicatedSegments {
         let parts = Parts::of(request, occupancy);
         parts.check(free)?;
         let counts = free.in_blocks();
-        let by_blocks = tells_by_blocks(request, free);
+        let by_blocks = is_decided_by_blocks(request, free);
         if by_blocks && counts.iter().any(|&count| count >= parts.wanted()) {
             return Ok(());
         }

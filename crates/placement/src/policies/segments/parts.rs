@@ -2,7 +2,7 @@
 
 use crate::{FreeSlots, Homes, Occupancy, Refusal, Request};
 
-/// So many whole segments, and what is left over.
+/// A number of whole segments, and what is left over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parts {
     /// Slots of a segment, at least 1.
@@ -52,13 +52,13 @@ impl Parts {
         Err(Refusal::NotNow { wanted, free: u32::try_from(most).unwrap_or(u32::MAX) })
     }
 
-    /// Whether blocks with so many free slots hold all parts.
+    /// Whether blocks with these numbers of free slots hold all parts.
     pub fn fit_in(self, counts: impl Iterator<Item = u32>) -> bool {
         self.most(counts.map(|slots| (slots, 1))) >= u64::from(self.wanted())
     }
 
     /// The most slots that can be had in such parts: whole segments, and one part that is no larger than what is left over. `blocks`
-    /// tells numbers of free slots and how many blocks have as many.
+    /// yields numbers of free slots, each with the number of blocks that have it.
     fn most(self, blocks: impl Iterator<Item = (u32, u32)>) -> u64 {
         let Parts { segment, whole, rest } = self;
         if whole == 1 && rest == 0 {
@@ -77,7 +77,7 @@ impl Parts {
     }
 }
 
-/// The most slots that a block has for the request when nobody is on the machine.
+/// The most slots that a block has for the request on the empty machine.
 fn largest(request: &Request, occupancy: &Occupancy) -> u32 {
     if request.is_plain() {
         return occupancy.fabric().largest_block();

@@ -161,7 +161,7 @@ impl Plan {
     }
 }
 
-/// The block that holds so many slots and has the fewest over, an empty one last.
+/// The block that holds `slots` slots and has the fewest left over, an empty one last.
 fn tightest<'b>(blocks: impl Iterator<Item = &'b Block>, slots: u32) -> Option<BlockIndex> {
     let holding = blocks.filter(|block| block.free >= slots);
     holding.min_by_key(|block| block.tightness()).map(|block| block.index)

@@ -1,6 +1,6 @@
 //! Base blocks and the larger blocks made of them: where the rule of Slurm's topology/block puts one part of a job.
 //!
-//! Read from Slurm 24.11.5 (`topology/block`, `eval_nodes_block.c`) and held against a running one; told here in other words.
+//! Read from Slurm 24.11.5 (`topology/block`, `eval_nodes_block.c`) and compared with a running one; written here independently.
 
 use std::ops::Range;
 
@@ -50,7 +50,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// A part of so many nodes on a machine of so many base blocks.
+    /// A part of `wanted` nodes on a machine of `base_blocks` base blocks.
     pub(super) fn new(wanted: u32, base_blocks: usize, sizes: &Sizes) -> Self {
         let blocks = u64::from(wanted.div_ceil(sizes.base).max(1));
         let level = blocks.next_power_of_two().ilog2();
@@ -71,7 +71,7 @@ impl Part {
         self.outer
     }
 
-    /// A part of so many slots in one base block if one has room for it, otherwise anywhere.
+    /// A part of `wanted` slots in one base block if one has room for it, otherwise anywhere.
     pub(super) fn anywhere(wanted: u32, counts: &[u32]) -> Self {
         let one = counts.iter().any(|&count| count >= wanted);
         let outer = if one { 1 } else { counts.len().max(1) };
@@ -186,7 +186,7 @@ impl Filling<'_> {
     }
 }
 
-/// Whether so many free nodes are better than others for what is left: the fewest that hold it, otherwise the most.
+/// Whether `free` free nodes are better than `other` for what is left: the fewest that hold it, otherwise the most.
 pub(super) fn is_tighter(free: u32, other: u32, left: u32) -> bool {
     match (free >= left, other >= left) {
         (true, true) => free < other,
