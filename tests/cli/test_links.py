@@ -110,7 +110,7 @@ def changed(switch: str, host: str, port: int) -> str:
             dump(PORTS).replace("20000", "2000f", 1),
             ("tables.dump:1", "0x00000000002000f0", "is not in net.ib"),
         ),
-        (dump(PORTS).replace("0x0006", "0x0009", 1), ("tables.dump:4", "LID 0x0009 is nobody's")),
+        (dump(PORTS).replace("0x0006", "0x0009", 1), ("tables.dump:4", "LID 0x0009 belongs to no port")),
         ("", "no forwarding table"),
         (b"\xff", "not UTF-8 text"),
     ],

@@ -1,4 +1,4 @@
-//! A machine as somebody wrote it down: what every reader produces and every writer consumes.
+//! The description of a machine: what every reader produces and every writer consumes.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ pub struct Description {
     /// Sets of nodes that a faster network joins. A node is in one at most.
     pub domains: Vec<DomainDescription>,
     /// Sizes of the blocks of domains that a scheduler plans with (`BlockSizes` of Slurm's topology/block), in nodes and
-    /// ascending: the base block, then power-of-two multiples of it. Empty if nobody chose them.
+    /// ascending: the base block, then power-of-two multiples of it. Empty if none were chosen.
     pub block_sizes: Vec<u32>,
 }
 
@@ -105,7 +105,7 @@ pub struct MissingCable {
 pub struct Group {
     /// Name of the group (of its switch, where it has one).
     pub name: String,
-    /// Names of its parallel switches in order; empty where nobody named them.
+    /// Names of its parallel switches in order; empty if they have no names.
     pub switches: Vec<String>,
     /// What hangs below.
     pub children: Children,

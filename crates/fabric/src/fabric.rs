@@ -183,7 +183,7 @@ impl Fabric {
         &self.levels[level].names[group as usize]
     }
 
-    /// Names of the parallel switches of a group of `level` >= 1; empty where nobody named them.
+    /// Names of the parallel switches of a group of `level` >= 1; empty if they have no names.
     pub fn switch_names(&self, level: usize, group: GroupIndex) -> &[String] {
         &self.levels[level].switches[group as usize]
     }

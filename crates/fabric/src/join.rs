@@ -14,35 +14,35 @@ pub struct Joined {
     pub description: Description,
     /// Nodes that only the tree names and that were put on its leaves.
     pub added: Vec<String>,
-    /// Nodes that only the tree names and of whose leaves the wiring knows no other node: they are left out.
-    pub left_out: Vec<String>,
-    /// What else was added or left out, a sentence each.
-    pub told: Vec<String>,
+    /// Nodes that only the tree names and of whose leaves the wiring knows no other node: they are skipped.
+    pub skipped: Vec<String>,
+    /// What else was added or skipped, a sentence each.
+    pub notes: Vec<String>,
 }
 
 impl Joined {
-    /// What was added and left out, a sentence each.
+    /// What was added and skipped, a sentence each.
     pub fn sentences(&self) -> Vec<String> {
         let plural = |names: &[String]| match names {
             [only] => format!("node {only}"),
             [first, ..] => format!("{} nodes, such as {first}", names.len()),
             [] => String::new(),
         };
-        let mut told = Vec::new();
+        let mut sentences = Vec::new();
         if !self.added.is_empty() {
-            told.push(format!(
+            sentences.push(format!(
                 "the wiring does not name {}: each is assumed to hang on the switch of its neighbours",
                 plural(&self.added)
             ));
         }
-        if !self.left_out.is_empty() {
-            told.push(format!(
-                "the wiring names no node of the switch of {}: left out",
-                plural(&self.left_out)
+        if !self.skipped.is_empty() {
+            sentences.push(format!(
+                "the wiring names no node of the switch of {}: skipped",
+                plural(&self.skipped)
             ));
         }
-        told.extend(self.told.iter().cloned());
-        told
+        sentences.extend(self.notes.iter().cloned());
+        sentences
     }
 }
 
@@ -54,7 +54,7 @@ impl Joined {
 /// node of its leaf. The nodes of a leaf stand in the order of `tree`.
 ///
 /// If `tree` has domains, as blocks of Slurm and labels of Kubernetes have, only these are taken, with their block sizes: the tree
-/// of such a file is often assumed. A node that only it names is left out and told. What is inside of nodes is taken if `wiring`
+/// of such a file is often assumed. A node that only it names is skipped, with a note. What is inside of nodes is taken if `wiring`
 /// knows nothing of it.
 ///
 /// # Errors
@@ -75,8 +75,8 @@ fn leaves_joined(wiring: &Description, tree: &Description) -> Result<Joined, Inp
     let mut joined = Joined {
         description: wiring.clone(),
         added: Vec::new(),
-        left_out: Vec::new(),
-        told: Vec::new(),
+        skipped: Vec::new(),
+        notes: Vec::new(),
     };
     let before: Vec<Vec<String>> = joined
         .description
@@ -137,7 +137,7 @@ fn home_of(
     let new = nodes.iter().filter(|node| !homes.contains_key(node.name.as_str()));
     let new = new.map(|node| node.name.clone());
     let Some(&(first, home)) = known.first() else {
-        joined.left_out.extend(new);
+        joined.skipped.extend(new);
         return Ok(None);
     };
     if let Some((other, _)) = known.iter().find(|&&(_, other)| other != home) {

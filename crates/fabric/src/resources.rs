@@ -1,4 +1,4 @@
-//! Counted resources: what a node has so many of, and what jobs take of it.
+//! Counted resources: the amounts that a node has, and what jobs take of them.
 
 use std::collections::BTreeMap;
 use std::fmt;

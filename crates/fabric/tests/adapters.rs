@@ -109,7 +109,7 @@ fn one_cable_on_another_rail_does_not_change_the_order_of_rails() {
 }
 
 #[test]
-fn adapters_without_names_are_told_by_their_ports() {
+fn adapters_without_names_are_distinguished_by_their_ports() {
     // Port 2 is one host. Ports 3 and 4 are crossed on the second rail, so they count in their order.
     let fabric = machine(&[
         ("leaf-1-1", 1, "a mlx5_0"),
@@ -143,7 +143,7 @@ fn a_host_without_a_name_may_lack_a_rail() {
 }
 
 #[test]
-fn adapters_that_cannot_be_told_apart_are_refused() {
+fn adapters_that_cannot_be_distinguished_are_refused() {
     let text = subnet(&[
         ("leaf-1-1", 1, "a mlx5_0"),
         ("leaf-2-1", 1, "a mlx5_1"),
@@ -153,14 +153,14 @@ fn adapters_that_cannot_be_told_apart_are_refused() {
     ]);
     let error = read::ibnetdiscover(&text).unwrap_err();
     let says = "adapters without the name of a host: those on ports 2, 3 of switch leaf-1-1 and 4 of switch leaf-2-1 \
-                cannot be told apart";
+                cannot be distinguished";
     assert_eq!(error.message, says);
     let line = text.lines().position(|line| line.contains("Ca 1 \"H-4\"")).unwrap() + 1;
     assert_eq!(error.line, line);
 }
 
 #[test]
-fn rails_that_nothing_tells_apart_are_refused() {
+fn rails_that_nothing_distinguishes_are_refused() {
     // Hosts a and b have unlike labels, and the second group has one switch of two.
     let error = machine(&[
         ("x", 1, "a left"),

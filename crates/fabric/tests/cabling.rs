@@ -83,13 +83,13 @@ fn answered(cables: &[Cable]) -> String {
     format!("{{\"count\": 1, \"next\": null, \"results\": [\n{}]}}", rows.join(",\n"))
 }
 
-/// What devices tell of the cables: of each its first end, its other end, or both.
-fn told(cables: &[Cable], by: &[u8]) -> String {
+/// What devices report of the cables: of each its first end, its other end, or both.
+fn reported(cables: &[Cable], by: &[u8]) -> String {
     let mut devices: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (index, [a, b]) in cables.iter().enumerate() {
-        let told_by = by[index % by.len()] % 3;
-        for (near, far, tells) in [(a, b, told_by != 1), (b, a, told_by != 0)] {
-            if tells {
+        let reporter = by[index % by.len()] % 3;
+        for (near, far, reports) in [(a, b, reporter != 1), (b, a, reporter != 0)] {
+            if reports {
                 devices.entry(&near.0).or_default().push(format!(
                     "{{\"{}\": {{\"via\": \"LLDP\", \"chassis\": {{\"{}.cluster.example\": {{\"id\": {{\"type\": \"mac\"}}}}}}, \
                      \"port\": {{\"id\": {{\"type\": \"ifname\", \"value\": \"{}\"}}}}}}}}",
@@ -149,7 +149,7 @@ proptest! {
         for (text, format) in [
             (exported(&list), Format::Netbox),
             (answered(&list), Format::Netbox),
-            (told(&list, &by), Format::Lldp),
+            (reported(&list, &by), Format::Lldp),
         ] {
             let found = guessed(&text, format, &hosts);
             prop_assert_eq!(cabling(found.description), expected.clone());
@@ -210,7 +210,7 @@ fn what_is_no_cable_of_the_network_is_skipped_and_counted() {
 }
 
 #[test]
-fn hosts_are_told_by_their_interface_also_if_its_id_is_an_address() {
+fn hosts_are_known_by_their_interface_also_if_its_id_is_an_address() {
     let text = r#"{"leaf": {"lldp": {"interface": {"swp1": {"chassis": {"n1": {"id": {"type": "mac"}}},
         "port": {"id": {"type": "mac", "value": "00:00:5e:00:53:01"}, "descr": "eth0"}}}}},
         "n1": {"lldp": {"interface": {"eth0": {"chassis": {"leaf": {"id": {"type": "mac"}}},

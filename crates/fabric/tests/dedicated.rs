@@ -207,7 +207,7 @@ proptest! {
         }
     }
 
-    /// What is written reads back as the same routes: the tables in the form of `opensm`'s dump, beside
+    /// What is written reads back as the same routes: the tables in the form of `opensm`'s dump, with
     /// the text of `ibnetdiscover`.
     #[test]
     fn tables_read_back_as_the_same_ways(tree in tree(), seed: u64) {
@@ -222,7 +222,7 @@ proptest! {
         let source = |text, name| Source { text, name };
         let all_ports = ports(&fabric, source(&net, "net")).unwrap();
         let tables = LinearTables::new(&routes, all_ports.clone());
-        // Made anew, or from those of no job by the entries of all nodes of jobs, they are the same.
+        // Made from scratch, or from those of no job by the entries of all nodes of jobs, they are the same.
         let nodes = jobs.iter().flat_map(|job| job.nodes.iter().copied());
         let before = LinearTables::new(&owned(&fabric, &[]), all_ports);
         let after = before.after(&routes, &NodeSet::of(fabric.nodes(), nodes));

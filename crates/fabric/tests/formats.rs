@@ -33,7 +33,7 @@ fn blocks_are_domains() {
     assert_eq!(nodes_of(&fabric, 1), ["n1", "n2", "n5"]);
     assert!(notes.is_empty(), "{notes:?}");
     let (fabric, _) = get(Format::SlurmTopology, "BlockName=b Nodes=n[1-2]", None).unwrap();
-    assert!(fabric.block_sizes().is_empty(), "nobody chose them");
+    assert!(fabric.block_sizes().is_empty(), "none were chosen");
     let short = "BlockSizes=4\nBlockName=a Nodes=n[1-4]\nBlockName=b Nodes=n[5-7]";
     let (_, notes) = get(Format::SlurmTopology, short, None).unwrap();
     assert!(notes[0].contains("block \"b\" has 3 nodes, fewer than the base block of 4 of line 1"));
@@ -166,7 +166,7 @@ const T1: &str = "fabric.topograph.run/tier-1";
 const DOMAIN: &str = "accelerator.topograph.run/domain";
 const OLD: &str = "network.topology.nvidia.com";
 
-/// Tiers are the tree, the accelerator label the domain, and a node without labels is left out and told.
+/// Tiers are the tree, the accelerator label the domain, and a node without labels is skipped, with a note.
 #[test]
 fn labels_are_tree_and_domains() {
     let text = list(&[
@@ -182,7 +182,7 @@ fn labels_are_tree_and_domains() {
     assert_eq!(fabric.domains(), 3);
     assert_eq!(nodes_of(&fabric, 0), ["a1", "a2"], "a domain need not nest in a leaf");
     assert_eq!(fabric.domain_name(2), "uuid.1");
-    assert!(notes[0].contains("node \"login\" has no label of a switch: left out"), "{notes:?}");
+    assert!(notes[0].contains("node \"login\" has no label of a switch: skipped"), "{notes:?}");
     assert!(notes[1].contains("node \"b3\" has no domain"), "{notes:?}");
 }
 
@@ -291,7 +291,7 @@ fn topology(name: &str, levels: &[&str]) -> String {
     format!("- kind: Topology\n  metadata: {{name: {name}}}\n  spec: {{levels: [{levels}]}}\n")
 }
 
-/// A Topology of Kueue names the labels of its levels; equal racks of two blocks are two; a node that lacks a label is left out.
+/// A Topology of Kueue names the labels of its levels; equal racks of two blocks are two; a node that lacks a label is skipped.
 #[test]
 fn a_topology_of_kueue_is_the_tree() {
     let mut objects = vec![

@@ -133,19 +133,19 @@ fn a_topology_of_kueue_stays() {
     assert!(!written(&odd(), "kueue").contains("accelerator"), "domains of odd do not nest");
 }
 
-/// A writer tells what it leaves out, and nothing if it leaves out nothing.
+/// A writer says what it drops, and says nothing if it drops nothing.
 #[test]
-fn what_is_lost_is_told() {
+fn what_is_lost_is_said() {
     let fabric = racks();
     let lost = |writer: &str| Writer::named(writer).expect(writer).lost(&fabric).join("; ");
     assert_eq!(lost("toml"), "");
-    assert!(lost("slurm").contains("domains: 16 are left out") && lost("slurm").contains("cables"));
+    assert!(lost("slurm").contains("domains: 16 are dropped") && lost("slurm").contains("cables"));
     assert!(lost("slurm-block").contains("which switches there are"));
     assert!(
         lost("kubernetes").contains("how many cables") && !lost("kubernetes").contains("inside")
     );
     let outside = Writer::named("slurm-block").expect("a writer").lost(&odd()).join("; ");
-    assert!(outside.contains("the nodes of domains only: 1 are left out"), "{outside}");
+    assert!(outside.contains("the nodes of domains only: 1 are dropped"), "{outside}");
     let plain = again("SwitchName=a Nodes=n[1-2]", Format::SlurmTopology, None);
     for writer in WRITERS.iter().filter(|writer| writer.name != "slurm-block") {
         assert!(writer.lost(&plain).is_empty(), "{}: {:?}", writer.name, writer.lost(&plain));

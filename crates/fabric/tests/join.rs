@@ -31,7 +31,7 @@ fn nodes_of_the_tree_join_their_neighbours() {
     );
     let joined = join(&wiring(WIRING), &named).expect("they agree");
     assert_eq!(joined.added, ["new1", "new2"]);
-    assert_eq!(joined.left_out, ["lost1", "lost2"]);
+    assert_eq!(joined.skipped, ["lost1", "lost2"]);
     let fabric = Fabric::build(&joined.description).expect("a fabric");
     assert_eq!(fabric.nodes(), 14);
     let leaf = |name: &str| fabric.group(1, fabric.node_named(name).expect("a node"));
@@ -83,7 +83,7 @@ fn blocks(text: &str) -> topolane_fabric::Description {
     read::machine(text, read::Format::SlurmTopology).expect("blocks")
 }
 
-/// Domains come by the names of nodes, wherever the cables put them; what only one machine knows is told.
+/// Domains come by the names of nodes, wherever the cables put them; what only one machine knows is noted.
 #[test]
 fn domains_join_cables() {
     let racks = blocks(
@@ -97,8 +97,8 @@ fn domains_join_cables() {
     assert_eq!(
         joined.sentences(),
         [
-            "2 nodes, such as \"x1\", are not in the machine: left out of domains",
-            "domain \"r3\" is without a node of the machine: left out",
+            "2 nodes, such as \"x1\", are not in the machine: skipped in domains",
+            "domain \"r3\" is without a node of the machine: skipped",
             "7 nodes, such as \"n6\", are in no domain",
         ]
     );

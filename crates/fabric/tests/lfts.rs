@@ -183,8 +183,8 @@ fn switches_and_lids_that_the_subnet_lacks() {
     refused(read(&opensm(&whole()[..2])), "tables: no table of switch spine, which is in net");
     tables[1].0 = LEAF0;
     refused(read(&opensm(&tables)), "tables:10: switch leaf0 has a table on line 1 already");
-    refused(read(&changed(0, 9, Some(1))), "tables:9: LID 0x0009 is nobody's in net");
-    // A LID that opensm itself knows nobody for takes no traffic.
+    refused(read(&changed(0, 9, Some(1))), "tables:9: LID 0x0009 belongs to no port of net");
+    // A LID for which opensm itself knows no port takes no traffic.
     let stale = changed(0, 9, Some(1)).replace(
         "0x0009 001 # Channel Adapter portguid 0x1: 'x'",
         "0x0009 001 # unknown node and type",

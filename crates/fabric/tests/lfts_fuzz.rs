@@ -154,7 +154,7 @@ fn forwarding(net: &Net, seed: u64) -> Forwarding<'_> {
     net.hosts().into_iter().map(|host| (host, net.ports_towards(host, &mut draw))).collect()
 }
 
-/// Tables made for whatever subnet a text tells of, and set beside whatever a dump says.
+/// Writes tables for whatever subnet a text describes, and reads whatever dump comes with it.
 fn write_over(net: &str, dump: &str) {
     let source = |text, name| Source { text, name };
     let Ok(description) = ibnetdiscover(net) else { return };

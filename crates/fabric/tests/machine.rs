@@ -165,7 +165,7 @@ fn padding_costs_no_hop() {
 }
 
 #[test]
-fn a_site_of_three_levels_beside_one_of_four_keeps_its_cabling() {
+fn a_site_of_three_levels_next_to_one_of_four_keeps_its_cabling() {
     let mut machine = pgft("deep", &[1, 2, 2, 2], &[1, 1, 1, 1], &[1, 1, 1, 1]);
     let mut cab = preset("cab").unwrap().unwrap().sites.remove(0);
     cab.root.name = "cab".to_owned();

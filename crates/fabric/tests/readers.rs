@@ -283,7 +283,7 @@ fn two_adapters_on_two_leaves_are_two_rails() {
 }
 
 #[test]
-fn formats_are_told_apart() {
+fn formats_are_distinguished() {
     for (name, text, format) in [
         ("cab.toml", "", Some(Format::Toml)),
         ("topology.conf", "", Some(Format::SlurmTopology)),

@@ -196,7 +196,7 @@ proptest! {
             let there = path(&*by_source, (a, b)).unwrap();
             let mut back = path(&*by_destination, (b, a)).unwrap();
             back.reverse();
-            // The other direction of a channel is the number beside it.
+            // The other direction of a channel is the neighbouring number.
             prop_assert_eq!(there, back.iter().map(|channel| channel ^ 1).collect::<Vec<_>>());
         }
     }

@@ -13,7 +13,7 @@ pub(super) const MOST_NODES: usize = MOST_NAMES;
 pub(crate) const MOST_SWITCHES: u64 = 1 << 20;
 /// The most cables: those of a million nodes under three levels of full bandwidth.
 const MOST_CABLES: u64 = 1 << 22;
-/// The most cables of a small machine; a larger one may have so many for each node.
+/// The most cables of a small machine; a larger one may have `MOST_CABLES_OF_NODE` for each node.
 const MOST_CABLES_OF_FEW: u64 = 1 << 16;
 const MOST_CABLES_OF_NODE: u64 = 64;
 /// The most sites that are accepted: the ways between them are a table of all pairs.

@@ -7,7 +7,7 @@ use crate::node_kind::NodeKind;
 use crate::resources::Counts;
 
 impl Fabric {
-    /// The machine with so many cores and other resources on each node, by its number. All else of the nodes stays. Nodes beyond the
+    /// The machine with the given numbers of cores and other resources on each node, by its index. All else of the nodes stays. Nodes beyond the
     /// list stay as they are.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ pub(super) struct Domains {
     all: Vec<Domain>,
     /// The domain of each node, `u32::MAX` for none; empty on a machine without domains.
     of_node: Vec<DomainIndex>,
-    /// Ascending; empty if nobody chose them.
+    /// Ascending; empty if none were chosen.
     block_sizes: Vec<u32>,
     /// Whether one has nodes on several leaves.
     pub(super) span_leaves: bool,
@@ -133,7 +133,7 @@ pub(crate) fn check_sizes(sizes: &[u32]) -> Result<(), String> {
 
 impl Fabric {
     /// Sizes of the blocks that a scheduler plans with (`BlockSizes` of Slurm's topology/block), in nodes and ascending: the base
-    /// block, then power-of-two multiples of it. Empty if nobody chose them; Slurm then takes the size of the first block times
+    /// block, then power-of-two multiples of it. Empty if none were chosen; Slurm then takes the size of the first block times
     /// 1, 2, 4, 8 and 16. A domain may have more nodes than the base block.
     pub fn block_sizes(&self) -> &[u32] {
         &self.domains.block_sizes

@@ -49,17 +49,17 @@ pub(super) fn domains_joined(
         .filter(|node| !taken.contains(&node.name))
         .map(|node| node.name.clone())
         .collect();
-    let told = [
-        several("node", &unknown, "not in the machine: left out of domains"),
-        several("domain", &gone, "without a node of the machine: left out"),
+    let notes = [
+        several("node", &unknown, "not in the machine: skipped in domains"),
+        several("domain", &gone, "without a node of the machine: skipped"),
         several("node", &outside, "in no domain"),
     ];
     let block_sizes = other.block_sizes.clone();
     Ok(Joined {
         description: Description { domains, block_sizes, ..wiring.clone() },
         added: Vec::new(),
-        left_out: Vec::new(),
-        told: told.into_iter().flatten().collect(),
+        skipped: Vec::new(),
+        notes: notes.into_iter().flatten().collect(),
     })
 }
 

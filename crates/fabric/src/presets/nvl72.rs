@@ -18,7 +18,7 @@ const RACKS: u32 = 8;
 const RAILS: u32 = 4;
 /// Spines of a unit in each rail: 18 uplinks of a leaf, three to each. Assumed.
 const SPINES: u32 = 6;
-/// Core switches above each spine: as many as it has ports to leaves. Assumed.
+/// Core switches above each spine: the number of its ports to leaves. Assumed.
 const CORES: u32 = RACKS * NODES / SPINES;
 /// Units of the largest machine: ports of a core switch.
 const MOST_UNITS: u32 = 64;
@@ -46,7 +46,7 @@ pub(super) fn from_arguments(name: &str, arguments: &str) -> Result<Description,
     }
 }
 
-/// So many scalable units. A unit alone has no core switches.
+/// A machine of `units` scalable units. A unit alone has no core switches.
 pub(super) fn nvl72(name: &str, units: u32) -> Description {
     let depth = if units == 1 { 2 } else { 3 };
     let levels = |of: [u32; 3]| of[..depth].to_vec();

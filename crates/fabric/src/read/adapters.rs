@@ -266,7 +266,7 @@ impl<'a> Nameless<'a> {
             line,
             format!(
                 "adapters without the name of a host: those on ports {} of switch {many} and {} of switch {few} cannot \
-                 be told apart",
+                 be distinguished",
                 listed(most),
                 listed(least)
             ),

@@ -190,7 +190,7 @@ impl Format {
     }
 
     /// The format of a file, by the ending of its name and, where that says nothing, by its
-    /// text; `None` where neither tells.
+    /// text; `None` if neither decides it.
     pub fn guess(file_name: &str, text: &str) -> Option<Format> {
         let ending = file_name.rsplit_once('.').map_or("", |(_, ending)| ending);
         let by_name = FORMATS

@@ -1,6 +1,6 @@
 //! Nodes of Kubernetes with their labels, and Kueue's Topology objects over them.
 
-use super::labels::{Labelled, Names, TIER, machine_of, told};
+use super::labels::{Labelled, Names, TIER, lacking_note, machine_of};
 use super::yaml::{Value, documents};
 use super::{Options, Read};
 use crate::error::{InputError, shown};
@@ -28,7 +28,7 @@ const OWN_TAINTS: &str = "node.kubernetes.io/";
 ///
 /// Without a Topology the tree is that of the labels `fabric.topograph.run/tier-N`, or of the older
 /// `network.topology.nvidia.com/*`. With one, `options` choose which of several, it is that of the labels of its levels; a node
-/// that lacks one of them is left out, as Kueue does. Domains are those of `accelerator.topograph.run/domain`, of the older
+/// that lacks one of them is skipped, as Kueue does. Domains are those of `accelerator.topograph.run/domain`, of the older
 /// label, or of `nvidia.com/gpu.clique`. Cores, memory and GPUs are what a node can allocate, whole ones: of 940m it has no core. Nodes
 /// that take no pods now are nodes nevertheless, and named in a note.
 ///
@@ -77,11 +77,11 @@ pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
     if let Some((topology, levels)) = levels {
         let levels = levels.join(", ");
         read.notes.insert(0, format!("the tree is that of Topology {}: {levels}", shown(topology)));
-        read.notes.extend(told(&lacking, "not all labels of the levels: left out"));
+        read.notes.extend(lacking_note(&lacking, "not all labels of the levels: skipped"));
     }
     read.notes.extend(kept.notes());
     if objects.others > 0 {
-        read.notes.push(format!("{} objects that are no nodes are left out", objects.others));
+        read.notes.push(format!("{} objects that are no nodes are skipped", objects.others));
     }
     Ok(read)
 }

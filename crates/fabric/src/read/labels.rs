@@ -139,7 +139,7 @@ pub(super) fn machine_of(
     };
     let domains: Vec<Option<String>> = all.iter().map(domain).collect();
     let has_ways = all.iter().any(|node| !node.way.is_empty());
-    let (mut ways, mut left_out, mut of_no_domain) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ways, mut skipped, mut of_no_domain) = (Vec::new(), Vec::new(), Vec::new());
     let mut sets = Sets::default();
     for (node, domain) in all.iter().zip(&domains) {
         let switches: Vec<&str> = match domain {
@@ -147,7 +147,7 @@ pub(super) fn machine_of(
             _ => node.way.iter().map(String::as_str).collect(),
         };
         if switches.is_empty() {
-            left_out.push(node.node.as_str());
+            skipped.push(node.node.as_str());
             continue;
         }
         match domain {
@@ -165,9 +165,9 @@ pub(super) fn machine_of(
     }
     let what = if has_ways { "no label of a switch" } else { "no label of a domain" };
     let mut notes: Vec<String> =
-        told(&left_out, &format!("{what}: left out")).into_iter().collect();
+        lacking_note(&skipped, &format!("{what}: skipped")).into_iter().collect();
     if !sets.domains.is_empty() {
-        notes.extend(told(&of_no_domain, "no domain"));
+        notes.extend(lacking_note(&of_no_domain, "no domain"));
     }
     let block_sizes = if options.sub_domains { sub_domain_sizes(all, &mut notes) } else { vec![] };
     let description = Description {
@@ -182,7 +182,7 @@ pub(super) fn machine_of(
 }
 
 /// A sentence on nodes that lack something; none for no node.
-pub(super) fn told(nodes: &[&str], what: &str) -> Option<String> {
+pub(super) fn lacking_note(nodes: &[&str], what: &str) -> Option<String> {
     match nodes {
         [] => None,
         [only] => Some(format!("node {} has {what}", shown(only))),

@@ -23,7 +23,7 @@ pub struct Source<'a> {
 }
 
 /// The routing of a machine by the linear forwarding tables of its subnet: `opensm`'s
-/// `opensm-lfts.dump` or the output of `dump_fts`, beside the output of `ibnetdiscover` of the same
+/// `opensm-lfts.dump` or the output of `dump_fts`, and the output of `ibnetdiscover` of the same
 /// moment, which `fabric` was read from. A way leads from the first port of a host to the base
 /// LID of the other's first port.
 ///
@@ -78,10 +78,10 @@ fn fill(
             match wire.owner(entry.lid) {
                 Some(Owner::Node(node)) => out[node as usize * switches + switch] = entry.port,
                 Some(Owner::Other) => {}
-                // A LID that the subnet manager itself knows nobody for takes no traffic.
+                // A LID for which the subnet manager itself knows no port takes no traffic.
                 None if entry.unknown => {}
                 None => {
-                    let message = format!("LID 0x{:04x} is nobody's in {net}", entry.lid);
+                    let message = format!("LID 0x{:04x} belongs to no port of {net}", entry.lid);
                     return Err(InputError::at(entry.line, message));
                 }
             }

@@ -589,7 +589,7 @@ impl SiteReader<'_> {
         Ok(list.get_ref().clone())
     }
 
-    /// Names of the nodes of a regular site, as many as its tree holds.
+    /// Names of the nodes of a regular site, one for each node that its tree holds.
     fn node_names(
         &self,
         children: &Spanned<Vec<u32>>,

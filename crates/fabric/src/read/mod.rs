@@ -1,4 +1,4 @@
-//! Readers: text in somebody's format to a [`Description`].
+//! Readers: text in one of several formats to a [`Description`].
 
 mod absent;
 mod adapters;
@@ -71,7 +71,7 @@ const UNNAMED: &str = "machine";
 pub struct Read {
     /// The machine.
     pub description: Description,
-    /// What was assumed, chosen or left out, a sentence each.
+    /// What was assumed, chosen or skipped, a sentence each.
     pub notes: Vec<String>,
     /// Other networks over the same nodes, which only our own format names.
     pub networks: Vec<NetworkEntry>,

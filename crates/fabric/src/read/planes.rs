@@ -5,8 +5,8 @@
 //! parents: going down from the top, switches that share a parent of one plane are one plane.
 //! Going up from the hosts, the planes above plane `u` take the numbers `u * parents + a`.
 //!
-//! If the switches of each group share their parents (rails that meet in the spines), the level is joined: planes are told by
-//! the port of most cables that lead up to each switch, a host's port by its adapter.
+//! If the switches of each group share their parents (rails that meet in the spines), the level is joined: the port of
+//! most cables that lead up to a switch gives its plane, and its adapter gives a host's port.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -172,13 +172,13 @@ fn classes_by_port(
     let of_port: HashMap<usize, u32> =
         site.vertices[level].iter().filter_map(|v| Some((*v, usual(v)?))).collect();
     let ports: BTreeSet<u32> = of_port.values().copied().collect();
-    let tells = ports.len() == whole
+    let decides = ports.len() == whole
         && groups.values().all(|group| {
             let distinct: BTreeSet<u32> =
                 group.iter().filter_map(|v| of_port.get(v).copied()).collect();
             distinct.len() == group.len()
         });
-    if tells {
+    if decides {
         let class = |port: u32| ports.range(..port).count();
         return Ok(of_port.into_iter().map(|(vertex, port)| (vertex, class(port))).collect());
     }
@@ -271,7 +271,7 @@ fn number(
     let uplinks = &site.uplinks[level - 1];
     let mut ports = first_ports(uplinks, |vertex| class_of[&vertex]);
     if in_order {
-        // Told by most cables; a single one that leads astray must not change the order.
+        // Most cables decide: a single wrong cable must not change the order.
         ports = class_of.values().map(|&class| (class, class as u32)).collect();
     }
     let mut names: HashMap<usize, &str> = HashMap::new();

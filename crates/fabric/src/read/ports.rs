@@ -63,7 +63,7 @@ pub enum To {
     Behind(SwitchPlace, u8),
 }
 
-/// The ports of the subnet that `net`, a text of `ibnetdiscover`, tells of.
+/// The ports of the subnet that `net`, a text of `ibnetdiscover`, describes.
 ///
 /// # Errors
 /// What [`ibnetdiscover`](super::ibnetdiscover) refuses; a subnet whose nodes, groups and cables are

@@ -137,7 +137,7 @@ struct Open {
     many: HashSet<String>,
 }
 
-/// From so many keys on a map keeps them as a set.
+/// A map with this number of keys or more keeps them as a set.
 const MANY: usize = 16;
 
 impl Open {

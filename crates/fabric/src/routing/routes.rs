@@ -37,7 +37,7 @@ pub struct Step {
 pub(super) enum Layer<'a> {
     /// These, which a job owns.
     Dedicated(&'a NodeSet),
-    /// So many of the highest uplink slots of every switch.
+    /// This number of the highest uplink slots of every switch.
     Reserved(u32),
     /// All that are there.
     All,

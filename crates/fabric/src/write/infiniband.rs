@@ -8,11 +8,11 @@ use crate::fabric::Fabric;
 use crate::hostlist::plain;
 use crate::read::SPEEDS;
 
-/// The fabric as `ibnetdiscover` would print it, with made-up identifiers and the speed of
+/// The fabric as `ibnetdiscover` would print it, with invented identifiers and the speed of
 /// four lanes that comes closest to each cable.
 ///
 /// Parallel switches without names are named `{group}-s{number}`. What the format cannot hold
-/// is left out: WAN links, the inside of nodes, the names of groups whose switches have names,
+/// is skipped: WAN links, the inside of nodes, the names of groups whose switches have names,
 /// and nodes and switches of which every cable is missing. A group too wide for the 254 ports
 /// of a real switch is written all the same; no reader will take it.
 pub fn ibnetdiscover(fabric: &Fabric) -> String {
@@ -145,7 +145,7 @@ fn rate(bandwidth: f64) -> String {
 
 /// The fabric as a net file for `ibsim`, the simulated subnet.
 ///
-/// Switches are named as in [`ibnetdiscover`], and the same is left out.
+/// Switches are named as in [`ibnetdiscover`], and the same is skipped.
 pub fn ibsim_net(fabric: &Fabric) -> String {
     ibsim_net_named(fabric, &mut Names::new(Limits::INFINIBAND))
 }

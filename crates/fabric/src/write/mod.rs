@@ -1,4 +1,4 @@
-//! Writers: a [`Fabric`](crate::Fabric) to text in somebody's format.
+//! Writers: a [`Fabric`](crate::Fabric) to text in one of several formats.
 
 mod domains;
 mod infiniband;

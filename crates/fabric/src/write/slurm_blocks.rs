@@ -7,7 +7,7 @@ use super::slurm_topology::each_switch;
 use crate::fabric::Fabric;
 use crate::hostlist::compress;
 
-/// The domains as blocks, in their order, and the block sizes, if they were chosen. Nodes that are in no domain are left out.
+/// The domains as blocks, in their order, and the block sizes, if they were chosen. Nodes that are in no domain are skipped.
 pub fn slurm_blocks(fabric: &Fabric) -> String {
     slurm_blocks_named(fabric, &mut Names::new(Limits::SLURM))
 }

@@ -9,7 +9,7 @@ use crate::hostlist::compress;
 
 /// The fabric as a `topology.conf`, every switch after those it names.
 ///
-/// What Slurm's format cannot hold is left out: cables and their speed, parallel switches, WAN
+/// What Slurm's format cannot hold is skipped: cables and their speed, parallel switches, WAN
 /// links (the sites become trees of their own), the inside of nodes, the machine's name. A group
 /// whose name stands at another site too gets its site's name before it.
 pub fn slurm_topology(fabric: &Fabric) -> String {

@@ -91,7 +91,7 @@ impl Writer {
         let left = |part: Part| !self.says.contains(&part);
         let mut lost = Vec::new();
         if left(Tree) && fabric.depth() > 1 {
-            lost.push(format!("{name} does not say which switches there are: they are left out"));
+            lost.push(format!("{name} does not say which switches there are: they are dropped"));
         }
         let assumed = (0..fabric.sites()).all(|site| {
             (0..fabric.depth()).all(|level| {
@@ -100,22 +100,22 @@ impl Writer {
             })
         });
         if left(Cables) && !assumed {
-            lost.push(format!("{name} does not say how many cables there are: they are left out"));
+            lost.push(format!("{name} does not say how many cables there are: they are dropped"));
         }
         if left(Domains) && fabric.domains() > 0 {
             let domains = fabric.domains();
-            lost.push(format!("{name} does not say domains: {domains} are left out"));
+            lost.push(format!("{name} does not say domains: {domains} are dropped"));
         }
         let default = NodeKind::default();
         if left(Inside) && fabric.kinds().iter().any(|kind| *kind != default) {
-            lost.push(format!("{name} does not say what is inside of nodes: it is left out"));
+            lost.push(format!("{name} does not say what is inside of nodes: it is dropped"));
         }
         if left(Wans) && fabric.wans().next().is_some() {
-            lost.push(format!("{name} does not say links between sites: they are left out"));
+            lost.push(format!("{name} does not say links between sites: they are dropped"));
         }
         let outside = (0..fabric.nodes()).filter(|&node| fabric.domain(node).is_none()).count();
         if left(Tree) && outside > 0 {
-            lost.push(format!("{name} names the nodes of domains only: {outside} are left out"));
+            lost.push(format!("{name} names the nodes of domains only: {outside} are dropped"));
         }
         let mut names = Names::new(Limits::SHOWN);
         (self.named)(fabric, &mut names);

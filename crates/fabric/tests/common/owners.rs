@@ -60,7 +60,7 @@ impl Free {
         uplinks
     }
 
-    /// Takes so many free cables to each parent as uplinks are named.
+    /// Takes one free cable to a parent for each of its uplinks that is named.
     fn take(&mut self, (level, group, number): (usize, u32, u32), uplinks: &Uplinks) -> Vec<u32> {
         let mut taken = Vec::new();
         for &(parent, _) in uplinks {

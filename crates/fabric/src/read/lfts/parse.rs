@@ -17,7 +17,7 @@ pub(super) struct Table {
 pub(super) struct Entry {
     pub lid: u16,
     pub port: u8,
-    /// The dump says that it knows nobody of this LID.
+    /// The dump says that it knows no port of this LID.
     pub unknown: bool,
     pub line: usize,
 }

@@ -76,7 +76,7 @@ impl Wire {
         Ok(wire)
     }
 
-    /// Who answers to a LID; `None` if nobody does.
+    /// The owner of a LID; `None` if it has none.
     pub(super) fn owner(&self, lid: u16) -> Option<Owner> {
         self.owners.get(usize::from(lid)).copied().flatten()
     }
