@@ -190,7 +190,7 @@ def test_workload_show(topolane, toy, log):
     assert facts["load"] == pytest.approx(work / (16 * 39 * 30))
     assert (facts["left_out"], facts["names_nodes"], facts["without_walltime"]) == ({}, False, 0)
     text = topolane("workload", "show", "--trace", log, "--machine", toy)
-    assert re.search(r"^left out +nothing$", text, re.MULTILINE)
+    assert re.search(r"^skipped +nothing$", text, re.MULTILINE)
 
 
 def test_workload_presets_are_listed(topolane):

@@ -67,7 +67,7 @@ def test_convert_keeps_the_entry_or_says_that_it_is_lost(topolane, two, write):
     shown = [output_of(topolane, "machine", "show", file) for file in ("two.toml", "again.toml")]
     assert shown[0] == shown[1]
     done = topolane.run("machine", "convert", "two.toml", "--to", "slurm")
-    assert "note: slurm does not say other networks: storage left out" in done.stderr.splitlines()
+    assert "note: slurm does not say other networks: storage dropped" in done.stderr.splitlines()
 
 
 def test_a_route_on_the_network_leads_to_a_server(topolane, two):

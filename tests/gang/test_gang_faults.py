@@ -198,7 +198,7 @@ def test_what_is_not_there_is_refused_by_name() -> None:
 
 
 # Two jobs in turns, by a user who may do nothing special; another's process.
-NOBODY = f"""
+UNPRIVILEGED = f"""
 import os, sys, time
 from topolane._engine import InputError
 from topolane.gang.agent import Agent, Limits
@@ -239,7 +239,7 @@ def test_without_any_permission_jobs_take_turns_by_signals_and_what_is_missing_i
         "-all",
     ]
     another = subprocess.Popen(["sleep", "600"])
-    command = [*become, sys.executable, "-c", NOBODY, str(another.pid)]
+    command = [*become, sys.executable, "-c", UNPRIVILEGED, str(another.pid)]
     done = subprocess.run(command, capture_output=True, text=True, env=around, cwd="/", timeout=DEADLINE)
     another.kill()
     another.wait()

@@ -16,7 +16,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 SUITES = {"bookworm": 12, "trixie": 13}
-AS_NOBODY = ("chroot", "--userspec=65534:65534")
+UNPRIVILEGED = ("chroot", "--userspec=65534:65534")
 FIRST_PICTURE = ("compare", "--out", "/tmp/first/picture")
 PATHS = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
 
@@ -135,13 +135,13 @@ def test_the_package_in_a_fresh_debian(dist: Path, debian: Debian) -> None:
     shutil.copy(one(dist, f"topolane_*~deb{number}_amd64.deb"), debian.tree / "opt/topolane.deb")
     debian.run("apt-get", "update", "-qq")
     debian.run("apt-get", "install", "-qq", "-y", "--no-install-recommends", "/opt/topolane.deb")
-    says_its_build(debian.run("topolane", "--version", chroot=AS_NOBODY))
-    printed = debian.run("topolane", *FIRST_PICTURE, chroot=AS_NOBODY)
+    says_its_build(debian.run("topolane", "--version", chroot=UNPRIVILEGED))
+    printed = debian.run("topolane", *FIRST_PICTURE, chroot=UNPRIVILEGED)
     assert "isolated" in printed
     assert "<svg" in (debian.tree / "tmp/first/picture/report.html").read_text()
-    assert "SYNOPSIS" in debian.run("man", "topolane-compare", chroot=AS_NOBODY)
+    assert "SYNOPSIS" in debian.run("man", "topolane-compare", chroot=UNPRIVILEGED)
     for package in ("fastapi", "uvicorn", "httpx", "yaml", "prometheus_client"):
-        debian.run("/usr/lib/topolane/bin/python3", "-c", f"import {package}", chroot=AS_NOBODY)
+        debian.run("/usr/lib/topolane/bin/python3", "-c", f"import {package}", chroot=UNPRIVILEGED)
     assert (debian.tree / "usr/share/bash-completion/completions/topolane").is_file()
     debian.run("apt-get", "purge", "-qq", "-y", "topolane")
     assert debian.left() == set()

@@ -149,7 +149,7 @@ def test_tables_of_another_version_are_refused(url: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url_", ["postgresql+psycopg://nobody@/none?host=/nowhere", "sqlite:////dev/null/x.db"]
+    "url_", ["postgresql+psycopg://absent@/none?host=/nowhere", "sqlite:////dev/null/x.db"]
 )
 def test_a_database_that_is_not_there_is_said(url_: str) -> None:
     """One sentence, and no password in it."""

@@ -83,7 +83,7 @@ typedef struct topolane_refusal topolane_refusal;
 typedef struct topolane_state topolane_state;
 
 /*
- So much of a counted resource: `cores`, `memory` in bytes, or one that the machine file counts, such as `gpu`.
+ An amount of a counted resource: `cores`, `memory` in bytes, or one that the machine file counts, such as `gpu`.
  */
 typedef struct topolane_amount {
   /*
@@ -174,8 +174,8 @@ typedef struct topolane_request {
    */
   const uint32_t *free_slots;
   /*
-   The slots of each node if nothing ran on it, as many as `free_slots`; NULL: the free ones. They tell *not now* from
-   *never*. Since version 4.
+   The slots of each node if nothing ran on it, an entry for each of `free_slots`; NULL: the free ones. They
+   distinguish *not now* from *never*. Since version 4.
    */
   const uint32_t *all_slots;
   /*
@@ -388,13 +388,13 @@ enum topolane_status topolane_machine_preset(const char *name,
 
 /*
  One machine of two that describe the same nodes: the cables of `wiring`, and the nodes that only `tree` names on the switches
- of their neighbours. `told` is set to what was assumed, a sentence a line, or to NULL if nothing was; free it with
+ of their neighbours. `notes` is set to what was assumed, a sentence a line, or to NULL if nothing was; free it with
  `topolane_text_free`. Since version 3.
  */
 enum topolane_status topolane_machine_join(const struct topolane_machine *wiring,
                                            const struct topolane_machine *tree,
                                            struct topolane_machine **machine,
-                                           char **told,
+                                           char **notes,
                                            char **error);
 
 /*

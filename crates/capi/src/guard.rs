@@ -27,7 +27,7 @@ impl<T: Into<String>> From<T> for Problem {
     }
 }
 
-/// Runs `body`. A problem goes to `error`; so does a panic, which the status `Failed` tells.
+/// Runs `body`. A problem goes to `error`; so does a panic, for which the status is `Failed`.
 ///
 /// # Safety
 /// `error` is NULL or may be written.
@@ -110,7 +110,7 @@ pub unsafe fn sized<T>(
         return Err(too_small.into());
     }
     let mut whole = MaybeUninit::<T>::zeroed();
-    // SAFETY: both have so many bytes, and zeros are a valid `T`.
+    // SAFETY: both have `bytes` bytes, and zeros are a valid `T`.
     unsafe {
         let bytes = size.min(size_of::<T>());
         whole.as_mut_ptr().cast::<u8>().copy_from_nonoverlapping(from.cast::<u8>(), bytes);

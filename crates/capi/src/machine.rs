@@ -82,14 +82,14 @@ pub unsafe extern "C" fn topolane_machine_preset(
 }
 
 /// One machine of two that describe the same nodes: the cables of `wiring`, and the nodes that only `tree` names on the switches
-/// of their neighbours. `told` is set to what was assumed, a sentence a line, or to NULL if nothing was; free it with
+/// of their neighbours. `notes` is set to what was assumed, a sentence a line, or to NULL if nothing was; free it with
 /// `topolane_text_free`. Since version 3.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn topolane_machine_join(
     wiring: *const Machine,
     tree: *const Machine,
     machine: *mut *mut Machine,
-    told: *mut *mut c_char,
+    notes: *mut *mut c_char,
     error: *mut *mut c_char,
 ) -> Status {
     // SAFETY: the caller gives NULL or pointers that the manual describes.
@@ -97,7 +97,7 @@ pub unsafe extern "C" fn topolane_machine_join(
         guarded(error, || {
             let to = writable(machine, "machine")?;
             *to = ptr::null_mut();
-            let said = writable(told, "told")?;
+            let said = writable(notes, "notes")?;
             *said = ptr::null_mut();
             let (wiring, tree) = (object(wiring, "wiring")?, object(tree, "tree")?);
             let joined = join(&wiring.fabric.description(), &tree.fabric.description())

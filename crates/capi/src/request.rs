@@ -9,7 +9,7 @@ use topolane_placement::{Amounts, Level, NotWithin, Share, Within};
 
 use crate::guard::{Problem, array, or_else, sized, text};
 
-/// So much of a counted resource: `cores`, `memory` in bytes, or one that the machine file counts, such as `gpu`.
+/// An amount of a counted resource: `cores`, `memory` in bytes, or one that the machine file counts, such as `gpu`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct Amount {
@@ -62,8 +62,8 @@ pub struct Request {
     /// The free slots of each node, for a caller that keeps count of them itself; NULL: the state does. Not looked at
     /// unless `shares_nodes`. More than one on a node only if `stacked`. Since version 4.
     pub free_slots: *const u32,
-    /// The slots of each node if nothing ran on it, as many as `free_slots`; NULL: the free ones. They tell *not now* from
-    /// *never*. Since version 4.
+    /// The slots of each node if nothing ran on it, an entry for each of `free_slots`; NULL: the free ones. They
+    /// distinguish *not now* from *never*. Since version 4.
     pub all_slots: *const u32,
     /// How many; nodes beyond them have no slot. Since version 4.
     pub slot_count: usize,

@@ -63,7 +63,7 @@ impl Descent {
     }
 
     /// Swaps as long as there is something to gain for the ranks queued and those whose
-    /// neighbours moved; tells `swapped` of every swap, and returns what was gained.
+    /// neighbours moved. Calls `swapped` for every swap, and returns what was gained.
     pub(super) fn queued(
         &mut self,
         arrangement: &mut Arrangement<'_>,

@@ -43,8 +43,8 @@ impl Links {
 
     /// Hops between two nodes; `None` where no link joins them.
     pub fn hops(self, fabric: &Fabric, a: NodeIndex, b: NodeIndex) -> Option<u32> {
-        let beside = if self == Links::All && a != b { Links::NODE_LINKS } else { 0 };
-        fabric.hops(a, b).map(|hops| hops + beside)
+        let node_links = if self == Links::All && a != b { Links::NODE_LINKS } else { 0 };
+        fabric.hops(a, b).map(|hops| hops + node_links)
     }
 }
 

@@ -59,7 +59,7 @@ fn towards_a_neighbour(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) -> 
     let place = arrangement.place(neighbour);
     let seats = problem.seats(place);
     let at = arrangement.place(rank);
-    // Alone at its place, the neighbour is whom to exchange with someone near it: draw anybody.
+    // The neighbour is alone at its place, or shares the place of `rank`: no exchange near it is of use, so draw any rank.
     let seat = if place == at || seats.len() == 1 {
         below(draw, problem.ranks() as u32)
     } else {

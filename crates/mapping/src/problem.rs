@@ -74,7 +74,7 @@ pub(super) struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// The problem of `graph`, whose vertices are as many as the seats in all places.
+    /// The problem of `graph`, which has one vertex for each seat of all places.
     pub(super) fn new(graph: Graph, distances: Distances<'a>, seats: &[u32]) -> Problem<'a> {
         let mut first_seat = vec![0];
         let mut place_of_seat = Vec::new();

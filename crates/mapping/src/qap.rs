@@ -23,7 +23,7 @@ pub struct Assignment {
 
 /// Assigns n items with `flow[i * n + j]` from i to j to n places with `distance[k * n + l]`, to
 /// minimise the sum of flow times distance (Koopmans & Beckmann 1957). What stands on the
-/// diagonals is left out.
+/// diagonals is skipped.
 ///
 /// # Errors
 /// Matrices that are not n x n, values negative or not finite, distances that are not symmetric.

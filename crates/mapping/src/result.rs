@@ -9,7 +9,7 @@ use super::Links;
 use super::portfolio::Found;
 use super::slots::Slots;
 
-/// Bytes that cross so many links, before and after.
+/// Bytes that cross a number of links, before and after.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossed {
     /// The links; `None` for bytes that stay inside a node.

@@ -61,7 +61,7 @@ impl<'a> Slots<'a> {
     /// which all traffic takes.
     pub(super) fn distances(&self) -> Distances<'a> {
         let (fabric, node) = (self.fabric, self.node.clone());
-        let beside = match self.links {
+        let node_links = match self.links {
             _ if self.level == 1 => 0.0,
             Links::BetweenSwitches => SAME_LEAF,
             Links::All => f64::from(Links::NODE_LINKS),
@@ -72,7 +72,7 @@ impl<'a> Slots<'a> {
             }
             // All sites are joined to the first: checked when built.
             let hops = fabric.hops(node[a as usize], node[b as usize]).unwrap_or_default();
-            f64::from(hops) + beside
+            f64::from(hops) + node_links
         })
     }
 

@@ -36,8 +36,8 @@ fn hop_bytes(
 ) -> f64 {
     let cost = |entry: &Entry| {
         let (a, b) = (node(entry.from), node(entry.to));
-        let beside = if links == Links::All && a != b { 2 } else { 0 };
-        f64::from(fabric.hops(a, b).unwrap() + beside) * entry.bytes
+        let node_links = if links == Links::All && a != b { 2 } else { 0 };
+        f64::from(fabric.hops(a, b).unwrap() + node_links) * entry.bytes
     };
     traffic.entries().iter().map(cost).sum()
 }
@@ -60,7 +60,7 @@ proptest! {
     fn a_mapping_is_one_and_costs_what_it_says(
         machine in machine(),
         per_node in 1u32..4,
-        left_out in any::<Index>(),
+        idle_slots in any::<Index>(),
         pairs in pairs(),
         links in links(),
         effort in 0usize..2,
@@ -71,7 +71,7 @@ proptest! {
         // Nodes in reverse, so that slots are not in the order of the fabric.
         let nodes: Vec<NodeIndex> = (0..fabric.nodes()).rev()
             .flat_map(|node| std::iter::repeat_n(node, per_node as usize)).collect();
-        let ranks = nodes.len() - left_out.index(nodes.len());
+        let ranks = nodes.len() - idle_slots.index(nodes.len());
         let traffic = traffic(ranks as u32, &pairs);
         let search = Search { effort: EFFORTS[effort].1, seed, threads: 1, links };
         let mapping = map(&fabric, &nodes, &traffic, search).unwrap();

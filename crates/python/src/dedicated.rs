@@ -61,7 +61,7 @@ impl DedicatedRoutes {
         answering(py, move || routes.service_routes())
     }
 
-    /// The forwarding tables of the subnet that `net`, a text of `ibnetdiscover`, tells of.
+    /// The forwarding tables of the subnet that `net`, a text of `ibnetdiscover`, describes.
     fn tables(&self, py: Python<'_>, net: &str, source: &str) -> PyResult<ForwardingTables> {
         let (routes, net, source) = (Arc::clone(&self.routes), net.to_owned(), source.to_owned());
         let made = answering(py, move || {

@@ -56,7 +56,7 @@ pub struct GangSwitch {
     deadline: f64,
     /// When it began.
     began: f64,
-    /// When the kernel had been told all.
+    /// When all calls to the kernel had been made.
     ended: f64,
     /// How long the slice is.
     seconds: f64,

@@ -14,7 +14,7 @@ pub struct Machine {
     pub fabric: Arc<Fabric>,
     /// The whole machine, if this is a part of it.
     pub whole: Option<Arc<Fabric>>,
-    /// What was assumed, chosen or left out when it was read.
+    /// What was assumed, chosen or skipped when it was read.
     pub notes: Vec<String>,
     /// Whether the format that it was read from records cables.
     pub knows_cables: bool,

@@ -106,7 +106,7 @@ impl Machine {
         Ok((machine, sentences))
     }
 
-    /// The format of a file, by its name and text, as `parse` guesses it; None where neither tells.
+    /// The format of a file, by its name and text, as `parse` guesses it; None if neither decides it.
     #[staticmethod]
     fn format_of(text: &str, source: &str) -> Option<&'static str> {
         read::Format::guess(source, text).map(|format| format.row().name)
@@ -129,7 +129,7 @@ impl Machine {
         Ok(Machine { whole: Some(Arc::clone(whole)), ..self.over(fabric) })
     }
 
-    /// The machine with so many cores and other resources on each node, by its number.
+    /// The machine with the given numbers of cores and other resources on each node, by its index.
     fn counting(&self, counts: Vec<(u32, BTreeMap<String, u32>)>) -> PyResult<Machine> {
         let counts: Vec<(u32, Counts)> =
             counts.into_iter().map(|(cores, of)| (cores, of.into_iter().collect())).collect();
@@ -153,7 +153,7 @@ impl Machine {
         let names: Vec<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
         if format != OWN && !names.is_empty() {
             let names = names.join(", ");
-            lost.push(format!("{format} does not say other networks: {names} left out"));
+            lost.push(format!("{format} does not say other networks: {names} dropped"));
         }
         Ok(lost)
     }
@@ -205,7 +205,7 @@ impl Machine {
         self.fabric.block_sizes().to_vec()
     }
 
-    /// What was assumed, chosen or left out when it was read, in sentences.
+    /// What was assumed, chosen or skipped when it was read, in sentences.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
@@ -367,7 +367,7 @@ impl Machine {
         Ok(rows)
     }
 
-    /// The node ranges (start, end) of the groups of so many nodes or more at the lowest level that
+    /// The node ranges (start, end) of the groups of `nodes` nodes or more at the lowest level that
     /// has one.
     fn homes(&self, nodes: u32) -> Vec<(u32, u32)> {
         let (level, groups) = homes(&self.fabric, nodes);

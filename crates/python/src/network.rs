@@ -88,11 +88,11 @@ fn model_named(name: &str) -> PyResult<&'static ModelInfo> {
 /// What some jobs cost each other. Arrays are float64, one value per job.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct Contended {
-    /// Seconds of an iteration's communication beside the others.
+    /// Seconds of an iteration's communication while the other jobs communicate.
     times: Py<PyArray1<f64>>,
     /// The same alone on the same nodes.
     times_alone: Py<PyArray1<f64>>,
-    /// How many times longer communication takes beside the others.
+    /// How many times longer communication takes while the other jobs communicate.
     slowdowns: Py<PyArray1<f64>>,
     /// Of every job the bytes per second of its flows.
     rates: Vec<Py<PyArray1<f64>>>,
@@ -102,7 +102,7 @@ pub struct Contended {
 
 type Columns = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>);
 
-/// Lets jobs run beside each other: (node of every rank, traffic) of each.
+/// Lets jobs run at the same time: (node of every rank, traffic) of each.
 #[pyfunction]
 pub fn contend(
     py: Python<'_>,

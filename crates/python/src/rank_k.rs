@@ -109,7 +109,7 @@ pub struct Rank {
     chosen: bool,
 }
 
-/// Predicts a program's run time for every k, on the nodes that a policy would give it now, beside
+/// Predicts a program's run time for every k, on the nodes that a policy would give it now, next to
 /// the jobs that communicate: (node of every rank, traffic) of each.
 #[pyfunction]
 #[pyo3(signature = (state, routing, policy, profile, *, cores="auto", model="full", jobs=vec![], shared=false, id=0, eligible=None, seed=0))]

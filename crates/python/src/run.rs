@@ -169,7 +169,7 @@ impl From<InputError> for Halt {
 }
 
 impl Run {
-    /// Does it. `report` is told now and then which share of the jobs has ended, and may end the run.
+    /// Does it. Calls `report` now and then with the share of the jobs that has ended; `report` may end the run.
     fn here<E: From<InputError>>(
         self,
         report: &mut dyn FnMut(f64) -> Result<(), E>,

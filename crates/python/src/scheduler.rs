@@ -259,7 +259,7 @@ impl Scheduler {
     }
 
     /// Predicts a program's run time for every k in the state as it is, or with `empty` on the
-    /// machine with nobody on it: see `rank_k`. A policy that looks at traffic takes `traffic` for what the job sends, and
+    /// machine without jobs: see `rank_k`. A policy that looks at traffic takes `traffic` for what the job sends, and
     /// counts what it costs others for `walltime` seconds from `now` on, the last pass's time if none is given.
     #[pyo3(signature = (routing, profile, *, cores="auto", model="full", jobs=vec![], id=0, eligible=None, empty=false, traffic=None, walltime=f64::INFINITY, now=None))]
     #[allow(clippy::too_many_arguments)]

@@ -165,7 +165,7 @@ pub fn site_policies() -> Vec<(&'static str, &'static str)> {
     SITE_POLICIES.iter().map(|info| (info.name, info.summary)).collect()
 }
 
-/// Where all programs are to run. `held` are (nodes, cores, memory) of guests of nobody's program; `down` are
+/// Where all programs are to run. `held` are (nodes, cores, memory) of guests that belong to no program; `down` are
 /// nodes out of service; `window` is what one connection may have under way, bytes.
 #[pyfunction]
 #[pyo3(signature = (machine, programs, *, policy="predicted-time", held=vec![], down=vec![], window=None, margin=None, least=None, doubt=None, rest=None, drag=None))]

@@ -13,7 +13,7 @@ use crate::answering::answering;
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
 
-/// Jobs in order of submission, and what was left out on the way. Immutable.
+/// Jobs in order of submission, and what was skipped on the way. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Workload {
     pub jobs: Arc<workload::Workload>,
@@ -45,7 +45,7 @@ impl Workload {
     }
 
     /// The workload changed for a machine of that many nodes (None: any width fits, and no load can be set): its first days, its jobs wider, those wider than the
-    /// machine left out, the first `limit` of the others kept, its submissions squeezed or set to a load, its run
+    /// machine skipped, the first `limit` of the others kept, its submissions squeezed or set to a load, its run
     /// times cut by up to the part `jitter`, drawn from the seed.
     #[pyo3(signature = (machine_nodes, *, days=None, nodes_x=None, squeeze=None, load=None, limit=None, jitter=None, seed=0))]
     #[allow(clippy::too_many_arguments)]
@@ -114,7 +114,7 @@ impl Workload {
         self.jobs.without_walltime()
     }
 
-    /// Records left out, by reason.
+    /// Records skipped, by reason.
     #[getter]
     fn left_out(&self) -> BTreeMap<String, u64> {
         self.jobs.left_out.clone()
@@ -267,7 +267,7 @@ impl Workload {
     }
 }
 
-/// (name, summary) of every workload that can be made up.
+/// (name, summary) of every workload that can be drawn.
 #[pyfunction]
 pub fn workload_presets() -> Vec<(&'static str, &'static str)> {
     workload::PRESETS.to_vec()

@@ -36,7 +36,7 @@ pub struct Flows {
     ends: Vec<(NodeIndex, NodeIndex)>,
     /// Bytes in one iteration.
     bytes: Vec<f64>,
-    /// What each asks for beside others, by their ratios.
+    /// What each asks for compared with others, by their ratios.
     weight: Vec<f64>,
     /// First channel of every flow, and their number at the end.
     first: Vec<u32>,
@@ -47,7 +47,7 @@ pub struct Flows {
 impl Flows {
     /// Lays `traffic` over `routing`; `node_of[rank]` is the node that the rank runs on. Ranks
     /// without a node (a matrix larger than the job) are the caller's to refuse; their flows are
-    /// left out.
+    /// skipped.
     ///
     /// # Errors
     /// Two nodes that talk and that no way joins.
@@ -72,7 +72,7 @@ impl Flows {
 
     /// The same on a machine with rails: what a rank sends is spread over the rails of its node, `rails[rank]`, and arrives on
     /// the same rail if the receiver has it, else on the receiver's rail at the same place in its list. Rails on which no
-    /// route joins the two nodes are left out, and the others carry their part.
+    /// route joins the two nodes are skipped, and the others carry their part.
     ///
     /// # Errors
     /// Two nodes that talk and that no rail joins.
@@ -150,7 +150,7 @@ impl Flows {
     }
 
     /// A flow weighs what it has of the bytes that its node sends: a node's packets to all its
-    /// receivers are interleaved, so many receivers give it no more of a link than few would.
+    /// receivers are interleaved, and many receivers give it no more of a link than few would.
     #[must_use]
     pub fn weighted(mut self) -> Flows {
         self.weigh();
@@ -185,7 +185,7 @@ impl Flows {
         })
     }
 
-    /// What a flow asks for beside others, by the ratio of their weights; above 0.
+    /// What a flow asks for compared with others, by the ratio of their weights; above 0.
     pub fn weight(&self, flow: usize) -> f64 {
         self.weight[flow]
     }

@@ -37,7 +37,7 @@ pub struct Loads {
 }
 
 impl Loads {
-    /// Nobody on any channel of a routing.
+    /// No job on any channel of a routing.
     pub fn new(routing: &dyn Routing) -> Self {
         let channels = routing.channels();
         Loads {

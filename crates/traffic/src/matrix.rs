@@ -33,11 +33,11 @@ impl Traffic {
     /// The most ranks, and the most entries, that a matrix may have: 4,096 ranks all to all.
     pub const MOST: usize = 1 << 24;
 
-    /// What bytes and messages may be beside 0: sums, shares and times of them are then numbers.
+    /// What bytes and messages may be other than 0: sums, shares and times of them are then numbers.
     pub const AMOUNTS: RangeInclusive<f64> = 1e-30..=1e30;
 
     /// The traffic of `ranks` ranks. Entries of one pair are added up; what a rank sends itself,
-    /// or sends nothing of, is left out.
+    /// or sends nothing of, is skipped.
     ///
     /// # Errors
     /// More than [`Self::MOST`] ranks or entries; a rank out of range; bytes or messages that are

@@ -16,8 +16,8 @@ fn ways(name: &str) -> Arc<dyn Routing> {
     routing(name, &tree(), 3).unwrap().into()
 }
 
-/// The slowdowns by what `settle` tells, as a driver keeps them.
-fn told(model: &mut Congestion, slowdowns: &mut BTreeMap<u64, f64>) {
+/// The slowdowns by what `settle` reports, as a driver keeps them.
+fn reported(model: &mut Congestion, slowdowns: &mut BTreeMap<u64, f64>) {
     for (job, slowdown) in model.settle() {
         slowdowns.insert(job, slowdown);
     }
@@ -95,10 +95,10 @@ fn state(model: &mut Congestion, channels: u32, jobs: &[(u64, Arc<Flows>)]) -> V
 }
 
 proptest! {
-    /// After any events in any order, what was told is what the definition says of the jobs
+    /// After any events in any order, what was reported is what the definition says of the jobs
     /// present.
     #[test]
-    fn what_is_told_is_the_definition(
+    fn what_is_reported_is_the_definition(
         name in routing_names(),
         jobs in jobs(),
         events in prop::collection::vec(0usize..6, 0..30),
@@ -115,7 +115,7 @@ proptest! {
                 slowdown.insert(*id, 1.0);
                 model.enter(*id, Arc::clone(flows));
             }
-            told(&mut model, &mut slowdown);
+            reported(&mut model, &mut slowdown);
             let present: Vec<_> =
                 laid.iter().filter(|(id, _)| slowdown.contains_key(id)).cloned().collect();
             for ((id, _), expected) in present.iter().zip(slowdowns(&present, &*ways)) {
@@ -153,7 +153,7 @@ proptest! {
         prop_assert_eq!(state(&mut model, ways.channels(), &stay), before);
     }
 
-    /// Another job never helps: nobody is slowed less for it, but for rounding.
+    /// Another job never helps: no job is slowed less for it, but for rounding.
     #[test]
     fn another_job_never_helps(name in routing_names(), jobs in jobs()) {
         let ways = ways(name);
@@ -163,7 +163,7 @@ proptest! {
             model.enter(id, flows);
             let before = slowdown.clone();
             slowdown.insert(id, 1.0);
-            told(&mut model, &mut slowdown);
+            reported(&mut model, &mut slowdown);
             prop_assert!(before.iter().all(|(id, value)| slowdown[id] >= *value * (1.0 - 1e-12)));
         }
     }
@@ -179,7 +179,7 @@ proptest! {
         for (id, flows) in &laid {
             model.enter(*id, Arc::clone(flows));
         }
-        told(&mut model, &mut slowdown);
+        reported(&mut model, &mut slowdown);
         for (id, flows) in &laid {
             let theirs = |other: &u64| laid[*other as usize].1.per_channel();
             let others = laid.iter().map(|(other, _)| other).filter(|other| *other != id);
@@ -255,8 +255,11 @@ fn many_receivers_get_no_more_than_one() {
     let mut model = Congestion::new(&*ways);
     model.enter(1, job(&many, &*ways));
     model.enter(2, job(&[(1, 14, 6.0)], &*ways));
-    let told = model.settle();
-    assert!(told.iter().all(|job| (job.1 - 2.0).abs() < 1e-12) && told.len() == 2, "{told:?}");
+    let changed = model.settle();
+    assert!(
+        changed.iter().all(|job| (job.1 - 2.0).abs() < 1e-12) && changed.len() == 2,
+        "{changed:?}"
+    );
 }
 
 proptest! {
@@ -275,17 +278,17 @@ proptest! {
             Outlook::new(&model, &*ways, &traffic).foresee(&nodes, None).unwrap();
         }
         let mut before = BTreeMap::new();
-        told(&mut model, &mut before);
+        reported(&mut model, &mut before);
         let (traffic, nodes) = traffic(jobs.last().unwrap(), &*ways);
         let mut outlook = Outlook::new(&model, &*ways, &traffic);
         let foreseen = outlook.foresee(&nodes, None).unwrap();
         prop_assert_eq!(&outlook.foresee(&nodes, None).unwrap(), &foreseen, "asked again");
         drop(outlook);
-        let anew = Outlook::new(&model.clone(), &*ways, &traffic).foresee(&nodes, None).unwrap();
-        prop_assert_eq!(&anew, &foreseen, "a copy of the model begins without memory");
+        let again = Outlook::new(&model.clone(), &*ways, &traffic).foresee(&nodes, None).unwrap();
+        prop_assert_eq!(&again, &foreseen, "a copy of the model begins without memory");
         model.enter(*id, Arc::clone(flows));
         let mut after = before.clone();
-        told(&mut model, &mut after);
+        reported(&mut model, &mut after);
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b;
         prop_assert!(near(foreseen.slowdown, after.get(id).copied().unwrap_or(1.0)));
         for (job, _) in present {

@@ -241,9 +241,9 @@ proptest! {
     }
 }
 
-/// Jobs on nodes 0, 1 and 2, 3 of one leaf share nothing: slowdown exactly 1, nothing told. A third
+/// Jobs on nodes 0, 1 and 2, 3 of one leaf share nothing: slowdown exactly 1, nothing reported. A third
 /// from node 0 shares the first's link up: each flow gets half and takes twice the time. When it
-/// leaves, the first is told 1 again.
+/// leaves, 1 is reported of the first again.
 #[test]
 fn slowdown_is_time_per_time_alone() {
     let ways: Arc<dyn Routing> = routing("d-mod-k", &tree(), 0).unwrap().into();

@@ -104,7 +104,7 @@ fn kinds_say_model_and_speed() {
     assert_eq!(model.rates(1, &flows), [1e9 / 1.85; 2]);
 }
 
-/// Two jobs on one interface: each of the two flows has a penalty of 1.85 (InfiniBand) beside the
+/// Two jobs on one interface: each of the two flows has a penalty of 1.85 (InfiniBand) next to the
 /// other, of 1 alone.
 #[test]
 fn a_neighbour_on_the_interface_slows() {
@@ -114,8 +114,8 @@ fn a_neighbour_on_the_interface_slows() {
     model.enter(1, Arc::clone(&flows));
     assert_eq!(model.settle(), []);
     model.enter(2, job(&[(0, 2, 1e6)], &*ways));
-    for (told, job) in model.settle().into_iter().zip([1, 2]) {
-        assert!(told.0 == job && (told.1 - 1.85).abs() < 1e-12, "{told:?}");
+    for (changed, job) in model.settle().into_iter().zip([1, 2]) {
+        assert!(changed.0 == job && (changed.1 - 1.85).abs() < 1e-12, "{changed:?}");
     }
     model.leave(2);
     assert_eq!(model.settle(), [(1, 1.0)]);
@@ -149,9 +149,9 @@ proptest! {
         }
     }
 
-    /// InfiniBand: one more flow anywhere lowers nobody's penalty.
+    /// InfiniBand: one more flow anywhere lowers no flow's penalty.
     #[test]
-    fn another_flow_helps_nobody(sent in prop::collection::vec((0u32..9, 0u32..9), 1..12)) {
+    fn another_flow_helps_no_flow(sent in prop::collection::vec((0u32..9, 0u32..9), 1..12)) {
         let before = penalties("infiniband", &sent[..sent.len() - 1]);
         let after = penalties("infiniband", &sent);
         for (before, after) in before.iter().zip(after) {

@@ -122,7 +122,7 @@ fn all_to_all_is_everybody_to_everybody_else() {
 }
 
 #[test]
-fn uniform_sends_so_many_messages_to_others() {
+fn uniform_sends_its_number_of_messages_to_others() {
     let uniform = traffic("uniform(bytes=2, messages=50)", 20);
     for rank in 0..20 {
         let sent: f64 = uniform.sent_by(rank).iter().map(|entry| entry.messages).sum();

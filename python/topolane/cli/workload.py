@@ -75,7 +75,8 @@ def show(
             value = f"{value:,.2f}"
         elif isinstance(value, int) and not isinstance(value, bool):
             value = f"{value:,}"
-        click.echo(f"{name.replace('_', ' '):17} {value}")
+        label = "skipped" if name == "left_out" else name.replace("_", " ")
+        click.echo(f"{label:17} {value}")
 
 
 def write(source: str, to: str, out: str | None, seed: int, options: dict[str, Any]) -> None:

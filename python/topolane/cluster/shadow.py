@@ -37,7 +37,7 @@ class Started:
     slots: Sequence[int] = ()
     """Its nodes once per slot, if several slots lie on one."""
     is_missed: bool = False
-    """Whether no policy is asked: nobody asked for its kind of job, or what was free at its start is not known."""
+    """Whether no policy is asked: the shadow does not cover its kind of job, or what was free at its start is not known."""
     plugin: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
     """`plugin`: the policy that our plug-in gave it; empty where that is not known."""
     unknown: Sequence[str] = ()

@@ -76,7 +76,7 @@ pub(super) struct Part {
 #[derive(Debug, Clone)]
 pub(super) struct Present {
     pub(super) wants: Wants,
-    /// As last told by `settle`.
+    /// As last reported by `settle`.
     pub(super) slowdown: f64,
     touched: bool,
 }
@@ -92,7 +92,7 @@ pub(super) struct Wants {
 }
 
 impl Congestion {
-    /// Nobody on any channel of a routing.
+    /// No job on any channel of a routing.
     pub fn new(routing: &dyn Routing) -> Self {
         let channels = routing.channels();
         let count = channels as usize;
@@ -112,7 +112,7 @@ impl Congestion {
         self.level[channel as usize]
     }
 
-    /// The slowdown of a job, as last told by `settle`; 1 for one that is not there.
+    /// The slowdown of a job, as last reported by `settle`; 1 for one that is not there.
     pub fn slowdown_of(&self, job: u64) -> f64 {
         self.jobs.get(&job).map_or(1.0, |present| present.slowdown)
     }

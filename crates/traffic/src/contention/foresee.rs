@@ -36,7 +36,7 @@ impl<'a> Outlook<'a> {
     }
 
     /// With rank r on `node_of[r]`, and on `rails[r]` as in [`Flows::on_rails`](crate::Flows::on_rails) or on the routes that
-    /// the routing prefers; flows of ranks without a node are left out.
+    /// the routing prefers; flows of ranks without a node are skipped.
     ///
     /// # Errors
     /// Two nodes that talk and that no route joins.
@@ -92,7 +92,7 @@ fn level_with(present: &Congestion, channel: Channel, part: Use) -> f64 {
     level(before.iter().chain([&newcomer]).chain(after), capacity)
 }
 
-/// A job's slowdown before, and with flows of it that take so many seconds; `None` where that is no longer.
+/// A job's slowdown before, and with flows of it that take `seconds` seconds; `None` if it is not slowed further.
 fn further(present: &Congestion, job: u64, seconds: f64) -> Option<(u64, f64, f64)> {
     let there = present.jobs.get(&job)?;
     let (before, after) = (there.slowdown, times(seconds, there.wants.time_alone));

@@ -32,12 +32,12 @@ struct Present {
     time_alone: f64,
     rates: Arc<[f64]>,
     slowdown: f64,
-    /// What `settle` last told.
-    told: f64,
+    /// What `settle` last reported.
+    reported: f64,
 }
 
 impl MaxMin {
-    /// Nobody on any channel of a routing.
+    /// No job on any channel of a routing.
     pub fn new(routing: &dyn Routing) -> Self {
         let channels = routing.channels();
         MaxMin {
@@ -86,7 +86,7 @@ impl MaxMin {
 
     fn solve_together(&mut self, together: &[u64]) {
         if let [job] = together {
-            // What meets nobody runs as alone, to the last bit.
+            // A job that meets no other runs as alone, to the last bit.
             if let Some(present) = self.jobs.get_mut(job) {
                 present.rates = Arc::clone(&present.alone);
                 present.slowdown = 1.0;
@@ -137,7 +137,7 @@ impl Contention for MaxMin {
             channels,
             alone,
             slowdown: 1.0,
-            told: 1.0,
+            reported: 1.0,
         };
         self.jobs.insert(job, present);
         self.unsolved.push(job);
@@ -158,7 +158,7 @@ impl Contention for MaxMin {
         self.solve();
         let mut changed = Vec::new();
         for (&job, present) in &mut self.jobs {
-            if is_news(&mut present.told, present.slowdown) {
+            if is_news(&mut present.reported, present.slowdown) {
                 changed.push((job, present.slowdown));
             }
         }

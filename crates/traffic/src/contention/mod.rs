@@ -138,10 +138,10 @@ fn interfaces(routing: &dyn Routing, all: Option<Penalty>) -> Box<dyn Contention
     Box::new(PerNode::new(fabric, Interfaces::new(Arc::clone(fabric), all)))
 }
 
-/// Whether a slowdown is not what was told of the job last; from now on it is.
-fn is_news(told: &mut f64, now: f64) -> bool {
-    let news = told.to_bits() != now.to_bits();
-    *told = now;
+/// Whether a slowdown differs from the one last reported of the job; records it as reported.
+fn is_news(reported: &mut f64, now: f64) -> bool {
+    let news = reported.to_bits() != now.to_bits();
+    *reported = now;
     news
 }
 

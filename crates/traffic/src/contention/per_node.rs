@@ -35,12 +35,12 @@ struct Present {
     /// The nodes its flows begin or end on.
     nodes: Box<[NodeIndex]>,
     time_alone: f64,
-    /// What `settle` last told.
-    told: f64,
+    /// What `settle` last reported.
+    reported: f64,
 }
 
 impl<R: NodeRule> PerNode<R> {
-    /// Nobody on any node; `rule` has counted nothing yet.
+    /// No job on any node; `rule` has counted nothing yet.
     pub fn new(fabric: &Fabric, rule: R) -> Self {
         let on = vec![0; fabric.nodes() as usize];
         PerNode { rule, jobs: BTreeMap::new(), on, changed: false }
@@ -85,7 +85,7 @@ impl<R: NodeRule> Contention for PerNode<R> {
         for &node in &nodes {
             self.on[node as usize] += 1;
         }
-        self.jobs.insert(job, Present { flows, nodes, time_alone, told: 1.0 });
+        self.jobs.insert(job, Present { flows, nodes, time_alone, reported: 1.0 });
         self.changed = true;
     }
 
@@ -99,19 +99,19 @@ impl<R: NodeRule> Contention for PerNode<R> {
     }
 
     fn settle(&mut self) -> Vec<(u64, f64)> {
-        let mut told = Vec::new();
+        let mut news = Vec::new();
         if !std::mem::take(&mut self.changed) {
-            return told;
+            return news;
         }
         let now: Vec<(u64, f64)> =
             self.jobs.iter().map(|(&job, present)| (job, self.slowdown(present))).collect();
         for (job, slowdown) in now {
             let Some(present) = self.jobs.get_mut(&job) else { continue };
-            if is_news(&mut present.told, slowdown) {
-                told.push((job, slowdown));
+            if is_news(&mut present.reported, slowdown) {
+                news.push((job, slowdown));
             }
         }
-        told
+        news
     }
 
     fn time(&mut self, job: u64) -> f64 {

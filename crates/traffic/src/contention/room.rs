@@ -32,7 +32,7 @@ pub(super) struct Use {
     pub(super) slowest: f64,
 }
 
-/// Room that nobody works in at the moment. A copy begins without.
+/// Room that no caller works in at the moment. A copy begins without.
 #[derive(Debug, Default)]
 pub(super) struct Spare(Mutex<Option<Box<Room>>>);
 

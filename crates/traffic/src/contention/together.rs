@@ -11,7 +11,7 @@ use crate::flows::Flows;
 pub struct Together {
     name: &'static str,
     parts: Vec<Box<dyn Contention>>,
-    /// The same parts with nobody there, to see a job alone.
+    /// The same parts without jobs, to see a job alone.
     empty: Vec<Box<dyn Contention>>,
     jobs: BTreeMap<u64, Present>,
     changed: bool,
@@ -20,7 +20,7 @@ pub struct Together {
 struct Present {
     flows: Arc<Flows>,
     time_alone: f64,
-    told: f64,
+    reported: f64,
 }
 
 impl Together {
@@ -58,7 +58,7 @@ impl Contention for Together {
         for part in &mut self.parts {
             part.enter(job, Arc::clone(&flows));
         }
-        self.jobs.insert(job, Present { flows, time_alone, told: 1.0 });
+        self.jobs.insert(job, Present { flows, time_alone, reported: 1.0 });
         self.changed = true;
     }
 
@@ -71,11 +71,11 @@ impl Contention for Together {
     }
 
     /// Asks all jobs as soon as one has come or gone: a flow's rate may change where it is not the
-    /// slowest of a part, and the part then tells nothing.
+    /// slowest of a part, and the part then reports nothing.
     fn settle(&mut self) -> Vec<(u64, f64)> {
-        let mut told = Vec::new();
+        let mut news = Vec::new();
         if !std::mem::take(&mut self.changed) {
-            return told;
+            return news;
         }
         for part in &mut self.parts {
             part.settle();
@@ -85,11 +85,11 @@ impl Contention for Together {
             let time = slowest(&present.flows, &least(parts, job, &present.flows));
             let slowdown =
                 if present.time_alone > 0.0 { (time / present.time_alone).max(1.0) } else { 1.0 };
-            if is_news(&mut present.told, slowdown) {
-                told.push((job, slowdown));
+            if is_news(&mut present.reported, slowdown) {
+                news.push((job, slowdown));
             }
         }
-        told
+        news
     }
 
     fn time(&mut self, job: u64) -> f64 {

@@ -19,7 +19,7 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// MPICH takes recursive doubling up to so many bytes (`MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`).
+/// MPICH takes recursive doubling up to this number of bytes (`MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`).
 const SHORT: f64 = 2048.0;
 
 /// One allreduce.

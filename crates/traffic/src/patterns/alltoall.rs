@@ -9,7 +9,7 @@ use super::phase::{Draft, Phase, PhaseKind};
 pub(super) const ALLTOALL: &[Parameter] = &[bytes("of every rank to every other", "65536")];
 pub(super) const SUBA2A: &[Parameter] = &[
     bytes("of every rank to every other of a line", "65536"),
-    whole("dims", "along so many axes, the longest first", Domain::Whole(1, 3), "2"),
+    whole("dims", "number of axes, the longest first", Domain::Whole(1, 3), "2"),
 ];
 
 /// Every rank to every other.
@@ -19,7 +19,7 @@ pub(super) fn alltoall(ranks: u32, values: &[f64], _: u64) -> Result<Vec<Phase>,
     Ok(vec![draft.phase("all to all", PhaseKind::Collective)?])
 }
 
-/// So many messages of every rank to every other.
+/// `messages` messages from every rank to every other.
 pub(super) fn everybody(draft: &mut Draft, ranks: u32, bytes: f64, messages: f64) {
     for from in 0..ranks {
         for to in (0..ranks).filter(|&to| to != from) {

@@ -21,7 +21,7 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    /// All `ranks` on a grid of so many axes.
+    /// All `ranks` on a grid of `axes` axes.
     pub fn new(ranks: u32, axes: u32) -> Grid {
         Grid { sides: sides(ranks, axes) }
     }

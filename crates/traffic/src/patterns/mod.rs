@@ -19,7 +19,7 @@ use crate::matrix::Traffic;
 pub use parameter::{Domain, Parameter};
 pub use phase::{Phase, PhaseKind};
 
-/// The phases of one iteration of so many ranks, with the parameters' values in their order and a
+/// The phases of one iteration of `ranks` ranks, with the parameters' values in their order and a
 /// seed for what is drawn.
 type Build = fn(ranks: u32, values: &[f64], seed: u64) -> Result<Vec<Phase>, InputError>;
 

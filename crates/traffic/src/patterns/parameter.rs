@@ -1,4 +1,4 @@
-//! What a pattern can be told, and how its values are read.
+//! The parameters of patterns, and how their values are read.
 
 use topolane_fabric::{InputError, shown};
 

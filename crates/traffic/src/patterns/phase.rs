@@ -62,7 +62,7 @@ impl Draft {
         self.repeat(from, to, bytes, 1.0);
     }
 
-    /// So many messages, each of `bytes`.
+    /// Adds `messages` messages, each of `bytes`.
     pub fn repeat(&mut self, from: u32, to: u32, bytes: f64, messages: f64) {
         self.entries.push(Entry { from, to, bytes: bytes * messages, messages });
     }

@@ -12,7 +12,12 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     bytes("to each neighbour drawn", "65536"),
     whole("least", "fewest draws of a rank", Domain::Whole(0, 1024), "6"),
     whole("most", "most draws of a rank", Domain::Whole(0, 1024), "20"),
-    whole("reach", "a neighbour lies less than so many ranks away", Domain::Whole(2, 64), "3"),
+    whole(
+        "reach",
+        "a neighbour lies less than this number of ranks away",
+        Domain::Whole(2, 64),
+        "3",
+    ),
 ];
 
 /// As chatterbug's `unstr-mesh`: every rank draws how many neighbours it sends to and draws each, a

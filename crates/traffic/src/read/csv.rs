@@ -20,10 +20,10 @@ pub fn csv(text: &str) -> Result<Traffic, InputError> {
         let line = line.trim_start_matches('\u{feff}').trim();
         let here = |error: InputError| InputError::at(index + 1, error.message);
         if let Some(remark) = line.strip_prefix('#') {
-            for (name, told) in [("ranks:", &mut ranks), ("entries:", &mut expected)] {
+            for (name, said) in [("ranks:", &mut ranks), ("entries:", &mut expected)] {
                 if let Some(value) = remark.trim().strip_prefix(name) {
                     let count = count(name, value.trim()).map_err(here)?;
-                    if columns.is_some() || told.replace(count).is_some() {
+                    if columns.is_some() || said.replace(count).is_some() {
                         return Err(here(refuse(format!("{name} stands once, before the header"))));
                     }
                 }

@@ -7,12 +7,12 @@
 static const double TOGETHER = 1e-2, ASLEEP = 5e-2;
 enum { TRIES = 50 };
 
-static volatile sig_atomic_t told_to_end;
+static volatile sig_atomic_t must_end;
 
 static void end_soon(int number)
 {
     (void)number;
-    told_to_end = 1;
+    must_end = 1;
 }
 
 /* splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014. */
@@ -104,7 +104,7 @@ void work(Member *member, const Options *options)
         else
             (options->kind == BARRIER ? barrier : independent)(member, options, iteration);
         const bool enough = options->iterations > 0 && (double)(iteration + 1) >= options->iterations;
-        over = enough || told_to_end || now() >= last;
+        over = enough || must_end || now() >= last;
         if (options->kind != INDEPENDENT)
             over = meet(member, over, options->spin);
         if (options->wait > 0 && options->kind == COEVP)
