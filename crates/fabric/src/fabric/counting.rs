@@ -7,8 +7,8 @@ use crate::node_kind::NodeKind;
 use crate::resources::Counts;
 
 impl Fabric {
-    /// The machine with the given numbers of cores and other resources on each node, by its index. All else of the nodes stays. Nodes beyond the
-    /// list stay as they are.
+    /// The machine with the given numbers of cores and other resources on each node, by its index. All else of the nodes stays. Nodes
+    /// beyond the list stay as they are.
     ///
     /// # Errors
     /// A count that no node can have: no core, or what [`Counts::check`] refuses.
