@@ -217,7 +217,7 @@ with Agent("gang", {CORES}, Limits(slice=0.02)) as agent:
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv is missing")
 def test_without_any_permission_jobs_take_turns_by_signals_and_what_is_missing_is_said(
     tmp_path: Path,
@@ -244,7 +244,7 @@ def test_without_any_permission_jobs_take_turns_by_signals_and_what_is_missing_i
     another.kill()
     another.wait()
     if "Permission denied" in done.stderr or "No module named" in done.stderr:
-        pytest.skip(f"nobody may not read this installation: {done.stderr.splitlines()[-1]}")
+        pytest.skip(f"another user may not read this installation: {done.stderr.splitlines()[-1]}")
     said = done.stdout.splitlines()
     assert said[0] == "signals affinity nothing", done.stderr
     missing = "\n".join(said)
