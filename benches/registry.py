@@ -364,7 +364,7 @@ CASES = (
     Case("slurm/twin", "how close a replay comes to an hour of a real Slurm", "twin:measure", (
         Option("out", None, "run Slurm (root) and write its records to this directory", Path, group="what"),
         Option("records", None, "measure the records in this directory", Path, group="what"),
-        Option("made-up", False, "measure the plan, with the starts of queue slurm as records", group="what"),
+        Option("synthetic", False, "measure the plan, with the starts of queue slurm as records", group="what"),
         Option("scale", False, "import and replay a synthetic year of jobs", group="what"),
         Option("jobs", None, "jobs; 1000, or 1000000 with --scale", int),
         Option("minutes", 60.0, "how long Slurm runs"),

@@ -131,7 +131,7 @@ SUITES = {
             "python/topolane/cli",
         ],
         [
-            *_files("serve", *(f"serve_{topic}" for topic in ("api", "beside", "history", "metrics"))),
+            *_files("serve", *(f"serve_{topic}" for topic in ("api", "comparison", "history", "metrics"))),
             "tests/serve/test_serve_browser.py::test_the_page_shows_the_machine",
             "tests/serve/test_serve_browser.py::test_why_a_job_waits",
             *_files("serve", *(f"serve_{topic}" for topic in ("forecast", "reservations", "shadow_log"))),

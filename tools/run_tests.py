@@ -121,6 +121,7 @@ LINTS = Part(
         ["cargo", "clippy", "--quiet", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"],
         [str(BIN / "ruff"), "check", "--quiet", "."],
         [str(BIN / "ruff"), "format", "--quiet", "--check", "."],
+        [sys.executable, "tools/words.py"],
         [str(BIN / "mypy")],
         [sys.executable, "-m", "mypy.stubtest", "--concise", "topolane._engine"],
     ],

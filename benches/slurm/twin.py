@@ -7,7 +7,7 @@ says how close the replay is.
 
 `--records DIR` measures records that are there, and starts no Slurm. With `--single-decisions` it counts the recorded starts that
 the queue `slurm` decides too, asked in the recorded state just before each. `--shaken N` replays them with times that differ by a
-second: so far is the replay from itself, which is no target. `--made-up` does so with the plan alone, before any Slurm runs.
+second: so far is the replay from itself, which is no target. `--synthetic` does so with the plan alone, before any Slurm runs.
 `--scale` measures import and replay of a synthetic year of 1,000,000 jobs. docs/benchmarks/slurm.md says what the figures mean.
 """
 
@@ -139,8 +139,8 @@ def _facts(path: Path) -> tuple[int, float]:
 
 def measure(options: Options) -> Result:
     """What the options ask for. Raises BenchError, InputError, RuntimeError, ValueError and OSError."""
-    if not (options.out or options.records or options.made_up or options.scale):
-        raise ValueError("one of --out, --records, --made-up and --scale is required")
+    if not (options.out or options.records or options.synthetic or options.scale):
+        raise ValueError("one of --out, --records, --synthetic and --scale is required")
     for name, least in LEAST.items():
         if (value := getattr(options, name)) is not None and value < least:
             raise ValueError(f"--{name} {value}: the experiment needs at least {least}")
@@ -151,7 +151,9 @@ def measure(options: Options) -> Result:
     records = options.out or options.records
     if options.single_decisions:
         return Result(single(records))
-    rows, more = synthetic(options) if options.made_up else compared(records, options.queues, options.shaken)
+    rows, more = (
+        synthetic(options) if options.synthetic else compared(records, options.queues, options.shaken)
+    )
     if options.again:
         rows += again(records, options.again)
     notes = []

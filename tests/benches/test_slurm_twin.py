@@ -198,7 +198,7 @@ def test_a_shaken_log_differs_by_a_second_in_one_thing() -> None:
 
 def test_a_replay_of_the_synthetic_plan_is_the_plan_s_own_record(tmp_path: Path) -> None:
     """The queue slurm repeats its own starts; shaken replays of them are measured, each way with its number of replays."""
-    words = ["--made-up", "--slurmds", "24", "--jobs", "60", "--minutes", "4", "--shaken", "2"]
+    words = ["--synthetic", "--slurmds", "24", "--jobs", "60", "--minutes", "4", "--shaken", "2"]
     (case,) = run.selected(["slurm/twin"])
     given = run.parser_of([case]).parse_args([*words, "--queues", "slurm"])
     rows, _ = twin.synthetic(run.options_of(case, given))
