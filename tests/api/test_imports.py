@@ -42,27 +42,27 @@ RUNNING = READING | {
 """What `import topolane` offers."""
 
 MAY_IMPORT = {
-    "live": RUNNING,
+    "cluster": RUNNING,
     "calibrate": RUNNING,
     # It measures programs and decides nothing, so drivers that need what it measures may import it.
     "mpi": RUNNING,
-    "slurm": RUNNING | {"live"},
+    "slurm": RUNNING | {"cluster"},
     "flux": RUNNING,
-    "kubernetes": RUNNING | {"live"},
-    "nova": RUNNING | {"live", "mpi"},
+    "kubernetes": RUNNING | {"cluster"},
+    "nova": RUNNING | {"cluster", "mpi"},
     # A bounded HTTP server, for those that serve more than metrics.
-    "web": RUNNING | {"live", "mpi"},
-    "sites": RUNNING | {"live", "mpi", "web"},
-    "gang": RUNNING | {"live", "mpi"},
-    "report": RUNNING | {"live", "calibrate", "mpi"},
+    "web": RUNNING | {"cluster", "mpi"},
+    "sites": RUNNING | {"cluster", "mpi", "web"},
+    "gang": RUNNING | {"cluster", "mpi"},
+    "report": RUNNING | {"cluster", "calibrate", "mpi"},
     # It shows what drivers read and decides nothing.
-    "serve": RUNNING | {"live", "mpi", "web", "slurm", "kubernetes"},
+    "serve": RUNNING | {"cluster", "mpi", "web", "slurm", "kubernetes"},
     # It says what drivers understand, for `topolane --version`.
     "about": RUNNING | {"slurm"},
     "writing": RUNNING | {"report"},
     "cli": RUNNING
     | {
-        "live",
+        "cluster",
         "calibrate",
         "mpi",
         "about",
@@ -77,7 +77,7 @@ MAY_IMPORT = {
         "writing",
         "studies",
     },
-    "studies": RUNNING | {"live", "calibrate", "mpi", "sites", "gang", "report", "cli"},
+    "studies": RUNNING | {"cluster", "calibrate", "mpi", "sites", "gang", "report", "cli"},
 }
 """The arrows. A part that is not named here is one of RUNNING and may import only RUNNING."""
 
