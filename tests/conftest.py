@@ -50,7 +50,7 @@ class _Failures:
         printer = self.config.pluginmanager.get_plugin("terminalreporter")
         if report.failed and printer is not None:
             last = report.longreprtext.strip().splitlines()[-1:]
-            printer.ensure_newline()
+            printer.write_line("")
             printer.write_line(" ".join([f"FAILED {report.nodeid} ({report.when}):", *last]))
 
 
