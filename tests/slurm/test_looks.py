@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from topolane.slurm.looks import Ended, Looks, Started
+from topolane.slurm.looks import Ended, Looks, Started, Stay
 from topolane.slurm.records import Job, Snapshot
 
 
@@ -78,6 +78,22 @@ def test_states_in_which_a_job_frees_its_nodes_or_waits_for_them() -> None:
     late = job(1, "COMPLETING", start=19.0, end=30.0, nodes="", allocated="n9")
     assert events_of(looks, 31, late) == [("end", 1, 30.0)]
     assert events_of(looks, 32, dataclasses.replace(late, state="COMPLETED")) == []
+
+
+def test_what_ended_before_the_first_shadow_is_not_new_to_the_next() -> None:
+    """A shadow that goes on from a log knows the jobs in it. One that had ended when the log began is not there; one that came in
+    between is new, also if it has ended."""
+    looks = Looks(100, {1: Stay(5.0, None)}, {2: Stay(6.0, None)}, since=4.0)
+    before = job(3, "COMPLETED", start=1.0, end=3.0)
+    known = job(2, "COMPLETED", start=6.0, end=8.0)
+    brief = job(4, "COMPLETED", start=11.0, end=12.0)
+    assert events_of(looks, 20, job(1, start=5.0), known, before, brief) == [
+        ("start", 4, False),
+        ("end", 4, 12.0),
+    ]
+    assert events_of(looks, 21, job(1, "COMPLETED", start=5.0, end=20.0), known, before, brief) == [
+        ("end", 1, 20.0)
+    ]
 
 
 def test_a_start_long_ago_is_missed() -> None:

@@ -58,6 +58,8 @@ class Past:
     """What a shadow knew at the end of its log."""
 
     summary: Summary = dataclasses.field(default_factory=Summary)
+    since: float | None = None
+    """The time of its first event. What ended before is not in the log."""
     until: float | None = None
     """The time of its last event; None if it has none."""
     last: int = 0
@@ -77,6 +79,7 @@ def past(path: str | Path, policy: str, machine: Machine) -> Past:
         try:
             kind = event["event"]
             found.until = float(event["time"])
+            found.since = found.until if found.since is None else found.since
             if kind == "shadow":
                 if event["policy"] != policy:
                     raise InputError(

@@ -48,12 +48,17 @@ class Stay:
 
 
 class History:
-    """Compares each look with what was known. stays: of the jobs that held nodes at the last one, by name."""
+    """Compares each look with what was known. stays: of the jobs that held nodes at the last one, by name. since: when
+    the first look was, if this goes on from a log. Jobs that had ended by then are not in the log.
+    """
 
     def __init__(
-        self, stays: Mapping[str, Stay] | None = None, over: Mapping[str, float] | None = None
+        self,
+        stays: Mapping[str, Stay] | None = None,
+        over: Mapping[str, float] | None = None,
+        since: float = 0.0,
     ) -> None:
-        self._is_first = stays is None
+        self._is_first, self._since = stays is None, since
         self._here = dict(stays or {})
         self._over: dict[str, float] = dict(over or {})
         """When the last stay of each job that has ended began."""
@@ -99,7 +104,8 @@ class History:
         if alive and (len(kept) < wanted if wanted else now - max(pod.created for pod in kept) < SETTLED):
             return []
         start = max(pod.placed or pod.created for pod in kept)
-        if not alive and self._is_first:
+        ended = max((pod.ended for pod in kept if pod.ended is not None), default=start)
+        if not alive and (self._is_first or ended <= self._since):
             self._over[name] = start
             return []
         self._last += 1
@@ -122,7 +128,7 @@ class History:
         self._over[name] = start
         return [
             *found,
-            Ended(self._last, max([start, *(pod.ended for pod in kept if pod.ended is not None)])),
+            Ended(self._last, max(start, ended)),
         ]
 
 

@@ -46,7 +46,8 @@ class WatchedCluster:
         self._history = history.History()
         if past.until is not None:
             here = {stay.key: history.Stay(number, stay.start) for number, stay in past.stays.items()}
-            self._history = history.History(here, {stay.key: stay.start for stay in past.over.values()})
+            over = {stay.key: stay.start for stay in past.over.values()}
+            self._history = history.History(here, over, past.since or 0.0)
 
     def look(self) -> Look:
         """What happened since the last look. Raises ClusterError."""

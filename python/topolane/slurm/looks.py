@@ -45,6 +45,7 @@ class Started:
 class Looks:
     """Compares each snapshot with what was known. longest_gap: seconds between two looks after which starts count as
     missed, since Slurm forgets jobs that have ended. here, over: what an earlier shadow knew, if this goes on from its log.
+    since: when that shadow began. It did not look at jobs that had ended.
     """
 
     def __init__(
@@ -52,8 +53,9 @@ class Looks:
         longest_gap: float,
         here: Mapping[int, Stay] | None = None,
         over: Mapping[int, Stay] | None = None,
+        since: float = 0.0,
     ) -> None:
-        self._longest_gap = longest_gap
+        self._longest_gap, self._since = longest_gap, since
         self._is_first = here is None
         self._here = dict(here or {})
         """Of the jobs that hold nodes."""
@@ -88,6 +90,8 @@ class Looks:
             if not job.allocated or not job.start or job.waits or job.id in self._here:
                 continue
             if job.id in self._over and job.start == self._over[job.id].start:
+                continue
+            if not _holds(job) and 0 < job.end <= self._since:
                 continue
             (self._here if _holds(job) else self._over)[job.id] = _stay(job)
             is_missed = self._is_first or job.start < snapshot.time - self._longest_gap

@@ -73,7 +73,7 @@ class WatchedSlurm:
             {number: looks.Stay(stay.start, None) for number, stay in some.items()}
             for some in (past.stays, past.over)
         )
-        self._looks = looks.Looks(self._gap, here, over)
+        self._looks = looks.Looks(self._gap, here, over, past.since or 0.0)
 
     def look(self) -> Look | None:
         """What happened since the last look; None if nothing did. Raises SlurmError."""
