@@ -152,7 +152,6 @@ class Asked:
             min_bandwidth=self.min_bandwidth,
             interval=self.interval,
             past=known,
-            facts=getattr(watched, "facts", None),
             write=write,
             report=report,
         )

@@ -67,6 +67,8 @@ class Watched(Protocol):
     """Whether the system counts what is free on nodes (see Hypothetical)."""
     error: type[Exception]
     """What `look` raises if the system does not answer."""
+    facts: Mapping[str, str]
+    """What the log says of it at the beginning."""
 
     def look(self) -> Look | None:
         """What happened since the last look; None if nothing did."""
@@ -91,7 +93,6 @@ class Shadow:
         min_bandwidth: float | None = None,
         interval: float = 5.0,
         past: Past | None = None,
-        facts: Mapping[str, Any] | None = None,
         write: Callable[..., None],
         report: Callable[[Mapping[str, Any]], None] = lambda _: None,
     ) -> None:
@@ -108,7 +109,7 @@ class Shadow:
         """Seconds in which no shadow looked, if this goes on from a log."""
         for number, stay in before.stays.items():
             self._hypothetical.hold(number, stay.holder)
-        more = dict(facts or {})
+        more: dict[str, Any] = dict(watched.facts)
         if min_bandwidth is not None:
             more["min_bandwidth"] = min_bandwidth
         if self.away is not None:

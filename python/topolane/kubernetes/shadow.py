@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from topolane import untrusted
@@ -31,6 +32,7 @@ class WatchedCluster:
     system = "kubernetes"
     counts_slots = True
     error: type[Exception] = ClusterError
+    facts: Mapping[str, str] = MappingProxyType({})
 
     def __init__(
         self,

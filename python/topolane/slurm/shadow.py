@@ -53,8 +53,7 @@ class WatchedSlurm:
         self._plugin_files, conf_directory = _plugin_files()
         bare, source, self._machine_sum = _machine(machine, self._plugin_files, conf_directory)
         self.machine = with_resources_of(bare, self._first.nodes, source)
-        self.facts = {"slurm": slurm.version}
-        """What the log says of it."""
+        self.facts: Mapping[str, str] = {"slurm": slurm.version}
         self._gap = max(LONGEST_GAP, 5 * interval)
         self._looks = looks.Looks(self._gap)
         self._lists = HostLists(self._first.nodes)
