@@ -144,6 +144,23 @@ def test_a_panic_of_xen_is_reported_at_once(
         machine.tried("xl list")
 
 
+def test_a_dom0_that_xen_no_longer_runs_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three reports of a core that does nothing, with the same number of interrupts: nothing comes any more. While the number
+    grows, dom0 is slow and goes on."""
+    monkeypatch.setattr(xen_machine, "LOOK", 0.05)
+    machine = xen_machine.XenMachine.__new__(xen_machine.XenMachine)
+    machine.folder = tmp_path
+    machine.commands, other = socket.socketpair()
+    stall = "[  323.069489] rcu: \t0-...0: (3 ticks this GP) idle=1f84/1/0x4 softirq={0}/21511 fqs={1}\n"
+    (tmp_path / "console").write_text("".join(stall.format(21509 + moment, moment) for moment in range(4)))
+    with pytest.raises(xen_machine.Failed, match=r"no answer in 0\.2 s"):
+        machine.said("ready", 0.2)
+    (tmp_path / "console").write_text("".join(stall.format(21509, moment) for moment in range(3)))
+    with pytest.raises(xen_machine.Panicked, match="Xen hangs, try again"):
+        machine.said("ready", 600.0)
+    other.close()
+
+
 class Booted:
     """Stands for the machine, and for the domains, whose third setting meets a panic of Xen on the first machine."""
 

@@ -28,7 +28,7 @@ class Booted:
         return self.again(lambda machine: machine.run(command, seconds))
 
     def again(self, part: Callable[[XenMachine], T]) -> T:
-        """The result of a part of a test. Emulated, Xen panics now and then, at the end of a domain or when a pool is made;
+        """The result of a part of a test. Emulated, Xen panics or hangs now and then, at the end of a domain or when a pool is made;
         then the part runs again, on a machine that has just booted."""
         for _ in range(TRIES):
             try:

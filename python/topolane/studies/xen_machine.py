@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -25,6 +26,10 @@ CPU = "Westmere"
 LOOK = 10.0
 """Seconds between looks whether Xen has panicked, while nothing comes."""
 PANIC = "(XEN) Panic on CPU"
+STALL = re.compile(r"softirq=(\d+/\d+) fqs=")
+"""What dom0's kernel says every minute of a core that does nothing, with the number of its interrupts."""
+STALLS = 3
+"""Reports in a row with the same number after which dom0 hangs: Xen no longer runs one of its cores."""
 ENDED = "-- ended with "
 READY = "dom0 is ready"
 
@@ -38,7 +43,7 @@ class Failed(Exception):
 
 
 class Panicked(Failed):
-    """Xen itself has ended."""
+    """Xen itself has ended, or no longer runs dom0."""
 
 
 def components() -> Path:
@@ -201,7 +206,7 @@ class XenMachine:
             try:
                 more = self.commands.recv(1 << 16)
             except TimeoutError:
-                if self.panicked() or time.monotonic() > until:
+                if self.is_lost() or time.monotonic() > until:
                     raise self.failure(
                         f"no answer in {seconds:g} s: {got.decode(errors='replace')}"
                     ) from None
@@ -213,14 +218,18 @@ class XenMachine:
             got += more
         return got.decode(errors="replace")
 
-    def panicked(self) -> bool:
-        """Whether Xen has."""
-        return PANIC in (self.folder / "console").read_text(errors="replace")
+    def is_lost(self) -> str | None:
+        """What Xen has done that no command comes back from: `panicked` or `hangs`."""
+        console = (self.folder / "console").read_text(errors="replace")
+        if PANIC in console:
+            return "panicked"
+        last = STALL.findall(console)[-STALLS:]
+        return "hangs" if len(last) == STALLS and len(set(last)) == 1 else None
 
     def failure(self, what: str) -> Failed:
         """What to raise, with the ends of the logs."""
-        if self.panicked():
-            return Panicked(f"Xen panicked, try again: {self.last_words()}")
+        if lost := self.is_lost():
+            return Panicked(f"Xen {lost}, try again: {self.last_words()}")
         return Failed(what + self.last_words())
 
     def last_words(self) -> str:
