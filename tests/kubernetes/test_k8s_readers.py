@@ -381,7 +381,7 @@ def test_what_ended_before_the_first_shadow_is_not_new_to_the_next() -> None:
     """A history that goes on from a log: a job that had ended when the log began is not there; one that came in between is new, also
     if it has ended."""
     history = History({}, {}, since=15.0)
-    before, brief = pod("a", "n00", at=5, ended=14), pod("b", "n01", at=20, ended=25)
+    before, brief = pod("a", "n00", at=8, ended=14), pod("b", "n01", at=20, ended=25)
     events = history.follow([before, brief], {}, 30)
     assert [(type(event), event.at) for event in events] == [(Started, 20), (Ended, 25)]
     assert history.follow([before, brief], {}, 31) == []
