@@ -65,5 +65,7 @@ CALLS = {
 def test_a_long_call_answers_to_signals(name):
     """The handler ends the process, so the output says whether it ran during the call."""
     program = BEGIN + textwrap.dedent(CALLS[name])
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=DEADLINE)
+    # Should the engine crash, Python says in which thread.
+    command = [sys.executable, "-X", "faulthandler", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
     assert done.stdout.splitlines() == ["running", "ended by the signal"], done
