@@ -18,7 +18,7 @@ LIMIT = 100.0
 
 
 def choosing(options: Options) -> list[Row]:
-    """The engine's choice alone, and the whole plan: cuts by METIS, choice, guests to hosts."""
+    """The engine's choice alone, and the whole plan: cuts of the traffic, choice, guests to hosts."""
     runs = 3 if options.quick else 15
     rows = [row for policy in ("predicted-time", "inter-site-traffic") for row in _rows(policy, runs)]
     return rows + _rows("predicted-time", runs, (1.0, 1.5, 2.0))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import textwrap
 
 import pytest
-from waiting import DEADLINE
+from waiting import DEADLINE, until
 
 BEGIN = """
 import os, signal, sys, threading, topolane
@@ -69,3 +70,36 @@ def test_a_long_call_answers_to_signals(name):
     command = [sys.executable, "-X", "faulthandler", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE)
     assert done.stdout.splitlines() == ["running", "ended by the signal"], done
+
+
+PARTITIONS = """
+import signal
+from topolane._engine import Traffic, parts
+
+heard = 0
+
+def hear(number, frame):
+    global heard
+    heard += 1
+
+signal.signal(signal.SIGTERM, hear)
+traffic = Traffic.pattern("alltoall", 512)
+print("ready", flush=True)
+while heard < 50:
+    parts(traffic, [256, 256])
+print("went on", flush=True)
+"""
+
+
+def test_a_partition_leaves_signals_to_the_program():
+    """A library that catches SIGTERM while it partitions would end the process (METIS jumps to where its own thread began)."""
+    with subprocess.Popen(
+        [sys.executable, "-X", "faulthandler", "-c", PARTITIONS],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as program:
+        program.stdout.readline()
+        until(lambda: program.send_signal(signal.SIGTERM) or program.poll() is not None, "the program ends")
+        assert (program.stdout.read(), program.stderr.read()) == ("went on\n", "")
+        assert program.returncode == 0

@@ -107,20 +107,6 @@ impl Graph {
         Graph::of(groups, self.pairs().map(named))
     }
 
-    /// The weights as whole numbers that add up to less than `most`, for a library that wants
-    /// them so; first arcs, neighbours and weights of the usual compressed rows. `None` where they
-    /// do not fit.
-    pub(super) fn whole_numbers(&self, most: f64) -> Option<(Vec<i32>, Vec<i32>, Vec<i32>)> {
-        let sum: f64 = self.weight.iter().sum();
-        let whole = sum < most && self.weight.iter().all(|weight| weight.fract() == 0.0);
-        let scale = if whole { 1.0 } else { most / (sum + self.weight.len() as f64) };
-        let weights = self.weight.iter().map(|w| (w * scale).round().max(1.0) as i32).collect();
-        let signed = |values: &[u32]| -> Option<Vec<i32>> {
-            values.iter().map(|&value| i32::try_from(value).ok()).collect()
-        };
-        Some((signed(&self.first)?, signed(&self.to)?, weights))
-    }
-
     #[inline]
     fn range(&self, vertex: u32) -> std::ops::Range<usize> {
         self.first[vertex as usize] as usize..self.first[vertex as usize + 1] as usize

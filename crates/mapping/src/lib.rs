@@ -5,6 +5,7 @@
 //! each improved by swaps; the best is returned, checked, and never worse than rank order.
 
 mod arrangement;
+mod bisection;
 mod descent;
 mod effort;
 mod graph;
@@ -89,7 +90,7 @@ pub fn map(
     Ok(Mapping::best(fabric, nodes, traffic, search.links, &slots, members))
 }
 
-/// The part of every rank, part i having exactly `sizes[i]` of them, with few bytes between parts: METIS, then
+/// The part of every rank, part i having exactly `sizes[i]` of them, with few bytes between parts: recursive bisection, then
 /// pair swaps. A program's ranks, or guests, at several sites.
 ///
 /// # Errors

@@ -1,8 +1,8 @@
 """Computes the traffic across the middle of a program: between halves of its ranks, as in the paper, or
 across a balanced minimum cut.
 
-The paper is "MPI on dynamically scheduled virtual clusters over several sites" (2007); the partitioner is the engine's,
-METIS (Karypis and Kumar, SIAM J. Sci. Comput. 20(1), 1998).
+The paper is "MPI on dynamically scheduled virtual clusters over several sites" (2007); the partitioner is the engine's
+(`crates/mapping/src/bisection.rs`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def halves(ranks: int) -> Parts:
 
 
 def least_halves(matrix: Matrix) -> Parts:
-    """Two halves of the ranks with the fewest bytes between them that METIS finds."""
+    """Two halves of the ranks with the fewest bytes between them that the engine finds."""
     sizes = [(matrix.ranks + 1) // 2, matrix.ranks // 2]
     return _parted(matrix.ranks, matrix.sender, matrix.receiver, matrix.bytes, sizes)
 
