@@ -12,17 +12,17 @@ class Demand(NamedTuple):
     """The resources that one server of a request takes on a host."""
 
     memory: float
-    """MB."""
+    """In MB."""
     vcpus: float
     disk: float
-    """MB."""
+    """In MB."""
 
     @staticmethod
     def of(spec: Any) -> Demand:
         """The demand of a request's flavor."""
         flavor = spec.flavor
         extra = flavor.extra_specs if "extra_specs" in flavor and flavor.extra_specs else {}
-        # Specs of older releases do not say whether the root disk is a volume.
+        # Older Nova releases do not record whether the root disk is a volume.
         root = 0 if "is_bfv" in spec and spec.is_bfv else flavor.root_gb
         return Demand(
             _amount(extra, "MEMORY_MB", flavor.memory_mb),
@@ -32,12 +32,13 @@ class Demand(NamedTuple):
 
 
 def capacity(host: Any, demand: Demand, given: int = 0) -> int:
-    """The number of servers that fit on a host by Nova's `HostState`, at most 2^20.
+    """The number of servers that fit on a host according to Nova's `HostState`, at most 2^20.
 
-    Placement decides whether the first one fits. This function counts how many fit one after the other, and
-    checks whether a host that got servers of the same request has capacity left. A flavor that takes only custom resources (bare
-    metal) fits once on a host. given: how many the request has there since Nova read the host: it takes their memory
-    and CPUs off, and their disk only from `free_disk_mb`.
+    Placement decides whether the first server fits. This function counts how many fit one after the other, so
+    it also shows whether a host that already took servers of this request has capacity left. A flavor with
+    custom resources only (bare metal) fits once on a host. given: the servers of this request placed on the
+    host since Nova read it; Nova has subtracted their memory and CPUs, but their disk only from
+    `free_disk_mb`.
     """
     fits = float(MOST)
     # The ratios are those of Placement; a host without them has 1.
@@ -50,7 +51,7 @@ def capacity(host: Any, demand: Demand, given: int = 0) -> int:
         fits = min(fits, left // demand.vcpus)
     if demand.disk > 0:
         total = host.total_usable_disk_gb * 1024
-        # As Placement counts. What the hypervisor finds free, which free_disk_mb is capped by, may be less.
+        # Placement counts this way. `free_disk_mb` is lower if the hypervisor reports less free disk.
         left = total * (host.disk_allocation_ratio or 1.0) - host.disk_mb_used - given * demand.disk
         fits = min(fits, left // demand.disk)
     if not any(demand):
@@ -59,7 +60,9 @@ def capacity(host: Any, demand: Demand, given: int = 0) -> int:
 
 
 def _amount(extra: Any, resource: str, usual: float) -> float:
-    """What a server takes. Extra specs such as resources:VCPU=0 override the flavor's own number."""
+    """The amount of a resource that a server takes. An extra spec such as resources:VCPU=0 overrides the
+    flavor's number.
+    """
     try:
         return float(extra.get(f"resources:{resource}", usual))
     except (TypeError, ValueError):
@@ -67,12 +70,12 @@ def _amount(extra: Any, resource: str, usual: float) -> float:
 
 
 def most_per_host(group: Any) -> int:
-    """How many members the group's policy allows on one host."""
+    """The number of members that the group's policy allows on one host."""
     policy = group.policy if "policy" in group else None
     if policy != "anti-affinity":
         return MOST
     try:
-        # Its rules are a property, not a field: `"rules" in group` is never true.
+        # `rules` is a property of the group, not a field: `"rules" in group` is always false.
         rules = group.rules if "_rules" in group else {}
         return max(1, int(rules.get("max_server_per_host", 1)))
     except (TypeError, ValueError):

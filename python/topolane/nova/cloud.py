@@ -44,11 +44,11 @@ class Server:
     launch_index: int = 0
     """Its index in its request."""
     elsewhere: tuple[str, ...] = ()
-    """The other hosts of a migration that is not over: where it may go, or come back to."""
+    """The other hosts of an unfinished migration: its destination, or the host to return to."""
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """All hosts whose links it keeps."""
+        """All hosts whose links this server keeps: its own and those of unfinished migrations."""
         return (*self.elsewhere, self.host) if self.host is not None else ()
 
     @property
@@ -83,10 +83,10 @@ class Cloud:
     closed: frozenset[str]
     """Hosts that are down or disabled."""
     occupied: frozenset[str] = frozenset()
-    """Hosts with servers, of groups or not."""
+    """Hosts that run servers, whether in a group or not."""
 
     def group(self, name: str) -> ServerGroup:
-        """The group of that id or name. Raises InputError if there is none, or if there are several."""
+        """The group with this id or name. Raises InputError if none or several match."""
         found = [group for group in self.groups if name in (group.id, group.name)]
         if len(found) != 1:
             raise InputError(
@@ -96,7 +96,7 @@ class Cloud:
 
 
 def connect(cloud: str | None) -> Connection:
-    """A connection to the cloud of that name in clouds.yaml, or to the one in the environment (OS_*)."""
+    """A connection to this cloud in clouds.yaml; without a name, to the cloud in the environment (OS_*)."""
     import openstack
     from keystoneauth1 import exceptions as auth
     from openstack import exceptions
@@ -112,8 +112,9 @@ def connect(cloud: str | None) -> Connection:
 def read(connection: Connection, machine: str | None, default_placement: str = "none") -> Cloud:
     """Reads all groups of a cloud. This needs an administrator's rights.
 
-    `machine`: a file that describes the network [default: the metadata of the aggregates]. Raises InputError
-    if there is no topology, or if a call is not allowed. default_placement: of groups that ask for nothing.
+    machine: a file that describes the network [default: the metadata of the aggregates]. default_placement:
+    the placement of groups without a placement hint. Raises InputError if there is no topology, or if Nova
+    forbids a call.
     """
     from keystoneauth1 import exceptions as auth
     from openstack import exceptions
@@ -139,9 +140,9 @@ def read(connection: Connection, machine: str | None, default_placement: str = "
 
 
 def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list[int]:
-    """How many servers of the group fit on every node now, by Placement.
+    """The number of the group's servers that fit on each node now, according to Placement.
 
-    No server fits on hosts that are down or disabled, or outside the zones where the group must stay.
+    It is 0 for hosts that are down, disabled, or outside the zones where the group must stay.
     """
     flavors = [server.flavor for server in group.servers]
     wanted = {
@@ -183,7 +184,7 @@ def free_slots(connection: Connection, cloud: Cloud, group: ServerGroup) -> list
 
 
 def off_tree(connection: Connection, cloud: Cloud) -> list[str]:
-    """The compute hosts that the topology lists neither by their name nor by their hypervisor's."""
+    """The compute hosts that the topology lists neither by host name nor by hypervisor name."""
     hypervisors = list(connection.compute.hypervisors(details=True))
     listed = cloud.topology.node_of
     return sorted({_host(one) for one in hypervisors if _host(one) not in listed and one.name not in listed})
@@ -204,7 +205,9 @@ def alike(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def _server_groups(connection: Connection) -> list[Any]:
-    """All groups, page by page: Nova returns at most [api] max_limit at once, without a link to the rest."""
+    """All groups, read page by page: Nova returns at most [api] max_limit at once, without a link to the next
+    page.
+    """
     groups: list[Any] = []
     while True:
         rest = f"/os-server-groups?offset={len(groups)}"
@@ -226,11 +229,11 @@ def _topology(aggregates: Iterable[Any], machine: str | None) -> tuple[Topology,
 
 
 def cpus(connection: Connection) -> dict[str, str]:
-    """What the compute of every host reports of its CPUs, as JSON."""
+    """The CPU report of each host's compute service, as JSON, by host name."""
     found: dict[str, str] = {}
     marker = ""
     while True:
-        # Microversion 2.88 leaves the CPUs out.
+        # From microversion 2.88 on, Nova no longer returns the CPUs.
         answer = connection.compute.get(f"/os-hypervisors/detail{marker}", microversion="2.53")
         if answer.status_code != 200:
             raise InputError(
@@ -244,7 +247,7 @@ def cpus(connection: Connection) -> dict[str, str]:
 
 
 def _unfinished(connection: Connection, members: Iterable[Any]) -> dict[str, list[MigrationRecord]]:
-    """Migrations of these servers that may not be over, by server."""
+    """The migrations of these servers that may be unfinished, by server."""
     ask = connection.compute.migrations
     found = list(ask(status=AWAITS_CONFIRMATION))
     for server in members:
@@ -306,7 +309,9 @@ def _resources(flavor: dict[str, Any]) -> dict[str, int]:
 
 
 def _amount(said: Any, usual: int) -> int:
-    """The number in an extra spec, else `usual`: Nova's API did not check extra specs before 2.86."""
+    """The number in an extra spec; `usual` if it is missing or no number: Nova's API did not check extra
+    specs before 2.86.
+    """
     try:
         return int(said)
     except (TypeError, ValueError):

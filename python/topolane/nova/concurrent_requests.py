@@ -1,5 +1,5 @@
-"""Requests that a scheduler process works on at the same time. Each sees the hosts that the others have given
-so far, and those that they plan to give.
+"""The requests that one scheduler process handles at the same time. Each request sees the hosts that the
+others have given or plan to give.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 SECONDS = 120.0
-"""Seconds for which the databases may not show what a request gave."""
+"""The databases may need this many seconds to show the hosts that a request gave."""
 
 
 class Entry(NamedTuple):
-    """The group of a request, as far as it is placed or planned."""
+    """The group of a request with the hosts that are given or planned so far."""
 
     group: str
     hosts: list[str]
-    """The hosts of all its members, and those that are planned."""
+    """The hosts of all members of the group, including planned ones."""
     given: list[str]
-    """The hosts that this request gave; the last one may be expected."""
+    """The hosts that this request gave; the last one may still be a guess."""
     dedicated: bool
     """Whether it requests dedicated links."""
     since: float
@@ -35,7 +35,7 @@ class ConcurrentRequests:
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        """Hold this lock from reading the other requests until the result is noted."""
+        """Hold this lock from reading the other requests until the decision is noted."""
         self._entries: dict[object, Entry] = {}
 
     def note(
@@ -55,34 +55,35 @@ class ConcurrentRequests:
             del self._entries[old]
 
     def drop(self, request: object) -> None:
-        """Forgets what a request planned: it gives no more."""
+        """Removes the plan of a request that will give no more hosts."""
         self._entries.pop(request, None)
 
     def given(self) -> dict[object, int]:
-        """How many hosts every request has given so far."""
+        """The number of hosts that each request has given so far."""
         return {key: len(entry.given) for key, entry in self._at_once()}
 
     def planning(self) -> dict[object, str]:
-        """For every request that has yet to give hosts of its plan, a server of it."""
+        """One server of each request that still has planned hosts to give."""
         return {key: entry.server for key, entry in self._at_once() if entry.planned}
 
     def others(
         self, request: object, before: dict[object, int], ended: Collection[object] = ()
     ) -> list[Entry]:
-        """The other requests that have given hosts since `before`, with those hosts, or plan to give some.
+        """The other requests that gave hosts after `before` or plan to give some, with only those hosts.
 
-        ended: requests that give no more.
+        before: the number of hosts that each request had given earlier. ended: requests to skip because they
+        will give no more.
         """
         others = [(key, entry) for key, entry in self._at_once() if key is not request and key not in ended]
         return [since for key, entry in others if (since := since_then(entry, before.get(key, 0)))]
 
     def _at_once(self) -> list[tuple[object, Entry]]:
-        """All entries of one moment: other threads may add some while they are read."""
+        """A copy of all entries, because other threads may add entries during a loop over them."""
         return list(self._entries.items())
 
 
 def since_then(entry: Entry, before: int) -> Entry | None:
-    """What a request gave after its first `before` hosts and plans to give; None if that is nothing."""
+    """The entry without the first `before` given hosts; None if it then has neither given nor planned hosts."""
     left = entry._replace(given=entry.given[before:], since=0.0)
     return left if left.given or left.planned else None
 

@@ -122,5 +122,5 @@ def register(conf: cfg.ConfigOpts) -> None:
 
 
 def list_opts() -> list[tuple[cfg.OptGroup, list[cfg.Opt]]]:
-    """For oslo-config-generator, by the entry point oslo.config.opts."""
+    """The options for oslo-config-generator, which calls this through the entry point oslo.config.opts."""
     return [(GROUP, OPTIONS)]

@@ -1,4 +1,4 @@
-"""The CPUs of hosts, by what Nova's computes report of them."""
+"""The CPU models of hosts, read from the reports of Nova's compute services."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import NamedTuple
 
 
 class Cpu(NamedTuple):
-    """The CPUs of a host."""
+    """The CPU of a host, for comparison with other hosts."""
 
     architecture: str
     vendor: str
     model: str
     rest: str = ""
-    """Features, sockets, cores and threads, where these count."""
+    """Features, sockets, cores and threads, if they must be equal too."""
 
     def __str__(self) -> str:
         return f"{self.vendor} {self.model} ({self.architecture})"
@@ -24,7 +24,9 @@ class Cpu(NamedTuple):
 
 @functools.lru_cache(maxsize=1024)
 def cpu_of(cpu_info: str | None, alike: str) -> Cpu | None:
-    """The CPU in what a compute reports; None if it reports no model. alike: `generation` or `cpu`."""
+    """The CPU in the report of a compute service; None if the report names no model. alike: `generation` or
+    `cpu`.
+    """
     try:
         said = json.loads(cpu_info or "{}")
         model, vendor, architecture = (str(said.get(key) or "") for key in ("model", "vendor", "arch"))
@@ -38,9 +40,10 @@ def cpu_of(cpu_info: str | None, alike: str) -> Cpu | None:
 
 
 def of_group(reported: Iterable[str | None], alike: str) -> list[tuple[Cpu, int]]:
-    """The CPUs of the hosts of a group's servers and how many servers have them. The first is the group's CPU.
+    """The different CPUs of the hosts of a group's servers, each with its number of servers. The first is the
+    group's CPU.
 
-    reported: for every server, what the compute of its host reports; None if it is not known.
+    reported: for each server, the CPU report of its host; None if unknown.
     """
     known = [cpu for info in reported if (cpu := cpu_of(info, alike)) is not None]
     return collections.Counter(known).most_common()

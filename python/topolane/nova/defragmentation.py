@@ -1,4 +1,6 @@
-"""Finds live migrations after which larger isolated groups find room: plans of `room_plan`, compared by servers gained per migration."""
+"""Finds live migrations that allow larger isolated groups: plans of `room_plan`, compared by servers gained
+per migration.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +15,13 @@ from topolane.nova.room_plan import RoomPlan
 
 @dataclasses.dataclass(frozen=True)
 class Gain:
-    """What a plan is worth."""
+    """The gain of a plan."""
 
     servers: int
     """Servers of the largest isolated group that fits after the plan."""
     migrations: int
     per_migration: float
-    """How many servers more that is than now, for each migration."""
+    """Servers gained compared with now, per migration."""
     room: RoomPlan
 
 
@@ -30,7 +32,8 @@ class Defragmentation:
     now: int
     """Servers of the largest isolated group that fits without migrations."""
     gains: list[Gain]
-    """The plans that were found, those that gain most per migration first, and of equal ones the larger group."""
+    """The plans found, highest gain per migration first; of equal ones, the plan for the larger group first.
+    """
 
     @property
     def best(self) -> Plan | None:
@@ -45,11 +48,11 @@ def find(
     room_for: Callable[[int], RoomPlan],
     done: Callable[[float], None] = lambda part: None,
 ) -> Defragmentation:
-    """Makes room for one size of group after another, from the first that is refused now.
+    """Searches a plan for each group size in turn, from the smallest size that Nova refuses now.
 
-    wanted, free: as for `room_plan.find`, which `room_for` calls for a group of the given size. done: called with the part
-    of the sizes that has been looked at. After a size without a plan the next is a sixteenth larger, so that a large cloud does not take a search for every
-    size.
+    wanted, free: as for `room_plan.find`, which `room_for` calls for a group of the given size. done: called
+    with the fraction of sizes searched so far. After a size without a plan, the next size is a sixteenth
+    larger, so that a large cloud does not need a search for every size.
     """
     where = room_plan.hosts_of(cloud)
     now = room_plan.largest(cloud, where, free)

@@ -1,4 +1,4 @@
-"""Carries out a plan by Nova's live migrations, a few at once. It can be stopped and continued."""
+"""Carries out a plan with Nova's live migrations, a few at once. It can be stopped and continued."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 POLL_SECONDS = 1.0
 RETRY_SECONDS = 30.0
 RETRIES = 5
-"""How often a refused migration is tried again: Nova's scheduler learns of servers that left a host up to two
-minutes later (`scheduler_instance_sync_interval`).
+"""How often to retry a refused migration. Nova's scheduler may learn only two minutes later that a server
+left a host (`scheduler_instance_sync_interval`).
 """
 
 
@@ -31,8 +31,8 @@ class Servers(Protocol):
         """The host of every server of the group that has one."""
 
     def migrate(self, server: str, host: str, forced: bool = False) -> str | None:
-        """Starts a live migration; if forced, past the scheduler's filters. Returns None, or why Nova refuses
-        it.
+        """Starts a live migration; if `forced`, Nova does not apply its filters. Returns None, or why Nova
+        refuses it.
         """
 
 
@@ -45,11 +45,11 @@ class PlanExecution:
     topology: Topology
     at_once: int
     timeout: float
-    """Seconds after which a migration that does not end is no longer followed."""
+    """Seconds after which a running migration is no longer watched."""
     save: Callable[[], None]
     """Called whenever the state of a migration has changed."""
     stopped: Callable[[], bool]
-    """Whether to start no further migration."""
+    """Returns whether to start no further migration."""
     retry: float = RETRY_SECONDS
     """Seconds until a refused migration is tried again."""
 
@@ -59,7 +59,7 @@ class PlanExecution:
         self._not_before: dict[str, float] = {}
 
     def run(self, progress: Callable[[int], None], pause: float = POLL_SECONDS) -> None:
-        """Makes the migrations. Returns when all have ended, or, if stopped, when the started ones have
+        """Makes the migrations. Returns when all have ended, or after a stop, when the started ones have
         ended.
         """
         for migration in self.plan.migrations:
@@ -76,7 +76,9 @@ class PlanExecution:
             time.sleep(pause)
 
     def _start_some(self) -> None:
-        """Starts planned migrations until `at_once` run. Migrations of one group start in the order of the plan."""
+        """Starts planned migrations until `at_once` are running. Migrations of one group start in the plan's
+        order.
+        """
         waiting: set[str] = set()
         for migration in self._in("planned"):
             if len(self._in("started")) >= self.at_once:
@@ -93,8 +95,8 @@ class PlanExecution:
         return [migration for migration in self.plan.migrations if migration.state == state]
 
     def _must_wait(self, migration: Migration) -> bool:
-        """Whether it must wait: another running migration still occupies its target, or moves its group, so
-        its gain is unknown.
+        """Whether to wait: another running migration still occupies the target host, or moves a server of the
+        same group, so that the gain cannot be computed yet.
         """
         others = self._in("started")
         if self.plan.in_order and (others or migration is not self._in("planned")[0]):
@@ -139,7 +141,7 @@ class PlanExecution:
         return None
 
     def _hops(self, migration: Migration) -> tuple[float, float]:
-        """Hops of its group now, and after the migration: weighted, if the plan weights them."""
+        """Hops of the migration's group now and after the migration; weighted if the plan has weights."""
         hosts = self.servers.members(migration.group)
         moved = hosts | {migration.server: migration.target}
         find = self.topology.node_of

@@ -20,10 +20,10 @@ LOG = logging.getLogger(__name__)
 
 
 class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
-    """Passes the hosts that the policy of the server's group may use; all hosts for a server without a
+    """Passes the hosts that the policy of the server's group may use. Passes all hosts if the server has no
     placement hint.
 
-    It must come last in `enabled_filters`, so that the weigher sees the same hosts.
+    It must be the last of `enabled_filters`, so that the weigher sees the same hosts.
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             if asked.planned is not None:
                 may |= np.isfinite(np.where(asked.nodes >= 0, asked.planned[asked.nodes], np.inf))
             if asked.only is not None:
-                # Nothing comes after this server that could find out whether the host was another one.
+                # This is the request's last server: no later call could detect that Nova chose another host.
                 may = asked.nodes == asked.only
         elif request.isolates or (asked.answer.shares and not request.moves):
             what = "of its own" if request.isolates else "that are not dedicated to another group"
@@ -78,16 +78,17 @@ class TopolaneFilter(filters.BaseHostFilter):  # type: ignore[misc]
             LOG.log(level, "Server %s is left to Nova: %s", spec.instance_uuid, asked.answer.refusal)
             may = np.ones(len(hosts), dtype=bool)
         if not request.isolates:
-            # A host that the topology does not know crosses no link that is known to be dedicated.
+            # A host outside the topology uses no link that is known to be dedicated.
             may |= asked.nodes < 0
         return [host for host, passes in zip(hosts, (may & (asked.slots > 0)).tolist()) if passes]
 
 
 def _without_answer(hosts: list[Any], spec: Any, why: str, reason: str) -> list[Any]:
-    """After any error Nova goes on without this filter, unless the request asks for isolation.
+    """The hosts to pass after an error: all of them, so that Nova goes on without this filter.
 
-    Raises NoValidHost, whose reason the user sees. That is possible only before a server of the request has a host:
-    after an exception Nova would not give back what Placement holds for it.
+    Raises NoValidHost with a reason for the user if the request asks for isolation. This is possible only
+    before a server of the request has a host: after a later exception Nova would not release the server's
+    allocations in Placement.
     """
     request = getattr(spec, "_topolane", None)
     try:
@@ -100,7 +101,7 @@ def _without_answer(hosts: list[Any], spec: Any, why: str, reason: str) -> list[
         plugin().leave_to_nova(spec)
         return hosts
     if isinstance(request, Request) and request.is_complete:
-        return []  # only alternates are missing
+        return []  # Nova asks only for alternate hosts; the server has its host.
     LOG.error(
         "Server %s asks for isolation, which cannot be decided, and is placed nowhere: %s",
         spec.instance_uuid,
@@ -115,7 +116,7 @@ def _without_answer(hosts: list[Any], spec: Any, why: str, reason: str) -> list[
 
 
 def _refuse(request: Request, spec: Any, kind: str, words: str, why: str | None) -> None:
-    """Logs and counts a refusal. If only alternates are missing, the server has a host."""
+    """Logs and counts a refusal, except if Nova asks only for alternate hosts."""
     level = logging.DEBUG if request.for_alternates else logging.WARNING
     LOG.log(level, f"Server %s {words}", spec.instance_uuid, why)
     if not request.for_alternates:

@@ -14,23 +14,23 @@ from topolane.nova.topology import Topology
 from topolane.nova.traffic import Ranks
 
 POLICIES = {"isolated": "isolated-hop-bytes", "spread": "spread"}
-"""The engine's policy for every placement. The operator chooses the one for compact groups."""
+"""The engine's policy for each placement. For `compact`, the operator chooses it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class HostCosts:
-    """The cost of every node, or why no node is allowed."""
+    """The cost of each node, or the reason why no node is allowed."""
 
     costs: NDArray[np.float64] | None
     """By node; infinite if the server must not use it."""
     refusal: str | None = None
     """A sentence, if no node is allowed."""
     kind: str = "not-now"
-    """The kind of a refusal: the engine's name of it."""
+    """The engine's name for the kind of refusal."""
 
     @property
     def shares(self) -> bool:
-        """Whether it was refused because it would share links."""
+        """Whether the group was refused because it would share links."""
         return self.costs is None and self.kind == "would-share-links"
 
 
@@ -41,17 +41,18 @@ class GroupPlacement:
     topology: Topology
     policy: str
     stacked: bool
-    """Whether several members may share a host, or the links of the hosts themselves matter."""
+    """Whether several members may share a host, or whether other groups must keep off the hosts' own links.
+    """
     members: list[int]
     """Nodes of the members that have a host, including those of this request."""
     awaiting: int
-    """Servers of the request without a host."""
+    """The number of servers of the request without a host."""
     ranks: Ranks | None = None
     """The group's traffic, if it names a profile."""
     beyond: int = 0
-    """How many members are on hosts outside the machine."""
+    """The number of members on hosts outside the machine."""
     shelved: int = 0
-    """Other members that are shelved. The server goes where they will fit too, if there is such a place."""
+    """The number of other members that are shelved. If possible, the server goes where they will fit too."""
     others: Sequence[tuple[list[int], bool, bool]] = ()
     """For every other group: its nodes, whether its links are dedicated, and whether some members are outside
     the machine.
@@ -75,12 +76,12 @@ class GroupPlacement:
         for entry in concurrent:
             if entry.group != group and (nodes := self._nodes(entry.hosts)):
                 self._state.overlay(nodes, entry.dedicated, len(nodes) < len(entry.hosts))
-                # The links of hosts matter if groups must not share them.
+                # Groups must not share the hosts' own links with a group that has dedicated links.
                 self.stacked = self.stacked or entry.dedicated
 
     @property
     def times_updated(self) -> int:
-        """How often concurrent requests were updated: earlier answers are then outdated."""
+        """How often concurrent requests were updated. Answers from before an update are outdated."""
         return self._met
 
     def _nodes(self, hosts: list[str]) -> list[int]:
@@ -114,7 +115,7 @@ class GroupPlacement:
         free = int(slots.sum()) if self.stacked else int(np.count_nonzero(slots))
         if free == 0:
             return HostCosts(None, "no host that is on the topology has room")
-        # If not all fit, the request will fail, or hosts outside the topology take the rest.
+        # If not all servers fit, the request fails or hosts outside the topology take the others.
         wanted = min(awaiting, free)
         if wanted < awaiting and self.policy == POLICIES["isolated"]:
             return HostCosts(None, f"{awaiting} servers do not fit: {free} slots are free")
@@ -134,15 +135,15 @@ class GroupPlacement:
         return HostCosts(costs)
 
     def price(self, slots: NDArray[np.uint32]) -> float:
-        """What the policy pays to place all awaited servers on these slots; infinite if it cannot."""
+        """The policy's cost of placing all awaited servers on these slots; infinite if that is impossible."""
         placed = self._place(slots, self.awaiting)
         if placed is None:
             return float("inf")
         return -placed.hop_bytes if self.policy == POLICIES["spread"] else placed.hop_bytes
 
     def plan(self, slots: NDArray[np.uint32]) -> list[int] | None:
-        """Nodes for all awaited servers, once per server; None if the policy has none for them."""
-        # What the engine places knows nothing of members outside the machine.
+        """A node for each awaited server; None if the policy cannot place them all."""
+        # The engine does not consider members outside the machine when it places.
         if self.beyond > 0:
             return None
         placed = self._place(slots, self.awaiting + self.shelved) or self._place(slots, self.awaiting)
@@ -150,7 +151,7 @@ class GroupPlacement:
 
     @property
     def keeps_off(self) -> bool:
-        """Whether some links are closed to the group, or those that it uses to others."""
+        """Whether the group must avoid links of other groups, or other groups must avoid its links."""
         if self.policy == POLICIES["isolated"]:
             return True
         dedicated = any(owned for _, owned, _ in self.others) or any(
@@ -173,10 +174,11 @@ class GroupPlacement:
 
 
 def by_cost(costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Weights of hosts on `nodes` (-1: not on the machine): 0 for the best host, less in proportion to the cost.
+    """Weights of hosts on `nodes` (-1: not on the machine): 0 for the best host, and lower in proportion to
+    the cost.
 
-    Hosts of the same cost weigh the same: the part of the cost that orders them by index is below 1. A host that must not be
-    used, or is not known, weighs less than any other.
+    The part of the cost below 1 only orders hosts by index and is ignored. Unknown hosts and hosts that must
+    not be used have the lowest weight.
     """
     cost = np.floor(np.where(nodes >= 0, costs[nodes], np.inf))
     known = np.isfinite(cost)
@@ -187,7 +189,7 @@ def by_cost(costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.
 def tiers(costs: NDArray[np.float64], nodes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Weights of hosts on `nodes` (-1: not on the machine): whole numbers, highest for the best host.
 
-    Hosts of the same cost have the same weight. A host that must not be used, or is not known, has 0; any
+    Hosts of the same cost have the same weight. Unknown hosts and hosts that must not be used have 0; any
     other has at least 1.
     """
     cost = np.where(nodes >= 0, costs[nodes], np.inf)

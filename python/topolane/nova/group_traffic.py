@@ -16,15 +16,15 @@ from topolane.nova.traffic import profile
 LOG = logging.getLogger(__name__)
 MOST_SAID = 1000
 _SAID: dict[str, None] = {}
-"""The ids of programs of which a contradiction was logged, the latest ones."""
+"""The ids of the latest programs for which a contradiction was logged."""
 
 
 def group_traffic(
     spec: Any, hint: PlacementHint, running: list[str], options: Any, measured: MeasuredReader
 ) -> Traffic | None:
-    """The traffic between the members of a group; None if it is placed as if all its servers talked alike.
+    """The traffic between the members of a group; None if its servers count as talking equally.
 
-    running: the members that have a host, by age, with the server at hand if it moves.
+    running: the members that have a host, oldest first; they include the current server if it is being moved.
     """
     problem = ""
 
@@ -42,7 +42,7 @@ def group_traffic(
         try:
             return _measured(spec, hint, running, measured)
         except Exception:
-            # What was measured only improves a placement.
+            # Measured traffic only improves a placement, so the request goes on without it.
             LOG.exception("Measured traffic of group %s cannot be used.", spec.instance_group.uuid)
             return None
 

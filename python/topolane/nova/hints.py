@@ -13,9 +13,10 @@ TRAFFIC = "topolane:traffic"
 SIZE = "topolane:size"
 IDENTICAL = "topolane:identical"
 ALIKE = ("generation", "cpu")
-"""How alike the hosts of a group can be asked to be."""
+"""The degrees of equality that a group can request for its hosts."""
 LARGEST = 1000
-"""The largest size. Any user may set it, and the scheduler's work grows with its square."""
+"""The largest size that a hint may give. Any user may set it, and the scheduler's work grows with its square.
+"""
 PROFILE_NAME = r"[A-Za-z0-9][A-Za-z0-9_.-]*"
 """A traffic profile's name is part of a path: no slashes, no leading dots."""
 
@@ -29,11 +30,11 @@ class PlacementHint:
     traffic: str | None = None
     """The name of its traffic profile."""
     size: int | None = None
-    """How many members the group will have, if they are not all requested at once."""
+    """The final number of members, if they are not all requested at once."""
     identical: str | None = None
-    """How alike the hosts must be: one of `ALIKE` or `none`; None for the operator's default."""
+    """How similar the hosts must be: one of `ALIKE` or `none`; None for the operator's default."""
     problem: str | None = None
-    """A sentence about an invalid hint. Such a group is refused, not placed by a guess."""
+    """A sentence about an invalid hint. A group with such a hint is refused."""
 
 
 def hint_of(hints: Any, extra_specs: Any, default: str = "none") -> PlacementHint:
@@ -53,7 +54,7 @@ def hint_of(hints: Any, extra_specs: Any, default: str = "none") -> PlacementHin
     if identical not in (None, "none", *ALIKE):
         return PlacementHint(None, problem=f"{IDENTICAL}={identical!r} is none of {', '.join(ALIKE)}, none")
     if placement is None:
-        # Who names a profile, a size or identical hosts wants it used.
+        # Without a placement, a profile, a size or identical hosts ask for `compact`, or for the operator's default.
         asks = traffic or size or identical in ALIKE
         placement = "compact" if asks and default == "none" else default
     if placement == "none":

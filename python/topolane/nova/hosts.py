@@ -1,4 +1,6 @@
-"""The hosts that Nova lists for a request: their nodes, and how many servers of its group they can take."""
+"""The hosts that Nova lists for a request: their nodes, and the number of the group's servers that each can
+take.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +16,32 @@ from topolane.nova.topology import Topology
 
 
 class Hosts:
-    """Caches what is known of hosts: Nova passes the same `HostState`s for every instance of a request."""
+    """The nodes and slots of hosts, cached because Nova passes the same `HostState`s for every instance of a
+    request.
+    """
 
     def __init__(
         self, topology: Topology, spec: Any, *, moves: bool, room: Mapping[str, int] | None = None
     ) -> None:
-        """room: by the UUID of a compute node, how many servers of the request it takes before it has any; for a host
-        that is missing, Nova's `HostState` counts.
+        """room: the number of servers of the request that a compute node (by UUID) could take at the start,
+        according to Placement; for hosts without an entry, Nova's `HostState` is used.
         """
         self._node_of = topology.node_of
-        # A moving server does not take room from itself: it may be resized on its host.
+        # A server that is resized on its own host must not count against itself.
         at_hand = {spec.instance_uuid} if moves else set()
         self._members = set(spec.instance_group.members) - at_hand
         self._most = most_per_host(spec.instance_group)
         self._demand = Demand.of(spec)
         self._room = room or {}
         self._given: collections.Counter[str] = collections.Counter()
-        # Node and slots by identity of the host, which is kept so that no other object gets its identity.
+        # Node and slots by `id` of the host. The host is kept too, so that no other object gets the same
+        # `id`.
         self._known: dict[int, tuple[int, int, Any]] = {}
 
     def look(self, hosts: list[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """For every host its node, by its name or its hypervisor's (-1: not known), and its slots."""
+        """The node of each host (-1: unknown) and its slots. A host is found by its own name or its
+        hypervisor's.
+        """
         known = self._known
         found = [known.get(id(host)) or self._first_look(host) for host in hosts]
         table = np.array([one[:2] for one in found], dtype=np.int64).reshape(-1, 2)
@@ -53,7 +60,7 @@ class Hosts:
         return found
 
     def _slots(self, host: Any) -> int:
-        # Placement has room for one, or the host would not be in the list.
+        # Placement offers only hosts where at least one server fits.
         fits = 0 if host.host in self._given else 1
         if self._most > fits:
             fits = max(fits, self._capacity(host))

@@ -1,4 +1,6 @@
-"""Hosts of one group whose processors are alike, by what Nova's computes report of their CPUs."""
+"""Restricts a group to hosts with similar processors, according to the CPU reports of Nova's compute
+services.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,10 @@ LOG = logging.getLogger(__name__)
 
 
 class IdenticalHosts:
-    """The hosts that the servers of one request may use, so that all hosts of its group are alike."""
+    """The hosts that the servers of one request may use if all hosts of the group must be alike."""
 
     def __init__(self, alike: str, running: Sequence[Any]) -> None:
-        """running: for every host of the group's members, what its compute reports; None if it is not known."""
+        """running: the CPU report of the host of each member; None if unknown."""
         self._alike = alike
         self._hidden = bool(running)
         every = of_group(running, alike)
@@ -39,9 +41,10 @@ class IdenticalHosts:
         stacked: bool,
         price: Callable[[NDArray[np.int64]], float],
     ) -> tuple[NDArray[np.int64], str | None]:
-        """The slots on hosts that the group may use, or why it may use none.
+        """The slots on hosts that the group may use, or the reason why it may use none.
 
-        If the group has no host yet, it gets the CPU on which all servers fit with the least `price` of the slots.
+        A group without hosts gets a CPU of which enough hosts are free for all its servers; of several, the
+        one whose slots have the lowest `price`.
         """
         if self.chosen is None and self._hidden:
             return np.zeros_like(slots), "the CPUs of the hosts on which the group runs are not known"
@@ -67,14 +70,14 @@ class IdenticalHosts:
         return np.zeros_like(slots), f"there is no room {wanted}: {there}"
 
     def update(self, hosts: Sequence[Any], given: Collection[str]) -> None:
-        """Takes over the CPU of a host that a server of the group was just given, if it had none."""
+        """Sets the group's CPU to that of the first host that one of its servers was given."""
         if self.chosen is None and given:
             found = (cpu_of(host.cpu_info, self._alike) for host in hosts if host.host in given)
             self.chosen = next((cpu for cpu in found if cpu is not None), None)
 
 
 def reported(context: Any, hosts: Collection[str]) -> list[Any]:
-    """What the compute of each of these hosts reports of its CPUs; None for a host of a cell that does not answer."""
+    """The CPU report of each of these hosts; None for a host whose cell does not answer."""
     if not hosts:
         return []
     results = nova_context.scatter_gather_all_cells(context, lambda cell: _rows(cell, set(hosts))).values()

@@ -1,7 +1,7 @@
 """Measured programs, and the traffic profile of a server group that follows from them.
 
-A measured matrix is by rank, and a rank names its host as that host names itself. A profile is by member of a
-group, in the group's order: the members that run by age, then those that are still to be built.
+A measured matrix is indexed by rank, and each rank reports the name of its host. A profile is indexed by
+member of a group: first the running members, oldest first, then those still to be built.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from topolane._engine import Traffic
 
 DAY = 86_400.0
 LEAST_KNOWN = 0.5
-"""The least part of a program's hosts that must be members of a group, or the program is not the group's."""
+"""The part of a program's hosts that must be members of a group for the program to count as the group's."""
 MOST_HOSTS = 10_000
 MOST_ENTRIES = 200_000
-"""Pairs of hosts of all programs together that the scheduler keeps."""
+"""The limit of entries (pairs of hosts) that the scheduler keeps for all programs together."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -34,17 +34,17 @@ class MeasuredProgram:
     ended: float | None
     """Seconds since 1970; None if it still runs."""
     hosts: tuple[str, ...]
-    """In the order of their lowest ranks."""
+    """Host names, in the order of their lowest ranks."""
     addresses: tuple[str, ...]
-    """Of the hosts; empty if not known."""
+    """The addresses of the hosts; empty if unknown."""
     sent: NDArray[np.float64]
-    """Sender and receiver, as places in `hosts`, and bytes: (pairs, 3)."""
+    """Sender and receiver (indices into `hosts`) and bytes: (pairs, 3)."""
     partial: bool = False
-    """Whether some ranks never reported, so that their hosts are not known."""
+    """Whether the program's data is incomplete because some ranks never reported."""
 
     @staticmethod
     def of(fields: Mapping[str, Any]) -> MeasuredProgram:
-        """The program in a value from JSON. Raises ValueError, KeyError or TypeError if it is none."""
+        """The program in a JSON value. Raises ValueError, KeyError or TypeError if it is invalid."""
         hosts = tuple(str(host) for host in fields["hosts"])
         addresses = tuple(str(address) for address in fields["addresses"])
         if len(hosts) > MOST_HOSTS or len(addresses) != len(hosts):
@@ -72,7 +72,7 @@ class Profile(NamedTuple):
     """The measured traffic of a group."""
 
     traffic: Traffic
-    """By member. Rows beyond the members are for servers that are added later."""
+    """By member. Rows beyond the members serve servers that are added later."""
     programs: list[str]
     """The names of the programs that were measured."""
 
@@ -104,8 +104,9 @@ def profile_of(
 ) -> Profile | None:
     """The profile of a group with these members, in the group's order; None if nothing was measured for it.
 
-    Added up are the programs that ran on the group's own servers. If there are none, the newest program called
-    `name` counts, host by host in the group's order. say: called for hosts that have a server's name but not its address.
+    It is the sum over all programs that ran on the group's own servers. If there are none, it is the newest
+    program called `name`, with its hosts in the group's order. say: called for each host that has a server's
+    name but another address.
     """
     own = [(one, rows) for one in programs if (rows := _rows_by_name(one, members, say)) is not None]
     if own:
@@ -117,11 +118,12 @@ def profile_of(
 
 
 def _rows_by_name(program: MeasuredProgram, members: Sequence[ServerNames], say: Say) -> list[int] | None:
-    """The row of every host: that of the member with its name or address, else the next one that no host has.
+    """The row of each host of the program; None if too few of the hosts are members.
 
-    A member of its name whose known addresses are others is not the host. None if too few of the hosts are members.
+    A host has the row of the member with its name or address, otherwise the next unused row. A member with
+    the host's name but other known addresses is not the same server.
     """
-    # A group can have thousands of members: each host is looked up, not compared with all of them.
+    # A group can have thousands of members, so hosts are found by index, not by comparison with each member.
     by_name: dict[str, list[int]] = {}
     by_address: dict[str, list[int]] = {}
     for row, server in enumerate(members):
@@ -151,8 +153,9 @@ def _rows_by_name(program: MeasuredProgram, members: Sequence[ServerNames], say:
 
 
 def _contradict(address: str, known: Collection[str]) -> bool:
-    """Whether a host with this address cannot be the server with the known ones. Compared are addresses of one IP
-    version; a loopback or link-local address says nothing.
+    """Whether an address proves that a host is not the server with the `known` addresses.
+
+    Only addresses of the same IP version are compared. Loopback and link-local addresses prove nothing.
     """
     try:
         one = ip_address(address)

@@ -1,4 +1,4 @@
-"""Reads measured programs in the background of nova-scheduler."""
+"""Keeps measured programs up to date in the background of nova-scheduler."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from topolane.units import plural
 
 LOG = logging.getLogger(__name__)
 LOOK = 0.1
-"""Seconds between two looks at the process that reads."""
+"""Seconds between checks of the reading process."""
 EXTRA = 5.0
-"""Seconds that this process has for its start and its answer."""
+"""Seconds that the reading process may take in addition to its own time limit, to start and to answer."""
 
 
 class MeasuredReader:
-    """The programs that `[topolane] measured` names. They are read by a process of its own, which a background
-    thread starts now and then. A request takes what was read last and never waits.
+    """The programs from the source in `[topolane] measured`. A background thread regularly starts a separate
+    process that reads them. A request uses the last result and never waits.
     """
 
     def __init__(self, options: Any) -> None:
@@ -43,7 +43,7 @@ class MeasuredReader:
         return usable(list(self._programs.values()), time.time(), self._options.measured_days)
 
     def start(self) -> None:
-        """Starts the background thread, once in a process: a fork takes no thread along."""
+        """Starts the background thread if this process has none: threads do not survive a fork."""
         with self._lock:
             if not self._options.measured or self._process == os.getpid():
                 return
@@ -76,7 +76,7 @@ class MeasuredReader:
                 kept[id] = every[id]
                 left -= len(every[id].sent)
         self._programs = kept
-        # Those that had no room are not read again either.
+        # Ended programs that exceeded the limit are not read again either.
         self._read_once = {one.id for one in every.values() if one.ended is not None} | self._read_once
         self._read_once &= set(ids)
         if skipped := answer["skipped"]:
@@ -87,7 +87,7 @@ class MeasuredReader:
             LOG.info("Measured traffic of %s is known.", plural(len(kept), "program"))
 
     def _say(self, problem: str) -> None:
-        """Logs a problem once, until it is another one or is over."""
+        """Logs a problem unless it was the last one logged."""
         if problem != self._said:
             LOG.warning(
                 "Measured traffic cannot be read; groups are placed by what was read before and by declared "
@@ -119,7 +119,7 @@ class MeasuredReader:
             return found
 
     def _read(self, asked: IO[str], answer: IO[str]) -> int | None:
-        """The exit code of the process that reads; None if it had to be killed."""
+        """The exit code of the reading process; None if it had to be killed."""
         reading = subprocess.Popen(
             [sys.executable, "-m", "topolane.nova.measured_sources"],
             stdin=asked,
@@ -127,7 +127,7 @@ class MeasuredReader:
             stderr=subprocess.DEVNULL,
         )
         until = time.monotonic() + self._options.measured_timeout + EXTRA
-        # Not `wait`: under eventlet it would stop the whole scheduler.
+        # `wait` would block the whole scheduler under eventlet.
         while (code := reading.poll()) is None and time.monotonic() < until:
             time.sleep(LOOK)
         if code is None:

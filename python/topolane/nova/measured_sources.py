@@ -1,8 +1,8 @@
 """Reads measured programs from a site manager or from a folder.
 
-nova-scheduler runs this module as a process of its own, so that nothing that goes wrong here stops, delays or
-fills the scheduler. It prints one JSON object: the ids of all programs of the last days, and the programs that
-were not known before.
+nova-scheduler runs this module as a separate process, so that a fault here cannot stop, delay or fill the
+scheduler. It prints one JSON object: the ids of all programs of the last days, and those programs that were
+not known before.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from topolane.mpi.host_traffic import between_hosts
 from topolane.nova.measured import DAY, MOST_ENTRIES, MeasuredProgram
 
 MOST_PROGRAMS = 1000
-"""The newest ones are read."""
+"""Only this number of newest programs is read."""
 MOST_BYTES = 64 << 20
-"""Bytes of an answer of the manager."""
+"""The most bytes that an answer of the manager may have."""
 MOST_SKIPPED = 10
 Found = dict[str, Any]
 
 
 class Listed(NamedTuple):
-    """A program that can be fetched."""
+    """A program that is listed but not read yet."""
 
     id: str
     fetch: Callable[[], Any]
-    """Raises InputError."""
+    """Reads the program. Raises InputError."""
 
 
 class Manager:
@@ -57,7 +57,7 @@ class Manager:
         self._connection = self._connect(ca, seconds)
 
     def get(self, path: str) -> Any:
-        """The answer to a GET. Raises InputError if there is none."""
+        """The JSON answer to a GET request. Raises InputError if there is none."""
         try:
             self._connection.request("GET", path, headers=self._headers)
             answer = self._connection.getresponse()
@@ -112,10 +112,10 @@ class _UnixConnection(http.client.HTTPConnection):
 def read(
     source: str, token_file: str | None, ca: str | None, days: float, seconds: float, known: Collection[str]
 ) -> Found:
-    """The ids of all programs; in `programs` those that run or are not `known`, newest first; in `skipped` why
-    others cannot be read.
+    """Reads the programs of the last `days`, newest first, for at most `seconds`.
 
-    After `seconds` it returns what it has read so far. Raises InputError if the programs cannot be listed.
+    The result has the `ids` of all programs; in `programs` those that still run or are not `known`; in
+    `skipped` why others cannot be read. Raises InputError if the programs cannot be listed.
     """
     until = time.monotonic() + seconds
     if source.startswith("/"):
@@ -151,7 +151,9 @@ def _at_manager(manager: Manager, days: float) -> list[Listed]:
 
 
 def _in_folder(folder: Path, days: float) -> list[Listed]:
-    """The files *.csv that `topolane mpi run` wrote. The id of a program is its file and when it was written."""
+    """The programs in *.csv files that `topolane mpi run` wrote. The id of a program is its file name and its
+    time of writing.
+    """
     try:
         files = [(file.stat().st_mtime, file) for file in folder.iterdir() if file.suffix == ".csv"]
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Reads from Nova's databases which server of which group runs on which host."""
+"""Reads from Nova's databases which servers belong to which group and where they run."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ from topolane.nova.unfinished import OVER, MigrationRecord, other_hosts
 LOG = logging.getLogger(__name__)
 
 UNKNOWN_SECONDS = 120.0
-"""Seconds for which a server that was given a host, and that no cell knows yet, counts as on its way there."""
+"""A server that was given a host and that no cell knows yet counts as on its way there for this many seconds.
+"""
 BUSY_SECONDS = 3600.0
-"""The same for a server that a cell knows and that Nova is building, unshelving or migrating."""
+"""The same, for a server that a cell knows and that Nova is building, unshelving or migrating."""
 
 
 class Member(NamedTuple):
@@ -40,7 +41,7 @@ class Member(NamedTuple):
     busy: bool
     """Whether Nova is working on it."""
     elsewhere: tuple[str, ...] = ()
-    """The other hosts of a migration that is not over: where it may go, or come back to."""
+    """The other hosts of an unfinished migration: its destination, or the host to return to."""
     shelved: bool = False
 
     def age(self) -> tuple[bool, str, int]:
@@ -52,14 +53,14 @@ class Group(NamedTuple):
     """Another group of the cloud."""
 
     hosts: list[str]
-    """The hosts that its servers run on or are on their way to."""
+    """The hosts that its servers run on or are moving to."""
     dedicated: bool
     """Whether it requested dedicated links."""
 
 
 class InFlightHosts:
-    """The hosts recently given to servers that the databases still show elsewhere. Shared by all threads of a
-    process.
+    """The hosts recently given to servers that the databases still show elsewhere. All threads of a process
+    share it.
     """
 
     def __init__(self) -> None:
@@ -75,14 +76,16 @@ class InFlightHosts:
                 del self._given[old]
 
     def learn(self, server: str, host: str, source: str | None, age: float) -> None:
-        """Records what another scheduler gave a server `age` seconds ago, if nothing newer is known."""
+        """Records the host that another scheduler gave a server `age` seconds ago, unless something newer is
+        known.
+        """
         then = time.monotonic() - age
         with self._lock:
             if server not in self._given or self._given[server][2] < then:
                 self._given[server] = (host, source, then)
 
     def host(self, server: str, member: Member | None) -> str | None:
-        """The host that a server is on its way to; `member` is its row in a cell."""
+        """The host that a server is moving to; None if it is not moving. `member` is its row in a cell."""
         with self._lock:
             host, source, then = self._given.get(server, (None, None, 0.0))
         if member is not None and (not member.busy or member.host != source):
@@ -95,12 +98,12 @@ IN_FLIGHT = InFlightHosts()
 
 
 def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False) -> dict[str, Member]:
-    """The servers that some cell knows. Deleted ones are included, without a host.
+    """The servers that any cell knows, by id. Deleted ones are included, without a host.
 
     A group's list keeps deleted servers; if they were missing here, they would count as on their way to a
     host. A cell that does not answer is ignored, as Nova does for the hosts of a group.
 
-    needed: every cell must answer. Raises Unanswered otherwise.
+    needed: raises Unanswered if a cell does not answer.
     """
     if not uuids:
         return {}
@@ -132,10 +135,10 @@ def known_servers(context: Any, uuids: Collection[str], *, needed: bool = False)
 
 @db.pick_context_manager_reader  # type: ignore[untyped-decorator]
 def _rows(context: Any, uuids: Collection[str]) -> tuple[list[Any], list[Any]]:
-    """The servers, and their migrations that are not over.
+    """The rows of these servers and of their unfinished migrations.
 
-    Reads a few columns only: Nova's own objects take most of a second for thousands of members. Of a server that is
-    moved between two cells, the cell that hides it is ignored.
+    Only a few columns are read: Nova's own objects take most of a second for thousands of members. While a
+    server moves between two cells, the cell that hides it is ignored.
     """
     one, move = models.Instance, models.Migration
     columns = (
@@ -155,26 +158,28 @@ def _rows(context: Any, uuids: Collection[str]) -> tuple[list[Any], list[Any]]:
 
 
 def ended(context: Any, servers: Collection[str]) -> set[str]:
-    """Those of the servers for which Nova found no host, or which are deleted."""
+    """The servers among these that are deleted or for which Nova found no host."""
     known = known_servers(context, servers)
     return {uuid for uuid, member in known.items() if member.host is None and not member.busy}
 
 
 def hosts_of(server: str, member: Member | None) -> list[str]:
-    """All hosts that a server may use, as far as they exist. The last is the one that it is on its way to."""
+    """All hosts that an existing server may use. The last one is the host that it is moving to."""
     elsewhere = member.elsewhere if member is not None else ()
     hosts = [*elsewhere, member.host if member is not None else None, IN_FLIGHT.host(server, member)]
     return [host for host in hosts if host is not None]
 
 
 class OtherGroups:
-    """The other groups of the cloud. The hint of each group is read once."""
+    """The other groups of the cloud. The hint of each group is read only once."""
 
     def __init__(self) -> None:
         self._hints: dict[str, PlacementHint] = {}
 
     def of(self, context: Any, but: str, default: str, *, needed: bool = False) -> Iterator[Group]:
-        """All groups but one, if they have two or more members; others cannot cross links. needed: see `known_servers`."""
+        """All groups except `but` that have two or more members; smaller groups use no links between hosts.
+        needed: see `known_servers`.
+        """
         groups = [group for group in objects.InstanceGroupList.get_all(context) if group.uuid != but]
         groups = [group for group in groups if len(group.members) > 1]
         members = known_servers(context, {uuid for group in groups for uuid in group.members}, needed=needed)

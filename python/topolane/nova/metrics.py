@@ -1,4 +1,4 @@
-"""What operators watch of a Nova cloud, for Prometheus: groups that share links, their hops, and refusals."""
+"""Prometheus metrics of a Nova cloud: groups that share links, their hops, and refusals."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from topolane.nova import cloud, overview, plan_rules
 OURS = Families("nova")
 ANSWERS = "Nova answers, and has a topology"
 KEPT = 30.0
-"""Seconds for which a look at Nova answers every reader: a look lists all servers of the cloud."""
+"""Seconds for which one reading of Nova serves all scrapes: it lists all servers of the cloud."""
 
 
 class Source:
     """Where the metrics come from: the API of a cloud and, with a nova.conf, its API database."""
 
     def __init__(self, os_cloud: str | None, machine: str | None, nova_conf: str | None) -> None:
-        """Raises InputError if the file cannot be read. The cloud may answer later."""
+        """Raises InputError if a file cannot be read. The cloud need not answer yet."""
         self._os_cloud = os_cloud
         self._file = nova_conf
         self._connection = plan_rules.read_api_database(nova_conf) if nova_conf is not None else None
@@ -31,13 +31,17 @@ class Source:
         self._default_placement = options.default_placement
 
     def groups(self) -> tuple[cloud.Cloud, list[str]]:
-        """The cloud, and its compute hosts that no leaf lists. Raises InputError if it does not answer."""
+        """The cloud, and its compute hosts that no leaf lists. Raises InputError if the cloud does not
+        answer.
+        """
         connection = cloud.connect(self._os_cloud)
         found = cloud.read(connection, self._machine, self._default_placement)
         return found, cloud.off_tree(connection, found)
 
     def refusals(self) -> dict[str, int] | None:
-        """How many requests were refused, by reason; None without a nova.conf. Raises InputError if unreadable."""
+        """The number of refused requests by reason; None without a nova.conf. Raises InputError if
+        unreadable.
+        """
         if self._connection is None or self._file is None:
             return None
         from topolane.nova import refusal_table
@@ -51,7 +55,7 @@ def registry(source: Source) -> CollectorRegistry:
 
 
 def metrics(source: Source) -> Iterator[Metric]:
-    """The metrics of one look at the cloud and the database, without those whose value is not known."""
+    """The metrics from one reading of cloud and database. Metrics with an unknown value are missing."""
     try:
         found, off_tree = source.groups()
     except InputError:

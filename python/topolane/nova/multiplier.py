@@ -7,7 +7,9 @@ from typing import Any
 from nova.scheduler import weights
 
 VETO = 1e5
-"""Multipliers of at least this are vetoes, meant to outweigh everything: failed builds and cells have 1e6."""
+"""Multipliers of at least this value are vetoes, meant to outweigh everything: Nova uses 1e6 for failed
+builds and cells.
+"""
 
 
 def warnings(conf: Any) -> list[str]:
@@ -50,7 +52,9 @@ class RequiredMultiplier:
         self._others = [cls() for cls in classes if not cls.__module__.startswith("topolane.")]
         self._most = [0.0] * len(self._others)
         self.value = 1.0
-        """Slightly more than the sum of the largest multipliers seen, without vetoes. Nova reads it once per host."""
+        """Slightly more than the sum of the largest multipliers seen, without vetoes. Nova reads it once for
+        each host.
+        """
 
     def observe(self, hosts: list[Any]) -> None:
         """Updates the value with the multipliers of these hosts, one host for each set of aggregates."""

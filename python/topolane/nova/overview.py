@@ -23,17 +23,17 @@ class GroupRow:
     """Its servers on hosts of the topology."""
     leaves: int
     hops: float
-    """Summed over pairs of servers."""
+    """Hops summed over pairs of servers."""
     least: float
-    """The minimum on the empty machine, with no more servers on a host than now."""
+    """The least possible hops on the empty machine, with at most as many servers on a host as now."""
     shares: list[str]
-    """The parts of the tree (leaf, pod) whose uplinks it shares although one of the sharing groups is
+    """The parts of the tree (leaf, pod) whose uplinks the group shares, if one of the sharing groups is
     isolated.
     """
 
 
 def rows(cloud: Cloud) -> list[GroupRow]:
-    """All groups, those furthest above their minimum of hops first."""
+    """All groups, those furthest above their least possible hops first."""
     groups = [(index, linked_nodes(cloud, group), ()) for index, group in enumerate(cloud.groups)]
     links = LinkUse(cloud.topology.machine, groups)
     apart = [isolates(group.hint) for group in cloud.groups]
@@ -66,7 +66,7 @@ def _row(cloud: Cloud, group: ServerGroup, shares: list[str]) -> GroupRow:
 
 
 def _least(machine: Machine, own: list[int]) -> float:
-    """The minimum of hops on the empty machine, with no more servers on a host than now."""
+    """The least possible hops on the empty machine, with at most as many servers on a host as now."""
     if len(own) < 2:
         return 0.0
     most = max(collections.Counter(own).values())
@@ -75,13 +75,13 @@ def _least(machine: Machine, own: list[int]) -> float:
 
 
 def nodes_of(cloud: Cloud, groups: list[ServerGroup]) -> dict[int, list[int]]:
-    """The nodes of every group that has some, by its index in the list."""
+    """The nodes of each group that has any, by the group's index in the list."""
     found = {index: sorted(set(nodes(cloud, group))) for index, group in enumerate(groups)}
     return {index: own for index, own in found.items() if own}
 
 
 def tree(cloud: Cloud, group: ServerGroup) -> str:
-    """The leaves of a group under the groups above them, with its servers on every host."""
+    """The group drawn as a tree: its pods, leaves and hosts, with the servers on each host."""
     topology = cloud.topology
     machine = topology.machine
     on: dict[int, list[str]] = collections.defaultdict(list)

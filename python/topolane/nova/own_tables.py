@@ -15,15 +15,15 @@ UNUSABLE = (
     TypeError,
     ValueError,
 )
-"""What a database raises that does not answer, has no tables, or holds something else in them."""
+"""The errors of a database that does not answer, lacks the tables, or has other content in them."""
 
 
 def make(*tables: sa.Table) -> None:
-    """Makes the tables that are missing. Several processes may do so at once: a table that another one has made since
-    is a success. Raises what is in `UNUSABLE`.
+    """Creates the tables that are missing. A table that another process creates meanwhile is a success.
+    Raises one of `UNUSABLE`.
 
-    A table that is there needs no right to make tables, so an operator can make them for a user of the database that
-    has no such right. Each table is one statement with its indexes, so none is ever there in part.
+    Existing tables need no right to create tables, so an operator can create them for a database user without
+    that right. Each table is created in one statement with its indexes, so it never exists in part.
     """
     engine = api_db.get_engine()
     for table in tables:

@@ -1,4 +1,6 @@
-"""How many servers of a request fit on every host by the inventories and allocations of Placement."""
+"""The number of servers of a request that fit on each host, according to Placement's inventories and
+allocations.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ LOG = logging.getLogger(__name__)
 
 
 class Group(NamedTuple):
-    """Resources that one provider must give, such as a PCI device; for the group without a suffix, one provider each."""
+    """Resources that one provider must supply together, such as a PCI device. In the group without a suffix,
+    each resource may come from another provider.
+    """
 
     resources: tuple[tuple[str, int], ...]
     traits: frozenset[str]
@@ -26,9 +30,10 @@ class Group(NamedTuple):
 
 
 def servers_by_host(context: Any, spec: Any) -> dict[str, int]:
-    """By the UUID of a compute node: how many servers of the request fit there now.
+    """The number of servers of the request that fit on each compute node now, by UUID.
 
-    Placement is asked what Nova asks it. Hosts are missing that it does not name; all are if it does not answer.
+    This sends Placement the query that Nova sends. Hosts that the answer does not name are missing; without
+    an answer, the result is empty.
     """
     try:
         wanted = scheduler_utils.ResourceRequest.from_request_spec(spec)
@@ -45,7 +50,7 @@ def servers_by_host(context: Any, spec: Any) -> dict[str, int]:
 
 
 def groups_of(query: str) -> collections.Counter[Group]:
-    """The groups of resources in a query for allocation candidates, and how many there are of each."""
+    """The groups of resources in a query for allocation candidates, and how often each occurs."""
     asked = parse_qs(query)
     groups: collections.Counter[Group] = collections.Counter()
     for key, (listed, *_) in asked.items():
@@ -60,10 +65,10 @@ def groups_of(query: str) -> collections.Counter[Group]:
 
 
 def counted(groups: Mapping[Group, int], providers: Mapping[str, Mapping[str, Any]]) -> dict[str, int]:
-    """By the root of a tree of providers: how many times all groups fit into what is free there.
+    """How many times all groups fit into the free resources of each provider tree, by its root.
 
-    providers: the provider summaries of Placement's answer. A resource that no provider of the tree has comes from
-    a pool outside and limits nothing.
+    providers: the provider summaries of Placement's answer. A resource that no provider of the tree has comes
+    from a shared pool and limits nothing.
     """
     trees: dict[str, list[Mapping[str, Any]]] = collections.defaultdict(list)
     for name, provider in providers.items():
@@ -79,7 +84,7 @@ def _fits(groups: Mapping[Group, int], tree: list[Mapping[str, Any]]) -> int:
     traits = [frozenset(provider.get("traits") or ()) for provider in tree]
     there = {name for one in free for name in one}
     limits = []
-    # The amount of each resource that all groups take together.
+    # The amount of each resource that all groups need together.
     total: collections.Counter[str] = collections.Counter()
     for group, times in groups.items():
         for name, amount in group.resources:

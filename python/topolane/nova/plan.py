@@ -1,4 +1,4 @@
-"""Plans live migrations that bring groups together, or off each other's links."""
+"""Plans live migrations that bring the servers of a group together, or that end the sharing of links."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ class Migration:
     source: str
     target: str
     before: float
-    """Hops before it, as planned."""
+    """Planned hops before the migration."""
     after: float
-    """Hops after it, as planned."""
+    """Planned hops after the migration."""
     state: str = "planned"
     """One of `STATES`."""
     why: str = ""
     """Why it failed or was skipped."""
     forced: bool = False
-    """Whether to bypass Nova's filters: meanwhile the group shares links that the filters would exclude."""
+    """Whether to bypass Nova's filters: the group temporarily shares links that the filters would exclude."""
 
 
 @dataclasses.dataclass
@@ -49,11 +49,11 @@ class Plan:
 
     migrations: list[Migration]
     start: dict[str, float]
-    """Hops of every group with migrations, when the plan was made. No group may end with more."""
+    """Hops of each group when the plan was made. No group may end with more."""
     in_order: bool = False
     """Whether each migration must wait until all before it are done."""
     weights: dict[str, PairWeights] = dataclasses.field(default_factory=dict)
-    """By what the hops of a group are weighted, if its traffic is known."""
+    """The weights of the hops of groups whose traffic is known."""
 
     def write(self, path: Path) -> None:
         """Writes the plan atomically."""
@@ -62,7 +62,7 @@ class Plan:
 
     @staticmethod
     def read(path: Path) -> Plan:
-        """Reads what `write` wrote. Raises InputError for anything else."""
+        """Reads a plan that `write` wrote. Raises InputError for any other file."""
         content = parsing.read_json(path)
         try:
             if content["version"] != VERSION:
@@ -91,7 +91,7 @@ def nodes(cloud: Cloud, group: ServerGroup) -> list[int]:
 
 
 def linked_nodes(cloud: Cloud, group: ServerGroup) -> list[int]:
-    """The nodes whose links the group uses: those of its members, and those kept for migrations that are not over."""
+    """The nodes whose links the group uses, including those of unfinished migrations."""
     return [*nodes(cloud, group), *_kept(cloud, group)[0]]
 
 
@@ -112,11 +112,10 @@ def make(
 ) -> Plan:
     """Plans migrations that each lower the hops of a group by `least_gain` or more.
 
-    weights: by what the hops of a group are weighted; None if all its servers count as talking equally.
-
-    Groups are planned one after the other, highest gain per migration first, since each leaves room for the
-    next. At most `most` migrations in all. `slots` returns the free slots of every node for a group's
-    servers.
+    Groups are planned one after the other, highest gain per migration first, because each migration frees
+    slots for the next. At most `most` migrations are planned. slots: returns the free slots of every node for
+    a group's servers. weights: returns the weights of a group's hops; None if all its servers count as
+    talking equally.
     """
     free = {group.id: slots(group) for group in groups}
     where = {group.id: _whereabouts(cloud, group) for group in cloud.groups}
@@ -145,7 +144,7 @@ def make(
         for move in moves[: None if most is None else most - len(plan.migrations)]:
             plan.migrations.append(move)
             where[group.id][move.server] = cloud.topology.node_of[move.target]
-            # The room that is left for servers of another size is unknown until Placement is read again.
+            # How many servers of another size fit is unknown until Placement is read again.
             for slots_left in free.values():
                 slots_left[cloud.topology.node_of[move.target]] = 0
     return plan
@@ -168,7 +167,7 @@ def _moves(
     others = list(_others(cloud, group, where))
     for nodes, dedicated, beyond in others:
         state.overlay(nodes, dedicated, beyond)
-    # The links of hosts matter if groups must not share them.
+    # Groups must not share the hosts' own links with a group that has dedicated links.
     apart = isolates(group.hint) or any(dedicated for _, dedicated, _ in others)
     found = state.moves(
         [own[server.id] for server in movable],
@@ -188,7 +187,9 @@ def _moves(
 
 
 def _kept(cloud: Cloud, group: ServerGroup) -> tuple[list[int], bool]:
-    """The nodes that the group keeps for migrations that are not over, and whether one is outside the machine."""
+    """The nodes that the group keeps for unfinished migrations, and whether one of the hosts is outside the
+    machine.
+    """
     hosts = [host for server in group.servers for host in server.elsewhere]
     on_machine = [node for host in hosts if (node := cloud.topology.node_of.get(host)) is not None]
     return on_machine, len(on_machine) < len(hosts)
@@ -197,7 +198,9 @@ def _kept(cloud: Cloud, group: ServerGroup) -> tuple[list[int], bool]:
 def _others(
     cloud: Cloud, group: ServerGroup, where: dict[str, dict[str, int]]
 ) -> Iterator[tuple[list[int], bool, bool]]:
-    """The nodes of every other group, whether its links are dedicated, and whether it is also outside the machine."""
+    """For each other group: its nodes, whether its links are dedicated, and whether a member is outside the
+    machine.
+    """
     for other in cloud.groups:
         own = where[other.id]
         kept, kept_beyond = _kept(cloud, other)
@@ -207,7 +210,9 @@ def _others(
 
 
 def _shares_links(cloud: Cloud, group: ServerGroup, where: dict[str, dict[str, int]]) -> bool:
-    """Whether the group and another one use links that are dedicated to one of them: to leave these comes first."""
+    """Whether the group shares links with another group although one of the two has dedicated links. Such
+    groups are moved first.
+    """
     others = list(_others(cloud, group, where))
     own = [*where[group.id].values(), *_kept(cloud, group)[0]]
     every = [own, *(nodes for nodes, _, _ in others)]
@@ -225,7 +230,7 @@ def _traffic_moves(
     weights: PairWeights,
     compact_policy: str,
 ) -> list[Migration]:
-    """Moves by the group's traffic, onto hosts that the filter allows at that moment."""
+    """Migrations that lower the group's weighted hops, onto hosts that the filter allows at that moment."""
     others = list(_others(cloud, group, where))
     apart = isolates(group.hint) or any(dedicated for _, dedicated, _ in others)
     placing = GroupPlacement(

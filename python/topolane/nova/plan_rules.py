@@ -1,4 +1,6 @@
-"""What the filter and the weigher go by when a server moves, for a plan: nova.conf, CPUs of hosts and measured traffic."""
+"""The inputs of filter and weigher that a plan must follow too: nova.conf, CPUs of hosts and measured
+traffic.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ if TYPE_CHECKING:
 WITHOUT_FILE = SimpleNamespace(
     machine_file=None, default_placement="none", compact_policy="hop-bytes-exact", default_identical="none"
 )
-"""What holds without a nova.conf."""
+"""The options without a nova.conf."""
 READ_SECONDS = 60.0
-"""Seconds in which measured programs are read, if nova.conf does not give more."""
+"""Seconds for reading measured programs, unless nova.conf allows more."""
 
 
 def read_options(file: str) -> Any:
@@ -63,10 +65,12 @@ def _read(file: str) -> Any:
 
 
 class Rules:
-    """The rules of one cloud. What concerns a group and is not used is said in `notes`, a sentence each."""
+    """The rules for the groups of one cloud. `notes` says, in a sentence each, what is not used for a group
+    and why.
+    """
 
     def __init__(self, connection: Connection, cloud: Cloud, options: Any = None) -> None:
-        """options: those of nova.conf; None if it is not named, and then no traffic is read."""
+        """options: those of nova.conf; None without such a file, and then no traffic is read."""
         self._connection = connection
         self._cloud = cloud
         self._has_file = options is not None
@@ -81,7 +85,7 @@ class Rules:
         return str(group.hint.identical or self._options.default_identical)
 
     def slots(self, group: ServerGroup) -> list[int]:
-        """The free slots of every node for a group's servers, none on hosts that are not alike enough."""
+        """The free slots of each node for a group's servers; 0 on hosts that are not alike enough."""
         free = free_slots(self._connection, self._cloud, group)
         alike = self.alike(group)
         if alike == "none":
@@ -100,7 +104,7 @@ class Rules:
         return free
 
     def weights(self, group: ServerGroup) -> PairWeights | None:
-        """By what the hops between a group's servers are weighted; None if they count as talking equally."""
+        """The weights of the hops between a group's servers; None if they count as talking equally."""
         if group.hint.placement == "spread":
             return None
         running = sorted(
@@ -140,7 +144,7 @@ class Rules:
         return None
 
     def _note_once(self, program: str, sentence: str) -> None:
-        """Notes the first contradiction of a program."""
+        """Adds a note about the first contradiction of a program."""
         if program not in self._contradicted:
             self._contradicted.add(program)
             self.notes.append(sentence.removesuffix("."))

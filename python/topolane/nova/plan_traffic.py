@@ -1,4 +1,6 @@
-"""Moves of a group whose traffic is known. A server is brought near the servers that it talks to, as by the weigher."""
+"""Plans moves within a group whose traffic is known: like the weigher, it brings servers close to those that
+they talk to.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +16,17 @@ from topolane._engine import Machine, Traffic
 
 @dataclasses.dataclass(frozen=True)
 class PairWeights:
-    """How much the hops between every two servers of a group count: by their bytes, 1 on average."""
+    """The weight of the hops between each two servers of a group: proportional to their bytes, 1 on average."""
 
     servers: list[str]
     pairs: list[tuple[int, int, float]]
-    """Two places in `servers`, and the weight. Other pairs count nothing."""
+    """Two indices into `servers`, and the weight. Other pairs have weight 0."""
 
     @staticmethod
     def of(servers: Sequence[str], traffic: Traffic) -> PairWeights | None:
-        """The weights of servers that are the first ranks of the traffic; None if they send each other nothing."""
+        """The weights of servers that have the first ranks of the traffic; None if these send nothing to each
+        other.
+        """
         sender, receiver, size, _ = traffic.arrays()
         own = (sender < len(servers)) & (receiver < len(servers)) & (sender != receiver)
         low, high = np.minimum(sender, receiver)[own], np.maximum(sender, receiver)[own]
@@ -37,7 +41,7 @@ class PairWeights:
 
     @staticmethod
     def read(fields: Any) -> PairWeights:
-        """The weights in a value from JSON. Raises ValueError, KeyError or TypeError if they are none."""
+        """The weights in a JSON value. Raises ValueError, KeyError or TypeError if it is invalid."""
         servers = [str(server) for server in fields["servers"]]
         pairs = [(int(one), int(other), float(weight)) for one, other, weight in fields["pairs"]]
         if not all(0 <= one < other < len(servers) and 0 < weight < np.inf for one, other, weight in pairs):
@@ -51,7 +55,9 @@ class PairWeights:
         return float(sum(own)) / 2
 
     def hops_on(self, machine: Machine, at: Mapping[str, int]) -> NDArray[np.float64]:
-        """The weighted hops of every server if it were on a node, the others where they are: (servers, nodes)."""
+        """The weighted hops of each server on each node, while the other servers stay where they are:
+        (servers, nodes).
+        """
         weights: NDArray[np.float64] = np.zeros((len(self.servers), len(self.servers)))
         for one, other, weight in self.pairs:
             weights[one, other] = weights[other, one] = weight
@@ -71,12 +77,13 @@ class Step(NamedTuple):
     before: float
     """Weighted hops of the group before it."""
     after: float
-    """And after it."""
+    """Weighted hops of the group after it."""
 
 
 Costs = Callable[[str, dict[str, int], NDArray[np.uint32]], NDArray[np.float64] | None]
-"""The policy's cost of every node for a server, with the nodes of all servers and the free slots. Infinite on nodes that
-the filter refuses; None if it refuses all."""
+"""The policy's cost of every node for a server, given the nodes of all servers and the free slots. Infinite
+on nodes that the filter refuses; None if it refuses all.
+"""
 
 
 def moves(
@@ -88,9 +95,11 @@ def moves(
     least_gain: float,
     costs: Costs,
 ) -> Iterator[Step]:
-    """Moves that each lower the weighted hops by `least_gain` or more: the best one, then the best after it.
+    """Moves that each lower the weighted hops by `least_gain` or more; each is the best move after the
+    previous ones.
 
-    at: the nodes of the group's servers. No server moves twice. A node that a server leaves is not used again.
+    at: the nodes of the group's servers. No server moves twice. A node that a server leaves is not used
+    again.
     """
     now, free = dict(at), np.array(slots, np.uint32)
     may = set(movable)
@@ -122,8 +131,8 @@ def _best(
     free: NDArray[np.uint32],
     costs: Costs,
 ) -> tuple[int, int] | None:
-    """The place of the server and the node with the highest gain of those that the filter allows. Of equal nodes the one
-    that costs the policy least. None if no gain reaches `least`.
+    """The server (an index) and the node with the highest gain that the filter allows; None if no gain
+    reaches `least`. Of equal nodes, the one with the lowest cost for the policy.
     """
     gains = gains.copy()
     while True:

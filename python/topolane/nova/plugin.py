@@ -24,7 +24,7 @@ from topolane.nova.unanswered import Unanswered
 LOG = logging.getLogger(__name__)
 
 LEFT_TO_NOVA = object()
-"""Stands for a request that Nova decides alone, because it cannot be decided here."""
+"""Marks a request that Nova decides alone because Topolane cannot."""
 
 
 class Plugin:
@@ -43,12 +43,12 @@ class Plugin:
         self._lock = threading.Lock()
 
     def request(self, spec: Any) -> Request | PlacementHint | None:
-        """The state of a request; only its hint, with the problem, if the hint is invalid.
+        """The state of a request, or only its hint if the hint is invalid.
 
-        None if Nova decides alone: the request has no hint, or it is for one server without a group, or there is no
-        topology. Raises Unanswered if the group must be isolated and that cannot be decided.
+        None if Nova decides alone: the request has no hint, or is for one server without a group, or there is
+        no topology. Raises Unanswered if the group must be isolated and Topolane cannot decide.
         """
-        # Every call to the scheduler has its own spec, so what is stored on it ends with the call.
+        # Nova makes a new spec for every call to the scheduler, so what is stored on it ends with the call.
         remembered = getattr(spec, "_topolane", None)
         if remembered is LEFT_TO_NOVA:
             return None
@@ -72,7 +72,8 @@ class Plugin:
                 raise Unanswered("the network is not described")
             return None
         if not grouped:
-            # In this process alone. Nova adds the hosts that it gives, as for any group.
+            # This group exists only in this process. Nova adds the hosts that it gives, as it does for any
+            # group.
             spec.instance_group = objects.InstanceGroup(
                 uuid=str(uuid.uuid4()), members=[], hosts=[], policy=None, policies=[]
             )
@@ -82,8 +83,8 @@ class Plugin:
         return spec._topolane  # type: ignore[no-any-return]
 
     def must_wait(self, spec: Any) -> bool:
-        """Whether a request that cannot be decided is refused, because it asks for isolation. If only the operator's
-        default does, the operator chooses.
+        """Whether to refuse a request that cannot be decided: true if it asks for isolation itself. If
+        isolation comes only from the operator's default, the option `unanswered` decides.
         """
         grouped = _has_group(spec)
         if not grouped and not _has_several(spec):
@@ -98,7 +99,7 @@ class Plugin:
 
     @staticmethod
     def leave_to_nova(spec: Any) -> None:
-        """Nova decides the rest of this request alone."""
+        """Leaves the rest of this request to Nova."""
         spec._topolane = LEFT_TO_NOVA
 
 
@@ -111,10 +112,12 @@ def _has_several(spec: Any) -> bool:
 
 
 def _without_group(spec: Any, hint: PlacementHint) -> PlacementHint:
-    """The hint of a request whose servers are in no server group. Several servers of one request are placed as a group."""
+    """The hint for a request whose servers are in no server group. Several servers of one request are placed
+    as a group.
+    """
     if hint.problem is not None:
         return hint
-    # A server that moves has the number of servers of the request that it once came with.
+    # The spec of a moving server still has the server count of its original request.
     if not _has_several(spec) or members.known_servers(spec._context.elevated(), [spec.instance_uuid]):
         LOG.info(
             "Server %s asks for topolane:placement=%s without a server group: Nova places it alone.",

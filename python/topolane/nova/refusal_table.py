@@ -1,4 +1,6 @@
-"""The table of refusals, which nova-scheduler writes and `topolane nova metrics` reads. It needs SQLAlchemy alone."""
+"""The table of refusals, which nova-scheduler writes and `topolane nova metrics` reads. It needs only
+SQLAlchemy.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,9 @@ KINDS = (
     "no-identical-host",
     "unanswered",
 )
-"""Reasons of refusals: those of the engine, a hint that is not understood, too few hosts with the same CPU, and an isolated
-group that cannot be decided."""
+"""Reasons of refusals: those of the engine, an invalid hint, too few hosts with the same CPU, and an isolated
+group that cannot be decided.
+"""
 
 REFUSALS = sa.Table(
     "topolane_refusals",
@@ -27,9 +30,10 @@ REFUSALS = sa.Table(
 
 
 def read(connection: str, file: str) -> dict[str, int]:
-    """How many requests were refused, by reason. Without the table, no request was refused yet.
+    """The number of refused requests by reason; empty while the table does not exist.
 
-    connection: the URL of the API database in that nova.conf. Raises InputError if it cannot be read.
+    connection: the URL of the API database. file: the nova.conf that names it. Raises InputError if the
+    database cannot be read.
     """
     counts = dict.fromkeys(KINDS, 0)
     try:

@@ -21,13 +21,15 @@ from topolane.nova.refusal_table import REFUSALS
 LOG = logging.getLogger(__name__)
 
 WRITTEN_SECONDS = 5.0
-"""Seconds between two writes."""
+"""Seconds between writes to the table."""
 RESTS_SECONDS = 30.0
-"""Seconds for which the table is not tried again after an error."""
+"""Seconds without another try after an error."""
 
 
 class RefusalCounts:
-    """The refusals of this process that are not yet in the table. A background thread adds them: no request waits."""
+    """The refusals of this process that are not yet in the table. A background thread adds them, so no
+    request waits.
+    """
 
     def __init__(self) -> None:
         self._waiting: Counter[str] = Counter()
@@ -36,12 +38,12 @@ class RefusalCounts:
         self._lock = threading.Lock()
 
     def add(self, kind: str) -> None:
-        """Counts a request that was refused for such a reason."""
+        """Counts a request that was refused for this reason."""
         with self._lock:
             self._waiting[kind] += 1
             if self._process == os.getpid():
                 return
-            self._process = os.getpid()  # a fork takes no thread along
+            self._process = os.getpid()  # Threads do not survive a fork.
         threading.Thread(target=self._run, name="topolane-refusals", daemon=True).start()
 
     def _run(self) -> None:
@@ -49,7 +51,7 @@ class RefusalCounts:
             time.sleep(WRITTEN_SECONDS if self.write() else RESTS_SECONDS)
 
     def write(self) -> bool:
-        """Adds what waits to the table. Whether it could; if not, it waits on."""
+        """Adds the waiting counts to the table. Returns False, and keeps the counts, if the database fails."""
         with self._lock:
             counts, self._waiting = self._waiting, Counter()
         if not counts:

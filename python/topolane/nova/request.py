@@ -1,4 +1,4 @@
-"""Converts a request spec of Nova to a `GroupPlacement`, and its answers to weights."""
+"""Converts a request spec of Nova to a `GroupPlacement`, and the resulting costs to weights."""
 
 from __future__ import annotations
 
@@ -30,29 +30,29 @@ from topolane.nova.unanswered import Unanswered
 LOG = logging.getLogger(__name__)
 
 DECISIONS = 12
-"""How often a decision is made before it is written whatever the others did."""
+"""How often to repeat a decision that conflicts with other schedulers before it is written anyway."""
 DECISIONS_OF_PROMISE = 100
-"""How often one of a group that must be isolated is made, in about half a minute, before the group is refused."""
+"""The same limit for a group that must be isolated (about half a minute). After it the group is refused."""
 
 
 class HostAnswer(NamedTuple):
-    """The answer to a list of hosts."""
+    """The answer to a list of hosts: costs by node, and the node and slots of each host."""
 
     answer: HostCosts
     nodes: NDArray[np.int64]
-    """The node of every host of the list; -1 if it is not on the machine."""
+    """The node of each host of the list; -1 if it is not on the machine."""
     slots: NDArray[np.int64]
-    """How many more servers of the group every host can take."""
+    """The number of servers of the group that each host can still take."""
     problem: str | None = None
     """Why no host is alike enough, if the group asks for identical hosts."""
     planned: NDArray[np.float64] | None = None
-    """By node: what counts instead of the costs if the hosts of the plan come before all others."""
+    """By node: costs that replace the policy's if the planned hosts come before all others."""
     only: int | None = None
     """The node that the last server of an isolated group must use."""
 
 
 class Request:
-    """The state of a request, kept from instance to instance."""
+    """The state of a request, kept while Nova places its instances one by one."""
 
     def __init__(
         self,
@@ -70,18 +70,19 @@ class Request:
         by_plan: bool = True,
         room: Mapping[str, int] | None = None,
     ) -> None:
-        """asked: how many servers this request is for. source: the host of a server that moves. running: the hosts
-        of its group's other members. before: how many hosts each other request had given when the databases were
-        read. ended: other requests that give no more. identical: which hosts are alike enough, if the group asks for
-        it. shared: the claims of other schedulers. by_plan: whether Nova takes the host that weighs most. room: how
-        many servers of the request fit on a host by Placement, by the UUID of its compute node.
+        """placement: the policy and the group's members. asked: the number of servers requested. source: the
+        host of a server that moves. running: the hosts of its group's other members. before: the number of
+        hosts that each other request had given when the databases were read. ended: other requests that will
+        give no more. identical: which hosts are alike enough, if the group asks for that. shared: the claims
+        of other schedulers. by_plan: whether Nova takes the host with the highest weight. room: the number of
+        servers of the request that fit on a compute node (by UUID) according to Placement.
         """
         self.placement = placement
         self.isolates = placement.policy == POLICIES["isolated"]
         self.moves = moves
         self.is_new = True
         self.problem: str | None = None
-        """Why no more servers of this request can be placed."""
+        """Why no more servers of this request can be placed; None if they can."""
         self._spec = spec
         self._group = spec.instance_group
         self._source = source
@@ -97,11 +98,11 @@ class Request:
         self._by_plan = by_plan
         self._server: str | None = None
         self._last_given: str | None = None
-        # How many hosts of the group's list were processed: Nova appends the hosts that it gives.
+        # The number of hosts in the group's list that are processed: Nova appends the hosts that it gives.
         self._noticed = len(self._group.hosts)
         self._hosts = Hosts(placement.topology, spec, moves=moves, room=room)
         self._answer: tuple[object, HostCosts] | None = None
-        # The nodes for this server and the later ones of the request, and whether they come before all others.
+        # The nodes for the request's remaining servers, and whether these come before all others.
         self._plan: list[int] = []
         self._holds_to_plan = False
         self._costs: HostCosts | None = None
@@ -110,7 +111,7 @@ class Request:
         self._written: tuple[object, float] | None = None
 
     def ask(self, hosts: list[Any]) -> HostAnswer:
-        """The cost of every node for the current instance, if it must go to one of `hosts`."""
+        """The cost of every node for the current instance, which must go to one of `hosts`."""
         with CONCURRENT.lock:
             self._update_hosts()
             nodes, slots = self._hosts.look(hosts)
@@ -124,9 +125,10 @@ class Request:
             return self._decide(hosts, nodes, slots)
 
     def _decide(self, hosts: list[Any], nodes: NDArray[np.int64], slots: NDArray[np.int64]) -> HostAnswer:
-        """Decides by what all other requests have given and plan, and claims what it has decided on.
+        """Decides with respect to the hosts that all other requests have given or planned, and claims the
+        result.
 
-        Raises Unanswered if the group must be isolated, and what the others plan cannot be known.
+        Raises Unanswered if the group must be isolated and the plans of the others cannot be read.
         """
         context = self._spec._context.elevated()
         most = DECISIONS_OF_PROMISE if self.isolates else DECISIONS
@@ -165,7 +167,7 @@ class Request:
         return asked
 
     def _claim(self, hosts: list[Any], asked: HostAnswer, version: int | None) -> bool:
-        """Makes the plan and writes it down, unless the claims have changed since `version`."""
+        """Makes and records the plan. Returns False if the claims have changed since `version`."""
         costs, free = asked.answer.costs, self._by_node(asked.nodes, asked.slots)
         self._costs, self._plan, self._holds_to_plan = asked.answer, [], False
         if costs is None:
@@ -189,7 +191,9 @@ class Request:
         return min(self._plan, key=lambda node: ranks[node])
 
     def _plan_costs(self, free: NDArray[np.uint32]) -> NDArray[np.float64]:
-        """By node: the cost by the group's traffic, else the place in the plan; infinite outside it."""
+        """By node: the cost according to the group's traffic, or without traffic the index in the plan;
+        infinite outside the plan.
+        """
         ranks = np.full(self.placement.topology.machine.nodes, np.inf)
         for place, node in reversed(list(enumerate(self._plan))):
             ranks[node] = place
@@ -204,7 +208,9 @@ class Request:
         return bool(self._plan) and bool((wanted <= self._by_node(nodes, slots)).all())
 
     def _within_plan(self, nodes: NDArray[np.int64], slots: NDArray[np.int64]) -> HostAnswer:
-        """The answer while the plan holds: others keep off its hosts, so they need not be asked again."""
+        """The answer while the plan is valid: other requests avoid its hosts, so their claims need no second
+        look.
+        """
         assert self._costs is not None
         free = self._by_node(nodes, slots)
         first = self._first(free)
@@ -237,9 +243,10 @@ class Request:
         return free
 
     def _note(self, first: str | None, plan: list[int], version: int | None) -> bool:
-        """Shows other requests what this one has given and plans: `first` is expected for the current server.
+        """Shows other requests the given and planned hosts of this one. `first` is expected for the current
+        server.
 
-        Whether it was written for other schedulers; False if the claims have changed since `version`.
+        Returns False if the claims of other schedulers have changed since `version`.
         """
         name = self.placement.topology.machine.node_name
         likely = [] if first is None else [first]
@@ -249,7 +256,7 @@ class Request:
         planned = planned[: max(0, self._asked - len(self._given) - len(likely))]
         given = [*self._given, *likely]
         if first is not None:
-            # Before it counts as given: whoever opens a request in between must find it in flight.
+            # Do this before the host counts as given: a request that opens in between must find it in flight.
             self.expect(first)
         hosts = [*self._running, *given, *planned]
         group, server = self._group.uuid, self._server or ""
@@ -272,7 +279,7 @@ class Request:
         return True
 
     def _withdraw(self) -> bool:
-        """Takes back what the request has claimed: it is refused."""
+        """Removes the claims of a refused request."""
         CONCURRENT.drop(self)
         if self._shared is not None and self._written is not None:
             context = self._spec._context.elevated()
@@ -281,8 +288,8 @@ class Request:
         return True
 
     def weights(self, costs: NDArray[np.float64], nodes: NDArray[np.int64], balanced: bool) -> list[float]:
-        """The weights of hosts on `nodes`: in the order of the list, by cost if other weighers count as well, else
-        in tiers.
+        """The weights of hosts on `nodes`, in the order of the list: by cost if other weighers count as well,
+        otherwise in tiers.
         """
         self._weighed = self._server
         if self.placement.policy == "bunch":
@@ -296,7 +303,7 @@ class Request:
 
     @property
     def for_alternates(self) -> bool:
-        """Whether all instances have a host: then Nova asks again for the last one, to get alternates."""
+        """Whether all instances have a host and Nova only asks for alternate hosts of the last one."""
         return self._server is not None and self._server == self._last_given
 
     @property
@@ -311,7 +318,7 @@ class Request:
 
     @property
     def _all_given(self) -> int:
-        """How many hosts the request gave, including those that Nova has added since the last question."""
+        """The number of hosts that the request gave, including those that Nova added since the last call."""
         return len(self._given) + len(self._group.hosts) - self._noticed
 
     def expect(self, host: str) -> None:
@@ -326,20 +333,22 @@ class Request:
             self._given.append(host)
             self._gave.append(Given(self._server or "", host, self._source))
             self._follow_plan(host)
-            # Not always the expected host: Placement may have refused it.
+            # Nova may have taken another host than the expected one: Placement may have refused it.
             self.expect(host)
             self._last_given = self._server
         self._noticed = len(self._group.hosts)
         self._server = self._spec.instance_uuid
 
     def _follow_plan(self, host: str) -> None:
-        """Takes a host that was given out of the plan. Without one of the plan's, a new plan is made."""
+        """Removes a given host from the plan. If it is not the plan's next host, the plan is dropped and made
+        again.
+        """
         node = self.placement.topology.node_of.get(host)
         before = self._plan[: self._plan.index(node)] if node in self._plan else list(self._plan)
         if self.placement.ranks is not None and node in self._plan:
-            before = []  # the order is that of the traffic
+            before = []  # With traffic, the servers need not follow the plan's order.
         if self._holds_to_plan and before and self._weighed == self._server:
-            # These weighed more: Placement has refused them, or a weigher of Nova's has a veto.
+            # Hosts with more weight were passed over: Placement refused them, or another weigher vetoed them.
             self._refused.update(before)
         if node in self._plan and not before:
             self._plan.remove(node)
@@ -356,7 +365,9 @@ def open_request(
     measured: MeasuredReader,
     shared: SharedClaims | None = None,
 ) -> Request:
-    """The state of a request before its first instance is placed. Raises Unanswered."""
+    """The state of a request before its first instance is placed. Raises Unanswered if it must be isolated
+    and cannot be decided.
+    """
     group = spec.instance_group
     context = spec._context.elevated()
     policy = POLICIES.get(hint.placement or "", options.compact_policy)
@@ -364,11 +375,11 @@ def open_request(
     before, ended = _claimed_before(context, shared, needed=isolates)
     known = servers.known_servers(context, group.members, needed=isolates)
     at_hand = spec.instance_uuid
-    # A server that a cell knows is being moved; num_instances then dates from its creation.
+    # A cell knows the server, so it is being moved; num_instances then dates from its creation.
     moves = at_hand in known
     unshelved = moves and known[at_hand].shelved
     running = [member for member in known.values() if member.host is not None and member.uuid != at_hand]
-    # Of two hosts, the one that the server is on its way to.
+    # Of two hosts, take the one that the server is moving to.
     where = [servers.hosts_of(uuid, known.get(uuid))[-1:] for uuid in group.members if uuid != at_hand]
     hosts = [host for last in where for host in last]
     find = topology.node_of.get
@@ -379,7 +390,7 @@ def open_request(
             inside = [node for host in other.hosts if (node := find(host)) is not None]
             if inside:
                 crossing.append((inside, other.dedicated, len(inside) < len(other.hosts)))
-    # The links of hosts matter if groups must not share them.
+    # Groups must not share the hosts' own links with a group that has dedicated links.
     apart = hint.placement == "isolated" or any(dedicated for _, dedicated, _ in crossing)
     asked = 1
     if not moves and "num_instances" in spec:
@@ -423,7 +434,9 @@ def open_request(
 def _claimed_before(
     context: Any, shared: SharedClaims | None, *, needed: bool
 ) -> tuple[dict[object, int], set[object]]:
-    """How many hosts every other request has given, before the databases are read; and those that give no more."""
+    """The number of hosts that each other request had given before the databases are read, and the requests
+    that will give no more.
+    """
     before, planning = CONCURRENT.given(), CONCURRENT.planning()
     claims = shared.read(context, needed=needed) if shared is not None else None
     for key, (claim, age) in (claims.by_request if claims is not None else {}).items():

@@ -1,5 +1,5 @@
-"""Finds live migrations that make room for an isolated group that Nova refuses: groups that the engine's `make_room` moves, in an
-order that Nova allows.
+"""Finds live migrations that make room for an isolated group that Nova refuses. The engine's `make_room`
+chooses the groups to move; this module orders the migrations so that Nova allows each.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ from topolane.nova.plan import Migration, Plan
 from topolane.nova.steps import Step, Where, moved, nodes_of, order, others_on
 
 TRIES = 16
-"""How often to ask the engine. Each time some groups of the earlier plans must stay."""
+"""How often to ask the engine. Each time, some groups of the earlier plans must stay."""
 
 Layout = tuple[dict[str, list[int]], list[int]]
-"""The target nodes of the moved groups, and the nodes of the new group."""
+"""The target nodes of the moved groups by group id, and the nodes of the new group."""
 
 
 @dataclasses.dataclass(frozen=True)
 class RoomPlan:
-    """What makes room for one group."""
+    """The answer to the question how to make room for one group."""
 
     refusal: str | None
     """Why the group is refused now; None if it fits without moves."""
     plan: Plan | None
-    """Migrations after which the group is admitted; None if none were found."""
+    """Migrations after which Nova admits the group; None if none were found."""
     hosts: list[str]
     """The hosts where the group then fits."""
     groups: int
-    """How many groups could be moved."""
+    """The number of groups that could be moved."""
     unordered: int
-    """How many ways to make room were found without an order in which every migration is allowed."""
+    """The number of layouts that make room but have no order in which every migration is allowed."""
 
 
 def wanted_group(flavor: dict[str, Any], zone: str | None) -> ServerGroup:
-    """An isolated group without running servers, with at most one server per host."""
+    """An isolated group to make room for: no running servers, at most one server per host."""
     one = Server("", "", None, "", flavor, {}, zone, busy=False)
     return ServerGroup("", "", "", 1, [one], PlacementHint("isolated"))
 
@@ -64,7 +64,8 @@ def find(
 
     wanted: a group of one server, which gives the flavor and the zone of all servers. free: the free slots of
     every node for it. most: the limit of migrations. only: ids of the groups that may be moved [default:
-    all]. stay: ids of groups that may not. sharing: whether groups may share links while they move, which Nova's filter does not allow.
+    all]. stay: ids of groups that must stay. sharing: whether groups may share links during the moves, which
+    Nova's filter does not allow.
     """
     where = hosts_of(cloud)
     movable = [group for group in _movable(cloud, wanted, where) if group.id in (only or {group.id})]
@@ -108,7 +109,7 @@ def _cheapest(
     movable: Mapping[int, ServerGroup],
     most_groups: int,
 ) -> Found | NoRoom:
-    """The engine's plan: it moves groups of the fewest servers, and only groups smaller than the new one."""
+    """The engine's plan: it moves groups with the fewest servers in total, all smaller than the new group."""
     rows: list[tuple[int, list[int], list[int], float | None, int | None]] = []
     for index, group in movable.items():
         size = len(group.servers)
@@ -126,9 +127,10 @@ def _layouts(
     groups: list[ServerGroup],
     found: Found,
 ) -> Iterator[Layout]:
-    """A plan of the engine, and variants with the new group in each part of the tree where a moved group is now.
+    """The engine's layout, and variants with the new group in each part of the tree that a moved group uses
+    now.
 
-    The engine counts all servers of the moved groups, and ignores how many of them may stay.
+    The engine counts all servers of moved groups, even those that can stay on their hosts.
     """
     machine = cloud.topology.machine
     yield (
@@ -136,7 +138,7 @@ def _layouts(
         found.decision.nodes,
     )
     old = {node for group in groups for node in nodes_of(cloud, where[group.id].values())}
-    # No group of the tree is large enough for a group that spans sites.
+    # A group that spans sites fits into no single part of the tree.
     for start, end in machine.homes(servers):
         if not any(start <= node < end for node in old):
             continue
@@ -156,7 +158,7 @@ def _layouts(
 
 
 def _fewest_moves(cloud: Cloud, where: Where, layout: Layout) -> Layout:
-    """The same layout by leaves, with as many servers as possible left on their hosts."""
+    """The same layout by leaves, with the most servers kept on their hosts."""
     places, home = layout
     now = {name: set(nodes_of(cloud, where[name].values())) for name in places}
     then: dict[str, list[int]] = {name: [] for name in places}
@@ -189,9 +191,7 @@ def _best(
     layouts: list[Layout],
     sharing: bool,
 ) -> tuple[Plan, list[str]] | None:
-    """The cheapest plan of the layouts that have an allowed order and make room, and the hosts for the new
-    group.
-    """
+    """The cheapest plan among layouts that make room in an allowed order, and the hosts for the new group."""
     found: list[tuple[Plan, list[str]]] = []
     for places, home in (_fewest_moves(cloud, where, layout) for layout in layouts):
         goes = {name: [_host(cloud, node) for node in nodes] for name, nodes in places.items()}
@@ -241,7 +241,9 @@ def _movable(cloud: Cloud, wanted: ServerGroup, where: Where) -> list[ServerGrou
 def _state(
     cloud: Cloud, wanted: ServerGroup, where: Where, free: list[int], movable: list[ServerGroup]
 ) -> State:
-    """The machine with all groups that stay. Hosts without room for the new group are out of service."""
+    """The engine's state with only the groups that stay. Hosts that cannot take the new group are out of
+    service.
+    """
     state = State(cloud.topology.machine)
     names = {group.id for group in movable}
     held = {host for name in names for host in where[name].values()}
@@ -258,13 +260,15 @@ def _state(
 
 
 def _may_be_on(cloud: Cloud, wanted: ServerGroup, host: str) -> bool:
-    """Whether the new group may use a host that has room."""
+    """Whether the zone and state of a host allow the new group there."""
     (model,) = wanted.servers
     return host not in cloud.closed and model.zone in (None, cloud.zones.get(host))
 
 
 def _refusal(cloud: Cloud, where: Where, servers: int, free: list[int]) -> str | None:
-    """Why the filter refuses an isolated group of `servers` servers on distinct hosts, or None."""
+    """Why the filter refuses an isolated group of this number of servers on distinct hosts; None if it does
+    not.
+    """
     placing = GroupPlacement(
         cloud.topology,
         POLICIES["isolated"],
@@ -277,12 +281,14 @@ def _refusal(cloud: Cloud, where: Where, servers: int, free: list[int]) -> str |
 
 
 def hosts_of(cloud: Cloud) -> Where:
-    """Where the servers are now."""
+    """The host of each server now, by group."""
     return {group.id: {s.id: s.host for s in group.servers if s.host} for group in cloud.groups}
 
 
 def largest(cloud: Cloud, where: Where, free: list[int]) -> int:
-    """Servers of the largest isolated group that the filter admits. A smaller one can have a part of its hosts."""
+    """The size of the largest isolated group that the filter admits. Any smaller group fits on a part of its
+    hosts.
+    """
     fits, beyond = 0, sum(slots > 0 for slots in free) + 1
     while beyond - fits > 1:
         servers = (fits + beyond) // 2
@@ -296,7 +302,7 @@ def largest(cloud: Cloud, where: Where, free: list[int]) -> int:
 def after(
     cloud: Cloud, wanted: ServerGroup, where: Where, free: list[int], moves: Iterable[Migration]
 ) -> tuple[Where, list[int]]:
-    """Where the servers are after the migrations, and the slots that are free for the wanted group then."""
+    """The hosts of servers after the migrations, and then the slots that are free for the wanted group."""
     then, left = {name: dict(hosts) for name, hosts in where.items()}, list(free)
     for move in moves:
         then[move.group][move.server] = move.target

@@ -16,8 +16,8 @@ from topolane.nova.measured import ServerNames, plain_name
 
 
 def of_running(context: Any, uuids: Sequence[str]) -> list[ServerNames]:
-    """The names of servers that a cell knows, in the given order. A server of a cell that does not answer has
-    its id only.
+    """The names of servers that a cell knows, in the given order. If the cell does not answer, a server has
+    only its id.
     """
     found: dict[str, ServerNames] = {}
     results = nova_context.scatter_gather_all_cells(context, lambda cell: _rows(cell, uuids))
@@ -30,7 +30,7 @@ def of_running(context: Any, uuids: Sequence[str]) -> list[ServerNames]:
 
 def of_waiting(context: Any, uuids: Collection[str], at_hand: str) -> list[ServerNames]:
     """The names of servers that are still to be built, in the order in which Nova places them: first those of
-    the same request as the server at hand.
+    the same request as the server `at_hand`.
     """
     requests = [_instance(row) for row in _build_requests(context, uuids)]
     own = next((one.get("reservation_id") for one in requests if one.get("uuid") == at_hand), None)
@@ -69,7 +69,7 @@ def _instance(text: Any) -> dict[str, Any]:
 
 
 def _addresses(network: Any) -> Iterable[str]:
-    """The addresses in the network information that Nova keeps of a server: fixed and floating."""
+    """The fixed and floating addresses in Nova's stored network information of a server."""
     try:
         return [
             str(one["address"])

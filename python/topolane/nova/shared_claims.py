@@ -1,7 +1,8 @@
-"""What all scheduler processes of a cloud have given and plan to give: two tables in Nova's API database.
+"""The hosts that all scheduler processes of a cloud have given or plan to give, in two tables of Nova's API
+database.
 
-A decision reads the claims of the others with a version number, and writes its own only if the version is still
-the same. So of two decisions at the same time one is made again, and sees the claim of the other.
+A decision reads the claims of the others with a version number, and writes its own only if the version is
+still the same. So if two decisions overlap, one is made again and sees the other's claim.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from topolane.nova.unanswered import Unanswered
 LOG = logging.getLogger(__name__)
 
 KEPT_SECONDS = 600.0
-"""Seconds for which a claim is kept whose servers may not be on their hosts yet."""
+"""A claim is kept for this many seconds, because its servers may not be on their hosts earlier."""
 RENEWED_SECONDS = 30.0
-"""Seconds after which a request that is still placed writes its claim again."""
+"""Seconds after which a request that is still being placed renews its claim."""
 RESTS_SECONDS = 30.0
-"""Seconds for which groups without a promise do not try the tables again after an error."""
+"""Seconds after an error during which groups without isolation do not try the tables."""
 TRIES_AT_ONCE = 5
-"""How often a request tries: a table may be missing, or locked by another scheduler."""
+"""How often a request without isolation tries: a table may be missing, or locked by another scheduler."""
 TRIES_OF_PROMISE = 40
-"""How often a group that must be isolated tries, in about seven seconds, before it is refused."""
+"""How often a group that must be isolated tries, over about seven seconds, before it is refused."""
 LONGEST_SECONDS = 10.0
-"""Seconds after which no request tries again: each try may wait for a server that does not answer."""
+"""Seconds after which no request retries: each try may wait for a server that does not answer."""
 LONGEST_PAUSE = 0.5
-"""Seconds between two tries."""
+"""The longest pause between two tries, in seconds."""
 
 METADATA = sa.MetaData()
 CLAIMS = sa.Table(
@@ -52,7 +53,7 @@ CLAIMS = sa.Table(
         sa.Text().with_variant(mysql.MEDIUMTEXT(), "mysql").with_variant(mysql.MEDIUMTEXT(), "mariadb"),
         nullable=False,
     ),
-    # The index on the time, in the form that a database makes in one statement with the table.
+    # An index on `updated`, as a constraint because databases create these in one statement with the table.
     sa.UniqueConstraint("updated", "request"),
 )
 VERSION = sa.Table(
@@ -66,45 +67,45 @@ T = TypeVar("T")
 
 
 class Given(NamedTuple):
-    """A server with the host that it was given."""
+    """A server and the host that it was given."""
 
     server: str
     host: str
     source: str | None
-    """Its host before, if it moves."""
+    """The previous host of a server that moves."""
 
 
 class Claim(NamedTuple):
-    """What a request of some scheduler has given and plans to give."""
+    """The hosts that a request, of any scheduler, has given or plans to give."""
 
     group: str
     server: str
-    """The server that was placed when the claim was written."""
+    """The server that was being placed when the claim was written."""
     hosts: list[str]
-    """The hosts of all members of the group, and those that are planned."""
+    """The hosts of all members of the group, including planned ones."""
     given: list[Given]
     planned: list[str]
     dedicated: bool
 
     def entry(self) -> Entry:
-        """The same as of a request of this process."""
+        """The claim in the form of this process's own requests."""
         given = [one.host for one in self.given]
         return Entry(self.group, self.hosts, given, self.dedicated, 0.0, tuple(self.planned), self.server)
 
 
 class Claims(NamedTuple):
-    """The claims of all requests but those of this process, at one version."""
+    """The claims of other processes at one version."""
 
     version: int
     by_request: dict[str, tuple[Claim, float]]
-    """With the age of each in seconds."""
+    """Each claim with its age in seconds."""
 
 
 class SharedClaims:
     """The claims of all schedulers."""
 
     def __init__(self, wanted: bool) -> None:
-        """wanted: if not, every process goes by its own requests."""
+        """wanted: if false, each process considers only its own requests."""
         self._wanted = wanted
         self._own: dict[str, float] = {}
         self._ready = False
@@ -112,7 +113,7 @@ class SharedClaims:
         self._warned = False
 
     def new_request(self) -> str:
-        """The identity of a request of this process."""
+        """A new identity for a request of this process."""
         now = time.monotonic()
         self._own = {key: then for key, then in self._own.items() if now - then < 2 * KEPT_SECONDS}
         identity = str(uuid.uuid4())
@@ -120,7 +121,9 @@ class SharedClaims:
         return identity
 
     def prepare(self, context: Any) -> None:
-        """Makes the tables, before the first request needs them. If that fails, the first request tries again."""
+        """Creates the tables before the first request needs them. If that fails, the first request tries
+        again.
+        """
         if not self._wanted:
             return
         try:
@@ -130,24 +133,24 @@ class SharedClaims:
             LOG.warning("The tables of claims are not there yet: %s", _first_line(error))
 
     def read(self, context: Any, *, needed: bool) -> Claims | None:
-        """The claims of other processes; None if they are not known, or not wanted.
+        """The claims of other processes; None if they cannot be read or are not wanted.
 
-        needed: the request must not be decided without them. Raises Unanswered then.
+        needed: raises Unanswered if they cannot be read.
         """
         return self._ask(context, lambda: self._read(context), needed)
 
     def write(
         self, context: Any, request: str, claim: Claim | None, version: int | None, *, needed: bool
     ) -> bool:
-        """Writes the claim of a request, or takes it away. Returns False if the claims have changed since `version`.
+        """Writes the claim of a request; None removes it. Returns False if the claims have changed since
+        `version`.
 
-        version: None: it is written in any case. needed: the others must see it. Raises Unanswered if it cannot be
-        written then.
+        version: None writes in any case. needed: raises Unanswered if the claim cannot be written.
         """
         return self._ask(context, lambda: _write(context, request, claim, version), needed) is not False
 
     def wait(self, attempt: int) -> None:
-        """Lets the others finish before a decision is made again."""
+        """Sleeps for a random time before a decision is made again, so that the others can finish."""
         time.sleep(random.uniform(0.0, min(LONGEST_PAUSE, 0.02 * (attempt + 1))))
 
     def _read(self, context: Any) -> Claims:
@@ -163,7 +166,7 @@ class SharedClaims:
         return Claims(version, found)
 
     def _ask(self, context: Any, ask: Callable[[], T], needed: bool) -> T | None:
-        """The answer of the tables, which are made if they are missing."""
+        """The result of `ask`, after the tables are created if missing."""
         rests, why = time.monotonic() < self._rests_until, ""
         if not self._wanted or (rests and not needed):
             return None
@@ -204,7 +207,7 @@ def _first_line(error: Exception) -> str:
 
 
 def _make_tables(context: Any) -> None:
-    """Makes the tables and their first version, if they are missing. Several schedulers may do so at once."""
+    """Creates the tables and their first version if they are missing. Several schedulers may do so at once."""
     own_tables.make(CLAIMS, VERSION)
     try:
         _first_version(context)
@@ -220,7 +223,9 @@ def _first_version(context: Any) -> None:
 
 @api_db.context_manager.writer  # type: ignore[untyped-decorator]
 def _rows(context: Any) -> tuple[int, list[Any]]:
-    """The version first: what is written after it makes the version old. From the writer, which is never behind."""
+    """The version and the recent claims. The version is read first, so that a later write makes it outdated;
+    it is read from the writer, because replicas may be behind.
+    """
     version = context.session.execute(sa.select(VERSION.c.version)).scalar_one()
     since = int(time.time() - KEPT_SECONDS)
     rows = sa.select(CLAIMS.c.request, CLAIMS.c.updated, CLAIMS.c.claim).where(CLAIMS.c.updated >= since)

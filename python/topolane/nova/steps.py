@@ -1,4 +1,4 @@
-"""An order for the migrations that make room, in which Nova's filter allows every one of them."""
+"""Orders the migrations that make room so that Nova's filter allows each of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topolane.nova.group_placement import POLICIES, GroupPlacement
 from topolane.nova.plan import isolates
 
 LOOKS = 2000
-"""Limit of the search for one order, in migrations tried."""
+"""The most migrations that the search for one order tries."""
 
 Where = dict[str, dict[str, str]]
 """The host of every server that has one, by group and server."""
@@ -32,11 +32,12 @@ class Step(NamedTuple):
 def order(
     cloud: Cloud, where: Where, goes: dict[str, list[str]], *, sharing: bool = False
 ) -> list[Step] | None:
-    """An order of migrations that bring groups to their target hosts. A server that is on one of them stays.
+    """An order of migrations that bring groups to their target hosts. A server that is already on one of them
+    stays.
 
     Each migration finds its target empty, and the filter allows it at that moment. If `sharing`, a migration
-    that the filter does not allow is `forced` when no other is left. Returns None if no order was found; for
-    example, two groups cannot trade places without a free host.
+    that the filter does not allow is `forced` when no other is possible. Returns None if no order was found;
+    for example, two groups cannot trade places without a free host.
     """
     return _Search(cloud, where, goes, sharing).found()
 
@@ -88,7 +89,7 @@ class _Search:
         change(self._targets, (step.group, step.target))
 
     def _next(self) -> Iterator[Step]:
-        """The possible next steps. Take the next one only after the last one is undone."""
+        """The possible next steps. Undo the previous step before taking the next one."""
         others = []
         for step in self._candidates():
             self._looks += 1
@@ -102,7 +103,7 @@ class _Search:
             yield from others
 
     def _candidates(self) -> list[Step]:
-        """Migrations to empty hosts, one for each set of equivalent hosts."""
+        """Migrations to empty hosts; of equivalent hosts, only one is tried."""
         taken = {self._now[name][server] for name, server in self._leaving}
         awaited = {host for _, host in self._targets}
         empty = {}
@@ -146,9 +147,8 @@ def _allowed(cloud: Cloud, now: Where, step: Step) -> bool:
 
 
 def others_on(cloud: Cloud, where: Where, but: Collection[str]) -> Iterator[tuple[list[int], bool, bool]]:
-    """The other groups as the filter sees them: those on two or more hosts, with their nodes, whether their
-    links are dedicated, and whether some members are outside the machine. Hosts of migrations that are not over
-    count.
+    """The other groups with two or more hosts as the filter sees them: their nodes, whether their links are
+    dedicated, and whether some members are outside the machine. Hosts of unfinished migrations count.
     """
     for group in cloud.groups:
         kept = [host for server in group.servers for host in server.elsewhere]
@@ -167,5 +167,5 @@ def moved(where: Where, steps: list[Step]) -> Where:
 
 
 def nodes_of(cloud: Cloud, hosts: Collection[str]) -> list[int]:
-    """The nodes of those hosts that are on the machine."""
+    """The nodes of these hosts; hosts outside the machine are skipped."""
     return [node for host in hosts if (node := cloud.topology.node_of.get(host)) is not None]

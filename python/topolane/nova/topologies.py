@@ -1,4 +1,4 @@
-"""The scheduler's topology, updated when the operator changes it."""
+"""The scheduler's topology, read again when the operator changes it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Topologies:
         self._topology: Topology | None = None
 
     def now(self, context: Any) -> Topology | None:
-        """The topology, at most `topology_lifetime` old; None if there is none, which is logged once."""
+        """The topology, not older than `topology_lifetime`. If there is none: None, with one log message."""
         if time.monotonic() - self._read_at < self._options.topology_lifetime:
             return self._topology
         file = self._options.machine_file
@@ -46,7 +46,7 @@ class Topologies:
                     )
         except (InputError, OSError) as error:
             seen = str(error)
-        # Not inside the handler: there oslo.log adds the exception to every line.
+        # Outside the exception handler: inside, oslo.log adds the exception to every line.
         if isinstance(seen, str) and seen != self._seen:
             LOG.error("The machine file cannot be used, the last one that could be stays: %s", seen)
         self._seen = seen

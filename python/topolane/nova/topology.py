@@ -81,7 +81,7 @@ def _hosts(hosts: list[str]) -> str:
 
 
 def _contradiction(places: dict[str, dict[str, str]]) -> str | None:
-    """The contradiction between the positions of a host."""
+    """A description of the contradiction between two positions of a host; None if there is none."""
     for level, by_name in places.items():
         if len(by_name) > 1:
             both = " and ".join(f"{name} (aggregate {by})" for name, by in sorted(by_name.items()))
@@ -94,7 +94,7 @@ def _contradiction(places: dict[str, dict[str, str]]) -> str | None:
 
 
 def _complete_positions(positions: dict[tuple[str, ...], list[str]], problems: list[str]) -> None:
-    """Completes the position of hosts that give their leaf but not their pod, from other hosts of that leaf."""
+    """Adds the missing pod to hosts that give only their leaf, from other hosts of that leaf."""
     for position in [position for position in positions if not position[1]]:
         site, _, leaf = position
         others = [other for other in positions if other[0] == site and other[2] == leaf and other[1]]

@@ -14,7 +14,7 @@ ENDINGS = (".csv", ".mtx")
 
 
 def profile(directory: str, name: str) -> Traffic:
-    """The traffic profile of that name. Raises InputError if it does not exist or cannot be read."""
+    """The traffic profile with this name. Raises InputError if it does not exist or cannot be read."""
     for ending in ENDINGS:
         path = pathlib.Path(directory, name + ending)
         try:
@@ -33,7 +33,7 @@ class Ranks:
     """
 
     def __init__(self, machine: Machine, traffic: Traffic, at: dict[int, int], next_rank: int) -> None:
-        """at: the node of every rank that has one. next_rank: the rank of the current server."""
+        """at: the node of each rank that has one. next_rank: the rank of the current server."""
         self._machine = machine
         self._at = dict(at)
         self._next = next_rank
@@ -57,7 +57,7 @@ class Ranks:
         stacked: bool,
         costs: NDArray[np.float64],
     ) -> NDArray[np.float64]:
-        """Refines the costs so that the best nodes for the current rank come first. Infinite costs stay
+        """The costs, refined so that the best nodes for the current rank come first. Infinite costs stay
         infinite.
         """
         if self._next >= len(self._bytes):
@@ -93,7 +93,7 @@ class Ranks:
         return {rank: nodes[slot] for rank, slot in enumerate(mapping.slots)}
 
     def _hop_bytes(self) -> NDArray[np.float64]:
-        """For every node: the hop-bytes between the current rank there and all placed ranks."""
+        """By node: the hop-bytes between the current rank there and all placed ranks."""
         sums = np.zeros(self._machine.nodes)
         for rank, node in self._at.items():
             if rank < len(self._bytes) and self._bytes[self._next, rank] > 0:

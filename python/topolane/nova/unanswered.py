@@ -1,12 +1,12 @@
-"""What is raised where a group that must be isolated cannot be decided."""
+"""The error for a group that must be isolated and cannot be decided."""
 
 from __future__ import annotations
 
 
 class Unanswered(Exception):
-    """Something is not known without which no isolation can be promised."""
+    """Topolane lacks information that it needs to promise isolation."""
 
     def __init__(self, reason: str, detail: str = "") -> None:
-        """reason: a clause that users of the cloud may read. detail: for the log."""
+        """reason: a clause that users of the cloud may read. detail: text for the log only."""
         super().__init__(f"{reason}: {detail}" if detail else reason)
         self.reason = reason

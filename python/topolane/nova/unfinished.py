@@ -1,4 +1,4 @@
-"""Migrations that are not over: the hosts that a server keeps in addition to its own."""
+"""Unfinished migrations: the hosts that a server keeps in addition to its own."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 OVER = ("confirmed", "reverted", "error", "failed", "completed", "cancelled", "done")
-"""The status of migrations that have ended, as in Nova's `migration_get_in_progress_by_host_and_node`."""
+"""The status of ended migrations, as in Nova's `migration_get_in_progress_by_host_and_node`."""
 AWAITS_CONFIRMATION = "finished"
 """The status of a resize or cold migration that may still be reverted."""
 
@@ -20,9 +20,11 @@ class MigrationRecord(NamedTuple):
 
 
 def other_hosts(host: str | None, busy: bool, migrations: Iterable[MigrationRecord]) -> tuple[str, ...]:
-    """The hosts of a server's migrations that are not over, without its own `host`: where it may go, or come back to.
+    """The hosts of a server's unfinished migrations, except its own `host`: destinations, or hosts to return
+    to.
 
-    A migration that a fault has left unfinished does not count: Nova is not `busy` with its server.
+    A migration whose server is not `busy` does not count: a fault left it unfinished and Nova no longer works
+    on it.
     """
     if host is None:
         return ()

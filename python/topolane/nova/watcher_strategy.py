@@ -11,9 +11,10 @@ from topolane.nova import cloud, plan, plan_rules
 
 
 class ServerGroupPlacement(base.UnclassifiedStrategy):  # type: ignore[misc]
-    """Brings server groups with the placement compact or isolated together on the tree of the network.
+    """Brings the servers of compact and isolated groups close together in the network.
 
-    The cloud is read as the commands read it: from clouds.yaml or the OS_* environment variables of the decision engine.
+    The cloud is read as by the commands: from clouds.yaml or the OS_* environment variables of the decision
+    engine.
     """
 
     @classmethod
@@ -23,17 +24,17 @@ class ServerGroupPlacement(base.UnclassifiedStrategy):  # type: ignore[misc]
 
     @classmethod
     def get_display_name(cls) -> str:
-        """The name for people."""
+        """The name that people see."""
         return "Topolane: server groups on the network tree"
 
     @classmethod
     def get_translatable_display_name(cls) -> str:
-        """The same, before translation."""
+        """The display name before translation."""
         return cls.get_display_name()
 
     @classmethod
     def get_schema(cls) -> dict[str, Any]:
-        """The parameters of an audit; those of `topolane nova plan`."""
+        """The parameters of an audit, equal to those of `topolane nova plan`."""
         return {
             "properties": {
                 "os_cloud": {"description": "Cloud in clouds.yaml.", "type": "string"},
@@ -57,11 +58,11 @@ class ServerGroupPlacement(base.UnclassifiedStrategy):  # type: ignore[misc]
 
     @classmethod
     def get_config_opts(cls) -> list[Any]:
-        """None: no source of measurements is asked."""
+        """No options: this strategy uses no source of measurements."""
         return []
 
     def pre_execute(self) -> None:
-        """Nothing: Watcher's model of the cluster knows no server groups, so Nova is read."""
+        """Does nothing: Watcher's model of the cluster has no server groups, so Nova itself is read."""
 
     def do_execute(self, audit: Any = None) -> None:
         """Adds a live migration for every step of the plan, in its order."""
@@ -100,4 +101,4 @@ class ServerGroupPlacement(base.UnclassifiedStrategy):  # type: ignore[misc]
             )
 
     def post_execute(self) -> None:
-        """Nothing."""
+        """Does nothing."""

@@ -28,12 +28,13 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         self._required = multiplier.RequiredMultiplier(nova.conf.CONF)
         self._balanced = self._options.weight_multiplier is not None
         if not self._balanced:
-            # Nova scales weights to (w - minval) / (maxval - minval): with these they stay as they are, whole
-            # numbers at least 1 apart, and a multiplier above all others' together cannot be outweighed.
+            # Nova scales weights to (w - minval) / (maxval - minval). These limits leave the weights
+            # unchanged: whole numbers at least 1 apart, so a multiplier above the sum of all others cannot be
+            # outweighed.
             self.minval, self.maxval = 0.0, 1.0
 
     def weight_multiplier(self, host_state: Any) -> float:
-        """The configured multiplier, which aggregates may override; by default one that no other weigher can
+        """The configured multiplier, which aggregates may override; by default, one that no other weigher can
         outweigh.
         """
         if not self._balanced:
@@ -49,7 +50,8 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         try:
             return self._weights(hosts, weight_properties)
         except Exception:
-            # After any error, Nova must go on without this weigher. The filter then decides on the request's next server.
+            # After any error Nova must go on without this weigher. The filter then decides about the
+            # request's next server.
             LOG.exception("Topolane's weigher failed; all hosts weigh alike.")
             request = getattr(weight_properties, "_topolane", None)
             if isinstance(request, Request):
@@ -73,5 +75,5 @@ class TopolaneWeigher(weights.BaseHostWeigher):  # type: ignore[misc]
         return weights
 
     def _weigh_object(self, obj: Any, weight_properties: Any) -> float:
-        """Not used: hosts are weighed together."""
+        """Not used, because hosts are weighed together."""
         raise NotImplementedError
