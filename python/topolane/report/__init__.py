@@ -31,10 +31,12 @@ def write_report(
     sentence: str = "",
     baseline: Baseline | None = None,
 ) -> Path:
-    """Write `report.html` and `figures/*.svg` into `directory`, with `png` also `figures/*.png`; return the page's path.
+    """Write `report.html` and `figures/*.svg` into `directory`, and with `png` also `figures/*.png`; return
+    the page's path.
 
-    `at` is the moment the tree is drawn, in seconds since the workload's epoch; by default the
-    busiest minute of each run. `sentence` stands at the head of the page; `baseline` is shown in a section. Everything is drawn before anything in `directory` changes.
+    `at` is the moment at which the tree is drawn, in seconds since the workload's epoch; by default the
+    busiest minute of each run. `sentence` is the first line of the page; `baseline` gets a section.
+    Everything is drawn before anything in `directory` changes.
     """
     from .write import write
 

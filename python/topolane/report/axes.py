@@ -1,4 +1,4 @@
-"""Axes: what is drawn between two scales, and the lines, ticks and names around it."""
+"""Axes: two scales, the data drawn between them, and the lines, ticks and names around them."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .marks import Box, Clip, Dot, Mark, Point, Shape, Text, corners
 from .scale import Scale
 from .style import FAINT, INK, MUTED
 
-LINE = 1.2  # height of a line of text, in its size
-NEAR = 0.04  # of an axis: a label so near its end stands out
+LINE = 1.2  # line height, as a multiple of the font size
+NEAR = 0.04  # as a fraction of the axis: a label this close to an end extends beyond it
 SIZE, TICK_SIZE, TITLE_SIZE = 9.0, 8.5, 9.5
-TICK, PAD = 3.5, 3.5  # length of a tick, and from it to its label
-ABOVE_AXES = 6.0  # from the axes to their title
+TICK, PAD = 3.5, 3.5  # length of a tick, and distance from tick to label
+ABOVE_AXES = 6.0  # distance from the axes to their title
 BASELINE = {"baseline": 0.0, "centre": 0.36, "top": 0.8, "bottom": -0.24}
-"""From a text's place down to its baseline, in its size."""
+"""Distance from a text's position down to its baseline, as a multiple of the font size."""
 DASHED = (6.5, 2.0)
 MARKERS: tuple[Sequence[Point], ...] = (
     (),  # a circle
@@ -29,14 +29,14 @@ MARKERS: tuple[Sequence[Point], ...] = (
     ((-1.3, -0.5), (1.3, -0.5), (1.3, 0.5), (-1.3, 0.5)),
     ((-1.2, -1.2), (0, -0.4), (1.2, -1.2), (0, 1.3)),
 )
-"""Shapes of radius 1 that tell the points of lines apart."""
+"""Shapes of radius 1 that distinguish the points of different lines."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """A text on axes, moved from its place by `offset` points, to the right and downward.
+    """A text on axes, shifted by `offset` points to the right and downward.
 
-    The coordinates named in `shares` are shares of the axes, from 0 to 1, and not values.
+    Coordinates named in `shares` are fractions of the axes, from 0 to 1, instead of values.
     """
 
     x: float
@@ -53,7 +53,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Spot:
-    """A mark on a point of axes, its shape one of `MARKERS`."""
+    """A mark at a point of the axes; its shape is one of `MARKERS`."""
 
     x: float
     y: float
@@ -65,7 +65,7 @@ class Spot:
 
 @dataclass(frozen=True)
 class Guide:
-    """A line across all of the axes, upright at an x or level at a y."""
+    """A line across the whole axes: vertical at an x, or horizontal at a y."""
 
     value: float
     upright: bool
@@ -76,7 +76,7 @@ class Guide:
 
 @dataclass
 class Axes:
-    """Two scales, and what is drawn between them, in values of the scales."""
+    """Two scales and the items drawn between them, given in values of the scales."""
 
     x: Scale = field(default_factory=Scale)
     y: Scale = field(default_factory=Scale)
@@ -84,13 +84,13 @@ class Axes:
     x_name: str = ""
     y_name: str = ""
     shown: bool = True
-    """With lines, ticks and names; else only what is drawn on them."""
+    """Whether lines, ticks and names are drawn; if not, only the items are."""
     has_x_labels: bool = True
     has_y_labels: bool = True
     has_rows: bool = False
-    """Along y are rows, which need no ticks and no lines between them."""
+    """Whether y counts rows, which need no ticks and no lines between them."""
     above: float = ABOVE_AXES
-    """From the axes to their title, in points."""
+    """Distance from the axes to their title, in points."""
     x_size: float = TICK_SIZE
     items: list[Shape | Spot | Guide] = field(default_factory=list)
     labels: list[Label] = field(default_factory=list)
@@ -102,13 +102,13 @@ class Axes:
         height: float = 0.66,
         starts: Sequence[float] | None = None,
     ) -> None:
-        """A level bar on each row, from 0 or from its start."""
+        """Adds a horizontal bar on each row, from 0 or from its start."""
         for row, (start, end, colour) in enumerate(zip(starts or [0.0] * len(ends), ends, colours)):
             box = (min(start, end), max(start, end), row - height / 2, row + height / 2)
             self.boxes([box], colour)
 
     def boxes(self, boxes: Sequence[Box], colour: str, gid: str | None = None, opacity: float = 1.0) -> None:
-        """Areas of one kind."""
+        """Adds rectangles of one colour."""
         self.items.append(Shape(corners(boxes), fill=colour, opacity=opacity, closed=True, gid=gid))
 
     def strokes(
@@ -120,7 +120,7 @@ class Axes:
         opacity: float = 1.0,
         round_ends: bool = False,
     ) -> None:
-        """Many lines of one kind as one shape: a large machine has thousands."""
+        """Adds many lines of one look as one shape, because a large machine has thousands of lines."""
         if lines:
             self.items.append(
                 Shape(lines, None, colour, width, opacity=opacity, round_ends=round_ends, gid=gid)
@@ -134,17 +134,17 @@ class Axes:
         dash: Sequence[float] = (),
         opacity: float = 1.0,
     ) -> None:
-        """A line through points, as far as it lies on the axes."""
+        """Adds a line through points, without the parts outside the axes."""
         if points:
             self.items.append(Shape([points], None, colour, width, dash, opacity, clipped=True))
 
     def text(self, x: float, y: float, text: str, **looks: float | str | bool | Point) -> None:
-        """A text; `looks` are the other fields of `Label`."""
+        """Adds a text; `looks` are the other fields of `Label`."""
         self.labels.append(Label(x, y, text, **looks))
 
 
 def room_around(axes: Axes) -> tuple[float, float, float, float]:
-    """Room before, after, above and beneath axes."""
+    """The space that ticks, names and title need left, right, above and below the axes, in points."""
     if not axes.shown:
         return 0.0, 0.0, 0.0, 0.0
     across = (
@@ -160,7 +160,7 @@ def room_around(axes: Axes) -> tuple[float, float, float, float]:
 
 
 def _labels_width(axes: Axes) -> float:
-    """The width of the labels along y, with their ticks."""
+    """The width of the labels along y, including ticks."""
     if not axes.has_y_labels or not axes.y.ticks:
         return 0.0
     widest = max((width_of(text, TICK_SIZE) for _, text in axes.y.shown()), default=0.0)
@@ -168,7 +168,7 @@ def _labels_width(axes: Axes) -> float:
 
 
 def marks_on(axes: Axes, box: Box) -> Iterator[Mark]:
-    """Axes in their box."""
+    """The marks of the axes within their box."""
     left, right, top, bottom = box
 
     def across(value: float) -> float:
@@ -221,7 +221,7 @@ def spot_at(spot: Spot, x: float, y: float) -> Dot | Shape:
 
 
 def _frame(axes: Axes, box: Box) -> Iterator[Mark]:
-    """The lines, ticks, labels and names of axes."""
+    """The lines, ticks, labels and names of the axes."""
     left, right, top, bottom = box
     across = [(left + (right - left) * share, text) for share, text in axes.x.shown()]
     upward = [(bottom - (bottom - top) * share, text) for share, text in axes.y.shown()]

@@ -16,7 +16,7 @@ LARGE = (512, 1024, 2048, 4096)
 
 
 def size_bins(leaf: int, largest: int) -> list[Bin]:
-    """Bins up to `largest` nodes for leaves of `leaf` nodes: 1, 2-4, 5-18, 19-64, ... 257 or more."""
+    """Bins up to `largest` nodes on leaves of `leaf` nodes, such as 1, 2-4, 5-18, 19-64, ..., 257 or more."""
     boundaries = BOUNDARIES + tuple(edge for edge in LARGE if edge * 2 <= largest)
     bins: list[Bin] = []
     low = 1
@@ -29,7 +29,7 @@ def size_bins(leaf: int, largest: int) -> list[Bin]:
 
 
 def bin_label(bounds: Bin) -> str:
-    """`19–64`, `1`, `257+`."""
+    """The label of a bin: `19–64`, `1`, `257+`."""
     low, high = bounds
     if high is None:
         return f"{low:,}+"
@@ -37,12 +37,12 @@ def bin_label(bounds: Bin) -> str:
 
 
 def nodes_label(bounds: Bin) -> str:
-    """`19–64 nodes`, `1 node`."""
+    """The label of a bin with its unit: `19–64 nodes`, `1 node`."""
     return f"{bin_label(bounds)} node{'' if bounds == (1, 1) else 's'}"
 
 
 def merge_bins(several: Sequence[Sequence[Bin]]) -> list[Bin]:
-    """Every bin of every run once, by size."""
+    """All bins that occur in any run, sorted by size, without duplicates."""
     return sorted(
         {bounds for bins in several for bounds in bins},
         key=lambda bounds: (bounds[0], float("inf") if bounds[1] is None else bounds[1]),

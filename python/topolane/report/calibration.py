@@ -1,4 +1,6 @@
-"""The two figures: bandwidth of 1 to q pairs over message sizes, all-to-all over processes of a node."""
+"""Two figures of a calibration: bandwidth of 1 to q pairs by message size, and all-to-all time by processes
+of a node.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ TITLES = {"pairs": "Between two nodes", "inside": "Inside a node"}
 
 
 def size(value: float, _: object = None) -> str:
-    """Bytes with the unit that fits."""
+    """A number of bytes in the unit that fits."""
     for unit in ("B", "KiB", "MiB"):
         if value < 1024:
             return f"{value:g} {unit}"
@@ -29,7 +31,9 @@ def size(value: float, _: object = None) -> str:
 
 
 def unit(word: str, names: tuple[str, ...], first: float) -> FuncFormatter:
-    """Labels for decades: a number with the unit that fits, `names` a thousandfold apart from `first`."""
+    """Formats axis values with the unit that fits. The first of `names` is the unit of `first`; each next
+    name is 1000 times larger.
+    """
 
     def label(value: float, _: object = None) -> str:
         power = max(0, min(len(names) - 1, math.floor(math.log10(value / first) / 3 + 1e-9)))
@@ -43,7 +47,7 @@ TIME = unit("", ("ns", "µs", "ms", "s"), 1e-9)
 
 
 def pairs(measurement: Measurement, fit: Fit) -> Figure:
-    """Bandwidth of each pair against message size, a line for each number of pairs at once."""
+    """Bandwidth of each pair by message size, with a line for each number of simultaneous pairs."""
     drawn = figure(WIDTH, 3.6)
     panels = [name for name in TITLES if measurement.of(name)]
     for axes, name in zip(drawn.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels):
@@ -62,14 +66,16 @@ def pairs(measurement: Measurement, fit: Fit) -> Figure:
 
 
 def bandwidths(rows: list[Row], fit: Fit, name: str) -> tuple[list[int], list[float]]:
-    """Sizes, and what crossed in the time without that of the empty answer."""
+    """Message sizes, and for each the bandwidth: bytes over the measured time without the latency of an empty
+    message.
+    """
     answer = (fit.latency if name == "pairs" else fit.latency_inside) or 0.0
     times = [max(row.seconds - answer, row.seconds / 2) for row in rows]
     return [row.bytes for row in rows], [row.bytes / time for row, time in zip(rows, times)]
 
 
 def alltoall(measurement: Measurement, fit: Fit) -> Figure:
-    """Seconds of MPI_Alltoall against processes of a node, a line for each size."""
+    """Seconds of MPI_Alltoall by processes of a node, with a line for each message size."""
     drawn = figure(WIDTH, 3.4)
     axes = drawn.add_subplot()
     by_sharers = measurement.of("alltoall")
@@ -96,10 +102,10 @@ def alltoall(measurement: Measurement, fit: Fit) -> Figure:
 
 
 def least_alltoall(fit: Fit, nodes: int, row: Row) -> float:
-    """Seconds that the fitted bandwidths allow where all messages are under way at once.
+    """The least seconds of an all-to-all at the fitted bandwidths, with all messages under way at once.
 
-    k processes a node: k k (N - 1) messages leave it, k (k - 1) are copied in it. Penalties and
-    latencies are not counted; 0 where nothing was fitted.
+    With k processes on each of N nodes, k k (N - 1) messages leave each node and k (k - 1) are copied within
+    it. Penalties and latencies are not counted. Returns 0 if nothing was fitted.
     """
     k = row.sharers
     away, copies, seconds = k * k * (nodes - 1), k * (k - 1), 0.0
@@ -119,7 +125,7 @@ def finish(axes: Axes, label: str) -> None:
 
 
 def spread(values: list[int], most: int) -> list[int]:
-    """At most `most` of the values, evenly chosen, the first and the last among them."""
+    """At most `most` of the values, evenly chosen, including the first and the last."""
     if len(values) <= most:
         return values
     return sorted({values[round(index * (len(values) - 1) / (most - 1))] for index in range(most)})

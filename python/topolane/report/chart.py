@@ -1,6 +1,6 @@
-"""Figures: a grid of axes with room for what stands around each of them, laid out as marks.
+"""Figures: a grid of axes, with space for the labels around each, laid out as marks.
 
-Matplotlib takes longer to start than all figures of a report take to draw, so it draws only PNG.
+Importing Matplotlib takes longer than drawing all figures of a report, so it draws only PNG.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from .axes import BASELINE, LINE, SIZE, Axes, Spot, marks_on, room_around, spot_
 from .lettering import width_of
 from .marks import Box, Mark, Shape, Text, corners
 
-INCH = 72.0  # points
-EDGE = 3.0  # points around the figure
-GAP = 9.0  # points between neighbours
+INCH = 72.0  # in points
+EDGE = 3.0  # margin around the figure, in points
+GAP = 9.0  # distance between neighbours, in points
 
 
 @dataclass(frozen=True)
 class Entry:
-    """What a legend says of a colour: of a line if it has a width, else of areas."""
+    """An entry of a legend: a line sample if it has a width, otherwise an area sample."""
 
     label: str
     colour: str
@@ -31,12 +31,12 @@ class Entry:
 
 
 class Figure:
-    """Axes in a grid, with names and a legend around them; lengths in inches."""
+    """A grid of axes with names and a legend around it; lengths in inches."""
 
     def __init__(self, width: float, height: float) -> None:
         self.width, self.height = INCH * width, INCH * height
         self.title, self.x_name, self.y_name = "", "", ""
-        """A title of several lines; names that all axes share."""
+        """The title (possibly several lines) and the names that all axes share."""
         self.axes: list[Axes] = []
         self.columns = 1
         self.heights: list[float] = []
@@ -44,13 +44,13 @@ class Figure:
         self.entries_above, self.entry_columns, self.entry_size = True, 1, SIZE
 
     def grid(self, rows: int, columns: int = 1, heights: Sequence[float] = ()) -> list[Axes]:
-        """New axes by row; the rows are as high as these parts of the figure."""
+        """Adds axes and returns them row by row; `heights` are the relative heights of the rows."""
         self.columns, self.heights = columns, list(heights or [1.0] * rows)
         self.axes = [Axes() for _ in range(rows * columns)]
         return self.axes
 
     def legend(self, entries: Sequence[Entry], columns: int, *, above: bool, size: float = SIZE) -> None:
-        """A legend at the head or at the foot; it has fewer columns if it would not fit."""
+        """Adds a legend above or below the axes. It gets fewer columns than `columns` if these do not fit."""
         self.entries, self.entries_above, self.entry_size = list(entries), above, size
         for number in range(min(columns, len(entries)), 0, -1):
             self.entry_columns = number
@@ -58,7 +58,7 @@ class Figure:
                 return
 
     def marks(self) -> Iterator[Mark]:
-        """Everything in its place."""
+        """All marks of the figure, in points."""
         top = EDGE
         for line in self.title.split("\n") if self.title else ():
             top += LINE * SIZE
@@ -79,7 +79,7 @@ class Figure:
             yield from marks_on(axes, box)
 
     def _boxes(self, room: Box) -> Iterator[Box]:
-        """Where the axes go."""
+        """The boxes of the axes."""
         left, right, top, bottom = room
         columns, rows = self.columns, len(self.heights)
         around = [room_around(axes) for axes in self.axes]
@@ -125,6 +125,6 @@ class Figure:
 def _starts(
     first: float, before: Sequence[float], sizes: Sequence[float], after: Sequence[float]
 ) -> list[float]:
-    """Where the parts of a row begin that need room before and after them."""
+    """The start of each part of a row, when each part needs space before and after it."""
     steps = [one + size + other + GAP for one, size, other in zip(before, sizes, after)]
     return [first + start + room for start, room in zip(accumulate(steps, initial=0.0), before)]

@@ -1,4 +1,4 @@
-"""What the page says of runs on a network."""
+"""The text of the page about contention."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WORDS = (
 
 
 def words(runs: Sequence[Run]) -> str:
-    """What the figures mean, and what was assumed of these runs."""
+    """The meaning of the figures, and the assumptions about these runs."""
     settings = sorted(
         f"{one['model']} over {one['routing']} routes with f = {one['communication']}"
         for one in {
@@ -37,15 +37,15 @@ def _setting(run: Run) -> dict[str, Any]:
 
 
 def bought_back(runs: Sequence[Run]) -> list[str]:
-    """For every isolating run what it costs and saves against its reference, a sentence or two each."""
+    """One or two sentences for each isolating run: its cost and its saving compared with its reference run."""
     from topolane._engine import InputError
     from topolane.sweep import shares_bought_back
 
     if all(run.network for run in runs):
-        return []  # no reference
+        return []  # there is no reference run
     try:
         rows = shares_bought_back(runs)
-    except InputError:  # a policy that is not known here: it may isolate or not
+    except InputError:  # an unknown policy: whether it isolates is not known
         return []
     sentences = []
     for row in rows:

@@ -1,7 +1,7 @@
-"""What a report is made of: runs, and the shape of the machine they ran on.
+"""The data of a report: runs, and the shape of the machine.
 
-Times are in seconds relative to the workload's epoch. The columns of `jobs` are those of Batsim's
-`jobs.csv`, followed by the network's columns.
+Times are in seconds since the workload's epoch. The columns of `jobs` are those of Batsim's `jobs.csv`,
+followed by the network's columns.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ JOB_COLUMNS = (
     "requested_number_of_resources",  # nodes
     "slowdown",  # bounded at 10 s
     "aph",  # average pairwise hops, node-leaf links not counted
-    "least_aph",  # the least any placement of that many nodes could have
+    "least_aph",  # least value that any placement of that many nodes could have
     "hop_bytes",
-    "links_shared",  # cables on which another job's traffic may meet this one's during its life
+    "links_shared",  # cables where another job's traffic may meet this job's at some time
     "allocated_resources",  # Batsim's interval set: "0-3 7 9-10"
     "final_state",
 )
 
 NETWORK_COLUMNS = (
     "pattern",
-    "contention",  # times longer than alone
+    "contention",  # run time divided by run time alone
 )
 
-FAILURE_COLUMNS = ("node", "from", "until")  # `until` is empty where the node never comes back
+FAILURE_COLUMNS = ("node", "from", "until")  # `until` is empty if the node never comes back
 
 LINK_COLUMNS = ("link", "direction", "level", "group", "switch", "parent", "cable", "mean_load")
 
-UTILIZATION_COLUMNS = ("time", "busy_nodes", "waiting_jobs", "utilization")  # a row every minute
+UTILIZATION_COLUMNS = ("time", "busy_nodes", "waiting_jobs", "utilization")  # one row per minute
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,10 @@ class Run:
     jobs: polars.DataFrame
     utilization: polars.DataFrame
     summary: Mapping[str, Any]
-    network: str | None = None  # the model of contention
-    links: polars.DataFrame | None = None  # a row for every direction of every link; with a network
-    moves: polars.DataFrame | None = None  # a row for every move of a running job; where jobs may be moved
-    failures: polars.DataFrame | None = None  # a row for every failure of a node; where nodes fail
+    network: str | None = None  # the contention model
+    links: polars.DataFrame | None = None  # one row per direction of each link; only with a network
+    moves: polars.DataFrame | None = None  # one row per move of a running job; only if jobs may be moved
+    failures: polars.DataFrame | None = None  # one row per failure of a node; only if nodes fail
 
     def __post_init__(self) -> None:
         tables = [("jobs", self.jobs, JOB_COLUMNS), ("utilization", self.utilization, UTILIZATION_COLUMNS)]
@@ -90,11 +90,11 @@ class Run:
                 raise ValueError(f"run {self.label!r}: {table} lacks {', '.join(missing)}")
 
     def number(self, key: str) -> float | None:
-        """A number of the summary, or None where it is missing, null or not finite."""
+        """A number of the summary; None if it is missing, null or not finite."""
         return finite(self.summary.get(key))
 
     def wait_by_size(self) -> dict[tuple[int, int | None], float | None]:
-        """Mean wait in seconds by (low, high) of the job size in nodes; None where no job is."""
+        """Mean wait in seconds for each size bin (low, high), in nodes; None for a bin without jobs."""
         return {
             (row["low"], row["high"]): finite(row["mean_wait"]) if row["jobs"] else None
             for row in self.summary.get("wait_by_size") or ()
@@ -102,9 +102,9 @@ class Run:
 
 
 def distinct(runs: Sequence[Any]) -> list[Run]:
-    """The runs with labels that differ: where two are the same, the queue and more is added.
+    """The runs with distinct labels: to equal labels the queue and, if needed, more is added.
 
-    Anything with the attributes of a `Run` will do; those with a default may be absent.
+    A run may be any object with the attributes of a `Run`; attributes that have a default may be missing.
     """
     own = [_own(run) for run in runs]
     of_network = ("network",) if any(run.network for run in own) else ()
@@ -127,12 +127,12 @@ def _own(run: Any) -> Run:
     given = {}
     for each in fields(Run):
         if each.default is MISSING or hasattr(run, each.name):
-            given[each.name] = getattr(run, each.name)  # an AttributeError names what is missing
+            given[each.name] = getattr(run, each.name)  # the AttributeError names the missing attribute
     return Run(**given)
 
 
 def finite(value: Any) -> float | None:
-    """`value` as a float, or None where it is absent, not a number, or infinite."""
+    """`value` as a float; None if it is missing, not a number, or infinite."""
     if value is None:
         return None
     number = float(value)
@@ -141,7 +141,7 @@ def finite(value: Any) -> float | None:
 
 @dataclass(frozen=True)
 class Group:
-    """A subtree: the nodes `start` to `end`, the last one not among them."""
+    """A subtree: the nodes from `start` up to, but without, `end`."""
 
     name: str
     start: int
@@ -153,21 +153,22 @@ class Group:
 
 @dataclass(frozen=True)
 class MachinePicture:
-    """A tree to draw: `levels[0]` its leaves, `levels[1]` its pods, ... the last the whole of it.
+    """A tree to draw: `levels[0]` has the leaves, `levels[1]` the pods, and the last level the whole tree.
 
-    The groups of a level are in node order and do not overlap; each lies inside one of the next
-    level. A group of the last level has no uplinks.
+    The groups of a level are in node order and do not overlap; each lies inside one group of the next level.
+    The group of the last level has no uplinks.
     """
 
     nodes: int
     levels: Sequence[Sequence[Group]]
     domains: Sequence[tuple[str, Sequence[int]]] = ()
-    """Name and nodes of each; a node is in one of them at most."""
+    """Name and nodes of each domain. A node is in at most one domain."""
     resources: Sequence[Mapping[str, int]] = ()
-    """Of every node, what it has of `cores`, `memory`, `gpu`, ...; empty on a machine without GPUs."""
+    """The amounts of `cores`, `memory`, `gpu`, ... of each node; empty on a machine without GPUs."""
     rails: Sequence[int] = ()
-    """By level, rails that have switches of their own there; empty on a machine of one rail. Switch `n` of a group of `w` is on
-    rail `n * rails // w`."""
+    """The number of rails with separate switches, by level; empty on a machine with one rail. In a group of
+    `w` switches, switch `n` is on rail `n * rails // w`.
+    """
 
     def __post_init__(self) -> None:
         if not self.levels:
@@ -186,7 +187,9 @@ class MachinePicture:
 
     @classmethod
     def tree(cls, children: Sequence[int]) -> MachinePicture:
-        """The regular tree of `children` nodes a leaf, leaves a pod, pods, ...: (18, 18, 4) is Cab."""
+        """The regular tree with these `children`: nodes per leaf, leaves per pod, and so on. (18, 18, 4) is
+        Cab.
+        """
         names = ("leaf", "pod", "core") if len(children) == 3 else ("leaf",)
         nodes, size, levels = 1, 1, []
         for count in children:
@@ -212,12 +215,12 @@ class MachinePicture:
         )
 
     def rails_at(self, level: int) -> int:
-        """Rails that have switches of their own at `level` (0 the leaves)."""
+        """The number of rails with separate switches at `level` (0 for leaves)."""
         return self.rails[level] if level < len(self.rails) else 1
 
     @cached_property
     def domain_of(self) -> dict[int, int]:
-        """The domain of every node that is in one."""
+        """The index of the domain of each node that is in one."""
         return {node: index for index, (_, nodes) in enumerate(self.domains) for node in nodes}
 
     @property
@@ -226,5 +229,5 @@ class MachinePicture:
         return max(len(group) for group in self.levels[0])
 
     def level_name(self, level: int) -> str:
-        """What a group of `level` (0 the leaves) is called in the text."""
+        """The word for a group of `level` in the text (level 0 is the leaves)."""
         return ("leaf", "pod")[level] if level < 2 else f"level-{level + 1}"

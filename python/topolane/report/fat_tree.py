@@ -1,4 +1,4 @@
-"""Who held what at one moment of a run."""
+"""Which job held which nodes at one moment of a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .holders import Held, held_by
 
 
 def held(run: Run, picture: MachinePicture, at: float | None) -> Held:
-    """The jobs running at `at`, or at the busiest minute, on their nodes."""
+    """The jobs on their nodes at `at`, or at the busiest minute."""
     time = busiest(run.utilization) if at is None else at
     nodes = {job.job: job.nodes for job in running_at(time, run.jobs, run.moves)}
     for job, ranges in nodes.items():

@@ -1,4 +1,4 @@
-"""Who holds which GPU at one moment, and which free GPUs no job can use."""
+"""Which job holds which GPU at one moment, and which free GPUs no job can use."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .data import MachinePicture, Run
 from .holders import colours
 
 DUST = 1e-9
-"""Parts of a GPU that are rounding errors."""
+"""Parts of a GPU below this size are rounding errors."""
 
 
 @dataclass(frozen=True)
 class Rack:
-    """Nodes that stand together: a domain, or a leaf's nodes that are in none."""
+    """Nodes that stand together: a domain, or the nodes of a leaf that are in no domain."""
 
     name: str
     nodes: Sequence[int]
@@ -26,17 +26,17 @@ class Rack:
 
 @dataclass(frozen=True)
 class Gpu:
-    """A GPU with its holders, each (job, part of it)."""
+    """A GPU with its holders, each as (job, part of the GPU)."""
 
     node: int
     index: int
     holders: Sequence[tuple[int, float]]
-    stranded: float = 0.0  # the part that is free and that no job can use
+    stranded: float = 0.0  # the free part that no job can use
     failed: bool = False
 
     @property
     def free(self) -> float:
-        """The part that no job holds; nothing on a node that has failed."""
+        """The part that no job holds; 0 on a failed node."""
         return 0.0 if self.failed else max(0.0, 1.0 - sum(part for _, part in self.holders))
 
 
@@ -47,19 +47,19 @@ class GpuState:
     time: float
     racks: Sequence[Rack]
     gpus: Sequence[Sequence[Gpu]]  # by node
-    jobs: dict[int, float]  # GPUs of each running job
-    places: dict[int, list[int]]  # the racks that each running job has nodes in, ascending
-    split: frozenset[int]  # jobs in several racks that one rack could hold
-    colour: dict[int, str]  # of each running job
-    """Grey for a job inside one rack, or on one node where there is a single rack."""
+    jobs: dict[int, float]  # number of GPUs of each running job
+    places: dict[int, list[int]]  # indices of the racks where each running job has nodes, ascending
+    split: frozenset[int]  # jobs that use several racks although one rack could hold them
+    colour: dict[int, str]  # colour of each running job
+    """Grey for a job inside one rack; on a machine with a single rack, for a job on one node."""
 
     def total(self, what: str) -> float:
-        """GPUs that are `free`, `stranded` or `failed`."""
+        """The number of GPUs that are `free`, `stranded` or `failed`."""
         return sum(float(getattr(gpu, what)) for of_node in self.gpus for gpu in of_node)
 
 
 def racks_of(picture: MachinePicture) -> list[Rack]:
-    """The domains, and the nodes of each leaf that are in none; racks without nodes are skipped."""
+    """The domains, and for each leaf its nodes without a domain. Racks without nodes are skipped."""
     alone = [
         Rack(leaf.name, [node for node in range(leaf.start, leaf.end) if node not in picture.domain_of])
         for leaf in picture.levels[0]
@@ -69,7 +69,9 @@ def racks_of(picture: MachinePicture) -> list[Rack]:
 
 
 def common_moment(runs: Sequence[Run]) -> float:
-    """The first minute at which the emptiest of the runs is fullest, so that all show the same time; 0 where there is none."""
+    """The first minute at which the utilisation of the least used run is highest, so that all runs show the
+    same time; 0 without such a minute.
+    """
     least: polars.DataFrame | None = None
     for run in runs:
         own = run.utilization.select("time", "busy_nodes")
@@ -81,7 +83,7 @@ def common_moment(runs: Sequence[Run]) -> float:
 
 
 def gpu_state(run: Run, picture: MachinePicture, time: float) -> GpuState:
-    """The GPUs under `run` at `time`, in seconds since the epoch."""
+    """The GPUs of `run` at `time`, in seconds since the epoch."""
     running = running_at(time, run.jobs, run.moves)
     for job in running:
         for _, end in job.nodes:
@@ -97,7 +99,7 @@ def state_of(
     failed: frozenset[int],
     least: Mapping[str, float],
 ) -> GpuState:
-    """The GPUs of a machine on which these jobs run. A job that needs no more than `least` of a node is the smallest."""
+    """The GPUs of a machine that runs these jobs. `least` is what the smallest job needs of a node."""
     held: list[list[list[tuple[int, float]]]] = [
         [[] for _ in range(_gpus(picture, node))] for node in range(picture.nodes)
     ]
@@ -128,7 +130,9 @@ def state_of(
 
 
 def smallest(jobs: polars.DataFrame) -> dict[str, float]:
-    """The least that jobs with GPUs on parts of nodes take of cores, memory and GPUs; nothing where there are none."""
+    """The least cores, memory and GPUs that any job with GPUs on parts of nodes takes; empty without such
+    jobs.
+    """
     if "taken" not in jobs.columns:
         return {}
     least: dict[str, float] = {}
@@ -149,13 +153,15 @@ def _gpus(picture: MachinePicture, node: int) -> int:
 
 
 def _taken(share: Mapping[str, float]) -> float:
-    """GPUs that a job takes of a node. A part of a GPU of a type stands under that type alone."""
+    """The number of GPUs that a job takes of a node. A fraction of a GPU with a type is recorded only under
+    that type.
+    """
     of_types = (count for name, count in share.items() if name.startswith("gpu:"))
     return float(share.get("gpu", max(of_types, default=0.0)))
 
 
 def _parts(job: Running, place: int, gpus: int) -> list[tuple[int, float]]:
-    """(GPU, part of it) for what a job has of a node: all of a whole node."""
+    """The (GPU, part) pairs that a job holds on a node; all GPUs if the job has the whole node."""
     if job.share is None:
         return [(gpu, 1.0) for gpu in range(gpus)]
     own = job.gpus[place] if place < len(job.gpus) else []
@@ -164,7 +170,9 @@ def _parts(job: Running, place: int, gpus: int) -> list[tuple[int, float]]:
 
 
 def _stranded(gpus: Sequence[Gpu], left: Mapping[str, float], least: Mapping[str, float]) -> list[Gpu]:
-    """The GPUs of a node with a job on it, the free ones marked that no job can use (`docs/reference/outputs.md`, Room)."""
+    """The GPUs of a node that runs a job, with free GPUs marked that no job can use
+    (`docs/reference/outputs.md`, Room).
+    """
     few = left["cores"] < max(1.0, least.get("cores", 1.0)) or left["memory"] < least.get("memory", 0.0)
     wanted = least.get("gpu", 1.0)
     whole = sum(gpu.free > 1.0 - DUST for gpu in gpus)
@@ -186,7 +194,7 @@ def _failed(run: Run, time: float) -> frozenset[int]:
 def _places(
     running: Sequence[Running], picture: MachinePicture, racks: Sequence[Rack]
 ) -> tuple[dict[int, list[int]], frozenset[int]]:
-    """The racks of every job, and the jobs that one rack could hold and that lie in several."""
+    """The racks of each job, and the jobs that use several racks although one could hold them."""
     rack_of = {node: index for index, rack in enumerate(racks) for node in rack.nodes}
     largest = max((len(rack.nodes) for rack in racks), default=0)
     places, split = {}, []

@@ -1,7 +1,7 @@
-"""How loaded the links of a run are: classes of load for all runs of a page, and names for links.
+"""Loads of the links of runs: load classes that all runs of a page share, and names of links.
 
-The load of a link is the share of its capacity that the run's jobs used in one direction, in the mean
-over the makespan. Links are those of `links.csv`: level 0 joins a node to its leaf.
+The load of a link is the part of its capacity that the run's jobs used in one direction, averaged over the
+makespan. Links are those of `links.csv`: level 0 joins a node to its leaf.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ LISTED = 5
 
 
 class Loaded(Protocol):
-    """What has links with loads, such as a run."""
+    """An object with link loads, such as a run."""
 
     @property
     def label(self) -> str:
-        """Its name."""
+        """The name of the run."""
 
     @property
     def links(self) -> polars.DataFrame | None:
-        """A row for every direction of every link, as in `links.csv`."""
+        """One row per direction of each link, as in `links.csv`."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """Classes of load as wide as `step`: 0 for no traffic, then 1 for more than none to `step`, ..."""
+    """Load classes of width `step`: class 0 for no traffic, class 1 for more than 0 up to `step`, and so on."""
 
     step: float
 
     @classmethod
     def of(cls, runs: Sequence[Loaded]) -> Scale:
-        """The least round step with which the classes hold every link of every run."""
+        """The smallest round step with which the classes cover every link of every run."""
         most = max(
             (run.links["mean_load"].max() or 0.0 for run in runs if run.links is not None), default=0.0
         )
@@ -51,27 +51,27 @@ class Scale:
         return cls(next(decade * nice for nice in NICE if decade * nice * (1 + 1e-9) >= least))
 
     def classes(self) -> polars.Expr:
-        """The class of `mean_load`."""
+        """The class of each `mean_load`."""
         return (polars.col("mean_load") / self.step - 1e-9).ceil().clip(0, len(HEAT)).cast(polars.Int64)
 
     def edge(self, index: int) -> str:
-        """The most load of a class: `5 %`."""
+        """The upper limit of a class, as text: `5 %`."""
         return f"{100 * self.step * index:.3g} %"
 
     def words(self, index: int) -> str:
-        """`5 % to 10 %`."""
+        """The range of a class, as text: `5 % to 10 %`."""
         return f"{self.edge(index - 1)} to {self.edge(index)}" if index else "no traffic"
 
 
 def level_words(picture: MachinePicture, level: int) -> str:
-    """`node to leaf`, `leaf to pod`, `pod to core`: what the links of a level join."""
+    """The ends of the links of a level, as text: `node to leaf`, `leaf to pod`, `pod to core`."""
     lower = "node" if level == 0 else picture.level_name(level - 1)
     is_top = level == len(picture.levels) - 1 and level > 0
     return f"{lower} to {'core' if is_top else picture.level_name(level)}"
 
 
 def by_level(run: Loaded, picture: MachinePicture) -> list[tuple[str, float, float]]:
-    """What the links of a level join, their mean load and the highest, from the nodes up."""
+    """For each level, from the nodes up: the ends of its links, their mean load and the highest load."""
     loads = run.links.group_by("level").agg(
         polars.col("mean_load").mean().alias("mean"), polars.col("mean_load").max().alias("most")
     )
@@ -81,7 +81,7 @@ def by_level(run: Loaded, picture: MachinePicture) -> list[tuple[str, float, flo
 
 
 def most_loaded(run: Loaded, picture: MachinePicture) -> list[list[str]]:
-    """The most loaded links, a row each: its name, where it leads, the direction, its load."""
+    """The most loaded links, one row each: name, destination, direction and load."""
     shape = _widths(run.links)
     order = run.links.sort("mean_load", "link", "direction", descending=[True, False, True])
     rows = []
@@ -91,7 +91,7 @@ def most_loaded(run: Loaded, picture: MachinePicture) -> list[list[str]]:
 
 
 def _widths(links: polars.DataFrame) -> dict[str, tuple[int, int, int]]:
-    """By level the most switches of a group, parents and parallel cables."""
+    """For each level: the largest numbers of switches per group, of parents and of parallel cables."""
     most = links.group_by("level").agg(polars.col("switch", "parent", "cable").max().fill_null(0) + 1)
     return {level: tuple(sizes) for level, *sizes in most.iter_rows()}
 

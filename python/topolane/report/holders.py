@@ -1,8 +1,8 @@
-"""Who holds what at one moment: the jobs on a tree's nodes and the uplinks they may use.
+"""Which jobs hold a tree's nodes at one moment, and which uplinks they may use.
 
-A job crosses a group when it holds nodes inside and outside it: then it may use that group's
-uplinks, whatever the routing. Two jobs that cross one group may meet there (SC'18, isolation), unless each
-keeps to uplinks of its own. A job whose nodes all lie in one domain talks over the network of the domain and crosses nothing.
+A job crosses a group if it holds nodes inside and outside it: then it may use that group's uplinks, whatever
+the routing. Two jobs that cross one group may meet there (SC'18, isolation), unless each keeps to uplinks of
+its own. A job whose nodes all lie in one domain uses the domain's network and crosses nothing.
 """
 
 from __future__ import annotations
@@ -25,24 +25,26 @@ class Held:
     """The state of a tree at `time`, in seconds."""
 
     time: float
-    holder: list[int | None]  # of each node, the job that holds it; the largest where several do
-    size: dict[int, int]  # nodes of each running job
+    holder: list[int | None]  # the job on each node; the largest one if there are several
+    size: dict[int, int]  # number of nodes of each running job
     crossing: list[list[list[int]]]  # jobs that cross [level][group], ascending
-    colour: dict[int, str]  # of each running job
+    colour: dict[int, str]  # colour of each running job
     out_of_service: frozenset[int] = frozenset()  # nodes that get no new jobs
-    apart: frozenset[int] = frozenset()  # jobs that meet no other on any link, by links of their own
+    apart: frozenset[int] = (
+        frozenset()
+    )  # jobs that share no link with another job, because they have links of their own
 
     @property
     def busy(self) -> int:
-        """Nodes that run a job."""
+        """The number of nodes that run a job."""
         return sum(job is not None for job in self.holder)
 
     def shared(self, level: int) -> int:
-        """Groups of `level` whose uplinks two jobs or more may use."""
+        """The number of groups of `level` whose uplinks two or more jobs may use."""
         return sum(self.meeting(level, group) > 1 for group in range(len(self.crossing[level])))
 
     def meeting(self, level: int, group: int) -> int:
-        """Jobs that may meet others on the uplinks of [level][group]."""
+        """The number of jobs that may meet others on the uplinks of [level][group]."""
         return sum(job not in self.apart for job in self.crossing[level][group])
 
 
@@ -53,7 +55,7 @@ def held_by(
     out_of_service: frozenset[int] = frozenset(),
     apart: frozenset[int] = frozenset(),
 ) -> Held:
-    """The state in which these jobs hold these nodes, those `apart` on links of their own."""
+    """The state in which these jobs hold these nodes; jobs `apart` have links of their own."""
     size = {job: sum(end - start for start, end in ranges) for job, ranges in nodes.items()}
     holder: list[int | None] = [None] * picture.nodes
     for job in sorted(nodes, key=lambda job: (size[job], -job)):
@@ -71,10 +73,10 @@ def _in_one_domain(ranges: Ranges, picture: MachinePicture) -> bool:
 
 
 def colours(crossing: list[list[list[int]]], size: dict[int, int]) -> dict[int, str]:
-    """Grey for a job inside one leaf; for the others colours that differ between neighbours.
+    """The colour of each job: grey inside one leaf; otherwise different from its neighbours' colours.
 
-    The largest choose first. A colour is avoided most on the same leaf, then on the next leaf,
-    then in the same pod, and last anywhere.
+    Larger jobs choose first. A job avoids colours used on its leaf first, then on the next leaf, then in its
+    pod, and last anywhere.
     """
     near: dict[int, Counter[int]] = {}
     weights = [(0, 0, 1000), (0, 1, 100)] + [(level, 0, 10) for level in range(1, len(crossing))]

@@ -1,7 +1,7 @@
-"""Where the cells of links stand on the picture of a tree.
+"""Positions of the link cells on the picture of a tree.
 
-The links of a group are a block of columns and rows: a switch's uplinks are a column, the first port
-at the bottom; a node's links lie side by side. Each column is split into the way up and the way down.
+The links of a group form a block. Each column has the uplinks of one switch, the first port at the bottom;
+the links of a leaf's nodes lie side by side. Each column is split into an upward and a downward half.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import polars
 from .data import MachinePicture
 from .tree_layout import Layout, Row, lay_out
 
-HALF = 0.42  # of a leaf's column, in leaves
-WIDEST = 3.0  # column of a switch above the leaves, in leaves
-GAP = 6.0  # points between a strip and the bars next to it
-LEAST, MOST = 2.4, 12  # height of a strip of few links, and of many on small leaves, in nodes
+HALF = 0.42  # half of the width of a leaf's column, in leaves
+WIDEST = 3.0  # largest column width of a switch above the leaves, in leaves
+GAP = 6.0  # distance between a strip and the bars next to it, in points
+LEAST, MOST = 2.4, 12  # height of a strip with few links, and its limit on small leaves, in nodes
 
-Boxes = numpy.ndarray  # a row each: left, right, low, high
+Boxes = numpy.ndarray  # one row per box: left, right, low, high
 
 
 @dataclass(frozen=True)
 class Strip:
-    """The links of a level: columns and rows of a group's block, and where it stands."""
+    """The links of a level: columns and rows of a group's block, and its position."""
 
     columns: int
     rows: int
@@ -34,7 +34,9 @@ class Strip:
 
 
 def strips_of(links: polars.DataFrame, picture: MachinePicture) -> tuple[Layout, list[Strip]]:
-    """The layout with room for the links of every level, and their strips; level 0 the nodes'."""
+    """The layout with space for the links of every level, and the strip of each level; level 0 has the nodes'
+    links.
+    """
     shapes = [_shape(links, level) for level in range(len(picture.levels))]
     gap = GAP / lay_out(picture).cell_points
     heights = [float(min(max(rows, LEAST), max(picture.leaf, MOST))) for _, rows in shapes[1:]]
@@ -54,7 +56,7 @@ def _shape(links: polars.DataFrame, level: int) -> tuple[int, int]:
 
 
 def with_ports(links: polars.DataFrame) -> polars.DataFrame:
-    """The cables of a machine with the number of each among the uplinks of its switch; no WAN."""
+    """The cables of a machine without WAN links. `port` is the number of a cable among its switch's uplinks."""
     cables = links.filter(polars.col("level") != "wan").with_columns(polars.col("level").cast(polars.Int64))
     parallel = 1 + polars.col("cable").max().over("level")
     return cables.with_columns(port=polars.col("parent") * parallel + polars.col("cable"))
@@ -63,7 +65,7 @@ def with_ports(links: polars.DataFrame) -> polars.DataFrame:
 def cells(
     links: polars.DataFrame, level: int, strip: Strip, layout: Layout, row: Row, picture: MachinePicture
 ) -> dict[int, Boxes]:
-    """The cells of a level that stand in a row, by class of load; equal ones on end as one box."""
+    """The cells of a level within a row, by load class. Adjacent cells of one class form one box."""
     own = links.filter(polars.col("level") == level)
     starts = numpy.array([leaf.start for leaf in picture.levels[0]])
     group = own["group"].to_numpy()
@@ -73,7 +75,7 @@ def cells(
     port, switch = own["port"].to_numpy(), own["switch"].to_numpy()
     if level:
         column, line, base, size = switch, port, strip.low, (strip.high - strip.low) / strip.rows
-    else:  # the first node on top
+    else:  # the first node is on top
         column, line, base, size = port, starts[block] - group - 1, 0.0, 1.0
     is_up = (own["direction"] == "up").to_numpy()
     left, right = _sides(layout.spans[max(level - 1, 0)], strip.columns, level, block, column, is_up)
@@ -88,7 +90,9 @@ def _sides(
     column: numpy.ndarray,
     is_up: numpy.ndarray,
 ) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Left and right of every cell: its half of its column, the columns amid the leaves they serve."""
+    """The left and right edge of each cell: one half of its column, with the columns centred over their
+    leaves.
+    """
     first, last = numpy.array(spans, dtype=float).reshape(-1, 2)[block].reshape(-1, 2).T
     left, width = block_of(first, last, columns, level)
     left = left + column * width
@@ -102,7 +106,7 @@ def _sides(
 def block_of(
     first: numpy.ndarray, last: numpy.ndarray, columns: int, level: int
 ) -> tuple[numpy.ndarray, numpy.ndarray]:
-    """Left of the first column and width of each, of groups whose first and last leaf stand there."""
+    """The left edge of the first column, and the column width, of groups with this first and last leaf."""
     width = (last - first + 2 * HALF) / columns
     width = numpy.minimum(width, WIDEST) if level > 1 else width
     return (first + last - columns * width) / 2, width

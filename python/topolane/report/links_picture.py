@@ -1,4 +1,4 @@
-"""A picture of how loaded the links of a network are under some jobs."""
+"""A picture of the loads that some jobs put on a network's links."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Loaded:
-    """Links with their loads, as the picture of a run's links takes them."""
+    """Links with loads, in the form that the picture of a run's links takes."""
 
     label: str
     links: polars.DataFrame
 
 
 def check_name(out: str) -> None:
-    """Raises InputError for the name of a file that ends in neither .svg nor .png."""
+    """Raises InputError if the file name ends in neither .svg nor .png."""
     if Path(out).suffix.lower() not in (".svg", ".png"):
         raise InputError(f"--picture {out}: ends in neither .svg nor .png")
 

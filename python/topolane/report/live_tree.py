@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Holder:
-    """A job or a group of servers on its nodes."""
+    """The nodes of a job or of a group of servers."""
 
     nodes: Sequence[int]
     name: str
     tip: str
-    """What the picture says where the pointer rests on it."""
+    """The hover text."""
 
 
 def svg(
@@ -33,7 +33,9 @@ def svg(
     apart: frozenset[int] = frozenset(),
     title: str = "",
 ) -> str:
-    """The picture as SVG. `closed` nodes get no new jobs; holders `apart` share no link with another one."""
+    """The picture as SVG. `closed` nodes get no new jobs; holders in `apart` share no link with another
+    holder.
+    """
     picture = MachinePicture.of(machine)
     ranges = {key: [(node, node + 1) for node in one.nodes] for key, one in holders.items()}
     state = held_by(ranges, picture, 0.0, closed, apart)

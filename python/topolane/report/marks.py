@@ -1,4 +1,4 @@
-"""What a figure consists of once it is laid out: shapes, dots and texts in points, `y` downward from the top."""
+"""The marks of a figure after layout: shapes, dots and texts in points, with `y` downward from the top."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Shape:
-    """Lines, or areas where they are `closed`, that look the same."""
+    """Lines of one look; areas if `closed`."""
 
     lines: Sequence[Sequence[Point]]
     fill: str | None = None
@@ -25,9 +25,9 @@ class Shape:
     closed: bool = False
     round_ends: bool = False
     clipped: bool = False
-    """By the axes."""
+    """Whether the shape is cut at the axes."""
     gid: str | None = None
-    """Names the shape for its hover text."""
+    """The id through which the shape gets its hover text."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Text:
-    """A line of text on its baseline; `anchor` is the end of it that stands at `x`: start, middle or end."""
+    """A line of text on its baseline. `anchor` is the part of it at `x`: start, middle or end."""
 
     x: float
     y: float
@@ -67,5 +67,5 @@ Mark = Shape | Dot | Text | Clip
 
 
 def corners(boxes: Iterable[Box]) -> list[list[Point]]:
-    """Boxes as the corners of areas."""
+    """The corners of each box."""
     return [[(left, low), (right, low), (right, high), (left, high)] for left, right, low, high in boxes]

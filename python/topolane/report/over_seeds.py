@@ -26,7 +26,7 @@ COLUMNS = (
 
 
 def write(directory: Path, heading: str, runs: int, rows: Sequence[Row], notes: Sequence[str]) -> None:
-    """Write `report.html` and its figure into a directory that has neither."""
+    """Write `report.html` and its figure into a directory that has neither of them."""
     folder = Folder(directory / "figures", png=False)
     folder.path.mkdir()
     sections: list[Section] = [

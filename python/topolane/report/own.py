@@ -1,4 +1,4 @@
-"""The files that a report consists of; a later report in the same directory replaces these and leaves all others."""
+"""The files of a report. A later report in the same directory replaces these files and no others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONCE = (
 )
 """Figures of all runs together."""
 BY_RUN = ("fat-tree", "link-heat", "racks")
-"""Figures of one run, with its number behind the name."""
+"""Figures of a single run, whose number follows the name."""
 
 OWN = (
     "report.html",

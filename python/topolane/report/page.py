@@ -1,4 +1,4 @@
-"""The page: words, the summary table and the figures, in one file that asks for nothing else."""
+"""The page: words, summary table and figures in one HTML file that loads nothing else."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from .style import HEAT_THEME, THEME
 
 @dataclass(frozen=True)
 class Shown:
-    """A figure as the page shows it; `svg` is ours, every text in it is escaped already."""
+    """A figure as the page shows it. `svg` comes from this package, with all texts escaped."""
 
     name: str
     title: str
     words: str
     svg: Markup
     numbers: list[list[str]]
-    numbers_name: str = ""  # shown open under this name
+    numbers_name: str = ""  # if given, the numbers are shown open under this name
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading of the page with its words and one figure or several."""
+    """A heading of the page with words and one or more figures."""
 
     name: str
     title: str
     words: str
     figures: list[Shown]
-    notes: Sequence[str] = ()  # a paragraph each
+    notes: Sequence[str] = ()  # one paragraph each
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell of the summary: its text, what it sorts by, and whether it is the best."""
+    """A cell of the summary: its text, its sort key, and whether it is the best of its column."""
 
     text: str
     value: float | None
@@ -57,7 +57,7 @@ def _of(key: str) -> Callable[[Run], float | None]:
 
 
 def _while_waiting(run: Run) -> float | None:
-    return run.number("utilization_while_waiting") or None  # 0 stands for a run in which no job waits
+    return run.number("utilization_while_waiting") or None  # the summary has 0 if no job ever waited
 
 
 def _suffered(key: str) -> Callable[[Run], float | None]:
@@ -73,7 +73,7 @@ def _times(value: float | None) -> str:
     return f"×{decimal(value, 3)}"
 
 
-# heading, what it means, value, text, +1 where more is better and -1 where less is
+# heading, meaning, value, text, and 1 if more is better, -1 if less is better
 Column = tuple[str, str, Callable[[Run], "float | None"], Callable[["float | None"], str], int]
 COLUMNS: tuple[Column, ...] = (
     ("Jobs", "jobs that ran", _of("jobs"), count, 0),
@@ -91,12 +91,12 @@ COLUMNS: tuple[Column, ...] = (
      _refused_though_free, duration, -1),
 )  # fmt: skip
 
-# Further columns where the machine has GPUs.
+# Further columns if the machine has GPUs.
 GPU_COLUMNS: tuple[Column, ...] = (
     ("GPUs in use", "mean over the makespan", _of("allocated_gpus"), percent, 1),
 )  # fmt: skip
 
-# Further columns where a run has a network.
+# Further columns if a run has a network.
 NETWORK_COLUMNS: tuple[Column, ...] = (
     ("Wait + run", "mean, submission to end", _of("mean_turnaround"), duration, -1),
     ("Slowed by others", "mean run time over that alone, of jobs of several nodes", _suffered("mean"),
@@ -107,7 +107,7 @@ NETWORK_COLUMNS: tuple[Column, ...] = (
 
 
 def _other_network_columns(runs: Sequence[Run]) -> tuple[Column, ...]:
-    """Further columns where the machine has other networks: two for each of them."""
+    """Two further columns for each other network of the machine."""
     names = dict.fromkeys(each["name"] for run in runs for each in run.summary.get("networks") or ())
     columns: list[Column] = []
     for name in names:
@@ -133,7 +133,7 @@ def _on_network(name: str, key: str) -> Callable[[Run], float | None]:
 def render(
     runs: Sequence[Run], picture: MachinePicture, sections: Sequence[Section], png: bool, sentence: str = ""
 ) -> str:
-    """The page as HTML with a sentence at its head; with `png` it links to the PNG files too."""
+    """The page as HTML; `sentence` is its first line. With `png` the page also links to the PNG files."""
     has_network = any(run.network for run in runs)
     has_gpus = any("allocated_gpus" in run.summary for run in runs)
     columns = COLUMNS + (GPU_COLUMNS if has_gpus else ()) + (NETWORK_COLUMNS if has_network else ())
@@ -165,7 +165,7 @@ def render_rows(
     rows: Sequence[tuple[Row, Sequence[Cell]]],
     sections: Sequence[Section],
 ) -> str:
-    """A page of rows that stand for several runs each."""
+    """A page whose table rows each stand for several runs."""
     return _template().render(
         heading=heading,
         what=what,
@@ -237,7 +237,9 @@ def _facts(runs: Sequence[Run], picture: MachinePicture) -> list[tuple[str, str]
 
 
 def _skipped(runs: Sequence[Run]) -> list[tuple[str, list[tuple[str, str]]]]:
-    """Counts of skipped jobs by reason; by run where they differ, since a policy may refuse jobs for good."""
+    """The number of skipped jobs by reason; listed by run if runs differ, since a policy may reject jobs for
+    good.
+    """
     by_run = [
         (
             run.label,

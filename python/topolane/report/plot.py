@@ -1,4 +1,4 @@
-"""What the figures share: the drawn thing with its words, panels of rows, boxes, and a line for each run."""
+"""Parts that figures share: the figure with its words, panels of rows, box plots, and a line per run."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .data import Run
 from .scale import Scale, rows
 from .style import INK, MUTED, SURFACE, series
 
-WIDTH = 9.2  # inches, of a figure as wide as the page
+WIDTH = 9.2  # in inches: a figure as wide as the page
 TOGETHER = " The grey line in each panel is the first run, to compare with."
 QUANTILES = {"low": 0.05, "left": 0.25, "median": 0.5, "right": 0.75, "high": 0.95}
 
 
 @dataclass(frozen=True)
 class Plot:
-    """A figure, what it is called, what it shows in plain words, and the text that stands for it.
+    """A figure with its title, an explanation, and the alternative text.
 
-    `tips` are the hover texts of the parts drawn with that gid; `numbers` a table of what is
-    drawn, the first row its heading, open on the page where it has a name.
+    `tips` are the hover texts by gid. `numbers` is a table of the drawn values, with a heading in the first
+    row; if it has a name, the page shows it open.
     """
 
     name: str
@@ -45,7 +45,7 @@ def label(run: Run) -> str:
 
 
 def empty(reason: str) -> Figure:
-    """A figure of nothing that says why."""
+    """An empty figure that shows the reason."""
     blank = Figure(6.0, 1.0)
     (axes,) = blank.grid(1)
     axes.shown = False
@@ -54,7 +54,7 @@ def empty(reason: str) -> Figure:
 
 
 def panels(titles: Sequence[str], names: Sequence[str], columns: int = 3) -> tuple[Figure, list[Axes]]:
-    """A panel for each title with a row for each name; all have the same rows."""
+    """One panel per title. All panels have the same rows, one per name."""
     columns = min(columns, len(titles))
     lines = math.ceil(len(titles) / columns)
     drawn = Figure(WIDTH, lines * (0.75 + 0.235 * len(names)) + 0.3)
@@ -65,12 +65,12 @@ def panels(titles: Sequence[str], names: Sequence[str], columns: int = 3) -> tup
         one.title = titles[position] if one.shown else ""
         one.y, one.has_rows = own_rows, True
         one.has_y_labels = position % columns == 0
-        one.has_x_labels = position + columns >= len(titles)  # nothing beneath it
+        one.has_x_labels = position + columns >= len(titles)  # no panel is beneath this one
     return drawn, axes[: len(titles)]
 
 
 def share_x(axes: Sequence[Axes], scale: Scale) -> None:
-    """Give all panels the same scale."""
+    """Gives all panels the same scale."""
     for one in axes:
         one.x = scale
 
@@ -85,7 +85,9 @@ def box_statistics(values: polars.Series) -> dict[str, float] | None:
 
 
 def boxes(axes: Axes, found: Sequence[tuple[dict[str, float] | None, str]], nothing: str) -> None:
-    """Boxes lying on rows, each with its colour: no outliers, the mean as a dot; `nothing` where there are no statistics."""
+    """Draws horizontal box plots, one per row, without outliers and with the mean as a dot. Rows without
+    statistics show the text `nothing`.
+    """
     for row, (statistics, colour) in enumerate(found):
         if statistics is None:
             axes.text(0.02, row, nothing, size=8.0, colour=MUTED, shares="x")
@@ -105,9 +107,10 @@ def lines(
     columns: int,
     colours: Sequence[str] | None = None,
 ) -> tuple[Figure, list[Axes]]:
-    """One line per run: in one panel up to `together` runs, beyond that a panel each, in `columns`.
+    """Draws one line per run: all in one panel for up to `together` runs, otherwise in a panel each, in
+    `columns`.
 
-    In the panels the first run stays as a grey line to compare with.
+    With several panels, each shows the first run as a grey line for comparison.
     """
     colours = colours or [series(index) for index in range(len(runs))]
     if len(runs) <= together:

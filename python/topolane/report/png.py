@@ -1,4 +1,4 @@
-"""Figures as PNG, by Matplotlib, which is loaded only for them."""
+"""Figures as PNG. Matplotlib draws them and is imported only for this."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .style import SURFACE
 
 
 def to_png(figure: Figure, dots_per_inch: float) -> bytes:
-    """The figure as PNG, whatever the user's matplotlibrc says."""
+    """The figure as PNG, independent of the user's matplotlibrc."""
     with rc_context():
         rcdefaults()
         canvas = Canvas((figure.width / INCH, figure.height / INCH), dots_per_inch, facecolor=SURFACE)
@@ -63,7 +63,7 @@ def _letters(text: Text) -> Letters:
         fontweight="bold" if text.bold else "normal",
         rotation=90.0 if text.upward else 0.0,
         rotation_mode="anchor",
-        parse_math=False,  # a dollar in a workload's name is a dollar
+        parse_math=False,  # show a dollar sign as it is
     )
 
 

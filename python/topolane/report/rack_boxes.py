@@ -1,4 +1,4 @@
-"""What is drawn of the jobs on a floor plan: few boxes instead of a cell for every GPU."""
+"""The boxes that show jobs on a floor plan: few large boxes instead of a cell for each GPU."""
 
 from __future__ import annotations
 
@@ -10,13 +10,16 @@ from .rack_layout import Column, RackLayout
 from .style import MUTED
 
 LARGE = 40_000
-"""GPUs of a machine on which neighbouring cells of several small jobs of one colour are one box."""
+"""On a machine with more GPUs than this, neighbouring cells of several small jobs of one colour form one box.
+"""
 
 
 def boxes(
     layout: RackLayout, state: GpuState, hovered: Iterable[int]
 ) -> Iterator[tuple[str, str, list[Box]]]:
-    """What is drawn of jobs and failed nodes: gid, colour and boxes, by colour and width. Neighbouring cells of one job are one box."""
+    """The boxes of jobs and failed nodes, as (gid, colour, boxes) grouped by colour and width. Neighbouring
+    cells of one job form one box.
+    """
     hovered = set(hovered)
     is_large = sum(map(len, state.gpus)) > LARGE
     found: dict[tuple[str, str], list[Box]] = {}
@@ -51,12 +54,12 @@ def boxes(
 
 
 def is_whole(gpu: Gpu) -> bool:
-    """Whether one job has a GPU for itself."""
+    """Whether one job holds the GPU entirely."""
     return len(gpu.holders) == 1 and gpu.holders[0][1] > 1.0 - DUST
 
 
 RunOfCells = tuple[int, int, "int | str"]
-"""First cell of a row, last and one more, what they are: a job or a gid."""
+"""The first cell of the run, the cell after its last, and its holder: a job or a gid."""
 
 
 def _runs(kinds: Sequence[int | str | None]) -> set[RunOfCells]:
@@ -73,7 +76,7 @@ def _runs(kinds: Sequence[int | str | None]) -> set[RunOfCells]:
 def _whole(
     column: Column, rows: Sequence[set[RunOfCells]], cell: tuple[float, float]
 ) -> Iterator[tuple[int | str, Box]]:
-    """Equal runs of rows below each other as one box, a little smaller than its cells."""
+    """Joins equal runs in consecutive rows into one box, slightly smaller than its cells."""
     wide, high = cell
     gap = min(0.3, 0.06 * wide)
     tops: dict[RunOfCells, int] = {}
@@ -87,7 +90,7 @@ def _whole(
 
 
 def parts(column: Column, layout: RackLayout, state: GpuState) -> Iterator[tuple[int, Box]]:
-    """The parts of shared GPUs, from the bottom of the cell up."""
+    """The parts of shared GPUs by job, from the bottom of the cell up."""
     wide, high = layout.cell
     for row, node in enumerate(column.nodes):
         for gpu in state.gpus[node]:

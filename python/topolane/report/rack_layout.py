@@ -1,6 +1,6 @@
-"""Where the racks of a machine go on its floor plan: side by side, in lines of whole pods.
+"""Positions of the racks on a machine's floor plan: side by side, in lines of whole pods.
 
-All lengths are points of the figure, `y` downward from the top.
+All lengths are points of the figure, with `y` downward from the top.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from .gpus import Rack
 WIDTH = 670.0
 TALLEST = 520.0
 WIDTHS = (15.0, 12.0, 10.0, 8.0, 7.0, 6.0, 5.0, 4.2, 3.6, 3.0, 2.5, 2.0, 1.6, 1.2, 0.9, 0.6, 0.4)
-"""Widths of a GPU's cell to choose from."""
+"""The widths that a GPU's cell may have."""
 FLATNESS = 0.85  # height of a cell as a part of its width
-MOST_ROWS = 36  # nodes of a column; a leaf of more has several columns
-NAMED = 36.0  # the least width of what has its name next to it
-BETWEEN = 1.2  # racks, in cells
-BETWEEN_PODS = 1.6  # added between pods
+MOST_ROWS = 36  # nodes per column; a larger leaf has several columns
+NAMED = 36.0  # least width of a rack or pod that shows its name
+BETWEEN = 1.2  # distance between racks, in cells
+BETWEEN_PODS = 1.6  # additional distance between pods, in cells
 
 
 @dataclass(frozen=True)
@@ -29,28 +29,28 @@ class Column:
 
     rack: int
     nodes: Sequence[int]
-    gpus: int  # most of a node
+    gpus: int  # the most GPUs of a node
     x: float
     y: float
 
 
 @dataclass(frozen=True)
 class RackLayout:
-    """The columns of all racks, and the names of pods, each (name, x, y)."""
+    """The columns of all racks, and the names of pods as (name, x, y)."""
 
     columns: list[Column]
     pods: list[tuple[str, float, float]]
     cell: tuple[float, float]  # width and height of a GPU's cell
     height: float
-    named: bool  # racks are wide enough for their names
+    named: bool  # whether racks are wide enough for their names
 
 
 Part = tuple[int, Sequence[int], int]
-"""Rack, nodes with GPUs, most GPUs of one."""
+"""The rack, its nodes with GPUs, and the most GPUs of a node."""
 
 
 def lay_out(racks: Sequence[Rack], picture: MachinePicture) -> RackLayout:
-    """The largest cells with which all racks fit on the figure."""
+    """The layout with the largest cells with which all racks fit on the figure."""
     pods = _pods(racks, picture)
     found = _placed(pods, WIDTHS[-1])
     for width in WIDTHS:
@@ -62,7 +62,7 @@ def lay_out(racks: Sequence[Rack], picture: MachinePicture) -> RackLayout:
 
 
 def _pods(racks: Sequence[Rack], picture: MachinePicture) -> list[tuple[str, list[Part]]]:
-    """The columns of each group of the second level; all in one where the machine has two levels."""
+    """The columns of each second-level group; on a machine with two levels, one group with all columns."""
     groups = picture.levels[1] if len(picture.levels) > 2 else ()
 
     def pod_of(index: int) -> str:

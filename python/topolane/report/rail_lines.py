@@ -1,6 +1,6 @@
-"""Links of a machine with rails on the picture of the tree: a line for every rail, in the rail's colour.
+"""The links of a machine with rails on the picture of the tree: one line per rail, in the rail's colour.
 
-At the foot of the lines a bar says who uses the links, as the lines of a machine without rails do.
+At the foot of the lines, a bar shows which jobs use the links, as the lines do on a machine without rails.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from .style import MUTED, RAILS
 from .tree_layout import Layout
 
 HALF = 0.42
-"""Half of the room of the lines above a leaf, in leaves."""
-WIDEST = 22.0  # of the lines of a leaf, in points
-WIDEST_ABOVE = 13.0  # of those of a larger group, which has a text next to them
-BAR = 2.3  # from the bar of one rail to the next, in points
-FOOT = 4.0  # height of the bar that says who uses the links, in points
+"""Half of the width that the lines above a leaf may take, in leaves."""
+WIDEST = 22.0  # largest width of a leaf's lines, in points
+WIDEST_ABOVE = 13.0  # the same for a larger group, which has a text next to its lines
+BAR = 2.3  # distance between the bars of two rails, in points
+FOOT = 4.0  # height of the bar that shows which jobs use the links, in points
 FIGURE = 640.0  # width of the tree, in points
 
 
@@ -28,14 +28,14 @@ def colour(rail: int) -> str:
 
 
 def room(picture: MachinePicture, cell_points: float, step: float) -> list[float] | None:
-    """The room between the bars of every two levels, in nodes; None on a machine without rails."""
+    """The distances between the bars of neighbouring levels, in nodes; None on a machine without rails."""
     if not picture.rails:
         return None
     return [step + _bars(picture, level) * BAR / cell_points for level in range(len(picture.levels) - 1)]
 
 
 def _bars(picture: MachinePicture, level: int) -> int:
-    """Bars of a level beyond the first; the leaves have none."""
+    """The number of bars of a level in addition to the first; leaves have only one."""
     return picture.rails_at(level) - 1 if level else 0
 
 
@@ -47,7 +47,9 @@ def uplinks(
     groups: Sequence[tuple[int, Sequence[str]]],
     unused: str,
 ) -> None:
-    """The uplinks of groups of a level, each with the colours of who uses them; `unused` is that of links without a job."""
+    """Draws the uplinks of a level's groups, each with the colours of the jobs that use them; `unused` is the
+    colour of links without a job.
+    """
     rails, point = picture.rails_at(level), layout.width / FIGURE
     start = layout.y[level] + (
         0.0 if level == 0 else (_bars(picture, level) + 0.8) * BAR / layout.cell_points
@@ -76,13 +78,13 @@ def uplinks(
 
 
 def half_of(layout: Layout, level: int) -> float:
-    """Half of the room of the lines of a group, in leaves."""
+    """Half of the width that a group's lines may take, in leaves."""
     point = layout.width / FIGURE
     return min(HALF, WIDEST / 2 * point) if level == 0 else WIDEST_ABOVE / 2 * point
 
 
 def bar(axes: Axes, layout: Layout, picture: MachinePicture, level: int, ends: tuple[float, float]) -> None:
-    """The switches of a group: a bar for each rail, or one where the rails have met."""
+    """Draws the switches of a group: one bar per rail, or a single bar where rails share switches."""
     rails = picture.rails_at(level)
     beyond = min(HALF, half_of(layout, level - 1)) if picture.rails_at(level - 1) > 1 else 0.0
     ends = (ends[0] - beyond, ends[1] + beyond)
@@ -93,12 +95,12 @@ def bar(axes: Axes, layout: Layout, picture: MachinePicture, level: int, ends: t
 
 
 def legend(picture: MachinePicture) -> list[Entry]:
-    """An entry for every rail."""
+    """A legend entry for each rail."""
     return [Entry(f"rail {rail}", colour(rail), 1.8) for rail in range(max(picture.rails, default=0))]
 
 
 def tips(picture: MachinePicture) -> dict[str, str]:
-    """The hover texts of the lines."""
+    """The hover texts of the lines, by gid."""
     return {
         f"rail-{level}-{rail}{unused}": f"rail {rail}{', no job uses these links' if unused else ''}"
         for level in range(len(picture.levels))

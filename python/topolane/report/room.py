@@ -1,4 +1,4 @@
-"""The room that runs left on a machine with GPUs, as the figures of the report read it from the summaries."""
+"""Free capacity on a machine with GPUs, as the figures read it from the summaries of runs."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 from .data import Run
 
 PLACES = ("node", "domain", "segments", "leaf", "pod")
-"""Where a job may lie, the closest first."""
+"""The places where a job may fit, smallest first."""
 SMALLEST = 8
-"""GPUs of the smallest job that is shown."""
+"""GPUs of the smallest job shown."""
 CAUSES = (
     ("without_cores", "no cores left"),
     ("without_memory", "no memory left"),
     ("scraps", "scraps"),
 )
-"""Why GPUs are stranded on their node, with the words for it."""
+"""The causes of stranded GPUs, with their descriptions."""
 
 
 def with_room(runs: Sequence[Run]) -> list[Run]:
-    """The runs whose summary has the room that they left."""
+    """The runs whose summary records free capacity."""
     return [run for run in runs if (run.summary.get("room") or {}).get("fits")]
 
 
 def sizes(runs: Sequence[Run]) -> list[int]:
-    """Sizes of jobs in GPUs that are shown: those of which one fitted at some time in some run."""
+    """The job sizes to show, in GPUs: those of which a job fitted at some time in some run."""
     room = runs[0].summary["room"]
     every = [fit["size"] for fit in room["fits"]]
     shown = [size for size in every if any(fits(run, size, "site")[1] > 0 for run in runs)]
@@ -33,7 +33,9 @@ def sizes(runs: Sequence[Run]) -> list[int]:
 
 
 def fits(run: Run, size: int, place: str) -> tuple[float, float]:
-    """How many more jobs of a size fit in a place, in the mean, and the share of the time in which one does."""
+    """The mean number of further jobs of a size that fit in a place, and the fraction of time in which at
+    least one fits.
+    """
     room: Mapping[str, Any] = run.summary["room"]
     levels = [*room["levels"][:-1], "site"]  # the last level is the whole machine
     fit = next((fit for fit in room["fits"] if fit["size"] == size), None)
@@ -44,6 +46,6 @@ def fits(run: Run, size: int, place: str) -> tuple[float, float]:
 
 
 def place_of(runs: Sequence[Run], size: int) -> str:
-    """The closest place that had room for jobs of a size in one of the runs."""
+    """The smallest place that could take jobs of this size in one of the runs."""
     found = (place for place in PLACES if any(fits(run, size, place)[1] > 0 for run in runs))
     return next(found, "site")

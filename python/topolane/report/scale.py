@@ -1,4 +1,4 @@
-"""The scales of axes: what values lie where, and which of them are written."""
+"""Scales of axes: the position of each value, and the values that get a label."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from topolane.units import HOUR, MINUTE
 from .data import finite
 
 DECADES = (MINUTE, 10 * MINUTE, HOUR, 10 * HOUR, 100 * HOUR, 1000 * HOUR, 10000 * HOUR, 100000 * HOUR)
-LINEAR = 0.6  # the first minute of a logarithmic axis takes as much room as this part of a decade
+LINEAR = 0.6  # on a logarithmic axis, the first minute takes this part of a decade
 STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 WHOLE = (1.0, 2.0, 5.0, 10.0)
-"""Steps of shares in per cent."""
+"""Steps for shares in per cent."""
 
 Tick = tuple[float, str]
-"""A value and what is written next to it."""
+"""A value and its label."""
 
 
 @dataclass
 class Scale:
-    """From `low` at the left or at the foot to `high`; `place` bends it."""
+    """A scale from `low` (left or bottom) to `high`. `place` transforms values, for example to logarithms."""
 
     low: float = 0.0
     high: float = 1.0
@@ -30,18 +30,18 @@ class Scale:
     place: Callable[[float], float] = field(default=float)
 
     def share(self, value: float) -> float:
-        """How far along the scale a value lies: 0 at its begin, 1 at its end."""
+        """The position of a value on the scale, from 0 at the start to 1 at the end."""
         first, last = self.place(self.low), self.place(self.high)
         return (self.place(value) - first) / ((last - first) or 1.0)
 
     def shown(self) -> list[tuple[float, str]]:
-        """The ticks that lie on the scale: how far along, and their labels."""
+        """The position and label of each tick on the scale."""
         along = ((self.share(value), label) for value, label in self.ticks)
         return [(share, label) for share, label in along if -1e-9 <= share <= 1 + 1e-9]
 
 
 def rows(names: Sequence[str]) -> Scale:
-    """A row for each name, downward."""
+    """A scale with one row per name, downward."""
     return Scale(len(names) - 0.4, -0.6, [(float(row), name) for row, name in enumerate(names)])
 
 
@@ -52,12 +52,12 @@ def linear(
     most: int = 5,
     steps: Sequence[float] = STEPS,
 ) -> Scale:
-    """A plain scale of at most `most` steps of a round size."""
+    """A linear scale with at most `most` steps of a round size."""
     return Scale(low, high, [(value, write(value)) for value in round_values(low, high, most, steps)])
 
 
 def round_values(low: float, high: float, most: int, steps: Sequence[float] = STEPS) -> list[float]:
-    """Multiples of a round step, at most `most` steps apart from end to end."""
+    """Multiples of a round step from `low` to `high`, at most `most` steps."""
     least = (high - low) / most or 1.0
     decade = 10.0 ** math.floor(math.log10(least))
     step = next(decade * step for step in steps if decade * step >= least * (1 - 1e-9))
@@ -66,15 +66,16 @@ def round_values(low: float, high: float, most: int, steps: Sequence[float] = ST
 
 
 def spans_decades(values: Iterable[float | None], ratio: float = 50.0) -> bool:
-    """True when a linear axis would hide the small values next to the large ones."""
+    """Whether a linear axis would hide the small values next to the large ones."""
     sizes = [abs(value) for value in values if finite(value) and abs(value) >= 1.0]
     return bool(sizes) and max(sizes) >= MINUTE and max(sizes) / min(sizes) > ratio
 
 
 def decades(largest: float, *, room: float, gap: float, signed: bool = False) -> tuple[Scale, str]:
-    """A scale of seconds, linear up to a minute and logarithmic beyond it, and its unit in words.
+    """A scale for seconds, linear up to a minute and logarithmic above, and its unit in words.
 
-    `largest` lies at `room` of the way to the end; ticks are at least `gap` of the axis apart.
+    `largest` lies at the fraction `room` of the axis; ticks are at least the fraction `gap` of the axis
+    apart.
     """
     end = _place(max(largest, 2 * MINUTE)) / room
     top = MINUTE * 10 ** (end - LINEAR)
@@ -89,7 +90,7 @@ def decades(largest: float, *, room: float, gap: float, signed: bool = False) ->
 
 
 def _place(seconds: float) -> float:
-    """Where a time lies on that axis, in decades from 0."""
+    """The position of a time on that axis, in decades from 0."""
     size = abs(seconds)
     place = LINEAR * size / MINUTE if size < MINUTE else LINEAR + math.log10(size / MINUTE)
     return math.copysign(place, seconds)
@@ -104,7 +105,7 @@ def _tick(seconds: float, signed: bool) -> str:
 
 
 def times(largest: float, *, signed: bool = False) -> tuple[Scale, str]:
-    """A linear scale of seconds with its ticks in hours, minutes or seconds; which, in words."""
+    """A linear scale for seconds with ticks in hours, minutes or seconds, and the name of that unit."""
     units = ((HOUR, "hours"), (MINUTE, "minutes"), (1.0, "seconds"))
     unit, word = next((pair for pair in units if largest >= 2 * pair[0]), units[-1])
     low = -largest if signed else 0.0

@@ -1,6 +1,6 @@
-"""How many times longer jobs ran than alone: mean, 95th percentile and worst, as marks on a row.
+"""Run times of jobs divided by their run times alone: mean, 95th percentile and maximum, as marks on a row.
 
-Jobs of one node use no link and are skipped.
+Jobs on one node use no link and are skipped.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ NONE = "No job of a run on a network has more than one node."
 
 @dataclass(frozen=True)
 class Spread:
-    """Times longer than alone; `high` is the 95th percentile, the lower where it lies between two."""
+    """Mean, 95th percentile and maximum of run time over run time alone. A percentile between two values is
+    the lower one.
+    """
 
     mean: float
     high: float
@@ -34,7 +36,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: polars.Series) -> Spread | None:
-        """None of no values."""
+        """The statistics of these values; None without values."""
         if values.is_empty():
             return None
         return cls(values.mean(), values.quantile(0.95, "lower"), values.max())
@@ -44,7 +46,7 @@ class Spread:
 
 
 def networked(runs: Sequence[Run]) -> list[tuple[Run, str, polars.DataFrame]]:
-    """The runs on a network with their colours and their jobs of more than one node."""
+    """The runs on a network, each with its colour and its jobs on more than one node."""
     return [
         (run, series(index), run.jobs.filter(polars.col(SIZE) > 1))
         for index, run in enumerate(runs)
@@ -55,7 +57,7 @@ def networked(runs: Sequence[Run]) -> list[tuple[Run, str, polars.DataFrame]]:
 def draw_spreads(
     runs: Sequence[tuple[Run, str, polars.DataFrame]], groups: Sequence[tuple[str, Sequence[Spread | None]]]
 ) -> Figure:
-    """A panel per group, a row per run."""
+    """A panel per group and a row per run."""
     drawn, axes = panels([title for title, _ in groups], [label(run) for run, *_ in runs])
     longest = max((each.most for _, spreads in groups for each in spreads if each), default=1.0)
     for one, (_, spreads) in zip(axes, groups):
@@ -68,14 +70,14 @@ def draw_spreads(
 
 
 def stretches(low: float, high: float) -> Scale:
-    """A scale of stretches: ×1, ×1.05, ×1.1."""
+    """A scale for these ratios, with ticks such as ×1, ×1.05, ×1.1."""
     return linear(low, high, "×{:.4g}".format, 4)
 
 
 def table(
     runs: Sequence[tuple[Run, str, polars.DataFrame]], groups: Sequence[tuple[str, Sequence[Spread | None]]]
 ) -> list[list[str]]:
-    """What is drawn: mean, 95 % and worst by run and group."""
+    """The drawn values as text: mean, 95th percentile and maximum, by run and group."""
     rows = [["run: mean / 95 % / worst", *(title for title, _ in groups)]]
     for row, (run, *_) in enumerate(runs):
         cells = (spreads[row] for _, spreads in groups)

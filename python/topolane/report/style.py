@@ -1,8 +1,8 @@
-"""Colours, the same for every figure.
+"""Colours, the same in every figure.
 
-Figures are drawn in the light colours. On the page each becomes a CSS variable whose dark value
-stands next to it here. Series colours come from Okabe and Ito's palette, which people with any of
-the common colour-vision deficiencies can tell apart.
+Figures are drawn in the light colours. On the page each becomes a CSS variable, whose dark value stands next
+to it here. Series colours come from Okabe and Ito's palette, which people with any of the common
+colour-vision deficiencies can tell apart.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ INK, MUTED, FAINT, SURFACE = "#1b1f24", "#5c6670", "#d5dade", "#ffffff"
 IDLE, LOCAL, SHARED = "#e9edf0", "#a4aeb7", "#d0021b"
 GAIN, LOSS = "#0072b2", "#d55e00"
 
-# light: (name of the CSS variable, dark)
+# light colour: (name of the CSS variable, dark colour)
 THEME = {
     INK: ("ink", "#e6e9ec"),
     MUTED: ("muted", "#a3adb6"),
@@ -31,15 +31,15 @@ THEME = {
     "#8f9a1b": ("olive", "#c8d44e"),
 }
 
-# Load of a link, from the least class to the greatest: Matplotlib's inferno, which is even to the eye
-# and for those who see fewer colours, from pale to dark on a light page and the other way on a dark one.
+# Link loads from the lowest class to the highest, from Matplotlib's inferno, which has even steps, also for
+# people with colour-vision deficiencies. Light pages run from pale to dark, dark pages from dark to pale.
 HEAT = ("#f3f68a", "#fbbc21", "#f68013", "#db503b", "#b1325a", "#7f1e6c", "#4c0c6b", "#160b39")
 HEAT_DARK = ("#4a0c6b", "#771c6d", "#a22b62", "#cb4149", "#eb6429", "#fa9407", "#f9c932", "#f5f992")
 HEAT_THEME = {light: (f"heat-{i}", dark) for i, (light, dark) in enumerate(zip(HEAT, HEAT_DARK), start=1)}
 
 SERIES = ("#0072b2", "#d55e00", "#009e73", "#b0588a", "#e69f00", "#56b4e9", "#7f5b3c", "#4d5a9e")
 
-# No reds: red is for the links that two jobs may share.
+# No reds: red marks links that two jobs may share.
 JOBS = ("#0072b2", "#e69f00", "#009e73", "#56b4e9", "#7f5b3c", "#4d5a9e", "#8f9a1b")
 
 RAILS = (*JOBS, "#b0588a")

@@ -1,4 +1,4 @@
-"""Figures as SVG: as a file of its own, and inside a page."""
+"""Figures as SVG: as separate files, and inside a page."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from .style import HEAT_THEME, INK, SURFACE, THEME
 NAMES = {colour: name for colour, (name, _) in (THEME | HEAT_THEME).items()}
 COLOUR = re.compile("|".join(NAMES))
 MARK = re.compile(r'<g id="[^"]*">')
-"""The page does not use the ids of marks, and they would be a tenth of it."""
+"""The ids of marks. The page does not use them, and they would be a tenth of its size."""
 OPENING = re.compile(r"<svg\b[^>]*>")
-SCALE = 1.6  # pixels of the page to a point of the figure: its text is then as large as the page's
-LEAST = 1.2  # on a narrow screen a figure scrolls sideways before its text gets too small
+SCALE = 1.6  # page pixels per figure point, so that figure text is as large as the page's text
+LEAST = 1.2  # the least pixels per point: on a narrow screen a figure scrolls sideways before its text gets too small
 ENTITIES = {'"': "&quot;", "#": "&#35;"}
-"""Written so in texts, because `inline` looks for ids and colours."""
+"""These characters are escaped in texts, because `inline` searches for ids and colours."""
 FONTS = "font-family: 'DejaVu Sans', Verdana, sans-serif"
-"""Where the font that a figure is laid out with is absent: Verdana is as wide, and most others are narrower."""
+"""Fallbacks if DejaVu Sans, the font of the layout, is missing: Verdana is as wide, and most others are
+narrower.
+"""
 
 
 def to_svg(figure: Figure, tips: Mapping[str, str] | None = None) -> str:
-    """The figure as SVG in points, with hover texts on the shapes of these gids: the same figure gives the same text."""
+    """The figure as SVG in points, with hover texts by gid. The same figure gives the same text."""
     width, height = _short(figure.width), _short(figure.height)
     ground = Shape(corners([(0.0, figure.width, 0.0, figure.height)]), SURFACE, closed=True)
     parts = [
@@ -41,9 +43,9 @@ def to_svg(figure: Figure, tips: Mapping[str, str] | None = None) -> str:
 
 
 def inline(figure: Figure, svg: str, name: str, title: str, alt: str) -> str:
-    """The figure's `svg` for the page: ids of its own for clips, none for marks, and colours that follow the theme.
+    """The figure's `svg` for the page: clips get unique ids, marks have none, and colours follow the theme.
 
-    The alternative text is what a screen reader says in place of the picture.
+    Screen readers read the alternative text instead of the picture.
     """
     text = svg[svg.index("<svg") :]
     text = MARK.sub("<g>", text)
@@ -59,7 +61,7 @@ def inline(figure: Figure, svg: str, name: str, title: str, alt: str) -> str:
 
 
 def _all(marks: Iterable[Mark], tips: Mapping[str, str]) -> Iterator[str]:
-    """The marks in their order; neighbours that look the same stand in one group, which says so once."""
+    """The marks in order. Neighbouring marks of one look share a group, which states the look once."""
     short = (_as_lines(mark) if isinstance(mark, Shape) else mark for mark in marks)
     for looks, same in itertools.groupby(enumerate(short), lambda numbered: _looks_of_a_group(numbered[1])):
         found = list(same)
@@ -73,7 +75,7 @@ def _all(marks: Iterable[Mark], tips: Mapping[str, str]) -> Iterator[str]:
 
 
 def _as_lines(shape: Shape) -> Shape:
-    """Boxes of one width as upright lines of that width: that is half as long."""
+    """Boxes of equal width as vertical lines of that width, because their path data is half as long."""
     if shape.gid is None or not shape.closed or shape.fill is None or shape.stroke:
         return shape
     boxes = [_box(line) for line in shape.lines]
@@ -85,7 +87,7 @@ def _as_lines(shape: Shape) -> Shape:
 
 
 def _box(line: Sequence[Point]) -> Box | None:
-    """Left, right, low and high of an area that `corners` has made."""
+    """The box (left, right, low, high) whose `corners` these are; None for any other line."""
     if len(line) != 4:
         return None
     (left, low), (right, _), (_, high), _ = line
@@ -93,7 +95,9 @@ def _box(line: Sequence[Point]) -> Box | None:
 
 
 def _looks_of_a_group(mark: Mark) -> str:
-    """How a shape looks that may stand in a group; empty for other marks. What is translucent would be so as a whole there."""
+    """The attributes that a shape may share with a group; empty for other marks and translucent shapes,
+    because a group blends as a whole.
+    """
     return _looks(mark) if isinstance(mark, Shape) and mark.opacity >= 1.0 else ""
 
 
@@ -134,7 +138,7 @@ def _shape(shape: Shape, tips: Mapping[str, str], looks: str) -> str:
 
 
 def _data(lines: Sequence[Sequence[Point]], *, closed: bool) -> str:
-    """Path data to a hundredth of a point, each place by its distance from the one before: that is shortest."""
+    """Path data rounded to a hundredth of a point, with relative coordinates, which are shortest."""
     parts = []
     end = None
     for line in lines:
@@ -160,7 +164,7 @@ def _data(lines: Sequence[Sequence[Point]], *, closed: bool) -> str:
 
 
 def _pair(x: float, y: float) -> str:
-    """Two numbers: a minus parts the second one from the first."""
+    """Two numbers; a minus sign is enough to separate the second."""
     down = _short(y)
     return f"{_short(x)}{down}" if down.startswith("-") else f"{_short(x)} {down}"
 

@@ -1,4 +1,4 @@
-"""A picture of what the ranks of a program sent each other."""
+"""A picture of the traffic between the ranks of a program."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from topolane.mpi.matrix import Recorded
 
 MOST_CELLS = 256
-"""Of a side of the picture: beyond it neighbouring ranks share a cell."""
+"""The most cells per side of the picture; with more ranks, neighbouring ranks share a cell."""
 
 
 def draw(recorded: Recorded, out: str) -> None:
-    """Draws bytes and messages of every pair. Raises InputError for a file that is neither .svg nor .png."""
+    """Draws bytes and messages of each pair. Raises InputError if the file is neither .svg nor .png."""
     from .with_matplotlib import drawing, figure, to_png, to_svg
 
     kind = Path(out).suffix.lower()
@@ -69,13 +69,13 @@ def _draw_one(axes: Axes, recorded: Recorded, name: str) -> None:
     colorbar = axes.figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, ticks=ticks)
     colorbar.outline.set_visible(False)
     colorbar.minorticks_off()
-    # In powers of ten as Matplotlib writes them there would be formulas, which no setting of ours draws.
+    # Matplotlib's own powers of ten would be formulas, which our settings do not draw.
     said = EngFormatter(unit="B" if name == "bytes" else "", places=1)
     colorbar.set_ticklabels([said(one).replace(".0 ", " ").removesuffix(".0") for one in ticks])
 
 
 def _cells_of(recorded: Recorded, name: str) -> tuple[NDArray[np.float64], int]:
-    """Sums of a figure in a square of cells, and how many ranks share a row of them."""
+    """The sums of a quantity in a square of cells, and the number of ranks per cell."""
     each = max(1, math.ceil(recorded.about.ranks / MOST_CELLS))
     side = math.ceil(recorded.about.ranks / each)
     cells = np.zeros((side, side))

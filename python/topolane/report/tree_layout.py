@@ -1,6 +1,6 @@
-"""Where the parts of a tree go: leaves side by side, wrapped into rows of whole pods.
+"""Positions of the parts of a tree: leaves side by side, wrapped into rows of whole pods.
 
-The unit across is a leaf, the unit upward a node; the leaves hang down from 0.
+The horizontal unit is a leaf, the vertical unit a node. The nodes of a leaf hang down from 0.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from itertools import accumulate
 
 from .data import MachinePicture
 
-ROW_LEAVES = 150  # a leaf is then some 4 points wide
-GAP = 1.4  # between pods, in leaves
+ROW_LEAVES = 150  # then a leaf is about 4 points wide
+GAP = 1.4  # distance between pods, in leaves
 
 
 @dataclass(frozen=True)
 class Row:
-    """The groups of each level that stand in one row; `leaves` are those of the lowest."""
+    """The groups of each level within one row; `leaves` has those of the lowest level."""
 
     groups: list[list[int]]
 
@@ -29,25 +29,26 @@ class Row:
 
 @dataclass(frozen=True)
 class Layout:
-    """Positions by [level][group], the same scale in every row."""
+    """Positions by [level][group], with the same scale in each row."""
 
     rows: list[Row]
-    x: list[list[float]]  # the middle of a group
-    spans: list[list[tuple[float, float]]]  # the middles of its first and its last leaf
-    y: list[float]  # the bar of a level; the last is the core's
+    x: list[list[float]]  # the middle of each group
+    spans: list[list[tuple[float, float]]]  # the middles of each group's first and last leaf
+    y: list[float]  # the bar of each level; the last is the core's
     width: float
     top: float
     bottom: float
     margin: float
     row_height: float  # inches
     cell_points: float  # height of a node's cell
-    named: bool  # the pods are wide enough for their names
+    named: bool  # whether pods are wide enough for their names
 
 
 def lay_out(picture: MachinePicture, between: Sequence[float] | None = None) -> Layout:
     """Wrap the groups under the top level into rows of at most `ROW_LEAVES` leaves.
 
-    `between` is the room between the bars of every two levels, in nodes; by default for lines.
+    `between` has the distances between the bars of neighbouring levels, in nodes; the default suits plain
+    lines.
     """
     levels = picture.levels
     upper = max(len(levels) - 2, 0)
@@ -94,7 +95,7 @@ def lay_out(picture: MachinePicture, between: Sequence[float] | None = None) -> 
 
 
 def _members(picture: MachinePicture, level: int, leaf_at: dict[int, int]) -> list[list[int]]:
-    """The leaves of every group of `level`."""
+    """The leaves of each group of `level`, in order."""
     starts = sorted(leaf_at)
     position = {start: place for place, start in enumerate(starts)}
     position[picture.nodes] = len(starts)

@@ -1,4 +1,4 @@
-"""Figures that Matplotlib draws: those of calibrations, traffic matrices and studies, which need its scales and images."""
+"""Figures drawn by Matplotlib: calibrations, traffic matrices and studies, which need its scales and images."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ SETTINGS = {
     "axes.titlelocation": "left",
     "axes.titlesize": 9.5,
     "axes.titleweight": "bold",
-    "axes.titley": 1.0,  # nothing is above a panel, so its title need not be moved out of the way
+    "axes.titley": 1.0,  # nothing is above a panel, so its title can stay in place
     "figure.edgecolor": SURFACE,
     "figure.facecolor": SURFACE,
-    "font.family": ["DejaVu Sans"],  # ships with Matplotlib: the same letters everywhere
+    "font.family": ["DejaVu Sans"],  # comes with Matplotlib, so letters look the same everywhere
     "font.size": 9,
     "grid.color": FAINT,
     "grid.linewidth": 0.6,
@@ -40,10 +40,10 @@ SETTINGS = {
     "patch.edgecolor": SURFACE,
     "savefig.edgecolor": "auto",
     "savefig.facecolor": "auto",
-    "svg.fonttype": "none",  # text stays text: it can be searched and copied, and takes a third of the bytes
+    "svg.fonttype": "none",  # keep text as text: it can be searched and copied, and is a third as large
     "svg.hashsalt": "topolane",
     "text.color": INK,
-    "text.parse_math": False,  # a dollar in a workload's name is a dollar
+    "text.parse_math": False,  # show a dollar sign in a workload's name as it is
     "xtick.color": MUTED,
     "xtick.labelcolor": INK,
     "xtick.labelsize": 8.5,
@@ -55,7 +55,7 @@ SETTINGS = {
 
 @contextlib.contextmanager
 def drawing() -> Iterator[None]:
-    """Draw with these settings alone, whatever the user's matplotlibrc says."""
+    """Draw with these settings only, independent of the user's matplotlibrc."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(SETTINGS)
@@ -63,12 +63,12 @@ def drawing() -> Iterator[None]:
 
 
 def figure(width: float, height: float) -> Figure:
-    """A blank figure in inches, its parts kept from overlapping."""
+    """A blank figure, sizes in inches; Matplotlib keeps its parts from overlapping."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def to_svg(figure: Figure) -> str:
-    """The figure as SVG in points: the same figure gives the same text."""
+    """The figure as SVG in points. The same figure gives the same text."""
     file = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     FigureCanvasSVG(figure).print_svg(file, metadata=nothing)

@@ -1,4 +1,4 @@
-"""Draw everything, then put it in place: nothing in the directory changes before all is drawn."""
+"""Draws a report and then puts its files in place: nothing in the directory changes before all is drawn."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ DOTS_PER_INCH = 130
 
 @dataclasses.dataclass(frozen=True)
 class Folder:
-    """Where the figures go, and whether as PNG too: that draws each of them a second time."""
+    """The folder of the figures, and whether to draw each as PNG too."""
 
     path: Path
     png: bool
@@ -107,7 +107,7 @@ def _baseline_section(baseline: Baseline, figures: Folder) -> Section:
 
 
 def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Folder) -> list[Section]:
-    """What only runs on a network have to show; nothing where there is none."""
+    """The sections about runs on a network; none without such runs."""
     if not any(run.network for run in runs):
         return []
     plots = [each.draw(runs, picture) for each in (contention, contention_by_pattern, contention_by_size)]
@@ -126,7 +126,7 @@ def _network_sections(runs: Sequence[Run], picture: MachinePicture, figures: Fol
 def _gpu_sections(
     runs: Sequence[Run], picture: MachinePicture, at: float | None, figures: Folder
 ) -> list[Section]:
-    """What only machines with GPUs have to show; nothing on others."""
+    """The sections about GPUs; none on a machine without GPUs."""
     if not picture.resources:
         return []
     time = common_moment(runs) if at is None else at
@@ -158,7 +158,7 @@ def section(
     words: str = "",
     notes: Sequence[str] = (),
 ) -> Section:
-    """Write each plot's files and keep what the page shows; a drawn figure is let go at once."""
+    """Write the files of each plot and keep what the page shows. Each figure is freed when it is written."""
     shown = []
     for plot in plots:
         text = to_svg(plot.figure, plot.tips)

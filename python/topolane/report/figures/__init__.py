@@ -1,1 +1,3 @@
-"""One file per figure. Each has `draw(runs, picture) -> Plot`, but for the tree, one for each run."""
+"""One file per figure. Each has `draw(runs, picture) -> Plot`; the figures of single runs have `draw(run,
+picture, ...)`.
+"""

@@ -28,7 +28,9 @@ SIZE = "requested_number_of_resources"
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
-    """Boxes of APH in hops: a panel per size bin, a row per run, the least possible last."""
+    """Box plots of APH in hops: a panel per size bin and a row per run; the last row is the least possible
+    APH.
+    """
     largest = max((run.jobs[SIZE].max() or 0 for run in runs), default=0)
     if largest < 2:
         return Plot(NAME, TITLE, WORDS, "No job has two nodes.", empty("No job has two nodes."))
@@ -58,5 +60,5 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
 
 
 def _by_size(run: Run, column: str) -> tuple[polars.Series, polars.Series]:
-    """The sizes of all jobs, and a column; empty where it says nothing."""
+    """The sizes of all jobs and the values of a column; a value is null where the column is empty."""
     return run.jobs[SIZE], run.jobs[column].cast(polars.Float64)

@@ -1,4 +1,4 @@
-"""The replay under today's rules next to the recorded starts: utilisation in the course of time, and the waits."""
+"""The replay under today's rules compared with the recorded starts: utilisation over time, and waits."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ WORDS = (
     "logarithmic beyond one minute."
 )
 MOST_HOURS = 24 * 14
-"""Up to this length each hour is drawn; of a longer time each day."""
+"""Up to this number of hours each hour is drawn; for longer times each day."""
 FEW_HOURS = 48
-"""Up to this length the axis is in hours, beyond in days."""
+"""Up to this number of hours the axis is in hours, otherwise in days."""
 
 
 def draw(baseline: Baseline) -> Plot:
@@ -63,7 +63,7 @@ def draw(baseline: Baseline) -> Plot:
 
 
 def table(baseline: Baseline) -> list[list[str]]:
-    """The waits by size and partition, the first row a heading."""
+    """The waits by size and partition; the first row is the heading."""
     rows = [
         ["jobs", "number", "mean recorded", "mean replayed", "median recorded", "median replayed",
          "95 % recorded", "95 % replayed", "rank correlation"]
@@ -81,14 +81,14 @@ def _means(values: np.ndarray, hours: int) -> list[float]:
 
 
 def _edges(baseline: Baseline, hours: int, unit: float) -> list[float]:
-    """Where each of these means begins, and the end of the last, in units of `unit` seconds."""
+    """The start of each of these means, and the end of the last one, in units of `unit` seconds."""
     parts = -(-len(baseline.utilisation[0]) // hours)
     edges = baseline.edges[0] + HOUR * hours * np.arange(parts + 1)
     return [float(edge) for edge in np.minimum(edges, baseline.edges[-1]) / unit]
 
 
 def _steps(values: Sequence[float], edges: Sequence[float]) -> list[Point]:
-    """A line that keeps each value from one edge to the next."""
+    """A step line: each value holds from one edge to the next."""
     return [
         point
         for value, ends in zip(values, pairwise(edges))

@@ -1,4 +1,4 @@
-"""The distribution of how much longer jobs ran among others than alone."""
+"""The distribution of jobs' run times divided by their run times alone."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ WORDS = (
     "is at most that factor times their run time alone. A line that rises at the left edge is of jobs "
     "that no other job slowed down. Higher is better."
 )
-SLOWED = 1.0 + 1e-6  # times of a month are rounded
+SLOWED = 1.0 + 1e-6  # tolerance, because the times of a month are rounded
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
-    """Cumulative distributions of run time over that alone, in per cent of the jobs."""
+    """Cumulative distributions of run time divided by run time alone, in per cent of the jobs."""
     shown = networked(runs)
     values = [jobs["contention"].sort() for _, _, jobs in shown]
     if all(each.is_empty() for each in values):

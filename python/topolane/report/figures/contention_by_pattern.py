@@ -1,4 +1,4 @@
-"""How much longer jobs ran than alone, by the pattern of their communication."""
+"""Run times of jobs divided by their run times alone, by communication pattern."""
 
 from __future__ import annotations
 

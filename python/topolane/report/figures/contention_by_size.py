@@ -1,4 +1,4 @@
-"""How much longer jobs ran than alone, by their size."""
+"""Run times of jobs divided by their run times alone, by job size."""
 
 from __future__ import annotations
 

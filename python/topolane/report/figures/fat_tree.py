@@ -1,4 +1,4 @@
-"""The tree at one moment: nodes coloured by job, uplinks that two jobs may share in red (SC'18)."""
+"""The tree at one moment: nodes in the colours of their jobs, uplinks that two jobs may share in red (SC'18)."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ WORDS_OF_RAILS = (
 )
 LISTED = 5
 SPREAD = 0.8
-"""How far the lines of jobs on links of their own spread, in leaves."""
+"""Width, in leaves, over which the lines of jobs with links of their own are spread."""
 EMPTY = {"idle": IDLE, "out-of-service": MUTED}
 
 
 def words(picture: MachinePicture) -> str:
-    """What the picture of such a machine shows."""
+    """The caption of the picture for this machine."""
     return WORDS + (WORDS_OF_RAILS if picture.rails else "")
 
 
 def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Plot:
-    """The tree under `run` at `at` (seconds since the epoch), by default its busiest minute."""
+    """The tree of `run` at `at` (seconds since the epoch), by default at its busiest minute."""
     state = held(run, picture, at)
     names = {job: f"job {job}" for job in state.size}
     words = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
@@ -54,7 +54,7 @@ def draw(run: Run, picture: MachinePicture, at: float | None, number: int) -> Pl
 
 
 def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figure:
-    """The tree in one state, of a run or of a live system; `names` are those of the jobs."""
+    """The tree in one state, of a run or of a live system; `names` are the names of jobs."""
     layout = lay_out(picture)
     if picture.rails:
         step = layout.y[1] - layout.y[0] if len(layout.y) > 1 else 0.0
@@ -62,7 +62,7 @@ def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figu
     drawn = Figure(9.6, len(layout.rows) * layout.row_height + 0.55)
     for axes, row in zip(drawn.grid(len(layout.rows)), layout.rows):
         axes.shown = False
-        # With room for the number of jobs at the last pod.
+        # The wider right side has space for the number of jobs at the last pod.
         axes.x = Scale(-layout.margin, 1.04 * layout.width + 0.5)
         axes.y = Scale(layout.bottom, layout.top)
         _cells(axes, row, layout, picture, state)
@@ -73,7 +73,7 @@ def tree(picture: MachinePicture, state: Held, names: Mapping[int, str]) -> Figu
 
 
 def facts(picture: MachinePicture, state: Held) -> str:
-    """What the picture shows, in words."""
+    """A sentence with the numbers that the picture shows."""
     nodes, jobs, shared = plural(picture.nodes, "node"), plural(len(state.size), "job"), []
     text = f"{state.busy:,} of {nodes} in use by {jobs}."
     for level in range(len(picture.levels) - 1):
@@ -84,7 +84,7 @@ def facts(picture: MachinePicture, state: Held) -> str:
 
 
 def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
-    """One path per job, the neighbouring cells of a leaf as one rectangle."""
+    """Draws one path per job; neighbouring cells of a leaf form one rectangle."""
     boxes: dict[int | str, list[Box]] = {}
     for index in row.leaves:
         leaf, x = picture.levels[0][index], layout.x[0][index]
@@ -103,7 +103,7 @@ def _cells(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
 
 
 def _holder(state: Held, node: int) -> int | str:
-    """The job on a node, or why there is none."""
+    """The job on a node, or the word for why there is none."""
     job = state.holder[node]
     if job is None:
         return "out-of-service" if node in state.out_of_service else "idle"
@@ -111,7 +111,7 @@ def _holder(state: Held, node: int) -> int | str:
 
 
 def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state: Held) -> None:
-    """The uplinks of every group as one line, from its bar to the bar of the level above."""
+    """Draws the uplinks of each group as one line, from its bar to the bar of the level above."""
     top = len(picture.levels) - 1
     for level in range(top):
         by_kind: dict[tuple[str, float], list[list[tuple[float, float]]]] = {}
@@ -146,7 +146,7 @@ def _links(axes: Axes, row: Row, layout: Layout, picture: MachinePicture, state:
 
 
 def _uplinks(state: Held, level: int, group: int) -> list[tuple[tuple[str, float], float]]:
-    """Colour and width of the lines for a group's uplinks, and how far from its middle, in leaves."""
+    """The lines for a group's uplinks: colour and width, and distance from the group's middle in leaves."""
     jobs = state.crossing[level][group]
     if not jobs:
         return [((FAINT, 0.8), 0.0)]
@@ -160,7 +160,7 @@ def _uplinks(state: Held, level: int, group: int) -> list[tuple[tuple[str, float
 
 
 def _bars(level: int, row: Row, layout: Layout, picture: MachinePicture) -> list[tuple[float, float]]:
-    """The switches of a level, one bar per group, as far as it stands in this row."""
+    """The bars for the switches of a level, one per group, cut to this row."""
     bars = []
     for group in picture.levels[level]:
         inside = [

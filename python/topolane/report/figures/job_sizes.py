@@ -22,7 +22,7 @@ SIZE = "requested_number_of_resources"
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
-    """Shares of the jobs and of the node hours by job size in nodes, from the first run."""
+    """Shares of jobs and of node hours by job size in nodes, in the first run."""
     first = runs[0]
     words = (
         "Small jobs are usually the most numerous while large ones fill the machine, so both are shown: "

@@ -1,4 +1,4 @@
-"""How loaded every link is, on the picture of the tree."""
+"""The load of each link, drawn on the tree."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ KEY = 0.62  # inches
 
 
 def words(picture: MachinePicture) -> str:
-    """What the picture of such a machine shows."""
+    """The caption of the picture for this machine."""
     return WORDS + (WORDS_OF_RAILS if picture.rails else "")
 
 
 def draw(run: Loaded, picture: MachinePicture, scale: Scale, number: int) -> Plot:
-    """The links under `run`, in the classes of `scale`."""
+    """The link loads of `run`, in the classes of `scale`."""
     links = with_ports(run.links).with_columns(kind=scale.classes())
     layout, strips = strips_of(links, picture)
     heights = [layout.row_height] * len(layout.rows) + [KEY]
@@ -89,7 +89,7 @@ def _tips(layout: Layout, strips: Sequence[Strip], picture: MachinePicture, scal
 
 
 def _grid(axes: Axes, layout: Layout, strips: Sequence[Strip], picture: MachinePicture) -> None:
-    """Lines in the page's colour that part one cell from the next."""
+    """Draws lines between cells in the page's background colour."""
     places = [-float(node) for node in range(1, picture.leaf)]
     for strip in strips[1:]:
         places += [float(y) for y in numpy.linspace(strip.low, strip.high, strip.rows + 1)[1:-1]]
@@ -98,9 +98,11 @@ def _grid(axes: Axes, layout: Layout, strips: Sequence[Strip], picture: MachineP
 
 
 def _bars(axes: Axes, layout: Layout, row: Row, picture: MachinePicture) -> None:
-    """The switches: a bar for every group, above the links that lead up to it."""
+    """Draws a bar for the switches of each group, above the links that lead up to it."""
     gap = GAP / layout.cell_points
-    leaves = row.leaves if picture.rails_at(0) < 2 else []  # those of rails are bars in their colours
+    leaves = (
+        row.leaves if picture.rails_at(0) < 2 else []
+    )  # switches of rails are drawn as bars in the rails' colours
     ends = [(layout.x[0][leaf], layout.x[0][leaf], 0.5 * gap) for leaf in leaves]
     inside = set(row.leaves)
     for level in range(1, len(picture.levels)):
@@ -118,7 +120,9 @@ def _bars(axes: Axes, layout: Layout, row: Row, picture: MachinePicture) -> None
 
 
 def _rails(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], picture: MachinePicture) -> None:
-    """Under the links of a group a line in the colour of each rail, along the columns of the rail's switches."""
+    """Draws a line in the colour of each rail under a group's links, along the columns of the rail's
+    switches.
+    """
     for level, strip in enumerate(strips[1:], start=1):
         if (rails := picture.rails_at(level - 1)) < 2:
             continue
@@ -146,7 +150,7 @@ def _names(axes: Axes, layout: Layout, row: Row, strips: Sequence[Strip], pictur
 
 
 def _key(axes: Axes, scale: Scale) -> None:
-    """The classes of load in their colours, their edges beneath."""
+    """Draws the key: the colours of the load classes, with the class limits beneath."""
     for kind, colour in enumerate((IDLE, *HEAT)):
         x = kind if kind else -1.6
         width = 1.0 if kind else 1.4

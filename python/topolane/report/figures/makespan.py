@@ -1,4 +1,4 @@
-"""Makespan against the first run (SC'18: first submission to last completion)."""
+"""Makespan relative to the first run (SC'18: first submission to last completion)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TITLE = "Makespan"
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
-    """Bars of the makespan, in per cent of the first run's, labelled with the time itself."""
+    """Bars of the makespan, in per cent of the first run's, labelled with the duration."""
     words = (
         f"From the first submission to the last completion, relative to “{runs[0].label}” (100 %). Shorter "
         "is better. On a machine that is not overloaded the last jobs submitted decide the makespan, and "

@@ -1,4 +1,4 @@
-"""The table of mean waits, policies by scenarios (SC'18: mean wait in hours)."""
+"""The table of mean waits, by policy and scenario (SC'18: mean wait in hours)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORDS = (
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
-    """The table, in hours; a run that is not among `runs` is a dash."""
+    """The table, in hours. A combination without a run is a dash."""
     rows, columns, cells = table(runs)
     widths = [max(len(clean(row)) for row in (*rows, "policy, queue")) * 0.075 + 0.3]
     widths += [max(0.95, len(clean(column, 22)) * 0.08 + 0.25) for column in columns]
@@ -56,7 +56,9 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
 
 
 def table(runs: Sequence[Run]) -> tuple[list[str], list[str], dict[tuple[str, str], float | None]]:
-    """Rows, columns and the mean waits in seconds; a row per run where two runs share a cell."""
+    """Row names, column names, and the mean wait in seconds of each cell. If two runs share a cell, each run
+    gets its own row.
+    """
     names = [f"{run.policy}, {run.queue}" for run in runs]
     if len({(name, run.scenario) for name, run in zip(names, runs)}) < len(runs):
         names = [run.label for run in runs]
@@ -65,12 +67,12 @@ def table(runs: Sequence[Run]) -> tuple[list[str], list[str], dict[tuple[str, st
 
 
 def _heading(run: Run) -> str:
-    """A scenario over its column: a bare number is a percentage."""
+    """The heading of a scenario's column; a bare number becomes a percentage."""
     return f"{run.scenario} %" if run.scenario.replace(".", "", 1).isdigit() else run.scenario
 
 
 def hours(seconds: float | None) -> str:
-    """Seconds as hours to two decimals, to none from a hundred on."""
+    """Seconds written as hours: with two decimals, from a hundred hours on with none."""
     if seconds is None:
         return NOTHING
     if 0 < seconds < 0.005 * HOUR:

@@ -18,11 +18,11 @@ from ..style import MUTED
 NAME = "nodes-in-use"
 TITLE = "Nodes in use"
 MOST_POINTS = 1000
-OVERLAID = 1  # runs in one panel: an hourly line is too jagged to lie on another
+OVERLAID = 1  # runs per panel: hourly lines are too jagged to overlay
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
-    """Busy nodes, each point the mean of an hour's minutes (of more hours where a run is long)."""
+    """Busy nodes as hourly means (means over several hours for a long run)."""
     last = max((run.utilization["time"].max() or 0.0 for run in runs), default=0.0)
     hours = next(
         h for h in (1, 2, 3, 6, 12, *(24 * 2**i for i in range(40))) if last / HOUR / h <= MOST_POINTS

@@ -1,4 +1,4 @@
-"""The machine's floor plan at one moment: domains as racks, GPUs as cells, in the colours of their jobs."""
+"""The machine's floor plan at one moment: domains as racks and GPUs as cells in the colours of their jobs."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ NAME = "racks"
 TITLE = "Who holds which GPUs"
 LISTED = 5
 HOVERED = 500
-"""The largest jobs, which have a path and a hover text each; smaller ones of one colour have one path together."""
+"""The number of largest jobs that have a path and a hover text each. Smaller jobs of one colour share one
+path.
+"""
 NAMES_OF_A_TIP = 6
 
 
 def words(picture: MachinePicture) -> str:
-    """What the picture shows, on such a machine."""
+    """The caption of the picture for this machine."""
     unit = _unit(picture)
     if picture.domains:
         box = "A box is a domain (a rack of NVL72 for example)"
@@ -44,7 +46,7 @@ def words(picture: MachinePicture) -> str:
 
 
 def draw(run: Run, picture: MachinePicture, at: float, number: int) -> Plot:
-    """The GPUs under `run` at `at`, in seconds since the epoch."""
+    """The GPUs of `run` at `at`, in seconds since the epoch."""
     state = gpu_state(run, picture, at)
     words = f"{moment(state.time).capitalize()}: {facts(picture, state)}"
     if not any(state.gpus):
@@ -53,7 +55,7 @@ def draw(run: Run, picture: MachinePicture, at: float, number: int) -> Plot:
 
 
 def floor_plan(picture: MachinePicture, state: GpuState) -> Figure:
-    """The racks in one state."""
+    """The floor plan with the GPUs in one state."""
     layout = lay_out(state.racks, picture)
     drawn = Figure(WIDTH / 72 + 0.2, layout.height / 72 + 0.5)
     (axes,) = drawn.grid(1)
@@ -79,7 +81,7 @@ def floor_plan(picture: MachinePicture, state: GpuState) -> Figure:
 
 
 def facts(picture: MachinePicture, state: GpuState) -> str:
-    """What the picture shows, in words."""
+    """A sentence with the numbers that the picture shows."""
     gpus = sum(len(of_node) for of_node in state.gpus)
     free, stranded, failed = (state.total(what) for what in ("free", "stranded", "failed"))
     parts = [
@@ -137,7 +139,7 @@ def _strokes(layout: RackLayout, state: GpuState) -> Iterator[Sequence[Point]]:
 
 
 def _draw_racks(axes: Axes, layout: RackLayout, state: GpuState) -> list[Box]:
-    """Draws the cells that there are; returns a frame around each column."""
+    """Draws the cells of all columns; returns a frame around each column."""
     wide, high = layout.cell
     frames: list[Box] = []
     cells: dict[int, list[Box]] = {}
@@ -163,10 +165,12 @@ def _draw_racks(axes: Axes, layout: RackLayout, state: GpuState) -> list[Box]:
 
 
 def _draw_grid(axes: Axes, layout: RackLayout) -> None:
-    """Lines in the page's colour that part one GPU from the next."""
+    """Draws lines between GPUs in the page's background colour."""
     wide, high = layout.cell
     lines = []
-    rows: dict[float, tuple[float, float]] = {}  # ends of a line between nodes, through all racks of a line
+    rows: dict[
+        float, tuple[float, float]
+    ] = {}  # both ends of a separating line between nodes, through all racks side by side
     for column in layout.columns:
         low, right = column.y + len(column.nodes) * high, column.x + column.gpus * wide
         lines += [[(column.x + gpu * wide, y) for y in (column.y, low)] for gpu in range(1, column.gpus)]
@@ -178,7 +182,7 @@ def _draw_grid(axes: Axes, layout: RackLayout) -> None:
 
 
 def tips(picture: MachinePicture, state: GpuState) -> dict[str, str]:
-    """The hover texts of jobs, racks and marks."""
+    """The hover texts of jobs, racks and marks, by gid."""
     unit = _unit(picture)
     nodes: dict[int, int] = {}
     for of_node in state.gpus:

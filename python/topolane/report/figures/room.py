@@ -1,4 +1,4 @@
-"""How many more jobs of each size would have fitted, in the mean over the run."""
+"""The mean number of further jobs of each size that would have fitted during the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WORDS = (
     "the sizes is the closest place in which such jobs fit on this machine; “segments” are parts of a job in one domain each."
 )
 LEAST = 0.1
-"""Jobs up to which the scale is linear."""
+"""The scale is linear up to this number of jobs."""
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
@@ -78,7 +78,7 @@ def _line(axes: Axes, values: Sequence[float], entry: Entry) -> None:
 
 
 def _jobs(most: float) -> Scale:
-    """A scale of numbers of jobs, linear up to a tenth and logarithmic beyond it."""
+    """A scale for numbers of jobs, linear up to `LEAST` and logarithmic above."""
 
     def place(jobs: float) -> float:
         return jobs / LEAST / 2 if jobs < LEAST else 0.5 + math.log10(jobs / LEAST)
@@ -89,7 +89,7 @@ def _jobs(most: float) -> Scale:
 
 
 def _name_places(axes: Axes, places: Sequence[str]) -> None:
-    """Where jobs lie, above the sizes that lie there, with a line where that changes."""
+    """Writes above the sizes where such jobs fit, with a line between different places."""
     start = 0
     for end in range(1, len(places) + 1):
         if end == len(places) or places[end] != places[start]:

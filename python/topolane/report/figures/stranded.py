@@ -1,4 +1,4 @@
-"""GPUs that were free and that no job could use, by cause, and what operators ask for next to them."""
+"""Free GPUs that no job could use, by cause, and related numbers that operators ask for."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMNS = ("no cores left", "no memory left", "scraps", "left over from segments
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
-    """A bar for each run by cause, and the table."""
+    """A bar per run and cause, and the table."""
     runs = with_room(runs)
     if not runs:
         reason = "No run was looked at while it had room."
@@ -67,7 +67,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
 
 
 def _numbers(axes: Axes, values: Sequence[float]) -> None:
-    """The sums behind the bars."""
+    """Writes the values next to the bars and sets the scale."""
     for row, value in enumerate(values):
         axes.text(value, row, decimal(value, 1), size=8.5, offset=(3.0, 0.0))
     axes.x = linear(0.0, 1.25 * max([*values, 0.01]))

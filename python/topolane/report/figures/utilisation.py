@@ -1,4 +1,4 @@
-"""Boxes of the utilisation (SC'18: sampled every minute)."""
+"""Box plots of utilisation (SC'18: sampled every minute)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WORDS = (
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
-    """Two panels of boxes, in per cent of the nodes, a row per run."""
+    """Two panels of box plots, in per cent of the nodes, a row per run."""
     if all(run.utilization.is_empty() for run in runs):
         return Plot(NAME, TITLE, WORDS, "Nothing ran.", empty("Nothing ran."))
     titles = ("Minutes in which jobs wait", "All minutes")

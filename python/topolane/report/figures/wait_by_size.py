@@ -1,4 +1,4 @@
-"""Mean wait by job size (SC'18: start less submission, by size bins)."""
+"""Mean wait by job size (SC'18: start minus submission, by size bins)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ WORDS = (
     "logarithmic beyond one minute."
 )
 POINTS = 400
-OVERLAID = 4  # runs in one panel
+OVERLAID = 4  # runs per panel
 
 
 def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
@@ -53,7 +53,7 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
 
 
 def curve(wait: polars.Series, end: float) -> list[tuple[float, float]]:
-    """At most `POINTS` points of the distribution of the sorted `wait`, drawn on to `end`."""
+    """At most `POINTS` points of the distribution of the sorted `wait`, continued up to `end`."""
     if wait.is_empty():
         return []
     places = sorted({round(i * (wait.len() - 1) / (POINTS - 1)) for i in range(POINTS)})

@@ -1,4 +1,4 @@
-"""Who gains and who loses: the change of the mean wait by job size."""
+"""The change of the mean wait by job size: which jobs gain and which lose."""
 
 from __future__ import annotations
 
@@ -64,5 +64,5 @@ def draw(runs: Sequence[Run], picture: MachinePicture) -> Plot:
 
 
 def difference(value: float | None, base: float | None) -> float | None:
-    """`value` less `base`, where both are known."""
+    """`value` minus `base`; None if either is unknown."""
     return None if value is None or base is None else value - base

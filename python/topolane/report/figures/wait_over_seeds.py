@@ -1,4 +1,4 @@
-"""Mean waits over seeds with their confidence intervals, a panel for each load."""
+"""Mean waits over several seeds, with confidence intervals, a panel per load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORDS = "A dot is the mean over the seeds in hours, a line its confidence interv
 
 
 def draw(rows: Sequence[Row]) -> Plot:
-    """The dots, from the first rule downward."""
+    """A dot with its interval for each rule, the first rule on top."""
     loads, names = (list(dict.fromkeys(each)) for each in zip(*((row.load, row.label) for row in rows)))
     titles = ["" if load is None else f"load {load:g}" for load in loads]
     drawn, axes = panels(titles, [clean(name) for name in names])
