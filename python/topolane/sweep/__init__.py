@@ -1,4 +1,6 @@
-"""Many runs at once: over processes of this machine, or a Dask cluster (`cluster`), kept in a folder or not (`kept`)."""
+"""Many runs at once, on processes of this machine or on a Dask cluster (`cluster`). Answers may be kept in a
+folder (`kept`).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(frozen=True)
 class Task(Settings):
-    """One run by name: what a worker needs to know, small enough to send anywhere. Files are named by path."""
+    """The settings and names of one run. It is small enough to send to any worker, because it names files by
+    path.
+    """
 
     machine: str
     workload: str
@@ -48,18 +52,18 @@ class Task(Settings):
     machine_format: str | None = None
     nodes: str | None = None
     topology: str | None = None
-    """Which topology of a machine file that holds several."""
+    """The topology to use, if the machine file holds several."""
     join: str | None = None
-    """Another file on the same nodes, see `topolane.machine`."""
+    """A second machine file for the same nodes; see `topolane.machine`."""
 
     def fabric(self) -> Machine:
-        """The machine, or the part of it that is meant."""
+        """The machine, restricted to `nodes` if these are given."""
         return machine(
             self.machine, self.machine_format, nodes=self.nodes, topology=self.topology, join=self.join
         )
 
     def notes(self) -> list[str]:
-        """What was assumed or skipped when the machine and the failures were read."""
+        """Notes on what was assumed or skipped when the machine and the failures were read."""
         fabric = self.fabric()
         notes = fabric.notes
         if self.network is not None and not fabric.knows_cables:
@@ -73,17 +77,19 @@ class Task(Settings):
         return notes
 
     def jobs(self) -> Workload:
-        """The workload, shaped for the machine."""
+        """The workload, with `shape` applied for the machine."""
         return workload(self.workload, self.fabric().nodes, seed=self.seed, shape=self.shape)
 
     def log_notes(self) -> list[str]:
-        """What is skipped of the log, what its reader changed and what it assumed; not the jobs that `--limit` skips."""
+        """Notes on what the reader of the log skipped, changed and assumed; jobs that `--limit` skips are not
+        among them.
+        """
         jobs = self.jobs()
         skipped = {reason: count for reason, count in jobs.left_out.items() if reason != BEYOND_LIMIT}
         return [*reading_notes(jobs), *skipped_notes(skipped)]
 
     def run(self, progress: Callable[[float], None] | None = None) -> Run:
-        """Does it here and now."""
+        """Runs the task in this process."""
         fabric, network = self.fabric(), self.network
         if network is not None and isinstance(network.routing, str):
             fabric, paths = routing(
@@ -112,9 +118,11 @@ class Task(Settings):
         return run
 
     def _strangers(self, jobs: Workload, fabric: Machine) -> list[str]:
-        """A line on nodes of the log that the machine does not have. Raises InputError if it has none of them."""
+        """A note on nodes that the log names and the machine lacks. Raises InputError if the machine has none
+        of them.
+        """
         named, missing = jobs.strangers(fabric)
-        # The policy `recorded` needs them, and says itself which job lacks which node.
+        # The policy `recorded` needs these nodes, and itself reports which job lacks which node.
         if missing == named > 0 and self.policy != "recorded":
             raise InputError(
                 f"{self.workload}: machine {fabric.name} has none of the {plural(named, 'node')} that the log names: "
@@ -127,7 +135,9 @@ class Task(Settings):
         ]
 
     def config_of_queue(self) -> str | None:
-        """The configuration of the queue slurm: the one that is named, or the one that an import wrote next to the log."""
+        """The configuration file of the queue `slurm`: the file given, or the one that an import wrote next
+        to the log.
+        """
         if self.queue_config is not None or self.queue != "slurm":
             return self.queue_config
         name = Path(self.workload).name.removesuffix(".gz")
@@ -138,11 +148,11 @@ class Task(Settings):
 def tasks_for(
     base: Task, policy_names: Sequence[str], queues: Sequence[str], scenarios: Sequence[str]
 ) -> list[Task]:
-    """`base` under every policy, queue and scenario.
+    """The tasks that run `base` under each policy, queue and scenario.
 
-    A speed-up is what isolation brings, so policies that do not isolate run once per queue; and
-    `recorded` has its own order, so it runs once. With a network, the first other policy that does
-    not isolate also runs without one, to tell what contention costs.
+    A scenario speeds up isolated jobs, so policies that do not isolate run once per queue. `recorded` has its
+    own order, so it runs once. With a network, the first other policy that does not isolate also runs without
+    one, so that the cost of contention shows.
 
     Raises InputError for a speed-up together with a network, since the network determines speeds.
     """
@@ -163,12 +173,12 @@ def tasks_for(
 
 
 def shares_bought_back(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """For every isolating run on a network, what its reference loses to contention.
+    """For each isolating run on a network: the cost of isolation and the loss of its reference to contention.
 
-    The reference is the policy that also ran without a network. Seconds: `extra_wait`, by how much
-    the isolating policy waits longer than the reference without contention; `saved_wait`, by how
-    much contention lengthens the reference's wait; `share`, the second over the first, None where
-    isolation costs no wait; `saved`, by how much wait and run together are shorter isolated.
+    The reference is the policy that also ran without a network. In seconds: `extra_wait`, the wait of the
+    isolating policy minus that of the reference without contention; `saved_wait`, the part of the reference's
+    wait that contention causes; `saved`, the reduction of wait plus run time by isolation. `share` is
+    `saved_wait` over `extra_wait`, None if isolation costs no wait.
     """
     rows = []
     for run in runs:
@@ -199,7 +209,7 @@ def shares_bought_back(runs: Sequence[Run]) -> list[dict[str, Any]]:
 
 
 def figures(task: Task) -> Run:
-    """The run of a task without its tables, which are most of it."""
+    """The run of a task without its tables, which take most of its memory."""
     return dataclasses.replace(task.run(), tables={})
 
 
@@ -224,18 +234,19 @@ def over(
     done: Callable[..., None] | None = None,
     kept: Kept | None = None,
 ) -> list[T]:
-    """Applies a function of a module to all tasks and returns the answers in the same order.
+    """Applies a module's function to all tasks and returns the answers in the order of the tasks.
 
-    executor: None for processes of this machine; `dask://HOST:PORT` for the Dask scheduler there, which gets the content
-    of the files that a task names; `dask://` for a Dask cluster on this machine that ends with the sweep.
-    workers: processes to use here, by default one for each core of this process. They import the main
-    script again: a script calls this under `if __name__ == "__main__":`.
-    done: called after each task; once with the number of those that were kept.
-    kept: has the answers of earlier sweeps, and gets each answer as it comes (`kept.opened`). The tasks are then `Task`s, and so
-    they are with Dask.
+    executor: None for processes of this machine; `dask://HOST:PORT` for the Dask scheduler there, which gets
+    the content of the files that a task names; `dask://` for a Dask cluster on this machine that ends with
+    the sweep.
+    workers: the number of processes, by default one per core available to this process. Each imports the main
+    script again, so a script must call this under `if __name__ == "__main__":`.
+    done: called after each task, and once at the start with the number of kept answers.
+    kept: holds the answers of earlier sweeps and stores each new answer (`kept.opened`). With `kept` or Dask,
+    tasks must be of class `Task`.
 
-    Raises InputError for what a task names wrongly, ChildProcessError if a process was killed; the
-    first error, and an interrupt, end the sweep at once.
+    Raises InputError for a wrong name in a task, ChildProcessError if a process was killed. The first error,
+    and an interrupt, end the sweep at once.
     """
     done = done or (lambda count=1: None)
     keys = [] if kept is None else [kept.key(function, task) for task in tasks]
@@ -260,7 +271,9 @@ def over(
 
 
 def _cores() -> int:
-    """The cores that this process may use: those of its batch job or container, where the system says."""
+    """The number of cores that this process may use; where the system says, that of its batch job or
+    container.
+    """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -269,7 +282,7 @@ def _cores() -> int:
 def _answers(
     function: Callable[[S], T], tasks: Sequence[S], executor: str | None, workers: int
 ) -> Generator[tuple[int, T], None, None]:
-    """The answers as they come, each with the place of its task."""
+    """Yields each answer when it is there, with the index of its task."""
     if executor is not None:
         from topolane.sweep import cluster
 
@@ -294,7 +307,8 @@ def _of_processes(
             for future in concurrent.futures.as_completed(list(places)):
                 yield places[future], future.result()
         except BaseException as error:
-            # Leaving the pool, on an interrupt too, waits for the runs under way, which may be minutes: end them.
+            # Leaving the pool would wait for runs under way, perhaps for minutes, also after an interrupt. So
+            # end them.
             for worker in set(multiprocessing.active_children()) - others:
                 worker.terminate()
             if isinstance(error, concurrent.futures.process.BrokenProcessPool):
@@ -303,7 +317,9 @@ def _of_processes(
 
 
 def _obey_parent() -> None:
-    """Lets a worker end with its parent, and leave an interrupt from the terminal and what is to be said to it."""
+    """Lets a worker end with its parent, ignore interrupts from the terminal, and print no message if memory
+    runs out.
+    """
     import multiprocessing
     import threading
 

@@ -1,4 +1,4 @@
-"""Which Topolane this is: runs of two builds need not agree to the last digit."""
+"""Identifies this build of Topolane: runs of two builds may differ in their last digits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from topolane import _engine
 
 PARTS = ("", "inference/", "sweep/")
-"""Folders of the package with what a run depends on."""
+"""Folders of the package with modules that affect a run."""
 
 
 def version() -> str:
@@ -23,7 +23,9 @@ def version() -> str:
 
 @functools.cache
 def build() -> str:
-    """A digest of the engine and of the modules that run it; the same in a wheel and in a clone it was made from."""
+    """A digest of the engine and of the modules that run it. It is the same in a wheel and in the clone that
+    the wheel was built from.
+    """
     package = Path(__file__).parents[1]
     digest = hashlib.sha256(Path(_engine.__file__).read_bytes())
     for module in sorted(module for part in PARTS for module in package.glob(f"{part}*.py")):

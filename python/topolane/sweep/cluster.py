@@ -1,7 +1,7 @@
-"""A sweep over a Dask cluster.
+"""A sweep on a Dask cluster.
 
-The workers get the content of the files that a task names, so they need none of them. Dask runs the tasks of a worker that
-ended on another one.
+Workers get the content of the files that a task names, so they need none of them. If a worker ends, Dask runs
+its tasks on another one.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
 PATIENCE = 30
-"""Seconds to wait for a first worker."""
+"""Seconds to wait for the first worker."""
 
 
 def answers(
     function: Callable[[Any], Any], tasks: Sequence[Any], executor: str, workers: int
 ) -> Generator[tuple[int, Any], None, None]:
-    """The answers of a function to all tasks as they come, each with the place of its task."""
+    """Yields the answer of the function to each task when it is there, with the index of the task."""
     scheme, separator, host = executor.partition("://")
     if scheme != "dask" or not separator:
         raise InputError(f"executor {executor!r} is neither dask://HOST:PORT nor dask://")
@@ -56,7 +56,9 @@ def answers(
 
 
 def _client(distributed: Any, host: str, workers: int, stack: contextlib.ExitStack) -> Any:
-    """A client of the scheduler there, or of a cluster of this machine, which ends with the stack."""
+    """A client of the scheduler at `host`; without a host, of a cluster on this machine that ends with the
+    stack.
+    """
     if not host:
         cluster = distributed.LocalCluster(
             n_workers=workers, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
@@ -69,9 +71,11 @@ def _client(distributed: Any, host: str, workers: int, stack: contextlib.ExitSta
 
 
 def _check_workers(client: Any, host: str) -> None:
-    """Raises InputError if there is no worker, or one with another build than this one. Later ones are checked by `_on_worker`."""
+    """Raises InputError if there is no worker, or if a worker has another build than this one. `_on_worker`
+    checks workers that come later.
+    """
 
-    # A function inside a function is sent whole: the worker need not have this module.
+    # Dask sends a nested function as code, so the worker need not have this module.
     def said() -> tuple[str, str] | None:
         try:
             from topolane.sweep.build import build, version
@@ -102,7 +106,9 @@ def _check_build(worker: str, its_version: str, its_build: str, wanted: str) -> 
 
 
 def _absolute(task: Any, names: set[str]) -> Any:
-    """The task with the names of files as `names` has them, and the configuration that stands next to a log named."""
+    """The task with absolute paths for the files in `names`, and with the queue configuration next to the log
+    given explicitly.
+    """
 
     def place(name: str) -> str:
         path = os.path.abspath(name)
@@ -112,7 +118,7 @@ def _absolute(task: Any, names: set[str]) -> Any:
 
 
 def _on_worker(function: Callable[[Any], Any], task: Any, content: dict[str, bytes], wanted: str) -> Any:
-    """Runs a task on a worker, over files with that content."""
+    """Runs a task on a worker, with files of this content."""
     from distributed import get_worker
 
     worker = get_worker()
@@ -125,7 +131,7 @@ def _on_worker(function: Callable[[Any], Any], task: Any, content: dict[str, byt
 
 
 def _written(base: Path, content: dict[str, bytes]) -> str:
-    """A folder of the worker with these files, written by whichever of its tasks comes first."""
+    """A folder of the worker with these files. The first task on the worker writes it."""
     digest = hashlib.sha256(repr(sorted(content.items())).encode()).hexdigest()
     folder = base / f"topolane-{digest}"
     if not folder.exists():
@@ -135,7 +141,7 @@ def _written(base: Path, content: dict[str, bytes]) -> str:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_bytes(data)
             Path(draft, "files").mkdir(exist_ok=True)
-            with contextlib.suppress(OSError):  # another task of this worker was first
+            with contextlib.suppress(OSError):  # another task of this worker has written it meanwhile
                 os.rename(Path(draft, "files"), folder)
     return str(folder)
 
@@ -159,8 +165,8 @@ def _result(distributed: Any, future: Any, task: Any, host: str) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Keeps what Dask logs about workers that end away from standard error."""
-    # Dask gives several of its loggers levels of their own.
+    """Keeps Dask's log messages about ended workers off standard error."""
+    # Several of Dask's loggers have a level of their own.
     names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] == "distributed"]
     before = {logger: logger.level for logger in map(logging.getLogger, names)}
     for logger in before:

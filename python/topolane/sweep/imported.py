@@ -1,4 +1,6 @@
-"""What a module in Python is made of: its file, those that it imports, and the versions of distributions of others."""
+"""The code that a Python module depends on: its file, the files that it imports, and versions of other
+distributions.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,11 @@ from topolane import texts
 
 @functools.cache
 def content(module: str) -> dict[str, str]:
-    """A digest of each file of a module and of what it imports, by the name of its module.
+    """A digest of each file of a module and of its imports, by module name.
 
-    Of another distribution than the module's own, its version stands for its files. Topolane and Python's own library are
-    skipped. Only import statements are followed, so a module that is imported by a computed name is missed.
+    For a distribution other than the module's own, its version replaces the digests. Topolane and Python's
+    standard library are skipped. Only import statements are followed, so a module imported by a computed name
+    is missed.
     """
     owners = importlib.metadata.packages_distributions()
     home = owners.get(_top(module))
@@ -45,15 +48,15 @@ def _top(module: str) -> str:
 
 
 def _parents(module: str) -> Iterator[str]:
-    """The packages that hold a module: their files run too."""
+    """The packages that contain a module, whose files are run on import too."""
     parts = module.split(".")
     return (".".join(parts[:count]) for count in range(1, len(parts)))
 
 
 def _file(module: str) -> str | None:
-    """The file of a module; None if there is none, as of a name that is no module or a module that is missing.
+    """The file of a module; None if the name is no module or its module is missing.
 
-    Nothing is imported for it, because that would run code that the policy may never run.
+    Nothing is imported, because that would run code that the policy may never run.
     """
     name, *parts = module.split(".")
     try:
@@ -71,12 +74,12 @@ def _file(module: str) -> str | None:
 
 
 def _imports(data: bytes, module: str, is_package: bool) -> Iterator[str]:
-    """The modules that the source of a module imports, and names that may be modules."""
+    """The names that the source of a module imports. Some of them may not be modules."""
     package = module if is_package else module.rpartition(".")[0]
     try:
         tree = ast.parse(data)
     except (SyntaxError, ValueError, RecursionError):
-        return  # it cannot be imported
+        return  # such a file cannot be imported
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -1,7 +1,8 @@
-"""Answers of a sweep kept in a folder, so that a sweep that was interrupted goes on where it was.
+"""Keeps the answers of a sweep in a folder, so that an interrupted sweep can continue.
 
-`runs.jsonl` has a line for every answer, appended whole when the answer comes. `tables/` has the tables of a run, each written
-before its line. A key stands for everything that an answer depends on: the settings, the content of the files, the build.
+`runs.jsonl` gets one whole line per answer as soon as it is there. `tables/` has the tables of runs, each
+written before its line. A key stands for everything that affects an answer: the settings, the content of the
+files, the build.
 """
 
 from __future__ import annotations
@@ -31,19 +32,21 @@ TABLES = "tables"
 
 
 class Kept:
-    """The answers in a folder. They are JSON values, or runs."""
+    """The answers in a folder: JSON values or runs."""
 
     def __init__(self, folder: Path, descriptor: int, lines: dict[str, dict[str, Any]]) -> None:
         self._folder, self._descriptor, self._lines = folder, descriptor, lines
         self._digests: dict[str, str] = {}
         self.used: set[str] = set()
-        """Keys of the answers that were asked for."""
+        """Keys of the answers that this sweep asked for."""
 
     def __len__(self) -> int:
         return len(self._lines)
 
     def key(self, function: Callable[..., Any], task: Any) -> str:
-        """The key of the answer of a function to a task. Raises InputError for a task that holds more than values."""
+        """The key of the function's answer to a task. Raises InputError if the task holds something other
+        than plain values.
+        """
         names = [*task_files.named(task), inspect.getfile(function)]
         module = task_files.module_of(task.policy) if isinstance(task.policy, str) else None
         try:
@@ -64,7 +67,7 @@ class Kept:
         return hashlib.sha256(described.encode()).hexdigest()
 
     def answer(self, key: str) -> Any:
-        """The answer of that key; None if there is none. Raises InputError for a table that is damaged."""
+        """The answer with this key; None if there is none. Raises InputError for a damaged table."""
         line = self._lines.get(key)
         if line is None:
             return None
@@ -75,7 +78,7 @@ class Kept:
         return Run(**line["run"], tables=tables)
 
     def add(self, key: str, task: Any, answer: Any) -> None:
-        """Keeps an answer, on the disk when this returns."""
+        """Stores an answer; it is on the disk when this returns."""
         line: dict[str, Any] = {"key": key, "what": _what(task)}
         if isinstance(answer, Run):
             line["tables"] = {name: self._write(key, name, table) for name, table in answer.tables.items()}
@@ -117,10 +120,11 @@ class Kept:
 
 @contextlib.contextmanager
 def opened(folder: str) -> Iterator[Kept]:
-    """The answers in a folder, which is made where there is none.
+    """Opens the answers in a folder, which is created if missing.
 
-    Raises InputError for a folder that another command uses, that holds something else or that is damaged. The last line
-    is cut off where it is not whole: a command ended while it wrote. A new folder in which nothing was kept is removed.
+    Raises InputError if another command uses the folder, or if it is damaged or has other content. A partial
+    last line is cut off: a command ended while it wrote. A new folder is removed again if nothing was kept in
+    it.
     """
     place = Path(folder)
     new = not os.path.lexists(place)
@@ -152,7 +156,7 @@ def opened(folder: str) -> Iterator[Kept]:
 
 
 def _read(path: Path, descriptor: int) -> dict[str, dict[str, Any]]:
-    """The lines by their keys."""
+    """The lines of the file, by key."""
     text = texts.read_text(path, texts.LARGE)
     whole, _, torn = text.rpartition("\n")
     lines = {}
@@ -177,6 +181,6 @@ def _check(line: dict[str, Any]) -> str:
 
 
 def _what(task: Any) -> dict[str, Any]:
-    """For people who look into the file."""
+    """A short description of a task, for people who read the file."""
     what = {name: getattr(task, name, None) for name in ("policy", "queue", "scenario", "seed")}
     return what | {"load": task.shape.load, "network": task.network is not None}

@@ -29,12 +29,14 @@ FIGURES = (
     "mean_aph",
     "jobs_sharing_links",
 )
-"""Figures of a summary for which the mean over the seeds is given."""
+"""The quantities of a summary for which a mean over seeds is given."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Mean:
-    """The mean of a figure over the seeds that have it, and its confidence interval; of one seed there is none."""
+    """The mean of a quantity over the seeds that have it, with its confidence interval; a single seed has no
+    interval.
+    """
 
     seeds: int
     mean: float
@@ -43,13 +45,15 @@ class Mean:
 
     @property
     def half(self) -> float | None:
-        """Half of the interval; None if there is none, or if the figure is the same under every seed."""
+        """Half the width of the interval; None without an interval, or if the value is the same under every
+        seed.
+        """
         return None if self.high is None or self.high == self.low else self.high - self.mean
 
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """The same rules and the same load under all seeds."""
+    """One combination of rules and load, over all seeds."""
 
     load: float | None
     policy: str
@@ -58,9 +62,11 @@ class Row:
     network: str | None
     seeds: int
     figures: dict[str, Mean | None]
-    """None where no seed has the figure."""
+    """None for a quantity that no seed has."""
     difference: dict[str, Mean | None] | None
-    """From the first policy under the same load, queue and network, between runs with the same seed; None for that policy."""
+    """The difference from the first policy with the same load, queue and network, between runs with the same
+    seed; None for that policy.
+    """
 
     @property
     def label(self) -> str:
@@ -77,7 +83,7 @@ def tasks_of(
     queues: Sequence[str],
     scenarios: Sequence[str],
 ) -> list[Task]:
-    """The tasks of `sweep.tasks_for` under every load and seed."""
+    """The tasks of `sweep.tasks_for` for each load and seed."""
     return [
         task
         for load in loads
@@ -92,7 +98,7 @@ def tasks_of(
 
 
 def rows(tasks: Sequence[Task], runs: Sequence[Run]) -> list[Row]:
-    """A row for every load and every rule, in the order of the tasks."""
+    """A row for each load and combination of rules, in the order of the tasks."""
     groups: dict[tuple[float | None, str, str, str, str | None], list[dict[str, Any]]] = {}
     for task, run in zip(tasks, runs):
         rule = (task.shape.load, run.policy, run.queue, run.scenario, run.network)
@@ -115,9 +121,9 @@ def rows(tasks: Sequence[Task], runs: Sequence[Run]) -> list[Row]:
 
 
 def figure(summary: dict[str, Any], name: str) -> float | None:
-    """A figure of a run; None if the run has none."""
+    """A quantity of a run; None if the run has no value for it."""
     value: float = summary[name]
-    # 0 stands for a run in which no job waits.
+    # 0 means that no job waited in this run.
     return None if name == WHILE_WAITING and value == 0 else value
 
 
@@ -131,7 +137,7 @@ def _mean(values: Sequence[float | None]) -> Mean | None:
 
 
 def sentences(rows: Sequence[Row], *, of_log: bool) -> list[str]:
-    """What the intervals say and what they do not. of_log: the jobs are those of a log, and not synthetic."""
+    """Sentences on what the intervals say and what they do not say. of_log: whether the jobs come from a log."""
     count = rows[0].seeds
     if count == 1:
         return ["one seed: there is no confidence interval"]
@@ -155,7 +161,9 @@ def sentences(rows: Sequence[Row], *, of_log: bool) -> list[str]:
 
 
 def text(mean: Mean | None, form: str, unit: float = 1.0) -> str:
-    """`1.20 ± 0.05`; without the second where there is no interval, and a dash where there is no mean."""
+    """A mean as text: `1.20 ± 0.05`; without the second number if there is no interval; a dash if there is no
+    mean.
+    """
     if mean is None:
         return "-"
     text = f"{mean.mean / unit:{form}}"
@@ -163,7 +171,7 @@ def text(mean: Mean | None, form: str, unit: float = 1.0) -> str:
 
 
 def mean_of(values: Sequence[float]) -> Mean:
-    """The mean, with its confidence interval by Student's t if there are several values."""
+    """The mean; for several values with its confidence interval by Student's t."""
     mean = math.fsum(values) / len(values)
     if len(values) == 1:
         return Mean(1, mean, None, None)
@@ -176,7 +184,9 @@ def mean_of(values: Sequence[float]) -> Mean:
 
 @functools.cache
 def student(freedom: int) -> float:
-    """The value that Student's t with that many degrees of freedom exceeds on neither side with probability CONFIDENCE."""
+    """The t for which a variable with this many degrees of freedom lies between -t and t with probability
+    CONFIDENCE.
+    """
     low, high = 0.0, math.pi / 2
     for _ in range(60):
         angle = (low + high) / 2

@@ -1,4 +1,4 @@
-"""The files that a task names: what is in them, and the same task over copies of them."""
+"""The files that a task names: their content, and the same task with copies of them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ def named(task: Task) -> list[str]:
 
 
 def read(names: list[str]) -> dict[str, bytes]:
-    """The content of every file."""
+    """The content of each file."""
     return {name: bytes(texts.read_bytes(name, texts.LARGE)) for name in names}
 
 
 @functools.cache
 def module_of(policy: str) -> str | None:
-    """The module with the class of a policy in Python, also of a plug-in; None for a policy of Topolane."""
+    """The module with the class of a Python policy, including policies of plug-ins; None for a policy of
+    Topolane.
+    """
     found = resolve(policy)
     return None if isinstance(found, str) else type(found).__module__
 
@@ -63,7 +65,7 @@ def moved(task: Task, place: Callable[[str], str]) -> Task:
 
 
 def _names(task: Task) -> Iterator[str]:
-    """What may be the name of a file."""
+    """The strings in a task that may be file names."""
     if Machine.preset(task.machine) is None:
         yield task.machine
         yield from _of_networks(task.machine, task.machine_format, task.topology)
