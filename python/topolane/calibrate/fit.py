@@ -1,4 +1,4 @@
-"""Least squares: from times to bandwidths, from bandwidths to the parameters of a node."""
+"""Least-squares fits: bandwidths from measured times, and parameters of a node from bandwidths."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from topolane.calibrate.measurement import Measurement, Row
 from topolane.calibrate.sharing import Sharing, sharing
 
 LARGE = 64
-"""Bandwidth shows in messages of at least the largest size over this: four sizes."""
+"""Bandwidth is fitted to messages of at least the largest size divided by this, which are four sizes."""
 
 
 @dataclass(frozen=True)
@@ -21,21 +21,21 @@ class Fit:
     """The parameters of a machine from a measurement; None if it does not determine them."""
 
     rates: dict[str, dict[int, float]]
-    """By pattern and sharers: bytes per second of each of them."""
+    """By pattern and number of sharers: bytes per second of each sharer."""
     latency: float | None = None
     """Seconds of an empty message between two nodes."""
     latency_inside: float | None = None
-    """The same inside a node."""
+    """Seconds of an empty message inside a node."""
     memory: Sharing | None = None
     interface: Interface | None = None
     unknown: list[str] = field(default_factory=list)
-    """What could not be measured, and why: one item each."""
+    """Sentences on what could not be measured, and why."""
 
 
 def fit(measurement: Measurement, interface: str = "best") -> Fit:
-    """Fits all measurements. `interface` names a model; by default the model with the least error is used.
+    """Fits all measurements. `interface` names a model; by default, the model with the least error is used.
 
-    Raises InputError if there are too few message sizes to tell bandwidth from latency.
+    Raises InputError if there are too few message sizes to distinguish bandwidth from latency.
     """
     rates = {
         pattern: {k: bandwidth(rows) for k, rows in measurement.of(pattern).items()}

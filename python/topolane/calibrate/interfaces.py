@@ -1,8 +1,8 @@
-"""How processes that share a network interface slow each other: the models, and their least squares.
+"""Models of processes that share a network interface, and their least-squares fits.
 
 Sources: J. Vienne, PhD thesis, Grenoble 2010, section on InfiniBand, in the form SimGrid gives it
-(`network/model:IB`); J. Vienne, M. Martinasso, J.-M. Vincent, J.-F. Mehaut, "Predictive models for
-bandwidth sharing in high performance clusters", IEEE Cluster 2008, for Gigabit Ethernet.
+(`network/model:IB`); J. Vienne, M. Martinasso, J.-M. Vincent, J.-F. Mehaut, "Predictive models for bandwidth
+sharing in high performance clusters", IEEE Cluster 2008, for Gigabit Ethernet.
 """
 
 from __future__ import annotations
@@ -17,15 +17,18 @@ import numpy
 from topolane.calibrate.sharing import SHARED, sharing
 
 Rates = dict[str, dict[int, float]]
-"""By pattern and sharers: bytes per second of each."""
+"""By pattern and number of sharers: bytes per second of each sharer."""
 MEASURED = ("pairs", "fan-out", "fan-in")
 CLEARLY = 0.7
-"""A model with penalties replaces `fair` only if its error is less than this share of the error of `fair`."""
+"""A model with penalties replaces `fair` only if its error is less than this fraction of the error of `fair`.
+"""
 GOOD = 0.02
-"""And only if the error of `fair` is at least this."""
+"""A model with penalties replaces `fair` only if the error of `fair` is more than this."""
 
 FEWEST = 5
-"""And only with at least this many measurements: a model of four parameters fits any four."""
+"""A model with penalties replaces `fair` only with at least this many measurements: four parameters fit any
+four.
+"""
 
 
 @dataclass(frozen=True)
@@ -39,22 +42,22 @@ class Interface:
     """Bytes per second of one flow alone."""
     factors: dict[str, float]
     error: float
-    """Root mean square of the relative errors over all that was measured."""
+    """Root mean square of the relative errors of all measurements."""
     rates: Rates
     """The model's prediction for each measurement."""
     unknown: str = ""
-    """What could not be determined, if anything."""
+    """What could not be determined; empty if nothing."""
 
     @property
     def full(self) -> bool:
-        """Whether each of several simultaneous flows had less than a single flow."""
+        """Whether simultaneous flows each had less bandwidth than a single flow."""
         return any(
             rate < SHARED * self.flow for rates in self.rates.values() for k, rate in rates.items() if k > 1
         )
 
 
 def choose(rates: Rates, name: str) -> Interface:
-    """The model of that name, or with `best` the model with the least error; `fair` unless it is clearly
+    """The model with this name; with `best`, the model with the least error, but `fair` unless it is clearly
     worse.
     """
     if name != "best":
@@ -66,7 +69,7 @@ def choose(rates: Rates, name: str) -> Interface:
 
 
 def fair(rates: Rates) -> Interface:
-    """k flows have min(one, total / k) each, from any senders."""
+    """The fair model: k flows have min(one, total / k) each, whatever their senders."""
     one, total = capacity(rates)
     return finish("fair", total, one, {}, rates, lambda pattern, k: min(one, total / k))
 
@@ -80,10 +83,12 @@ def capacity(rates: Rates) -> tuple[float, float]:
 
 
 def infiniband(rates: Rates) -> Interface:
-    """A flow has bandwidth / p, p the larger of what its sender and its receiver cost it.
+    """The InfiniBand model: a flow has bandwidth / p, where p is the larger penalty of its sender and its
+    receiver.
 
-    Sending, p = n B_s, and n B_s y where more than two flows enter the receiver, n flows leaving the sender;
-    receiving, p = n B_e, n flows entering (p = 1 for one). What together exceeds the cable shares it.
+    A sender with n outgoing flows has p = n B_s, or n B_s y if more than two flows enter the receiver. A
+    receiver with n incoming flows has p = n B_e (p = 1 if n = 1). Flows that together exceed the cable's
+    bandwidth share it.
     """
     one, reached = alone(rates), most(rates)
     penalty = {
@@ -105,10 +110,10 @@ def infiniband(rates: Rates) -> Interface:
 
 
 def ethernet(rates: Rates) -> Interface:
-    """A flow has one / (n beta) where n > 1 leave the sender or enter the receiver.
+    """The Ethernet model: a flow has one / (n beta) if n > 1 flows leave its sender or enter its receiver.
 
-    The gammas tell flows of one node apart that go to receivers (come from senders) with unequal loads;
-    none of the patterns has such flows, so they are the published ones.
+    The gammas apply to flows of one node whose receivers (or senders) have unequal loads. No measured pattern
+    has such flows, so the published gammas are used.
     """
     one, reached = alone(rates), most(rates)
     beta = mean([one / rate / k for pattern in MEASURED for k, rate in rates[pattern].items() if k > 1])
@@ -125,7 +130,7 @@ def alone(rates: Rates) -> float:
 
 
 def most(rates: Rates) -> float:
-    """The most that all flows of an interface reached together, bytes per second."""
+    """The highest bandwidth that all flows of an interface reached together, in bytes per second."""
     return max(k * rate for pattern in MEASURED for k, rate in rates[pattern].items())
 
 

@@ -22,16 +22,16 @@ ALLTOALL = (64 << 10, 1 << 20)
 
 @dataclass(frozen=True)
 class Plan:
-    """What to measure, and how to start it."""
+    """The measurements to make, and the command that starts them."""
 
     nodes: int
     processes: int
-    """Of each node: the number of its cores."""
+    """Processes on each node, which is the number of its cores."""
     repetitions: int = 20
     largest: int = 4 << 20
     """Bytes of the largest message."""
     alltoall: tuple[int, ...] = ALLTOALL
-    """Bytes that each process sends each other."""
+    """Bytes that each process sends to each other process."""
     mpicc: str = "mpicc"
     launch: str = DEFAULT_LAUNCH
 

@@ -1,4 +1,4 @@
-"""Writes fitted parameters into a machine file, and leaves everything else in it unchanged."""
+"""Writes fitted parameters into a machine file and leaves the rest of the file unchanged."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from topolane.calibrate.measurement import Measurement
 
 DIGITS = 4
 PASSES = 4
-"""Times that a byte copied from process to process passes to or from memory, as the model
-`shared-memory` counts them: `memory-bandwidth` is what all copies together had, times this."""
+"""How often a byte passes to or from memory when it is copied between processes, according to the model
+`shared-memory`: `memory-bandwidth` is the bandwidth of all copies together, times this.
+"""
 
 
 def parameters(fit: Fit, nics: int = 1) -> dict[str, Any]:
-    """The keys of `[node]` that were measured: bytes per second, seconds, and the penalty's factors.
+    """The measured keys of `[node]`: bytes per second, seconds, and the penalty's factors.
 
-    The total of all `nics` interfaces of a node is divided evenly between them.
+    The total of a node's `nics` interfaces is divided evenly between them.
     """
     found: dict[str, Any] = {}
     if fit.interface is not None:
@@ -42,12 +43,12 @@ def parameters(fit: Fit, nics: int = 1) -> dict[str, Any]:
 
 
 def rounded(value: float) -> float:
-    """Rounded to the significant digits of a measurement."""
+    """The value rounded to the significant digits of a measurement."""
     return float(f"{value:.{DIGITS}g}")
 
 
 def minimal(measurement: Measurement, fit: Fit) -> str:
-    """A machine of only the measured nodes, below one switch."""
+    """The text of a machine file with only the measured nodes, under one switch."""
     document = tomlkit.document()
     document["name"] = "calibrated"
     node = tomlkit.table()
@@ -67,7 +68,7 @@ def minimal(measurement: Measurement, fit: Fit) -> str:
 
 
 def merged(text: str, fit: Fit) -> str:
-    """The machine file `text` with the measured parameters in its `[node]`. Comments and order stay."""
+    """The machine file `text` with the measured parameters in `[node]`. Comments and order stay."""
     document = tomlkit.parse(text)
     node = document.get("node")
     if not isinstance(node, (Table, InlineTable)):
@@ -90,7 +91,7 @@ def check(text: str, source: str) -> _engine.Machine:
 
 
 def narrow_cables(text: str, fit: Fit) -> str | None:
-    """A sentence if the file's cables to the nodes carry less than was measured over them."""
+    """A sentence if the cables to nodes have less bandwidth in the file than measured; None if not."""
     if fit.interface is None:
         return None
     measured = fit.interface.bandwidth

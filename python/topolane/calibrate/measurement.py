@@ -1,4 +1,4 @@
-"""Reads the output of the measuring program: a heading, one line per measurement, an end."""
+"""Reads the output of the measuring program: a heading, one line per measurement, and an end."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ PATTERNS = ("pairs", "inside", "fan-out", "fan-in", "alltoall")
 
 @dataclass(frozen=True)
 class Row:
-    """One measurement: the quartiles of the seconds that its slowest process took."""
+    """One measurement: the quartiles of the seconds that the slowest process took."""
 
     pattern: str
     sharers: int
-    """Pairs at once, or processes of each node in an all-to-all."""
+    """The number of simultaneous pairs, or of processes per node in an all-to-all."""
     bytes: int
-    """Of a message; in an all-to-all, what each process sends each other."""
+    """Bytes of a message; in an all-to-all, the bytes that each process sends to each other process."""
     seconds: float
-    """Median. Of a message and its empty answer, or of one MPI_Alltoall."""
+    """The median time of a message and its empty answer, or of one MPI_Alltoall."""
     low: float
     high: float
     repetitions: int
@@ -39,16 +39,16 @@ class Measurement:
 
     @property
     def nodes(self) -> list[str]:
-        """Hosts in the order of ranks, each once."""
+        """The hosts without repetition, in the order of their ranks."""
         return list(dict.fromkeys(self.hosts))
 
     @property
     def processes(self) -> int:
-        """Processes of each node."""
+        """The number of processes per node."""
         return len(self.hosts) // len(self.nodes)
 
     def of(self, pattern: str) -> dict[int, list[Row]]:
-        """The rows of a pattern by sharers, each in order of bytes."""
+        """The rows of a pattern by number of sharers, each list in order of bytes."""
         found: dict[int, list[Row]] = {}
         for row in sorted(self.rows, key=lambda row: (row.sharers, row.bytes)):
             if row.pattern == pattern:
@@ -56,7 +56,7 @@ class Measurement:
         return found
 
     def lines(self) -> Iterator[str]:
-        """As the program prints it."""
+        """The measurement as the program prints it."""
         yield json.dumps({"calibrate": 1, "measurements": len(self.rows), "hosts": self.hosts})
         yield from (json.dumps(vars(row)) for row in self.rows)
         yield json.dumps({"end": len(self.rows)})
@@ -68,14 +68,14 @@ class Reader:
     def __init__(self, source: str) -> None:
         self.source = source
         self.expected: int | None = None
-        """Measurements announced by the heading."""
+        """The number of measurements that the heading announces."""
         self.hosts: tuple[str, ...] = ()
         self.rows: dict[tuple[str, int, int], Row] = {}
         self._line = 0
         self._ended = False
 
     def take(self, line: str) -> None:
-        """Processes a line. Raises InputError, with its number, if the program cannot have printed it."""
+        """Reads a line. Raises InputError with the line's number if the program cannot have printed it."""
         self._line += 1
         if not line.startswith("{"):
             return
@@ -117,7 +117,7 @@ class Reader:
         self.rows[row.pattern, sharers, size] = row
 
     def measurement(self) -> Measurement:
-        """The complete measurement. Raises InputError unless it had heading, rows and end."""
+        """The complete measurement. Raises InputError if heading, rows or end are missing."""
         if self.expected is None:
             raise InputError(f"{self.source}: no measurements in it (no line starts with {{)")
         if not self._ended or len(self.rows) != self.expected:
@@ -164,7 +164,7 @@ def whole(given: dict[str, Any], name: str, least: int) -> int:
 
 
 def describe(error: Exception) -> str:
-    """An error of reading in a few words."""
+    """A few words on an error in reading."""
     if isinstance(error, json.JSONDecodeError):
         return "not JSON"
     return f"no {error.args[0]}" if isinstance(error, KeyError) else str(error)

@@ -1,4 +1,4 @@
-"""The bandwidth that k flows share: of a single flow, and of all together."""
+"""The bandwidth that k flows share: that of a single flow, and that of all together."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy
 
 SHARED = 0.95
-"""A common limit is assumed once each flow has less than this share of a single flow."""
+"""The flows have a common limit if each has less than this fraction of a single flow's bandwidth."""
 
 
 @dataclass(frozen=True)
 class Sharing:
-    """k at once have min(one, total / k) bytes per second each."""
+    """A fit in which k simultaneous flows have min(one, total / k) bytes per second each."""
 
     one: float
     """The bandwidth of a single flow."""
