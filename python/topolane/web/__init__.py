@@ -1,1 +1,1 @@
-"""HTTP servers with bounds: connections, heads and bodies. What sites and `topolane serve` share."""
+"""HTTP servers with limits on connections, heads and bodies, used by sites and by `topolane serve`."""

@@ -1,4 +1,4 @@
-"""A uvicorn server that accepts connections within slots, and ends those that do not send a request in time."""
+"""A uvicorn server that limits its connections by slots and ends those that do not send a request in time."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from uvicorn.server import ServerState
 from topolane.mpi.listener import Listener, Slot, Slots
 
 HEAD_SECONDS = 10.0
-"""Seconds in which the head of a request must arrive, after the connection or the last answer."""
+"""Seconds in which the head of a request must arrive, from the connection or the last answer on."""
 LOG_LINES = 10
 LOG_SECONDS = 10.0
-"""Most log lines of the HTTP server about connections: this many in this many seconds."""
+"""Seconds of a period in which only a few log lines about connections are written."""
 LOG = logging.getLogger("uvicorn.error")
 
 
 class Protocol(H11Protocol):
-    """HTTP on a slot. The connection is anonymous while no request is being answered."""
+    """The HTTP protocol of a connection in a slot. The connection is anonymous while no request is being
+    answered.
+    """
 
     def __init__(self, slot: Slot, config: uvicorn.Config, state: ServerState) -> None:
         super().__init__(config, state, {})
@@ -64,7 +66,7 @@ class Protocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A server that does not handle signals, and accepts connections within the slots."""
+    """A server that handles no signals and accepts connections within the slots."""
 
     def __init__(self, config: uvicorn.Config, slots: Slots) -> None:
         super().__init__(config)
@@ -91,7 +93,7 @@ class Server(uvicorn.Server):
 
 
 class Seldom(logging.Filter):
-    """A log filter that passes a limited number of lines per period, and counts the others."""
+    """A log filter that passes a limited number of lines per period and counts the others."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,6 @@
-"""What a gate in front of an application needs: who asks, from which page, and a body of bounded size."""
+"""Helpers for access control in front of an application: the client, the page of origin, and a body of
+bounded size.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ BODY_SECONDS = 10.0
 
 
 class Refused(Exception):
-    """The request is refused with this status and sentence."""
+    """The request is refused with this HTTP status and sentence."""
 
     def __init__(self, status: int, why: str, headers: Mapping[str, str] | None = None) -> None:
         super().__init__(why)
@@ -63,7 +65,7 @@ async def body_of(headers: Headers, receive: Receive, most: int) -> bytes | None
 
 
 def replay(body: bytes, receive: Receive) -> Receive:
-    """Passes a body that has been read to the application, then later messages."""
+    """A receive function that first passes this body, already read, and then later messages."""
     waiting: list[Any] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replayed() -> Message:
