@@ -1,4 +1,4 @@
-"""Stores what was received, then acknowledges it: no frame is acknowledged that could still be lost."""
+"""Stores received counts and then acknowledges them, so no acknowledged frame can be lost."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from topolane.mpi.connection import Connection
 from topolane.mpi.window import Window
 
 Taken = dict[str, set[int]]
-"""Ranks, by program, of which something was received."""
+"""By program: the ranks from which something was received."""
 _MOST_PAUSE = 5.0
 
 
 class Acknowledger:
-    """Calls `keep` about every `interval` seconds for all that was received, and acknowledges it when `keep`
+    """Calls `keep` about every `interval` seconds with all received ranks, and acknowledges them when `keep`
     returns.
 
-    keep: stores it. It may raise OSError and is then called again later. None if memory is enough. windows:
-    returns the windows of some ranks. failed: called with the reason if storing fails.
+    keep: stores the counts. It may raise OSError and is then called again later. None if memory is enough.
+    windows: returns the windows of some ranks. failed: called with the reason if storing fails.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Acknowledger:
         return program in self._taken
 
     def expects(self, connection: Connection) -> None:
-        """Records that a connection waits for the acknowledgement of its newest frame."""
+        """Records that a connection awaits the acknowledgement of its newest frame."""
         self._waiting.add(connection)
 
     def left(self, connection: Connection) -> None:
@@ -53,7 +53,7 @@ class Acknowledger:
         self._waiting.discard(connection)
 
     def hurry(self) -> None:
-        """Stores soon, because a rank waits for an acknowledgement before it ends."""
+        """Stores soon, because a rank awaits an acknowledgement before it ends."""
         self._soon.set()
 
     def start(self) -> None:
@@ -62,7 +62,7 @@ class Acknowledger:
             self._running = asyncio.create_task(self._run())
 
     async def close(self) -> None:
-        """Stores and acknowledges the rest, and stops."""
+        """Stores and acknowledges what remains, and stops."""
         if self._running is not None:
             self._running.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -74,12 +74,12 @@ class Acknowledger:
         while True:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._soon.wait(), pause)
-                # The other ranks of a program that ends are not far behind.
+                # The other ranks of an ending program will follow soon.
                 await asyncio.sleep(min(0.05, self._interval))
             self._soon.clear()
             began = time.monotonic()
             await self._flush()
-            # Where keeping is slow, let it be a fifth of the time at most.
+            # If storing is slow, spend at most a fifth of the time on it.
             pause = min(_MOST_PAUSE, max(self._interval, 4 * (time.monotonic() - began)))
 
     async def _flush(self) -> None:

@@ -15,7 +15,7 @@ from topolane._engine import InputError
 
 @dataclass(frozen=True)
 class Address:
-    """`unix:/path`, or `host:port`."""
+    """An address of the form `unix:/path` or `host:port`."""
 
     path: str | None = None
     host: str = ""
@@ -33,7 +33,7 @@ class Address:
 
     @property
     def is_local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the address."""
         if self.path is not None or self.host == "localhost":
             return True
         try:
@@ -42,7 +42,7 @@ class Address:
             return False
 
     def silent(self) -> str | None:
-        """Why no process answers there within a second; None if one does."""
+        """Why no process answers at the address within a second; None if one does."""
         try:
             if self.path is None:
                 socket.create_connection((self.host, self.port), timeout=1.0).close()
@@ -56,7 +56,7 @@ class Address:
 
     @property
     def is_unspecified(self) -> bool:
-        """Whether it stands for every address of this machine, so that no client can use it."""
+        """Whether the address stands for all addresses of this machine, so that no client can connect to it."""
         try:
             return ipaddress.ip_address(self.host).is_unspecified
         except ValueError:
@@ -71,7 +71,7 @@ class Address:
 def bound_to(address: Address) -> socket.socket:
     """A socket bound to an address. Only its owner may open the file of a Unix socket.
 
-    Raises InputError if that fails.
+    Raises InputError if the address cannot be used.
     """
     try:
         if address.path is not None:
@@ -83,7 +83,7 @@ def bound_to(address: Address) -> socket.socket:
 
 
 def bound_socket(path: str) -> socket.socket:
-    """A Unix socket that only its owner may open, from its creation on. Replaces a dead socket.
+    """A Unix socket that only its owner may open from the start. It replaces the socket of an ended process.
 
     Raises InputError if a process listens there, and OSError if the socket cannot be created.
     """

@@ -1,4 +1,4 @@
-"""Compiles the library for the MPI of a program once, and caches it by the content of its sources."""
+"""Compiles the library once for each MPI, and caches it by the content of its sources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FLAGS = (
     "-g",
     "-fPIC",
     "-fvisibility=hidden",
-    "-fexceptions",  # error handlers of C++ programs throw through the library
+    "-fexceptions",  # error handlers of C++ programs throw exceptions through the library
     "-pthread",
 )
 LINK = ("-shared", "-pthread", "-Wl,-z,lazy")
@@ -31,8 +31,8 @@ LIBRARY = "libtopolane_mpi.so"
 
 
 def library(mpicc: str, cache: Path | None = None, tell: Callable[[str], None] | None = None) -> Path:
-    """The library for the MPI of a compiler wrapper. It is compiled unless the cache has it for these
-    sources; `tell` is called with a sentence before.
+    """The path of the library for the MPI of a compiler wrapper. It is compiled unless the cache has it;
+    before, `tell` is called with a sentence.
 
     It is stored under `cache`, which all nodes must see [default: ~/.cache/topolane/mpi, or below
     XDG_CACHE_HOME]. Raises InputError if there is no such wrapper, compiler or MPI.
@@ -46,7 +46,7 @@ def library(mpicc: str, cache: Path | None = None, tell: Callable[[str], None] |
         tell(f"compiling the MPI library for {mpicc}: once, 5 to 30 seconds")
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        # Whoever comes second replaces the first one's by the same.
+        # If two processes compile at once, the second replaces the library by an equal one.
         with tempfile.TemporaryDirectory(prefix=".build-", dir=directory) as draft:
             _compiled(mpicc, [path for path in sources if path.suffix == ".c"], Path(draft)).replace(made)
     except OSError as error:
@@ -55,7 +55,7 @@ def library(mpicc: str, cache: Path | None = None, tell: Callable[[str], None] |
 
 
 def _compiled(mpicc: str, sources: Sequence[Path], draft: Path) -> Path:
-    """The library from its sources, which are compiled on all cores."""
+    """The library compiled from its sources, on all cores."""
 
     def translated(at: int) -> Path:
         words = [*FLAGS, f"-I{SOURCES}", "-c", str(sources[at])]
@@ -67,7 +67,7 @@ def _compiled(mpicc: str, sources: Sequence[Path], draft: Path) -> Path:
 
 
 def mpicc_for(command: Sequence[str]) -> str:
-    """The compiler wrapper for a launch command, by its launcher and the ABI that its program needs.
+    """The compiler wrapper for a launch command, found by its launcher and the ABI that its program needs.
 
     Raises InputError if none is found.
     """
@@ -88,7 +88,7 @@ def mpicc_for(command: Sequence[str]) -> str:
 
 
 def _links(start: str) -> list[Path]:
-    """A path, and all paths that it links to in turn."""
+    """A path, and all paths that it links to step by step."""
     path, links = Path(start).absolute(), []
     while path not in links:
         links.append(path)
@@ -102,7 +102,7 @@ def _is_launcher(path: Path) -> bool:
 
 
 def _needs_abi(word: str) -> bool:
-    """Whether a word of a command is a program that needs the standard ABI's library."""
+    """Whether a word of a command is a program that needs the library of the standard ABI."""
     path = shutil.which(word)
     if path is None:
         return False
@@ -128,7 +128,7 @@ def _key(mpicc: str, sources: Sequence[Path]) -> str:
 
 
 def _macros(mpicc: str) -> bytes:
-    """All macros of mpi.h, which differ between MPIs and versions."""
+    """All macros of mpi.h; they differ between MPIs and versions."""
     command = [*split(mpicc, "--mpicc"), "-E", "-dM", "-include", "mpi.h", "-x", "c", os.devnull]
     try:
         done = subprocess.run(command, capture_output=True)

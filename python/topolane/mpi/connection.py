@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from topolane.mpi.receiver import Receiver
 
 MOST_HELLO = 16 << 10
-"""Most bytes of a HELLO. No more is buffered from an unknown sender."""
+"""The most bytes of a HELLO. No more is buffered from an unknown sender."""
 
 
 class SenderRefusedError(Exception):
-    """The receiver refuses this sender; the message is a sentence."""
+    """The receiver refuses this sender. The message is a sentence."""
 
 
 class Connection(asyncio.Protocol):
@@ -38,7 +38,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, receiver: Receiver, token: str | None, slot: Slot) -> None:
         self.newest = 0
-        """The highest sequence received on this connection."""
+        """The highest sequence number received on this connection."""
         self._receiver, self._token, self._slot = receiver, token, slot
         self._decoder = Decoder(MOST_HELLO)
         self._hello: Hello | None = None
@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
 
     @property
     def hello(self) -> Hello:
-        """The HELLO of the other end. Read it only once that has arrived."""
+        """The HELLO of the sender. Use it only after the HELLO has arrived."""
         return cast(Hello, self._hello)
 
     @property
@@ -62,7 +62,9 @@ class Connection(asyncio.Protocol):
             self._transport.write(sites_frame(epoch, sites))
 
     def acknowledge(self, sequence: int) -> None:
-        """Acknowledges this sequence and all before it. A later call includes it, so one may be skipped."""
+        """Acknowledges this sequence number and all before it. A later call includes it, so one may be
+        skipped.
+        """
         if self.is_open and not self._stalled:
             self._transport.write(ack_frame(sequence))
 
@@ -76,13 +78,13 @@ class Connection(asyncio.Protocol):
             self._transport.write(frame)
 
     def close(self) -> None:
-        """Closes the connection; at once if the other end reads nothing."""
+        """Closes the connection; at once if the sender reads nothing."""
         if self._stalled:
             self._transport.abort()
         else:
             self._transport.close()
 
-    # What asyncio calls.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)

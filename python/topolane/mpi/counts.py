@@ -1,4 +1,4 @@
-"""The counts of a watched program: its matrix, its calls, its time in MPI, and recent rates."""
+"""The counts of a watched program: its matrix, its calls, its time in MPI, and its recent rates."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from topolane.mpi.frames import MOST_CALLS, Records
 from topolane.mpi.window import Window
 
 MEMORY = 30.0
-"""Seconds after which an interval counts 1/e in a recent rate."""
+"""Seconds after which an interval has weight 1/e in a recent rate."""
 KINDS = ("point-to-point, counted", "collective, modelled", "collective, counted", "one-sided, counted")
 ONE_SIDED, FETCHED = 3, 4
-"""A get is reported by the rank that requests it, and counts as sent by the other rank."""
+"""A get is reported by the rank that requests it, but counts as sent by the other rank."""
 
 
 class RankCounts:
     """The totals of one rank, and their recent rates.
 
-    A rate is an exponentially weighted mean (e-folding time MEMORY). Its time is the sum of interval lengths,
-    since the clocks of two hosts differ.
+    A rate is an exponentially weighted mean (e-folding time MEMORY). It measures time by interval lengths,
+    because the clocks of two hosts differ.
     """
 
     def __init__(self) -> None:
@@ -38,14 +38,14 @@ class RankCounts:
         self.seconds = self.in_mpi = self.skew = 0.0
         self.dropped = 0
         self.windows: dict[str, Window] = {}
-        """The window of every incarnation."""
+        """The window of each start of this rank."""
         self.gone = False
-        """Whether it said BYE."""
+        """Whether the rank has sent a BYE."""
         self._recent: NDArray[np.float64] = np.zeros((0, 3))
         self._recent_in_mpi = self._weight = 0.0
         self._names, self._once = b"", True
         self._at: NDArray[np.intp] | slice = slice(None)
-        """The keys of the previous interval, their positions, and whether each key occurs once."""
+        """The keys of the previous interval, their positions, and whether no key occurs twice."""
         self._heard = 0.0
         self._length = 0.0
 
@@ -65,7 +65,7 @@ class RankCounts:
         self.skew += records.skew
         self._recent_in_mpi = self._recent_in_mpi * fade + records.in_mpi * share
         self._weight = self._weight * fade + MEMORY * (1 - fade)
-        # What does not fit into one frame follows in others of no length.
+        # Records that do not fit into one frame follow in further frames of length 0.
         self._heard, self._length = time.monotonic(), length or self._length
 
     def restore(self, keys: NDArray[np.uint64], sums: NDArray[np.uint64]) -> None:
@@ -75,9 +75,9 @@ class RankCounts:
         self._names = b""
 
     def rates(self) -> tuple[NDArray[np.float64], float]:
-        """Messages, bytes and turns per second of each key, and the share of time in MPI.
+        """Messages, bytes and turns per second of each key, and the fraction of time in MPI.
 
-        Silence longer than an interval counts as time in which nothing was sent.
+        A silence longer than an interval counts as time in which nothing was sent.
         """
         silence = max(0.0, time.monotonic() - self._heard - self._length)
         fade = math.exp(-silence / MEMORY)
@@ -87,7 +87,9 @@ class RankCounts:
         return self._recent * (fade / weight), self._recent_in_mpi * fade / weight
 
     def recent_in_mpi(self) -> float | None:
-        """The recent share of its time in MPI; None if it has not reported in this run of the manager."""
+        """The recent fraction of its time in MPI; None if the rank has not reported since this manager
+        started.
+        """
         return min(1.0, self.rates()[1]) if self._weight > 0 else None
 
     def _count(self, peers: NDArray[np.uint64], share: float) -> None:
@@ -132,21 +134,21 @@ class Matrix:
 
     @property
     def messages(self) -> NDArray[np.float64]:
-        """Of each entry."""
+        """Messages of each entry."""
         return self.counts[:, 0]
 
     @property
     def bytes(self) -> NDArray[np.float64]:
-        """Of each entry."""
+        """Bytes of each entry."""
         return self.counts[:, 1]
 
     @property
     def turns(self) -> NDArray[np.float64]:
-        """Of each entry."""
+        """Turns of each entry."""
         return self.counts[:, 2]
 
     def csv(self) -> str:
-        """The matrix as CSV that `topolane traffic` reads."""
+        """The matrix as CSV, in the form that `topolane traffic` reads."""
         lines = [f"# ranks: {self.ranks}", f"# entries: {len(self.sender)}", "from,to,bytes,messages"]
         for sender, receiver, (messages, size, _) in zip(
             self.sender.tolist(), self.receiver.tolist(), self.counts.tolist()
@@ -157,7 +159,7 @@ class Matrix:
 
 @dataclass
 class WatchedProgram:
-    """A program, with all that its ranks have reported."""
+    """A program with everything that its ranks have reported."""
 
     id: str
     name: str
@@ -165,12 +167,12 @@ class WatchedProgram:
     started: float
     """Seconds since 1970."""
     ended: float | None = None
-    """When its last rank reached MPI_Finalize or was lost."""
+    """When the last rank reached MPI_Finalize or was lost, in seconds since 1970; None before."""
     hosts: dict[int, str] = field(default_factory=dict)
     of_rank: dict[int, RankCounts] = field(default_factory=dict)
     epoch: int = 0
     sites: NDArray[np.uint16] | None = None
-    """The site of every rank, as last sent to the ranks."""
+    """The site of each rank, as last sent to the ranks."""
     mpi: str = ""
 
     def rank(self, rank: int) -> RankCounts:
@@ -181,11 +183,11 @@ class WatchedProgram:
         return counts
 
     def matrix(self, kind: int | None = None) -> Matrix:
-        """The totals of all kinds, or of one kind."""
+        """The totals of one kind, or of all kinds together."""
         return self._matrix(lambda one: one.sums, kind)
 
     def rates(self, kind: int | None = None) -> Matrix:
-        """The recent rates per second, of all kinds or of one kind."""
+        """The recent rates per second of one kind, or of all kinds together."""
         return self._matrix(lambda one: one.rates()[0], kind)
 
     def calls(self) -> dict[int, tuple[int, int, float]]:
@@ -205,8 +207,8 @@ class WatchedProgram:
         return max((one.seconds for one in self.of_rank.values()), default=0.0)
 
     def in_mpi(self) -> tuple[float, float]:
-        """The share of all ranks' time in MPI, and the share spent waiting for the last rank in synchronising
-        calls.
+        """The fraction of all ranks' time in MPI, and the fraction spent waiting for the last rank in
+        synchronising calls.
         """
         every = list(self.of_rank.values())
         seconds = sum(one.seconds for one in every) or 1.0

@@ -21,7 +21,9 @@ KINDS = 5
 MOST_CALLS = 256
 """The numbers of calls (native/mpi/calls.h) are below this."""
 MOST_COUNT = 1 << 53
-"""Most messages, bytes or turns in one interval. Doubles are exact up to here; more is invalid."""
+"""The most messages, bytes or turns of one interval. Doubles are exact up to this number; a larger one is
+invalid.
+"""
 
 _HEADER = struct.Struct("<4sHHIQ")
 _CHECK = struct.Struct("<I")
@@ -33,7 +35,7 @@ _PEER_BYTES = _CALL.size
 
 
 class FrameError(ValueError):
-    """Received data is not a frame of this protocol; the message is a sentence."""
+    """Received data is not a frame of this protocol. The message is a sentence."""
 
 
 class Kind(enum.IntEnum):
@@ -58,7 +60,7 @@ class Frame:
 
 
 def encode(kind: Kind, payload: bytes = b"", sequence: int = 0) -> bytes:
-    """The bytes of a frame. Raises FrameError for a payload of more than 1 MiB."""
+    """The bytes of a frame. Raises FrameError if the payload exceeds 1 MiB."""
     if len(payload) > MOST_PAYLOAD:
         raise FrameError(f"a payload of {len(payload)} bytes; there may be {MOST_PAYLOAD}")
     header = _HEADER.pack(MAGIC, VERSION, kind, len(payload), sequence)
@@ -70,16 +72,16 @@ class Decoder:
 
     def __init__(self, most: int = MOST_PAYLOAD) -> None:
         self.most = most
-        """Bytes of the longest accepted payload."""
+        """The most bytes of an accepted payload."""
         self._buffer = bytearray()
 
     @property
     def waiting(self) -> int:
-        """Bytes received of an incomplete frame."""
+        """The number of received bytes of an incomplete frame."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """The frames that `data` completes. Raises FrameError at invalid data, after the frames before it.
+        """The frames that `data` completes. Raises FrameError for invalid data, after the frames before it.
 
         Run this iterator to its end. Do not feed the decoder again after an error.
         """
@@ -123,7 +125,7 @@ class Hello:
 
     @staticmethod
     def decode(payload: bytes) -> Hello:
-        """Reads the JSON of a HELLO. Raises FrameError for anything else."""
+        """The HELLO in a JSON payload. Raises FrameError if it is invalid."""
         fields = _object(payload)
         rank, ranks = _whole(fields, "rank", MOST_RANKS - 1), _whole(fields, "ranks", MOST_RANKS)
         if rank >= ranks:
@@ -148,7 +150,7 @@ class Hello:
         )
 
     def encode(self) -> bytes:
-        """Its frame."""
+        """The HELLO as a frame."""
         return encode(Kind.HELLO, json.dumps(vars(self)).encode())
 
 
@@ -157,7 +159,7 @@ class Records:
     """The counts of a rank in one interval."""
 
     time: float
-    """Seconds since 1970 at its end."""
+    """The end of the interval, in seconds since 1970."""
     length: float
     in_mpi: float
     skew: float
@@ -174,7 +176,7 @@ class Records:
         time, length, in_mpi, skew, peers, calls = _RECORDS.unpack_from(payload)
         if len(payload) != _RECORDS.size + _PEER_BYTES * (peers + calls):
             raise FrameError(f"RECORDS of {len(payload)} bytes with {peers} peers and {calls} calls")
-        # Comparisons that no NaN passes.
+        # These comparisons also refuse NaN.
         if not (0 <= time < 1e12 and 0 <= length < 1e9 and 0 <= in_mpi < 1e12 and 0 <= skew < 1e12):
             raise FrameError(f"RECORDS: times {time:g}, {length:g}, {in_mpi:g}, {skew:g}")
         entries = np.frombuffer(payload, "<u8", 4 * peers, _RECORDS.size).reshape(peers, 4)
@@ -210,7 +212,7 @@ class Records:
         )
 
     def encode(self, sequence: int) -> bytes:
-        """Its frame."""
+        """The records as a frame."""
         head = _RECORDS.pack(self.time, self.length, self.in_mpi, self.skew, len(self.peers), len(self.calls))
         calls = [_CALL.pack(call, 0, *figures) for call, *figures in self.calls]
         payload = b"".join([head, self.peers.astype("<u8").tobytes(), *calls])
@@ -218,12 +220,12 @@ class Records:
 
 
 def dropped(payload: bytes) -> int:
-    """The number of frames that the sender gave up, from a BYE. Raises FrameError."""
+    """The number of frames that the sender dropped, from a BYE. Raises FrameError."""
     return _whole(_object(payload), "dropped", MOST_COUNT)
 
 
 def sites_frame(epoch: int, sites: NDArray[np.uint16]) -> bytes:
-    """The frame that gives all ranks the site of each. Raises FrameError for too many ranks."""
+    """The frame that sends the site of every rank to all ranks. Raises FrameError for too many ranks."""
     count = int(sites.max(initial=0)) + 1
     return encode(Kind.SITES, _SITES.pack(epoch, len(sites), count) + sites.astype("<u2").tobytes())
 
@@ -242,7 +244,7 @@ def sites_of(payload: bytes) -> tuple[int, NDArray[np.uint16]]:
 
 
 def ack_frame(sequence: int) -> bytes:
-    """The frame that acknowledges this sequence and all before it."""
+    """The frame that acknowledges this sequence number and all before it."""
     return encode(Kind.ACK, sequence.to_bytes(8, "little"))
 
 
@@ -258,7 +260,7 @@ def _object(payload: bytes) -> dict[str, Any]:
 
 def _word(fields: dict[str, Any], name: str, most: int = 255, *, optional: bool = False) -> str:
     value = fields.get(name, "" if optional else None)
-    # A lone surrogate, which no database takes, is not printable.
+    # This also refuses lone surrogates, which databases do not accept: they are not printable.
     if not isinstance(value, str) or len(value) > most or not value.isprintable():
         raise FrameError(f"HELLO: {name} is not a word of at most {most} characters")
     return value

@@ -13,9 +13,9 @@ class HostTraffic(NamedTuple):
     """The bytes that hosts sent to each other."""
 
     hosts: list[str]
-    """In the order of their lowest ranks."""
+    """Host names, in the order of their lowest ranks."""
     sent: list[tuple[int, int, float]]
-    """Sender and receiver, as places in `hosts`, and bytes. Traffic within a host is not counted."""
+    """Sender and receiver (indices into `hosts`) and bytes. Traffic within a host is not counted."""
 
 
 def between_hosts(
@@ -26,7 +26,7 @@ def between_hosts(
 ) -> HostTraffic:
     """Sums a matrix by rank over the ranks of each host.
 
-    host_of: the host of every rank, empty if the rank never reported. Traffic of such ranks is not counted.
+    host_of: the host of each rank, empty if the rank never reported. Traffic of such ranks is not counted.
     """
     hosts = list(dict.fromkeys(host for host in host_of if host))
     place = {host: at for at, host in enumerate(hosts)}

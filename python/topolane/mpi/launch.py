@@ -1,4 +1,6 @@
-"""Launch commands with the library in the ranks of an MPI program, and if possible in no other process."""
+"""Launch commands that load the library into the ranks of an MPI program and, if possible, into no other
+process.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ HYDRA, OPEN_MPI, SRUN, OTHER = "hydra", "openmpi", "srun", "other"
 
 
 def launcher(command: Sequence[str]) -> str:
-    """The kind of launcher at the start of a command. Raises InputError if it is not found."""
+    """The kind of launcher that a command starts with. Raises InputError if it is not found."""
     path = shutil.which(command[0])
     if path is None:
         raise InputError(f"{command[0]}: no such command")
@@ -45,7 +47,7 @@ def with_library(
     preload = f"{library}:{others}" if others else str(library)
     words = list(command)
     if kind == HYDRA:
-        # It hands the environment on by itself.
+        # This launcher passes the environment on without an option.
         return [words[0], "-genv", "LD_PRELOAD", preload, *words[1:]], around
     if kind == OPEN_MPI:
         options = [word for name in sorted(environment) for word in ("-x", name)]
@@ -61,7 +63,7 @@ def with_library(
 
 
 def _in_each_part(words: Sequence[str], options: Sequence[str]) -> list[str]:
-    """The words with the options in each part between colons: Open MPI's -x applies to one part only."""
+    """The words with the options in each part between colons, because Open MPI's -x applies to one part only."""
     result = [words[0], *options]
     for word in words[1:]:
         result += [word, *options] if word == ":" else [word]

@@ -10,9 +10,9 @@ class Limits:
     """The limits of a receiver."""
 
     connections: int = 20_000
-    """Fewer if the process may not open as many file descriptors."""
+    """Lower if the process may not open that many file descriptors."""
     programs: int = 1_000
-    """In memory. Beyond this, the programs that ended first are dropped."""
+    """Programs in memory. Above this number, those that ended first are dropped."""
     ranks: int = 65_536
     """Ranks of one program."""
     entries: int = 8_000_000
@@ -30,6 +30,8 @@ class Event:
     """An event for the log."""
 
     kind: str
-    """program-began, program-ended, rank-gone, rank-began-again, frames-dropped, garbled, refused, not-kept, not-accepted."""
+    """One of: program-began, program-ended, rank-gone, rank-began-again, frames-dropped, garbled, refused,
+    not-kept, not-accepted.
+    """
     program: str
     text: str

@@ -1,9 +1,9 @@
 """Accepts connections without running out of file descriptors, however many clients connect.
 
-A process may hold a limited number of descriptors (RLIMIT_NOFILE). A listener that accepts until none is left can
-neither serve nor open a file any more, and its event loop spins. So all listeners of a process share `Slots`: a fixed
-number of connections. A connection is *anonymous* until it has said what it wants (a request's head, a HELLO) and
-*known* from then on. When the slots are full, a new connection takes the place of the oldest anonymous one.
+A process may hold a limited number of descriptors (RLIMIT_NOFILE). A listener that accepts until none is left
+can neither serve nor open a file any more, and its event loop spins. So all listeners of a process share
+`Slots`: a fixed number of connections. A connection is *anonymous* until it has sent a request's head or a
+HELLO, and *known* from then on. When the slots are full, a new connection replaces the oldest anonymous one.
 """
 
 from __future__ import annotations
@@ -16,9 +16,11 @@ import ssl
 from collections.abc import Callable
 
 MOST = 100_000
-"""Connections of one process, where its limit of descriptors is higher."""
+"""The most connections of one process, even if its limit of descriptors is higher."""
 RESERVED = 64
-"""Descriptors that connections never take: databases, sockets of drivers, files, pipes of commands."""
+"""Descriptors that connections never take, reserved for databases, sockets of drivers, files, and pipes of
+commands.
+"""
 HANDSHAKE = 10.0
 """Seconds a TLS handshake may take."""
 PAUSE = 0.2
@@ -26,7 +28,7 @@ PAUSE = 0.2
 
 
 def connections_possible() -> int:
-    """How many connections this process can hold once `raise_descriptor_limit` has been called."""
+    """The number of connections that this process can hold after `raise_descriptor_limit`."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MOST if hard == resource.RLIM_INFINITY else min(MOST, max(8, hard - RESERVED))
 
@@ -39,7 +41,9 @@ def raise_descriptor_limit() -> None:
 
 
 class Slot:
-    """The place of one connection. `anonymous` and `known` say which it is; `free` gives the place back."""
+    """The place of one connection. Call `anonymous` or `known` when its state changes, and `free` when it
+    ends.
+    """
 
     def __init__(self, slots: Slots, end: Callable[[], object]) -> None:
         self._slots = slots
@@ -47,33 +51,35 @@ class Slot:
         """Ends the connection at once."""
 
     def anonymous(self) -> None:
-        """It may be ended for a newer connection from now on."""
+        """Records that the connection may be ended for a newer one."""
         self._slots._anonymous[self] = None
 
     def known(self) -> None:
-        """It keeps its place."""
+        """Records that the connection keeps its place."""
         self._slots._anonymous.pop(self, None)
 
     def free(self) -> None:
-        """The connection has ended. Calling it twice does nothing."""
+        """Releases the place of an ended connection. A second call does nothing."""
         self._slots._taken.discard(self)
         self._slots._anonymous.pop(self, None)
 
 
 class Slots:
-    """Places for at most `most` connections of any number of listeners."""
+    """Places for at most `most` connections, shared by any number of listeners."""
 
     def __init__(self, most: int) -> None:
         self.most = most
         self._taken: set[Slot] = set()
         self._anonymous: dict[Slot, None] = {}
-        """Oldest first."""
+        """Slots of anonymous connections, oldest first."""
 
     def __len__(self) -> int:
         return len(self._taken)
 
     def take(self, end: Callable[[], object]) -> Slot | None:
-        """A place for a new, anonymous connection that `end` ends; None if all places have known connections."""
+        """A place for a new, anonymous connection; None if known connections hold all places. `end` ends the
+        connection.
+        """
         if len(self._taken) >= self.most:
             oldest = next(iter(self._anonymous), None)
             if oldest is None:
@@ -87,11 +93,12 @@ class Slots:
 
 
 class Listener:
-    """Accepts the connections of one socket, within the slots, until it is closed. Belongs to one event loop.
+    """Accepts the connections of one socket within the slots until it is closed. It belongs to one event
+    loop.
 
-    made: makes the protocol of a connection. It must call `slot.known()` when the connection has said what it wants,
-    and `slot.free()` in `connection_lost`.
-    failed: called with a sentence when the system refuses connections; once until it accepts again.
+    made: creates the protocol of a connection. The protocol must call `slot.known()` when a request or HELLO
+    has arrived, and `slot.free()` in `connection_lost`.
+    failed: called with a sentence when the system refuses connections; only once until it accepts again.
     """
 
     def __init__(
@@ -103,7 +110,7 @@ class Listener:
         tls: ssl.SSLContext | None = None,
         failed: Callable[[str], None] = lambda _: None,
     ) -> None:
-        """bound: a bound socket; the listener owns it from now on."""
+        """bound: a bound socket, which the listener owns from now on."""
         bound.setblocking(False)
         bound.listen(1024)
         self._socket, self._slots, self._made, self._tls, self._failed = bound, slots, made, tls, failed
@@ -111,7 +118,7 @@ class Listener:
         self._accepting = asyncio.get_running_loop().create_task(self._accept())
 
     def close(self) -> None:
-        """Accepts no more; the connections there are go on."""
+        """Accepts no more connections. Existing connections go on."""
         self._accepting.cancel()
         for task in self._opening:
             task.cancel()

@@ -1,4 +1,4 @@
-"""The file of a watched program's matrix. `topolane mpi run` writes it; all commands that read traffic read
+"""The file with a watched program's matrix. `topolane mpi run` writes it; all commands that read traffic read
 it.
 """
 
@@ -20,7 +20,7 @@ from topolane.mpi.calls import names
 from topolane.mpi.counts import WatchedProgram
 
 KINDS = ("point_to_point", "modelled", "two_level", "one_sided")
-"""Kinds of the protocol, which name the columns."""
+"""Kinds of traffic in the protocol. They name the file's columns."""
 FIGURES = ("messages", "bytes", "turns")
 COLUMNS = (
     "from",
@@ -44,15 +44,15 @@ class RunFacts:
     mpi: str
     ranks: int
     hosts: list[str]
-    """The host of every rank; empty if it never reported."""
+    """The host of each rank; empty if the rank never reported."""
     seconds: list[float]
-    """From MPI_Init to MPI_Finalize, or to the last report, of every rank."""
+    """Seconds of each rank from MPI_Init to MPI_Finalize, or to its last report."""
     in_mpi: list[float]
-    """Seconds of these in watched calls, over all threads."""
+    """Seconds of each rank in watched calls, summed over its threads."""
     skew: list[float]
-    """Seconds of these spent waiting for other ranks in synchronising collectives."""
+    """Seconds of each rank that were spent waiting for other ranks in synchronising collectives."""
     calls: dict[str, tuple[int, int, float]]
-    """Calls, bytes of own buffers and seconds over all ranks, by name."""
+    """By name of a call: calls, bytes of the ranks' own buffers and seconds, summed over all ranks."""
     unfinished: list[int]
     """Ranks that did not reach MPI_Finalize. Up to one interval of their counts is missing."""
 
@@ -65,15 +65,15 @@ class Recorded:
     sender: NDArray[np.int64]
     receiver: NDArray[np.int64]
     counts: NDArray[np.float64]
-    """For every entry, by kind: messages, bytes, turns."""
+    """Messages, bytes and turns of each entry, by kind."""
 
     def total(self, figure: str) -> NDArray[np.float64]:
-        """Messages, bytes or turns of every entry, over all kinds."""
+        """Messages, bytes or turns of each entry, summed over all kinds."""
         total: NDArray[np.float64] = self.counts[:, :, FIGURES.index(figure)].sum(axis=1)
         return total
 
     def text(self) -> str:
-        """The file."""
+        """The text of the file."""
         lines = [
             f"# ranks: {self.about.ranks}",
             f"# entries: {len(self.sender)}",
@@ -90,7 +90,7 @@ class Recorded:
 
 
 def _without_formulas(text: str) -> str:
-    """The same JSON, escaped so that no cell of a spreadsheet that splits it at commas is a formula."""
+    """The same JSON, escaped so that no cell is a formula in a spreadsheet that splits the line at commas."""
     return _STRING.sub(lambda one: _SIGN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", one[0]), text)
 
 
@@ -122,8 +122,8 @@ def of(program: WatchedProgram) -> Recorded:
 def read(path: str | Path) -> Recorded:
     """Reads a file that `topolane mpi run` wrote. Raises InputError, with the line, for any other file."""
     text = texts.read_text(path, texts.LARGE)
-    traffic = Traffic.parse(text, str(path))  # says what is wrong with ranks and totals, and where
-    lines = text.split("\n")  # as the engine counts them; splitlines knows other ends
+    traffic = Traffic.parse(text, str(path))  # its errors name the line of wrong ranks and totals
+    lines = text.split("\n")  # lines as the engine counts them; `splitlines` splits at other characters too
     about = _about(lines, str(path))
     if about.ranks != traffic.ranks:
         raise InputError(f"{path}: a matrix of {traffic.ranks} ranks, of a run that had {about.ranks}")

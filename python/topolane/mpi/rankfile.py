@@ -1,4 +1,4 @@
-"""Rankfiles that Open MPI refuses without a message."""
+"""Explains rankfiles that Open MPI refuses without a message."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _LINE = re.compile(r"\s*rank\s+\d+\s*=\s*(\S+)\s+slots?\s*=\s*(\d+(?:[-,]\d+)*)\
 
 
 def suspicion(command: Sequence[str]) -> str | None:
-    """What may be wrong with the rankfile of a launch command that failed; None if it names no rankfile.
+    """What may be wrong with the rankfile of a failed launch command; None if it names no rankfile.
 
-    Slots are numbers of cores. Only those of this host are known.
+    Slots are numbers of cores. Only the cores of this host can be checked.
     """
     name = next((after for word, after in itertools.pairwise(command) if word in OPTIONS), None)
     if name is None:
@@ -25,7 +25,7 @@ def suspicion(command: Sequence[str]) -> str | None:
 
 
 def _missing_slot(name: str) -> str | None:
-    """The line with a slot that this host does not have."""
+    """The first line with a slot that this host does not have."""
     here, cores = {"localhost", socket.gethostname()}, os.cpu_count() or 1
     try:
         with open(name, encoding="utf-8", errors="replace") as file:

@@ -46,13 +46,13 @@ class Receiver:
         interval: float = 1.0,
         slots: Slots | None = None,
     ) -> None:
-        """slots: of the whole process, if it has other listeners too."""
+        """slots: the slots of the whole process, if it has other listeners too."""
         self.programs: dict[str, WatchedProgram] = {}
         self.limits = limits or Limits()
         self.connections: set[Connection] = set()
         self._slots = slots or Slots(min(self.limits.connections, connections_possible()))
         self.frames = 0
-        """How many frames were received, without duplicates."""
+        """The number of received frames, without duplicates."""
         self.repeated = 0
         self._load, self._happened = load, happened
         self._acknowledger = Acknowledger(
@@ -67,10 +67,10 @@ class Receiver:
     async def listen(
         self, address: Address, *, token: str | None = None, tls: ssl.SSLContext | None = None
     ) -> Address:
-        """Listens on one more address. Returns it with its port filled in.
+        """Listens on one more address. Returns the address with its port filled in.
 
-        Raises InputError if it cannot listen, and for a TCP port without a token: any user of this machine
-        can reach that.
+        Raises InputError if it cannot listen, and for a TCP port without a token, which any user of this
+        machine could reach.
         """
         if address.path is None and token is None:
             raise InputError(
@@ -93,7 +93,7 @@ class Receiver:
         return address
 
     async def close(self) -> None:
-        """Keeps and acknowledges what has arrived, and ends all connections."""
+        """Stores and acknowledges what has arrived, and ends all connections."""
         for listener in self._listeners:
             listener.close()
             await listener.wait_closed()
@@ -122,7 +122,7 @@ class Receiver:
                 connection.close()
 
     def connected(self, program: str) -> list[int]:
-        """The ranks of a program that have a connection, in order."""
+        """The ranks of a program that are connected, in order."""
         known = self.programs.get(program)
         return sorted(rank for rank in known.of_rank if (program, rank) in self._of_rank) if known else []
 
@@ -130,14 +130,14 @@ class Receiver:
         """Sends the site of every rank to all ranks of a program, now and whenever a rank reconnects."""
         known = self.programs.get(program)
         if known is None:
-            return  # it has ended since, and made room for another
+            return  # the program has ended since and was dropped for another one
         known.epoch, known.sites = epoch, sites
         frame = sites_frame(epoch, sites)
         for rank in known.of_rank:
             for connection in self._of_rank.get((program, rank), ()):
                 connection.send_sites(frame)
 
-    # What connections call.
+    # Called by connections.
 
     def arrived(self, connection: Connection) -> None:
         """Adds a new connection."""
@@ -214,10 +214,10 @@ class Receiver:
             )
 
     def tell(self, kind: str, program: str, text: str) -> None:
-        """Passes on an event."""
+        """Reports an event."""
         self._happened(Event(kind, program, text))
 
-    # Inside.
+    # Private methods.
 
     def _program(self, hello: Hello) -> WatchedProgram:
         if hello.ranks > self.limits.ranks:

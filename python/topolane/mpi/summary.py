@@ -1,4 +1,4 @@
-"""Summaries of a matrix."""
+"""Summarises a matrix."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from topolane.mpi.matrix import FIGURES, KINDS, Recorded
 
 
 def summary(recorded: Recorded, pairs: int = 5) -> dict[str, Any]:
-    """Figures of a run: totals, by kind, across the halves of its ranks, by pair and by call."""
+    """Numbers of a run: totals, by kind, across the halves of its ranks, by pair and by call."""
     about = recorded.about
     seconds = max(about.seconds, default=0.0)
     spent = sum(about.seconds) or 1.0

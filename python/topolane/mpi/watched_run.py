@@ -1,4 +1,4 @@
-"""Runs one program with a receiver of its own, from start to end."""
+"""Runs one program with its own receiver from start to end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from topolane.mpi.listener import raise_descriptor_limit
 from topolane.mpi.receiver import Receiver
 
 LINGER = 5.0
-"""Most seconds to wait for reports that were sent but not yet read."""
+"""The most seconds to wait for reports that were sent but not yet read."""
 
 
 def run(
@@ -31,8 +31,8 @@ def run(
 ) -> tuple[int, matrix.Recorded | None]:
     """Runs a launch command. Returns its exit code and the matrix; None if no rank reported.
 
-    listen: where to listen [default: a Unix socket that only this user may open]. tell: called with a
-    sentence if reports are lost. Raises InputError if the command or the receiver cannot start.
+    listen: the address to listen on [default: a Unix socket that only this user may open]. tell: called with
+    a sentence if reports are lost. Raises InputError if the command or the receiver cannot start.
     """
     return asyncio.run(_run(command, library, dict(environment), listen, tell))
 
@@ -85,16 +85,16 @@ async def _drained(receiver: Receiver) -> None:
 
 
 async def _started(words: Sequence[str], environment: Mapping[str, str]) -> int:
-    """Runs a command. Returns its exit code as in a shell; signals that would end this process go to the
+    """Runs a command. Returns its exit code as a shell would. Signals that would end this process go to the
     command.
     """
     try:
         process = await asyncio.create_subprocess_exec(*words, env=dict(environment))
     except OSError as error:
         raise InputError(f"{words[0]}: cannot be started: {error.strerror}") from error
-    raise_descriptor_limit()  # a connection for each rank; not earlier, or the program would inherit the limit
+    raise_descriptor_limit()  # each rank needs a connection; raised only now, so that the program does not inherit the limit
     loop = asyncio.get_running_loop()
-    # A terminal sends its interrupt to the command as well.
+    # The terminal sends its interrupt to the command as well.
     loop.add_signal_handler(signal.SIGINT, lambda: None)
     for number in (signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, process.send_signal, number)

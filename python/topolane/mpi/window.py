@@ -1,4 +1,4 @@
-"""The sequences received from a sender."""
+"""The sequence numbers received from a sender."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ _ALL = (1 << WIDTH) - 1
 
 
 class Window:
-    """Accepts each sequence once, in any order: the anti-replay window of RFC 4303, 3.4.3.
+    """Accepts each sequence number once, in any order: the anti-replay window of RFC 4303, 3.4.3.
 
-    A sequence more than WIDTH behind the highest counts as received: its sender has long given it up.
+    A number more than WIDTH behind the highest counts as received, because its sender has dropped the frame
+    long ago.
     """
 
     __slots__ = ("highest", "holes", "kept")
@@ -18,12 +19,12 @@ class Window:
     def __init__(self, highest: int = 0, holes: int = 0) -> None:
         self.highest = highest
         self.holes = holes
-        """Bit i: `highest - i` is missing."""
+        """Bit i is set if `highest - i` is missing."""
         self.kept = highest
-        """The highest sequence at the last storing: a restarted sender continues from there."""
+        """The highest sequence number when last stored. A restarted sender continues from there."""
 
     def take(self, sequence: int) -> bool:
-        """Whether this one is new."""
+        """Records a sequence number. Returns whether it is new."""
         ahead = sequence - self.highest
         if ahead > 0:
             gap = min(ahead, WIDTH)
