@@ -1,8 +1,8 @@
-"""The scheduler of a Flux instance: Flux keeps the jobs, the engine chooses nodes and order."""
+"""A scheduler for a Flux instance: Flux keeps the jobs, the engine chooses nodes and order."""
 
 from pathlib import Path
 
 
 def module_file() -> Path:
-    """The broker module that `flux module load` takes."""
+    """The path of the module that `flux module load` takes."""
     return Path(__file__).with_name("sched-topolane.py")

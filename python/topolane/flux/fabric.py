@@ -1,4 +1,4 @@
-"""The machine of a Flux instance: which node of the engine is which rank of Flux."""
+"""The machine of a Flux instance, and which of its nodes is which rank of Flux."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from topolane import sources
 from topolane._engine import InputError, Machine
 
 ABOVE_NODES = ("cluster", "pod", "switch", "rack", "chassis", "blade")
-"""Vertices of a resource graph above the nodes that say how near nodes are to each other."""
+"""Types of vertices above nodes in a resource graph, from which the closeness of nodes follows."""
 
 
 class RankNode(NamedTuple):
@@ -37,16 +37,17 @@ class Fabric:
 
     @property
     def mark(self) -> str:
-        """A mark that differs for machines whose links have other numbers."""
+        """A digest that differs for machines whose links are numbered differently."""
         return hashlib.sha256(self.machine.to("toml").encode()).hexdigest()[:16]
 
     @staticmethod
     def of(nodes: Sequence[RankNode], source: str | None, scheduling: object = None) -> Fabric:
         """The fabric of the ranks of an instance.
 
-        source: a machine file or a name; only its nodes that are ranks are used. Without it, the groups of a resource graph
-        in `scheduling`, as Fluxion keeps it; without that, one switch. Raises InputError for a file that cannot be read, for two
-        ranks with one name, and for ranks that the machine does not name. Cores and GPUs are those that Flux counts.
+        source: a machine file or a name; only its nodes that are ranks are used. Without a source, the groups
+        come from the resource graph in `scheduling`, in Fluxion's format; without a graph, all nodes are on
+        one switch. Cores and GPUs are those that Flux counts. Raises InputError for a file that cannot be
+        read, for two ranks with one name, and for ranks that the machine does not name.
         """
         twice = [host for host, count in Counter(node.host for node in nodes).items() if count > 1]
         if twice:
@@ -88,7 +89,9 @@ def _of_file(nodes: Sequence[RankNode], source: str) -> Machine:
 
 
 def groups_of(scheduling: object) -> dict[str, tuple[str, ...]]:
-    """The groups above each host, from the widest to the narrowest, in a JSON resource graph; nothing where there is no graph."""
+    """The groups above each host in a JSON resource graph, widest first; empty without a graph, or if hosts
+    differ in depth.
+    """
     graph = scheduling.get("graph") if isinstance(scheduling, dict) else None
     vertices = graph.get("nodes") if isinstance(graph, dict) else None
     kinds: dict[str, str] = {}

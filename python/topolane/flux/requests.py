@@ -1,4 +1,4 @@
-"""What the engine is asked for a job of Flux."""
+"""Converts a job of Flux to a request for the engine."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from topolane.flux.fabric import Fabric, RankNode
 
 @dataclasses.dataclass(frozen=True)
 class Asked:
-    """Nodes for a job, each whole or with the same share of it."""
+    """A request for nodes, either whole or with the same share of each."""
 
     nodes: int
     most: int
-    """The most nodes that it may get; 0 for exactly `nodes`."""
+    """The most nodes that the job may get; 0 for exactly `nodes`."""
     share: dict[str, int] | None
-    """What it takes of each node; None for whole nodes."""
+    """The share of each node that the job takes; None for whole nodes."""
     eligible: tuple[int, ...] | None
-    """The nodes of the machine that it may use; None for all."""
+    """The machine's nodes that the job may use; None for all."""
 
     @staticmethod
     def of(request: Any, fabric: Fabric, nodes: Sequence[RankNode]) -> Asked:
-        """What a parsed jobspec (`ResourceRequest` of flux-core) asks for.
+        """The request of a parsed jobspec (`ResourceRequest` of flux-core).
 
-        nodes: the ranks that its constraints allow. A job that asks for slots and no nodes gets one node if its slots fit on one, and
-        otherwise whole nodes, as few as possible.
+        nodes: the ranks that the job's constraints allow. A job that asks for slots without nodes gets one
+        node if its slots fit on one, otherwise the fewest whole nodes.
         """
         gpus_of_slot = request.gpu_per_slot
         if request.nnodes > 0:
@@ -51,7 +51,9 @@ class Asked:
 
 
 def _fewest(nodes: Sequence[RankNode], request: Any) -> tuple[int, list[RankNode]]:
-    """The lowest number `n` of nodes that holds the slots, and nodes of which any `n` hold them; else the `n` largest nodes."""
+    """The lowest number `n` of nodes that can hold the slots, and nodes of which any `n` hold them. If there
+    is no such set, the fewest of the largest nodes.
+    """
     may = sorted(
         (node for node in nodes if _slots(node, request) > 0), key=lambda node: -_slots(node, request)
     )
@@ -68,6 +70,6 @@ def _fewest(nodes: Sequence[RankNode], request: Any) -> tuple[int, list[RankNode
 
 
 def _slots(node: RankNode, request: Any) -> int:
-    """How many slots fit on an empty node."""
+    """The number of slots that fit on an empty node."""
     fit = node.cores // request.slot_size if request.slot_size else 1
     return int(min(fit, node.gpus // request.gpu_per_slot) if request.gpu_per_slot else fit)

@@ -1,6 +1,7 @@
-"""The scheduler of a Flux instance: `topolane flux module` prints where this file is.
+"""The scheduler of a Flux instance. `topolane flux module` prints the path of this file.
 
-`flux module load FILE ARGS` runs it as a module of the broker, `flux python FILE ARGS` as a process that may end and start again.
+`flux module load FILE ARGS` runs it as a module of the broker; `flux python FILE ARGS` runs it as a process
+that may end and start again.
 """
 
 import sys
@@ -10,12 +11,12 @@ from typing import Any
 
 ROOT = str(Path(__file__).resolve().parents[2])
 if ROOT not in sys.path:
-    # Topolane may be installed outside Flux's Python; the packages of Flux's own Python go first.
+    # If Topolane is installed outside Flux's Python, packages of Flux's own Python come first.
     sys.path.append(ROOT)
 
 
 def scheduler_of(handle: Any, words: tuple[str, ...], *, process: bool) -> Any:
-    """The scheduler. Raises ValueError with one sentence for what is wrong."""
+    """Creates the scheduler from its arguments. Raises ValueError with one sentence about a wrong argument."""
     try:
         from topolane.flux.version import check_version
 
@@ -31,14 +32,14 @@ def mod_main(handle: Any, *words: str) -> None:
     try:
         scheduler = scheduler_of(handle, words, process=False)
     except ValueError as error:
-        # Flux prints it where the broker's output goes; the caller gets no more than "Invalid argument".
+        # Flux prints this with the broker's output; the caller only gets "Invalid argument".
         handle.log(syslog.LOG_ERR, str(error))
         raise
     scheduler.run()
 
 
 def main() -> None:
-    """Runs the scheduler until the instance ends, or until it is ended itself."""
+    """Runs the scheduler until the instance or this process is ended."""
     import flux
 
     try:

@@ -1,8 +1,10 @@
-"""The scheduler module: Flux's protocol for schedulers (RFC 27) by `flux.scheduler` of flux-core, decisions by the engine.
+"""The scheduler module: `flux.scheduler` of flux-core speaks Flux's protocol for schedulers (RFC 27), and the
+engine decides.
 
-Flux keeps priorities, limits, dependencies and accounts, and carries out what is decided. Nothing here may stop the instance: a job that
-the engine cannot take is denied in a sentence, and after a failure of the engine its state is rebuilt from what Flux has allocated. If
-that fails too, jobs start in order of priority on what is free, as by sched-fifo, and the log says so.
+Flux keeps priorities, limits, dependencies and accounts, and carries out the decisions. Nothing here may stop
+the instance: a job that the engine cannot take is denied with a sentence, and after a failure of the engine
+its state is rebuilt from what Flux has allocated. If that fails too, jobs start in order of priority on free
+nodes, as with sched-fifo, and the log says so.
 """
 
 from __future__ import annotations
@@ -33,16 +35,18 @@ from topolane.flux.settings import JobWords, Settings, words_of
 
 T = TypeVar("T")
 NOTE = "topolane"
-"""The key next to R, in the directory of a job, that keeps what R cannot say: the links that the job owns, for instance."""
+"""The key next to R in a job's directory. It keeps what R cannot express, for example the links that the job
+owns.
+"""
 MODULE = "sched-topolane"
-"""The name of the module, by which `flux module stats` finds the scheduler."""
+"""The module's name, by which `flux module stats` finds the scheduler."""
 
 
 class RankPool(Rv1Pool):  # type: ignore[misc]
-    """What Flux has allocated, by rank and core; which ranks a job gets is chosen elsewhere."""
+    """Flux's allocations, by rank and core. The ranks of a new job are set in `chosen`."""
 
     chosen: frozenset[int] | None = None
-    """The ranks of the allocation that is being made; None for any."""
+    """The ranks that the next allocation must use; None for any."""
 
     def _select_resources(self, candidates: Any, request: Any) -> Any:
         if self.chosen is not None:
@@ -50,7 +54,7 @@ class RankPool(Rv1Pool):  # type: ignore[misc]
         return super()._select_resources(candidates, request)
 
     def nodes(self, constraint: object = None) -> list[RankNode]:
-        """The ranks that meet a constraint (RFC 31)."""
+        """The ranks that meet a constraint (RFC 31); without a constraint, all ranks."""
         return [
             RankNode(rank, info["hostname"], len(info["cores"]), len(info["gpus"]))
             for rank, info in sorted(self._ranks.items())
@@ -58,11 +62,13 @@ class RankPool(Rv1Pool):  # type: ignore[misc]
         ]
 
     def are_up(self) -> dict[int, bool]:
-        """Whether each rank may be given to jobs."""
+        """For each rank, whether jobs may use it."""
         return {rank: info["up"] for rank, info in self._ranks.items()}
 
     def held_by(self, jobid: int) -> tuple[list[int], bool, dict[str, int]]:
-        """The ranks of a job, whether it has all of each, and the most that it has of one."""
+        """The ranks of a job, whether it has all cores of each, and the most cores and GPUs that it has on
+        one.
+        """
         given = self._job_state[jobid][1]._ranks
         whole = all(of["cores"] == self._ranks[rank]["cores"] for rank, of in given.items())
         cores, gpus = (max(len(of[what]) for of in given.values()) for what in ("cores", "gpus"))
@@ -78,20 +84,20 @@ class Pool(ResourcePool):  # type: ignore[misc]
 
 @dataclasses.dataclass(frozen=True)
 class Runs:
-    """What a running job was given."""
+    """The resources of a running job."""
 
     nodes: tuple[int, ...]
-    """Of the machine, spare ones among them."""
+    """Nodes of the machine, including spare ones."""
     start: float
     """Seconds since the epoch."""
     walltime: float
     share: dict[str, int] | None = None
-    """What it has of each node; None for whole nodes."""
+    """The share of each node that the job has; None for whole nodes."""
     links: tuple[int, ...] = ()
     bandwidth_share: float = 1.0
 
     def note(self, fabric: Fabric) -> dict[str, Any]:
-        """What R cannot say, in the form that is kept next to it."""
+        """The data that R cannot express, in the form that is kept next to it."""
         return {
             "machine": fabric.mark,
             "nodes": self.nodes,
@@ -102,11 +108,11 @@ class Runs:
 
 
 class TopolaneScheduler(Scheduler):  # type: ignore[misc]
-    """Answers requests for allocations with nodes and in an order that the engine chooses."""
+    """Answers Flux's requests for allocations, with nodes and order chosen by the engine."""
 
     pool_class = Pool
     most_failures = 100
-    """Failures of the engine, close to each other, after which its state is not rebuilt again."""
+    """After more failures than this, close to each other, the engine is not rebuilt again."""
     calm = 600.0
     """Seconds without a failure after which earlier failures no longer count."""
     _queue: list[PendingJob]
@@ -120,19 +126,19 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         self._engine: _engine.Scheduler | None = None
         self._running: dict[int, Runs] = {}
         self._asked: dict[int, tuple[Asked | None, JobWords]] = {}
-        """What each waiting job asks for; None for nodes if the ranks were not known when it came."""
+        """The request of each waiting job; None in it if the ranks were not known when the job came."""
         self._apart: dict[int, frozenset[int]] = {}
-        """Nodes of running jobs that the engine could not take over: it gives them to no other job."""
+        """Nodes of running jobs that the engine could not take over. No other job gets them."""
         self._annotated: tuple[int, float | None, str | None] | None = None
-        """The job whose annotations say when it starts and why not now, and what they say."""
+        """The annotated job, the start time in its annotations, and the reason why it does not start now."""
         self._unable: dict[int, str] = {}
-        """Jobs that wait because the engine cannot answer, and what their annotations say."""
+        """Jobs that wait because the engine cannot answer, with the text of their annotations."""
         self._starting: Runs | None = None
-        """What the job gets that is being started now."""
+        """The resources of the job that is being started."""
         self._seconds, self._slowest = 0.0, 0.0
-        """Seconds that the engine has taken for all passes, and for the longest."""
+        """The engine's total seconds for all passes, and for the longest pass."""
         self._failures, self._recent_failures, self._failed_at = 0, 0, -math.inf
-        # Bad input must be reported before the module counts as loaded.
+        # Bad input must be reported before Flux considers the module loaded.
         self._settings.check_machine()
         if (pool := self._known_ranks()) is not None:
             self._use(pool)
@@ -145,12 +151,14 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             return None
 
     def _use(self, pool: RankPool) -> None:
-        """Makes the machine of these ranks, and its engine."""
+        """Creates the machine of these ranks and an engine for it."""
         self._fabric = Fabric.of(pool.nodes(), self._settings.machine, pool.scheduling)
         self._engine = self._new_engine(self._fabric)
 
     def _acquire_resources(self) -> None:
-        """Waits until Flux knows its ranks. A failure would end the instance here, so jobs start without the engine instead."""
+        """Waits until Flux knows its ranks. An error here would end the instance, so jobs then start without
+        the engine.
+        """
         super()._acquire_resources()
         if self._fabric is not None:
             return
@@ -168,22 +176,24 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         pool: RankPool = self.resources.impl
         return pool
 
-    # Events of Flux, passed on to the engine
+    # Events of Flux, passed to the engine.
 
     def _tell(self, what: Callable[[_engine.Scheduler], T]) -> T | None:
-        """What the engine answers; None without it, and after a failure. A broker whose scheduler fails would end."""
+        """The engine's answer; None without an engine or after its failure. An exception must not escape,
+        because the broker would end.
+        """
         if self._engine is None:
             return None
         try:
             return what(self._engine)
-        except BaseException as error:  # a panic of the engine is no Exception
+        except BaseException as error:  # a panic of the engine is not an Exception
             if isinstance(error, (SystemExit, KeyboardInterrupt, GeneratorExit)):
                 raise
             self._engine_failed(error)
             return None
 
     def resource_update(self) -> None:
-        """Gives the engine the ranks that jobs may get: others are down, drained or gone."""
+        """Gives the engine the ranks that jobs may use; other ranks are down, drained or gone."""
         self._tell(self._serve)
 
     def _serve(self, engine: _engine.Scheduler) -> None:
@@ -192,13 +202,13 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             engine.set_in_service(node, ranks.get(rank, False) and node not in apart)
 
     def hello(self, jobid: int, priority: int, userid: int, t_submit: float, R: Any) -> None:
-        """Takes over a job that runs already."""
+        """Takes over a job that already runs."""
         super().hello(jobid, priority, userid, t_submit, R)
         if self._fabric is not None:
             self._take_over(jobid, R, self._fabric)
 
     def _take_over(self, jobid: int, R: Any, fabric: Fabric) -> None:
-        """Adds a job that runs already to the engine."""
+        """Adds a running job to the engine."""
         said = R.to_dict()["execution"]
         start, end = said.get("starttime", 0.0), said.get("expiration", 0.0)
         walltime = end - start if end > start else math.inf
@@ -208,7 +218,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         try:
             note = kvs_get(self.handle, _key(jobid, NOTE))
         except OSError:
-            # Another scheduler started it.
+            # Another scheduler started the job.
             note = None
         if note is not None and note.get("machine") == fabric.mark:
             links = tuple(note["links"])
@@ -237,7 +247,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             wanted = self.resources.parse_resource_request(jobspec)
             self.resources.check_feasibility(wanted)
             if wanted.node_count is None and wanted.nslots_max != wanted.nslots:
-                # A number of slots that may vary: the engine chooses nodes for the least.
+                # The number of slots may vary: the engine chooses nodes for the lowest number.
                 wanted.slot_count = ResourceCount(wanted.nslots, wanted.nslots)
             words = JobWords.of(jobspec, self._settings)
             asked = None
@@ -248,7 +258,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             request.deny(str(error) or "unsatisfiable request")
             return
         except Exception as error:  # noqa: BLE001
-            # A jobspec may say anything.
+            # A jobspec may contain anything.
             request.deny(f"cannot parse jobspec: {error}")
             return
         job = PendingJob(jobid, priority, t_submit, request, wanted)
@@ -260,7 +270,9 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         heapq.heappush(self._queue, job)
 
     def _submitted(self, job: PendingJob) -> str | None:
-        """Queues a new job in the engine, and again in the rebuilt one after a failure. Why it is denied, if so."""
+        """Queues a new job in the engine; after a failure once more, in the rebuilt engine. Returns why the
+        job is denied, or None.
+        """
         for _ in range(2):
             failures = self._failures
             refused = self._tell(lambda engine: self._submit(engine, job))
@@ -269,7 +281,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         return "Topolane's engine fails over this job: the log of Flux's broker says how"
 
     def _submit(self, engine: _engine.Scheduler, job: PendingJob) -> str | None:
-        """Queues a job in the engine. Why it can never be placed, if so."""
+        """Queues a job in the engine. Returns why it can never be placed, or None."""
         asked, words = self._asked[job.jobid]
         if asked is None:
             return None
@@ -294,7 +306,9 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         return None if refusal is None else str(refusal)
 
     def _submit_again(self, engine: _engine.Scheduler, job: PendingJob) -> None:
-        """Queues a waiting job in the engine again. If the engine refuses it now, it is denied: it would wait for ever."""
+        """Queues a waiting job in the engine again. Denies it if the engine refuses it now, because it would
+        wait for ever.
+        """
         refused = self._submit(engine, job)
         if refused is not None:
             self._queue.remove(job)
@@ -303,7 +317,9 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             job.request.deny(refused)
 
     def free(self, jobid: int, R: Any, final: bool = False) -> None:
-        """Takes back what a job has released. The engine gives its nodes away once the job has released all."""
+        """Takes back resources that a job has released. The engine reuses its nodes only when the job has
+        released all.
+        """
         super().free(jobid, R, final)
         if final:
             self._running.pop(jobid, None)
@@ -312,14 +328,14 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             self._tell(lambda engine: engine.complete(jobid))
 
     def cancel(self, jobid: int) -> None:
-        """A waiting job is cancelled."""
+        """Removes a cancelled job from the queue."""
         self._asked.pop(jobid, None)
         self._unable.pop(jobid, None)
         super().cancel(jobid)
         self._tell(lambda engine: engine.cancel(jobid))
 
     def prioritize(self, jobs: list[tuple[int, int]]) -> None:
-        """Waiting jobs get other priorities."""
+        """Queues waiting jobs again with their new priorities."""
         super().prioritize(jobs)
         others = {jobid for jobid, _ in jobs}
 
@@ -332,7 +348,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         self._tell(again)
 
     def expiration(self, msg: Any, jobid: int, expiration: float) -> None:
-        """A running job may run longer or shorter."""
+        """Updates the time limit of a running job."""
         self.resources.update_expiration(jobid, expiration)
         if runs := self._running.get(jobid):
             walltime = expiration - runs.start if expiration > 0 else math.inf
@@ -340,10 +356,10 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             self._tell(lambda engine: engine.set_walltime(jobid, walltime))
         self.handle.respond(msg, None)
 
-    # What the engine decides, carried out by Flux
+    # Decisions of the engine, carried out by Flux.
 
     def schedule(self) -> None:
-        """Starts what the engine starts."""
+        """Starts the jobs that the engine starts."""
         now, began = time.time(), time.monotonic()
         decisions = self._tell(lambda engine: engine.start(now))
         took = time.monotonic() - began
@@ -357,7 +373,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         waiting = {job.jobid: job for job in self._queue}
         for decision in decisions:
             if self._engine is not engine:
-                # It was rebuilt after a failure: what it has not started yet waits there.
+                # The engine was rebuilt after a failure: jobs that were not started yet wait in it.
                 break
             if job := waiting.get(decision.id):
                 ranks = frozenset(fabric.ranks[node] for node in decision.nodes)
@@ -370,7 +386,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         try:
             given = self.resources.alloc(job.jobid, job.resource_request)
         except (InsufficientResources, InfeasibleRequest) as error:
-            # Flux counts these nodes in another way. The job waits for the next pass.
+            # Flux counts the resources of these nodes differently. The job waits for the next pass.
             self._warn(job.jobid, f"does not start on the nodes chosen for it: {error}")
             self._tell(lambda engine: engine.complete(job.jobid))
             self._tell(lambda engine: self._submit_again(engine, job))
@@ -399,7 +415,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         job.request.success(given, {"sched": {"resource_summary": given.dumps()} | more})
 
     def alloc_success(self, msg: Any, R: dict[str, Any], annotations: Any = None) -> None:
-        """Keeps R, and next to it what R cannot say, in one transaction. Then the base class answers."""
+        """Stores R and the data that R cannot express in one transaction. Then the base class answers."""
         runs, self._starting = self._starting, None
         if runs is None or self._fabric is None:
             super().alloc_success(msg, R, annotations)
@@ -412,7 +428,9 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         done.then(self._alloc_commit_continuation, (msg, R, annotations))
 
     def forecast(self) -> None:
-        """Annotates the first job of the queue: when it starts at the latest, and why it does not start now."""
+        """Annotates the first job of the queue with its latest start and the reason why it does not start
+        now.
+        """
         if self._engine is None or not self._queue:
             return
         head, promise = self._queue[0], self._tell(lambda engine: engine.reservation)
@@ -428,10 +446,12 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
                 job.request.annotate({"sched": {"t_estimate": None, "reason_pending": None}})
         head.request.annotate({"sched": {"t_estimate": at, "reason_pending": promised[2]}})
 
-    # Failures
+    # Failures.
 
     def _engine_failed(self, error: BaseException) -> None:
-        """Rebuilds the engine's state from what Flux has allocated; goes on without it if that fails too."""
+        """Rebuilds the engine's state from what Flux has allocated. Continues without an engine if that fails
+        too.
+        """
         now = time.monotonic()
         if now - self._failed_at > self.calm:
             self._recent_failures = 0
@@ -444,7 +464,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
                 raise InputError(f"the engine has failed {self._recent_failures} times")
             if self._fabric is not None:
                 self._engine = self._rebuilt(self._fabric)
-        except BaseException as again:  # a panic once more
+        except BaseException as again:  # a second panic
             if isinstance(again, (SystemExit, KeyboardInterrupt, GeneratorExit)):
                 raise
             self._without_engine(str(again))
@@ -468,7 +488,9 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
         return engine
 
     def _in_order(self) -> None:
-        """Without the engine: in order of priority, on what is free. A job that must not start so waits, and others pass it."""
+        """Starts jobs without the engine, in order of priority on free nodes. A job that must not start this
+        way waits, and others pass it.
+        """
         waiting = []
         while self._queue:
             job = heapq.heappop(self._queue)
@@ -490,13 +512,13 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
             heapq.heappush(self._queue, job)
 
     def _say_why(self, job: PendingJob, why: str) -> None:
-        """Says once in the annotations of a job why it waits."""
+        """Writes into a job's annotations why it waits, unless they say so already."""
         if self._unable.get(job.jobid) != why:
             self._unable[job.jobid] = why
             job.request.annotate({"sched": {"t_estimate": None, "reason_pending": why}})
 
     def stats_get(self) -> dict[str, Any]:
-        """What `flux module stats` shows."""
+        """The values that `flux module stats` shows."""
         stats: dict[str, Any] = super().stats_get()
         return stats | {
             "decides": "engine" if self._engine is not None else "order of priority",
@@ -511,7 +533,7 @@ class TopolaneScheduler(Scheduler):  # type: ignore[misc]
 
 
 class SchedulerProcess(TopolaneScheduler):
-    """The scheduler in a process that the broker did not start: the instance goes on when the process ends."""
+    """The scheduler in a process that the broker did not start. The instance goes on when this process ends."""
 
     def __init__(self, handle: Any, *words: str) -> None:
         super().__init__(handle, *words)
@@ -530,7 +552,7 @@ class SchedulerProcess(TopolaneScheduler):
             ) from error
 
     def set_running(self) -> None:
-        """Nothing waits for this process to be loaded."""
+        """Registers the service. Unlike with a module, no program waits for this process to be loaded."""
         self._service_register(MODULE)
 
 
@@ -547,7 +569,7 @@ def _adopted(engine: _engine.Scheduler, jobid: int, runs: Runs) -> None:
 
 
 def _refused(engine: _engine.Scheduler, jobid: int, runs: Runs) -> str | None:
-    """Takes over a running job. Why the engine cannot, if so."""
+    """Adds a running job to the engine. Returns why the engine refuses it, or None."""
     try:
         _adopted(engine, jobid, runs)
     except InputError as error:

@@ -1,4 +1,4 @@
-"""Settings of the scheduler of Flux: the arguments of `flux module load`, and what a jobspec says of its own job."""
+"""Settings of the scheduler for Flux: the arguments of `flux module load`, and the options in a jobspec."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from topolane.policy import SEGMENTS, Policy, isolates, resolve
 
 WORDS = ("machine", "policy", "queue", "min-bandwidth", "without-engine")
 FLUX_WORDS = ("queue-depth", "log-level")
-"""Arguments that Flux takes for all its schedulers in Python."""
+"""Arguments that Flux takes for all schedulers in Python."""
 WITHOUT_ENGINE = ("stock", "wait")
-"""`stock`: jobs start in order of priority on any free nodes. `wait`: they wait."""
+"""The behaviour of jobs without the engine. `stock`: they start in order of priority on any free nodes.
+`wait`: they wait.
+"""
 JOB_WORDS = ("min-bandwidth", "segment")
 
 
@@ -23,17 +25,19 @@ class Settings:
     """The arguments of `flux module load`."""
 
     machine: str | None = None
-    """A machine file or a name; None for the machine that the resources of Flux describe."""
+    """A machine file or a name; None to use the machine that Flux's resources describe."""
     policy: str = "isolated"
     queue: str = "easy"
     min_bandwidth: float | None = None
-    """The minimum share of full bandwidth on links of its own that a job accepts, unless it says so itself."""
+    """The default for the minimum share of full bandwidth that a job accepts on links of its own."""
     without_engine: str = "stock"
-    """What becomes of jobs under a policy that isolates while the engine cannot answer: one of `WITHOUT_ENGINE`."""
+    """What happens to jobs of an isolating policy while the engine cannot answer: one of `WITHOUT_ENGINE`."""
 
     @classmethod
     def taken_from(cls, words: list[str]) -> Settings:
-        """Takes its own arguments, such as `policy=dedicated`, out of a list. Raises InputError for a value that is wrong."""
+        """Removes the scheduler's own arguments, such as `policy=dedicated`, from a list. Raises InputError
+        for a wrong value.
+        """
         given = {}
         for word in list(words):
             name, equals, value = word.partition("=")
@@ -62,7 +66,7 @@ class Settings:
             sources.machine(self.machine)
 
     def resolved_policy(self) -> str | Policy:
-        """The policy. Raises InputError if there is none of that name."""
+        """The policy. Raises InputError if there is none with that name."""
         return resolve(self.policy)
 
     def why_it_waits(self, words: JobWords) -> str | None:
@@ -76,15 +80,15 @@ class Settings:
 
 @dataclasses.dataclass(frozen=True)
 class JobWords:
-    """What a jobspec says to this scheduler: its `attributes.system.topolane`."""
+    """A jobspec's options for this scheduler: its `attributes.system.topolane`."""
 
     min_bandwidth: float | None = None
     segment: int | None = None
-    """Nodes of each part of the job that must lie in one domain."""
+    """The number of nodes in each part of the job that must lie in one domain."""
 
     @property
     def promise(self) -> str | None:
-        """What the job asks for that only the engine can keep."""
+        """The option that only the engine can satisfy, if the job has one; otherwise None."""
         return next(
             (
                 f"system.topolane.{name}"
@@ -96,8 +100,10 @@ class JobWords:
 
     @classmethod
     def of(cls, jobspec: Mapping[str, Any], settings: Settings) -> JobWords:
-        """What the jobspec says. Raises InputError for what is not understood, or what the scheduler's policy does not
-        keep: a job must not start without what it asks for.
+        """The options in a jobspec.
+
+        Raises InputError for an unknown option or one that the scheduler's policy does not support, because a
+        job must not start without what it asks for.
         """
         said = ((jobspec.get("attributes") or {}).get("system") or {}).get("topolane")
         if said is None:

@@ -8,7 +8,9 @@ MAJOR, OLDEST_MINOR = 0, 84
 
 
 def check_version(version: str) -> None:
-    """Raises InputError for a flux-core, such as `0.88.0-59-g4a5e79f56`, that the scheduler was not written for."""
+    """Raises InputError for a version of flux-core, such as `0.88.0-59-g4a5e79f56`, that the scheduler does
+    not support.
+    """
     found = re.match(r"(\d+)\.(\d+)", version)
     if found is None:
         raise InputError(f"cannot read the version of Flux: {version[:80]!r}")
