@@ -1,4 +1,4 @@
-"""How close a replay under today's rules comes to the starts that a log records."""
+"""Compares a replay under today's rules with the starts that a log records."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
     from topolane.sweep import Task
 
 MOST_HOURS = 20 * 8766
-"""Twenty years: a time beyond is a mistake of the log."""
+"""Twenty years: a longer log has a wrong time."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Baseline:
-    """A replay under today's rules next to the records."""
+    """A replay under today's rules, compared with the records."""
 
     policy: str
     queue: str
     inferred: Sequence[str]
-    """What the replay takes from the records: held, capacity, order."""
+    """The parts that the replay takes from the records: held, capacity, order."""
     waits: tuple[Waits, ...]
-    """All jobs, then by size, then by partition."""
+    """Waits of all jobs, then by size, then by partition."""
     least: float
-    """Seconds: differences of mean waits between policies that are smaller say nothing."""
+    """In seconds: smaller differences of mean waits between policies mean nothing."""
     edges: NDArray[np.float64]
-    """Beginnings of the hours, and the end of the last."""
+    """The start of each hour, and the end of the last."""
     utilisation: tuple[NDArray[np.float64], NDArray[np.float64]]
-    """Recorded and replayed, the share of the machine in each hour."""
+    """The fraction of the machine in use in each hour: recorded and replayed."""
     earlier: dict[str, int]
-    """Jobs that start over an hour earlier than recorded, by likely reason."""
+    """The number of jobs that start over an hour earlier than recorded, by likely reason."""
     later: dict[str, int]
     jobs: polars.DataFrame
-    """A row for every job, as in `baseline.csv`."""
+    """One row per job, as in `baseline.csv`."""
 
     @property
     def sentence(self) -> str:
-        """How far the replay is from the truth."""
+        """A sentence that says how far the replay is from the records."""
         recorded, replayed = self.waits[0].mean
         names = ["holds" if name == "held" else name for name in self.inferred]
         listed = " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
@@ -65,12 +65,12 @@ class Baseline:
 
     @property
     def apart(self) -> NDArray[np.float64]:
-        """By how many points the utilisation of each hour differs."""
+        """The difference in utilisation of each hour, in percentage points."""
         return np.asarray(100 * np.abs(self.utilisation[1] - self.utilisation[0]))
 
     @property
     def head(self) -> dict[str, Any]:
-        """What every run of a comparison carries."""
+        """The facts that every run of a comparison carries."""
         recorded, replayed = self.waits[0].mean
         return {
             "policy": self.policy,
@@ -85,7 +85,7 @@ class Baseline:
 
     @property
     def notes(self) -> list[str]:
-        """What the tables of waits do not show, in sentences."""
+        """Sentences about what the tables of waits do not show."""
         apart = self.apart
         worst = int(apart.argmax())
         when = moment(float(self.edges[worst]))
@@ -97,7 +97,7 @@ class Baseline:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """All figures, for JSON. Waits are pairs: recorded, replayed."""
+        """All numbers, for JSON. Waits are pairs of recorded and replayed."""
         apart = self.apart
         return self.head | {
             "waits": [dataclasses.asdict(waits) for waits in self.waits],
@@ -120,7 +120,9 @@ def _said(reasons: Mapping[str, int], how: str) -> str:
 
 
 def task_of(base: Task, policies: Sequence[str], queues: Sequence[str]) -> Task | None:
-    """Today's rules: the first policy and the first queue that do not replay the records; None without such a queue."""
+    """The task with today's rules: the first policy and queue that do not replay the records; None without
+    such a queue.
+    """
     queue = next((name for name in queues if name != "recorded"), None)
     if queue is None:
         return None
@@ -135,10 +137,10 @@ def measured(
     details: Mapping[int, Details] | None = None,
     down: Sequence[Failure] = (),
 ) -> Baseline | None:
-    """A replay next to the records of its workload; None if no job is in both.
+    """Compares a replay with the records of its workload; None if no job is in both.
 
-    details: what the log says of its jobs besides; without them no reason is known.
-    down: nodes that were down, and that the replay does not know of.
+    details: further columns of the log for each job; without them, no reasons are known.
+    down: nodes that were down and that the replay does not consider.
     """
     recorded = recorded_runs(workload, machine)
     every = _replayed(run)
@@ -180,7 +182,7 @@ def recorded_runs(workload: Workload, machine: Machine) -> Runs:
 
 
 def _with_earlier(recorded: Runs, workload: Workload, machine: Machine) -> Runs:
-    """The recorded runs, and those of the same jobs that were ended before."""
+    """The recorded runs, and earlier runs of the same jobs that were ended."""
     columns, earlier = workload.columns(), workload.earlier_runs()
     place = earlier["job"].astype(np.int64)
     ids, nodes = columns["id"].astype(np.int64)[place], earlier_nodes(columns, earlier, machine)
@@ -189,7 +191,7 @@ def _with_earlier(recorded: Runs, workload: Workload, machine: Machine) -> Runs:
 
 
 def _replayed(run: Run) -> Runs:
-    """The runs of a replay by their starts; a job that was ended and started again has several."""
+    """The runs of a replay, ordered by start. A job that was ended and started again has several."""
     jobs = run.jobs.sort("starting_time")
     names = ("submission_time", "starting_time", "execution_time", "requested_number_of_resources")
     values = (jobs[name].to_numpy().astype(float) for name in names)
@@ -199,7 +201,7 @@ def _replayed(run: Run) -> Runs:
 def _groups(
     run: Run, workload: Workload, ids: NDArray[np.int64], partitions: Sequence[str]
 ) -> list[tuple[str, NDArray[np.bool_]]]:
-    """The classes of sizes and the partitions, each with its jobs."""
+    """The size classes and the partitions, each with a mask of its jobs."""
     columns = workload.columns()
     all_ids = columns["id"].astype(np.int64)
     order = np.argsort(all_ids)

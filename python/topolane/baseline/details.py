@@ -1,4 +1,4 @@
-"""What a log says of each job besides what the engine reads: its partition, and what kept it waiting."""
+"""Details of jobs that a log has but the engine does not read: the partition, and what kept a job waiting."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ ELIGIBLE = ("submit", "submission_time", "Eligible")
 RESERVATION = ("reservation", "Reservation")
 REASON = ("reason", "Reason")
 SWF_PARTITION = 15
-"""Place of the partition in a record of SWF, from 0."""
+"""Index of the partition in an SWF record, counted from 0."""
 LIMITS = ("QOS", "Assoc", "JobArrayTaskLimit")
-"""Beginnings of Slurm's reasons that name a limit."""
+"""Prefixes of Slurm's reasons that name a limit."""
 HOLDS = ("JobHeld", "Dependency", "BeginTime")
 
 
 @dataclasses.dataclass(frozen=True)
 class Details:
-    """What a log says of a job. Empty or False where it says nothing."""
+    """A job's details in a log. Missing details are empty or False."""
 
     partition: str = ""
     is_held: bool = False
-    """Whether it was eligible only after its submission."""
+    """Whether the job became eligible only after its submission."""
     is_reserved: bool = False
     is_limited: bool = False
-    """Whether a limit of its QOS, its association or its array kept it waiting."""
+    """Whether a limit of its QOS, its association or its array kept the job waiting."""
 
 
 UNKNOWN = Details()
 
 
 def read(source: str | Path) -> dict[int, Details]:
-    """The details of a log in SWF, CSV or as sacct prints it, by the ids of its jobs; empty for other files.
+    """The details of jobs by id, from a log in SWF, in CSV or as sacct prints it; empty for other files.
 
-    The engine has read the log before, and refused what cannot be read.
+    The engine has read the log before and refused what cannot be read.
     """
     with _opened(source) as file:
         lines = (line for line in file if line.strip())
@@ -115,7 +115,9 @@ def _place(header: list[str], names: tuple[str, ...]) -> int | None:
 
 
 def _is_held(submitted: str, eligible: str) -> bool:
-    """Both are seconds, or both are times like 2026-11-21T19:12:48, which order as text."""
+    """Whether a job became eligible after its submission. Both are seconds, or both are times like
+    2026-11-21T19:12:48, whose text order is their time order.
+    """
     if not submitted or not eligible:
         return False
     try:

@@ -1,4 +1,4 @@
-"""How far differences between policies move if what the records do not tell was otherwise."""
+"""Estimates how far differences between policies move with the unknown parts of the records."""
 
 from __future__ import annotations
 
@@ -12,13 +12,17 @@ if TYPE_CHECKING:
 
 DRAWS = 4
 FACTOR = 2
-"""A few draws seldom have the truth between them. Chosen on synthetic logs other than those of `benches/inference.py`."""
+"""A few draws seldom enclose the true value, so their spread is multiplied by this. It was chosen on other
+synthetic logs than those of `benches/inference.py`.
+"""
 
 
 def tasks(today: Task, policies: Sequence[str]) -> list[Task]:
-    """Today's rules and the other policies, as they are and then under each draw; none if there is nothing to draw or to compare.
+    """Tasks for today's rules and the other policies: first unchanged, then under each draw. Empty without
+    anything to draw or to compare.
 
-    In half of the draws each node out of service lies anywhere, because the records do not tell that either.
+    In half of the draws, each node out of service may be anywhere, because the records do not say where it
+    is.
     """
     others = [name for name in dict.fromkeys(policies) if name not in ("recorded", today.policy)]
     if not others or not (today.held or today.capacity):
@@ -32,7 +36,9 @@ def tasks(today: Task, policies: Sequence[str]) -> list[Task]:
 
 
 def least_difference(waits: Sequence[float]) -> float:
-    """FACTOR times the most by which a draw moves a difference of mean waits from today's rules. The waits are of `tasks`."""
+    """FACTOR times the largest change that a draw causes in a difference of mean waits from today's rules.
+    `waits` are the mean waits of `tasks`.
+    """
     width = len(waits) // (1 + DRAWS)
     rows = [[wait - row[0] for wait in row] for row in _rows(waits, width)]
     return FACTOR * max((abs(one - other) for row in rows for one, other in zip(row, rows[0])), default=0.0)

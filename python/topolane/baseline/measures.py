@@ -1,4 +1,4 @@
-"""Measures of how close replayed starts are to recorded ones."""
+"""Measures how close replayed starts are to recorded ones."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 PARTS = 10
-"""The number of equal parts of the jobs over which the least meaningful difference is measured."""
+"""The number of equal parts into which jobs are split to find the least meaningful difference."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Runs:
-    """Runs of jobs by id, as arrays of one order. Seconds."""
+    """Runs of jobs as parallel arrays. Times are in seconds."""
 
     ids: NDArray[np.int64]
     submit: NDArray[np.float64]
     start: NDArray[np.float64]
     run: NDArray[np.float64]
     nodes: NDArray[np.float64]
-    """Nodes that each holds; parts of nodes count as parts."""
+    """Nodes that each run holds; parts of nodes count as fractions."""
 
     @property
     def wait(self) -> NDArray[np.float64]:
@@ -29,28 +29,28 @@ class Runs:
         return self.start - self.submit
 
     def of(self, ids: NDArray[np.int64]) -> Runs:
-        """Those of the given ids, which are all there, in their order."""
+        """The runs with the given ids, in the order of `ids`. All ids must exist."""
         order = np.argsort(self.ids)
         at = order[np.searchsorted(self.ids, ids, sorter=order)]
         return Runs(self.ids[at], self.submit[at], self.start[at], self.run[at], self.nodes[at])
 
     def where(self, those: NDArray[np.bool_]) -> Runs:
-        """Those for which it is true."""
+        """The runs for which the mask is true."""
         return Runs(*(getattr(self, field.name)[those] for field in dataclasses.fields(self)))
 
     def and_also(self, others: Runs) -> Runs:
-        """These runs, and then the others."""
+        """These runs followed by the others."""
         names = [field.name for field in dataclasses.fields(self)]
         return Runs(*(np.concatenate((getattr(self, name), getattr(others, name))) for name in names))
 
     def last(self) -> Runs:
-        """Of each job its last run in this order, submitted as the first was; by ids."""
+        """The last run of each job, with the submission of its first run; ordered by id."""
         ids, first = np.unique(self.ids, return_index=True)
         last = len(self.ids) - 1 - np.unique(self.ids[::-1], return_index=True)[1]
         return Runs(ids, self.submit[first], self.start[last], self.run[last], self.nodes[last])
 
     def utilisation(self, edges: NDArray[np.float64], nodes: float) -> NDArray[np.float64]:
-        """The share of `nodes` that the runs hold between each edge and the next, in the mean."""
+        """The mean fraction of `nodes` that the runs hold between each two neighbouring edges."""
         end = self.start + self.run
         held = _node_seconds(self.start, self.nodes, edges) - _node_seconds(end, self.nodes, edges)
         return np.diff(held) / (nodes * np.diff(edges))
@@ -59,7 +59,7 @@ class Runs:
 def _node_seconds(
     since: NDArray[np.float64], nodes: NDArray[np.float64], until: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Node-seconds up to each time of `until`, if each of `nodes` is held from its time on for ever."""
+    """Node-seconds up to each time in `until`, if `nodes[i]` nodes are held for ever from `since[i]` on."""
     order = np.argsort(since)
     times, counts = since[order], nodes[order]
     held = np.concatenate(([0.0], np.cumsum(counts)))
@@ -69,7 +69,9 @@ def _node_seconds(
 
 
 def spearman(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """The correlation of the ranks, where equal values have the mean of their ranks; nan if all values of one are equal."""
+    """Spearman's rank correlation, where equal values have the mean of their ranks; nan if all values of one
+    array are equal.
+    """
     x, y = _ranks(a), _ranks(b)
     x, y = x - x.mean(), y - y.mean()
     scale = math.sqrt(float(x @ x) * float(y @ y))
@@ -83,26 +85,28 @@ def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def within(recorded: Runs, replayed: Runs, seconds: float) -> float:
-    """The share of starts that are at most `seconds` from the recorded ones; the runs are in one order."""
+    """The fraction of starts that differ from the recorded ones by at most `seconds`. Both arguments must
+    have the same order.
+    """
     return float(np.mean(np.abs(recorded.start - replayed.start) <= seconds))
 
 
 @dataclasses.dataclass(frozen=True)
 class Waits:
-    """Recorded and replayed waits of some of the jobs. Pairs of seconds."""
+    """Recorded and replayed waits of a group of jobs, as pairs in seconds."""
 
     what: str
-    """Which jobs."""
+    """The name of the group."""
     jobs: int
     mean: tuple[float, float]
     median: tuple[float, float]
     p95: tuple[float, float]
     rank: float | None
-    """Spearman's correlation of the waits; None if all waits of one are equal."""
+    """Spearman's correlation of the waits; None if one of the two has only equal waits."""
 
     @classmethod
     def of(cls, what: str, recorded: NDArray[np.float64], replayed: NDArray[np.float64]) -> Waits:
-        """The measures of these waits, which are in one order."""
+        """The measures of these waits. Both arrays must have the same order."""
         both = (recorded, replayed)
         mean, median, p95 = (
             (float(measure(both[0])), float(measure(both[1])))
@@ -113,10 +117,10 @@ class Waits:
 
 
 def least_difference(recorded: NDArray[np.float64], replayed: NDArray[np.float64]) -> float:
-    """The mean of the differences of the mean waits over `PARTS` equal parts of the jobs, in order of submission.
+    """The mean difference of the mean waits over `PARTS` equal parts of the jobs, in order of submission.
 
-    It is never smaller than the difference of the mean waits of all jobs, and larger if errors of some weeks make up for
-    those of others.
+    It is never smaller than the difference of the mean waits of all jobs. It is larger if errors of different
+    weeks cancel.
     """
     parts = min(PARTS, len(recorded))
     apart = [

@@ -1,4 +1,4 @@
-"""Jobs that start much earlier or later than recorded, and the likely reason as far as the records tell."""
+"""Jobs that start much earlier or later than recorded, with the likely reason if the records show one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from topolane.failures import Failure
 from topolane.units import HOUR
 
 MUCH = HOUR
-"""Seconds: a job that starts this much earlier or later is listed with a reason."""
+"""In seconds: a job that starts this much earlier or later gets a reason."""
 
 
 def reasons(recorded: Runs, replayed: Runs, details: Sequence[Details], down: Sequence[Failure]) -> list[str]:
-    """The likely reason for each job that starts over an hour off, empty for the others; all in one order.
+    """The likely reason for each job that starts over an hour too early or late; empty for the others. All
+    arguments have the same order.
 
-    A job that starts too early was reserved, limited or held, or nodes were down between the two starts, in this order. A job
-    that starts too late had a reservation. All others are unknown.
+    A job that starts too early was reserved, limited or held, or nodes were down between the two starts; the
+    first that applies is given. A job that starts too late had a reservation. Otherwise the reason is
+    unknown.
     """
     spans = np.array([(failure.start, failure.end) for failure in down], float).reshape(-1, 2)
     found = []
@@ -43,5 +45,5 @@ def reasons(recorded: Runs, replayed: Runs, details: Sequence[Details], down: Se
 
 
 def counted(reasons: Iterable[str]) -> dict[str, int]:
-    """How many jobs have each reason, the most frequent first."""
+    """The number of jobs with each reason, the most frequent reason first."""
     return dict(Counter(filter(None, reasons)).most_common())
