@@ -1,4 +1,6 @@
-"""What the recorded starts of a log say about holds, nodes out of service and priorities, which the log itself does not name."""
+"""Infers holds, nodes out of service and priorities from the recorded starts of a log that does not name
+them.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Inferred:
-    """A workload with what its recorded starts say."""
+    """A workload with the facts inferred from its recorded starts."""
 
     workload: Workload
-    """With holds and priorities."""
+    """The workload with holds and priorities."""
     out_of_service: list[Failure]
-    """Nodes that take no jobs, each for a time."""
+    """Nodes that accept no jobs, each for a period."""
     facts: dict[str, Any]
-    """In a few figures, for the summary of a run."""
+    """Numbers for the summary of a run."""
 
 
 def infer(
@@ -40,15 +42,17 @@ def infer(
     default_walltime: float | None = None,
     seed: int = 0,
 ) -> Inferred:
-    """What is asked for, inferred from the recorded starts.
+    """Infers from the recorded starts what the arguments ask for.
 
-    Raises InputError if there are none, or for capacity if they are over a hundred years apart.
+    Raises InputError if there are no recorded starts, or for `capacity` if they are over a hundred years
+    apart.
 
-    held: until when each job counts as held; a job that ran several times, until its first run at most.
+    held: until when each job counts as held; for a job that ran several times, at most until its first run.
     capacity: nodes that count as out of service.
-    order: priorities by recorded start, of a job that ran several times that of its first run.
-    scattered: each node that is out of service lies anywhere, instead of next to those that come back with it.
-    seed: draws where these nodes lie, and by how many seconds each hold ends later. With seed 0 no hold ends later.
+    order: priorities by recorded start; a job that ran several times has that of its first run.
+    scattered: a node out of service may be anywhere, instead of next to those that return with it.
+    seed: determines which nodes are out of service, and by how many seconds each hold ends later. With seed
+    0, no hold ends later.
     """
     columns = workload.columns()
     known = ~np.isnan(columns["start"])
@@ -86,10 +90,11 @@ def infer(
 
 
 def _in_service(log: Log, machine: Machine) -> Service:
-    """Nodes in service, by what jobs wanted that were not held.
+    """Nodes in service, inferred from the demand of jobs that were not held.
 
-    A job counts as held until its start if no other job ended in the minute before, because it waited for no nodes then; and as long
-    as even the nodes in use were enough for it.
+    A job counts as held until its start if no other job ended in the minute before, because then it was not
+    waiting for nodes. It also counts as held while the nodes known to be in use would have been enough for
+    it.
     """
     ready = np.where(log.start - log.last_end() <= SOON, log.submit, log.start)
     least = Service.of(log, ready, machine.nodes)

@@ -1,4 +1,6 @@
-"""Until when jobs were held: as long as EASY would have started them on the recorded machine, and they did not start."""
+"""Infers until when jobs were held: while EASY would have started them on the recorded machine but they did
+not start.
+"""
 
 from __future__ import annotations
 
@@ -16,17 +18,19 @@ if TYPE_CHECKING:
     from topolane.inference.service import Service
 
 SOON = 60.0
-"""Seconds within which a job that starts was not held: a scheduler takes that long to act."""
+"""A job that starts within this many seconds was not held, because a scheduler takes that long to act."""
 
 
 def held_until(log: Log, service: Service) -> NDArray[np.float64]:
-    """For each job the moment after which it no longer counts as held; nan for one that never did.
+    """For each job, the moment after which it no longer counts as held; nan for a job that never did.
 
-    At every submission, start and end in the log, EASY is asked what it would start on the machine as it was then. What it would
-    start and the log does not is held. If the log starts a job that would delay the head of the queue, the head is held.
+    At each submission, start and end in the log, EASY decides what it would start on the machine of that
+    moment. A job that EASY starts and the log does not is held. If the log starts a job that would delay the
+    head of the queue, the head is held.
 
-    The moments are taken from the last to the first, because a held job was held at all earlier moments too. Taken from the first, a
-    held job that does not fit at the moment would be the head of the queue, and jobs that wait for the true head would count as held.
+    Moments are processed from last to first, because a job held at one moment was held at all earlier ones
+    too. In forward order, a held job that does not fit at a moment would be taken as the head of the queue,
+    and jobs that wait for the true head would count as held.
     """
     moments = np.unique(np.concatenate((log.submit, log.start, log.end)))[::-1]
     queue = np.argsort(log.rank)
@@ -40,14 +44,14 @@ def held_until(log: Log, service: Service) -> NDArray[np.float64]:
 
 
 class _Due:
-    """The jobs in order of one of their times, the last first, given out as time goes back."""
+    """Yields jobs by one of their times, from the latest back to the earliest."""
 
     def __init__(self, times: NDArray[np.float64]) -> None:
         self._order: list[int] = np.argsort(times, kind="stable").tolist()
         self._times: list[float] = np.sort(times).tolist()
 
     def since(self, now: float) -> list[int]:
-        """Those whose time is `now` or later, and that no call gave before."""
+        """The jobs whose time is `now` or later and that no earlier call returned."""
         first = bisect.bisect_left(self._times, now)
         found = self._order[first:]
         del self._order[first:], self._times[first:]
@@ -55,7 +59,9 @@ class _Due:
 
 
 class _Recorded:
-    """The machine and its queue as the log says, moved back from one moment to the one before. Jobs are numbered in order of the queue."""
+    """The recorded machine and queue, moved backwards from moment to moment. Jobs are numbered in order of
+    the queue.
+    """
 
     def __init__(self, log: Log) -> None:
         self._submissions, self._starts, self._ends = map(_Due, (log.submit, log.start, log.end))
@@ -65,14 +71,14 @@ class _Recorded:
         self._runs: list[bool] = (log.end > log.start).tolist()
         self._log = log
         self._waiting = np.zeros(0, np.int64)
-        """Jobs in order of the queue that are not held at a later moment."""
+        """Jobs that are not held at any later moment, in order of the queue."""
         self._expected: list[tuple[float, int]] = []
         """(expected end, job) of the running jobs, in order."""
         self._end_of: dict[int, float] = {}
         self._busy = 0.0
 
     def held(self, now: float, in_service: float) -> list[int]:
-        """Moves back to `now`; the jobs that are held then, and for which no later moment showed it."""
+        """Moves back to `now`. Returns the jobs that are held then and were not found held at a later moment."""
         starting = sorted(self._starts.since(now))
         for job in starting:
             self._leave(job)
@@ -90,27 +96,29 @@ class _Recorded:
     def that_fit(
         self, jobs: NDArray[np.int64], free: float, now: float, at: float, spare: float
     ) -> list[int]:
-        """Those of the jobs that fit into what is free and keep a reservation, each for itself."""
+        """The jobs that each fit on the free nodes and respect a reservation, considered one at a time."""
         wanted = self._log.nodes[jobs]
         keeps = (now + self._log.walltime[jobs] <= at) | (wanted <= spare)
         found: list[int] = jobs[(wanted <= free) & keeps].tolist()
         return found
 
     def start(self, job: int) -> None:
-        """The job runs, since its start in the log."""
+        """Lets the job run since its start in the log."""
         if self._runs[job]:
             self._busy += self.nodes[job]
             self._end_of[job] = self._start[job] + self._walltime[job]
             bisect.insort(self._expected, (self._end_of[job], job))
 
     def _leave(self, job: int) -> None:
-        """The job does not run."""
+        """Removes the job from the running ones."""
         if job in self._end_of:
             del self._expected[bisect.bisect_left(self._expected, (self._end_of.pop(job), job))]
             self._busy -= self.nodes[job]
 
     def reservation(self, wanted: float, free: float, now: float) -> tuple[float, float]:
-        """When `wanted` nodes are expected to be free, and how many more are free then."""
+        """The time when `wanted` nodes are expected to be free, and the number of nodes that remain free
+        then.
+        """
         at = math.inf
         for end, job in self._expected:
             if end > at:
@@ -121,16 +129,16 @@ class _Recorded:
         return (max(at, now), free - wanted) if at < math.inf else (math.inf, 0.0)
 
     def is_late(self, job: int, now: float, at: float) -> bool:
-        """Whether a job that starts now may run past a time."""
+        """Whether a job that starts now may run past the time `at`."""
         return now + self._walltime[job] > at
 
     def starts_soon(self, job: int, now: float) -> bool:
-        """Whether the log starts it so soon that it is not held."""
+        """Whether the log starts the job so soon that it is not held."""
         return self._start[job] - now <= SOON
 
 
 class _Pass:
-    """One pass of EASY over the queue, in which only what the log starts is started."""
+    """One pass of EASY over the queue that starts only the jobs that the log starts."""
 
     def __init__(self, machine: _Recorded, now: float, free: float, starting: Iterable[int]) -> None:
         self._machine = machine
@@ -140,7 +148,7 @@ class _Pass:
         self._held: list[int] = []
 
     def held(self, waiting: NDArray[np.int64]) -> list[int]:
-        """The jobs of the queue that are held, while those that the log starts start."""
+        """Starts the jobs that the log starts now. Returns the jobs of the queue that are held."""
         for place, job in enumerate(waiting):
             if self._has_turn(int(job)):
                 continue
@@ -152,7 +160,7 @@ class _Pass:
         return self._held
 
     def _backfill(self, behind: NDArray[np.int64], at: float, spare: float) -> None:
-        """Gives a turn to those behind the head that keep its reservation, or that the log starts."""
+        """Gives a turn to the jobs behind the head that respect its reservation or that the log starts."""
         fit = self._machine.that_fit(behind, self._free, self._now, at, spare)
         for job in sorted({*fit, *self._left}):
             late = self._machine.is_late(job, self._now, at)
@@ -162,7 +170,9 @@ class _Pass:
                 spare -= before - self._free if late else 0.0
 
     def _has_turn(self, job: int) -> bool:
-        """Whether the job fits, or the log starts it. It takes its nodes if the log starts it now or soon, and is held otherwise."""
+        """Whether the job fits on the free nodes, or the log starts it. It takes nodes if the log starts it
+        now or soon; otherwise it is held.
+        """
         wanted = self._machine.nodes[job]
         if job in self._left:
             self._left.discard(job)
@@ -176,7 +186,7 @@ class _Pass:
         return True
 
     def _is_kept(self, at: float, spare: float) -> bool:
-        """Whether the jobs that the log starts now leave a reservation as it is."""
+        """Whether the jobs that the log starts now respect a reservation."""
         free = self._free
         for job in sorted(self._left):
             wanted = self._machine.nodes[job]

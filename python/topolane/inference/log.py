@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True)
 class Log:
-    """Runs of jobs, the first of each job in the order of their workload. Seconds."""
+    """Runs of jobs; first come the first runs, in the order of the workload. Times are in seconds."""
 
     submit: NDArray[np.float64]
     start: NDArray[np.float64]
     end: NDArray[np.float64]
     walltime: NDArray[np.float64]
     nodes: NDArray[np.float64]
-    """Parts of nodes count as parts."""
+    """Parts of nodes count as fractions."""
     rank: NDArray[np.int64]
-    """Place in the queue, the first has 0."""
+    """Position in the queue, from 0."""
 
     @classmethod
     def of(
@@ -39,10 +39,11 @@ class Log:
         *,
         by_start: bool,
     ) -> Log:
-        """The `known` jobs of a workload, queued by submission or by recorded start, with what ran before they ran again.
+        """The runs of a workload's `known` jobs, queued by submission or by recorded start, including earlier
+        runs of the same jobs.
 
-        Each run counts as a job that was submitted when the one before it ended. A job stands in its place with its first run; its
-        later runs come after all jobs.
+        Each later run counts as a job that was submitted when the previous run ended. The first run has the
+        job's position; later runs come after all jobs.
         """
         place = np.concatenate((earlier["job"].astype(np.int64), np.flatnonzero(known)))
         start = np.concatenate((earlier["start"], columns["start"][known]))
@@ -62,7 +63,9 @@ class Log:
         return log.in_order(np.argsort(is_later, kind="stable"))
 
     def last_end(self) -> NDArray[np.float64]:
-        """For each job when the last one before its start ended; -inf if none did. Jobs that took no time do not count."""
+        """For each job, the end of the last job that ended before its start; -inf if none did. Jobs that took
+        no time do not count.
+        """
         ends = np.concatenate(([-np.inf], np.sort(self.end[self.end > self.start])))
         return np.asarray(ends[np.searchsorted(ends, self.start, "right") - 1])
 
@@ -72,7 +75,9 @@ class Log:
 
 
 def held_nodes(columns: Mapping[str, NDArray[np.float64]], machine: Machine) -> NDArray[np.float64]:
-    """Nodes that each job of a workload holds; a job that shares nodes counts by its cores."""
+    """The number of nodes that each job of a workload holds; for a job that shares nodes, a fraction by its
+    cores.
+    """
     nodes, cores = columns["nodes"].astype(float), columns["cores"]
     if np.isnan(cores).all():
         return nodes
@@ -83,6 +88,8 @@ def held_nodes(columns: Mapping[str, NDArray[np.float64]], machine: Machine) -> 
 def earlier_nodes(
     columns: Mapping[str, NDArray[np.float64]], earlier: Mapping[str, NDArray[np.float64]], machine: Machine
 ) -> NDArray[np.float64]:
-    """Nodes that each earlier run held: a job holds as much of each node in all of its runs."""
+    """The number of nodes that each earlier run held: a job holds the same part of each node in all of its
+    runs.
+    """
     place = earlier["job"].astype(np.int64)
     return np.asarray(earlier["nodes"] * (held_nodes(columns, machine) / columns["nodes"])[place])

@@ -1,4 +1,4 @@
-"""Nodes in service, inferred from the most that were in use while jobs wanted more."""
+"""Infers the nodes in service: the most that were in use while jobs wanted more."""
 
 from __future__ import annotations
 
@@ -20,33 +20,33 @@ if TYPE_CHECKING:
     from topolane.inference.log import Log
 
 LEAST_HOURS = 24
-"""Shorter times in which nodes were not used say nothing: EASY keeps nodes idle for a large job."""
+"""Hours that a stretch must last at least: EASY keeps nodes idle for shorter times for a large job."""
 LEAST_WANTED = 0.1
-"""Part of the hours in which jobs must have wanted more nodes."""
+"""The fraction of the hours of a stretch in which jobs must have wanted more nodes."""
 MOST_HOURS = 1_000_000
 """Over a hundred years. A longer log has a wrong time."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Service:
-    """How many nodes are in service, hour by hour."""
+    """The number of nodes in service in each hour."""
 
     machine_nodes: int
     edges: NDArray[np.float64]
-    """Beginnings of the hours, and the end of the last; before and after them all nodes are in service."""
+    """The start of each hour, and the end of the last. Before and after, all nodes are in service."""
     nodes: NDArray[np.int64]
 
     @classmethod
     def full(cls, machine_nodes: int) -> Service:
-        """All nodes, always."""
+        """All nodes in service at all times."""
         return cls(machine_nodes, np.zeros(1), np.zeros(0, np.int64))
 
     @classmethod
     def of(cls, log: Log, ready: NDArray[np.float64], machine_nodes: int) -> Service:
         """The most nodes in use during each stretch of hours in which jobs wanted more; otherwise all nodes.
 
-        ready: from when each job wants nodes. Wanted is what jobs hold and what ready jobs ask for. Raises InputError for a log
-        of over MOST_HOURS.
+        ready: the time from which each job wants nodes. The demand is what running jobs hold plus what ready
+        jobs ask for. Raises InputError for a log of over MOST_HOURS.
         """
         first, last = float(log.submit.min()), float(log.end.max())
         hours = max(1, math.ceil((last - first) / HOUR))
@@ -74,13 +74,14 @@ class Service:
 
     @property
     def node_seconds_out(self) -> float:
-        """Nodes out of service times seconds."""
+        """The node-seconds out of service."""
         return float((self.machine_nodes - self.nodes) @ np.diff(self.edges))
 
     def spans(self, seed: int = 0, *, scattered: bool = False) -> list[Failure]:
-        """The nodes that are out, each from when until when.
+        """The nodes out of service, each with its start and end.
 
-        Nodes that come back in the same hour lie side by side, from a node on that the seed draws. scattered: each lies anywhere.
+        Nodes that return in the same hour lie next to each other, starting at a node that the seed draws.
+        scattered: each may lie anywhere.
         """
         draw = np.random.default_rng([seed, 1])
         levels = range(int(self.nodes.min(initial=self.machine_nodes)), self.machine_nodes)
@@ -97,7 +98,7 @@ class Service:
 
 
 def _stretches(chosen: NDArray[np.bool_]) -> Iterator[tuple[int, int]]:
-    """Longest runs of True, each from the first index to the one behind it."""
+    """The maximal runs of True, each as its first index and the index after its last."""
     changes = np.flatnonzero(np.diff(np.concatenate(([False], chosen, [False])))).tolist()
     return zip(changes[::2], changes[1::2])
 
@@ -109,7 +110,9 @@ def _most(
     first: float,
     hours: int,
 ) -> NDArray[np.float64]:
-    """The most nodes of jobs that are there at once, in each hour; each is there from one time to another."""
+    """For each hour, the most nodes in use at one time, when use `i` takes `nodes[i]` from `since[i]` to
+    `until[i]`.
+    """
     times, place = np.unique(np.concatenate((since, until)), return_inverse=True)
     there = np.cumsum(np.bincount(place, weights=np.concatenate((nodes, -nodes))))
     begins = first + HOUR * np.arange(hours)
