@@ -1,4 +1,4 @@
-"""The HTTP interface of the page. It only reads: no request changes anything."""
+"""The HTTP interface of the page. It is read-only: no request changes anything."""
 
 from __future__ import annotations
 
@@ -30,25 +30,28 @@ from topolane.web.requests import same
 
 PAGE = Path(__file__).parent / "static"
 KEEP_ALIVE = 15.0
-"""Seconds after which a viewer to whom nothing was sent gets a comment, so that a lost connection is noticed."""
+"""A viewer to which nothing was sent for this many seconds gets a comment, so that a lost connection is
+noticed.
+"""
 METRICS_KEPT = 1.0
-"""Seconds for which the figures answer every reader."""
+"""Seconds for which one set of metrics serves all scrapes."""
 VIEWERS = 200
-"""Viewers at a time."""
+"""The most viewers at a time."""
 VIEWERS_OF_A_USER = 8
-"""Viewers at a time of one user that a proxy names."""
+"""The most viewers at a time for one user that a proxy names."""
 SHARE_OF_A_CLIENT = 0.25
-"""The part of the viewers' places that one client can take. Others may stand behind its address."""
+"""The fraction of the viewers' places that one client address may take; several users may share an address.
+"""
 LONGEST_HOURS = 24.0 * 366
 MOST_NODES = 1_000_000
 MOST_GPUS = 1024
-"""Of a node."""
+"""The most GPUs of a node that a question may ask for."""
 
 At = Annotated[float | None, Query(allow_inf_nan=False)]
 
 
 class Asked(BaseModel):
-    """A job that might be submitted."""
+    """A request for the forecast of a job that might be submitted."""
 
     nodes: int = Field(ge=1, le=MOST_NODES)
     hours: float = Field(gt=0, le=LONGEST_HOURS, allow_inf_nan=False)
@@ -60,13 +63,13 @@ class Asked(BaseModel):
 
 
 class Login(BaseModel):
-    """The token of a viewer."""
+    """The token that a viewer sends."""
 
     token: str = Field(max_length=1024)
 
 
 def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
-    """The application, behind its `Gate`."""
+    """The application with its access control (`Gate`)."""
     app = FastAPI(title="Topolane", docs_url=None, redoc_url=None, openapi_url=None)
     facts = picture(live.source.machine) | _facts(live)
     machine = packed(facts)
@@ -81,8 +84,8 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
 
     @app.post(LOGIN)
     async def login(request: Request, shown: Login) -> Response:
-        # Only wrong tokens are counted: those of others who share an account must not keep a viewer out. The limit spares the
-        # server; a token is safe because it is long and random.
+        # Only wrong tokens are counted, so that viewers who share an account with a guesser can still log in.
+        # The limit only saves the server's time: a token is safe because it is long and random.
         if not same(shown.token, access.token):
             _counted(guesses, request.scope[WHO])
             raise HTTPException(401, "the token is wrong")
@@ -146,7 +149,7 @@ def create(live: Live, access: Access, *, viewers: int = VIEWERS) -> FastAPI:
 
 
 def _not_understood(_: Request, error: Exception) -> Response:
-    """What is wrong with a request, without repeating it: what it holds may be no JSON."""
+    """The error response to an invalid request. It does not repeat the request, which may not be valid JSON."""
     assert isinstance(error, RequestValidationError)
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if isinstance(part, str))
@@ -193,7 +196,7 @@ def _gzipped(body: bytes) -> Response:
 
 
 class Places:
-    """Places for a number of viewers, of which one account can take a part. Belongs to one event loop."""
+    """A limited number of places for viewers, and a limit per account. Belongs to one event loop."""
 
     def __init__(self, most: int, each: int) -> None:
         self._most, self._each = most, each
@@ -203,7 +206,7 @@ class Places:
         return self._taken.total()
 
     def take(self, account: str) -> HTTPException | None:
-        """Takes a place; otherwise returns the refusal."""
+        """Takes a place. Returns None, or the refusal if no place is free."""
         if account != SOCKET and self._taken[account] >= self._each:
             return HTTPException(
                 429, f"you watch already on {plural(self._each, 'page')}, the most for one viewer: close one"
@@ -214,12 +217,12 @@ class Places:
         return None
 
     def free(self, account: str) -> None:
-        """Gives a place back."""
+        """Returns a place."""
         self._taken -= Counter([account])
 
 
 class Events(Response):
-    """The changes of the feed to one viewer, until it goes."""
+    """The stream of the feed's changes to one viewer, until the viewer disconnects."""
 
     def __init__(self, live: Live, watching: Places) -> None:
         super().__init__(media_type="text/event-stream")
@@ -259,7 +262,7 @@ class Events(Response):
             except TimeoutError:
                 text = b": \n\n"
                 continue
-            # Who missed a change reads the whole snapshot again.
+            # A viewer that missed a change must read the whole snapshot again.
             missed = state.version != version + 1
             text = event("resync", {"version": state.version}) if missed else state.change
             version = state.version

@@ -1,4 +1,6 @@
-"""What other policies would have made of the jobs that a live system had since the page started: utilisation, queue and waits."""
+"""Replays the jobs that a live system had since the page started under other policies: utilisation, queue and
+waits.
+"""
 
 from __future__ import annotations
 
@@ -15,45 +17,45 @@ from topolane.serve.lines import edges_of, line_of
 from topolane.serve.snapshot import Line, Running, Series, Snapshot, Waiting
 
 MOST_JOBS = 20_000
-"""Jobs after which the page starts again from the system as it is then."""
+"""After this number of jobs, the comparison starts again from the system's present state."""
 PART = 0.05
-"""The part of the time for which other policies are worked on."""
+"""The fraction of time that computing the other policies may take."""
 
 
 @dataclasses.dataclass
 class Stay:
-    """A job that was seen. Times in seconds."""
+    """One stay of a job in the system. Times are in seconds."""
 
     job: Waiting
     since: float
-    """When it was submitted; later if it was held first."""
+    """When the job was submitted; when its hold ended, if it was held first."""
     seen: float
-    """When it could start, as far as the page knows."""
+    """The earliest time from which the page knew that the job could start."""
     start: float = NEVER
     end: float = NEVER
-    """When it was gone, also if it had not started."""
+    """When the job left the system, even if it never started."""
 
     @property
     def runs(self) -> float:
-        """How long it ran; endless if that is not known yet."""
+        """The job's run time; infinite while it is not known."""
         return self.end - self.start if self.end < NEVER and self.start < NEVER else NEVER
 
 
 class Followed:
-    """The jobs that a live system had, from one snapshot to the next."""
+    """The jobs that a live system had, collected from consecutive snapshots."""
 
     def __init__(self) -> None:
         self.base: Snapshot | None = None
-        """The first snapshot. The number of a job there is that of its stay."""
+        """The first snapshot. Its running jobs are numbered by their index in `stays`."""
         self.stays: list[Stay] = []
         self.outs: list[tuple[float, tuple[int, ...]]] = []
-        """Nodes out of service since a time."""
+        """The nodes out of service from each time on."""
         self.last = 0.0
         self._now: dict[int, int] = {}
         self._held: set[int] = set()
 
     def add(self, snapshot: Snapshot) -> None:
-        """Takes over a later snapshot."""
+        """Adds a later snapshot."""
         if self.base is None:
             running = [dataclasses.replace(job, id=number) for number, job in enumerate(snapshot.running)]
             self.base = dataclasses.replace(snapshot, running=tuple(running), waiting=())
@@ -76,7 +78,7 @@ class Followed:
                 self._widen(self._now[job.id], job)
             known.start = job.start
             return
-        if known is not None:  # it was requeued since the last look, or its start was moved
+        if known is not None:  # the job was requeued since the last snapshot, or its start was changed
             self._end(job.id, max(known.start, job.start))
         walltime = None if job.end is None else job.end - job.start
         self._begin(
@@ -85,7 +87,7 @@ class Followed:
         self.stays[-1].start = job.start
 
     def _widen(self, number: int, job: Running) -> None:
-        """A group was first seen while its pods were being bound: it has these nodes."""
+        """Corrects the nodes of a group that was first seen while only some of its pods were bound."""
         stay = self.stays[number]
         stay.job = dataclasses.replace(stay.job, nodes=len(job.nodes))
         base = self.base
@@ -96,7 +98,7 @@ class Followed:
 
     def _waits(self, job: Waiting, now: float) -> None:
         known = self._stay(job.id)
-        if known is not None and known.start < NEVER:  # it was requeued
+        if known is not None and known.start < NEVER:  # the job was requeued
             self._end(job.id, now)
         elif known is not None:
             return
@@ -119,9 +121,11 @@ class Followed:
 
 
 def starts(machine: Machine, followed: Followed, policy: str, queue: str) -> list[float]:
-    """When each job would have started under a policy, each running for as long as it did in the system; infinite for not yet.
+    """When each job would have started under a policy, if each ran as long as it did in the system; infinite
+    if it has not started.
 
-    At the beginning the jobs run where the system had placed them. Jobs come and go as in the system.
+    At first the jobs run where the system had placed them. Submissions and cancellations are those of the
+    system.
     """
     base, stays = followed.base, followed.stays
     assert base is not None
@@ -146,7 +150,7 @@ def starts(machine: Machine, followed: Followed, policy: str, queue: str) -> lis
 
 
 class Comparison:
-    """The figures of a live system, and of other policies with the same jobs. Used by several threads."""
+    """Statistics of a live system, and of other policies with the same jobs. Several threads may use it."""
 
     def __init__(self, machine: Machine, name: str, policies: Sequence[str], queue: str) -> None:
         self._machine, self._name, self._policies, self._queue = machine, name, policies, queue
@@ -155,16 +159,18 @@ class Comparison:
         self._again = 0.0
 
     def add(self, snapshot: Snapshot) -> None:
-        """Takes over a later snapshot. If there are too many jobs, or the clock was set back, it begins again with this one."""
+        """Adds a later snapshot. Starts again from this one if there are too many jobs or the clock was set
+        back.
+        """
         with self._lock:
             if len(self._followed.stays) > MOST_JOBS or snapshot.time < self._followed.last:
                 self._followed = Followed()
             self._followed.add(snapshot)
 
     def series(self) -> Series | None:
-        """A line of the system and one of each policy; None before the first snapshot.
+        """A line for the system and one for each policy; None before the first snapshot.
 
-        They are computed again when that takes no more than `PART` of the time.
+        They are computed again only as often as `PART` allows.
         """
         began = time.monotonic()
         if self._series is None or began >= self._again:
@@ -192,5 +198,5 @@ class Comparison:
 
 
 def _gone(stay: Stay) -> float:
-    """When a job was cancelled before it started; infinite for others."""
+    """When a job was cancelled before its start; infinite for other jobs."""
     return stay.end if stay.start == NEVER else NEVER

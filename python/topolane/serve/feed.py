@@ -1,4 +1,4 @@
-"""What changes from one snapshot to the next, made once and sent to every viewer."""
+"""The difference between consecutive snapshots, computed once and sent to all viewers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from topolane.serve.snapshot import Snapshot, ranges, reserved_row, running_row,
 
 
 class State:
-    """A snapshot as the page reads it."""
+    """A snapshot in the form that the page reads."""
 
     def __init__(self, snapshot: Snapshot, version: int) -> None:
         self.snapshot, self.version = snapshot, version
@@ -20,10 +20,10 @@ class State:
         self.out = ranges(snapshot.out)
         self.reserved = [reserved_row(one) for one in snapshot.reserved]
         self.change = b""
-        """What to change in the version before it, as an event."""
+        """The change from the previous version, as a server-sent event."""
 
     def whole(self) -> dict[str, Any]:
-        """All of it."""
+        """The whole state."""
         return {
             "version": self.version,
             "time": self.snapshot.time,
@@ -35,10 +35,10 @@ class State:
         }
 
     def since(self, before: State) -> dict[str, Any]:
-        """What to change in an earlier state to get this one.
+        """The change that turns an earlier state into this one.
 
-        A row that has changed is among those that came. The queue is what was there, without those that went, with those that
-        came at its end, unless `order` says otherwise.
+        Changed rows are among the new ones. The new queue is the old one without the rows that left and with
+        new rows at its end; if its order differs, `order` has the ids in their new order.
         """
         came = [row for id, row in self.waiting.items() if before.waiting.get(id) != row]
         went = [id for id in before.waiting if id not in self.waiting]
@@ -72,14 +72,14 @@ class Feed:
         self._changed = asyncio.Condition()
 
     async def publish(self, snapshot: Snapshot) -> None:
-        """Takes over a newer snapshot."""
+        """Makes a snapshot the newest state."""
         state = await asyncio.to_thread(_next, self.state, snapshot)
         async with self._changed:
             self.state = state
             self._changed.notify_all()
 
     async def after(self, version: int) -> State:
-        """The newest state as soon as it is another version."""
+        """Waits until the newest state has another version, and returns it."""
         async with self._changed:
             await self._changed.wait_for(lambda: self.state is not None and self.state.version != version)
             assert self.state is not None

@@ -1,4 +1,6 @@
-"""A copy of a snapshot in the engine: which job starts when, if time goes on. Nothing here decides."""
+"""A copy of a snapshot in the engine that can be run forward in time to see which job starts when. It changes
+nothing in the live system.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +16,13 @@ from topolane.policy import resolve
 from topolane.serve.snapshot import Reserved, Running, Snapshot, Waiting
 
 DEPTH = 2000
-"""Waiting jobs that a forecast looks at, from the head of the queue."""
+"""The number of waiting jobs that a forecast considers, from the head of the queue."""
 NEVER = float("inf")
 
 
 @dataclasses.dataclass(frozen=True)
 class Start:
-    """A waiting job's start in a forecast."""
+    """The start of a waiting job in a forecast."""
 
     id: int
     nodes: Sequence[int]
@@ -30,17 +32,17 @@ class Start:
 
 @dataclasses.dataclass(frozen=True)
 class Forecast:
-    """Which job starts when, if every job uses its whole walltime and no other job comes."""
+    """The starts of jobs if each job uses its whole walltime and no further job comes."""
 
     starts: list[Start]
     until: float
-    """The forecast ends there."""
+    """The end of the forecast."""
     whole: bool
-    """Whether that is as far as was asked for; else a bound was reached."""
+    """Whether the forecast covers everything requested; False if it reached its time budget."""
 
 
 class Copy:
-    """A scheduler with the jobs of a snapshot: a copy, which may be changed at will."""
+    """A scheduler with the jobs of a snapshot. It is a copy, so callers may change it freely."""
 
     def __init__(
         self,
@@ -50,19 +52,23 @@ class Copy:
         queue: str,
         runs: Mapping[int, float] | None = None,
     ) -> None:
-        """runs: how long jobs run, by their numbers; others use their whole walltime."""
+        """runs: run times of jobs by number; other jobs use their whole walltime."""
         self.time, self._runs = snapshot.time, runs or {}
         self.scheduler = Scheduler(machine, resolve(policy), queue)
         self.refused: dict[int, Refusal] = {}
-        """Waiting jobs that can never be placed."""
+        """Waiting jobs that can never be placed, with the reason."""
         self.lost = 0
-        """Running jobs that the engine cannot take over: their nodes do not have what the snapshot says, or another job holds it."""
+        """The number of running jobs that the engine cannot take over: their nodes lack what the snapshot
+        says, or another job holds it.
+        """
         self._nodes, self._reserved = machine.nodes, snapshot.reserved
         self._queued: dict[int, tuple[Waiting, int]] = {}
-        """Jobs that have not started, with their orders. Those that reservations keep off all nodes do not wait in the scheduler."""
+        """Jobs that have not started, with their order. A job that reservations exclude from all nodes is
+        listed but does not wait in the scheduler.
+        """
         self._ends: list[tuple[float, int]] = []
         self._changes: list[tuple[float, int]] = []
-        """When a reservation begins or ceases to keep a job off nodes."""
+        """The times at which a reservation starts or stops excluding a job from nodes."""
         for job in snapshot.running:
             self._adopt(job)
         self._out: frozenset[int] = frozenset()
@@ -70,7 +76,7 @@ class Copy:
         ready = [job for job in snapshot.waiting if not job.held]
         self.beyond_depth = len(ready) - DEPTH
         for order, one in enumerate(ready[:DEPTH]):
-            # A job that the engine cannot take, because of what its user asks for, has no forecast.
+            # A job that the engine refuses because of its user's request has no forecast.
             with contextlib.suppress(InputError):
                 self.submit(one, order)
         wait = snapshot.head_wait
@@ -78,7 +84,7 @@ class Copy:
             self.scheduler.set_head_wait(wait.id, wait.until)
 
     def set_out(self, nodes: Sequence[int]) -> None:
-        """Takes these nodes out of service, and no others."""
+        """Takes exactly these nodes out of service."""
         out = frozenset(nodes)
         for node in out ^ self._out:
             self.scheduler.set_in_service(node, node not in out)
@@ -104,7 +110,9 @@ class Copy:
         self.lost += 1
 
     def submit(self, job: Waiting, order: int) -> Refusal | None:
-        """Queues a job behind those of a lower `order`; the refusal if it can never be placed."""
+        """Queues a job behind those with a lower `order`. Returns the refusal if it can never be placed,
+        otherwise None.
+        """
         choices: list[Sequence[int] | None] = [_both(one.nodes, job.eligible) for one in self._own(job)]
         refusal = None
         for nodes in choices or [job.eligible]:
@@ -128,16 +136,18 @@ class Copy:
         )
 
     def _reconsider(self, job: Waiting, order: int) -> None:
-        """Queues a job again, on the nodes that no reservation keeps it off now."""
+        """Queues a job again, on the nodes from which no reservation excludes it now."""
         self.scheduler.cancel(job.id)
         change = min((time for time in self._boundaries(job) if time > self.time), default=NEVER)
         if change < NEVER:
             heapq.heappush(self._changes, (change, job.id))
         for usable in self.usable(job)[:1]:
-            self._queue(job, order, usable)  # refused, it waits for the next change
+            self._queue(job, order, usable)  # if it is refused, it waits for the next change
 
     def usable(self, job: Waiting) -> list[Sequence[int] | None]:
-        """The nodes on which a job may start now, those in each of its reservations apart; None for all nodes."""
+        """The sets of nodes on which a job may start now, one set per reservation of the job; None stands for
+        all nodes.
+        """
         own, kept_off = self._own(job), {node for one in self.kept_off(job) for node in one.nodes}
         if not own and not kept_off:
             return [job.eligible]
@@ -147,13 +157,15 @@ class Copy:
         return [nodes for nodes in found if nodes]
 
     def _boundaries(self, job: Waiting) -> list[float]:
-        """When what reservations mean for a job changes: a job must end before another's begins, and within its own."""
+        """The times at which the nodes that a job may use change: it must end before other jobs' reservations
+        begin, and within its own.
+        """
         length = length_of(job)
         others = [time for one in self._others(job) for time in (_after(one.start - length), one.end)]
         return others + [time for one in self._own(job) for time in (one.start, _after(one.end - length))]
 
     def kept_off(self, job: Waiting) -> list[Reserved]:
-        """The reservations on whose nodes a job may not start now, for it would still run when they begin."""
+        """The reservations whose nodes a job may not use now, because it would still run when they begin."""
         length = length_of(job)
         return [one for one in self._others(job) if one.start - length < self.time < one.end]
 
@@ -165,14 +177,16 @@ class Copy:
         return [named[name] for name in job.reservations if name in named]
 
     def starts(self) -> list[Start]:
-        """What starts now."""
+        """Starts the jobs that start now, and returns them."""
         found = self._started()
         for job, order in [row for row in self._queued.values() if len(row[0].reservations) > 1]:
             found += self._in_the_others(job, order)
         return found
 
     def _in_the_others(self, job: Waiting, order: int) -> list[Start]:
-        """What starts if a job that did not start in the first of its reservations is queued for the next ones."""
+        """Queues a job that did not start in its first reservation for its next ones. Returns what starts
+        then.
+        """
         found: list[Start] = []
         first, *others = self.usable(job) or [()]
         for nodes in others:
@@ -196,17 +210,19 @@ class Copy:
         return found
 
     def withdraw(self, id: int) -> None:
-        """Takes a job out, whether it waits or runs."""
+        """Removes a job, whether it waits or runs."""
         self._queued.pop(id, None)
         if not self.scheduler.cancel(id):
             self.scheduler.complete(id)
 
     def next_time(self) -> float:
-        """When a job ends or a reservation matters next; infinite for never."""
+        """The next time at which a job ends or a reservation matters; infinite if there is none."""
         return min((events[0][0] for events in (self._ends, self._changes) if events), default=NEVER)
 
     def next_event(self) -> bool:
-        """Goes to the next time at which a job ends or a reservation matters; False if there is none."""
+        """Moves to the next time at which a job ends or a reservation matters. Returns False if there is
+        none.
+        """
         if self.next_time() == NEVER:
             return False
         self.time = max(self.time, self.next_time())
@@ -219,7 +235,7 @@ class Copy:
         return True
 
     def advance(self, until: float) -> list[Start]:
-        """What starts before a time, which is then now; what ends then has ended."""
+        """Moves to the time `until`. Returns the jobs that start before it; jobs that end by then have ended."""
         found = self.starts()
         while self.next_time() < until and self.next_event():
             found += self.starts()
@@ -229,7 +245,9 @@ class Copy:
         return found
 
     def run(self, until: float, budget: float, wanted: int | None = None) -> Forecast:
-        """Lets time pass until `until`, until the budget of seconds is used up, or until `wanted` starts."""
+        """Lets time pass until `until`, until the budget of seconds is used up, or until the job `wanted`
+        starts.
+        """
         found: list[Start] = []
         deadline = time.monotonic() + budget
         while True:
@@ -243,17 +261,17 @@ class Copy:
 
 
 def length_of(job: Waiting) -> float:
-    """The walltime of a job."""
+    """The walltime of a job; infinite without one."""
     return NEVER if job.walltime is None else job.walltime
 
 
 def _after(last: float) -> float:
-    """The next time after the last one at which a job may start."""
+    """The first time after `last`, the last time at which a job may still start."""
     return math.nextafter(last, NEVER)
 
 
 def _both(nodes: Sequence[int], eligible: Sequence[int] | None) -> Sequence[int]:
-    """The nodes that are also eligible."""
+    """The nodes that are also eligible; all of them if `eligible` is None."""
     if eligible is None:
         return nodes
     may = set(eligible)

@@ -1,4 +1,4 @@
-"""Checks a request before its body is read: the name it asks for, the page it comes from, who asks, how often, and its size."""
+"""Checks a request before its body is read: host name, origin, user, rate and size."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from topolane.web.requests import Refused, bearer, body_of, is_own, replay, same
 LOGIN = "/login"
 METRICS = "/metrics"
 MOST_BODY = 4096
-"""Bytes of a body."""
+"""The most bytes of a request body."""
 MOST_NAME = 256
-"""Letters of a user's name in the header of a proxy."""
+"""The longest user name that a proxy may send, in characters."""
 LOCAL = ("localhost", "127.0.0.1", "::1")
 WHO = "topolane.who"
-"""Key of an ASGI scope: by whose account requests are counted."""
+"""The key in an ASGI scope for the account under which requests are counted."""
 MOST_ACCOUNTS = 1024
 
 HEADERS = {
@@ -36,38 +36,39 @@ HEADERS = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-"""Of every answer."""
+"""Headers of every answer."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Access:
-    """Who may look."""
+    """The rules for access to the page."""
 
     token: str | None = None
-    """Viewers show it; None if none is needed."""
+    """The token that viewers must send; None if none is needed."""
     auth_header: str | None = None
-    """The header in which a proxy names the user that it has let in; None without a proxy."""
+    """The header in which a proxy names the user that it has authenticated; None without a proxy."""
     public_names: tuple[str, ...] = ()
-    """Names under which a proxy shows the page."""
+    """Host names under which a proxy shows the page."""
     any_name: bool = False
-    """Whether the page answers to every name: it listens beyond this machine, with a token."""
+    """Whether the page accepts every host name, because it listens beyond this machine and requires a token.
+    """
     key: bytes = dataclasses.field(default_factory=lambda: secrets.token_bytes(32))
 
     @property
     def session(self) -> str:
-        """What the page shows instead of the token. It ends with this process."""
+        """The secret that the page sends instead of the token. It ends with this process."""
         return hmac.new(self.key, (self.token or "").encode(), hashlib.sha256).hexdigest()
 
 
 class Rate:
-    """Lets `most` requests of an account pass at once, and then `per_second`."""
+    """A rate limit for each account: `most` requests at once, then `per_second`."""
 
     def __init__(self, most: float, per_second: float) -> None:
         self._most, self._per_second = most, per_second
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def take(self, account: str) -> float:
-        """Takes one request; 0, or how many seconds to wait before the next try."""
+        """Counts one request. Returns 0 if it is allowed, otherwise the seconds to wait before the next try."""
         now = time.monotonic()
         left, since = self._left.pop(account, (self._most, now))
         left = min(left + (now - since) * self._per_second, self._most)
@@ -78,7 +79,7 @@ class Rate:
 
 
 class Gate:
-    """An ASGI middleware that refuses requests by their head, and gives every answer its headers."""
+    """An ASGI middleware that refuses requests by their headers and adds the page's headers to every answer."""
 
     def __init__(self, app: ASGIApp, *, access: Access) -> None:
         self._app, self._access = app, access
@@ -101,7 +102,7 @@ class Gate:
             await self._app(scope, replay(body, receive), send)
 
     def _check_page(self, headers: Headers) -> None:
-        """Refuses other names than this page's, and requests that pages of others make."""
+        """Refuses requests to other host names and requests from pages of other sites."""
         host = headers.get("host", "")
         name = host.lower().rpartition(":")[0] if not host.endswith("]") and ":" in host else host.lower()
         names = (*LOCAL, *self._access.public_names)
@@ -113,13 +114,13 @@ class Gate:
         public = any(is_own(origin or "", known) for known in self._access.public_names)
         if origin is not None and not public and not is_own(origin, host):
             raise Refused(403, "a page of another origin may not ask")
-        # Another port of the same host is the same site, and may be another user's.
+        # Another port of the same host is the same site, but may belong to another user.
         site = headers.get("sec-fetch-site", "same-origin")
         if site not in ("same-origin", "none") and headers.get("sec-fetch-mode") != "navigate":
             raise Refused(403, "a page of another site may not ask")
 
     def _who(self, headers: Headers, scope: Scope) -> str:
-        """By whose account the request is counted. Raises Refused for one who may not look."""
+        """The account under which the request is counted. Raises Refused if access is denied."""
         access, path = self._access, scope["path"]
         is_data = path.startswith("/api/") or path == METRICS
         if access.token is not None and is_data:
@@ -131,7 +132,7 @@ class Gate:
         user = headers.get(access.auth_header, "").strip()
         if not user or len(user) > MOST_NAME or not user.isprintable():
             raise Refused(401, f"the proxy has not said who asks (header {access.auth_header})")
-        return f"named {user}"  # no name is that of another kind of account
+        return f"named {user}"  # the prefix keeps user names apart from accounts of other kinds
 
 
 def _with_headers(send: Send) -> Send:

@@ -1,4 +1,4 @@
-"""The snapshots that were taken, in bounded memory: older ones at coarser steps."""
+"""Keeps past snapshots in bounded memory: the older they are, the coarser the steps."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import zlib
 from topolane.serve.snapshot import Line, Series, Snapshot
 
 MOST_BYTES = 64 << 20
-"""Memory of the snapshots that are kept."""
+"""The most bytes of stored snapshots."""
 MOST_POINTS = 4096
-"""Points of the line of figures."""
+"""The most points of a line over time."""
 
 
 class History:
-    """Snapshots by time. When they take too much memory, every second one of the older half goes.
+    """Snapshots by time. If they take too much memory, every second one of the older half is dropped.
 
-    If the clock is set back, the times of earlier snapshots move back with it: they stay in the order in which they came.
+    If the clock is set back, the times of earlier snapshots are moved back too, so that their order stays.
     """
 
     def __init__(self, nodes: int, name: str, most_bytes: int = MOST_BYTES) -> None:
@@ -28,7 +28,9 @@ class History:
         self._points: list[tuple[float, float, float]] = []
 
     def add(self, snapshot: Snapshot) -> bool:
-        """Keeps a snapshot, unless it repeats the last one. Returns whether earlier ones have other times now."""
+        """Stores a snapshot, unless it repeats the last one. Returns whether the times of earlier snapshots
+        have changed.
+        """
         if self._times and snapshot.time == self._times[-1]:
             return False
         is_back = bool(self._times) and snapshot.time < self._times[-1]
@@ -47,7 +49,7 @@ class History:
         return is_back
 
     def _move(self, now: float) -> None:
-        """Moves all times back, so that the last one is as long ago as a look usually is."""
+        """Moves all times back so that the last one is a usual step before `now`."""
         times = self._times
         step = times[-1] - times[-2] if len(times) > 1 else 1.0
         by = times[-1] - (now - step)
@@ -60,7 +62,7 @@ class History:
         del self._times[1:older:2], self._packed[1:older:2]
 
     def at(self, time: float) -> Snapshot | None:
-        """The last snapshot at or before a time, or the first; None if there is none."""
+        """The last snapshot at or before a time, otherwise the first one; None if there is none."""
         if not self._times:
             return None
         index = max(bisect.bisect_right(self._times, time) - 1, 0)
@@ -68,7 +70,7 @@ class History:
         return kept
 
     def span(self) -> tuple[float, float] | None:
-        """The first and the last time; None if there is none."""
+        """The first and the last time; None without snapshots."""
         return (self._times[0], self._times[-1]) if self._times else None
 
     def __len__(self) -> int:
@@ -76,10 +78,10 @@ class History:
 
     @property
     def bytes(self) -> int:
-        """What the snapshots take."""
+        """The bytes that the snapshots take."""
         return self._bytes
 
     def series(self) -> Series:
-        """Utilisation and queue length of the times that were looked at."""
+        """Utilisation and queue length at the times of snapshots."""
         times, busy, waiting = ([row[column] for row in self._points] for column in range(3))
         return Series(times, [Line(self._name, busy, waiting, [None] * len(times))])

@@ -1,4 +1,6 @@
-"""A running Kubernetes as a source: what `topolane k8s status` and `explain` read, looked at again and again."""
+"""A running Kubernetes cluster as a source, read at intervals like `topolane k8s status` and `explain` read
+it.
+"""
 
 from __future__ import annotations
 
@@ -22,9 +24,9 @@ from topolane.serve.snapshot import Running, Series, Snapshot, Waiting, look_of
 from topolane.units import plural
 
 BELONGS_TO_A_NODE = frozenset({"DaemonSet", "Node"})
-"""Owners of pods that are no job: they come and go with their node."""
+"""Owners of pods that are not jobs: these pods come and go with their node."""
 CONSTRAINTS = ("nodeSelector", "tolerations", "affinity")
-"""What a pod says of the nodes that it may use."""
+"""The fields of a pod that restrict its nodes."""
 NOTES = (
     "Kubernetes decides when pods start. Forecasts are the engine's, with policy {policy} and the queue easy in order of priority.",
     "Forecasts put the most pods of a group on a node that fit on an empty one. Pods of DaemonSets do not count.",
@@ -33,20 +35,20 @@ NOTES = (
 
 @dataclasses.dataclass(frozen=True)
 class _Usable:
-    """The nodes that a pod may use, and what these have: each kind of node once."""
+    """The nodes that a pod may use, and the resources of each kind of node among them."""
 
     nodes: tuple[int, ...]
     sizes: list[dict[str, int]]
-    """As Kubernetes counts, in thousandths."""
+    """Resources in Kubernetes' units, in thousandths."""
     counts: list[dict[str, int]]
-    """As the machine counts."""
+    """Resources in the machine's units."""
 
 
 class Kubernetes:
-    """A running cluster.
+    """A running cluster as a source.
 
-    policy: None for that of topolane-scheduler's settings. Raises InputError if the cluster does not answer, or if its machine is
-    not known.
+    policy: None for the policy in topolane-scheduler's settings. Raises InputError if the cluster does not
+    answer or its machine is not known.
     """
 
     queue = "easy"
@@ -67,7 +69,7 @@ class Kubernetes:
         self._numbers = itertools.count(1)
 
     def now(self) -> Snapshot:
-        """The cluster now. Raises InputError if it does not answer."""
+        """The present state of the cluster. Raises InputError if it does not answer."""
         look = inspect(self._cluster, self._where)
         limits = {name: record.limit for name, record in job_records(self._cluster).items()}
         self._looks = (*self._looks[-1:], look)
@@ -84,13 +86,15 @@ class Kubernetes:
         return Snapshot(look.time, running, waiting, self._out(look, held), self._problems(look))
 
     def at(self, time: float) -> None:
-        """A cluster remembers nothing; the history does."""
+        """None: a cluster keeps no past states, so the page's history is used."""
 
     def span(self) -> None:
-        """A cluster remembers nothing."""
+        """None: a cluster keeps no past states."""
 
     def explain(self, snapshot: Snapshot, job: Waiting) -> list[str] | None:
-        """Why a group waits, as `topolane k8s explain` says it; of another scheduler's, that scheduler's own sentence."""
+        """Why a group waits, as `topolane k8s explain` says it. For a pod of another scheduler, that
+        scheduler's own sentence.
+        """
         look = look_of(self._looks, snapshot)
         if look is None:
             return None
@@ -99,7 +103,7 @@ class Kubernetes:
         return [f"Its scheduler says: {texts.sentence(job.why)}."]
 
     def series(self) -> Series | None:
-        """Only the history has figures."""
+        """None: only the page's history has lines over time."""
         return None
 
     def _running(self, look: Inspection, job: Group, limits: Mapping[str, float | None]) -> Running:
@@ -140,7 +144,7 @@ class Kubernetes:
         )
 
     def _usable(self, look: Inspection, pod: Pod, known: dict[str, _Usable]) -> _Usable:
-        """The nodes that a pod may use. known: those of pods with the same constraints."""
+        """The nodes that a pod may use. known: results for pods with the same constraints."""
         key = json.dumps([pod.spec.get(name) for name in CONSTRAINTS], sort_keys=True)
         if key not in known:
             rows = (
@@ -154,12 +158,14 @@ class Kubernetes:
         return known[key]
 
     def _counted(self, cores: int, memory: int, gpus: int) -> dict[str, int]:
-        """What a job takes of a node, of what the machine counts."""
+        """The resources of a node that a job takes, without those that the machine does not count."""
         found = {"cores": cores, "memory": memory, "gpu": gpus}
         return {name: count for name, count in found.items() if count and name in self.machine.resources}
 
     def _alone(self, running: Sequence[Running]) -> tuple[Running, ...]:
-        """The jobs on the machine. One that is alone on its nodes and takes all of them holds whole nodes."""
+        """The jobs that have nodes on the machine. A job that is alone on its nodes and takes all of them
+        counts as holding whole nodes.
+        """
         on = Counter(node for job in running for node in job.nodes)
         return tuple(
             dataclasses.replace(job, share=None)
@@ -171,7 +177,7 @@ class Kubernetes:
         )
 
     def _out(self, look: Inspection, held: set[int]) -> tuple[int, ...]:
-        """The nodes that take no pods and have none."""
+        """The nodes that accept no pods and have none."""
         rows = ((node, look.nodes.get(self.machine.node_name(node))) for node in range(self.machine.nodes))
         return tuple(
             node for node, known in rows if node not in held and (known is None or not known.takes_pods)
@@ -186,7 +192,7 @@ class Kubernetes:
 
 
 def _services(pods: Sequence[Pod]) -> dict[str, Group]:
-    """The pods of services that hold nodes, by the owner that replaces them."""
+    """The pods of services that hold nodes, grouped by the owner that replaces them."""
     found: dict[str, list[Pod]] = defaultdict(list)
     for pod in pods:
         kind = (pod.owner or {}).get("kind")
@@ -200,5 +206,7 @@ def _distinct(amounts: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
 
 
 def _is_whole(share: Mapping[str, float], counts: Iterable[Mapping[str, int]]) -> bool:
-    """Whether a job that takes this share leaves no room for another: all cores, or all GPUs, of each node."""
+    """Whether a job with this share leaves no room for another job: it takes all cores, or all GPUs, of each
+    node.
+    """
     return all(any(share.get(name, 0) >= one.get(name, 0) > 0 for name in ("cores", "gpu")) for one in counts)

@@ -1,4 +1,4 @@
-"""Figures over time of jobs whose submissions, starts and ends are known."""
+"""Computes lines over time from the submissions, starts and ends of jobs."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ POINTS = 200
 
 
 def edges_of(first: float, last: float) -> NDArray[Any]:
-    """The ends of the times of all points, and the beginning of the first."""
+    """The edges of the periods of all points: the start of the first, and the end of each."""
     return np.linspace(first, max(last, first + 1.0), POINTS + 1)
 
 
 def points_of(starts: Sequence[float], edges: NDArray[Any]) -> NDArray[Any]:
-    """The point at which each job starts; -1 for none."""
+    """The index of the point at which each job starts; -1 for none."""
     at = np.array(starts)
     found = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, POINTS - 1)
-    # A system may tell whole seconds, so the first start may seem to be before the log begins. What ran long before is at no point.
+    # Systems that record whole seconds may report a first start before the log begins. Jobs that started long
+    # before count at no point.
     return np.where((at < edges[0] - 1.0) | (at > edges[-1]), -1, found)
 
 
@@ -38,7 +39,7 @@ def line_of(
     ends: Sequence[float],
     nodes: Sequence[int],
 ) -> Line:
-    """Utilisation, queue and mean waits of jobs. A start or an end that is not known is infinite."""
+    """Utilisation, queue length and mean waits of jobs. An unknown start or end is infinite."""
     submit, start, end, size = (np.array(column, dtype=float) for column in (submits, starts, ends, nodes))
     busy = [size[(start <= time) & (end > time)].sum() for time in edges[1:]]
     queued = [((submit <= time) & (start > time) & (end > time)).sum() for time in edges[1:]]
@@ -51,7 +52,7 @@ def line_of(
 
 
 def means(points: Iterable[int], values: Sequence[float | None]) -> list[float | None]:
-    """The mean of the values at each point; None where there are none."""
+    """The mean of the values at each point; None at a point without values."""
     rows: dict[int, list[float]] = {}
     for at, value in zip(points, values):
         if value is not None:

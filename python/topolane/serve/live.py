@@ -1,4 +1,4 @@
-"""Looks at a source again and again, keeps what it saw, and answers from it."""
+"""Reads a source at intervals, keeps what it read, and answers questions from it."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ T = TypeVar("T")
 LOG = logging.getLogger(__name__)
 
 AT_ONCE = 2
-"""Questions that the engine works on at a time."""
+"""The number of questions that the engine works on at a time."""
 QUEUED = 16
-"""Questions that may wait for their turn; more are refused."""
+"""The number of questions that may wait for their turn; further ones are refused."""
 OUTLOOK_SECONDS = 5.0
-"""For so long an outlook of the present serves all viewers."""
+"""Seconds for which one outlook of the present serves all viewers."""
 KEPT = 8
-"""Moments of the past whose snapshots and outlooks are kept ready."""
+"""The number of past moments whose snapshots and outlooks are cached."""
 
 
 class Busy(Exception):
-    """Too many questions wait."""
+    """Too many questions are waiting."""
 
 
 class Live:
-    """A source, its history and its viewers' feed. Belongs to one event loop."""
+    """A source with its history and its viewers' feed. Belongs to one event loop."""
 
     def __init__(self, source: Source, policies: Sequence[str] = ()) -> None:
-        """policies: policies whose figures are compared with those of a live system."""
+        """policies: policies to compare with a live system."""
         self.source = source
         self.comparison = (
             Comparison(source.machine, source.title, policies, source.queue) if policies else None
         )
         self.feed = Feed()
         self.ended = asyncio.Event()
-        """Set when viewers are to be let go."""
+        """Set when viewers must be disconnected."""
         self.answered = time.monotonic()
-        """When the source last answered."""
+        """When the source last answered, by the monotonic clock."""
         self.history = History(source.machine.nodes, source.title)
         self._lock = threading.Lock()
         self._working = asyncio.Semaphore(AT_ONCE)
@@ -62,7 +62,7 @@ class Live:
         self._series_lock = asyncio.Lock()
 
     async def run(self, stopping: asyncio.Event) -> None:
-        """Looks until `stopping` is set."""
+        """Reads the source at intervals until `stopping` is set."""
         while not stopping.is_set():
             began = time.monotonic()
             await self.look()
@@ -73,7 +73,7 @@ class Live:
                 continue
 
     async def look(self) -> None:
-        """Looks once. What cannot be read is a problem of the last snapshot."""
+        """Reads the source once. If that fails, the last snapshot stays, with the failure as its problem."""
         try:
             snapshot = await asyncio.to_thread(self.source.now)
         except InputError as error:
@@ -97,7 +97,7 @@ class Live:
         return dataclasses.replace(self.feed.state.snapshot, problems=(problem,), is_old=True)
 
     def _keep(self, snapshot: Snapshot) -> bool:
-        """Returns whether earlier snapshots have other times now."""
+        """Stores a snapshot. Returns whether the times of earlier snapshots have changed."""
         with self._lock:
             has_moved = self.history.add(snapshot)
         if self.comparison is not None and not snapshot.is_old:
@@ -105,11 +105,11 @@ class Live:
         return has_moved
 
     def span(self) -> tuple[float, float] | None:
-        """The times that can be looked at."""
+        """The first and the last time that viewers can see."""
         return self.source.span() or self.history.span()
 
     async def series(self) -> bytes:
-        """Figures over time, as gzipped JSON, made once for each snapshot."""
+        """Lines over time as gzipped JSON, computed once for each snapshot."""
         assert self.feed.state is not None
         async with self._series_lock:
             version = self.feed.state.version
@@ -128,7 +128,7 @@ class Live:
         return packed({"times": found.times, "lines": lines, "span": self.span()})
 
     async def past(self, at: float) -> Snapshot:
-        """The snapshot at a time. Raises KeyError if there is none."""
+        """The snapshot at a past time. Raises KeyError if there is none."""
         found = self._past.get(("snapshot", at)) or await self._work(lambda: self._read(at))
         self._remember(("snapshot", at), found)
         if found is None:
@@ -149,14 +149,14 @@ class Live:
             self._past.popitem(last=False)
 
     async def moment(self, at: float | None) -> Snapshot:
-        """The snapshot at a time; the newest without one."""
+        """The snapshot at a time; the newest one if `at` is None."""
         if at is not None:
             return await self.past(at)
         assert self.feed.state is not None
         return self.feed.state.snapshot
 
     async def outlook(self, at: float | None) -> bytes:
-        """The coming hours, reasons and free slots, as gzipped JSON."""
+        """The coming hours, reasons and free slots as gzipped JSON."""
         if at is not None:
             found = self._past.get(("outlook", at))
             if found is None:
@@ -190,7 +190,7 @@ class Live:
         )
 
     async def ask(self, question: Question, at: float | None) -> dict[str, Any]:
-        """When and where a job would start. Raises InputError for a reservation that there is not."""
+        """When and where a job would start. Raises InputError for an unknown reservation."""
         snapshot, source = await self.moment(at), self.source
         if question.reservation and question.reservation not in {one.name for one in snapshot.reserved}:
             raise InputError("there is no such reservation")

@@ -1,4 +1,4 @@
-"""The metrics of the live page, for Prometheus."""
+"""Prometheus metrics of the live page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ OURS = Families("serve")
 
 
 def metrics(live: Live, viewers: int, most: int) -> Iterator[Metric]:
-    """What the newest look shows, and how many viewers watch."""
+    """Metrics of the newest snapshot, and the number of viewers."""
     assert live.feed.state is not None
     shown = live.feed.state.snapshot
     yield from OURS.head("the source answered the last look", not shown.is_old, len(shown.problems))

@@ -1,4 +1,6 @@
-"""What the engine says of a snapshot: which job starts when, why a job waits, what would make room. Nothing here decides."""
+"""Asks the engine about a snapshot: which job starts when, why a job waits, what would make room. It changes
+nothing in the live system.
+"""
 
 from __future__ import annotations
 
@@ -15,15 +17,15 @@ from topolane.units import duration, plural
 HORIZON = 24 * 3600.0
 """Seconds that a forecast looks ahead."""
 ASKED_HORIZON = 30 * 24 * 3600.0
-"""Seconds for which the start of a job in question is sought."""
+"""Seconds that a forecast for one job in question looks ahead."""
 BUDGET = 2.0
-"""Seconds of work after which a forecast ends where it is."""
+"""Seconds of computing after which a forecast stops."""
 REASONS = 200
-"""Waiting jobs, from the head of the queue, whose reasons stand in the list."""
+"""The number of waiting jobs, from the head of the queue, for which the list shows reasons."""
 LISTED = 12
-"""Jobs that are named one by one."""
+"""The most jobs that a sentence names."""
 ROOM_QUESTIONS = 2000
-"""How often the policy is asked, at most, for what would make room."""
+"""The most questions to the policy when making room for a job."""
 KNOWN = frozenset(name for name, _ in policies())
 
 SHORT = {
@@ -33,27 +35,27 @@ SHORT = {
     "cannot-isolate": "never has links of its own",
     "lacks": "asks for what the machine lacks",
 }
-"""Kinds of refusals in a few words."""
+"""Short descriptions of kinds of refusals."""
 BEHIND = "behind others"
 KEPT_OFF = "nodes are reserved"
 
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """A job that might be submitted. walltime in seconds."""
+    """A job that might be submitted. `walltime` is in seconds."""
 
     nodes: int
     walltime: float
     policy: str
     gpus: int | None = None
-    """GPUs of each node; None for whole nodes."""
+    """GPUs on each node; None for whole nodes."""
     eligible: tuple[int, ...] | None = None
-    """The nodes that it may use; None for all."""
+    """The nodes that the job may use; None for all."""
     reservation: str = ""
-    """The reservation in which it is to run; empty for none."""
+    """The reservation in which the job would run; empty for none."""
 
     def job(self, machine: Machine, id: int, now: float) -> Waiting:
-        """It as a job that is submitted now."""
+        """The question as a waiting job that was submitted now."""
         return Waiting(
             *(id, "", "", "", self.nodes, now, self.walltime),
             share=self.share(machine),
@@ -62,7 +64,9 @@ class Question:
         )
 
     def share(self, machine: Machine) -> dict[str, int] | None:
-        """What it takes of each node: with its GPUs their part of the cores and of the memory of the best node; None for whole nodes."""
+        """The share of each node that the job takes: its GPUs, and the same fraction of the cores and memory
+        of the node with most GPUs. None for whole nodes.
+        """
         if self.gpus is None:
             return None
         best = max(map(machine.resources_of, range(machine.nodes)), key=lambda has: has.get("gpu", 0))
@@ -72,7 +76,9 @@ class Question:
 
 
 def outlook(machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> dict[str, Any]:
-    """The coming hours, the reasons of the first in the queue and the free slots, as the page reads them."""
+    """The forecast, the reasons of the first jobs in the queue and the free slots, in the form that the page
+    reads.
+    """
     present = Copy(machine, snapshot, policy, queue)
     reasons = {
         job.id: short_reason(present, job)
@@ -113,7 +119,7 @@ def short_reason(present: Copy, job: Waiting) -> str:
 
 
 def state_of(machine: Machine, snapshot: Snapshot) -> State:
-    """The state of the engine: which job holds which nodes and links."""
+    """The engine's state: which job holds which nodes and links."""
     state = State(machine)
     for job in snapshot.running:
         share = None if job.share is None else dict(job.share)
@@ -128,13 +134,13 @@ def state_of(machine: Machine, snapshot: Snapshot) -> State:
 
 
 def names_of(snapshot: Snapshot) -> dict[int, str]:
-    """The jobs as their system prints them."""
+    """The names of jobs as their system prints them, by number."""
     names = {job.id: job.name for job in snapshot.running}
     return names | {job.id: job.name for job in snapshot.waiting}
 
 
 def why(machine: Machine, snapshot: Snapshot, policy: str, queue: str, job: Waiting) -> list[str]:
-    """Why a job of a snapshot waits, in sentences: the engine's."""
+    """The engine's sentences on why a job of a snapshot waits."""
     if job.held:
         return [f"{job.why[:1].upper()}{job.why[1:]}."] if job.why else ["It is held."]
     names = names_of(snapshot)
@@ -157,7 +163,7 @@ def _refused(refusal: Refusal, nodes: int, names: dict[int, str]) -> list[str]:
 
 
 def _reserved(present: Copy, snapshot: Snapshot, job: Waiting) -> list[str]:
-    """What reservations mean for a job now."""
+    """Sentences on how reservations restrict a job now."""
     said = []
     for own in (one for one in snapshot.reserved if one.name in job.reservations):
         if own.start > snapshot.time:
@@ -200,10 +206,11 @@ def _in_the_queue(present: Copy, snapshot: Snapshot, job: Waiting, place: int, f
 
 
 def ask(machine: Machine, snapshot: Snapshot, queue: str, question: Question) -> dict[str, Any]:
-    """When and where a job would start if it was submitted now, why not now, and what would make room.
+    """When and where a job would start if it was submitted now, why it would not start now, and what would
+    make room.
 
-    The answer is the engine's on a copy of the snapshot, at the end of the queue. Raises InputError for a policy that there
-    is not.
+    The engine answers on a copy of the snapshot, with the job at the end of the queue. Raises InputError for
+    an unknown policy.
     """
     names = names_of(snapshot)
     id = 1 + max(names, default=0)
@@ -246,9 +253,10 @@ def _room(
     names: dict[int, str],
     usable: Sequence[int] | None,
 ) -> dict[str, Any]:
-    """The cheapest jobs to be requeued so that the policy places the job now, on usable nodes; a sentence, and the jobs.
+    """The cheapest jobs to requeue so that the policy places the job now on usable nodes: a sentence and the
+    jobs.
 
-    The planner frees whole nodes only, also for a job that takes a part of its nodes.
+    The planner frees only whole nodes, even for a job that takes a part of its nodes.
     """
     whole = [job for job in snapshot.running if job.share is None]
     rest = dataclasses.replace(

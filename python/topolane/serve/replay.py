@@ -1,4 +1,4 @@
-"""A replayed log as a source: its clock runs as fast as asked, and every time of the log can be looked at."""
+"""A replayed log as a source. Its clock runs at the requested speed, and every time of the log can be shown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from topolane.sweep import Task
 
 FORECAST_QUEUES = ("fcfs", "easy", "conservative")
-"""Queues that need nothing but the jobs; others are forecast as easy."""
+"""Queues that a forecast can use, because they need only the jobs. With others, forecasts assume `easy`."""
 REPLAYED = (
     "This is a replayed log. Starts are the engine's; a forecast knows only walltimes, so jobs that end earlier start others "
     "earlier than it says."
@@ -29,10 +29,10 @@ POINTS = 600
 
 
 class Replay:
-    """The runs of a log: the first is shown, the others are lines to compare it with.
+    """The runs of a log. The page shows the first run; the others are lines for comparison.
 
-    at: the seconds after the first submission at which the clock starts; None for the minute with the longest queue. speed: seconds of the log
-    in a second.
+    at: seconds after the first submission at which the clock starts; None for the minute with the longest
+    queue. speed: seconds of the log per second.
     """
 
     def __init__(self, task: Task, runs: Sequence[Run], at: float | None, speed: float) -> None:
@@ -59,20 +59,20 @@ class Replay:
         self._began = time.monotonic()
 
     def now(self) -> Snapshot:
-        """The jobs at the time of the clock."""
+        """The jobs at the clock's time."""
         return self._at(min(self._shown + (time.monotonic() - self._began) * self._speed, self._last))
 
     def at(self, time: float) -> Snapshot:
-        """The jobs at any time of the log."""
+        """The jobs at a time of the log."""
         first, last = self.span()
         return self._at(min(max(time, first), last))
 
     def span(self) -> tuple[float, float]:
-        """From the first submission to the last end."""
+        """The first submission and the last end."""
         return float(self._submit.min()), float(self._finish.max())
 
     def explain(self, snapshot: Snapshot, job: Waiting) -> None:
-        """Only the engine knows why."""
+        """None, because a log does not record why jobs wait: the engine finds the reason."""
 
     def series(self) -> Series:
         """Utilisation, queue length and waits of every run."""
@@ -141,7 +141,7 @@ def _longest_queue(run: Run) -> float:
 
 
 def _links(run: Run) -> dict[int, list[tuple[float, float, float, str]]]:
-    """The times in which each job owned links: from, until, share of full bandwidth, links."""
+    """By job: the periods in which it owned links, as from, until, share of full bandwidth, links."""
     import polars
 
     found: dict[int, list[tuple[float, float, float, str]]] = {}
@@ -154,7 +154,9 @@ def _links(run: Run) -> dict[int, list[tuple[float, float, float, str]]]:
 
 
 def _head_waits(run: Run) -> list[tuple[float, int, float | None]]:
-    """How the heads of the queue waited: from when on, job, and by when the rule for heads had to place it."""
+    """The waits of heads of the queue: their start, the job, and the time by which the rule for heads had to
+    place it.
+    """
     import polars
 
     if "head-waits" not in run.tables:

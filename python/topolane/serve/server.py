@@ -21,13 +21,13 @@ from topolane.serve.snapshot import Source
 from topolane.web.bounded import LOG, Protocol, Seldom, Server
 
 PER_VIEWER = 3
-"""Connections for each viewer: its events, and what it asks meanwhile."""
+"""Connections per viewer: one for its events, others for its questions."""
 UNREAD_MILLISECONDS = 30_000
-"""A connection ends if its viewer reads nothing for so long."""
+"""A connection whose viewer reads nothing for this time is ended."""
 
 
 class _Protocol(Protocol):
-    """HTTP whose connections end if what was sent is not taken."""
+    """HTTP that ends a connection if the client does not read what was sent."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         connection = transport.get_extra_info("socket")
@@ -47,8 +47,8 @@ def serve(
 ) -> None:
     """Serves the page until SIGTERM or SIGINT.
 
-    policies: policies whose figures are compared with those of a live system. ready: called with the address.
-    Raises InputError if it cannot start.
+    policies: policies to compare with a live system. ready: called with the address when the page can be
+    opened. Raises InputError if it cannot start.
     """
     raise_descriptor_limit()
     bound = bound_to(address)

@@ -1,4 +1,6 @@
-"""The log of a shadow as a source: jobs where their system placed them, and what the shadow's policy would have done."""
+"""The log of a shadow as a source: jobs where their system placed them, and where the shadow's policy would
+have placed them.
+"""
 
 from __future__ import annotations
 
@@ -18,42 +20,45 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 TIMES = ("time", "submit", "start", "at")
-"""What an event says of when. If the clock is set back, what was before moves back with it, so that the log stays in its order."""
+"""The fields of an event that are times. If the clock is set back, earlier times are moved back too, so that
+the log stays in order.
+"""
 RESOURCES = ("cores", "memory", "gpu")
-"""What a job of a cluster takes of a node, in the order of the log."""
+"""The resources of a node that a job in a Kubernetes log takes, in the order of the log."""
 
 
 @dataclasses.dataclass
 class _Stay:
-    """A job on its nodes. Times in seconds since 1970."""
+    """A job on its nodes. Times are in seconds since 1970."""
 
     job: Running
     submit: float
     end: float = float("inf")
     hops: tuple[float | None, float | None] = (None, None)
-    """Average pairwise hops: the system's, the policy's."""
+    """Average pairwise hops under the system's and under the policy's placement."""
     meets: tuple[int | None, int | None] = (None, None)
-    """With how many jobs it may share links: the system's placement, the policy's."""
+    """The number of jobs that it may share links with under the system's and under the policy's placement."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Log:
-    """What a log says."""
+    """The content of a log."""
 
     machine: Machine
     policy: str
     system: str
-    """That placed the jobs."""
+    """The system that placed the jobs."""
     stays: list[_Stay]
     first: float
     last: float
 
 
 class Shadow:
-    """The log that `topolane slurm shadow --log` or `topolane k8s shadow --log` writes, also while it is written.
+    """The log that `topolane slurm shadow --log` or `topolane k8s shadow --log` writes. It may still be
+    growing.
 
-    policy: the `module:Class` of the shadow, if it is one: code that only the log names is not run. Raises InputError if the file is
-    no such log.
+    policy: the shadow's policy as `module:Class`, required if it is one, because code that only the log names
+    is not run. Raises InputError if the file is not such a log.
     """
 
     queue = "easy"
@@ -73,25 +78,25 @@ class Shadow:
         )
 
     def now(self) -> Snapshot:
-        """The last moment of the log."""
+        """The state at the last moment of the log."""
         self._read()
         return self._at(self._log.last)
 
     def at(self, time: float) -> Snapshot:
-        """The jobs at any time of the log."""
+        """The state at a time of the log."""
         log = self._log
         return self._at(min(max(time, log.first), log.last))
 
     def span(self) -> tuple[float, float]:
-        """The first and the last moment of the log."""
+        """The first and the last time of the log."""
         log = self._log
         return log.first, log.last
 
     def explain(self, snapshot: Snapshot, job: Waiting) -> None:
-        """The log does not say why a job waits."""
+        """None, because the log does not record why a job waits."""
 
     def series(self) -> Series:
-        """Utilisation, queue and waits of the system, and hops and shared links of both."""
+        """Utilisation, queue and waits of the system, and hops and shared links of system and policy."""
         log = self._log
         edges = edges_of(log.first, log.last)
         return Series(
@@ -108,13 +113,13 @@ class Shadow:
         )
 
     def _read(self) -> None:
-        """Reads the log again if it has grown. If that fails, what was read before stays."""
+        """Reads the log again if it has grown. After an error the earlier content stays."""
         try:
             size = os.stat(self._path).st_size
             if size != self._size:
                 log = self._parsed()
                 self.machine, self.policy = log.machine, log.policy
-                self._log = log  # at once: viewers ask for the past in other threads
+                self._log = log  # in one assignment, because viewers read the past in other threads
                 self._size = size
         except OSError as error:
             raise InputError(f"{self._path}: {error.strerror}") from error
@@ -122,7 +127,7 @@ class Shadow:
     def _parsed(self) -> _Log:
         stays: list[_Stay] = []
         first = last = before = 0.0
-        back = 0.0  # by how much the clock was set back while the log was written
+        back = 0.0  # the seconds by which the clock was set back while the log was written
         machine: Machine | None = None
         policy = system = ""
         open_stays: dict[int, _Stay] = {}
@@ -134,7 +139,7 @@ class Shadow:
                 if back:
                     event = event | {word: float(event[word]) + back for word in TIMES if word in event}
                 time = float(event["time"])
-                # An event may be a moment later than the time of its line, which is rounded.
+                # A line's time is rounded, so an event may be slightly later.
                 last = max(last, time, *(float(event[word]) for word in ("start", "at") if word in event))
                 if event["event"] == "shadow":
                     machine = Machine.parse(event["machine"], where, "toml")
@@ -167,7 +172,7 @@ class Shadow:
 def _followed(
     event: Mapping[str, Any], machine: Machine, policy: str, open_stays: dict[int, _Stay]
 ) -> _Stay | None:
-    """The stay that begins with an event, if one does; where one ends, its end is noted."""
+    """The stay that an event begins, if any. If the event ends a stay, its end is recorded."""
     kind = event["event"]
     if kind == "ends" and (stay := open_stays.pop(int(event["id"]), None)) is not None:
         stay.end = float(event["at"])
@@ -196,7 +201,7 @@ def _followed(
 
 
 def _said(event: Mapping[str, Any], policy: str) -> str:
-    """What the policy would have done with a job that started."""
+    """A sentence on what the policy would have done with a job that started."""
     if "not_asked" in event:
         return f"{policy} was not asked: {event['not_asked']}."
     answer = event["policy"]
@@ -229,7 +234,9 @@ def _measured(placed: Mapping[str, Any]) -> str:
 
 
 def _share(logged: Any, machine: Machine) -> dict[str, float] | None:
-    """What a job takes of a node: a table in the log of a Slurm, three numbers in that of a cluster."""
+    """The share of a node that a job takes: a table in the log of a Slurm, three numbers in the log of a
+    Kubernetes cluster.
+    """
     found = logged if isinstance(logged, dict) or logged is None else dict(zip(RESOURCES, logged))
     if found is None:
         return None

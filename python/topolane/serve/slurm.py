@@ -1,4 +1,4 @@
-"""A running Slurm as a source: what `topolane slurm status` and `explain` read, looked at again and again."""
+"""A running Slurm as a source, read at intervals like `topolane slurm status` and `explain` read it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ STOCK = "slurm-tree"
 
 
 class Slurm:
-    """A running Slurm.
+    """A running Slurm as a source.
 
-    machine: a name or a file; None for the plugin's file, or else Slurm's own tree. policy: None for the one that the plugin
-    gives most jobs. Raises InputError if Slurm or the machine cannot be read.
+    machine: a name or a file; None for the plugin's file, otherwise Slurm's own tree. policy: None for the
+    policy that the plugin uses for most jobs. Raises InputError if Slurm or the machine cannot be read.
     """
 
     queue = "easy"
@@ -51,7 +51,7 @@ class Slurm:
         self._looks: tuple[Inspection, ...] = ()
 
     def now(self) -> Snapshot:
-        """Slurm now; its last state, with a problem, if it does not answer."""
+        """The present state of Slurm; if it does not answer, its last state and a problem."""
         look = inspect(self._settings)
         look = dataclasses.replace(look, machine=self.machine, owned=look.owned if self._is_plugins else {})
         if look.snapshot is None:
@@ -62,16 +62,16 @@ class Slurm:
         self._looks = (*self._looks[-1:], look)
         running, waiting = _jobs(look)
         held = {node for job in running for node in job.nodes}
-        # Without the plugin nothing is wrong with a state that it has not written.
+        # Without the plugin, its missing state file is not a problem.
         problems = look.problems if look.topology in (None, TYPE) else ()
         out = tuple(sorted(look.closed - held))
         return Snapshot(look.time, running, waiting, out, problems, reserved=_reserved(look, self.machine))
 
     def at(self, time: float) -> None:
-        """Slurm remembers nothing; the history does."""
+        """None: Slurm keeps no past states, so the page's history is used."""
 
     def span(self) -> None:
-        """Slurm remembers nothing."""
+        """None: Slurm keeps no past states."""
 
     def explain(self, snapshot: Snapshot, job: Waiting) -> list[str] | None:
         """Why a job waits, as `topolane slurm explain` says it."""
@@ -81,7 +81,7 @@ class Slurm:
         return list(explain(look, job.name).sentences)
 
     def series(self) -> Series | None:
-        """Only the history has figures."""
+        """None: only the page's history has lines over time."""
         return None
 
 
@@ -92,7 +92,7 @@ def _machine(look: Inspection, machine: str | None) -> Machine:
 
 
 def _partitions(look: Inspection, machine: Machine) -> dict[str, tuple[int, ...]]:
-    """The nodes of each partition that the machine has."""
+    """By partition: its nodes that the machine has."""
     assert look.snapshot is not None
     return {part.name: tuple(on_machine(part.nodes, machine)) for part in look.snapshot.partitions.values()}
 
@@ -125,7 +125,7 @@ def _reserved(look: Inspection, machine: Machine) -> tuple[Reserved, ...]:
 
 
 def _eligible(job: Job, partitions: Mapping[str, tuple[int, ...]], nodes: int) -> tuple[int, ...] | None:
-    """The nodes of a job's partitions; None if these are all nodes."""
+    """The nodes of a job's partitions; None if they are all nodes."""
     found = [partitions.get(name, ()) for name in job.partitions]
     if len(found) != 1:
         found = [tuple(sorted(set().union(*found)))]

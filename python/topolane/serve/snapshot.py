@@ -1,4 +1,4 @@
-"""A machine with its jobs at one moment: what every source gives, and all that the page shows."""
+"""A machine with its jobs at one moment: the data that every source supplies and that the page shows."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from topolane.untrusted import finite, line
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Running:
-    """A job on its nodes. Times in seconds."""
+    """A job on its nodes. Times are in seconds."""
 
     id: int
     name: str
-    """As its system prints it: 12, or 12_3 for a task."""
+    """The job's number as its system prints it: 12, or 12_3 for a task of an array."""
     title: str
     user: str
     nodes: tuple[int, ...]
     start: float
     end: float | None
-    """When its walltime ends it; None without one."""
+    """The end of its walltime; None without one."""
     links: tuple[int, ...] = ()
-    """Cables between switches that it owns."""
+    """Cables between switches that the job owns."""
     bandwidth_share: float = 1.0
     share: Mapping[str, float] | None = None
-    """What it takes of each node; None for whole nodes."""
+    """The share of each node that the job takes; None for whole nodes."""
     requeueable: bool = True
     shadow_note: str = ""
-    """What a policy in the shadow would have done with it, a sentence; empty without one."""
+    """A sentence on what a policy in a shadow would have done with the job; empty without a shadow."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Waiting:
-    """A job that waits. Times in seconds."""
+    """A job that waits. Times are in seconds."""
 
     id: int
     name: str
@@ -46,21 +46,21 @@ class Waiting:
     submit: float
     walltime: float | None
     why: str = ""
-    """Its system's reason in a few words; empty if the system gives none."""
+    """The system's reason in a few words; empty if it gives none."""
     expected_start: float | None = None
-    """As its system expects it."""
+    """The start that the system expects."""
     share: Mapping[str, float] | None = None
     held: bool = False
-    """Whether it waits for something other than nodes, so that no forecast has it."""
+    """Whether the job waits for something other than nodes, so that it is not in forecasts."""
     eligible: tuple[int, ...] | None = None
-    """The nodes that it may use; None for all."""
+    """The nodes that the job may use; None for all."""
     reservations: tuple[str, ...] = ()
-    """It is to run in one of these, which are tried in this order; empty for none."""
+    """The reservations in one of which the job must run, tried in this order; empty for none."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Reserved:
-    """A reservation: from `start` to `end`, only its own jobs start on its nodes. Times in seconds."""
+    """A reservation: from `start` to `end`, only its own jobs start on its nodes. Times are in seconds."""
 
     name: str
     nodes: tuple[int, ...]
@@ -70,29 +70,29 @@ class Reserved:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HeadWait:
-    """How the head of the queue waits under a policy with a rule for heads."""
+    """The wait of the head of the queue, under a policy with a rule for heads."""
 
     id: int
     policy: str
-    """Only under this policy it waits so."""
+    """The policy with this rule."""
     until: float | None
-    """By when the rule for heads has to place it; None if it goes by the policy itself."""
+    """The time by which the rule must place the job; None if the policy itself places it."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A machine at one moment. Times in seconds, Unix time or since second 0 of a log."""
+    """A machine at one moment. Times are in seconds, as Unix time or since second 0 of a log."""
 
     time: float
     running: tuple[Running, ...]
     waiting: tuple[Waiting, ...]
-    """In order of the queue."""
+    """The waiting jobs, in order of the queue."""
     out: tuple[int, ...] = ()
-    """Nodes that take no new jobs."""
+    """Nodes that accept no new jobs."""
     problems: tuple[str, ...] = ()
-    """What could not be read, a sentence each."""
+    """What could not be read, one sentence each."""
     is_old: bool = False
-    """Whether the source did not answer, so that the jobs are those of its last answer."""
+    """Whether the source did not answer, so that these are the jobs of its last answer."""
     reserved: tuple[Reserved, ...] = ()
     """Reservations that have not ended."""
     head_wait: HeadWait | None = None
@@ -101,19 +101,19 @@ class Snapshot:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """Figures over time, of one policy. Of one length, if not empty."""
+    """Values over time for one policy. All lists that are not empty have the same length."""
 
     name: str
     utilisation: Sequence[float | None]
-    """Busy nodes by all nodes, 0 to 1; None where it is not known."""
+    """Busy nodes divided by all nodes, from 0 to 1; None if unknown."""
     waiting: Sequence[float | None]
-    """How many jobs wait; None where it is not known."""
+    """The number of waiting jobs; None if unknown."""
     wait: Sequence[float | None]
-    """Mean wait of the jobs that started since the last point, seconds; None if none did."""
+    """Mean wait in seconds of the jobs that started since the last point; None if none did."""
     hops: Sequence[float | None] = ()
-    """Mean average pairwise hops of these jobs; empty if it is not known."""
+    """Mean average pairwise hops of these jobs; empty if unknown."""
     sharing: Sequence[float | None] = ()
-    """How many of these jobs may share links, in per cent; empty if it is not known."""
+    """The percentage of these jobs that may share links; empty if unknown."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,42 +125,42 @@ class Series:
 
 
 class Source(Protocol):
-    """Where snapshots come from. The methods are called from one thread at a time."""
+    """The source of snapshots. Only one thread at a time calls its methods."""
 
     machine: Machine
     policy: str
-    """The policy that a question is asked with by default."""
+    """The default policy of questions."""
     queue: str
     """The queue that forecasts assume."""
     partitions: dict[str, tuple[int, ...]]
-    """Nodes that a job may be restricted to, by name; empty if the system has no such parts."""
+    """Nodes to which a job may be restricted, by name of the partition; empty if the system has none."""
     title: str
     """What the page shows, in a few words."""
     notes: tuple[str, ...]
-    """What a viewer must know to read the page, a sentence each."""
+    """Sentences that a viewer must know to read the page."""
     epoch: float
-    """Unix time of second 0."""
+    """The Unix time of second 0."""
     interval: float
-    """Seconds between two looks."""
+    """Seconds between two readings."""
 
     def now(self) -> Snapshot:
-        """The present."""
+        """The present state."""
 
     def at(self, time: float) -> Snapshot | None:
-        """The past at a time; None if the source remembers nothing, so that only the history has it."""
+        """The state at a past time; None if the source keeps no past, so that the page's history is used."""
 
     def span(self) -> tuple[float, float] | None:
-        """The times that `at` knows; None if the source remembers nothing."""
+        """The first and last time that `at` knows; None if the source keeps no past."""
 
     def explain(self, snapshot: Snapshot, job: Waiting) -> list[str] | None:
-        """Why a job of the newest snapshot waits, in sentences; None if only the engine knows."""
+        """Why a job of the newest snapshot waits, in sentences; None if the engine must find the reason."""
 
     def series(self) -> Series | None:
-        """Figures over time; None if only the history has them."""
+        """Lines over time; None if only the page's history has them."""
 
 
 class Look(Protocol):
-    """What a live source has read at one moment."""
+    """The data that a live source has read at one moment."""
 
     @property
     def time(self) -> float: ...
@@ -172,13 +172,13 @@ L = TypeVar("L", bound=Look)
 def look_of(looks: Iterable[L], snapshot: Snapshot) -> L | None:
     """The look from which a snapshot was made; None if it is not among these.
 
-    A source keeps two looks: while it makes a snapshot from the second, viewers still ask about that of the first.
+    A source keeps two looks, because viewers still ask about the previous snapshot while it makes a new one.
     """
     return next((look for look in looks if look.time == snapshot.time), None)
 
 
 def ranges(numbers: Iterable[int]) -> list[int]:
-    """Ascending numbers as half-open ranges, one after the other: 0, 1, 2, 7 is [0, 3, 7, 8]."""
+    """Ascending numbers as the starts and ends of half-open ranges: 0, 1, 2, 7 becomes [0, 3, 7, 8]."""
     found: list[int] = []
     for number in sorted(numbers):
         if found and found[-1] == number:
@@ -189,7 +189,7 @@ def ranges(numbers: Iterable[int]) -> list[int]:
 
 
 def running_row(job: Running) -> list[Any]:
-    """A running job as the page reads it."""
+    """A running job in the form that the page reads."""
     return [
         *(job.id, *map(line, (job.name, job.title, job.user)), ranges(job.nodes)),
         *(finite(job.start), finite(job.end)),
@@ -198,7 +198,7 @@ def running_row(job: Running) -> list[Any]:
 
 
 def waiting_row(job: Waiting) -> list[Any]:
-    """A waiting job as the page reads it."""
+    """A waiting job in the form that the page reads."""
     return [
         *(job.id, *map(line, (job.name, job.title, job.user)), job.nodes),
         *(finite(job.submit), finite(job.walltime), line(job.why), finite(job.expected_start)),
@@ -206,13 +206,14 @@ def waiting_row(job: Waiting) -> list[Any]:
 
 
 def reserved_row(one: Reserved) -> list[Any]:
-    """A reservation as the page reads it."""
+    """A reservation in the form that the page reads."""
     return [line(one.name), ranges(one.nodes), finite(one.start), finite(one.end)]
 
 
 def picture(machine: Machine) -> dict[str, Any]:
-    """The machine as the page reads it: its groups by level from the leaves up, its nodes, the links of each group,
-    its NVLink domains, the most GPUs of a node, and the number of rails at each level from the leaves."""
+    """The machine in the form that the page reads: its groups by level from the leaves up, its nodes, the
+    links of each group, its NVLink domains, the most GPUs of a node, and the number of rails at each level.
+    """
     levels = [machine.groups(level) for level in range(1, machine.depth + 1)]
     return {
         "name": machine.name,
@@ -226,7 +227,9 @@ def picture(machine: Machine) -> dict[str, Any]:
 
 
 def _uplinks(machine: Machine, levels: Sequence[Sequence[tuple[int, int, str]]]) -> list[list[int]]:
-    """(level from 1, group, first link, end, rail) of every rail of every group with links to switches above it."""
+    """A row (level from 1, group, first link, end, rail) for each rail of each group that has uplinks to
+    switches.
+    """
     known: dict[str, tuple[int, int]] = {}
     for level, groups in enumerate(levels, 1):
         for index, (_, _, name) in enumerate(groups):
@@ -237,7 +240,7 @@ def _uplinks(machine: Machine, levels: Sequence[Sequence[tuple[int, int, str]]])
         count = sum(1 for _ in same)
         if group in known:
             level, index = known[group]
-            # The links of a group stand rail after rail, as many of each.
+            # A group's links are ordered by rail, with the same number for each rail.
             apart = rails[level - 1] if count % rails[level - 1] == 0 else 1
             each = count // apart
             for rail in range(apart):
