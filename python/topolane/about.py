@@ -1,4 +1,4 @@
-"""What this installation is made of, for `topolane --version`."""
+"""Facts about this installation, for `topolane --version`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from topolane.slurm.scontrol import FORMATS
 
 
 def text() -> str:
-    """The version, and a line for each fact about it."""
+    """The version, and a line for each fact about the installation."""
     commit, profile = _engine.built()
     facts = {
         "commit": commit or "not recorded by this build",

@@ -1,4 +1,4 @@
-"""Compiling a program with the compiler that the user names, and what a tool that failed said."""
+"""Compiles a program with the compiler that the user names, and reports the tool's first error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from topolane._engine import InputError
 
 
 def split(text: str, option: str) -> list[str]:
-    """The words of a command, as a shell would take them."""
+    """The words of a command, split as a shell would. Raises InputError, naming the option, if there are
+    none.
+    """
     try:
         words = shlex.split(text)
     except ValueError as error:
@@ -22,7 +24,9 @@ def split(text: str, option: str) -> list[str]:
 
 
 def compiled(option: str, compiler: str, words: Sequence[str], made: Path) -> Path:
-    """Makes a file with the compiler that an option names. Raises InputError with what it said first."""
+    """Compiles the file `made` with the compiler that an option names. Raises InputError with the compiler's
+    first error.
+    """
     command = [*split(compiler, option), "-o", str(made), *words]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
@@ -35,12 +39,12 @@ def compiled(option: str, compiler: str, words: Sequence[str], made: Path) -> Pa
 
 
 def ended(code: int) -> str:
-    """How a process ended, in words."""
+    """How a process ended, as text."""
     return f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
 
 
 def first_error(text: str) -> str:
-    """The line of a tool's complaint that says most: the first with 'error', else its last with words."""
+    """The most useful line of a tool's output: the first with 'error', otherwise its last one with words."""
     lines = [" ".join(line.split()) for line in text.splitlines() if any(map(str.isalnum, line))]
     telling = [line for line in lines if "error" in line.lower()] or lines[-1:]
     return f": {telling[0][:200]}" if telling else ""

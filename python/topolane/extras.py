@@ -1,4 +1,6 @@
-"""What to install for the parts of Topolane that need more Python packages than a plain installation has."""
+"""Says what to install for the parts of Topolane that need more Python packages than a plain installation
+has.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,11 @@ from topolane._engine import InputError
 
 
 def missing(what: str, extra: str, error: ImportError) -> InputError:
-    """The sentence for a package that cannot be imported: what needs it, and the command that installs it.
+    """The error for a package that cannot be imported. It names what needs the package and the command that
+    installs it.
 
-    what: the subject of the sentence, such as `this command`. extra: the name of the extra in `pyproject.toml`.
-    Topolane itself is in no package index, so the command names the packages of the extra.
+    what: the subject of the sentence, such as `this command`. extra: the name of the extra in
+    `pyproject.toml`. Topolane itself is in no package index, so the command names the packages of the extra.
     """
     try:
         requirements = metadata.requires("topolane") or []

@@ -1,4 +1,4 @@
-"""Nodes that fail for a time, from a file or at a rate."""
+"""Temporary failures of nodes, from a file or at a rate."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ HOUR = 3600.0
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """A node that fails. Times in seconds, as in `jobs.csv`."""
+    """A node's failure. Times are in seconds, as in `jobs.csv`."""
 
     node: int
     start: float
     end: float = math.inf
-    """When it is back; by default never."""
+    """When the node is back; by default never."""
 
 
 def failures_of(
     text: str | None, workload: Workload, machine: Machine, seed: int
 ) -> tuple[list[Failure], int]:
-    """The failures that an option asks for, and how many of its file are skipped.
+    """The failures that an option asks for, and the number of failures in its file that are skipped.
 
-    text: None for the rate that the workload knows, if it knows one; `none`; `RATE,HOURS`, failures of a node in a day and mean
-    hours until it is back; or a CSV file with the columns node, from and until (seconds, until may be empty).
-    Raises InputError, naming option or file, line and value.
+    text: None for the workload's own rate, if it has one; `none`; `RATE,HOURS`, that is failures per node and
+    day and mean hours until the node is back; or a CSV file with the columns node, from and until (in
+    seconds; until may be empty). Raises InputError, naming option or file, line and value.
     """
     if text == "none":
         return [], 0
@@ -67,14 +67,14 @@ def _drawn(workload: Workload, machine: Machine, rate: tuple[float, float], seed
 def read(file: str | Path, machine: Machine, *, others: bool = False) -> list[Failure]:
     """The failures in a CSV file. Raises InputError, naming file, line and value.
 
-    If the machine is a part of another one, failures of that one's other nodes are skipped.
-    others: whether the file may be of more nodes than the machine has; their failures are skipped too.
+    If the machine is a part of a larger one, failures of the other nodes are skipped. others: the file may
+    name nodes that the machine does not have; their failures are skipped too.
     """
     return read_and_count(file, machine, others=others)[0]
 
 
 def read_and_count(file: str | Path, machine: Machine, *, others: bool = False) -> tuple[list[Failure], int]:
-    """The failures in a CSV file as `read` gives them, and how many it skips."""
+    """The failures in a CSV file as `read` returns them, and the number that it skips."""
     found = []
     skipped = 0
     for line, row in reading.csv_rows(file, COLUMNS):

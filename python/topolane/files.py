@@ -1,4 +1,4 @@
-"""Files written whole, and without being led elsewhere."""
+"""Writes files completely or not at all, without following links that could lead elsewhere."""
 
 from __future__ import annotations
 
@@ -18,32 +18,35 @@ from topolane._engine import InputError
 
 _FOLDER = os.O_DIRECTORY | os.O_CLOEXEC
 _REACH = getattr(os, "O_PATH", os.O_RDONLY)
-"""Opens a folder to name what is in it, also one that may not be listed."""
+"""Flag to open a folder only as a base for names in it, even if it may not be listed."""
 _OF_A_PROCESS = re.compile(r"/proc/[^/]+(/task/[0-9]+)?/fd")
 
 
 _SPARE = 8
-"""Descriptors that are kept to remove a draft with, if writing it fails because there are no more."""
+"""Descriptors kept in reserve, to remove a draft when writing fails because no descriptors are left."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-"""What only a file that is written can fail with. The system does not say which file it is; while a draft is written, it is in the draft."""
+"""Errors that only a written file can cause. The system does not name the file; while a draft is written, it
+is a file of the draft.
+"""
 
 FORMULA = tuple("=+-@\t\r")
-"""What a cell begins with that a spreadsheet takes for a formula."""
+"""Characters at the start of a cell that a spreadsheet takes for a formula."""
 
 
 def write(path: str | Path, content: str | bytes, option: str = "--out", mode: int | None = None) -> None:
-    """Writes the file that `option` names, whole or not at all. Raises InputError where that cannot be done.
+    """Writes the file that `option` names, completely or not at all. Raises InputError if that fails.
 
-    What is there is replaced; a file of this user keeps its mode. mode: permissions whatever they were and whatever
-    the umask is. A device or a pipe is written to. A symbolic link is not followed, except to a device, a pipe or an
-    open file of a process (/dev/stdout), and then only where this user or root made it.
+    An existing file is replaced; a file of this user keeps its mode. mode: permissions to set, independent of
+    the old ones and of the umask. A device or a pipe is written to. A symbolic link is not followed, except
+    to a device, a pipe or an open file of a process (/dev/stdout), and then only if this user or root made
+    it.
     """
     target = Path(path)
     try:
         data = content.encode() if isinstance(content, str) else content
         found = _found(target, option)
         if found is not None and stat.S_ISLNK(found.st_mode) and target.is_file():
-            # Standard output in a file: what is printed there besides must not be mixed with this.
+            # If standard output is a file, other output printed to it must not mix with this one.
             target = Path(os.path.realpath(target))
             found = _found(target, option)
         if found is None or stat.S_ISREG(found.st_mode):
@@ -55,16 +58,17 @@ def write(path: str | Path, content: str | bytes, option: str = "--out", mode: i
     except ValueError as error:
         if isinstance(error, InputError):
             raise
-        # A lone surrogate in the text, a zero byte in the name.
+        # For example a lone surrogate in the text or a zero byte in the name.
         raise InputError(
             f"{option} {texts.shown(str(path), texts.PATH)}: cannot be written: {error}"
         ) from error
 
 
 def write_together(contents: Mapping[Path, str], option: str = "--out") -> None:
-    """Writes several files, none before all of them are on the disk as drafts. Raises InputError where that cannot be done.
+    """Writes several files; none is changed before all are on the disk as drafts. Raises InputError if that
+    fails.
 
-    What is there is replaced and keeps its mode, as by `write`; but it must be a regular file.
+    Existing files are replaced and keep their mode, as with `write`, but they must be regular files.
     """
     with contextlib.ExitStack() as stack:
         placers = []
@@ -97,7 +101,9 @@ def check(path: str | Path, option: str = "--out") -> None:
 
 
 def open_to_append(path: str | Path, option: str) -> int:
-    """A descriptor that appends to a file, made where there is none; for symbolic links see `write`."""
+    """A descriptor that appends to a file, which is created if missing. Symbolic links are treated as by
+    `write`.
+    """
     target = Path(path)
     try:
         found = _found(target, option)
@@ -109,7 +115,9 @@ def open_to_append(path: str | Path, option: str) -> int:
 
 
 def _found(target: Path, option: str) -> os.stat_result | None:
-    """What is there, not what a link leads to. Raises InputError for a link that must not be followed."""
+    """The status of a path itself, not of a link's target; None if nothing is there. Raises InputError for a
+    link that must not be followed.
+    """
     try:
         found = os.lstat(target)
     except FileNotFoundError:
@@ -123,7 +131,7 @@ def _found(target: Path, option: str) -> os.stat_result | None:
 
 
 def _mode(found: os.stat_result | None) -> int | None:
-    """The mode to keep. Another user's file may be one that everybody can write to."""
+    """The mode to keep; None for another user's file, because everybody may be allowed to write to it."""
     return None if found is None or found.st_uid != os.geteuid() else stat.S_IMODE(found.st_mode) & 0o777
 
 
@@ -141,7 +149,7 @@ def _leads_to_stream(link: Path, found: os.stat_result) -> bool:
 
 
 def _pour(target: Path, data: bytes, *, follow: bool) -> None:
-    """Writes to what nothing may replace."""
+    """Writes to a device, pipe or process file, which cannot be replaced."""
     flags = os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY
     with open(os.open(target, flags if follow else flags | os.O_NOFOLLOW), "wb") as file:
         file.write(data)
@@ -154,7 +162,9 @@ def _replace(target: Path, data: bytes, mode: int | None) -> None:
 
 @contextlib.contextmanager
 def _draft(target: Path, data: bytes, mode: int | None) -> Iterator[Callable[[], None]]:
-    """A draft that only this process knows, in the folder as it was when it was opened. What is given puts it in its place."""
+    """Writes a draft with a secret name into the target's folder, and yields a function that moves it into
+    place. The folder is opened once, so a later link cannot redirect the draft.
+    """
     folder = os.open(target.parent, _FOLDER | _REACH)
     draft = f".topolane-{secrets.token_hex(8)}"
     try:
@@ -175,14 +185,14 @@ def _draft(target: Path, data: bytes, mode: int | None) -> Iterator[Callable[[],
 
 @contextlib.contextmanager
 def drafted(out: str | Path, own: Sequence[str] = (), option: str = "--out") -> Iterator[Path]:
-    """A folder to write into; its files are moved into `out` in the end, and it is removed on an error.
+    """A folder to write into. In the end its files are moved into `out`; on an error it is removed.
 
-    own: patterns of files that an earlier run left in `out`: those that are not written again are removed, and with a
-    slash at the end, folders that are empty. All other files in `out` stay. No symbolic link is followed, neither
-    `out` nor one in it. Raises InputError, before the folder is given, where `out` cannot be written.
+    own: patterns of files that an earlier run may have left in `out`. Those that are not written again are
+    removed; with a slash at the end, empty folders. All other files in `out` stay. No symbolic link is
+    followed, neither `out` nor one in it. Raises InputError, before any work, if `out` cannot be written.
     """
     target = Path(out)
-    # The nearest folder there is: files move from there to `out` without being copied.
+    # The nearest existing folder: from there, files are moved to `out` without being copied.
     base = next(place for place in (target, *target.parents) if os.path.lexists(place))
     with contextlib.ExitStack() as stack:
         try:
@@ -194,7 +204,7 @@ def drafted(out: str | Path, own: Sequence[str] = (), option: str = "--out") -> 
             for _ in range(_SPARE):
                 _closed(spare, os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC))
             draft = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".topolane-", dir=base)))
-            stack.callback(spare.close)  # before the draft is removed
+            stack.callback(spare.close)  # called before the draft is removed
         except OSError as error:
             raise InputError(f"{option} {out}: cannot be written: {error.strerror}") from error
         try:
@@ -204,7 +214,7 @@ def drafted(out: str | Path, own: Sequence[str] = (), option: str = "--out") -> 
                 raise InputError(f"{option} {out}: cannot be written: {error.strerror}") from error
             raise
         spare.close()
-        # Of its own: what fails from here on must not be taken for a fault of `out` before any work.
+        # A separate handler: errors from here on come after the work, not from the check of `out`.
         try:
             _put(draft, folder, target.relative_to(base), own, option, out)
         except OSError as error:
@@ -218,7 +228,7 @@ def _put(draft: Path, folder: int, rest: PurePath, own: Sequence[str], option: s
         made: list[tuple[str, int]] = []
 
         def reached(path: PurePath) -> int:
-            """The folder at a path below `folder`, made where it is missing."""
+            """A descriptor of the folder at a path below `folder`; the folder is created if missing."""
             if not path.parts:
                 return folder
             if path not in inside:
@@ -233,7 +243,8 @@ def _put(draft: Path, folder: int, rest: PurePath, own: Sequence[str], option: s
                 )
             return inside[path]
 
-        # All folders before the first file, so that a link leaves everything as it is.
+        # Create all folders before the first file is moved, so that a link stops this before anything
+        # changes.
         try:
             places = {name: reached(rest / name.parent) for name in new}
         except (OSError, InputError):
@@ -249,7 +260,7 @@ def _put(draft: Path, folder: int, rest: PurePath, own: Sequence[str], option: s
             with contextlib.ExitStack() as listed:
                 for place, old, path in list(_matching(listed, top, PurePath(pattern).parts, PurePath())):
                     if pattern.endswith("/"):
-                        with contextlib.suppress(OSError):  # not empty, or no folder
+                        with contextlib.suppress(OSError):  # not empty, or not a folder
                             os.rmdir(old, dir_fd=place)
                     elif path not in kept:
                         with contextlib.suppress(IsADirectoryError):
@@ -259,7 +270,7 @@ def _put(draft: Path, folder: int, rest: PurePath, own: Sequence[str], option: s
 def _matching(
     stack: contextlib.ExitStack, folder: int, parts: tuple[str, ...], at: PurePath
 ) -> Iterator[tuple[int, str, PurePath]]:
-    """What stands below a folder under names that match, each with the folder that it is in."""
+    """The entries below a folder that match a pattern: descriptor of their folder, name and path."""
     try:
         listed = _closed(stack, os.open(".", _FOLDER | os.O_RDONLY, dir_fd=folder))
     except PermissionError:
@@ -276,7 +287,7 @@ def _matching(
 
 
 def _closed(stack: contextlib.ExitStack, descriptor: int) -> int:
-    """A descriptor that is closed with the stack."""
+    """Makes sure that the descriptor is closed with the stack. Returns it."""
     stack.callback(os.close, descriptor)
     return descriptor
 

@@ -1,4 +1,4 @@
-"""What is wrong in a log: one line with a count for each fault."""
+"""Faults in a log: one line with a count for each."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ NO_FAULTS = frozenset(
         "part of a job that has a line of its own",
     }
 )
-"""Reasons for which a reader skips a record though nothing is wrong with it."""
+"""Reasons for skipping a record that are not faults."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """Something that is wrong."""
+    """A fault and how often it occurs."""
 
     count: int
     what: str
     is_left_out: bool = False
-    """Whether these runs are no jobs of the workload."""
+    """Whether these runs are missing from the workload."""
     of: str = "run"
-    """What is counted."""
+    """The word for what is counted."""
     cluster: str | None = None
-    """Only where a file has several."""
+    """The cluster, if the file has several."""
 
     def __str__(self) -> str:
         where = "" if self.cluster is None else f"{self.cluster}: "
@@ -46,17 +46,17 @@ class Finding:
 
 @dataclasses.dataclass(frozen=True)
 class Checked:
-    """What a look at a log found."""
+    """The result of checking a log."""
 
     runs: int
-    """Runs that can be replayed."""
+    """The number of runs that can be replayed."""
     findings: list[Finding]
     unknown: list[str]
     """Sentences on what is unknown or assumed, because a file, a column or a number is missing."""
 
 
 def of_workload(workload: Workload) -> Checked:
-    """What is wrong in a log that the engine has read."""
+    """The faults in a log that the engine has read."""
     columns = workload.columns()
     start, late = columns["start"], columns["run"] - columns["walltime"]
     known = ~np.isnan(start)

@@ -1,4 +1,6 @@
-"""Locks that no other user can take: files in a folder that only their user can write to, and only that can open."""
+"""Locks that no other user can take: files that only their user can open, in a folder that only their user
+can write to.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +20,20 @@ RUN = Path("/run")
 
 
 class TakenError(Exception):
-    """Another process has the lock."""
+    """Another process holds the lock."""
 
     def __init__(self, process: int | None) -> None:
         super().__init__(process)
         self.process = process
-        """Which one, where that is known."""
+        """The id of that process; None if it is not known."""
 
 
 def directory(program: str) -> Path:
-    """Where processes of this user that run a program keep their files; only this user can write there.
+    """The folder for files of this user's processes that run a program. Only this user can write to it.
 
-    Root has /run/PROGRAM, which others can read. Others have the first of these that is theirs: XDG_RUNTIME_DIR,
-    /run/user/UID, ~/.local/state (with the host's name, as several hosts may share it), /tmp. Raises InputError where
-    the folder belongs to another user, or others can write to it.
+    Root has /run/PROGRAM, which others can read. Other users have the first of these that they own:
+    XDG_RUNTIME_DIR, /run/user/UID, ~/.local/state (with the host's name, as several hosts may share it),
+    /tmp. Raises InputError if the folder belongs to another user or others can write to it.
     """
     user = os.geteuid()
     place = RUN / program if user == 0 else _of_user(program, user)
@@ -76,11 +78,12 @@ def _is_of(folder: Path, user: int) -> bool:
 
 
 class Locks:
-    """Locks of a program, by name, until closed, no longer referred to, or the process ends, however it does.
+    """Named locks of a program. They last until closed, until this object is freed, or until the process ends
+    in any way.
 
-    They exclude processes of the same user. A process of another user than root is also refused what root has; it
-    cannot keep root from anything. Two users who are not root cannot exclude each other: what excludes another user
-    is what keeps that user out.
+    They exclude processes of the same user. A process of another user is also refused a lock that root holds,
+    but it cannot exclude root. Two users who are not root cannot exclude each other: a lock that could would
+    also let one user block the other.
     """
 
     def __init__(self, program: str) -> None:
@@ -89,7 +92,9 @@ class Locks:
         _ALL.add(self)
 
     def take(self, name: str) -> None:
-        """Takes one. Raises TakenError where another process has it, InputError where files cannot be locked."""
+        """Takes the lock with this name. Raises TakenError if another process holds it, InputError if files
+        cannot be locked.
+        """
         if os.geteuid() != 0 and (process := _holder(RUN / self._program, name, 0)) is not None:
             raise TakenError(process)
         path = self._folder / f"{name}.lock"
@@ -104,18 +109,18 @@ class Locks:
         files.write(self._folder / f"{name}.holder", holder, "lock", mode=0o644)
 
     def close(self) -> None:
-        """Others may take them."""
+        """Releases all locks."""
         for name, lock in self._held.items():
             (self._folder / f"{name}.holder").unlink(missing_ok=True)
             os.close(lock)
         self._held = {}
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # made by halves, or at the end of the interpreter
+        with contextlib.suppress(Exception):  # it may be half made, or the interpreter may be ending
             self.close()
 
     def forget(self) -> None:
-        """Closes the copies that a fork leaves in a child, which would keep the locks after the parent's end."""
+        """Closes a forked child's copies of the locks, which would keep them after the parent's end."""
         for lock in self._held.values():
             os.close(lock)
         self._held = {}
@@ -133,26 +138,28 @@ os.register_at_fork(after_in_child=_forget_all)
 
 
 def _locked(path: Path) -> int | None:
-    """The file, locked; None where another process has locked it."""
+    """A descriptor of the locked file; None if another process has locked it."""
     while True:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
         lock = os.open(path, flags, 0o600)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A file that was removed meanwhile locks nothing.
+            # If the file was removed meanwhile, the lock on it excludes no process.
             if path.exists() and os.path.samestat(os.fstat(lock), path.lstat()):
                 return lock
         except BlockingIOError:
             os.close(lock)
             return None
-        except BaseException:  # an interrupt must not leave it locked
+        except BaseException:  # an interrupt must not leave the file locked
             os.close(lock)
             raise
         os.close(lock)
 
 
 def _holder(folder: Path, name: str, user: int) -> int | None:
-    """The process that says it has a lock, if it is that user's word and the process is still there."""
+    """The process that a holder file names, if that user wrote the file and the process still runs; otherwise
+    None.
+    """
     path = folder / f"{name}.holder"
     try:
         if folder.lstat().st_uid != user or path.lstat().st_uid != user:
@@ -164,7 +171,7 @@ def _holder(folder: Path, name: str, user: int) -> int | None:
 
 
 def _began(process: int) -> int | None:
-    """When a process began, in clock ticks since boot; None where it has ended."""
+    """When a process began, in clock ticks since boot; None if it has ended."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

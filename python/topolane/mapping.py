@@ -1,4 +1,4 @@
-"""Rank maps as launchers read them."""
+"""Maps ranks to nodes, and writes the map in the formats of launchers."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from typing import Any, Protocol
 from topolane._engine import InputError, Machine, Mapping, Traffic, map_ranks
 
 MOST_RANKS = 65_536
-"""Beyond this a map takes minutes and more."""
+"""The most ranks of a map; more would take minutes."""
 
 
 class Ranks(Protocol):
-    """Ranks that know where they run."""
+    """An object that knows the host and core of each rank."""
 
     @property
     def hosts(self) -> list[str]:
-        """The host of every rank."""
+        """The host of each rank."""
 
     @property
     def cores(self) -> list[int]:
-        """The index of every rank on its node, from 0."""
+        """The index of each rank on its node, from 0."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Mapped:
-    """A job's ranks on nodes."""
+    """The nodes and cores of a job's ranks."""
 
     machine: Machine
     nodes: list[int]
-    """The node of every rank."""
+    """The node of each rank."""
     cores: list[int]
-    """The index of every rank on its node, from 0."""
+    """The index of each rank on its node, from 0."""
     mapping: Mapping
 
     @property
     def hosts(self) -> list[str]:
-        """The host of every rank."""
+        """The host of each rank."""
         return [self.machine.node_name(node) for node in self.nodes]
 
     def facts(self) -> dict[str, Any]:
-        """What the map is and what it costs, for JSON; bytes of one iteration."""
+        """Facts about the map and its cost, for JSON; bytes are those of one iteration."""
         mapping = self.mapping
         return {
             "machine": self.machine.name,
@@ -74,8 +74,8 @@ def place_ranks(
 ) -> Mapped:
     """Maps `ranks` ranks to `nodes`, `ranks_per_node` on each, for the fewest hop-bytes.
 
-    Rank order, the map to compare with, fills the nodes one after the other. Raises InputError
-    for traffic of more ranks than the job has, and for nodes that do not hold them.
+    For comparison, the result also has the cost of rank order, which fills one node after the other. Raises
+    InputError for traffic of more ranks than the job has, and for nodes that cannot hold the ranks.
     """
     if ranks > MOST_RANKS:
         raise InputError(f"{ranks} ranks are more than the {MOST_RANKS} that are mapped")
@@ -103,18 +103,20 @@ def place_ranks(
 
 
 def rankfile(mapped: Ranks) -> str:
-    """Open MPI's: `mpirun --rankfile FILE`; a slot is a core, by its number on the host."""
+    """The map as Open MPI's rankfile, for `mpirun --rankfile FILE`. A slot is the number of a core on the
+    host.
+    """
     rows = enumerate(zip(mapped.hosts, mapped.cores))
     return "".join(f"rank {rank}={host} slot={core}\n" for rank, (host, core) in rows)
 
 
 def hostfile(mapped: Ranks) -> str:
-    """A host a line, in the order of the ranks.
+    """The map with one host per line, in the order of the ranks.
 
-    MPICH and its kin: `mpiexec -f FILE`; Open MPI: `mpirun --hostfile FILE --map-by seq`.
+    For MPICH and its relatives: `mpiexec -f FILE`; for Open MPI: `mpirun --hostfile FILE --map-by seq`.
     """
     return "".join(f"{host}\n" for host in mapped.hosts)
 
 
 FORMATS = {"rankfile": rankfile, "hostfile": hostfile, "slurm-arbitrary": hostfile}
-"""What Slurm reads with `SLURM_HOSTFILE=FILE srun --distribution=arbitrary` is a host a line too."""
+"""Slurm also reads one host per line, with `SLURM_HOSTFILE=FILE srun --distribution=arbitrary`."""

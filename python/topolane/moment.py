@@ -1,4 +1,4 @@
-"""Which jobs ran at one moment of a run, on which nodes and links: from the tables that a run leaves behind."""
+"""The jobs of a run at one moment, with their nodes and links, read from the run's tables."""
 
 from __future__ import annotations
 
@@ -20,24 +20,26 @@ JOB_COLUMNS = ("job_id", "submission_time", "starting_time", "finish_time", "all
 MOVE_COLUMNS = ("job_id", "time", "from_nodes", "to_nodes", "pause")
 JOB_LINK_COLUMNS = ("job_id", "from", "until", "bandwidth_share", "links", "lent_links")
 MOST_HEADER = 1 << 16
-"""Letters of the first line that are looked at."""
+"""The most characters of the first line that are searched."""
 TEXTS = ("allocated_resources", "taken", "from_nodes", "to_nodes", "links", "lent_links")
 
 
 @dataclasses.dataclass(frozen=True)
 class Running:
-    """A job at one moment; nodes and cables as half-open ranges."""
+    """A job at one moment; nodes and cables are half-open ranges."""
 
     job: int
     nodes: Sequence[tuple[int, int]]
     links: Sequence[tuple[int, int]] = ()
-    """Cables between switches that it owns."""
+    """Cables between switches that the job owns."""
     lent: Sequence[tuple[int, int]] = ()
-    """Cables that it may use as well, until their owner needs them."""
+    """Further cables that the job may use until their owner needs them."""
     share: Mapping[str, float] | None = None
-    """What it takes of each node: resources and counts; None for whole nodes."""
+    """The share of each node that the job takes, as counts of resources; None for whole nodes."""
     gpus: Sequence[Sequence[tuple[int, int]]] = ()
-    """Of each of its nodes in ascending order, the GPUs that it has; empty for whole nodes. After a move, those it has at the end."""
+    """The GPUs that the job has on each of its nodes, in ascending order of nodes; empty for whole nodes.
+    After a move, these are the GPUs at its end.
+    """
 
 
 def running_at(
@@ -48,8 +50,8 @@ def running_at(
 ) -> list[Running]:
     """The jobs that run at `time`, in order of their numbers.
 
-    A job runs from its start until just before its end, and after a move where that took it.
-    Raises ValueError for a table that a run does not write.
+    A job runs from its start until just before its end; after a move it runs on its new nodes. Raises
+    ValueError for a table that a run does not write.
     """
     import polars
 
@@ -63,7 +65,7 @@ def running_at(
     if "gpus" in running.columns:
         gpus = dict(running.select("job_id", "gpus").iter_rows())
     if moves is not None:
-        # Until its next move a job is where that move takes it away from.
+        # Until its next move, a job is on the nodes from which the move takes it.
         ends = running.select("job_id", "finish_time")
         to_come = moves.filter(column("time") > time).join(ends, on="job_id", maintain_order="left")
         to_come = to_come.filter(column("time") <= column("finish_time")).select("job_id", "from_nodes")
@@ -92,7 +94,7 @@ def running_at(
 
 
 def share_of(text: str | None) -> dict[str, float] | None:
-    """`cores=36;gpu=1` as counts; None for nothing, which stands for whole nodes."""
+    """The counts in `cores=36;gpu=1`; None for empty text, which stands for whole nodes."""
     if not text:
         return None
     found = {}
@@ -105,7 +107,9 @@ def share_of(text: str | None) -> dict[str, float] | None:
 
 
 def intervals(text: str | None) -> list[tuple[int, int]]:
-    """Batsim's interval set as half-open ranges: `0-3 7` is [(0, 4), (7, 8)]. Commas do as well."""
+    """The half-open ranges in Batsim's interval set: `0-3 7` is [(0, 4), (7, 8)]. Commas may separate
+    intervals too.
+    """
     ranges = []
     for part in (text or "").replace(",", " ").split():
         match = INTERVAL.fullmatch(part)
@@ -119,16 +123,16 @@ def intervals(text: str | None) -> list[tuple[int, int]]:
 
 
 def busiest(utilization: polars.DataFrame) -> float:
-    """The first minute with the most busy nodes, or 0 where there is none."""
+    """The first minute with the most busy nodes; 0 without any minute."""
     if utilization.is_empty():
         return 0.0
     return float(utilization["time"][utilization["busy_nodes"].arg_max() or 0])
 
 
 def read(directory: str | Path, hours: float | None) -> list[Running]:
-    """The jobs that run `hours` after the first submission of a run, or at its busiest minute, from its files.
+    """The jobs `hours` after a run's first submission, or at its busiest minute, read from the run's files.
 
-    Raises InputError where the directory holds no run, or a file is not as a run writes it.
+    Raises InputError if the directory holds no run, or a file differs from what a run writes.
     """
     place = Path(directory)
     if not (place / "jobs.csv").is_file():

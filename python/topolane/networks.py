@@ -1,7 +1,7 @@
-"""Other networks over the nodes of a machine, such as the one to its storage.
+"""Other networks over the nodes of a machine, such as the network to its storage.
 
-A machine file names them in tables `[[network]]`. Policies place jobs by the machine alone; what the jobs do on another network
-is evaluated afterwards.
+A machine file names them in tables `[[network]]`. Policies place jobs by the machine alone; traffic of the
+jobs on another network is evaluated afterwards.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def _several(names: Sequence[str], kind: str) -> str:
 
 
 def named(machine: Machine, name: str) -> OtherNetwork:
-    """The other network of that name. Raises InputError if there is none."""
+    """The other network with this name. Raises InputError if there is none."""
     for network in machine.networks:
         if network.name == name:
             return network
@@ -71,10 +71,12 @@ def named(machine: Machine, name: str) -> OtherNetwork:
 def sent(
     machine: Machine, network: OtherNetwork, nodes: Sequence[int], traffic: Traffic
 ) -> tuple[list[int], Traffic]:
-    """What a job sends over another network: the host there of every rank, and the traffic between these ranks.
+    """The traffic of a job over another network: the host of each rank on that network, and the traffic
+    between these ranks.
 
-    nodes: of the machine, one for each rank of `traffic`. With servers, `traffic` is not used: each node of the job that is on
-    the network sends every server a byte and gets one. Without, what `traffic` says of these nodes is sent.
+    nodes: the machine's node of each rank of `traffic`. If the network has servers, `traffic` is not used:
+    each node of the job on the network sends one byte to every server and gets one back. Without servers, the
+    part of `traffic` between nodes on the network is sent.
     """
     on_it = network.nodes_of(machine)
     hosts = [on_it[node] for node in nodes]
@@ -92,7 +94,7 @@ def sent(
 
 
 def _between(kept: Sequence[int], traffic: Traffic) -> Traffic:
-    """The traffic between some of its ranks, which are numbered again from 0."""
+    """The traffic between the kept ranks, which are renumbered from 0."""
     number = {rank: place for place, rank in enumerate(kept)}
     rows = [
         (number[sender], number[receiver], sent, messages)

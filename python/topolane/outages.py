@@ -1,4 +1,4 @@
-"""Links that are out of service for a time, from a file."""
+"""Temporary outages of links, from a file."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from topolane._engine import InputError, Machine
 
 COLUMNS = ("name", "from", "until")
 MOST = 1 << 22
-"""The most cables of all outages together: the most that a machine may have."""
+"""The most cables of all outages together, which is the most that a machine may have."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Outage:
-    """Cables that fail together. Times in seconds, as in `jobs.csv`."""
+    """Cables that fail together. Times are in seconds, as in `jobs.csv`."""
 
     cables: tuple[int, ...]
     start: float = -math.inf
     """When they fail; by default before the first job comes."""
     end: float = math.inf
-    """When they are there again; by default never."""
+    """When they work again; by default never."""
 
 
 def read(file: str | Path, machine: Machine) -> list[Outage]:
     """The outages in a CSV file with the columns name, from and until.
 
-    name: a link as `topolane links` calls it (`leaf0->pod0-s1`, `#1` behind it for one of parallel cables), the id of
-    a cable, or a switch or node, of which all cables fail; from, until: seconds, or nothing for always.
+    name: a link as `topolane links` names it (`leaf0->pod0-s1`, with `#1` for one of parallel cables), the id
+    of a cable, or a switch or node, of which all cables fail. from, until: seconds, or empty for no limit.
     Raises InputError, naming file, line and value.
     """
     found = []

@@ -17,7 +17,7 @@ else:  # inside Nova's services (topolane-nova)
     import tomli as tomllib
 
 LONGEST_SHOWN = 80
-"""Letters of a value that an error shows."""
+"""The most characters of a value that an error shows."""
 
 
 def parse_toml(text: str, source: str) -> dict[str, Any]:
@@ -33,8 +33,8 @@ def parse_toml(text: str, source: str) -> dict[str, Any]:
 
 
 def parse_json(text: str, source: str, line: int = 1) -> Any:
-    """The value in a JSON text, which begins in that line of the source. Raises InputError, with the line,
-    for invalid text.
+    """The value in a JSON text that begins at `line` of the source. Raises InputError, with the line, for
+    invalid text.
     """
     try:
         return json.loads(text)
@@ -48,7 +48,7 @@ def parse_json(text: str, source: str, line: int = 1) -> Any:
 
 
 def read_json(path: str | Path) -> Any:
-    """The value in a JSON file. Raises InputError for any other file."""
+    """The value in a JSON file. Raises InputError if the file is not JSON."""
     return parse_json(texts.read_text(path, texts.SMALL), str(path))
 
 

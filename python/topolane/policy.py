@@ -1,4 +1,4 @@
-"""Policies written in Python, policies of plug-ins, and policies by name."""
+"""Resolves policies by name: built-in ones, those written in Python, and those of plug-ins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from topolane._engine import Request, StateView
 
 GROUP = "topolane.policies"
-"""The group of entry points by which distributions offer policies."""
+"""The group of entry points through which distributions offer policies."""
 
 SEGMENTS = (
     "segments",
@@ -28,23 +28,24 @@ SEGMENTS = (
     "kueue-tas-best-fit",
     "kueue-tas-least-free",
 )
-"""The policies built in that keep segments. Others place a request as if it had none."""
+"""The built-in policies that keep segments. Others place a request as if it had none."""
 
 _registered: dict[str, type[Policy]] = {}
 
 
 class Policy(abc.ABC):
-    """A rule that chooses nodes; subclass it, write `choose`, and it runs like those built in.
+    """A rule that chooses nodes. Subclass it and write `choose`; then it runs like a built-in policy.
 
-    `choose` must be pure: the same request in the same state gets the same answer. A subclass is
-    registered under its `name`; on the command line it is `module:Class`, or its name if a plug-in offers it.
+    `choose` must be pure: the same request in the same state gets the same answer. A subclass is registered
+    under its `name`. On the command line it is `module:Class`, or its name if a plug-in offers it.
     """
 
     name: ClassVar[str]
     isolates: ClassVar[bool] = False
-    """Whether it promises that no link carries two jobs' traffic."""
+    """Whether the policy promises that no link carries two jobs' traffic."""
     count_only: ClassVar[bool] = False
-    """Whether it always finds nodes where enough are free: queues then count instead of asking."""
+    """Whether the policy always finds nodes if enough are free. Then queues count nodes instead of asking it.
+    """
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -55,30 +56,29 @@ class Policy(abc.ABC):
 
     @abc.abstractmethod
     def choose(self, request: Request, state: StateView) -> Sequence[int] | None:
-        """The nodes for the request, one per slot in rank order, or None if it does not fit now.
+        """The nodes for the request, one per slot in rank order; None if it does not fit now.
 
-        There are at least `request.nodes` free slots in all. A node may be named at most
-        `state.free[node]` times; an answer that names others is an error.
+        There are at least `request.nodes` free slots in all. A node may be named at most `state.free[node]`
+        times; other answers are errors.
         """
 
 
 def built_in() -> list[str]:
-    """The names of the policies built in."""
+    """The names of the built-in policies."""
     return [name for name, _ in policies()]
 
 
 def plugins() -> dict[str, EntryPoint]:
-    """The policies of installed plug-ins by name, not loaded. A name that is built in is not among them."""
-    from importlib.metadata import entry_points  # only here: it takes a while to import
+    """The policies of installed plug-ins by name, not yet loaded. Names of built-in policies are skipped."""
+    from importlib.metadata import entry_points  # imported here because it takes a while
 
     return {one.name: one for one in entry_points(group=GROUP) if one.name not in built_in()}
 
 
 def resolve(name: str) -> str | Policy:
-    """The policy of that name: one built in, one registered, one of a plug-in, or
-    `module:Class`.
+    """The policy with this name: a built-in or registered one, one of a plug-in, or `module:Class`.
 
-    Raises InputError where there is none.
+    Raises InputError if there is none.
     """
     if name in _registered:
         return _registered[name]()
@@ -104,19 +104,19 @@ def _of_plugin(name: str) -> Policy:
 
 
 def _loaded(words: str, load: Callable[[], object]) -> Policy:
-    """The policy whose class `load` answers with. Raises InputError, which names it by `words`."""
+    """The policy whose class `load` returns. Raises InputError, which calls the policy `words`."""
     try:
         cls = load()
         if isinstance(cls, type) and issubclass(cls, Policy):
             return cls()
     except (Exception, SystemExit) as error:
-        # The module is the user's: whatever it raises, the reader wants to know that it did.
+        # The module is the user's and may raise anything; the error must reach the user.
         why = str(error).partition("\n")[0]
         raise InputError(f"policy {words} cannot be loaded: {type(error).__name__}: {why}") from error
     raise InputError(f"policy {words} is not a subclass of topolane.Policy")
 
 
 def isolates(name: str) -> bool:
-    """Whether the policy of that name promises isolation."""
+    """Whether the policy with this name promises isolation."""
     policy = resolve(name)
     return policy in isolating_policies() if isinstance(policy, str) else policy.isolates

@@ -1,4 +1,4 @@
-"""Reading a configuration file, TOML or CSV: every error names the file, the line, the key and the value."""
+"""Reads configuration files in TOML or CSV. Every error names the file, the line, the key and the value."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _UNITS = {"": 1, "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 _UNITS |= {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _MISSING: Any = object()
 MOST_CORES = 1 << 20
-"""Of a host or a guest; the engine counts them in 32 bits."""
+"""The most cores of a host or a guest; the engine counts them in 32 bits."""
 
 
 def size(value: object) -> int | None:
-    """Bytes: a whole number of them, or text such as "16 GiB"; None for what is neither."""
+    """The number of bytes: from a whole number, or from text such as "16 GiB"; None for any other value."""
     if isinstance(value, int) and not isinstance(value, bool):
         return value if 0 < value < 1 << 63 else None
     if not isinstance(value, str):
@@ -33,7 +33,7 @@ def size(value: object) -> int | None:
 
 
 def is_name(value: object) -> bool:
-    """Whether it may name a host or a guest: drivers make files and arguments of commands of it."""
+    """Whether the value may name a host or a guest. Drivers use names in files and in arguments of commands."""
     if not isinstance(value, str) or not 0 < len(value) < 256 or not value.isprintable():
         return False
     return "/" not in value and value[0] not in ".-"
@@ -44,7 +44,7 @@ def _said(bound: float) -> str:
 
 
 def read(path: str | Path) -> Table:
-    """The top of a TOML file. Raises InputError for what is none."""
+    """The top-level table of a TOML file. Raises InputError if the file is not TOML."""
     text = texts.read_text(path, texts.SMALL)
     return Table(parsing.parse_toml(text, str(path)), str(path), text.splitlines(), "", 0)
 
@@ -52,9 +52,11 @@ def read(path: str | Path) -> Table:
 def csv_rows(
     path: str | Path, columns: Sequence[str], optional: Sequence[str] = ()
 ) -> Iterator[tuple[int, dict[str, str]]]:
-    """The rows of a CSV file with their line numbers, by the names in its first line.
+    """The rows of a CSV file with their line numbers, as dictionaries with the names in the first line as
+    keys.
 
-    The file has all `columns`, in any order, and may have the `optional` ones. Raises InputError for any other file.
+    The file must have all `columns`, in any order, and may have the `optional` ones. Raises InputError for
+    any other file.
     """
     known = [*columns, *optional]
     content = io.StringIO(texts.read_text(path, texts.SMALL), newline="")
@@ -82,12 +84,12 @@ def csv_rows(
 
 
 class Table:
-    """A table of the file. Its methods take values out; `done` refuses what is left."""
+    """A table of the file. Its methods remove the values that they return; `done` refuses keys that remain."""
 
     def __init__(self, values: dict[str, Any], path: str, lines: list[str], header: str, place: int) -> None:
         self._values, self._path, self._lines = dict(values), path, lines
         self._header, self._place = header, place
-        """Which table: the place-th one, from 0, that the file has under this header."""
+        """The table's header and its index, from 0, among the tables with that header."""
         self._known: dict[str, None] = {}
 
     def refuse(self, key: str | None, why: str) -> InputError:
@@ -95,12 +97,12 @@ class Table:
         return InputError(f"{self._path}:{self._line(key)}: {key + ' ' if key else ''}{why}")
 
     def peek(self, key: str) -> Any:
-        """The value of a key as it is in the file; None where there is none. It is not taken out."""
+        """The value of a key as it is in the file; None if there is none. The value stays in the table."""
         self._known[key] = None
         return self._values.get(key)
 
     def value(self, key: str) -> Any:
-        """The value of a key as it is in the file, for a check of the caller's own."""
+        """The value of a key as it is in the file, for callers with their own check."""
         return self._take(key, _MISSING)
 
     def word(self, key: str, default: str = _MISSING) -> str:
@@ -111,7 +113,7 @@ class Table:
         return str(value)
 
     def name(self, key: str) -> str:
-        """The name of a host or a guest, see `is_name`."""
+        """The name of a host or a guest; see `is_name`."""
         value = self.word(key)
         if not is_name(value):
             raise self.refuse(
@@ -120,7 +122,7 @@ class Table:
         return value
 
     def plain(self, key: str) -> str:
-        """A name that neither a shell nor QEMU's options read anything into."""
+        """A name in which neither a shell nor QEMU's options see a special meaning."""
         value = self.word(key)
         if not re.fullmatch("[A-Za-z0-9][A-Za-z0-9._-]{0,63}", value):
             raise self.refuse(
@@ -129,7 +131,7 @@ class Table:
         return value
 
     def words(self, key: str, default: tuple[str, ...] = _MISSING) -> tuple[str, ...]:
-        """A list of texts, or one."""
+        """A list of texts; a single text counts as a list."""
         value = self._take(key, default)
         listed = [value] if isinstance(value, str) else value
         if not isinstance(listed, list | tuple) or not all(isinstance(one, str) and one for one in listed):
@@ -137,7 +139,7 @@ class Table:
         return tuple(listed)
 
     def texts(self, key: str) -> dict[str, str]:
-        """A table of texts by name, such as an environment; empty where there is none."""
+        """A table of texts by name, such as an environment; empty if it is missing."""
         value = self._take(key, {})
         if not isinstance(value, dict) or not all(isinstance(one, str) for one in value.values()):
             raise self.refuse(key, f"must be a table of texts, not {shown(value)}")
@@ -160,7 +162,7 @@ class Table:
         return int(value)
 
     def size(self, key: str, default: int = _MISSING) -> int:
-        """Bytes, see `size`."""
+        """A number of bytes; see `size`."""
         value = self._take(key, default)
         bytes_ = size(value)
         if value is not default and bytes_ is None:
@@ -175,14 +177,16 @@ class Table:
         return value
 
     def table(self, key: str) -> Table:
-        """A table in this one, empty where there is none."""
+        """A table inside this one; empty if it is missing."""
         value = self._take(key, {})
         if not isinstance(value, dict):
             raise self.refuse(key, f"must be a table [{self._under(key)}], not {shown(value)}")
         return Table(value, self._path, self._lines, self._under(key), 0)
 
     def tables(self, key: str, before: int = 0) -> list[Table]:
-        """Tables `[[key]]`; `before` of that header stand in the file in front of them."""
+        """The tables `[[key]]` inside this one. before: how many tables with the same header come earlier in
+        the file.
+        """
         value = self._take(key, [])
         if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
             raise self.refuse(key, f"must be tables [[{self._under(key)}]], not {shown(value)}")
@@ -192,7 +196,7 @@ class Table:
         ]
 
     def done(self) -> None:
-        """Raises InputError if the table has unknown keys left."""
+        """Raises InputError if unknown keys remain in the table."""
         for key in self._values:
             raise self.refuse(key, f"is not known here; there are {', '.join(self._known)}")
 

@@ -1,4 +1,4 @@
-"""Routings by name, or by the forwarding tables of a real subnet; links by name."""
+"""Routings by name or from the forwarding tables of a real subnet, and links by name."""
 
 from __future__ import annotations
 
@@ -22,11 +22,10 @@ def routing(
     """A machine and the routes between its nodes.
 
     `name` is a rule (`d-mod-k`, `s-mod-k`, `random`, `adaptive`) or a file of forwarding tables:
-    `opensm-lfts.dump`, or the output of `dump_fts`; `machine` must then be the file of
-    `ibnetdiscover` of the same subnet. The other arguments are those of `topolane.machine`; `seed`
-    is for routings that draw. Raises InputError for unknown names, and for tables that do not
-    go with the machine, that loop or that do not lead to a host.
-
+    `opensm-lfts.dump`, or the output of `dump_fts`. With tables, `machine` must be the file of
+    `ibnetdiscover` of the same subnet. The other arguments are those of `topolane.machine`; `seed` is for
+    routings with random choices. Raises InputError for unknown names, and for tables that do not fit the
+    machine, that contain a loop or that do not lead to a host.
     """
     names = [known for known, _ in routings()]
     if str(name) in names:
@@ -55,32 +54,32 @@ class Link:
     """One direction of a cable, or of a WAN link."""
 
     cable: int
-    """Id of the cable."""
+    """The id of the cable."""
     direction: str
-    """`up` or `down`."""
+    """The direction: `up` or `down`."""
     source: str
-    """Node or switch that sends."""
+    """The node or switch that sends."""
     target: str
-    """Node or switch that receives."""
+    """The node or switch that receives."""
     groups: tuple[str, str]
-    """The groups of the two; a node's own name."""
+    """The names of the groups of both ends; for a node, its own name."""
     number: int | None
-    """Which of the parallel cables between the two, from 0; None where there is only one."""
+    """The number among parallel cables between the same ends, from 0; None if there is only one cable."""
 
     @property
     def name(self) -> str:
-        """`source->target`, with `#number` where cables are parallel."""
+        """The link's name: `source->target`, with `#number` for parallel cables."""
         return f"{self.source}->{self.target}" + ("" if self.number is None else f"#{self.number}")
 
 
 class Links:
-    """The links of a machine by cable and direction."""
+    """The links of a machine, by cable and direction."""
 
     def __init__(self, machine: Machine) -> None:
         self._rows = machine.link_names()
 
     def link(self, cable: int, direction: str) -> Link:
-        """One direction of a cable."""
+        """The link that is this direction of a cable."""
         lower, lower_group, upper, upper_group, number = self._rows[cable]
         if direction == "up":
             return Link(cable, direction, lower, upper, (lower_group, upper_group), number)

@@ -13,7 +13,7 @@ from topolane.options import option
 from topolane.units import plural
 
 ASSUMED_CABLES = "the file says nothing of cables: one of 4 GB/s is assumed everywhere"
-"""A note on a machine that does not know its cables, where their speed changes a result."""
+"""A note for a machine without known cables, if their speed changes a result."""
 
 
 def machine(
@@ -26,18 +26,19 @@ def machine(
     sub_domains: bool = False,
     hosts: str | None = None,
 ) -> Machine:
-    """The machine known by that name, or the one a file describes.
+    """The machine with this name, or the one that a file describes.
 
-    format: one of `_engine.machine_formats`; guessed from the name of the file and its text unless given.
-    nodes: a hostlist takes a part of it: the nodes of a partition with the switches above them.
-    topology: which topology of a file that holds several.
-    join: another file on the same nodes. Domains, block sizes and the inside of nodes come from it, or the nodes that only it
-    names. If only that file knows cables, the two change places.
-    sub_domains: take accelerator sub-domains as the domains.
-    hosts: a hostlist of the devices that are nodes, for a file that records cables alone.
+    format: one of `_engine.machine_formats`; by default guessed from the file's name and text.
+    nodes: a hostlist that selects a part of the machine: these nodes and the switches above them.
+    topology: the topology to use from a file that holds several.
+    join: a second file for the same nodes. Domains, block sizes and the inside of nodes come from it, and
+    nodes that only it names. If only this file knows cables, the two files change roles.
+    sub_domains: use accelerator sub-domains as the domains.
+    hosts: a hostlist of the devices that are nodes, for a file that records only cables.
 
-    Other networks that the file names are in `Machine.networks`. What was assumed or skipped is in `Machine.notes`. Raises
-    InputError for an unknown name and for a file that does not parse or is not a tree.
+    Other networks that the file names are in `Machine.networks`. What was assumed or skipped is in
+    `Machine.notes`. Raises InputError for an unknown name and for a file that does not parse or is not a
+    tree.
     """
     whole = _whole_machine(source, format, topology, sub_domains=sub_domains, hosts=hosts)
     if join is not None:
@@ -113,17 +114,17 @@ MOST_INCLUDED = 256
 
 
 def _included(text: str, source: Path, format: str | None) -> dict[str, tuple[str, str]]:
-    """Path and text of every file that a topology.conf includes, by the name that it gives.
+    """Path and text of each file that a topology.conf includes, by the name in its Include line.
 
-    A name is relative to the directory of `source`, also in an included file, as Slurm has all these files in one directory.
-    Raises InputError, with the line that includes it, for a file that cannot be read.
+    A name is relative to the directory of `source`, even in an included file, because Slurm has all these
+    files in one directory. Raises InputError, with the line of the Include, for a file that cannot be read.
     """
     found: dict[str, tuple[str, str]] = {}
     waiting = [(source, text)]
     for place, content in waiting:
         for line, name in Machine.includes(content, str(source), format):
             if name in found or "*" in name or len(found) >= MOST_INCLUDED:
-                continue  # The reader says what is wrong.
+                continue  # the reader reports what is wrong
             path = source.parent / name
             try:
                 found[name] = str(path), texts.read_text(path)
@@ -135,7 +136,7 @@ def _included(text: str, source: Path, format: str | None) -> dict[str, tuple[st
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """How to read a log and what to change in it; None leaves a thing as it is."""
+    """How to read a log and what to change in it. None changes nothing."""
 
     cores_per_node: int | None = option(
         None,
@@ -165,19 +166,20 @@ class Shape:
     )
     load: float | None = option(None, "Scale the time between submissions to reach this load of the machine.")
     jitter: float | None = None
-    """Cuts the run time of every job by up to this part of it, drawn from the seed."""
+    """Shortens each job's run time by a random part of up to this fraction. `seed` determines the parts."""
 
 
 def workload(
     source: str | Path, machine_nodes: int | None = None, *, seed: int = 0, shape: Shape = Shape()
 ) -> Workload:
-    """A synthetic month by its name, or the jobs of a log (SWF, CSV, `sacct -P`, traces of GPU jobs; gzipped or not).
+    """The workload with this name: a synthetic month, or the jobs of a log (SWF, CSV, `sacct -P`, traces of
+    GPU jobs; gzipped or not).
 
-    The shape's changes are made. With `machine_nodes`, jobs wider than that are skipped and counted; without, no load
-    can be set. Raises InputError for an unknown name and for a log that does not parse.
+    The changes of `shape` are applied. With `machine_nodes`, jobs wider than that are skipped and counted;
+    without it, no load can be set. Raises InputError for an unknown name and for a log that does not parse.
     """
     path = Path(source)
-    # A pipe is as good as a file: `--trace <(sacct ...)`.
+    # A pipe is read like a file: `--trace <(sacct ...)`.
     if os.path.exists(path) and not path.is_dir():
         jobs = Workload.read(
             str(path),
@@ -206,15 +208,15 @@ def workload(
 
 
 CHANGES = ("days", "nodes_x", "squeeze", "load", "limit", "jitter")
-"""Fields of a shape that change jobs after they are read."""
+"""Fields of a shape that change jobs after reading."""
 
 
 BEYOND_LIMIT = "beyond the limit"
-"""The reason of jobs that the user skips by a limit."""
+"""The reason for jobs that a user's limit skips."""
 
 
 def runnable(source: str | Path, jobs: Workload) -> Workload:
-    """The same workload. Raises InputError if no job is left in it to run."""
+    """The same workload. Raises InputError if it has no job to run."""
     if not len(jobs):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(jobs.left_out.items()))
         raise InputError(f"{source}: no job is left to run" + (f" (skipped: {reasons})" if reasons else ""))
@@ -222,10 +224,10 @@ def runnable(source: str | Path, jobs: Workload) -> Workload:
 
 
 def skipped_notes(reasons: Mapping[str, int]) -> list[str]:
-    """A line for each reason why records are no jobs of a workload."""
+    """A line for each reason why records of a log are not in the workload."""
     return [f"skipped: {count:,} {reason}" for reason, count in sorted(reasons.items())]
 
 
 def reading_notes(jobs: Workload) -> list[str]:
-    """What a reader changed, and which numbers it assumed, a sentence each."""
+    """Sentences on what a reader changed and which numbers it assumed."""
     return [*(f"{plural(count, 'job')} {what}" for what, count in jobs.changed.items()), *jobs.assumed]

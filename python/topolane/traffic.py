@@ -1,4 +1,4 @@
-"""Traffic matrices: read from a file, and summed up."""
+"""Reads traffic matrices from files and summarises them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from topolane._engine import InputError, Traffic, patterns
 
 
 def read_traffic(source: str | Path) -> Traffic:
-    """The matrix in a file: `from,to,bytes[,messages]` in bytes per iteration, ranks from 0.
+    """The matrix in a file with lines `from,to,bytes[,messages]`, in bytes per iteration; ranks count from 0.
 
     Raises InputError for a file that cannot be read or does not hold such a matrix.
     """
@@ -25,7 +25,7 @@ def read_traffic(source: str | Path) -> Traffic:
 
 
 def measured_or_named(pattern: str) -> str | tuple[str, Traffic]:
-    """The name of a pattern unchanged; for a file, its matrix under the file's name. Raises InputError for a
+    """The name of a pattern unchanged; for a file, its matrix with the file's name. Raises InputError for a
     bad file.
     """
     if "(" in pattern or Path(pattern).suffix not in (".csv", ".mtx"):
@@ -34,7 +34,7 @@ def measured_or_named(pattern: str) -> str | tuple[str, Traffic]:
 
 
 def summary(traffic: Traffic) -> dict[str, Any]:
-    """Figures of a matrix: ranks, messages and bytes of one iteration, receivers per rank, and whether it is
+    """Numbers of a matrix: ranks, messages and bytes of one iteration, receivers per rank, and whether it is
     symmetric in bytes.
     """
     import numpy as np
@@ -43,7 +43,8 @@ def summary(traffic: Traffic) -> dict[str, Any]:
     degree = np.bincount(sender, minlength=traffic.ranks)
     forth, back = sender.astype(np.uint64), receiver.astype(np.uint64)
     ranks = np.uint64(max(traffic.ranks, 1))
-    # Entries stand by (sender, receiver): the mirrored ones in that order must be the same.
+    # Entries are ordered by (sender, receiver). Mirrored and sorted the same way, a symmetric matrix has
+    # equal bytes.
     order = np.argsort(back * ranks + forth)
     mirrored = np.array_equal((back * ranks + forth)[order], forth * ranks + back)
     return {

@@ -1,4 +1,4 @@
-"""Numbers as people read them. Times in seconds go in, text comes out."""
+"""Formats numbers for people. Times are given in seconds."""
 
 from __future__ import annotations
 
@@ -18,22 +18,24 @@ def clean(text: str, width: int = 34) -> str:
 
 
 def count(value: float | None) -> str:
-    """`12,345`."""
+    """A whole number as text: `12,345`."""
     return NOTHING if value is None else f"{value:,.0f}"
 
 
 def decimal(value: float | None, places: int = 2) -> str:
-    """`1.23`."""
+    """A number with decimals as text: `1.23`."""
     return NOTHING if value is None else f"{value:,.{places}f}"
 
 
 def percent(value: float | None, places: int = 1) -> str:
-    """A share in 0..1 as `87.3 %`."""
+    """A fraction from 0 to 1 as text: `87.3 %`."""
     return NOTHING if value is None else f"{100 * value:.{places}f} %"
 
 
 def duration(seconds: float | None) -> str:
-    """`0 s`, `45 s`, `12 min`, `7.9 h`, `1,322 h`: the waits of the papers are in hours."""
+    """A duration as text: `0 s`, `45 s`, `12 min`, `7.9 h`, `1,322 h`. Long ones stay in hours, as in the
+    papers.
+    """
     if seconds is None:
         return NOTHING
     sign, size = ("−" if seconds < 0 else ""), abs(seconds)
@@ -49,32 +51,32 @@ def duration(seconds: float | None) -> str:
 
 
 def change(seconds: float | None) -> str:
-    """A duration with its sign: `+45 min`, `−1.2 h`, `0 s`."""
+    """A change of a duration as text, with its sign: `+45 min`, `−1.2 h`, `0 s`."""
     text = duration(seconds)
     return "+" + text if seconds is not None and seconds >= 0.5 else text
 
 
 def span(seconds: float | None) -> str:
-    """A long time: in days from two days on."""
+    """A duration as text; from two days on, in days."""
     if seconds is not None and seconds >= 2 * DAY:
         return f"{seconds / DAY:,.1f} days"
     return duration(seconds)
 
 
 def moment(seconds: float) -> str:
-    """A point in time since the workload's epoch: `day 12, 03:14`. The first day is day 1."""
+    """A point in time since the workload's epoch as text: `day 12, 03:14`. The first day is day 1."""
     whole = int(seconds // DAY)
     minutes = int((seconds - whole * DAY) // MINUTE)
     return f"day {whole + 1:,}, {minutes // 60:02d}:{minutes % 60:02d}"
 
 
 def plural(number: int, word: str) -> str:
-    """`1 job`, `2 jobs`."""
+    """A number and its noun: `1 job`, `2 jobs`."""
     return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def clock(when: float, now: float) -> str:
-    """A time of day, with the date if it is not today."""
+    """A time of day as text, with the date if it is not today's."""
     day = "" if _day(when) == _day(now) else "%Y-%m-%d "
     return time.strftime(f"{day}%H:%M:%S", time.localtime(when))
 

@@ -1,7 +1,7 @@
-"""Values that users of a cluster write: annotations, comments, messages. Each is checked where it enters.
+"""Checks values that users of a cluster write, such as annotations, comments and messages, where they enter.
 
-A value of another type, or one that is not finite, out of range or too long, is refused with a sentence. So it costs what it is written on,
-and never a page or the answer about another user's job.
+A value of a wrong type, not finite, out of range or too long is refused with a sentence. Then only the object
+that carries it is skipped; pages and answers about other users' jobs still work.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from topolane import texts
 T = TypeVar("T")
 
 LONGEST_LINE = 1000
-"""Letters of a message that is shown."""
+"""The most characters of a message that is shown."""
 LONGEST_WORD = 100
-"""Letters of a name that is shown."""
+"""The most characters of a name that is shown."""
 MOST_DIGITS = 20
-"""Digits of a whole number in JSON."""
+"""The most digits of a whole number in JSON."""
 WRONG = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError)
-"""What reading an object raises that is not as its API describes it."""
+"""The errors that can occur when an object differs from its API's description."""
 LISTED = 3
-"""Objects that cannot be read and are named one by one."""
+"""The most unreadable objects that a problem names."""
 
 
 def line(text: object, most: int = LONGEST_LINE) -> str:
-    """A text on one printable line of at most `most` letters; empty for what is no text."""
+    """A text on one printable line of at most `most` characters; empty if the value is not a text."""
     if not isinstance(text, str):
         return ""
     kept = texts.printable(text[:most])
@@ -36,7 +36,9 @@ def line(text: object, most: int = LONGEST_LINE) -> str:
 
 
 def word(text: object, what: str) -> str:
-    """A name. Raises ValueError for what is no text, has no letters or too many, or holds characters that a terminal does not show."""
+    """A name. Raises ValueError if the value is not a text, is empty or too long, or has characters that a
+    terminal does not show.
+    """
     if not (isinstance(text, str) and 0 < len(text) <= LONGEST_WORD and texts.printable(text) == text):
         raise ValueError(
             f"{what} is {_shown(text)}, which is no name of up to {LONGEST_WORD} printable characters"
@@ -45,21 +47,21 @@ def word(text: object, what: str) -> str:
 
 
 def whole(value: object, what: str, low: int, high: int) -> int:
-    """A whole number in a range. Raises ValueError for all else, such as true or 1.0."""
+    """A whole number in a range. Raises ValueError for any other value, such as true or 1.0."""
     if type(value) is not int or not low <= value <= high:
         raise ValueError(f"{what} is {_shown(value)}, which is no whole number from {low} to {high}")
     return value
 
 
 def share(value: object, what: str) -> float:
-    """A share over 0 and up to 1. Raises ValueError for all else."""
+    """A share above 0 and up to 1. Raises ValueError for any other value."""
     if type(value) not in (int, float) or not 0 < value <= 1:  # type: ignore[operator]
         raise ValueError(f"{what} is {_shown(value)}, which is no number over 0 and up to 1")
     return float(value)  # type: ignore[arg-type]
 
 
 def finite(value: object) -> float | None:
-    """A number that is finite; None for all else."""
+    """A finite number; None for any other value."""
     try:
         number = float(value) if type(value) in (int, float) else math.nan  # type: ignore[arg-type]
     except OverflowError:
@@ -68,7 +70,9 @@ def finite(value: object) -> float | None:
 
 
 def table(text: str, most: int) -> Mapping[str, Any]:
-    """The object in a JSON text of at most `most` characters. Raises ValueError for all else: another value, NaN, long numbers."""
+    """The object in a JSON text of at most `most` characters. Raises ValueError for any other text, also with
+    NaN or long numbers.
+    """
     if len(text) > most:
         raise ValueError(f"it has {len(text)} characters; the most is {most}")
     try:
@@ -83,7 +87,9 @@ def table(text: str, most: int) -> Mapping[str, Any]:
 
 
 def each(read: Callable[[Any], T], items: Iterable[Any], kind: str, problems: list[str]) -> list[T]:
-    """What can be read of the objects of an API. Those that cannot are named in a problem."""
+    """The results of `read` for the objects of an API. Objects that cannot be read are skipped and named in a
+    problem.
+    """
     found, wrong = [], []
     for item in items:
         try:
@@ -95,7 +101,7 @@ def each(read: Callable[[Any], T], items: Iterable[Any], kind: str, problems: li
 
 
 def add(problems: list[str], said: str, wrong: list[str]) -> None:
-    """Adds a sentence about objects that are wrong: the first are named."""
+    """Adds a sentence about wrong objects that names the first few."""
     if wrong:
         more = f" and {len(wrong) - LISTED:,} more" if len(wrong) > LISTED else ""
         problems.append(f"{said}: {'; '.join(wrong[:LISTED])}{more}.")
@@ -110,7 +116,7 @@ def _name(item: Any) -> str:
 def _shown(value: object) -> str:
     if isinstance(value, str):
         return texts.shown(texts.printable(value))
-    # The text of a long number or of deep nesting cannot be made.
+    # A long number or deeply nested value cannot be converted to text.
     return (
         texts.printable(repr(value)[: texts.SHOWN])
         if type(value) in (float, bool, type(None))

@@ -1,4 +1,4 @@
-"""Writes the files of a comparison or a run."""
+"""Writes the files of a comparison or of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 TABLES = ("jobs", "utilization", "links", "job-links", "head-waits", "moves", "failures")
-"""The tables of a run. The last five are written if the run has them."""
+"""The tables of a run. The last five are written only if the run has them."""
 
 
 def run_name(run: Run) -> str:
@@ -39,10 +39,10 @@ def write_all(
 ) -> None:
     """Writes the tables of every run, `summary.json` and the report into an empty directory.
 
-    One run's tables stand in the directory itself, several in `runs/LABEL`.
-    at: hours after the first submission to draw the machine at; by default the busiest minute.
-    png: also the figures of the report as PNG. sentence: at the head of the report.
-    baseline: the replay next to the records, for `baseline.csv` and a section of the report.
+    The tables of a single run are in the directory itself, those of several in `runs/LABEL`.
+    at: hours after the first submission at which the machine is drawn; by default the busiest minute.
+    png: also write the figures of the report as PNG. sentence: the first line of the report.
+    baseline: the comparison of replay and records, for `baseline.csv` and a section of the report.
     """
     for run in runs:
         place = directory
@@ -66,7 +66,7 @@ def write_all(
         if at is not None:
             first: Any = runs[0].jobs["submission_time"].min()
             moment = (first or 0.0) + 3600.0 * at
-        same: Any = runs  # a report takes whatever has the attributes of its own runs
+        same: Any = runs  # a report accepts any object with the attributes of its own runs
         write_report(
             directory,
             same,
