@@ -1,4 +1,6 @@
-"""What Slurm's accounting and configuration print, in one directory: the commands that print it, and readers of all but the jobs."""
+"""The output of Slurm's accounting and configuration commands in one directory: the commands, and readers of
+all files but the jobs.
+"""
 
 from __future__ import annotations
 
@@ -42,24 +44,25 @@ FIELDS = (
     ),
     *("Reservation", "Constraints", "Flags", "Reason", "Planned", "Restarts", "NodeList", "Licenses"),
 )
-"""Fields of sacct that the printed command asks for."""
+"""Fields of sacct that the printed command requests."""
 
 JOBS = "jobs.txt"
 SINCE = "now-30days"
-"""The first day of the records, in the words of sacct."""
+"""The default first day of the records, in sacct's notation."""
 EVENTS = ("NodeName", "TimeStart", "TimeEnd", "State")
-"""Columns of `events.txt` that are read."""
+"""The columns of `events.txt` that are used."""
 POWER_SAVING = re.compile(r"(?:IDLE|MIX|ALLOC|COMP)\w*[~#!%]|POW\w*|CLOUD", re.ASCII)
-"""States of nodes that are switched off to save power, such as idle nodes of a cloud: Slurm starts them for a job."""
+"""States of nodes that are switched off to save power, such as idle cloud nodes. Slurm starts them for a job.
+"""
 LONGEST_LINE = 1 << 20
-"""Letters of the longest line: a node list of a hundred thousand nodes fits."""
+"""The most characters of a line: enough for a list of a hundred thousand nodes."""
 UNKNOWN = frozenset({"", "Unknown", "None", "N/A", "0"})
-"""What Slurm prints for a time that it does not know."""
+"""Texts that Slurm prints for an unknown time."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Dump:
-    """A file of the directory, the command that writes it, and what an import without it does not know."""
+    """A file of the directory, the command that writes it, and what stays unknown without it."""
 
     file: str
     command: str
@@ -110,10 +113,10 @@ DUMPS = (
 
 
 def commands(since: str = SINCE) -> str:
-    """The commands that write the directory, as lines of a shell.
+    """The commands that fill the directory, as lines of a shell script.
 
-    since: the first day, in the words of sacct. Times are printed as seconds since 1970, so that no hour is missing or
-    doubled when clocks change. Lists of tasks of arrays are printed to their end.
+    since: the first day, in sacct's notation. Times are printed as seconds since 1970, so that no hour is
+    missing or doubled when clocks change. Lists of array tasks are printed in full.
     """
     if not re.fullmatch(r"[A-Za-z0-9:+/.-]+", since):
         raise InputError(f"--since {texts.shown(since)}: not a time like 2026-10-01 or now-30days")
@@ -128,7 +131,8 @@ def commands(since: str = SINCE) -> str:
 
 
 def time(text: str) -> int | None:
-    """Seconds since 1970 of `1795722827`, or of `2026-11-21T19:12:48` taken as UTC; None if Slurm knows no time.
+    """A time as seconds since 1970, from `1795722827` or from `2026-11-21T19:12:48` taken as UTC; None if
+    Slurm does not know it.
 
     Raises ValueError for any other text.
     """
@@ -142,12 +146,12 @@ def time(text: str) -> int | None:
 
 
 def is_civil(text: str) -> bool:
-    """Whether a time is one like `2026-11-21T19:12:48`, of a zone that it does not name."""
+    """Whether a time has a form like `2026-11-21T19:12:48`, which does not name its time zone."""
     return "T" in text
 
 
 def times(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, int | None]:
-    """TimeStart and TimeEnd of a row. Raises InputError for what is no time."""
+    """TimeStart and TimeEnd of a row. Raises InputError for an invalid time."""
     try:
         start, end = (time(row[name]) for name in ("TimeStart", "TimeEnd"))
     except ValueError as error:
@@ -156,8 +160,11 @@ def times(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, int
 
 
 def withheld(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, int | None]:
-    """From when to when nodes were out of service or reserved. A node that was down and came back in the same second has ended its
-    jobs: it counts as down for a second. Raises InputError for what is no time."""
+    """The start and end of an outage or reservation.
+
+    A node that went down and came back within one second has ended its jobs, so it counts as down for a
+    second. Raises InputError for an invalid time.
+    """
     start, end = times(path, number, row)
     if start is not None and start == end and row.get("State", "").startswith("DOWN"):
         end = start + 1
@@ -165,7 +172,9 @@ def withheld(path: Path, number: int, row: dict[str, str]) -> tuple[int | None, 
 
 
 def lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file with their numbers, printable, gzipped or not. Raises InputError if it cannot be read as text."""
+    """The numbered lines of a file, gzipped or not, in printable form. Raises InputError if it cannot be read
+    as text.
+    """
     try:
         with open(path, "rb") as file:
             zipped = file.peek(2).startswith(b"\x1f\x8b")
@@ -186,14 +195,16 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def _printable(line: str) -> str:
-    """The line without characters that a terminal obeys: users choose names of jobs and accounts. Tabs may separate fields."""
+    """The line without terminal control characters, because users choose names of jobs and accounts. Tabs
+    stay: they may separate fields.
+    """
     if line.isprintable():
         return line
     return "\t".join(map(texts.printable, line.split("\t")))
 
 
 def _some_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """The lines of a file. Raises InputError if it has none: its command failed."""
+    """The lines of a file. Raises InputError if there are none, because then its command failed."""
     number = 0
     for number, line in lines(path):
         yield number, line
@@ -202,7 +213,7 @@ def _some_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def found(directory: str | os.PathLike[str], file: str) -> Path | None:
-    """Where a file of the directory is, plain or with .gz; None if it is not there."""
+    """The path of a file of the directory, plain or with .gz; None if it is missing."""
     for name in (file, f"{file}.gz"):
         path = Path(directory, name)
         if path.is_file():
@@ -211,9 +222,10 @@ def found(directory: str | os.PathLike[str], file: str) -> Path | None:
 
 
 def table(path: Path, columns: Iterable[str], cluster: str | None) -> list[tuple[int, dict[str, str]]]:
-    """The rows of what `sacctmgr --parsable2` prints, with line numbers; those of other clusters are left away.
+    """The rows that `sacctmgr --parsable2` printed, with line numbers, without rows of other clusters.
 
-    Raises InputError for a file without these columns, and for a row with more or fewer fields than the first line.
+    Raises InputError for a file without these columns, and for a row with more or fewer fields than the first
+    line.
     """
     rows: list[tuple[int, dict[str, str]]] = []
     header: list[str] = []
@@ -241,7 +253,9 @@ def table(path: Path, columns: Iterable[str], cluster: str | None) -> list[tuple
 
 
 def partitions(path: Path) -> dict[str, bool]:
-    """The partitions, and whether each gives whole nodes. Raises InputError for what is not `scontrol -o show partition`."""
+    """By partition: whether jobs get whole nodes. Raises InputError if the file is not from `scontrol -o show
+    partition`.
+    """
     found: dict[str, bool] = {}
     for number, line in _some_lines(path):
         if not line or line == "No partitions in the system":
@@ -249,7 +263,7 @@ def partitions(path: Path) -> dict[str, bool]:
         values = dict(word.split("=", 1) for word in line.split() if "=" in word)
         if "PartitionName" not in values:
             raise InputError(f"{path}:{number}: no PartitionName in {texts.shown(line)}")
-        # Slurm 26.11 has Exclusive instead.
+        # Slurm 26.11 prints Exclusive instead.
         found[values["PartitionName"]] = values.get("OverSubscribe") == "EXCLUSIVE" or (
             values.get("Exclusive") in ("NODE", "TOPO")
         )
@@ -257,13 +271,13 @@ def partitions(path: Path) -> dict[str, bool]:
 
 
 def events(path: Path, cluster: str | None) -> list[tuple[int, dict[str, str]]]:
-    """The rows of `events.txt` with line numbers, except for nodes that only saved power. Raises InputError."""
+    """The rows of `events.txt` with line numbers, without nodes that only saved power. Raises InputError."""
     rows = table(path, EVENTS, cluster)
     return [(number, row) for number, row in rows if not POWER_SAVING.fullmatch(row["State"])]
 
 
 def licenses(path: Path) -> dict[str, int]:
-    """Licences by name. Raises InputError for what is not `scontrol -o show licenses`."""
+    """The number of licences by name. Raises InputError if the file is not from `scontrol -o show licenses`."""
     found: dict[str, int] = {}
     for number, line in _some_lines(path):
         values = dict(word.split("=", 1) for word in line.split() if "=" in word)
@@ -276,7 +290,9 @@ def licenses(path: Path) -> dict[str, int]:
 
 
 def licenses_of(text: str) -> dict[str, int]:
-    """Licences by name of `matlab:2,fluent`, as slurm.conf and sacct write them. Raises ValueError for any other text."""
+    """The number of licences by name in a text like `matlab:2,fluent`, the form of slurm.conf and sacct.
+    Raises ValueError for any other text.
+    """
     found: dict[str, int] = {}
     for item in filter(None, text.split(",")):
         parts = re.fullmatch(r"([^\s:|=*]{1,200})(?:[:=*](\d{1,15}))?", item, re.ASCII)
@@ -287,13 +303,17 @@ def licenses_of(text: str) -> dict[str, int]:
 
 
 def licenses_of_tres(tres: str) -> dict[str, int]:
-    """Licences by name of `cpu=16,license/matlab=2`. Raises ValueError for one that cannot be read."""
+    """The number of licences by name in a text like `cpu=16,license/matlab=2`. Raises ValueError for an
+    unreadable one.
+    """
     named = [item.removeprefix("license/") for item in tres.split(",") if item.startswith("license/")]
     return licenses_of(",".join(named))
 
 
 def config(path: Path) -> dict[str, str]:
-    """The values of `scontrol show config`. Raises InputError for any other file, slurm.conf too."""
+    """The settings in the output of `scontrol show config`. Raises InputError for any other file, including
+    slurm.conf.
+    """
     values: dict[str, str] = {}
     for number, line in lines(path):
         key, equals, value = line.partition("=")

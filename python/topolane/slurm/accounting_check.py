@@ -1,4 +1,4 @@
-"""What is wrong in the files that an import reads, counted and not changed."""
+"""Counts faults in the files that an import reads, without changing the files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from topolane.slurm import accounting, accounting_faults, accounting_jobs, accou
 
 
 def of_directory(directory: str | os.PathLike[str]) -> Checked:
-    """What is wrong in a directory that `accounting.commands` filled, cluster by cluster.
+    """The faults in a directory that `accounting.commands` filled, by cluster.
 
-    Raises InputError if the jobs are missing, or if a file is not what its command prints.
+    Raises InputError if the jobs are missing, or if a file is not the output of its command.
     """
     there = {dump.file: accounting.found(directory, dump.file) for dump in accounting.DUMPS}
     path = there[accounting.JOBS]
@@ -24,7 +24,7 @@ def of_directory(directory: str | os.PathLike[str]) -> Checked:
             f"{directory}: no {accounting.JOBS}; `topolane workload import --commands` prints how to write it"
         )
     checked = of_jobs(path, there)
-    # What an import refuses is refused here too.
+    # What an import refuses must be refused here too.
     refused = _refused(directory, list(accounting_jobs.clusters(path)))
     lost = [
         f"no {dump.file}: not known is {dump.lost}" for dump in accounting.DUMPS if there[dump.file] is None
@@ -33,7 +33,9 @@ def of_directory(directory: str | os.PathLike[str]) -> Checked:
 
 
 def _refused(directory: str | os.PathLike[str], clusters: list[str]) -> list[str]:
-    """A sentence for each of several clusters whose import would fail. Raises InputError if that of the only one would."""
+    """A sentence for each cluster whose import would fail. With a single cluster, raises the InputError of
+    its import.
+    """
     if len(clusters) < 2:
         accounting_workload.read(directory)
         return []
@@ -47,7 +49,9 @@ def _refused(directory: str | os.PathLike[str], clusters: list[str]) -> list[str
 
 
 def of_jobs(path: Path, there: dict[str, Path | None] | None = None) -> Checked:
-    """What is wrong in a file of `sacct`, with what other files of its directory say. Raises InputError if it is none."""
+    """The faults in a file of `sacct`, checked against the other files of its directory. Raises InputError if
+    it is no such file.
+    """
     rows = accounting_jobs.clusters(path)
     if len(rows) < 2:
         return _of_cluster(path, there, None)

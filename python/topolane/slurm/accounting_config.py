@@ -1,4 +1,4 @@
-"""The configuration of the queue `slurm`, from what Slurm's configuration and accounting print."""
+"""The configuration of the queue `slurm`, from the output of Slurm's configuration and accounting commands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SCHEDULERS = {
     "backfill_depth_user": "bf_max_job_user",
     "backfill_depth_partition": "bf_max_job_part",
 }
-"""Keys of the file, and the words of SchedulerParameters that set them."""
+"""For each scheduler: keys of the file and the words of SchedulerParameters that set them."""
 QOS_LIMITS = {
     "jobs": "GrpJobs",
     "nodes": "GrpTRES",
@@ -53,11 +53,11 @@ ASSOCIATION_LIMITS = {
     "jobs_per_user": "MaxJobs",
     "nodes_per_job": "MaxTRES",
 }
-"""Keys of the file, and the columns of sacctmgr. Of resources only nodes are read."""
+"""Keys of the file and their columns in sacctmgr. Of limits on resources, only those on nodes are used."""
 MAINTENANCE = "MAINT"
-"""State of a node that a reservation with the flag MAINT keeps: only jobs of the reservation run there."""
+"""The state of nodes in a reservation with the flag MAINT: only jobs of the reservation run there."""
 RESERVATIONS = ("Name", "NodeName", "TimeStart", "TimeEnd")
-"""Columns of `reservations.txt` that are read."""
+"""The columns of `reservations.txt` that are used."""
 HARMLESS = frozenset(
     {
         *("bf_continue", "bf_yield_interval", "bf_yield_sleep", "kill_invalid_depend", "max_array_tasks"),
@@ -67,21 +67,23 @@ HARMLESS = frozenset(
         *("youngest_first", "preempt_youngest_first", "reorder_count", "preempt_reorder_count"),
     }
 )
-"""Words of SchedulerParameters that change no decision of the queue, or that are read elsewhere."""
+"""Words of SchedulerParameters that change no decision of the queue, or that are handled elsewhere."""
 OFF = {"sched_interval": ("-1", "0"), "bf_interval": ("-1", "0"), "bf_resolution": ("0",)}
-"""Values that switch a scheduler off, or that Slurm does not take."""
+"""Values that switch a scheduler off, or that Slurm rejects."""
 TASKS_OF_ARRAY, MOST_TASKS_OF_ARRAY = 20, 1000
-"""bf_max_job_array_resv: the default and the highest value."""
+"""Default and maximum of bf_max_job_array_resv."""
 FOREVER = (1 << 32) - 1
-"""Seconds that Slurm takes for UNLIMITED."""
+"""The number of seconds that stands for UNLIMITED in Slurm."""
 ENFORCED = {"limits", "safe"}
-"""Words of AccountingStorageEnforce, one of which is there if limits hold."""
+"""Words of AccountingStorageEnforce; if one is present, limits are enforced."""
 RELATIVE = "Relative"
 """The flag of a QOS whose limits on resources are percentages of the cluster."""
 
 
 def of(there: dict[str, Path | None], jobs: Jobs, zero: int, notes: list[str]) -> dict[str, Any]:
-    """The configuration as JSON has it. there: the files of the import; zero: second 0 of the workload, since 1970."""
+    """The configuration in the form of its JSON file. there: the files of the import; zero: second 0 of the
+    workload, in seconds since 1970.
+    """
     config: dict[str, Any] = {"epoch": zero}
     has_limits = True
     if path := there["config.txt"]:
@@ -115,7 +117,7 @@ def of(there: dict[str, Path | None], jobs: Jobs, zero: int, notes: list[str]) -
 
 
 def text_of(config: dict[str, Any]) -> str:
-    """The file: a line for each partition, QOS, association and so on."""
+    """The text of the file, with a line for each partition, QOS, association and so on."""
     lines = []
     for key, value in config.items():
         if isinstance(value, list) and value:
@@ -127,7 +129,7 @@ def text_of(config: dict[str, Any]) -> str:
 
 
 def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], notes: list[str]) -> None:
-    """Weights, times and the parameters of both schedulers."""
+    """Adds weights, times and the parameters of both schedulers to the configuration."""
     boot = settings.get("BOOT_TIME", "")
     if boot.isdecimal() and len(boot) < 12:
         config["begin"] = int(boot) - config["epoch"]
@@ -151,13 +153,15 @@ def _settings(settings: dict[str, str], path: Path, config: dict[str, Any], note
 
 
 def enforces_limits(settings: dict[str, str]) -> bool:
-    """Whether limits of QOS and associations hold. They do if the settings do not say."""
+    """Whether limits of QOS and associations are enforced; true if the settings do not say."""
     enforced = settings.get("AccountingStorageEnforce")
     return enforced is None or bool(ENFORCED.intersection(enforced.split(",")))
 
 
 def _schedulers(settings: dict[str, str], path: Path, notes: list[str]) -> dict[str, Any]:
-    """The key `schedulers`. Parameters that the queue does not know keep their defaults, and a note names them."""
+    """The value of the key `schedulers`. Parameters that the queue does not know keep their defaults and are
+    named in a note.
+    """
     listed = settings.get("SchedulerParameters", "").replace("(null)", "").split(",")
     words = dict(word.strip().partition("=")[::2] for word in listed if word)
     known = {*SCHEDULERS.values(), "bf_window", "bf_licenses", *HARMLESS}
@@ -209,7 +213,7 @@ def _partitions(path: Path, config: dict[str, Any], notes: list[str]) -> None:
 
 
 def known_licenses(there: dict[str, Path | None]) -> dict[str, int]:
-    """Licences of the cluster by name. Raises InputError."""
+    """The cluster's licences by name. Raises InputError."""
     if path := there["licenses.txt"]:
         return accounting.licenses(path)
     if path := there["config.txt"]:
@@ -222,7 +226,7 @@ def known_licenses(there: dict[str, Path | None]) -> dict[str, int]:
 
 
 def _licenses(there: dict[str, Path | None], jobs: Jobs) -> dict[str, int]:
-    """Licences of the cluster. What a run asks for beyond them, Slurm had when it was submitted."""
+    """The cluster's licences. If a run asked for more, the number is raised, because Slurm accepted that run."""
     found = known_licenses(there)
     for text in {run.licenses for run in jobs.runs}:
         for name, count in accounting.licenses_of(text).items():
@@ -234,7 +238,9 @@ def _licenses(there: dict[str, Path | None], jobs: Jobs) -> dict[str, int]:
 def _limits(
     row: dict[str, str], columns: dict[str, str], path: Path, number: int, are_parts: bool = False
 ) -> dict[str, int]:
-    """are_parts: whether limits on resources are percentages, which the queue does not know."""
+    """The limits in a row. are_parts: limits on resources are percentages, which the queue does not support,
+    so they are ignored.
+    """
     limits = {}
     for key, column in columns.items():
         value = "" if are_parts and "TRES" in column else row.get(column, "")
@@ -257,7 +263,7 @@ def _qos(path: Path, by_qos: bool, notes: list[str]) -> Iterable[dict[str, Any]]
 
 
 def _preempting(row: dict[str, str], path: Path, notes: list[str]) -> dict[str, Any]:
-    """Which QOS a QOS preempts, and how its own jobs give way."""
+    """The QOS that a QOS preempts, and how its own jobs are preempted."""
     name, exempt, grace = f"QOS {row['Name']}", "PreemptExemptTime", "GraceTime"
     return {
         "preempts": [other for other in row.get("Preempt", "").split(",") if other],
@@ -271,7 +277,7 @@ def _associations(path: Path, cluster: str | None) -> Iterable[dict[str, Any]]:
     rows: dict[tuple[str, str], tuple[int, dict[str, str]]] = {}
     for number, row in accounting.table(path, ("Account", "User"), cluster):
         who = (row["Account"], row["User"])
-        # An association of one partition only stands for a user who has no other.
+        # An association for a partition counts only if the user has no other association.
         if who not in rows or not row.get("Partition"):
             rows[who] = number, row
     for number, row in rows.values():
@@ -288,7 +294,9 @@ def _associations(path: Path, cluster: str | None) -> Iterable[dict[str, Any]]:
 def _reservations(
     path: Path, now: list[accounting_reservations.Keeping], cluster: str | None, zero: int, last: int
 ) -> Iterable[dict[str, Any]]:
-    """Reservations that keep nodes or licences. now: what scontrol says of licences that present ones keep."""
+    """Reservations that keep nodes or licences. now: licences that present reservations keep, according to
+    scontrol.
+    """
     for number, row, times in _withheld(path, accounting.table(path, RESERVATIONS, cluster), zero, last):
         licenses = accounting_reservations.licenses(path, number, row, now)
         if times["nodes"] or licenses:
@@ -298,7 +306,9 @@ def _reservations(
 def _withheld(
     path: Path, rows: list[tuple[int, dict[str, str]]], zero: int, last: int
 ) -> Iterable[tuple[int, dict[str, str], dict[str, Any]]]:
-    """Reservations, or times in which nodes were down or drained, between the first job and the last: lines, rows, nodes and times."""
+    """The reservations or node outages that overlap the workload's time, as line number, row, and nodes with
+    times.
+    """
     for number, row in rows:
         start, end = accounting.withheld(path, number, row)
         if start is None or start >= last or (end is not None and end <= max(zero, start)):
@@ -317,9 +327,9 @@ def _withheld(
 def never_started(
     jobs: Jobs, nice: dict[tuple[int, int], int], zero: int, settings: dict[str, str], notes: list[str]
 ) -> list[dict[str, Any]]:
-    """The jobs that waited and never started. nice: by a job's number and submission.
+    """The jobs that waited and never started. nice: nice values by job number and submission.
 
-    Of an array, only the tasks are listed for which backfill reserves nodes.
+    Of an array, only the tasks for which backfill reserves nodes are listed.
     """
     most = _tasks_of_array(settings)
     found, waited, kept, arrays, cut = [], 0, 0, 0, 0
@@ -329,7 +339,7 @@ def never_started(
         one = _never_started(job, nice.get((job.job, job.submit), 0), zero)
         count = 1
         if job.tasks:
-            # The main scheduler looks at the first one in any case.
+            # The main scheduler considers the first task in any case.
             count = max(1, min(job.tasks.number, job.tasks.at_once or most, most))
             waited, kept, arrays = waited + job.tasks.number, kept + count, arrays + 1
             cut += job.tasks.is_cut
@@ -348,7 +358,7 @@ def never_started(
 
 
 def _tasks_of_array(settings: dict[str, str]) -> int:
-    """The tasks of an array for which backfill reserves nodes, as Slurm reads the parameter."""
+    """The number of an array's tasks for which backfill reserves nodes, with Slurm's rules for the parameter."""
     found = re.search(r"bf_max_job_array_resv=(\d{1,9})", settings.get("SchedulerParameters", ""))
     most = int(found[1]) if found else TASKS_OF_ARRAY
     return most if most <= MOST_TASKS_OF_ARRAY else TASKS_OF_ARRAY
@@ -373,7 +383,7 @@ def _never_started(job: NeverStarted, nice: int, zero: int) -> dict[str, Any]:
 
 
 def seconds_after(time: float, zero: int) -> float | int:
-    """A time of the records as seconds of the workload, a whole number where it is one."""
+    """A time of the records in seconds of the workload, as an int if it is a whole number."""
     after = round(time - zero, 6)
     return int(after) if after.is_integer() else after
 

@@ -1,4 +1,4 @@
-"""What the other files of an import say is wrong with its jobs, and what is wrong in these files, counted."""
+"""Counts faults in jobs that the other files of an import reveal, and faults in those files."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ OTHER_TIMES = (
     ("events.txt", accounting.EVENTS, "node event"),
     ("reservations.txt", accounting_config.RESERVATIONS, "reservation"),
 )
-"""Files with times, their columns, and what has them."""
+"""Other files with times: their columns, and the name of their rows."""
 
 
 def of(there: dict[str, Path | None], jobs: Jobs) -> list[Finding]:
-    """One finding for each fault. Raises InputError for a file that is not what its command prints."""
+    """One finding for each kind of fault. Raises InputError for a file that is not the output of its command."""
     counts = [
         *_of_another_cluster(there["config.txt"], jobs),
         *_gone(there, jobs).items(),
@@ -43,7 +43,7 @@ def _of_another_cluster(path: Path | None, jobs: Jobs) -> list[tuple[str, int]]:
 
 
 def _gone(there: dict[str, Path | None], jobs: Jobs) -> Counter[str]:
-    """How many runs are of partitions, accounts, users and QOS that Slurm no longer has."""
+    """The number of runs whose partition, account, user or QOS no longer exists in Slurm."""
     found: Counter[str] = Counter()
     if path := there["partitions.txt"]:
         partitions = accounting.partitions(path)
@@ -94,14 +94,16 @@ def _licenses(there: dict[str, Path | None], jobs: Jobs) -> list[tuple[str, int]
 
 
 def _of_other_kind(path: Path, columns: tuple[str, ...], jobs: Jobs) -> int:
-    """Rows whose times are civil times where those of jobs are seconds since 1970, or the other way round."""
+    """The number of rows with civil times while jobs have seconds since 1970, or the other way round."""
     rows = [row for _, row in accounting.table(path, columns, jobs.cluster)]
     times = [row["TimeStart"] for row in rows if row["TimeStart"] not in accounting.UNKNOWN]
     return sum(accounting.is_civil(time) != jobs.is_civil for time in times)
 
 
 def _odd_events(path: Path | None, cluster: str | None) -> int:
-    """Events of nodes that say no time from which a node was out of service. Slurm writes others for the whole cluster."""
+    """The number of node events without a usable period of outage. Slurm writes such events for the whole
+    cluster, for example.
+    """
     if path is None:
         return 0
     odd = 0

@@ -1,4 +1,4 @@
-"""The jobs in what `sacct` printed: every row is a run, or is counted under what is wrong with it."""
+"""The jobs in the output of `sacct`. Each row becomes a run or is counted under the reason why it does not."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ FURTHER = {
     "Cluster": "two clusters in one file are not noticed",
     "Restarts": "runs that are missing are not noticed",
 }
-"""Columns that may be missing, and what is lost with each."""
+"""Columns that may be missing, and what is lost without each."""
 OF_QUEUE = (
     *("QOS", "Account", "User", "Priority", "ReqTRES", "Reservation", "Licenses", "Constraints", "Reason"),
     "Suspended",
 )
-"""Columns that may be missing too; only the queue `slurm` and what is said of it need them."""
+"""Further columns that may be missing; only the queue `slurm` and notes about it need them."""
 RUNNING = frozenset({"PENDING", "RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STAGE_OUT"})
 """States of jobs that have not ended."""
 RAN = frozenset({"COMPLETED", "TIMEOUT", "OUT_OF_MEMORY", "NODE_FAIL", "PREEMPTED"})
@@ -40,13 +40,15 @@ AGAIN = frozenset({"REQUEUED", "NODE_FAIL", "PREEMPTED"})
 OTHER_LIMITS = re.compile(
     r"JobArrayTaskLimit|(?:QOS|Assoc)\w*(?:Cpu|CPU|Mem|Gres|GRES|Billing|BB|Energy|Minutes|Wall)", re.ASCII
 )
-"""Reasons of jobs that wait for a limit which the queue `slurm` does not have."""
+"""Reasons of jobs that wait for a limit that the queue `slurm` does not support."""
 TASKS = re.compile(r"\d+_\[([^]%]*)(?:%(\d+))?\]", re.ASCII)
-"""The number of a row that is tasks of an array: `12_[3-7,9%2]` has 6 tasks, of which at most 2 run at once."""
+"""The number in a row for several tasks of an array: `12_[3-7,9%2]` has 6 tasks, of which at most 2 run at
+once.
+"""
 CUT = "..."
-"""End of a list of tasks that is too long for SLURM_BITSTR_LEN."""
+"""The end of a list of tasks that exceeds SLURM_BITSTR_LEN."""
 SOME_TASKS = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
-"""`3`, `3-7` or `3-11:2`."""
+"""An item in a list of tasks: `3`, `3-7` or `3-11:2`."""
 HOUR = 3600
 DAY = 24 * HOUR
 DECADE = 3652 * DAY
@@ -57,17 +59,17 @@ MEMORY = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "
 
 
 class Share(NamedTuple):
-    """What a run took of each of its nodes: an even part of the whole, rounded up."""
+    """The share of each node that a run took: the total divided by its nodes, rounded up."""
 
     cores: int
     memory: int
-    """Bytes; 0 if Slurm does not account memory."""
+    """Bytes; 0 if Slurm does not account for memory."""
     resources: tuple[tuple[str, int], ...] = ()
-    """Generic resources by name, `gpu` or `gpu:h100`."""
+    """Generic resources by name, such as `gpu` or `gpu:h100`."""
 
 
 class Ended(NamedTuple):
-    """A run of a job that ran again. Times in seconds since 1970."""
+    """An earlier run of a job that ran again. Times are in seconds since 1970."""
 
     start: int
     run: int
@@ -75,21 +77,21 @@ class Ended(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One run of a job. Times in seconds since 1970."""
+    """One run of a job. Times are in seconds since 1970."""
 
     job: int
-    """Slurm's number of the job, the same for all of its runs."""
+    """Slurm's number of the job, equal for all of its runs."""
     shown: str
-    """The number as users see it: `12`, `12_3` or `12+1`."""
+    """The number that users see: `12`, `12_3` or `12+1`."""
     submit: int
     eligible: int
-    """When it could have started, as far as holds, dependencies and begin times go; at least `submit`."""
+    """When holds, dependencies and begin times allowed the start; not before `submit`."""
     start: int
     run: int
     walltime: int | None
     nodes: int
     share: Share | None
-    """None if its row has no processors."""
+    """None if the row has no number of processors."""
     hosts: str
     state: str
     partition: str
@@ -98,18 +100,18 @@ class Run(NamedTuple):
     user: str
     priority: str
     reason: str
-    """What kept it waiting last, in Slurm's words."""
+    """Slurm's last reason why it waited."""
     reservation: str
     processors: int | None
-    """Processors that it asked for."""
+    """The processors that it requested."""
     licenses: str
-    """Licences that it asked for, such as `matlab:2,fluent:1`."""
+    """The licences that it requested, such as `matlab:2,fluent:1`."""
     no_requeue: bool = False
-    """Whether Slurm does not start the job again if it ends this run."""
+    """Whether Slurm does not start the job again after it ends this run."""
     earlier: tuple[Ended, ...] = ()
-    """Runs of the job that became one with this one."""
+    """Earlier runs of the job that were merged into this one."""
     queued: float | None = None
-    """When it got its place among jobs of the same priority; see `accounting_order`."""
+    """When the job got its position among jobs of equal priority; see `accounting_order`."""
 
 
 class Tasks(NamedTuple):
@@ -117,13 +119,13 @@ class Tasks(NamedTuple):
 
     number: int
     at_once: int | None
-    """How many of the array may run at once."""
+    """The number of tasks that may run at once; None without a limit."""
     is_cut: bool
-    """Whether there are more, which sacct did not print."""
+    """Whether sacct printed only a part of the tasks."""
 
 
 class NeverStarted(NamedTuple):
-    """A job that was eligible for a time and left the queue without a start. Times in seconds since 1970."""
+    """A job that was eligible for a time and left the queue without a start. Times are in seconds since 1970."""
 
     job: int
     submit: int
@@ -139,13 +141,13 @@ class NeverStarted(NamedTuple):
     priority: str
     licenses: str
     tasks: Tasks | None = None
-    """The tasks of an array that it stands for; None for one job."""
+    """The array's tasks that the row stands for; None for a single job."""
     queued: float | None = None
-    """When it got its place among jobs of the same priority; see `accounting_order`."""
+    """When the job got its position among jobs of equal priority; see `accounting_order`."""
 
 
 RESIZING = "RESIZING"
-"""State of a run that ended because its job changed its size: the rest of the job is a row that begins then."""
+"""The state of a run that ended because its job was resized. The job continues in a row that begins then."""
 RESIZED = "ended because the job was resized: the rest of the job is a job of its own, submitted then"
 HELD = "had to wait for a hold, a dependency or a begin time first: the wait begins at Eligible"
 LICENSED = "asked for licences, which only the queue slurm counts"
@@ -169,7 +171,7 @@ NO_FAULTS = frozenset(
         RESIZED,
     }
 )
-"""What is counted though nothing is wrong with it."""
+"""Counted reasons that are not faults."""
 
 
 @dataclasses.dataclass
@@ -182,20 +184,22 @@ class Jobs:
     skipped: Counter[str] = dataclasses.field(default_factory=Counter)
     notes: Counter[str] = dataclasses.field(default_factory=Counter)
     missing: list[str] = dataclasses.field(default_factory=list)
-    """Columns of `OF_QUEUE` that are not there."""
+    """The columns of `OF_QUEUE` that are missing."""
     constraints: Counter[str] = dataclasses.field(default_factory=Counter)
-    """Runs by the features of nodes that they asked for."""
+    """The number of runs for each requested constraint on node features."""
     running_nodes: int = 0
-    """Nodes of runs that are skipped because they had not ended."""
+    """The number of nodes of runs that were skipped because they had not ended."""
     is_civil: bool = False
-    """Whether a time is one of an unknown zone."""
+    """Whether times have no time zone."""
     without: list[str] = dataclasses.field(default_factory=list)
-    """Sentences on columns that the file does not have."""
+    """Sentences about missing columns."""
     cluster: str | None = None
 
 
 def clusters(path: Path) -> Counter[str]:
-    """The rows of each cluster in a file of `sacct`; empty if it does not name clusters, or its rows are not readable as such."""
+    """The number of rows of each cluster in a file of `sacct`; empty if it does not name clusters or cannot
+    be read that way.
+    """
     found: Counter[str] = Counter()
     header: list[str] = []
     delimiter = "|"
@@ -212,7 +216,7 @@ def clusters(path: Path) -> Counter[str]:
 
 
 def is_printed_by_sacct(path: Path) -> bool:
-    """Whether a file begins with the header line of `sacct --parsable2`, with the columns that an import needs."""
+    """Whether a file begins with the header of `sacct --parsable2` and has the columns that an import needs."""
     try:
         _, line = next(accounting.lines(path), (0, ""))
     except InputError:
@@ -225,10 +229,11 @@ def _delimiter(header: str) -> str:
 
 
 def read(path: Path, cluster: str | None = None, partition: str | None = None) -> Jobs:
-    """The runs in a file of `sacct`, of one cluster and perhaps one partition.
+    """The runs in a file of `sacct`, of one cluster and optionally of one partition.
 
-    Raises InputError, with file, line and value, for a file that is not what sacct prints: a column missing, a row with more
-    or fewer fields than the header, a value that cannot be read. So does a file of several clusters, unless one is named.
+    Raises InputError, with file, line and value, for a file that is not sacct's output: a column is missing,
+    a row has more or fewer fields than the header, or a value cannot be read. It is also raised for a file of
+    several clusters unless one is named.
     """
     reader = _Reader(path, partition)
     clusters: Counter[str] = Counter()
@@ -248,7 +253,7 @@ def read(path: Path, cluster: str | None = None, partition: str | None = None) -
                 raise InputError(f"{path}:1: no column Partition, to choose one")
             reader.begin(columns)
             continue
-        # Exports one after the other repeat their header.
+        # Exports that were appended to each other repeat the header.
         if not line or line == header:
             continue
         cells = line.split(reader.delimiter)
@@ -287,7 +292,7 @@ def read(path: Path, cluster: str | None = None, partition: str | None = None) -
 
 
 class _Reader:
-    """Turns rows into runs. `ended` does what needs all rows of the file."""
+    """Turns rows into runs. Call `ended` at the end for the steps that need all rows."""
 
     def __init__(self, path: Path, partition: str | None) -> None:
         self.path, self.partition = path, partition
@@ -296,15 +301,15 @@ class _Reader:
         self.other_partitions: set[str] = set()
         self._newest = 0
         self._unended: list[tuple[str, int, int | None, int]] = []
-        """Of each run without an end: state, start, walltime, nodes."""
+        """State, start, walltime and nodes of each run without an end."""
         self._waiting: list[NeverStarted] = []
         """Jobs that had not started when the records were written."""
         self._restarts: dict[int, int] = {}
-        """How often Slurm restarted each job, for jobs that it did. The first row of such a job may say 0."""
+        """The number of restarts of each job that Slurm restarted. The first row of such a job may say 0."""
         self._has_seconds = False
         self._steps: set[str] = set()
         self._rows: Counter[int] = Counter()
-        """Rows of each job."""
+        """The number of rows of each job."""
 
     def begin(self, columns: dict[str, int]) -> None:
         self.jobs.without = [
@@ -314,11 +319,13 @@ class _Reader:
         self._columns = columns
 
     def row(self, cells: list[str]) -> None:
-        """Keeps the run of a row or counts why it is none. Raises ValueError with the sentence that says what is wrong."""
+        """Stores the run in a row, or counts why the row is no run. Raises ValueError with a sentence about
+        what is wrong.
+        """
         skipped, notes = self.jobs.skipped, self.jobs.notes
         at = defaultdict(str, zip(self._columns, map(str.strip, cells))).__getitem__
         text = at("JobIDRaw")
-        # A list of tasks that is cut off ends in dots too.
+        # The last condition is for lists of tasks, which end in dots if they are cut off.
         if "." in text or "." in at("JobID").partition("[")[0]:
             skipped["steps of jobs"] += 1
             self._steps.add(text.partition(".")[0].partition("+")[0])
@@ -337,7 +344,7 @@ class _Reader:
             _time(name, at(name)) for name in ("Submit", "Eligible", "Start", "End")
         )
         self._newest = max(self._newest, submit or 0, start or 0, end or 0)
-        # "CANCELLED by 1001" names a user.
+        # The state may be followed by a user, as in "CANCELLED by 1001".
         state = sys.intern(at("State").partition(" ")[0].rstrip("+"))
         if accounting.is_civil(at("Submit")):
             self.jobs.is_civil = True
@@ -371,7 +378,7 @@ class _Reader:
         suspended = _length("Suspended", at("Suspended"))
         if suspended:
             notes[SUSPENDED] += 1
-            # Slurm moves the end that a time limit sets.
+            # Slurm extends the time limit by the time of a suspension.
             walltime = None if walltime is None else walltime + suspended
         if elapsed:
             held = _count("ElapsedRaw", elapsed, 1 << 40)
@@ -386,7 +393,7 @@ class _Reader:
         if eligible is None or eligible < submit:
             eligible = submit
         elif eligible > start:
-            # Slurm writes the eligible time of the next run into the row of a run that it requeues.
+            # When Slurm requeues a run, it writes the eligible time of the next run into its row.
             if state not in AGAIN:
                 notes["started before Eligible: the wait begins at submission"] += 1
             eligible = submit
@@ -454,7 +461,9 @@ class _Reader:
         tasks: Tasks | None,
         at: Callable[[str], str],
     ) -> None:
-        """Keeps a job that was in the queue for a known time, or is. What its row does not say is no error."""
+        """Stores a job that was in the queue for a known time or still is. Missing values in its row are no
+        error.
+        """
         limit, nodes = at("TimelimitRaw"), at("NNodes")
         is_known = limit.isdecimal() and nodes.isdecimal() and int(nodes) > 0
         is_waiting = end is None and state == "PENDING" and at("Priority") != "0"
@@ -523,7 +532,7 @@ class _Reader:
 
 
 def _without_copies(jobs: Jobs) -> None:
-    """Leaves out what two exports of the same time hold twice: the later row stays."""
+    """Removes the earlier of two rows for the same run, which overlapping exports have."""
     last = {(run.job, run.submit, run.start): place for place, run in enumerate(jobs.runs)}
     if len(last) < len(jobs.runs):
         jobs.skipped["a second row of the same run"] = len(jobs.runs) - len(last)
@@ -531,7 +540,7 @@ def _without_copies(jobs: Jobs) -> None:
 
 
 def _without_jumps(jobs: Jobs) -> None:
-    """Leaves out runs of another decade: a workload must not last longer than a replay may."""
+    """Removes runs of another decade, because a workload must not last longer than a replay may."""
     times = [(run.submit, run.start, run.start + run.run) for run in jobs.runs]
     if not times or max(end for *_, end in times) - min(submit for submit, *_ in times) <= DECADE:
         return
@@ -549,7 +558,9 @@ def _without_jumps(jobs: Jobs) -> None:
 
 
 def _waited_before(jobs: Jobs) -> int:
-    """Runs that waited while sacct may not tell what ran: it leaves out what ended before the first day."""
+    """The number of runs that waited while earlier jobs may be missing: sacct skips jobs that ended before
+    the first day.
+    """
     first = min((run.start + run.run for run in jobs.runs), default=0)
     return sum(run.eligible < first - DAY and run.start > run.eligible + HOUR for run in jobs.runs)
 
@@ -561,14 +572,14 @@ def _count(what: str, text: str, most: int) -> int:
 
 
 def _tasks(shown: str) -> Tasks | None:
-    """The tasks that a row stands for; None if it is of one job."""
+    """The tasks that a row stands for; None if it is for a single job."""
     parts = TASKS.fullmatch(shown)
     if parts is None:
         return None
     items = parts[1].split(",")
     is_cut = items[-1].endswith(CUT)
     count = 0
-    # The last number before the end that is cut off may lack digits.
+    # If the list is cut off, its last number may lack digits.
     for item in items[:-1] if is_cut else items:
         some = SOME_TASKS.fullmatch(item)
         if some is None:
@@ -588,7 +599,7 @@ def _time(what: str, text: str) -> int | None:
 
 
 def _walltime(text: str) -> int | None:
-    """Seconds of a number of minutes; None for no limit of its own."""
+    """A number of minutes in seconds; None if the job has no limit of its own."""
     if text.lower() in ("", "unlimited", "partition_limit", "invalid", "0"):
         return None
     return 60 * _count("TimelimitRaw", text, 1 << 32)
@@ -596,7 +607,7 @@ def _walltime(text: str) -> int | None:
 
 @functools.lru_cache(maxsize=1 << 10)
 def _length(what: str, text: str) -> int:
-    """Seconds of `[days-][hours:]minutes:seconds`; 0 for an empty text."""
+    """The seconds in a text `[days-][hours:]minutes:seconds`; 0 for an empty text."""
     if not text:
         return 0
     parts = re.fullmatch(r"(?:(\d{1,6})-)?(?:(\d{1,3}):)?(\d{1,2}):(\d{1,2})(?:\.\d+)?", text, re.ASCII)
@@ -608,14 +619,16 @@ def _length(what: str, text: str) -> int:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _requested(tres: str) -> int | None:
-    """Processors of `cpu=16,mem=64G,node=2`; None if it names none. Raises ValueError."""
+    """The processors in a text like `cpu=16,mem=64G,node=2`; None if it names none. Raises ValueError."""
     found = re.search(r"(?:^|,)cpu=([^,]*)", tres)
     return (_count("cpu", found[1], MOST_NODES) or None) if found else None
 
 
 @functools.lru_cache(maxsize=1 << 16)
 def _licenses(licenses: str, tres: str) -> str:
-    """Licences as `matlab:2,fluent:1`, from a column that says so or from `cpu=16,license/matlab=2`; empty for one of several."""
+    """Licences in the form `matlab:2,fluent:1`, from the licences column or from TRES like
+    `cpu=16,license/matlab=2`. Empty for a request with alternatives (`a|b`).
+    """
     if "|" in licenses:
         return ""
     found = accounting.licenses_of(licenses) or accounting.licenses_of_tres(tres)
@@ -624,7 +637,9 @@ def _licenses(licenses: str, tres: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _share(tres: str, processors: str, nodes: int) -> Share | None:
-    """What a run takes of each of its nodes, from `cpu=16,gres/gpu=8,mem=64G,node=2` of all together."""
+    """The share of each node that a run took, from the totals of all nodes, such as
+    `cpu=16,gres/gpu=8,mem=64G,node=2`.
+    """
     cores, memory = 0, 0
     resources = {}
     for item in filter(None, tres.split(",")):
@@ -643,7 +658,7 @@ def _share(tres: str, processors: str, nodes: int) -> Share | None:
 
 
 def _memory(text: str) -> int:
-    """Bytes of `62.50G`; a number alone is of MiB."""
+    """The bytes in a text like `62.50G`. A number without a unit is in MiB."""
     parts = re.fullmatch(r"(\d{1,15}(?:\.\d{1,6})?)([KMGTP]?)", text, re.ASCII)
     if parts is None:
         raise ValueError(f"mem {texts.shown(text)} is not an amount of memory like 4G")

@@ -1,7 +1,8 @@
-"""The nice values of jobs, which sacct does not print, as far as the recorded priorities tell them.
+"""Infers the nice values of jobs, which sacct does not print, from recorded priorities.
 
-Slurm records the priority that a job had at its submission. Its age is 0 then, and fair share is the same for all jobs of a user
-from one computation of priorities to the next. The rest of a priority is known, except for the nice value.
+Slurm records the priority that a job had at its submission. The job's age is 0 then, and fair share is the
+same for all jobs of a user between two computations of priorities (a turn). The rest of the priority is known
+except for the nice value.
 """
 
 from __future__ import annotations
@@ -16,21 +17,27 @@ from topolane.slurm.accounting_jobs import Jobs, NeverStarted, Run
 from topolane.slurm.accounting_priority import Formula, Kind
 
 Submitted = tuple[int, int]
-"""A job's number and when it was submitted."""
+"""A job's number and its time of submission."""
 When = tuple[int, int]
-"""Seconds from the beginning of a turn to a submission, and the job's number."""
+"""Seconds from the start of a turn to a submission, and the job's number."""
 SECOND_SECOND = (1, 0)
-"""Priorities are computed in the first second of a turn at the earliest, so a job in that second proves nothing about them."""
+"""Slurm computes priorities in the first second of a turn at the earliest, so jobs of that second say nothing
+about them.
+"""
 LOWEST = 1
-"""Slurm gives no job that may start a lower priority (`_get_priority_internal` in priority_multifactor.c)."""
+"""Slurm never gives a lower priority than this to a job that may start (`_get_priority_internal` in
+priority_multifactor.c).
+"""
 LONGEST = 10
-"""Digits of the highest priority."""
+"""The most digits of a priority."""
 MOST_VALUES = 100
-"""If jobs have more nice values than that, one of them explains too many priorities."""
+"""If there are more different nice values, doubtful jobs stay without one: too many values would explain
+their priorities.
+"""
 
 
 class Submission(NamedTuple):
-    """A job as it was submitted."""
+    """A job at its submission."""
 
     job: int
     submit: int
@@ -38,31 +45,36 @@ class Submission(NamedTuple):
     kind: Kind
     priority: int
     rank: int | None
-    """The rank of fair share that explains its priority without a nice value."""
+    """The rank of fair share that explains the priority without a nice value; None if no rank does."""
     turn: int
     when: When
 
 
 class Level(NamedTuple):
-    """What the priorities of jobs in a turn have in common."""
+    """The common part of the priorities of a user's jobs in a turn."""
 
     value: int
-    """The rank of fair share, or the highest priority of jobs that ask for the same."""
+    """The user's rank of fair share, or without a formula the highest priority among jobs with equal
+    requests.
+    """
     since: When
     until: When
-    """Between these it is known to hold. Slurm may compute priorities late."""
+    """The level is known from `since` to `until`. Slurm may compute priorities late, so it may not hold
+    earlier.
+    """
 
 
 Turns = dict[int, list[Submission]]
 
 
 def of(jobs: Jobs, config: dict[str, Any], zero: int) -> dict[Submitted, int]:
-    """The nice values above 0 that follow from the records.
+    """The nice values above 0 that follow from the records, by job.
 
-    The lowest priority gives only a lower bound of a nice value. Such a job gets the lowest value from there on that another
-    job has, or the bound itself if no other job has one.
+    The lowest priority gives only a lower bound for a nice value. Such a job gets the smallest value at or
+    above the bound that another job has, or else the bound itself.
 
-    config: of the queue slurm. Without the start of slurmctld and the period of its priorities, the result is empty.
+    config: the configuration of the queue slurm. If it lacks the start of slurmctld or the period of
+    priorities, the result is empty.
     """
     begin, period = config.get("begin"), config.get("priority", {}).get("period")
     if begin is None or not period:
@@ -98,9 +110,11 @@ def of(jobs: Jobs, config: dict[str, Any], zero: int) -> dict[Submitted, int]:
 
 
 def _submissions(jobs: Jobs, begin: int, period: int, formula: Formula | None) -> Iterator[Submission]:
-    """The jobs whose priority is that of their submission, in the turns that began then.
+    """The jobs whose recorded priority is that of their submission, with the turns in which they were
+    submitted.
 
-    A task of an array may have the priority of its start. Priority 0 is that of a job on hold.
+    Tasks of arrays are skipped because they may have the priority of their start. Priority 0 means that a job
+    was held.
     """
     runs: list[Run | NeverStarted] = [run for run in jobs.runs if "_" not in run.shown]
     for job in (*runs, *jobs.never_started):
@@ -122,8 +136,9 @@ def _submissions(jobs: Jobs, begin: int, period: int, formula: Formula | None) -
 
 
 def _by_rank(submissions: list[Submission]) -> Iterable[Turns]:
-    """The jobs of each user, as far as the formula holds: ranks explain more than half of the jobs of the same size, of the same
-    partition and of the same QOS."""
+    """The jobs of each user by turn, limited to kinds of jobs that the formula fits: ranks explain over half
+    of the jobs of the same size, of the same partition and of the same QOS.
+    """
     asked: Counter[tuple[Any, ...]] = Counter()
     explained: Counter[tuple[Any, ...]] = Counter()
     counts = Counter(one.kind for one in submissions)
@@ -142,7 +157,7 @@ def _parts(kind: Kind) -> tuple[tuple[Any, ...], ...]:
 
 
 def _alike(submissions: list[Submission]) -> Iterable[Turns]:
-    """The jobs of each user that ask for the same."""
+    """The jobs of each user with equal requests, by turn."""
     return _grouped(((one.whose, one.kind), one) for one in submissions)
 
 
@@ -154,7 +169,9 @@ def _grouped(pairs: Iterable[tuple[object, Submission]]) -> Iterable[Turns]:
 
 
 def _ranks(turns: Turns) -> dict[int, Level]:
-    """The rank of each turn in which only one explains priorities. At first, that of the turn before may do so too."""
+    """The rank in each turn in which exactly one rank explains the priorities. Early in a turn, the rank of
+    the turn before may still hold.
+    """
     levels: dict[int, Level] = {}
     for turn in sorted(turns):
         explained = [(one.when, one.rank) for one in _telling(turns[turn]) if one.rank is not None]
@@ -170,7 +187,7 @@ def _ranks(turns: Turns) -> dict[int, Level]:
 
 
 def _highest(turns: Turns) -> dict[int, Level]:
-    """The highest priority of each turn."""
+    """The highest priority in each turn."""
     return {
         turn: Level(max(one.priority for one in telling), SECOND_SECOND, max(one.when for one in telling))
         for turn, jobs in turns.items()
@@ -183,10 +200,11 @@ def _telling(jobs: list[Submission]) -> list[Submission]:
 
 
 def _with_levels(turns: Turns, levels: dict[int, Level]) -> Iterator[tuple[Submission, int, bool]]:
-    """Jobs, the level that each had at its submission, and whether that is certain.
+    """The jobs, each with the level at its submission and whether that level is certain.
 
-    It is if jobs before and after it in the turn have this level. The lowest priority gives only a bound, so less will do: an
-    earlier job, or the lower one of the nearest levels before and after it.
+    It is certain if jobs before and after the job in the turn have this level. For a job of the lowest
+    priority, which gives only a bound, less is enough: an earlier job, or the lower of the nearest levels
+    before and after.
     """
     known = sorted(levels)
     for turn, jobs in turns.items():
@@ -203,5 +221,5 @@ def _with_levels(turns: Turns, levels: dict[int, Level]) -> Iterator[tuple[Submi
 
 
 def _explanations(one: Submission, known: list[int], formula: Formula) -> list[int]:
-    """The nice values, 0 or one that another job has, with which some rank explains the priority of a job."""
+    """The nice values (0 or one that another job has) with which some rank explains a job's priority."""
     return [nice for nice in (0, *known) if formula.rank(one.kind, one.priority + nice) is not None]

@@ -1,9 +1,10 @@
-"""When each job got its place among jobs of the same priority.
+"""Finds when each job got its position among jobs of equal priority.
 
-Slurm orders jobs of the same priority by submission (`sort_job_queue2` in job_scheduler.c). Under priority/basic it gives each job the
-next lower number when it is submitted, released from a hold or queued again (`set_job_prio` in job_mgr.c, `priority_p_set` in
-priority_basic.c). A job that waits for a dependency or a begin time keeps its number, and so do the tasks of an array. A nice value is
-taken off. The number is in the records, so it says which place a job really had.
+Slurm orders jobs of equal priority by submission (`sort_job_queue2` in job_scheduler.c). Under
+priority/basic, a job gets the next lower number as its priority when it is submitted, released from a hold or
+queued again (`set_job_prio` in job_mgr.c, `priority_p_set` in priority_basic.c). Jobs that wait for a
+dependency or a begin time keep their number, and so do tasks of an array. A nice value is subtracted. The
+records contain this number, so they show the position that a job really had.
 """
 
 from __future__ import annotations
@@ -17,20 +18,22 @@ from topolane.slurm.accounting_jobs import Jobs, NeverStarted, Run
 
 BASIC = "priority/basic"
 LONGEST = 10
-"""Digits of the highest priority."""
+"""The most digits of a priority."""
 
 
 class Numbered(NamedTuple):
-    """A job with a number of priority/basic. Lower ones come first here: it is the priority with its sign changed."""
+    """A job with its number from priority/basic, with the sign changed so that earlier jobs have lower
+    numbers.
+    """
 
     submit: int
     number: int
     place: int
-    """Where it is among the rows."""
+    """The index of the job in the rows."""
 
 
 def note(jobs: Jobs, settings: dict[str, str]) -> None:
-    """Sets `queued` of every run and of every job that never started. settings: of config.txt."""
+    """Sets `queued` of each run and of each job that never started. settings: those of config.txt."""
     rows: list[Run | NeverStarted] = [*jobs.runs, *jobs.never_started]
     queued = [float(row.submit) for row in rows]
     if settings.get("PriorityType") == BASIC:
@@ -42,7 +45,7 @@ def note(jobs: Jobs, settings: dict[str, str]) -> None:
 
 
 def _numbered(rows: list[Run | NeverStarted]) -> Iterator[Numbered]:
-    """The jobs with a number. Priority 0 is that of a job on hold."""
+    """The jobs that have a number. Priority 0 means that a job is held."""
     for place, row in enumerate(rows):
         text = row.priority
         if text.isdecimal() and len(text) <= LONGEST and int(text):
@@ -50,10 +53,11 @@ def _numbered(rows: list[Run | NeverStarted]) -> Iterator[Numbered]:
 
 
 def _times(numbered: list[Numbered]) -> Iterator[tuple[int, float]]:
-    """When each got its number, such that these times have the order of the numbers.
+    """The time at which each job got its number. The times have the order of the numbers.
 
-    Most jobs got theirs when they were submitted: the most jobs whose submissions and numbers rise together. Another one, such as a
-    job that was held, got its number after the last of these that has a lower one. Within a second, parts of it show the order.
+    Most jobs got their number at submission: the largest set of jobs whose submissions and numbers rise
+    together. Any other job, such as one that was held, got its number after the last job of this set with a
+    lower number. Fractions of a second show the order within a second.
     """
     at_submission = _rising(numbered)
     second = min((job.submit for job in numbered if job.place in at_submission), default=0)
@@ -69,9 +73,9 @@ def _times(numbered: list[Numbered]) -> Iterator[tuple[int, float]]:
 
 
 def _rising(numbered: list[Numbered]) -> set[int]:
-    """The places of the most jobs whose submissions and numbers rise together (patience sorting)."""
+    """The indices of the largest set of jobs whose submissions and numbers rise together (patience sorting)."""
     ends: list[int] = []
-    """The lowest last number of a sequence of each length."""
+    """For each length, the lowest last number of a rising sequence of that length."""
     last: list[int] = []
     before: dict[int, int | None] = {}
     jobs = sorted(numbered)

@@ -17,7 +17,7 @@ HARMLESS = re.compile(r"|suspend_grace_time=.*|send_user_signal|preempt_send_use
 
 
 def of(settings: dict[str, str], path: Path, notes: list[str]) -> dict[str, Any]:
-    """The key `preemption` of the configuration; empty if no job gives way. Raises InputError."""
+    """The value of the key `preemption`; empty if no job can be preempted. Raises InputError."""
     by, mode = settings.get("PreemptType", "(null)"), settings.get("PreemptMode", "OFF").upper()
     if by in ("(null)", "", "preempt/none") or mode == "OFF":
         return {}
@@ -48,7 +48,7 @@ def of(settings: dict[str, str], path: Path, notes: list[str]) -> dict[str, Any]
 
 
 def mode(text: str, whose: str, notes: list[str]) -> str | None:
-    """The mode of a QOS or a partition; None for that of the cluster."""
+    """The preemption mode of a QOS or a partition; None for the cluster's mode."""
     if text.upper() in ("", "CLUSTER"):
         return None
     if text.upper() not in MODES:
@@ -60,7 +60,7 @@ def mode(text: str, whose: str, notes: list[str]) -> str | None:
 
 
 def seconds(text: str, what: str, path: Path) -> int | None:
-    """Of `1-00:00:00` or `00:05:00`; None for no time of its own. Raises InputError."""
+    """The seconds in a text like `1-00:00:00` or `00:05:00`; None if it is empty. Raises InputError."""
     if text in ("", "NONE", "INFINITE", "UNLIMITED", "-1"):
         return None
     parts = re.fullmatch(r"(?:(\d{1,6})-)?(\d{1,6}):(\d\d):(\d\d)", text, re.ASCII)

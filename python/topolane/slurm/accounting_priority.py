@@ -1,4 +1,4 @@
-"""The priority that Slurm computes when a job is submitted, from what its configuration and accounting print."""
+"""Computes the priority that Slurm gives a job at submission, from its configuration and accounting."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from topolane.slurm.accounting_jobs import NeverStarted, Run
 from topolane.slurm.inspection import names_in
 
 Kind = tuple[int, int | None, str, str]
-"""Nodes, processors, partition and QOS of a job: all that its priority depends on, except whose it is, its nice value and its age."""
+"""Nodes, processors, partition and QOS of a job. Except for user, nice value and age, its priority depends
+only on these.
+"""
 LEAST_STEP = 4
-"""The rank of fair share is read off priorities only if ranks are at least 4 points apart: closer ranks fit most priorities."""
+"""Ranks of fair share are inferred only if a rank changes the priority by at least 4 points: with smaller
+steps, some rank fits almost any priority.
+"""
 
 
 def kind_of(job: Run | NeverStarted) -> Kind:
@@ -22,9 +26,10 @@ def kind_of(job: Run | NeverStarted) -> Kind:
 
 @dataclasses.dataclass
 class Formula:
-    """Priorities of jobs with age 0 and nice value 0 under Slurm's fair tree: `_get_priority_internal` in priority_multifactor.c.
+    """Priorities at age 0 and nice value 0 under Slurm's fair tree: `_get_priority_internal` in
+    priority_multifactor.c.
 
-    Fair share is the rank of a user among all users, 1 to `users`.
+    Fair share is the rank of a user among all users, from 1 to `users`.
     """
 
     weights: dict[str, Any]
@@ -32,7 +37,7 @@ class Formula:
     processors: int
     users: int
     partitions: dict[str, float]
-    """Factors."""
+    """The priority factor of each partition."""
     qos: dict[str, float]
     _parts: dict[Kind, tuple[float, float, float]] = dataclasses.field(default_factory=dict)
 
@@ -52,11 +57,11 @@ class Formula:
 
     @functools.cached_property
     def step(self) -> float:
-        """Points of priority from one rank to the next; 0 if fair share does not count."""
+        """Points of priority from one rank to the next; 0 if fair share has no weight."""
         return float(self.weights["weight_fair_share"]) / self.users
 
     def _of(self, kind: Kind) -> tuple[float, float, float]:
-        """What size, partition and QOS add."""
+        """The points for size, partition and QOS."""
         if kind not in self._parts:
             nodes, processors, partition, qos = kind
             self._parts[kind] = (
@@ -67,7 +72,7 @@ class Formula:
         return self._parts[kind]
 
     def _size(self, nodes: int, processors: int | None) -> float:
-        """The mean of a job's parts of all nodes and of all processors."""
+        """The size factor: the mean of the job's fractions of all nodes and of all processors."""
         if not self.nodes:
             return 0.0
         favors_small = self.weights["favor_small"]
@@ -82,7 +87,9 @@ class Formula:
 
 
 def formula(config: dict[str, Any]) -> Formula | None:
-    """The formula of a configuration of the queue `slurm`; None if that lacks what the formula needs, or has too many users."""
+    """The formula for a configuration of the queue `slurm`; None if the configuration lacks a needed value or
+    has too many users.
+    """
     weights = config.get("priority")
     if weights is None:
         return None

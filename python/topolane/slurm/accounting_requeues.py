@@ -1,4 +1,6 @@
-"""Runs that Slurm ended and started again, as one job, where the queue `slurm` decides again what ends a run."""
+"""Joins runs that Slurm ended and restarted into one job, for cases in which the queue `slurm` decides itself
+what ends a run.
+"""
 
 from __future__ import annotations
 
@@ -13,20 +15,20 @@ from topolane.slurm.inspection import names_in
 from topolane.units import plural
 
 FAILED = frozenset({"NODE_FAIL", "REQUEUED"})
-"""States of runs that a failed node may have ended."""
+"""States of runs that a node failure may have ended."""
 CLOSE = 60
-"""Seconds between the end of a run and a record that one of its nodes went down then."""
+"""The most seconds between the end of a run and a record that one of its nodes went down."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Downs:
-    """When nodes went down, in seconds since 1970."""
+    """The times at which nodes went down, in seconds since 1970."""
 
     times: dict[str, list[int]]
 
     @classmethod
     def read(cls, path: Path | None, cluster: str | None) -> Downs:
-        """Those in `events.txt`. Raises InputError for a file that is not what its command prints."""
+        """The times in `events.txt`. Raises InputError for a file that is not the output of its command."""
         times: dict[str, list[int]] = defaultdict(list)
         if path is None:
             return cls(times)
@@ -37,7 +39,7 @@ class Downs:
         return cls(times)
 
     def ended(self, run: Run) -> bool:
-        """Whether one of its nodes went down when the run ended."""
+        """Whether one of the run's nodes went down when it ended."""
         end = run.start + run.run
         return any(
             abs(time - end) <= CLOSE for node in names_in(run.hosts) for time in self.times.get(node, ())
@@ -45,10 +47,10 @@ class Downs:
 
 
 def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, notes: list[str]) -> None:
-    """Makes one run of runs that were preempted, or ended because a node went down, and the next run of the same job: it
-    waits since the first one was submitted.
+    """Joins runs that were preempted or ended by a node failure with the next run of the same job, which then
+    waits since the first submission.
 
-    preempts: whether the queue preempts. requeues: whether jobs start again that do not say so.
+    preempts: whether the queue preempts. requeues: whether jobs are restarted unless they say otherwise.
     """
     counts = Counter(run.job for run in jobs.runs)
     failed = _without(jobs, lambda run: run.state in FAILED and downs.ended(run))
@@ -69,10 +71,10 @@ def join(jobs: Jobs, downs: Downs, preempts: bool, requeues: bool, notes: list[s
 
 
 def _without(jobs: Jobs, is_ended: Callable[[Run], bool]) -> int:
-    """Leaves out runs that were ended and after which the same job ran again. Answers how many.
+    """Joins each ended run with the job's next run. Returns the number of runs that disappear.
 
-    The run that came later has them as its earlier runs. It takes the place of the first in the file, as the job came before
-    others of the same second.
+    The later run gets the ended ones as its earlier runs. It takes the index of the first, because the job
+    came before others of the same second.
     """
     runs = jobs.runs
     ended = {place for place, run in enumerate(runs) if is_ended(run)}
@@ -94,7 +96,7 @@ def _without(jobs: Jobs, is_ended: Callable[[Run], bool]) -> int:
 
 
 def _joined(ended: Sequence[Run], last: Run) -> Run:
-    """The last run, which waits since the first of those that were ended before."""
+    """The last run, waiting since the first of the ended runs was submitted."""
     earlier = [each for run in ended for each in (*run.earlier, Ended(run.start, run.run, run.nodes))]
     return last._replace(
         submit=ended[0].submit,

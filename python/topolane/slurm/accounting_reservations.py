@@ -12,7 +12,7 @@ from topolane.slurm import accounting
 
 
 class Keeping(NamedTuple):
-    """A reservation that keeps licences. Times in seconds since 1970."""
+    """A reservation that keeps licences. Times are in seconds since 1970."""
 
     name: str
     start: int
@@ -21,7 +21,9 @@ class Keeping(NamedTuple):
 
 
 def keeping(path: Path) -> list[Keeping]:
-    """Those that keep licences. Raises InputError for what is not `scontrol -o show reservation`."""
+    """The reservations that keep licences. Raises InputError if the file is not from `scontrol -o show
+    reservation`.
+    """
     found = []
     for number, line in accounting.lines(path):
         values = dict(word.split("=", 1) for word in line.split() if "=" in word)
@@ -49,13 +51,15 @@ def _licenses(
 
 
 def licenses(path: Path, number: int, row: dict[str, str], now: list[Keeping]) -> dict[str, int]:
-    """The licences that a reservation of accounting keeps, by its row. now: the present ones; they count where the row has no licences."""
+    """The licences that a reservation in accounting keeps. now: present reservations, used if its row has no
+    licences.
+    """
     accounted = _licenses(path, number, accounting.licenses_of_tres, row.get("TRES", ""))
     return accounted or _licenses_now(row["Name"], *accounting.times(path, number, row), now)
 
 
 def _licenses_now(name: str, start: int | None, end: int | None, now: list[Keeping]) -> dict[str, int]:
-    """The licences of a present reservation of that name that is there in that time; none if there is none."""
+    """The licences of a present reservation with this name that overlaps the period; none if there is none."""
     for one in now:
         is_there = (end is None or one.start < end) and (one.end is None or start is None or start < one.end)
         if one.name == name and is_there:

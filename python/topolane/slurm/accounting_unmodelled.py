@@ -1,4 +1,4 @@
-"""What Slurm's records say that the queue `slurm` does not have: one line for each."""
+"""Lists features in Slurm's records that the queue `slurm` does not model, one line for each."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ SETTINGS = {
     "PriorityUsageResetPeriod": ("NONE",),
     "PrioritySiteFactorPlugin": (),
 }
-"""Settings that change decisions, and the values with which they do not."""
+"""Settings that change decisions, with their values that do not."""
 OF_PRIORITIES = "Priority"
-"""Beginning of the settings that count only with priority/multifactor."""
+"""The prefix of settings that matter only with priority/multifactor."""
 UNSET = ("", "(null)", "N/A", "NONE", "UNLIMITED")
 PARTITIONS = {
     "QoS": (),
@@ -35,22 +35,24 @@ PARTITIONS = {
     "State": ("UP",),
     "TRESBillingWeights": (),
 }
-"""Keys of partitions that change decisions, and the values with which they do not."""
+"""Keys of partitions that change decisions, with their values that do not."""
 GROUP_LIMITS = ("GrpTRES", "GrpTRESMins", "GrpTRESRunMins", "GrpWall")
 QOS_LIMITS = (*GROUP_LIMITS, "MaxTRESPU", "MaxTRESPA", "MaxTRESRunMinsPU", "MaxTRESRunMinsPA")
-"""Columns of limits that keep jobs waiting. A job that ran was within its limits for single jobs."""
+"""Columns of limits that keep jobs waiting. Limits for single jobs are missing, because a job that ran was
+within them.
+"""
 NODES = ("GrpTRES", "MaxTRESPU", "MaxTRESPA")
-"""Columns of which the queue knows the nodes."""
+"""Columns in which the queue supports limits on nodes."""
 QOS_FLAGS = ("NoReserve", "NoDecay", "OverPartQOS", "EnforceUsageThreshold", accounting_config.RELATIVE)
 """Flags that change when jobs start."""
 RESERVATION_FLAGS = ("FLEX", "TIME_FLOAT", "MAGNETIC", "FORCE_START")
 """Flags that change which jobs run on the nodes, or when."""
 MOST_NAMES = 5
-"""Names in a line."""
+"""The most names in a line."""
 
 
 def of(there: dict[str, Path | None], jobs: Jobs, config: dict[str, Any]) -> list[str]:
-    """The lines. there: the files of the import. config: what the queue has of them. Raises InputError."""
+    """The lines. there: the files of the import. config: the part that the queue models. Raises InputError."""
     notes: list[str] = []
     settings = accounting.config(path) if (path := there["config.txt"]) else {}
     notes += _settings(settings)
@@ -99,7 +101,9 @@ def _partitions(path: Path) -> Iterable[str]:
 
 
 def _limits(rows: list[dict[str, str]], columns: Iterable[str], whose: str) -> Iterable[str]:
-    """How many QOS or associations have limits on other things than nodes and jobs. whose: what one of them is called."""
+    """A line on QOS or associations with limits on anything but nodes and jobs. whose: the name of such an
+    object.
+    """
     found: set[str] = set()
     count = 0
     for row in rows:
@@ -137,7 +141,7 @@ def _associations(path: Path, rows: list[dict[str, str]]) -> Iterable[str]:
 
 
 def _parts(rows: list[dict[str, str]], config: dict[str, Any]) -> Iterable[str]:
-    """How many reservations keep fewer processors than their nodes have."""
+    """A line on reservations that keep fewer processors than their nodes have."""
     processors = config.get("processors_per_node", 0)
     parts = 0
     for row in rows:
@@ -163,6 +167,6 @@ def _counted(count: int, whose: str) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    """The first names, and how many more there are."""
+    """The first names and the number of the others."""
     rest = len(names) - MOST_NAMES
     return ", ".join(map(texts.shown, names[:MOST_NAMES])) + (f" and {rest:,} more" if rest > 0 else "")

@@ -1,4 +1,6 @@
-"""One workload from what a cluster's Slurm knows: runs of jobs as CSV, nodes that were down, and what is not as it should be."""
+"""Makes a workload from a cluster's Slurm records: runs of jobs as CSV, nodes that were down, and notes on
+irregularities.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +33,9 @@ OWNERS = (
     *("partition", "user", "account", "qos", "reservation", "requested_processors", "nice", "licenses"),
     *("requeue", "queued"),
 )
-"""Columns that the queue slurm reads."""
+"""Columns that only the queue slurm reads."""
 UNREAD = ("job", "submitted", "state", "priority", "reason", "earlier_runs")
-"""Columns that no queue reads; the reader of CSV passes over them."""
+"""Columns that no queue reads; the CSV reader ignores them."""
 WITH_OWNERS = ("associations", "never_started")
 """Lists of the configuration of the queue slurm that name users and accounts."""
 ROOT = "root"
@@ -42,18 +44,18 @@ ROOT = "root"
 
 @dataclasses.dataclass
 class Imported:
-    """A workload in CSV and what belongs to it."""
+    """A workload in CSV with its related files."""
 
     jobs: int
     csv: str
     failures: str | None
-    """Nodes that were down, as `--failures` reads them; None if nothing says so."""
+    """Nodes that were down, in the format of `--failures`; None if no file records them."""
     queue: str
-    """The configuration of the queue slurm, as `--queue-config` reads it."""
+    """The configuration of the queue slurm, in the format of `--queue-config`."""
     zero: int
     """Second 0 of the CSV, in seconds since 1970."""
     notes: list[str]
-    """One line for everything that was skipped, changed or is not known."""
+    """A line for each thing that was skipped, changed or is not known."""
 
 
 def read(
@@ -67,10 +69,10 @@ def read(
 ) -> Imported:
     """The workload in a directory that `accounting.commands` filled.
 
-    shared: whether jobs take cores, memory and generic resources of nodes; None for what partitions and configuration say,
-    or whole nodes without them. anonymize: numbers for users and accounts. join: whether runs that the queue slurm ends and starts
-    again by itself are one job; otherwise each run is a job.
-    Raises InputError if the jobs are missing, or if a file is not what its command prints.
+    shared: whether jobs take cores, memory and generic resources of nodes; None to follow partitions and
+    configuration, or whole nodes without these. anonymize: replace users and accounts by numbers. join: join
+    runs that the queue slurm itself ends and restarts into one job; otherwise each run is a job.
+    Raises InputError if the jobs are missing, or if a file is not the output of its command.
     """
     if not Path(directory).is_dir():
         raise InputError(f"{directory}: there is no such directory")
@@ -128,9 +130,9 @@ def _skipped(jobs: Jobs) -> list[str]:
 
 
 def _kinds(jobs: Jobs) -> list[str]:
-    """What becomes of runs that belong together."""
+    """Notes on how runs that belong together are treated."""
     notes = []
-    # The last part of a resized job counts as its one run.
+    # All parts of a resized job count as one run.
     runs = Counter(run.job for run in jobs.runs if run.state != accounting_jobs.RESIZING)
     arrays, parts = Counter[str](), Counter[str]()
     for run in jobs.runs:
@@ -158,7 +160,7 @@ def _kinds(jobs: Jobs) -> list[str]:
 def _whole(
     there: dict[str, Path | None], jobs: Jobs, shared: bool | None, notes: list[str]
 ) -> set[str] | bool:
-    """Partitions whose jobs take whole nodes, or whether all jobs do."""
+    """The partitions whose jobs take whole nodes; or True or False for all jobs."""
     path = there["config.txt"]
     settings = accounting.config(path) if path else {}
     path = there["partitions.txt"]
@@ -186,7 +188,7 @@ def _is_whole(run: Run, whole: set[str] | bool) -> bool:
 
 
 def _failures(path: Path | None, jobs: Jobs, zero: int, notes: list[str]) -> str | None:
-    """Nodes that were down while the jobs were there, as CSV."""
+    """Nodes that were down during the workload, as CSV."""
     if path is None:
         return None
     last = max(run.start + run.run for run in jobs.runs)
@@ -199,7 +201,7 @@ def _failures(path: Path | None, jobs: Jobs, zero: int, notes: list[str]) -> str
             or start >= last
             or (end is not None and end <= max(zero, start))
         ):
-            continue  # of the whole cluster, of another time, or without a time
+            continue  # for the whole cluster, at another time, or without a time
         if accounting.POWER_SAVING.fullmatch(row["State"]):
             saving += 1
         elif not row["State"].startswith("DOWN"):
@@ -230,7 +232,7 @@ def _reservations(config: dict[str, Any]) -> list[str]:
 
 
 class _Numbers:
-    """Numbers for users and accounts, in the order in which the file names them."""
+    """Numbers that replace users and accounts, in the order in which the file names them."""
 
     def __init__(self, runs: list[Run], config: dict[str, Any]) -> None:
         self._users: dict[str, str] = {}
@@ -245,7 +247,7 @@ class _Numbers:
         self._accounts[ROOT] = ROOT
 
     def rename(self, config: dict[str, Any]) -> None:
-        """Puts the numbers into a configuration of the queue slurm."""
+        """Replaces the names in a configuration of the queue slurm."""
         for key in WITH_OWNERS:
             for row in config.get(key, []):
                 row["user"], row["account"] = self.user(row["user"]), self.account(row["account"])
@@ -265,7 +267,7 @@ class _Numbers:
         return self._accounts.get(name, "")
 
     def other(self, name: str) -> str:
-        """The name of a partition or a QOS; the words in it that are an account or a user become numbers."""
+        """The name of a partition or a QOS, with words that are an account or a user replaced by numbers."""
         if name in self._accounts or name in self._users:
             return self._number(name)
         return "".join(self._number(word) for word in re.split(r"([-_.:@+])", name))
@@ -281,7 +283,7 @@ def _csv(
     whole: set[str] | bool,
     names: _Numbers | None,
 ) -> str:
-    """The runs by time of eligibility, as the reader of CSV wants them."""
+    """The runs in the format of the CSV reader, ordered by the time when they became eligible."""
     order = sorted(
         range(len(runs)), key=lambda place: (runs[place].job, runs[place].start, runs[place].submit)
     )

@@ -1,6 +1,7 @@
-"""Jobs, nodes, partitions and reservations in the JSON of slurmrestd and of `scontrol --json`.
+"""Jobs, nodes, partitions and reservations from the JSON of slurmrestd and of `scontrol --json`.
 
-The versions of their format differ in how they write numbers and states; only this file and rest.py know.
+Versions of the format differ in how they write numbers and states. Only this file and rest.py handle these
+differences.
 """
 
 from __future__ import annotations
@@ -51,19 +52,19 @@ def _memory(value: Any) -> int | None:
 
 
 def tasks_of(text: str) -> list[int]:
-    """The numbers in Slurm's text of the waiting tasks of an array, such as `0,2-3%2` or `1-9:4`, ascending."""
+    """The task numbers in Slurm's text for an array's waiting tasks, such as `0,2-3%2` or `1-9:4`, ascending."""
     tasks: set[int] = set()
     for part in text.partition("%")[0].strip("[]").split(","):
         match = RANGE.fullmatch(part.strip())
         if match is None:
-            continue  # cut short by Slurm where there are very many ("...")
+            continue  # Slurm cuts very long lists short with "..."
         first = int(match[1])
         tasks.update(range(first, int(match[2] or first) + 1, int(match[3] or 1)))
     return sorted(tasks)
 
 
 def jobs(record: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Iterator[Job]:
-    """The job in a record, or the waiting tasks of an array."""
+    """The job in a record, or several jobs if the record stands for waiting tasks of an array."""
     job = _job(record, partitions)
     waiting = record["array_task_string"]
     if not waiting:
@@ -76,7 +77,8 @@ def jobs(record: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Iter
 def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
     states = _words(job["job_state"])
     names = tuple(name for name in str(job["partition"]).split(",") if name)
-    # For a job without a limit Slurm gives that of its partition; without either there is no limit.
+    # For a job without a limit, Slurm reports that of its partition. If that has none either, there is no
+    # limit.
     walltime = _minutes(job["time_limit"])
     longest = [partitions[name].longest_walltime for name in names if name in partitions]
     if walltime is None and longest:
@@ -92,7 +94,7 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
     return Job(
         id=number if task is None else task_id(array, task),
         number=str(number) if task is None else f"{array}_{task}",
-        # The last task of an array has the number that names all of them.
+        # Only the array's last task has the number that stands for the whole array.
         record=f"{array}_{task}" if number == array and task is not None else str(number),
         name=job["name"] or "",
         user=job["user_name"] or "",
@@ -120,7 +122,7 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         submit=float(_number(job["submit_time"]) or 0),
         start=0.0 if states == ["PENDING"] else float(_number(job["start_time"]) or 0),
         expected_start=float(_number(job["start_time"]) or 0) if states == ["PENDING"] else 0.0,
-        # Before it has ended, this is the time by which it must end.
+        # Before the job ends, this field has the time by which it must end.
         end=0.0
         if (HOLDING - {"COMPLETING"}) & {*states} or states == ["PENDING"]
         else float(_number(job["end_time"]) or 0),
@@ -138,7 +140,7 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
         is_stock=NOT_ISOLATED in (job.get("system_comment") or ""),
         het_job=_number(job["het_job_id"]) or 0,
         het_part=_number(job.get("het_job_offset")) or 0,
-        # Without a limit Slurm writes a time a year after the start.
+        # For a job without a limit, Slurm writes a time a year after the start.
         latest_end=None
         if walltime is None or states == ["PENDING"]
         else float(_number(job["end_time"]) or 0),
@@ -146,7 +148,7 @@ def _job(job: Mapping[str, Any], partitions: Mapping[str, Partition]) -> Job:
 
 
 def _reason(job: Mapping[str, Any]) -> str:
-    # A job that Slurm could not launch is "JobHeldUser" too; only the description differs.
+    # A job that Slurm could not launch also has the reason "JobHeldUser"; only its description differs.
     described = str(job["state_description"] or "")
     return described if described.endswith(HELD_BY_SLURM) else job["state_reason"] or ""
 
@@ -160,7 +162,7 @@ def _unsupported_option(job: Mapping[str, Any]) -> str:
 
 
 def _resource_options(job: Mapping[str, Any]) -> Iterator[tuple[str, Gres | None]]:
-    """What the job requests in addition to cores and memory; None with an option that is not supported."""
+    """The requested options beyond cores and memory, each with its resource; None for an unsupported option."""
     one_node = _number(job["node_count"]) == 1 and _number(job["max_nodes"]) in (0, 1)
     for what in ("job", "node", "socket", "task"):
         per_node = what == "node" or (what == "job" and one_node)
@@ -172,13 +174,13 @@ def _resource_options(job: Mapping[str, Any]) -> Iterator[tuple[str, Gres | None
 
 
 def _allocated_nodes(job: Mapping[str, Any]) -> str:
-    """All nodes that a job got. Of a completing one, `nodes` are only those that it has yet to free."""
+    """All nodes that a job got. For a completing job, `nodes` has only those that it has not freed yet."""
     found = (job.get("job_resources") or {}).get("nodes") or ""
     return found if isinstance(found, str) else str(found.get("list") or "")
 
 
 def _cores_held(resources: Mapping[str, Any] | None) -> int:
-    """The most cores that a running job holds on one of its nodes, or 0."""
+    """The most cores that a running job holds on one node; 0 if unknown."""
     held = resources or {}
     if "allocated_nodes" not in held:  # from v0.0.42 on
         nodes = (held.get("nodes") or {}).get("allocation") or ()
@@ -221,7 +223,7 @@ def node(record: Mapping[str, Any]) -> Node:
 
 
 def _of(record: Mapping[str, Any], group: str, key: str) -> Any:
-    """The value of a key in a group, as data_parser writes it; None without that group."""
+    """The value of a key in a group, in data_parser's structure; None without that group."""
     return record.get(group, {}).get(key)
 
 

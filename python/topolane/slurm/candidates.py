@@ -1,4 +1,4 @@
-"""The nodes that a job could have been given, as far as Slurm's records tell."""
+"""Finds the nodes that Slurm could have given to a job, as far as its records show."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from topolane.slurm.records import Job, Node, Reservation, Snapshot
 
 
 class HostLists:
-    """Reads host lists of all of Slurm's nodes, also of those that the machine does not name."""
+    """Converts host lists of all of Slurm's nodes, including nodes that the machine does not name."""
 
     def __init__(self, nodes: Iterable[str]) -> None:
         self.names = tuple(nodes)
         self._all = Machine.of("slurm", [(["slurm"], list(self.names))]) if self.names else None
 
     def read(self, hosts: str) -> set[str] | None:
-        """The names in a host list; None if one of them is no node of Slurm."""
+        """The names in a host list; None if one of them is not a node of Slurm."""
         if not hosts:
             return set()
         try:
@@ -26,7 +26,7 @@ class HostLists:
             return None
 
     def text(self, names: Iterable[str]) -> str:
-        """These nodes of Slurm as a host list."""
+        """The host list of these nodes of Slurm."""
         if self._all is None:
             return ""
         found = (self._all.node_named(name) for name in names)
@@ -34,8 +34,8 @@ class HostLists:
 
 
 def could_use(job: Job, snapshot: Snapshot, lists: HostLists) -> tuple[set[str], list[str]]:
-    """The nodes, idle or not, that a job may use, and the options that this leaves out. A job that names several reservations may use
-    the nodes of each.
+    """The nodes, idle or not, that a job may use, and the options that are ignored. With several
+    reservations, a job may use the nodes of each.
     """
     ignored: list[str] = [job.unsupported_option] if job.unsupported_option else []
     nodes: set[str] = set()
@@ -68,7 +68,7 @@ def could_use(job: Job, snapshot: Snapshot, lists: HostLists) -> tuple[set[str],
 
 
 def _has_room(node: Node, job: Job) -> bool:
-    """Whether the node, when idle, has the cores, the memory and the generic resources that the job takes of each."""
+    """Whether the idle node has the cores, memory and generic resources that the job takes of each node."""
     processes = max(job.processes_per_node, 1)
     there = dict(node.gres)
     for name, count in node.gres:
@@ -85,8 +85,8 @@ def _has_room(node: Node, job: Job) -> bool:
 
 
 def _features(text: str) -> Callable[[frozenset[str]], bool] | None:
-    """Whether features of a node meet a constraint: all that are joined by &, or one of those joined by a bar; None for a
-    constraint that is not understood.
+    """A function that checks a node's features against a constraint with & (all) or | (any); None if the
+    constraint is not understood.
     """
     if not text:
         return lambda _: True

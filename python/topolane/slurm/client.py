@@ -1,4 +1,4 @@
-"""Reads Slurm: jobs, nodes, partitions and reservations. It changes nothing."""
+"""Reads jobs, nodes, partitions and reservations from Slurm without changing anything."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ THINGS = ("jobs", "nodes", "partitions", "reservations")
 
 
 class Source(Protocol):
-    """Where Slurm's state is read. Every method raises SlurmError if Slurm does not answer."""
+    """A way to read Slurm's state. Every method raises SlurmError if Slurm does not answer."""
 
     version: str
-    """Of the format of the answers."""
+    """The version of the answers' format."""
 
     def close(self) -> None:
         """Ends the connection."""
 
     def read(self, thing: str) -> Sequence[Mapping[str, Any]]:
-        """The records of all jobs, nodes, partitions or reservations."""
+        """The records of all `jobs`, `nodes`, `partitions` or `reservations`."""
 
     def clock(self) -> float:
-        """Slurm's time, whole seconds since 1970."""
+        """Slurm's time in whole seconds since 1970."""
 
     def is_new(self, thing: str, since: float) -> bool:
-        """Whether any of them may have changed since that time of Slurm's clock."""
+        """Whether any of these records may have changed since a time of Slurm's clock."""
 
 
 def connect(address: str | None = None, token_file: str | None = None) -> Slurm:
     """A connection to Slurm.
 
-    address: None for Slurm's own commands, else slurmrestd at `unix:/path/to/socket` or `http(s)://host:port`.
-    token_file: a JWT, if slurmrestd requires one. Raises InputError for an invalid address, SlurmError if Slurm
-    does not answer in a known format.
+    address: None for Slurm's own commands, otherwise slurmrestd at `unix:/path/to/socket` or
+    `http(s)://host:port`. token_file: a file with a JWT, if slurmrestd requires one. Raises InputError for an
+    invalid address, SlurmError if Slurm does not answer in a known format.
     """
     if address is None:
         if token_file is not None:
@@ -57,7 +57,7 @@ def connect(address: str | None = None, token_file: str | None = None) -> Slurm:
 
 
 class Slurm:
-    """A Slurm cluster, by slurmrestd or by Slurm's commands."""
+    """A Slurm cluster, read through slurmrestd or through Slurm's commands."""
 
     def __init__(self, source: Source) -> None:
         self._source = source
@@ -68,8 +68,9 @@ class Slurm:
         self._source.close()
 
     def snapshot(self) -> Snapshot:
-        """All jobs, nodes, partitions and reservations. The clock is read first, so a change during the reading
-        is seen next time. Raises SlurmError.
+        """All jobs, nodes, partitions and reservations. Raises SlurmError.
+
+        The clock is read first, so that a change during the reading is seen next time.
         """
         try:
             return self._snapshot()
@@ -90,9 +91,9 @@ class Slurm:
         return Snapshot(now, jobs, nodes, partitions, reservations)
 
     def clock(self) -> float:
-        """Slurm's time, whole seconds since 1970."""
+        """Slurm's time in whole seconds since 1970."""
         return self._source.clock()
 
     def changed(self, since: float) -> bool:
-        """Whether anything may have changed since that time of Slurm's clock. Cheap through slurmrestd."""
+        """Whether anything may have changed since a time of Slurm's clock. Fast through slurmrestd."""
         return any(self._source.is_new(thing, since) for thing in THINGS)

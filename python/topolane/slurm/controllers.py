@@ -1,6 +1,6 @@
-"""The hosts of slurmctld, and whether the files of this one are those that the slurmctld in control uses.
+"""Finds the hosts of slurmctld, and compares this host's files with those that the active slurmctld uses.
 
-A backup slurmctld reads its files only when it takes over. A difference must be seen before.
+A backup slurmctld reads its files only when it takes over, so a difference must be found earlier.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ MOST_BYTES = 256 << 20
 
 
 def backups(look: Inspection) -> list[str]:
-    """The hosts of backup controllers, as slurm.conf orders them."""
+    """The hosts of backup controllers, in the order of slurm.conf."""
     return hosts(look.configuration)[1:]
 
 
 def differences(look: Inspection, here: str | None = None) -> list[str]:
-    """The files of this host that differ from those in use, a sentence each; none on a host that is no controller.
+    """A sentence for each file of this host that differs from the file in use; none on a host that is no
+    controller.
 
     here: the name of this host.
     """
@@ -53,7 +54,7 @@ def differences(look: Inspection, here: str | None = None) -> list[str]:
 
 
 def _compared(look: Inspection, jobs: Jobs) -> Iterator[tuple[str, bool | None]]:
-    """The files, and whether they are those in use; None for one that cannot be read."""
+    """Each file, and whether it equals the file in use; None if it cannot be read."""
     directory = slurm_conf_of(look.configuration).parent
     paths = {"conf": directory / "topolane.conf"}
     if look.conf is not None and look.conf.engine is not None:
@@ -82,7 +83,7 @@ def _is(path: Path, checksum: int) -> bool | None:
 
 
 def hosts(configuration: Mapping[str, str]) -> list[str]:
-    """The hosts of slurmctld by Slurm's settings: the first one, then the backup controllers."""
+    """The hosts of slurmctld in Slurm's settings: first the primary controller, then the backups."""
     found = {
         int(match[1]): host.partition("(")[0]
         for key, host in configuration.items()

@@ -1,6 +1,7 @@
-"""Links that no new job may own: those that have failed, and those that are reserved for storage and services.
+"""Links that no new job may own: failed links, and links reserved for storage and services.
 
-`topolane slurm outages` writes them to a file in Slurm's StateSaveLocation, which the topology plugin reads when it changes.
+`topolane slurm outages` writes them to a file in Slurm's StateSaveLocation. The topology plugin reads it
+whenever it changes.
 """
 
 from __future__ import annotations
@@ -20,20 +21,20 @@ from topolane.slurm.plugin_machine import ReadMachine
 FILE = "topolane_links_out"
 MOST_BYTES = 64 << 20
 MOST_SLOTS = 64
-"""Uplink slots that a switch may have."""
+"""The most uplink slots that a switch may have."""
 
 
 @dataclasses.dataclass(frozen=True)
 class LinksOut:
-    """The links that no new job may own, by their ids."""
+    """The ids of links that no new job may own."""
 
     failed: frozenset[int] = frozenset()
     reserved: frozenset[int] = frozenset()
-    """Those for storage and services. A link may be in both."""
+    """Links for storage and services. A link may be both reserved and failed."""
 
     @property
     def all(self) -> frozenset[int]:
-        """All links out of service or reserved."""
+        """All failed or reserved links."""
         return self.failed | self.reserved
 
 
@@ -45,7 +46,9 @@ def text_of(out: LinksOut, machine_sum: int) -> str:
 
 
 def parse(text: str, source: str) -> tuple[LinksOut, int]:
-    """What such a file says, and the sum of the machine file that its numbers are of. Raises InputError."""
+    """The links in the text of such a file, and the checksum of the machine file that numbers them. Raises
+    InputError.
+    """
     body, mark, tail = text.rpartition("sum ")
     if not mark or f"{plugin_state.sum_of(body.encode()):016x}" != tail.strip():
         raise InputError(f"{source}: its checksum does not fit, so the file is not whole")
@@ -64,7 +67,9 @@ def parse(text: str, source: str) -> tuple[LinksOut, int]:
 
 
 def read(directory: Path, machine: Machine, machine_sum: int) -> LinksOut:
-    """The links in the file of a directory; none without a file. Raises InputError if it cannot be used with this machine."""
+    """The links in the file of a directory; none without a file. Raises InputError if the file does not fit
+    this machine.
+    """
     path = directory / FILE
     try:
         text = texts.decoded(texts.read_bytes(path, MOST_BYTES), str(path))
@@ -79,8 +84,8 @@ def read(directory: Path, machine: Machine, machine_sum: int) -> LinksOut:
 
 
 def write(directory: Path, out: LinksOut, machine_sum: int) -> None:
-    """Puts the file in the place of the one before. Raises InputError."""
-    # slurmctld reads it, which may be of another user than the one who writes.
+    """Replaces the file. Raises InputError."""
+    # World-readable, because slurmctld may run as another user.
     files.write(directory / FILE, text_of(out, machine_sum), "--state", 0o644)
 
 
@@ -91,7 +96,9 @@ def names(machine: Machine, links: Iterable[int]) -> list[str]:
 
 
 def slots_of(machine: Machine, reserved: Collection[int]) -> int | None:
-    """How many of the highest uplink slots of every switch these links are; None if they are not such."""
+    """The number of highest uplink slots of each switch that are exactly these links; None if there is no
+    such number.
+    """
     for slots in range(MOST_SLOTS + 1):
         own = DedicatedRoutes.set_aside(machine, slots)
         if len(own) >= len(reserved):
@@ -100,11 +107,11 @@ def slots_of(machine: Machine, reserved: Collection[int]) -> int | None:
 
 
 def failed(fabric: Path, read: ReadMachine, source: str) -> frozenset[int]:
-    """The links of the machine that a file says have failed.
+    """The links of the machine that have failed according to a file.
 
-    fabric: a list, each line a link, a switch, a node or the id of a cable, or the present output of `ibnetdiscover`.
-    source: the machine's first file, which must be such an output too if `fabric` is. Raises InputError, naming file, line
-    and value, for what cannot be used.
+    fabric: a list with a link, a switch, a node or the id of a cable on each line, or the present output of
+    `ibnetdiscover`. source: the machine's first file; it must be output of ibnetdiscover if `fabric` is.
+    Raises InputError, naming file, line and value, for invalid input.
     """
     text = texts.read_text(fabric, texts.LARGE)
     if not text.strip():

@@ -1,4 +1,4 @@
-"""What changed between two looks at Slurm: jobs that started, that ended, and whose start was missed."""
+"""Finds what changed between two snapshots of Slurm: jobs that started, jobs that ended, and missed starts."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from topolane.slurm.records import Job, Snapshot
 
 @dataclasses.dataclass(frozen=True)
 class Stay:
-    """The time of a job on some nodes. A job that Slurm requeues has several."""
+    """A job's period on some nodes. A job that Slurm requeues has several."""
 
     start: float
     nodes: str | None
-    """As Slurm writes them; None if they are only known from a log."""
+    """The host list as Slurm writes it; None if the stay is known only from a log."""
     is_configuring: bool = False
-    """Whether its nodes still boot: the start is then moved to when they are ready."""
+    """Whether the nodes still boot. When they are ready, Slurm changes the start."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Ended:
-    """A job holds its nodes no longer."""
+    """A job no longer holds its nodes."""
 
     job: int
     at: float
-    """By Slurm's record; or the time of the look, if the record is gone."""
+    """The end in Slurm's record, or the time of the snapshot if the record is gone."""
     is_brief: bool = False
-    """Whether it started in the same second."""
+    """Whether the job started in the same second."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,15 +37,17 @@ class Started:
     job: Job
     at: float
     is_missed: bool = False
-    """Whether no policy is asked: it was so long ago that the state of the machine at its start is not known, or the job
-    has other nodes since it was resized.
+    """Whether the policy must not be asked: the machine's state at the start is no longer known, or the job
+    was resized and has other nodes.
     """
 
 
 class Looks:
-    """Compares each snapshot with what was known. longest_gap: seconds between two looks after which starts count as
-    missed, since Slurm forgets jobs that have ended. here, over: what an earlier shadow knew, if this goes on from its log.
-    since: when that shadow began. It did not look at jobs that had ended.
+    """Compares each snapshot with the jobs known before.
+
+    longest_gap: seconds between two snapshots after which starts count as missed, because Slurm forgets ended
+    jobs. here, over: running and ended jobs from the log of an earlier shadow that this one continues. since:
+    the start of that shadow, which did not record jobs that had ended before.
     """
 
     def __init__(
@@ -58,12 +60,12 @@ class Looks:
         self._longest_gap, self._since = longest_gap, since
         self._is_first = here is None
         self._here = dict(here or {})
-        """Of the jobs that hold nodes."""
+        """The stays of jobs that hold nodes."""
         self._over = dict(over or {})
-        """The last stay of jobs that have ended and that Slurm still has."""
+        """The last stays of ended jobs that Slurm still has."""
 
     def update(self, snapshot: Snapshot) -> list[Ended | Started]:
-        """What happened, in order."""
+        """The events since the last snapshot, in order."""
         found = [*self._ended(snapshot), *self._started(snapshot)]
         self._over = {number: stay for number, stay in self._over.items() if number in snapshot.jobs}
         self._is_first = False
@@ -102,8 +104,8 @@ class Looks:
 
 
 def _order(event: Ended | Started) -> tuple[float, int, int, int, int]:
-    """By time. In one second: ends, then jobs that start and end in it, then starts by priority and number. So no job seems to
-    start on nodes that another one still holds.
+    """The sort key of events: time, and within one second first ends, then jobs that start and end in it,
+    then starts by priority and number. So no job appears to start on nodes that another job still holds.
     """
     if isinstance(event, Ended):
         return event.at, int(event.is_brief), 0, event.job, 1
@@ -116,7 +118,7 @@ def _is_brief(job: Job) -> bool:
 
 
 def _holds(job: Job) -> bool:
-    """Whether it runs. One that completes has ended, and frees its nodes one by one."""
+    """Whether the job runs. A completing job counts as ended, although it frees its nodes one by one."""
     return job.holds_nodes and job.state != "COMPLETING"
 
 
@@ -130,7 +132,9 @@ def _stay(job: Job) -> Stay:
 
 
 def _end_of(job: Job, stay: Stay, now: float) -> float:
-    """When a stay ended, if the record of its job says so."""
+    """When a stay ended, if the job's record says so; otherwise `now`."""
     if job.start == stay.start and job.end:
         return min(job.end, now)
-    return min(job.start, now) if job.start > stay.start else now  # requeued, and perhaps started again
+    return (
+        min(job.start, now) if job.start > stay.start else now
+    )  # the job was requeued, and perhaps started again

@@ -1,4 +1,6 @@
-"""Gives the topology plugin the links that no new job may own, and finds the running jobs that failed links touch."""
+"""Gives the topology plugin the links that no new job may own, and finds the running jobs that failed links
+affect.
+"""
 
 from __future__ import annotations
 
@@ -15,31 +17,31 @@ from topolane.slurm.status import JobOutage, touched_jobs
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What is out of service, and where the plugin reads it."""
+    """What is out of service, and where the plugin's file is."""
 
     machines: tuple[Path, ...]
-    """The machine file of topolane.conf, or both."""
+    """The machine file in topolane.conf, or both files."""
     state: Path
     """Slurm's StateSaveLocation."""
     fabric: Path | None = None
-    """The file that says what has failed."""
+    """The file that lists what has failed."""
     service_uplinks: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Report:
-    """What the plugin was given. Links by name."""
+    """What was written for the plugin. Links are given by name."""
 
     failed: list[str]
     reserved: list[str]
     newly_failed: list[str]
     back: list[str]
-    """Links that had failed and are in service again."""
+    """Links that had failed and work again."""
     jobs: list[JobOutage]
     """Running jobs that own or may use a failed link."""
     written: bool
     problems: list[str]
-    """What could not be read of Slurm and of the file before, a sentence each."""
+    """Sentences on what could not be read from Slurm and from the previous file."""
 
 
 def tell(settings: Settings, *, write: bool = True) -> Report:
@@ -70,7 +72,9 @@ def tell(settings: Settings, *, write: bool = True) -> Report:
 
 
 def _look(settings: Settings, machine: Machine, machine_sum: int) -> inspection.Inspection:
-    """Slurm and the plugin's state, with this machine. Raises InputError if the plugin has another one."""
+    """Reads Slurm and the plugin's state with this machine. Raises InputError if the plugin uses another
+    machine.
+    """
     look = inspection.inspect(inspection.Settings(settings.state))
     state = look.state
     assert state is not None
@@ -84,12 +88,12 @@ def _look(settings: Settings, machine: Machine, machine_sum: int) -> inspection.
             "topolane.conf, and restart slurmctld if it has changed"
         )
     owned = plugin_state.owned_by(state.links, machine, machine_sum) if _fits(state, machine_sum) else {}
-    # What is wrong with the file of links out of service is said where it is replaced.
+    # Problems of the links-out file are reported where the file is replaced.
     file = str(settings.state / links_out.FILE)
     problems = tuple(one for one in look.problems if not one.startswith(file))
     return dataclasses.replace(look, machine=machine, owned=owned, problems=problems)
 
 
 def _fits(state: plugin_state.PluginState, machine_sum: int) -> bool:
-    """Whether the numbers of links that jobs own are those of this machine file."""
+    """Whether the owned links in the state are numbered by this machine file."""
     return state.links is not None and state.links.machine_sum == machine_sum

@@ -14,7 +14,7 @@ from topolane.compiling import compiled, ended, first_error
 SOURCES = Path(__file__).parent / "native" / "plugin"
 PLUGIN = "topology_topolane.so"
 SPANK = "topolane_spank.so"
-"""Adds the option --topolane to sbatch, srun and salloc."""
+"""The plugin that adds the option --topolane to sbatch, srun and salloc."""
 SPANK_SOURCES = (
     SOURCES.parent / "spank" / "topolane_spank.c",
     SOURCES / "option.c",
@@ -22,12 +22,12 @@ SPANK_SOURCES = (
 )
 ENGINE = "libtopolane.so"
 RELEASE = "topolane-slurm-release"
-"""In a folder of a build: the release of Slurm that the plugin fits."""
+"""The file in a build's folder that names the release of Slurm for which the plugin was built."""
 OPTIONS = ("-std=gnu11", "-O2", "-g", "-fPIC", "-shared", "-fno-strict-aliasing", "-Wl,-z,now,-z,relro")
 
 
 def release_of(slurm_source: Path) -> str:
-    """The release of a source of Slurm. Raises InputError if there is none, or if it has not been configured."""
+    """The release of a Slurm source tree. Raises InputError if it is none or has not been configured."""
     header = slurm_source / "slurm" / "slurm_version.h"
     try:
         found = re.search(r"SLURM_VERSION_NUMBER\s+(0x[0-9a-fA-F]+)", header.read_text())
@@ -43,9 +43,10 @@ def release_of(slurm_source: Path) -> str:
 
 
 def build(slurm_source: Path, engine: Path | None, compiler: str, directory: Path) -> str:
-    """Makes the plugin and the one of the commands, and puts the engine next to them. Returns the release of Slurm that it fits. Raises InputError.
+    """Compiles the plugin for slurmctld and the one for commands, and puts the engine next to them. Returns
+    the release of Slurm for which they were built. Raises InputError.
 
-    engine: libtopolane.so; by default it is compiled, which only a clone of Topolane can do.
+    engine: libtopolane.so; by default it is compiled, which works only in a clone of Topolane.
     """
     release = release_of(slurm_source)
     try:
@@ -59,7 +60,8 @@ def build(slurm_source: Path, engine: Path | None, compiler: str, directory: Pat
             compiled("--cc", compiler, words, spank)
             library = Path(folder) / ENGINE
             shutil.copyfile(engine or compiled_engine(), library)
-            # What slurmctld has loaded is replaced, not written over.
+            # Delete the old files first: slurmctld may have them loaded, and loaded files must not be
+            # overwritten.
             for made in (plugin, spank, library):
                 made.chmod(0o755)
                 made.replace(directory / made.name)
@@ -70,7 +72,7 @@ def build(slurm_source: Path, engine: Path | None, compiler: str, directory: Pat
 
 
 def compiled_engine() -> Path:
-    """The engine as a shared library, compiled in a clone. Raises InputError."""
+    """Compiles the engine as a shared library in a clone, and returns its path. Raises InputError."""
     crate = Path(__file__).resolve().parents[3] / "crates" / "capi"
     if not (crate / "Cargo.toml").is_file():
         raise InputError(

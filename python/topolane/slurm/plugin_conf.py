@@ -1,6 +1,7 @@
-"""topolane.conf as far as commands need it: which line gives a job its policy, and how long a call may take.
+"""The parts of topolane.conf that commands need: the line that gives a job its policy, and the time limit of
+a call.
 
-The plugin checks the file (native/slurm/plugin/config.c); here a line that is not understood is passed over.
+The plugin checks the file (native/slurm/plugin/config.c); lines that are not understood here are ignored.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from topolane.slurm.records import Job
 
 MOST_BYTES = 1 << 20
 CALL_TIME = 0.002
-"""Seconds of processor time that a call of the engine may take, unless the file says otherwise."""
+"""The default limit of a call of the engine, in seconds of processor time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,14 +25,14 @@ class Rule:
     line: int
     policy: str
     partitions: frozenset[str]
-    """In small letters; empty for any."""
+    """Names in lower case; empty for any partition."""
     qos: frozenset[str]
     accounts: frozenset[str]
     min_bandwidth: float = 1.0
-    """The least share of full bandwidth that its jobs accept on links of their own."""
+    """The minimum share of full bandwidth that its jobs accept on links of their own."""
 
     def fits(self, job: Job) -> bool | None:
-        """Whether it is the rule of a job. None if that depends on which of its partitions it gets."""
+        """Whether the line applies to a job; None if that depends on which of its partitions the job gets."""
         named = [not self.partitions or name.lower() in self.partitions for name in job.partitions]
         if self.qos and job.qos.lower() not in self.qos:
             return False
@@ -42,18 +43,18 @@ class Rule:
 
 @dataclasses.dataclass(frozen=True)
 class PluginConf:
-    """What topolane.conf says."""
+    """The content of topolane.conf."""
 
     path: Path
     rules: tuple[Rule, ...]
     call_time: float
-    """Seconds."""
+    """The limit of a call of the engine, in seconds."""
     engine: Path | None = None
-    """The engine's library."""
+    """The path of the engine's library."""
 
     def policy(self, job: Job) -> tuple[str, int] | None:
-        """The policy of a job and the line that gives it, 0 if no line fits: then stock Slurm decides. None if that depends
-        on which of its partitions the job gets.
+        """The policy of a job and the line that gives it; line 0 if no line applies, so that stock Slurm
+        decides. None if the policy depends on which of its partitions the job gets.
         """
         rule = next((rule for rule in self.rules if rule.fits(job) is not False), None)
         if rule is None:
@@ -61,12 +62,14 @@ class PluginConf:
         return (rule.policy, rule.line) if rule.fits(job) else None
 
     def min_bandwidth(self, job: Job) -> float:
-        """The least share of full bandwidth that the job accepts on links of its own, by the line that gives its policy."""
+        """The minimum share of full bandwidth that the job accepts on links of its own, from the line that
+        gives its policy.
+        """
         return next((rule.min_bandwidth for rule in self.rules if rule.fits(job) is not False), 1.0)
 
 
 def read(path: Path) -> PluginConf:
-    """Reads the file. Raises InputError if that cannot be done."""
+    """Reads topolane.conf. Raises InputError if it cannot be read."""
     rules, call_time, engine = [], CALL_TIME, None
     content = texts.decoded(texts.read_bytes(path, MOST_BYTES), str(path))
     for number, line in enumerate(content.split("\n"), 1):

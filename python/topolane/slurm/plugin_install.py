@@ -1,4 +1,4 @@
-"""Puts the topology plugin and its configuration in the place where slurmctld looks, and takes them out again."""
+"""Installs the topology plugin and its configuration where slurmctld looks for them, and removes them again."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ SEGMENTS = ("slurm-block", "segments", "segments-isolated", "segments-dedicated"
 POLICIES = ("stock", "first-fit", "slurm-tree", "hop-bytes", "isolated", "jigsaw", "dedicated", *SEGMENTS)
 OWNING = ("jigsaw", "dedicated", "segments-dedicated")
 OPTIONS = ("min-bandwidth", "share-links")
-"""What jobs may ask for with --topolane in addition to a policy."""
+"""Options other than a policy that jobs may request with --topolane."""
 TYPE = "topology/topolane"
 KEY = "TopologyPlugin"
 
 
 @dataclasses.dataclass(frozen=True)
 class Slurm:
-    """What is running."""
+    """Facts about the running Slurm."""
 
     release: str
     slurm_conf: Path
     plugins: Path
     """The first directory of PluginDir."""
     topology: str
-    """TopologyPlugin."""
+    """The value of TopologyPlugin."""
     partitions: dict[str, str]
-    """The nodes of each, a host list."""
+    """The host list of each partition."""
     controllers: list[str] = dataclasses.field(default_factory=list)
-    """The hosts of slurmctld: the first one, then the backup controllers."""
+    """The hosts of slurmctld: first the primary controller, then the backups."""
 
     @property
     def configuration(self) -> Path:
@@ -62,7 +62,7 @@ def running() -> Slurm:
 
 
 def rules(policies: Sequence[str], partitions: dict[str, str]) -> list[str]:
-    """The lines of topolane.conf for PARTITION=POLICY words. Raises InputError."""
+    """The lines of topolane.conf for words PARTITION=POLICY. Raises InputError."""
     lines = []
     for word in policies:
         partition, _, policy = word.partition("=")
@@ -81,8 +81,8 @@ def rules(policies: Sequence[str], partitions: dict[str, str]) -> list[str]:
 
 
 def check_machine(paths: Sequence[Path], slurm: Slurm, policies: Sequence[str]) -> list[str]:
-    """Warnings about one or two machine files for these policies. Raises InputError if they cannot be read, or if
-    two do not fit together.
+    """Warnings about one or two machine files for these policies. Raises InputError if they cannot be read or
+    do not fit together.
     """
     read = read_machine(paths)
     machine, messages = read.machine, list(read.assumed)
@@ -123,7 +123,7 @@ def install(
     jobs_may: str = "",
     without_engine: str = "stock",
 ) -> list[str]:
-    """Puts plugin, engine, machine file and topolane.conf in place. Returns sentences on what was done and what is
+    """Installs plugin, engine, machine file and topolane.conf. Returns sentences on what was done and what is
     left to do. Raises InputError before anything is changed.
     """
     slurm = running()
@@ -133,7 +133,9 @@ def install(
         raise InputError(
             f"--from {built}: {error.strerror}: `topolane slurm plugin build` makes it"
         ) from error
-    if fits != slurm.release:  # Slurm loads no topology plugin of another one, and then does not start
+    if (
+        fits != slurm.release
+    ):  # Slurm refuses a topology plugin built for another release, and then does not start
         raise InputError(f"--from {built}: it was built for Slurm {fits}, and slurmctld is {slurm.release}")
     lines = rules(policies, slurm.partitions)
     check_words(jobs_may)
@@ -170,12 +172,16 @@ def install(
 
 
 def _named(slurm_conf: Path) -> str | None:
-    """The topology plugin that slurm.conf, or a file that it includes, names. Raises InputError if one cannot be read."""
+    """The topology plugin named in slurm.conf or in a file that it includes. Raises InputError if one cannot
+    be read.
+    """
     return conf_file.value(slurm_conf, KEY) if slurm_conf.is_file() else None
 
 
 def _write_configuration(path: Path, text: str) -> list[str]:
-    """Writes topolane.conf. One with other lines is kept, and a sentence says where. Raises InputError."""
+    """Writes topolane.conf. An existing file with other lines is saved first, and a sentence says where.
+    Raises InputError.
+    """
     try:
         former = path.read_text() if path.exists() else text
         if former == text:
@@ -190,7 +196,7 @@ def _write_configuration(path: Path, text: str) -> list[str]:
 
 
 def check_words(jobs_may: str) -> None:
-    """Checks what jobs may ask for themselves. Raises InputError."""
+    """Checks the options that jobs may request. Raises InputError."""
     for word in filter(None, jobs_may.split(",")):
         if word not in (*POLICIES, *OPTIONS):
             known = ", ".join((*POLICIES, *OPTIONS))
@@ -198,7 +204,7 @@ def check_words(jobs_may: str) -> None:
 
 
 def _place(source: Path, target: Path) -> None:
-    """Copies a library. What a process has loaded is replaced, not written over."""
+    """Copies a library over an existing one by rename, because a loaded library must not be overwritten."""
     draft = target.with_name(f".{target.name}.new")
     shutil.copyfile(source, draft)
     draft.chmod(0o755)
@@ -206,7 +212,7 @@ def _place(source: Path, target: Path) -> None:
 
 
 def _for_backups(slurm: Slurm) -> list[str]:
-    """What to do on the other hosts of slurmctld."""
+    """What to do on the other hosts of slurmctld, as sentences."""
     if len(slurm.controllers) < 2:
         return []
     listed = ", ".join(slurm.controllers)
@@ -230,7 +236,9 @@ def _left_to_do(slurm: Slurm) -> str:
 
 
 def uninstall(engine_directory: Path) -> list[str]:
-    """Takes out what `install` put in place. Raises InputError, with nothing changed, while slurm.conf names the plugin."""
+    """Removes what `install` installed. Raises InputError, with nothing changed, while slurm.conf names the
+    plugin.
+    """
     slurm = running()
     is_named = _named(slurm.slurm_conf) == TYPE
     if slurm.topology == TYPE and not is_named:

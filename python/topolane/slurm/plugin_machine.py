@@ -1,4 +1,4 @@
-"""The machine that the topology plugin of slurmctld works on: one file, or two that describe the same nodes."""
+"""The machine that the topology plugin of slurmctld uses: one file, or two that describe the same nodes."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from topolane.slurm.plugin_state import SUM_OF_NOTHING, Jobs, sum_of
 
 @dataclasses.dataclass(frozen=True)
 class ReadMachine:
-    """A machine and the files that it was read from."""
+    """A machine and the files from which it was read."""
 
     machine: Machine
     assumed: tuple[str, ...]
-    """What was assumed of it, in sentences."""
+    """Sentences on what was assumed."""
     first: Machine
-    """The machine of the first file alone, which numbers nodes and links otherwise if there are two."""
+    """The machine of the first file alone. If there are two files, it numbers nodes and links differently."""
     contents: tuple[bytearray, ...] = dataclasses.field(repr=False)
-    """The bytes of the files in order."""
+    """The bytes of the files, in order."""
 
     @cached_property
     def sum(self) -> int:
-        """The plugin's sum of the files."""
+        """The plugin's checksum of the files."""
         return _sum(self.contents)
 
 
 def read_machine(paths: Sequence[Path]) -> ReadMachine:
-    """The machine of the files that topolane.conf names.
+    """Reads the machine in the files that topolane.conf names.
 
-    paths: a machine file, or two: the one with the cables (a TOML machine or output of ibnetdiscover), then the one with the names
-    of all nodes (topology.conf). Raises InputError if a file cannot be read or describes no tree, as the plugin does, or if the
-    two contradict each other.
+    paths: a machine file, or two: the one with the cables (a TOML machine or output of ibnetdiscover), then
+    the one with the names of all nodes (topology.conf). Raises InputError in the cases in which the plugin
+    refuses the files: one cannot be read or describes no tree, or the two contradict each other.
     """
     contents = _contents(paths)
     machines = [
@@ -52,14 +52,17 @@ def read_machine(paths: Sequence[Path]) -> ReadMachine:
 
 
 def sum_of_files(paths: Sequence[Path]) -> int:
-    """The plugin's sum of the files, as `ReadMachine.sum`, without reading the machine. Raises InputError."""
+    """The plugin's checksum of the files, equal to `ReadMachine.sum`, without reading the machine. Raises
+    InputError.
+    """
     return _sum(_contents(paths))
 
 
 def machine_of(jobs: Jobs, directory: Path | None = None) -> ReadMachine:
-    """The machine that the plugin read.
+    """Reads the machine that the plugin uses.
 
-    directory: that of slurm.conf, where a relative path begins. Raises InputError if a file cannot be read or has changed.
+    directory: the directory of slurm.conf, to which relative paths refer. Raises InputError if a file cannot
+    be read or has changed.
     """
     if jobs.machine is None:
         raise InputError("the plugin names no machine file")
@@ -72,7 +75,7 @@ def machine_of(jobs: Jobs, directory: Path | None = None) -> ReadMachine:
 
 
 def nodes_in(target: Machine, source: Machine) -> list[int | None]:
-    """The node of `target` that has the name of each node of `source`; None if it has none."""
+    """For each node of `source`, the node of `target` with the same name; None if there is none."""
     return [target.node_named(source.node_name(node)) for node in range(source.nodes)]
 
 

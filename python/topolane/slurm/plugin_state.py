@@ -1,7 +1,8 @@
-"""The files in which the topology plugin says what it does, in Slurm's StateSaveLocation.
+"""Reads the files in Slurm's StateSaveLocation in which the topology plugin publishes its state.
 
-`topolane_counters` has what happened since slurmctld started, `topolane_jobs` the jobs as the plugin sees them,
-`topolane_links` the links that jobs own. slurmctld's user writes them; everything here is checked before it is used.
+`topolane_counters` has the events since slurmctld started, `topolane_jobs` the jobs from the plugin's view,
+`topolane_links` the links that jobs own. slurmctld's user writes these files; their content is checked before
+use.
 """
 
 from __future__ import annotations
@@ -20,9 +21,11 @@ from topolane.cluster.allocation import Allocation
 COUNTERS, JOBS, LINKS = "topolane_counters", "topolane_jobs", "topolane_links"
 
 MOST_COUNTERS = 64 << 10
-"""Bytes of the file of counters."""
+"""The most bytes of the file of counters."""
 MOST_JOBS = 16 << 20
-"""Bytes of the file of jobs: 512 refused jobs with long lists of candidates, and all that run."""
+"""The most bytes of the file of jobs: room for 512 refused jobs with long lists of candidates, and all
+running jobs.
+"""
 MOST_LINKS = 32 << 20
 MOST_NODES = 1 << 24
 MOST_NUMBER = (1 << 64) - 1
@@ -32,12 +35,12 @@ LONGEST_SENTENCE = 1000
 
 LINK_USES = ("isolated", "shared", "none")
 NO_ENGINE = "no-engine"
-"""The job is to be isolated and waits, because the engine cannot answer."""
+"""The kind of refusal of a job that must be isolated and waits because the engine cannot answer."""
 KINDS = ("not-now", "never", "would-share-links", "cannot-isolate", "no-area", NO_ENGINE)
 """Kinds of refusals."""
 
 CHECKSUMS = {"conf-checksum": "conf", "engine-checksum": "engine", "plugin-checksum": "plugin"}
-"""Lines with checksums, and what they are of: topolane.conf, the engine, the plugin itself."""
+"""Lines with checksums, and their files: topolane.conf, the engine, the plugin itself."""
 
 UNDER = re.compile(r"under_([0-9]{1,20})_nanoseconds")
 WORD = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]{{0,{LONGEST_WORD - 1}}}")
@@ -50,40 +53,42 @@ STOCK = {
     "stock_unknown": "nodes that the machine file does not name",
     "stock_oversubscribed": "the job may share cores",
 }
-"""The counters of calls that stock Slurm decided, and why."""
+"""The counters of calls that stock Slurm decided, with the reasons."""
 ENDS = ("placed", "kept_off", "in_area", "refused", "held", *STOCK)
-"""The counters of how calls ended."""
+"""The counters for how calls ended."""
 
 FAULTS = {
     "inactive": "the plugin was not active",
     "failed": "the engine failed",
     "slow": "the engine took too long",
 }
-"""Why the engine could not answer a call, by the plugin's words."""
+"""Reasons why the engine could not answer a call, by the plugin's name for each."""
 OTHERS = {
     "unknown": STOCK["stock_unknown"],
     "oversubscribed": STOCK["stock_oversubscribed"],
 }
-"""Why it was not asked."""
+"""Reasons why the engine was not asked."""
 
 Made = TypeVar("Made")
 
 
 @dataclasses.dataclass(frozen=True)
 class Recent:
-    """The last calls of jobs that have a policy or keep off isolated jobs: the plugin keeps 16."""
+    """The latest calls (the plugin keeps 16) for jobs that have a policy or must avoid isolated jobs."""
 
     calls: int
     decided: int
-    """Calls that the engine decided."""
+    """The number of calls that the engine decided."""
     why: dict[str, int]
-    """The others by why the engine did not decide: `FAULTS` and `OTHERS`."""
+    """The number of other calls by reason: `FAULTS` and `OTHERS`."""
     without_answer: int
-    """How many of the newest in a row the engine could not answer."""
+    """The length of the newest unbroken series of calls that the engine could not answer."""
 
     @property
     def decides(self) -> bool:
-        """Whether the engine decides: it answered the last call and more than half of them, or there was no call."""
+        """Whether the engine decides: it could answer the last call and more than half of all, or there was
+        no call.
+        """
         faults = sum(self.why[name] for name in FAULTS)
         if not self.calls:
             return True
@@ -91,20 +96,20 @@ class Recent:
 
     @property
     def reasons(self) -> str:
-        """Why the engine did not decide, with numbers of calls."""
+        """Why the engine did not decide, with the number of calls for each reason."""
         words = FAULTS | OTHERS
         return "; ".join(f"{count} {words[name]}" for name, count in self.why.items() if count)
 
 
 @dataclasses.dataclass(frozen=True)
 class Counters:
-    """What happened since slurmctld loaded the plugin. Times in seconds since 1970."""
+    """The events since slurmctld loaded the plugin. Times are in seconds since 1970."""
 
     values: dict[str, int]
-    """By the plugin's names (native/slurm/plugin/report.h)."""
+    """Counters by the plugin's names (native/slurm/plugin/report.h)."""
     under: tuple[tuple[int, int], ...]
-    """Calls by their time: (a number of nanoseconds, calls that took less, and not less than the one before). The last
-    one has all longer calls as well.
+    """A histogram of call durations: (upper limit in nanoseconds, number of calls below it and not below the
+    previous limit). The last entry includes all longer calls.
     """
 
     def __getitem__(self, name: str) -> int:
@@ -127,12 +132,12 @@ class Counters:
 
     @property
     def stock(self) -> int:
-        """Calls that stock Slurm decided."""
+        """The number of calls that stock Slurm decided."""
         return sum(self[name] for name in STOCK)
 
     @property
     def recent(self) -> Recent:
-        """The last calls; of a plugin of an earlier release, which does not count them, all since it was loaded."""
+        """The latest calls. An older plugin does not count these; for it, all calls since it was loaded."""
         reasons = (*FAULTS, *OTHERS)
         if "recent_calls" in self.values:
             why = {name: self[f"recent_{name}"] for name in reasons}
@@ -142,7 +147,7 @@ class Counters:
         return Recent(decided + sum(why.values()), decided, why, 0)
 
     def quantile(self, share: float) -> int | None:
-        """The least known number of nanoseconds such that this share of the calls took less. None without calls."""
+        """An upper bound, in nanoseconds, on the duration of this share of the calls; None without calls."""
         calls, seen = sum(count for _, count in self.under), 0
         for limit, count in self.under[:-1]:
             seen += count
@@ -153,7 +158,7 @@ class Counters:
 
 @dataclasses.dataclass(frozen=True)
 class Running:
-    """A job that holds nodes, as the plugin sees it."""
+    """A job that holds nodes, from the plugin's view."""
 
     policy: str
     link_use: str
@@ -163,70 +168,72 @@ class Running:
 
 @dataclasses.dataclass(frozen=True)
 class Refused:
-    """A waiting job that the plugin refused last."""
+    """A waiting job whose last answer from the plugin was a refusal."""
 
     policy: str
     min_bandwidth: float
-    """The minimum share of full bandwidth that it accepts."""
+    """The minimum share of full bandwidth that the job accepts."""
     time: float
-    """When it was refused last, seconds since 1970."""
+    """The time of the last refusal, in seconds since 1970."""
     kind: str
-    """See `KINDS`."""
+    """One of `KINDS`."""
     wanted: int
-    """Nodes."""
+    """The number of nodes that it wants."""
     candidates: tuple[int, ...]
     """The nodes of the machine that Slurm offered."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Jobs:
-    """The jobs as the plugin sees them, by Slurm's numbers (an array's waiting tasks have that of the array)."""
+    """The jobs from the plugin's view, by Slurm's numbers. An array's waiting tasks have the number of the
+    array.
+    """
 
     time: float
-    """When it was written, seconds since 1970."""
+    """When the file was written, in seconds since 1970."""
     why: str | None
-    """Why the plugin is not active."""
+    """Why the plugin is not active; None if it is."""
     machine: str | None
-    """The machine file."""
+    """The path of the machine file."""
     nodes: int
-    """How many nodes it has."""
+    """The number of nodes of the machine."""
     assumed: tuple[str, ...]
-    """What was assumed of the machine."""
+    """Sentences on what was assumed about the machine."""
     running: dict[int, Running]
     waiting: dict[int, Refused]
     machine_sum: int | None = None
-    """The sum of the machine file; None if the file does not say."""
+    """The checksum of the machine file; None if the file does not say."""
     links_out: int | None = None
-    """How many links are out of service or reserved; None if the file does not say."""
+    """The number of links that are out of service or reserved; None if the file does not say."""
     host: str | None = None
     """The host of slurmctld; None if the file does not say."""
     checksums: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    """zlib's crc32 of files that slurmctld uses: see `CHECKSUMS`."""
+    """zlib's crc32 of the files that slurmctld uses; see `CHECKSUMS`."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Links:
-    """Which links jobs own. Jobs that got an answer and still wait may be among them."""
+    """The links that jobs own. Jobs that got an answer and still wait may be included."""
 
     machine_sum: int
-    """The sum of the machine file whose numbers these are."""
+    """The checksum of the machine file that numbers these links."""
     jobs: dict[int, Allocation]
 
 
 @dataclasses.dataclass(frozen=True)
 class PluginState:
-    """What the files say; None for one that is absent or cannot be used, and then there is a sentence."""
+    """The content of the files. A file that is missing or unusable is None, and a problem says why."""
 
     directory: Path
     counters: Counters | None
     jobs: Jobs | None
     links: Links | None
     problems: tuple[str, ...]
-    """Why a file is not used, a sentence each."""
+    """Sentences on files that are not used."""
 
 
 def read(directory: str | Path) -> PluginState:
-    """Reads the files. A file that is absent or garbled costs a sentence, never the others."""
+    """Reads the files. A missing or damaged file gives a problem and does not affect the others."""
     folder, problems = Path(directory), []
 
     def taken(name: str, most: int, parse: Callable[[str, str], Made], optional: bool = False) -> Made | None:
@@ -245,13 +252,13 @@ def read(directory: str | Path) -> PluginState:
 
     counters = taken(COUNTERS, MOST_COUNTERS, parse_counters)
     jobs = taken(JOBS, MOST_JOBS, parse_jobs)
-    # Without policies that give links there is no such file.
+    # Without policies that give links, this file does not exist.
     links = taken(LINKS, MOST_LINKS, parse_links, optional=True)
     return PluginState(folder, counters, jobs, links, tuple(problems))
 
 
 def parse_counters(text: str, source: str) -> Counters:
-    """What a file of counters says. Raises InputError."""
+    """The counters in the text of a file. Raises InputError."""
     values: dict[str, int] = {}
     under: dict[int, int] = {}
     for line, words in _lines(text):
@@ -270,7 +277,7 @@ def parse_counters(text: str, source: str) -> Counters:
 
 
 def parse_jobs(text: str, source: str) -> Jobs:
-    """What a file of jobs says. Raises InputError."""
+    """The jobs in the text of a file. Raises InputError."""
     rows = _lines(text)
     line, head = next(rows, (1, []))
     if head[:2] != ["topolane-jobs", "1"] or len(head) < 3:
@@ -339,7 +346,9 @@ def _waiting(words: list[str], source: str, line: int, nodes: int) -> tuple[int,
 
 
 def _ranges(text: str, source: str, line: int, nodes: int) -> Iterator[int]:
-    """The numbers in `0-3,8-11`, ascending and below the number of nodes."""
+    """The numbers in `0-3,8-11`, ascending. Raises InputError for a number that is not below the number of
+    nodes.
+    """
     least = 0
     for part in text.split(","):
         first, _, last = part.partition("-")
@@ -352,7 +361,7 @@ def _ranges(text: str, source: str, line: int, nodes: int) -> Iterator[int]:
 
 
 def parse_links(text: str, source: str) -> Links:
-    """What a file of owned links says. Raises InputError."""
+    """The owned links in the text of a file. Raises InputError."""
     body, mark, tail = text.rpartition("sum ")
     if not mark or f"{sum_of(body.encode()):016x}" != tail.strip():
         raise InputError(f"{source}: its checksum does not fit, so the file is not whole")
@@ -375,14 +384,16 @@ def parse_links(text: str, source: str) -> Links:
 
 
 def sum_of(content: bytes | bytearray, total: int = SUM_OF_NOTHING) -> int:
-    """The plugin's sum of some bytes (FNV-1a), added to that of bytes before them."""
+    """The plugin's checksum of some bytes (FNV-1a), continued from `total`, the checksum of the bytes before
+    them.
+    """
     for byte in content:
         total = (total ^ byte) * 1099511628211 & MOST_NUMBER
     return total
 
 
 def owned_by(links: Links | None, machine: Machine, machine_sum: int) -> dict[int, Allocation]:
-    """The links of each job. Raises InputError if they are those of another machine file."""
+    """The links of each job. Raises InputError if they are numbered by another machine file."""
     if links is None:
         return {}
     if links.machine_sum != machine_sum:

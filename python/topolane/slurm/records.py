@@ -1,4 +1,4 @@
-"""Slurm's jobs, nodes, partitions and reservations. Times in seconds, Unix time."""
+"""Slurm's jobs, nodes, partitions and reservations. Times are Unix times in seconds."""
 
 from __future__ import annotations
 
@@ -13,60 +13,64 @@ UNUSABLE = frozenset(
     {"down", "drain", "draining", "drained", "fail", "failing", "error", "unknown", "not_responding"}
     | {"reboot", "reboot_requested", "reboot_issued", "powering_down", "power_down", "future"}
 )
-"""Words of a node's state that exclude new jobs. Words for reservations are not listed; neither is
-POWERED_DOWN, since Slurm wakes such a node for its job.
+"""Words of a node's state that exclude new jobs. Words for reservations are not included; neither is
+POWERED_DOWN, because Slurm wakes such a node for its job.
 """
 
 NOT_ISOLATED = "topolane: not isolated"
-"""In the SystemComment of a job whose nodes stock Slurm chose because the engine could not answer."""
+"""A mark in a job's SystemComment: stock Slurm chose the nodes because the engine could not answer."""
 
 HELD_BY_SLURM = "requeued held"
-"""The end of the reason of a job that Slurm itself holds, because its launch or its node has failed."""
+"""The end of the reason of a job that Slurm itself holds because its launch or its node failed."""
 
 
 def task_id(array: int, task: int) -> int:
-    """The identity of a task of an array, above all job numbers (at most 67,043,328 < 2^26)."""
+    """The id of a task of an array. It is above all job numbers (at most 67,043,328 < 2^26)."""
     return array << 26 | task
 
 
 @dataclasses.dataclass(frozen=True)
 class Gres:
-    """One generic resource that a job requests."""
+    """A generic resource that a job requests."""
 
     option: str
-    """As Slurm writes it: `gres:gpu:h100:2`."""
+    """The option in Slurm's notation: `gres:gpu:h100:2`."""
     name: str
-    """`gpu`, or with its type `gpu:h100`."""
+    """The name: `gpu`, or with a type `gpu:h100`."""
     count: int
     per_process: bool
-    """Whether the count is of each process; else of each node."""
+    """Whether the count is per process; otherwise per node."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A job in Slurm. Every task of an array is one."""
+    """A job in Slurm. Each task of an array is a job of its own."""
 
     id: int
-    """Slurm's number; a task's is made of its array's and its own (`task_id`)."""
+    """Slurm's number; for a task, a number made of its array's and its own (`task_id`)."""
     number: str
-    """As Slurm prints it: 12, or 12_3 for a task."""
+    """The number as Slurm prints it: 12, or 12_3 for a task."""
     record: str
-    """The name of its record. The waiting tasks of an array share one record."""
+    """The number of its record. The waiting tasks of an array share one record."""
     name: str
     user: str
     account: str
     state: str
-    """PENDING, RUNNING, ... If there are several, the one that says whether it holds nodes."""
+    """PENDING, RUNNING, ... If Slurm gives several, the one that shows whether the job holds nodes."""
     reason: str
-    """Slurm's reason why it waits."""
+    """Slurm's reason why the job waits."""
     priority: int
     partitions: tuple[str, ...]
     nodes: str
-    """Hostlist of its nodes; empty while it waits. While it completes, those that it has yet to free."""
+    """Hostlist of its nodes; empty while it waits. While it completes, only the nodes that it has not freed
+    yet.
+    """
     allocated: str
     """Hostlist of all nodes that it got at its start."""
     switches: int
-    """The most leaf switches that it wants to wait for (`--switches`); 0 without."""
+    """The most leaf switches that the job accepts while it waits for fewer (`--switches`); 0 without this
+    option.
+    """
     required: str
     excluded: str
     features: str
@@ -77,12 +81,12 @@ class Job:
     processes_per_node: int
     memory_per_node: int | None
     memory_per_cpu: int | None
-    """Bytes."""
+    """In bytes."""
     exclusive: bool
     cores_held: int
-    """The most cores that it holds on one node; 0 if Slurm does not tell."""
+    """The most cores that it holds on one node; 0 if unknown."""
     walltime: float | None
-    """None if neither the job nor its partition has one."""
+    """None if neither the job nor its partition has a limit."""
     submit: float
     start: float
     """When it started; 0 while it waits."""
@@ -91,14 +95,14 @@ class Job:
     end: float
     """When it ended, or began to complete; 0 before."""
     begin: float
-    """Not to be started before this time; 0 for any time."""
+    """The earliest time at which it may start; 0 without a limit."""
     array: int
     """The number of its array, or 0."""
     dependency: str
     reservation: str
     unsupported_option: str
-    """The first requested option that a request to the engine cannot express (--contiguous, GPUs of the whole job,
-    ...); empty without one.
+    """The first requested option that a request to the engine cannot express (--contiguous, GPUs of the whole
+    job, ...); empty without one.
     """
     comment: str
     """The user's comment."""
@@ -106,19 +110,21 @@ class Job:
     gres: tuple[Gres, ...] = ()
     """The generic resources that it requests."""
     gres_held: tuple[tuple[str, int], ...] = ()
-    """Names and counts of the generic resources that a running job holds on each of its nodes."""
+    """Names and counts of the generic resources that a running job holds on each node."""
     requeueable: bool = False
-    """Whether `scontrol requeue` may stop it and queue it again: a batch job with Requeue=1."""
+    """Whether `scontrol requeue` can stop the job and queue it again: a batch job with Requeue=1."""
     restarts: int = 0
-    """How often it has been requeued."""
+    """How often the job has been requeued."""
     het_job: int = 0
     """The number of the first part of its heterogeneous job, or 0."""
     het_part: int = 0
-    """Which part of the heterogeneous job it is: squeue prints `het_job+het_part`."""
+    """The index of its part in the heterogeneous job: squeue prints `het_job+het_part`."""
     is_stock: bool = False
-    """Whether it was to be isolated and stock Slurm chose its nodes, as the plugin notes (native/slurm/plugin/note.c)."""
+    """Whether the job should have been isolated but stock Slurm chose its nodes, as the plugin notes
+    (native/slurm/plugin/note.c).
+    """
     latest_end: float | None = None
-    """When its time limit ends it, if it holds nodes; None without a limit."""
+    """When the time limit will end the job, if it holds nodes; None without a limit."""
 
     @property
     def holds_nodes(self) -> bool:
@@ -127,12 +133,12 @@ class Job:
 
     @property
     def waits(self) -> bool:
-        """Whether it has yet to start."""
+        """Whether the job has not started yet."""
         return self.state == "PENDING"
 
     @property
     def is_held(self) -> bool:
-        """Whether Slurm will not start it by itself."""
+        """Whether the job is held, so that Slurm will not start it by itself."""
         return self.priority == 0
 
 
@@ -146,21 +152,21 @@ class Node:
     cpus: int
     sockets: int
     memory: int
-    """Bytes."""
+    """In bytes."""
     features: frozenset[str]
     gres: tuple[tuple[str, int], ...] = ()
     """Names (`gpu:h100`) and counts of its generic resources."""
     cpus_used: int = 0
     memory_used: int = 0
-    """Bytes."""
+    """In bytes."""
     gres_used: tuple[tuple[str, int], ...] = ()
-    """What its jobs hold."""
+    """Names and counts of the generic resources that its jobs hold."""
     cpus_reserved: int = 0
-    """CPUs that no job gets (CoreSpecCount)."""
+    """CPUs that no job can use (CoreSpecCount)."""
 
     @property
     def usable(self) -> bool:
-        """Whether new jobs may start there."""
+        """Whether new jobs may start on the node."""
         return not self.words & UNUSABLE
 
 
@@ -171,7 +177,7 @@ class Partition:
     name: str
     nodes: str
     up: bool
-    """Whether its waiting jobs may start: UP, or DRAIN, which only refuses new jobs."""
+    """Whether its waiting jobs may start: its state is UP, or DRAIN, which only refuses new submissions."""
     longest_walltime: float | None
 
 
@@ -191,7 +197,7 @@ class Snapshot:
     """The state of Slurm at one moment."""
 
     time: float
-    """By Slurm's clock."""
+    """In time of Slurm's clock."""
     jobs: dict[int, Job]
     nodes: dict[str, Node]
     partitions: dict[str, Partition]

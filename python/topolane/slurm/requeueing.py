@@ -1,4 +1,4 @@
-"""What plans that requeue running jobs of Slurm have in common: the jobs in a plan, and how a plan is carried out."""
+"""Shared by all plans that requeue running jobs of Slurm: the jobs in a plan, and the execution of a plan."""
 
 from __future__ import annotations
 
@@ -23,38 +23,38 @@ P = TypeVar("P")
 
 HOUR = 3600.0
 NUMBER = re.compile("[0-9]+(_[0-9]+)?")
-"""Of a job, or of a task of an array."""
+"""The number of a job, or of a task of an array."""
 KINDS = {"partition": "NAME", "qos": "NAME", "account": "NAME"}
-"""What `--untouchable` may name, and how."""
+"""The kinds of words for `--untouchable`, with the form of their values."""
 REQUEUE = "requeue"
-"""The step that is written to the journal before a job is requeued."""
+"""The step that the journal records before a job is requeued."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Requeued:
-    """A running job that must go. Times in seconds since 1970."""
+    """A running job that must be requeued. Times are in seconds since 1970."""
 
     job: str
-    """Its number, as Slurm prints it."""
+    """The job's number as Slurm prints it."""
     name: str
     user: str
     nodes: str
-    """Hostlist."""
+    """Hostlist of its nodes."""
     node_count: int
     start: float
     restarts: int
-    """How often it had been requeued before. Together with `start` it identifies this run of the job."""
+    """The number of its requeues so far. Together with `start`, it identifies this run of the job."""
     node_hours: float
-    """What it has done since its start, which is lost."""
+    """Node-hours since its start, which will be lost."""
 
     @classmethod
     def of(cls, job: Job, nodes: int, now: float) -> Requeued:
-        """A job that runs on `nodes` nodes."""
+        """The plan's entry for a job that runs on `nodes` nodes."""
         cost = round(cost_of(job, now, nodes) / HOUR, 6)
         return cls(job.number, job.name, job.user, job.nodes, nodes, job.start, job.restarts, cost)
 
     def is_run_of(self, job: Job | None) -> bool:
-        """Whether a job runs since the plan was made, on the same nodes."""
+        """Whether the job is still the run in the plan, on the same nodes."""
         return (
             job is not None
             and job.state == "RUNNING"
@@ -65,20 +65,22 @@ class Requeued:
 
 @dataclasses.dataclass(frozen=True)
 class Untouchable:
-    """Which jobs the operator wants to stay."""
+    """The jobs that must stay, by the operator's wish."""
 
     named: frozenset[tuple[str, str]] = frozenset()
-    """(kind, name): see `KINDS`."""
+    """Pairs of kind and name; see `KINDS`."""
     any_priority: bool = False
-    """Whether jobs of a higher priority than that of the waiting job may go too."""
+    """Whether jobs of a higher priority than the waiting job's may be requeued too."""
 
     @classmethod
     def of(cls, words: Sequence[str], any_priority: bool = False) -> Untouchable:
-        """Of words such as `qos=urgent`. Raises InputError."""
+        """Reads words such as `qos=urgent`. Raises InputError."""
         return cls(room_files.named(words, KINDS), any_priority)
 
     def why(self, job: Job, waiting: Job | None = None) -> str | None:
-        """Why a running job must stay, as what follows `a job`; None if it may go. `waiting` is the job that waits for it, if one does."""
+        """Why a running job must stay, as a phrase that follows `a job`; None if it may be requeued.
+        `waiting` is the job for which room is made, if there is one.
+        """
         own = {("partition", name) for name in job.partitions} | {("qos", job.qos), ("account", job.account)}
         if job.state != "RUNNING":
             return f"in state {job.state}"
@@ -92,12 +94,12 @@ class Untouchable:
 
 
 def cost_of(job: Job, now: float, nodes: int) -> float:
-    """What requeueing a running job costs, node-seconds: its work since it started."""
+    """The cost of requeueing a running job, in node-seconds: its work since it started."""
     return nodes * max(now - job.start, 0.0)
 
 
 def check_numbers(numbers: Iterable[str], source: str) -> None:
-    """Raises InputError for a word that is no number of a job."""
+    """Raises InputError for a word that is not a job number."""
     for word in numbers:
         if not NUMBER.fullmatch(word):
             raise InputError(f"{source}: {texts.shown(word)} is no number of a job")
@@ -111,21 +113,22 @@ def snapshot_of(look: Inspection) -> Snapshot:
 
 
 def task(look: Inspection, number: str) -> Job | None:
-    """The job, or the task of an array, of that number."""
+    """The job, or the task of an array, with this number."""
     return next((job for job in tasks_named(look, number) if job.number == number), None)
 
 
 class Applying(ABC, Generic[P]):
-    """Carries out a plan, with a journal next to it.
+    """Executes a plan, with a journal next to it.
 
-    Each step is in the journal before it is taken, and looks at Slurm before it changes anything. So after a crash it goes on where it
-    was, and no job is requeued twice for one plan: a run of a job is known by its start and by how often it had been requeued.
+    Each step is written to the journal before it is taken, and checks Slurm before it changes anything. So
+    after a crash the execution continues where it was, and no job is requeued twice for one plan: its start
+    and its number of requeues identify a run.
     """
 
     PAUSE = 1.0
-    """Seconds between two looks at Slurm."""
+    """Seconds between two checks of Slurm."""
     STEPS: ClassVar[Sequence[str]]
-    """What may stand in the journal."""
+    """The steps that the journal may contain."""
 
     def __init__(
         self, plan: P, journal: Journal, settings: Settings, seconds: float, tell: Callable[[str], None]
@@ -135,10 +138,11 @@ class Applying(ABC, Generic[P]):
 
     @classmethod
     def apply(cls, path: Path, settings: Settings, *, seconds: float, tell: Callable[[str], None]) -> None:
-        """Carries out the plan in a file, or goes on with it.
+        """Executes the plan in a file, or continues it.
 
-        seconds: how long to wait for Slurm. tell: gets a sentence for each step. Raises NotAppliedError if the plan is no longer
-        true (then nothing was changed) or if what it waits for does not happen; InputError for bad input and if Slurm refuses.
+        seconds: how long to wait for Slurm. tell: called with a sentence for each step. Raises
+        NotAppliedError if the plan no longer fits Slurm's state (then nothing was changed) or if an awaited
+        event does not happen; InputError for bad input and if Slurm refuses a step.
         """
         plan = cls.read(path)
         with alone(path, "topolane slurm apply"):
@@ -146,7 +150,9 @@ class Applying(ABC, Generic[P]):
             cls(plan, journal, settings, seconds, tell).run()
 
     def run(self) -> None:
-        """Carries the plan out, or goes on with it. Raises NotAppliedError if that fails, InputError if Slurm refuses."""
+        """Executes the plan, or continues it. Raises NotAppliedError if that fails, InputError if Slurm
+        refuses a step.
+        """
         if self.journal.has(DONE):
             self.tell("The plan has been carried out already: nothing is changed.")
             return
@@ -160,24 +166,24 @@ class Applying(ABC, Generic[P]):
     @staticmethod
     @abstractmethod
     def read(path: Path) -> P:
-        """The plan in a file. Raises InputError."""
+        """Reads the plan in a file. Raises InputError."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raises NotAppliedError, with what has changed, if the plan is no longer true."""
+        """Raises NotAppliedError, saying what has changed, if the plan no longer fits Slurm's state."""
 
     @abstractmethod
     def carry_out(self) -> None:
-        """All steps, up to `DONE`."""
+        """Takes all steps up to `DONE`."""
 
     def look(self) -> Inspection:
-        """Slurm now. Raises InputError if it does not answer."""
+        """Reads Slurm now. Raises InputError if it does not answer."""
         look = inspect(self.settings)
         snapshot_of(look)
         return look
 
     def requeue(self, each: Requeued) -> None:
-        """Requeues a job, unless it has ended or been requeued since the plan was made."""
+        """Requeues a job, unless it has ended or was requeued since the plan was made."""
         if not each.is_run_of(task(self.look(), each.job)):
             return
         self.journal.write(REQUEUE, each.job)
@@ -186,11 +192,11 @@ class Applying(ABC, Generic[P]):
         except InputError:
             if each.is_run_of(task(self.look(), each.job)):
                 raise
-            return  # it has just ended by itself
+            return  # the job has just ended by itself
         self.tell(f"Job {each.job} is requeued: {each.nodes} becomes free.")
 
     def is_late(self) -> bool:
-        """Whether there is no more time to wait; waits a moment if there is."""
+        """Whether the time limit is reached; if not, pauses before it returns."""
         if time.monotonic() > self.end:
             return True
         time.sleep(self.PAUSE)

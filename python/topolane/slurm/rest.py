@@ -17,26 +17,26 @@ from topolane.slurm.errors import SlurmError
 from topolane.slurm.tokens import Token
 
 VERSIONS = ("v0.0.44", "v0.0.43", "v0.0.42", "v0.0.41", "v0.0.40", "v0.0.45", "v0.0.38")
-"""The supported versions of the interface, the best first. v0.0.45 does not tell whether a job is exclusive;
-every Slurm with v0.0.39 also has v0.0.38 or v0.0.40.
+"""The supported versions of the interface, best first. v0.0.45 does not report whether a job is exclusive.
+Every Slurm with v0.0.39 also has v0.0.38 or v0.0.40.
 """
 
 UNCHANGED_SIZE = 4096
-"""Bytes. An answer that says that nothing has changed is shorter, even if it is a sentence."""
+"""In bytes. An answer that nothing has changed is shorter, even with a sentence in it."""
 
 
 BAD_TOKEN = (-1, 1007)
-"""Error numbers if slurmctld does not know the token: `Unspecified error` up to Slurm 22.05, else `Protocol
-authentication error`.
+"""Error numbers if slurmctld does not accept the token: `Unspecified error` up to Slurm 22.05, later
+`Protocol authentication error`.
 """
 
 
 class Rest:
     """A connection to slurmrestd.
 
-    address: `unix:/path/to/socket`, `http://host:port` or `https://host:port`. token: if slurmrestd requires
-    one. Raises InputError for an invalid address, or one that would show the token to a network; SlurmError
-    if slurmrestd does not answer or supports no known version.
+    address: `unix:/path/to/socket`, `http://host:port` or `https://host:port`. token: needed if slurmrestd
+    requires one. Raises InputError for an invalid address, or one that would send the token unencrypted over
+    a network; SlurmError if slurmrestd does not answer or supports no known version.
     """
 
     def __init__(self, address: str, token: Token | None = None) -> None:
@@ -53,19 +53,17 @@ class Rest:
         self._http.close()
 
     def read(self, thing: str) -> list[dict[str, Any]]:
-        """The records of all jobs, nodes, partitions or reservations. Raises SlurmError."""
+        """The records of all `jobs`, `nodes`, `partitions` or `reservations`. Raises SlurmError."""
         found: list[dict[str, Any]] = self._get(thing)[thing]
         return found
 
     def clock(self) -> float:
-        """Slurm's time, whole seconds since 1970."""
+        """Slurm's time in whole seconds since 1970."""
         when = self._get("diag")["statistics"]["req_time"]
         return float(when["number"] if isinstance(when, Mapping) else when)
 
     def is_new(self, thing: str, since: float) -> bool:
-        """Whether any of the jobs, nodes, ... has changed since that time of Slurm's clock. Cheap if none
-        has.
-        """
+        """Whether any record of `thing` has changed since a time of Slurm's clock. Fast if none has."""
         when = f"uts{int(since)}" if self.version != "v0.0.38" else str(int(since))
         try:
             path = f"/slurm/{self.version}/{thing}"
@@ -80,7 +78,7 @@ class Rest:
             raise SlurmError(f"slurmrestd at {self.address} does not answer: {error}") from error
         except ValueError:
             return True
-        # If no job has changed, the answer is an empty list and a warning.
+        # If no job has changed, the answer has an empty list and a warning.
         return bool(answer.get("errors") or answer.get(thing) or not answer.get("warnings"))
 
     def _negotiate(self) -> str:
@@ -101,7 +99,7 @@ class Rest:
         try:
             return self._http.get(path)
         except (httpx.ReadError, httpx.RemoteProtocolError):
-            return self._http.get(path)  # slurmrestd drops a connection now and then
+            return self._http.get(path)  # slurmrestd sometimes drops a connection, so try once more
 
     def _call(self, path: str) -> dict[str, Any]:
         try:

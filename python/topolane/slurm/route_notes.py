@@ -1,7 +1,8 @@
-"""What the prologues and epilogues of jobs tell other processes at once, a file for each fact in `OUT.jobs`.
+"""Notes that prologues and epilogues of jobs leave at once for other processes, as one file per fact in
+`OUT.jobs`.
 
-`JOB.ending` is there while the nodes end a job's processes, then `JOB.ended`. `JOB.task` says that a task of an array has
-the links that the plugin's file still gives to the array.
+`JOB.ending` exists while the nodes still end a job's processes, then `JOB.ended`. `JOB.task` says that a task
+of an array has the links that the plugin's file still lists under the array.
 """
 
 from __future__ import annotations
@@ -26,17 +27,19 @@ class Notes:
         self._folder = Path(f"{out}.jobs")
 
     def is_ending(self, job: int) -> None:
-        """The nodes end the job's processes."""
+        """Notes that the nodes are still ending the job's processes."""
         self._make_folder()
         (self._folder / f"{job}.{ENDING}").touch()
 
     def has_ended(self, job: int) -> None:
-        """The job's nodes are free."""
+        """Notes that the job's nodes are free."""
         (self._folder / f"{job}.{ENDED}").touch()
         (self._folder / f"{job}.{ENDING}").unlink(missing_ok=True)
 
     def is_of_task(self, task: int, array: int, own: Allocation) -> None:
-        """What the plugin's file gives to an array is this task's, and no longer another task's."""
+        """Notes that the array's entry in the plugin's file belongs to this task, and no longer to another
+        task.
+        """
         for other, (of, _) in self._tasks().items():
             if of == array and other != task:
                 self._forget(other, TASK)
@@ -44,17 +47,17 @@ class Notes:
         files.write(self._folder / f"{task}.{TASK}", f"{array} {_mark(own)}\n", mode=0o644)
 
     def task_of(self, array: int, own: Allocation) -> int | None:
-        """The task that has what the plugin's file gives to an array; None if that is not known."""
+        """The task that owns the array's entry in the plugin's file; None if unknown."""
         found = (task for task, known in self._tasks().items() if known == (array, _mark(own)))
         return next(found, None)
 
     def forget(self, job: int) -> None:
-        """Nothing is known of the job."""
+        """Removes all notes on a job."""
         for what in KINDS:
             self._forget(job, what)
 
     def by_job(self, owned: Mapping[int, Allocation]) -> dict[int, Allocation]:
-        """The plugin's entries, those of arrays by the number of the task that has them."""
+        """The plugin's entries by job, with an array's entry under the number of the task that owns it."""
         jobs = dict(owned)
         for task, (array, mark) in self._tasks().items():
             if task not in owned and array in jobs and _mark(jobs[array]) == mark:
@@ -62,7 +65,7 @@ class Notes:
         return jobs
 
     def ending(self) -> set[int]:
-        """The jobs whose nodes end their processes."""
+        """The jobs whose nodes are still ending their processes."""
         return self._jobs(ENDING)
 
     def ended(self) -> set[int]:
@@ -70,7 +73,7 @@ class Notes:
         return self._jobs(ENDED)
 
     def jobs(self) -> set[int]:
-        """The jobs that there are notes of."""
+        """The jobs with any note."""
         return {job for kind in KINDS for job in self._jobs(kind)}
 
     def _jobs(self, kind: str) -> set[int]:
@@ -78,12 +81,12 @@ class Notes:
         return {int(number) for number, _, what in names if number.isdigit() and what == kind}
 
     def _tasks(self) -> dict[int, tuple[int, str]]:
-        """The array of each task, and a mark of what is the task's."""
+        """By task: its array, and a digest of the task's nodes and links."""
         return dict(self._read_tasks())
 
     def _read_tasks(self) -> Iterator[tuple[int, tuple[int, str]]]:
         for task in sorted(self._jobs(TASK)):
-            # Another process may have taken it out.
+            # Another process may have removed the file.
             with contextlib.suppress(OSError, ValueError):
                 array, mark = (self._folder / f"{task}.{TASK}").read_text().split()
                 yield task, (int(array), mark)
@@ -96,5 +99,5 @@ class Notes:
 
 
 def _mark(own: Allocation) -> str:
-    """A value that differs for other nodes or links."""
+    """A digest that differs for other nodes or links."""
     return hashlib.sha256(json.dumps([sorted(own.nodes), own.links]).encode()).hexdigest()

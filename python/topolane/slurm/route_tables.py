@@ -1,4 +1,4 @@
-"""The file of forwarding tables for jobs that own links."""
+"""Writes the file of forwarding tables for jobs that own links."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ def write(
     service: str | None = None,
     service_uplinks: int = 0,
 ) -> tuple[dict[int, str], tuple[str, ...]]:
-    """Writes the file of tables. Returns the jobs that cannot have routes of their own and why, and notes, a sentence each.
+    """Writes the file of tables. Returns the jobs that cannot have routes of their own, with the reasons, and
+    notes as sentences.
 
-    machines: the machine file of topolane.conf, or both; the first one must be an output of ibnetdiscover. jobs: nodes and
-    links by the numbers of the machine of these files; if two jobs have the same node, the earlier one has it. service:
-    hosts of storage and services, a host list. Raises InputError.
+    machines: the machine file of topolane.conf, or both; the first must be output of ibnetdiscover. jobs:
+    their nodes and links, numbered by the machine of these files; a node listed for two jobs belongs to the
+    earlier one. service: the hosts of storage and services as a host list. Raises InputError.
     """
     read, source = read_machine(machines), str(machines[0])
     net = texts.decoded(read.contents[0], source)
@@ -47,7 +48,7 @@ def write(
     try:
         routes = made(rows)
     except InputError:
-        # One job that does not fit must not take the routes of the others.
+        # A job that does not fit must not cost the other jobs their routes.
         kept: list[Row] = []
         routes = made(kept)
         for row in rows:
@@ -63,7 +64,9 @@ def write(
 def _rows(
     read: ReadMachine, jobs: Mapping[int, Allocation], source: str
 ) -> tuple[list[Row], dict[int, str], tuple[str, ...]]:
-    """The jobs by the numbers of the first machine file, those that this file cannot have and why, and notes."""
+    """The jobs with nodes and links numbered by the first machine file, the jobs for which that is impossible
+    with the reasons, and notes.
+    """
     if read.first is read.machine:
         return [(str(job), sorted(own.nodes), own.links) for job, own in jobs.items()], {}, ()
     nodes, links = nodes_in(read.first, read.machine), links_in(read.first, read.machine)

@@ -1,7 +1,8 @@
-"""Forwarding tables for the jobs that own links: installed before such a job starts, and again after it has ended.
+"""Installs forwarding tables for jobs that own links, before such a job starts and again after it has ended.
 
-slurmctld calls this as PrologSlurmctld and EpilogSlurmctld, for many jobs at once. One process works at a time. What
-it installs is for all jobs whose links are known by then, so most of those that waited have nothing left to do.
+slurmctld calls this as PrologSlurmctld and EpilogSlurmctld, for many jobs at once. One process works at a
+time. It installs tables for all jobs whose links are known by then, so most of the waiting processes have
+nothing left to do.
 """
 
 from __future__ import annotations
@@ -29,80 +30,85 @@ from topolane.slurm.plugin_machine import read_machine, sum_of_files
 from topolane.slurm.route_notes import Notes
 
 WAIT = 60.0
-"""Seconds that slurmctld waits for at most, by default."""
+"""The default limit of the seconds that slurmctld waits."""
 LEAST = 5.0
-"""Seconds that the command which installs the tables has in any case."""
+"""Seconds that the installing command always gets."""
 POLL = 0.05
 QUIET = 3.0
-"""Seconds without a word of the plugin after which Slurm is asked: the plugin writes only while Slurm asks it."""
+"""After this many seconds without a write by the plugin, Slurm is asked instead: the plugin writes only while
+Slurm calls it.
+"""
 UNSEEN = 12.0
-"""Seconds after which what the plugin has written says nothing, if Slurm does not answer either."""
+"""After this many seconds, the plugin's file counts as outdated if Slurm does not answer either."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where commands are looked for: Slurm sets no PATH."""
+"""The search path for commands, because Slurm sets no PATH."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Settings:
-    """What tables are for, and where they go."""
+    """The input of the tables and the place where they go."""
 
     machines: tuple[Path, ...]
-    """The machine file of topolane.conf, or both. The first one is an output of ibnetdiscover."""
+    """The machine file of topolane.conf, or both. The first must be output of ibnetdiscover."""
     out: Path
-    """The file of tables. `OUT.state` and `OUT.jobs` next to it are this module's own."""
+    """The file of tables. `OUT.state` and `OUT.jobs` next to it belong to this module."""
     install: tuple[str, ...]
-    """The command that lets the subnet manager load the file."""
+    """The command that makes the subnet manager load the file."""
     state: Path
     """Slurm's StateSaveLocation, where the plugin writes."""
     wait: float = WAIT
     service: str | None = None
-    """Hosts of storage and services, a host list."""
+    """The hosts of storage and services, as a host list."""
     service_uplinks: int = 0
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A job as slurmctld names it to its scripts."""
+    """A job, as slurmctld describes it to its scripts."""
 
     number: int
     array: int | None = None
-    """The number of the array whose task it is. The plugin's file gives a task that has just started to the array."""
+    """The number of its array, if it is a task. The plugin's file lists a task that has just started under
+    the array.
+    """
     hosts: str = ""
-    """The job's nodes, a host list."""
+    """The job's nodes as a host list."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """The tables that are installed now."""
+    """The tables that are now installed."""
 
     jobs: int
     links: int
     is_new: bool
-    """Whether they had to be installed: False if they were there already."""
+    """Whether they were installed just now; False if they were there already."""
     skipped: dict[int, str]
-    """Jobs that own links and are on the subnet's default routes, and why."""
+    """Jobs that own links but use the subnet's default routes, with the reasons."""
     notes: tuple[str, ...] = ()
-    """What does not fit together, a sentence each."""
+    """Sentences on inconsistencies."""
 
 
 def before_start(settings: Settings, job: Job) -> Result | None:
-    """Installs the tables that a job needs. Returns None if it owns no links.
+    """Installs the tables that a job needs. Returns None if the job owns no links.
 
     Raises InputError if the tables cannot be made or installed.
     """
     deadline = time.monotonic() + settings.wait
     notes = Notes(settings.out)
-    notes.forget(job.number)  # it may have been requeued
+    notes.forget(job.number)  # the job may have been requeued
     if not _owns_links(settings, job, notes, starts=True):
         return None
     return _update(settings, deadline, job.number)
 
 
 def after_end(settings: Settings, job: Job, started: float) -> Result | None:
-    """Takes a job's routes out as soon as its nodes are free. Returns None if it owned no links, or if the plugin says that
-    its nodes are not free within most of the time: then a later call takes its routes out.
+    """Removes a job's routes as soon as its nodes are free.
 
-    slurmctld calls this while the nodes still end the job's processes, whose traffic must stay on the job's links.
-    started: when the job started, in seconds since 1970. Raises InputError as `before_start`.
+    Returns None if the job owned no links, or if the plugin reports for most of the time limit that its nodes
+    are not free; then a later call removes the routes. slurmctld calls this while the nodes are still ending
+    the job's processes, whose traffic must stay on the job's links. started: when the job started, in seconds
+    since 1970. Raises InputError like `before_start`.
     """
     began = time.monotonic()
     notes = Notes(settings.out)
@@ -116,12 +122,12 @@ def after_end(settings: Settings, job: Job, started: float) -> Result | None:
 
 
 def install_all(settings: Settings) -> Result:
-    """Installs the tables of all jobs that own links, also if they are installed already. Raises InputError."""
+    """Installs the tables of all jobs that own links, even if they are installed already. Raises InputError."""
     return _update(settings, time.monotonic() + settings.wait, always=True)
 
 
 def _links(settings: Settings) -> plugin_state.Links:
-    """The links that the plugin has given."""
+    """The links that the plugin has given to jobs."""
     path = settings.state / plugin_state.LINKS
     try:
         text = texts.decoded(texts.read_bytes(path, plugin_state.MOST_LINKS), str(path))
@@ -135,7 +141,7 @@ def _links(settings: Settings) -> plugin_state.Links:
 
 
 def _owns_links(settings: Settings, job: Job, notes: Notes, *, starts: bool) -> bool:
-    """Whether the plugin has given links to the job. If its file gives them to the job's array, they are noted as the job's."""
+    """Whether the plugin has given links to the job. An entry under the job's array is noted as the job's."""
     links = _links(settings)
     if job.array is None or (job.number != job.array and job.number in links.jobs):
         return job.number in links.jobs
@@ -144,7 +150,7 @@ def _owns_links(settings: Settings, job: Job, notes: Notes, *, starts: bool) -> 
         return False
     if not starts and (task := notes.task_of(job.array, own)) is not None:
         return task == job.number
-    # What is there may be another task's, if stock Slurm has placed this one.
+    # If stock Slurm placed this task, the array's entry may be another task's.
     if job.hosts and own.nodes != _nodes(settings, links, job.hosts):
         return False
     notes.is_of_task(job.number, job.array, own)
@@ -152,7 +158,9 @@ def _owns_links(settings: Settings, job: Job, notes: Notes, *, starts: bool) -> 
 
 
 def _nodes(settings: Settings, links: plugin_state.Links, hosts: str) -> set[int]:
-    """The nodes in a host list by the numbers in the plugin's file. Raises InputError if that is of another machine."""
+    """The nodes in a host list, numbered as in the plugin's file. Raises InputError if that file is of
+    another machine.
+    """
     _check_sum(settings, links, _Memory(settings.out).sum_of(settings.machines))
     return set(on_machine(hosts, read_machine(settings.machines).machine))
 
@@ -166,8 +174,9 @@ def _check_sum(settings: Settings, links: plugin_state.Links, machine_sum: int) 
 
 
 def _nodes_are_free(settings: Settings, job: int, started: float, hosts: str, deadline: float) -> bool:
-    """Waits until the plugin does not count a job among those that hold nodes, or Slurm says so. Returns whether that
-    came about. If neither says anything until the deadline, the nodes count as free.
+    """Waits until the plugin no longer lists a job among those that hold nodes, or Slurm says that its nodes
+    are free. Returns whether that happened. If neither reports anything before the deadline, the nodes count
+    as free.
     """
     path, pause, began = settings.state / plugin_state.JOBS, 2 * POLL, time.monotonic()
     while True:
@@ -188,7 +197,7 @@ def _nodes_are_free(settings: Settings, job: int, started: float, hosts: str, de
 
 
 def _none_completes(hosts: str) -> bool:
-    """Whether Slurm says that none of these nodes ends a job. False if it does not answer."""
+    """Whether Slurm reports that none of these nodes is completing a job. False if it does not answer."""
     try:
         done = subprocess.run(
             ["sinfo", "--noheader", "--states=completing", f"--nodes={hosts}", "--format=%N"],
@@ -208,16 +217,16 @@ def _environment() -> dict[str, str]:
 
 
 class _Memory:
-    """What is remembered from one process to the next, in `OUT.state`. A file that cannot be used is as if there were
-    none: then tables are made once more.
+    """Values kept between processes, in `OUT.state`. A file that cannot be used is treated as missing; then
+    the tables are made again.
     """
 
     def __init__(self, out: Path) -> None:
         self._path = f"{out}.state"
         self.machine: list[Any] | None = None
-        """The machine files as they were, and their sum."""
+        """The machine files as last seen, and their checksum."""
         self.installed: str | None = None
-        """What the tables in the subnet are for; None if that is not known."""
+        """The fingerprint of the installed tables; None if it is not known."""
         self.skipped: dict[int, str] = {}
         with contextlib.suppress(InputError, ValueError, TypeError, KeyError, AttributeError):
             given = parsing.read_json(self._path)
@@ -225,12 +234,12 @@ class _Memory:
             self.machine, self.installed = given["machine"], given["installed"]
 
     def write(self) -> None:
-        """Raises InputError."""
+        """Writes the file. Raises InputError."""
         said = {"machine": self.machine, "installed": self.installed, "left_out": self.skipped}
         files.write(self._path, json.dumps(said) + "\n", mode=0o644)
 
     def sum_of(self, machines: Sequence[Path]) -> int:
-        """The sum of the machine files, which is computed only if one has changed."""
+        """The checksum of the machine files. It is computed only if one of them has changed."""
         stamp: list[str | int] = []
         for path in machines:
             found = path.stat()
@@ -241,9 +250,9 @@ class _Memory:
 
 
 def _update(settings: Settings, deadline: float, first: int | None = None, *, always: bool = False) -> Result:
-    """Installs the tables for the links as they are now, unless they are installed.
+    """Installs the tables for the present links, unless they are installed.
 
-    first: a job that starts, whose entry in the plugin's file is the newest.
+    first: a starting job, whose entry in the plugin's file is the newest.
     """
     try:
         with _alone(settings.out, deadline):
@@ -256,7 +265,7 @@ def _update_alone(settings: Settings, deadline: float, first: int | None, *, alw
     memory, notes = _Memory(settings.out), Notes(settings.out)
     noted = (
         notes.jobs()
-    )  # before the links are read: another process may note a job that the file has only then
+    )  # read before the links: a job that is noted later may not be in this version of the plugin's file
     links = _links(settings)
     machine_sum = memory.sum_of(settings.machines)
     _check_sum(settings, links, machine_sum)
@@ -264,7 +273,7 @@ def _update_alone(settings: Settings, deadline: float, first: int | None, *, alw
     for job in noted - owned.keys():
         notes.forget(job)
     ending, ended = notes.ending(), notes.ended()
-    # If two jobs name a node, the one that started last has it.
+    # If two jobs list a node, the job that started last has it.
     order = sorted(owned.keys() - ended, key=lambda job: (job == first, job not in ending, job), reverse=True)
     jobs = {job: owned[job] for job in order}
     wanted = _fingerprint(settings, machine_sum, jobs)
@@ -286,7 +295,9 @@ def _update_alone(settings: Settings, deadline: float, first: int | None, *, alw
 
 
 def _reserved_otherwise(settings: Settings, machine_sum: int) -> tuple[str, ...]:
-    """Says if the plugin reserves other links for services than the tables do, or if that is not known."""
+    """Sentences for the case that the plugin reserves other links for services than the tables do, or that
+    this is not known.
+    """
     machine = read_machine(settings.machines).machine
     try:
         reserved = links_out.read(settings.state, machine, machine_sum).reserved
@@ -301,7 +312,7 @@ def _reserved_otherwise(settings: Settings, machine_sum: int) -> tuple[str, ...]
 
 
 def _fingerprint(settings: Settings, machine_sum: int, jobs: Mapping[int, Allocation]) -> str:
-    """A value that differs for other tables."""
+    """A digest that differs for other tables."""
     rows = [(job, sorted(own.nodes), own.links) for job, own in sorted(jobs.items())]
     given = [str(settings.out), machine_sum, settings.service, settings.service_uplinks, rows]
     return hashlib.sha256(json.dumps(given).encode()).hexdigest()
@@ -310,7 +321,7 @@ def _fingerprint(settings: Settings, machine_sum: int, jobs: Mapping[int, Alloca
 def _install(command: Sequence[str], seconds: float) -> None:
     """Runs the command that loads the tables, and ends it after `seconds`. Raises InputError if it fails."""
     shown = f"--install {texts.shown(command[0])}"
-    # Not a pipe: what the command leaves behind could keep that open.
+    # A file instead of a pipe, because processes that the command leaves behind could keep a pipe open.
     with tempfile.TemporaryFile() as said:
         try:
             process = subprocess.Popen(
@@ -329,7 +340,8 @@ def _install(command: Sequence[str], seconds: float) -> None:
             raise InputError(f"{shown}: has not ended after {seconds:.0f} s (--wait)") from error
         finally:
             if process.poll() is None:
-                # What runs as root by sudo goes on if this is another user.
+                # If this is not root, it may not end a command that runs as root through sudo; then the
+                # command goes on.
                 with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait(1)
@@ -343,7 +355,9 @@ def _install(command: Sequence[str], seconds: float) -> None:
 
 @contextlib.contextmanager
 def _alone(out: Path, deadline: float) -> Iterator[None]:
-    """No other process works on these tables. Raises InputError if another one does until the deadline."""
+    """Makes sure that no other process works on these tables. Raises InputError if one still does at the
+    deadline.
+    """
     name = hashlib.sha256(os.path.realpath(out).encode()).hexdigest()[:16]
     with contextlib.closing(Locks("topolane-routes")) as locks:
         while True:
