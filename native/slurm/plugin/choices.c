@@ -6,16 +6,16 @@
 
 #include "report.h"
 
-/* After a call that took too long the engine rests REST times as long, so it costs slurmctld at most 2 % of its time. */
+/* After a call that took too long, the engine rests REST times as long. So it costs slurmctld at most 2 % of its time. */
 enum { REST = 50 };
 
 static uint64_t rest_until;
 
-/* When a call of the engine began. Processor time is only looked at for a while after a call took too long by the clock: asking for
- * it takes longer than most calls, and what waits for the processor is not the engine's fault. */
+/* When a call of the engine began. Processor time is read only for a while after a call that was too long by the clock,
+ * because reading it takes longer than most calls. Time spent waiting for the processor is not the engine's fault. */
 typedef struct {
     uint64_t steady;
-    uint64_t thread; /* 0: not looked at */
+    uint64_t thread; /* 0: not read */
 } Began;
 
 static uint64_t watched_until;
@@ -34,7 +34,7 @@ static Began begun(void)
     return began;
 }
 
-/* The processor time since then if it is too long, else 0. */
+/* The processor time since the beginning if it is too long, otherwise 0. */
 static uint64_t too_long(Began began)
 {
     uint64_t now = steady_time();
@@ -45,7 +45,7 @@ static uint64_t too_long(Began began)
     return took > driver.config.call_nanoseconds ? took : 0;
 }
 
-/* What a call of the engine came to. */
+/* The result of a call of the engine. */
 static Answer ended(const Question *question, topolane_status status, char *problem, Began began)
 {
     uint64_t took = too_long(began);
@@ -64,7 +64,7 @@ static Answer ended(const Question *question, topolane_status status, char *prob
     return status == TOPOLANE_STATUS_OK ? CHOSEN : NO_PLACE;
 }
 
-/* Sets a request up. The nodes that it may use are valid until the next one. False without memory. */
+/* Fills in a request. Its list of usable nodes is valid until the next call. Returns false without memory. */
 static bool requested(const Question *question, uint32_t nodes, topolane_request *request)
 {
     driver.engine.request_init(request, sizeof *request);
@@ -105,7 +105,7 @@ Answer choices_place(const Question *question, uint32_t nodes, Choice *choice)
         return answer;
     }
     choice->nodes = map_of(driver.engine.decision_nodes(choice->decision));
-    /* Whatever the engine says: only candidates, exactly the number of nodes asked for, and no others. */
+    /* Check the engine's answer: exactly the requested number of nodes, only candidates, and no spare nodes. */
     if ((uint32_t)bit_set_count(choice->nodes) != nodes || !bit_super_set(choice->nodes, question->candidates) ||
         driver.engine.decision_spare(choice->decision).count) {
         say(SAY_ENGINE, "job %u: the engine's answer does not fit", question->job);

@@ -1,30 +1,30 @@
-/* What the engine is asked in a call, in Slurm's bitmaps. */
+/* The questions to the engine in a call, in Slurm's bitmaps. */
 #ifndef TOPOLANE_CHOICES_H
 #define TOPOLANE_CHOICES_H
 
 #include "driver.h"
 
-/* How a question ended. */
+/* The outcome of a question. */
 typedef enum { CHOSEN, NO_PLACE, ENGINE_FAILED, ENGINE_SLOW } Answer;
 
-/* A question: where among the candidates a job may be placed. */
+/* The question: where among the candidates may a job be placed? */
 typedef struct {
     uint32_t job;
     Terms terms;
     topolane_policy *policy; /* NULL for stock */
     bitstr_t *candidates;
-    topolane_state *state;   /* in which the jobs of the hypothesis are */
+    topolane_state *state;   /* with the jobs of the hypothesis */
     bool shares_nodes;       /* whether it takes parts of nodes */
     uint32_t segment;        /* nodes of each part that the policy keeps together (--segment); 0 for none */
 } Question;
 
-/* What the engine chose; choices_free when it is not needed any more. */
+/* The engine's choice. Free it with choices_free. */
 typedef struct {
     bitstr_t *nodes;
     topolane_decision *decision;
 } Choice;
 
-/* Whether the engine rests because it took too long. */
+/* Whether the engine rests because a call took too long. */
 bool choices_rest(void);
 
 Answer choices_place(const Question *question, uint32_t nodes, Choice *choice);
@@ -34,7 +34,7 @@ void choices_free(Choice *choice);
 /* The kind of the last refusal: see topolane_state_refused. */
 const char *choices_refused(const Question *question);
 
-/* Areas from which the stock evaluation may choose freely: see topolane_state_areas. */
+/* Areas within which the stock evaluation may choose freely: see topolane_state_areas. */
 Answer choices_areas(const Question *question, uint32_t nodes, uint32_t link_use, topolane_areas **areas);
 
 /* The nodes of an area as a bitmap, which the caller frees. */

@@ -73,7 +73,7 @@ static char *set_waits(Reader *reader, const char *value)
     return NULL;
 }
 
-/* The words that jobs may use in --topolane. */
+/* Sets the words that jobs may use in --topolane. */
 static char *set_jobs_may(Reader *reader, const char *value)
 {
     char *copy = strdup(value), *rest = NULL, *error = copy ? NULL : problem(reader, "no memory");
@@ -147,7 +147,7 @@ static void free_rule(Rule *rule)
     *rule = (Rule){0};
 }
 
-/* Adds the rule of a line, if it has one. */
+/* Adds the rule of the finished line, if it has one. */
 static char *end_line(Reader *reader)
 {
     Rule *rule = &reader->rule;
@@ -226,7 +226,7 @@ char *config_read(Config *config, const char *name, const char *text)
     return error;
 }
 
-/* Whether a name is one of those between commas. */
+/* Whether a name occurs in a list with commas. */
 static bool names(const char *list, const char *name)
 {
     if (!list)
@@ -269,7 +269,7 @@ Terms config_terms(const Config *config, const Rule *rule, const Option *option)
             terms.was_refused = true;
     }
     if (option->policy && option->policy == terms.policy)
-        terms.waits = terms.policy->isolates; /* It asked itself. */
+        terms.waits = terms.policy->isolates; /* The job itself asked for isolation. */
     if (option->min_bandwidth > 0) {
         if (names(may, "min-bandwidth") && !strcmp(terms.policy->name, "dedicated"))
             terms.min_bandwidth = option->min_bandwidth;

@@ -1,4 +1,4 @@
-/* topolane.conf: which jobs get which policy. Knows neither Slurm nor the engine. */
+/* topolane.conf: the rules that give jobs their policies. Knows neither Slurm nor the engine. */
 #ifndef TOPOLANE_CONFIG_H
 #define TOPOLANE_CONFIG_H
 
@@ -6,7 +6,7 @@
 
 #include "option.h"
 
-/* The first rule that fits a job decides. */
+/* A rule. The first rule that matches a job applies. */
 typedef struct {
     char *partitions; /* names with commas, or NULL for any */
     char *qos;
@@ -14,9 +14,9 @@ typedef struct {
     const Policy_Kind *policy;
     double min_bandwidth;
     bool outside_shares; /* jobs that are not isolated may share links with those that are */
-    bool has_outside;    /* the line says so itself */
-    bool waits;          /* isolated jobs wait while the engine cannot answer; else stock Slurm chooses their nodes */
-    bool has_waits;      /* the line says so itself */
+    bool has_outside;    /* the line itself says so */
+    bool waits;          /* isolated jobs wait while the engine cannot answer; otherwise stock Slurm chooses their nodes */
+    bool has_waits;      /* the line itself says so */
 } Rule;
 
 typedef struct {
@@ -24,32 +24,34 @@ typedef struct {
     char *machine;    /* a machine file, or two with a comma; NULL for topology.conf */
     char *stock;      /* the stock plugin: tree or block */
     uint64_t call_nanoseconds;
-    bool outside_shares; /* for lines that do not say it, and for jobs that no line fits */
-    bool waits;          /* for lines that do not say it: see Rule */
-    bool is_read;        /* the file could be read: else what jobs may ask for is not known */
+    bool outside_shares; /* the default for lines, and the value for jobs without a rule */
+    bool waits;          /* the default for lines: see Rule */
+    bool is_read;        /* the file could be read; if not, it is unknown what jobs may ask for */
     char *jobs_may;      /* what jobs may ask for themselves: policies, min-bandwidth, share-links */
     Rule *rules;
     size_t rule_count;
-    Rule otherwise; /* stock, for jobs that no line fits */
+    Rule otherwise; /* for jobs without a matching rule: stock */
 } Config;
 
-/* Reads the text of a file; `name` is for errors. Returns NULL, or a sentence about the first line that is wrong, which the caller
- * frees. Then `config` has what the other lines say, so that jobs wait that are to wait without the engine. */
+/* Reads the text of a file; `name` is for errors. Returns NULL, or a sentence about the first wrong line, which the
+ * caller frees. Even then `config` has the content of the other lines, so that jobs that must wait without the engine do
+ * wait. */
 char *config_read(Config *config, const char *name, const char *text);
 
-/* The rule for a job. Never NULL: without a rule that fits it is stock. */
+/* The rule for a job: the first that matches, otherwise the stock rule. Never NULL. */
 const Rule *config_rule(const Config *config, const char *partition, const char *qos, const char *account);
 
-/* What holds for a job. */
+/* The terms that apply to a job. */
 typedef struct {
     const Policy_Kind *policy;
     double min_bandwidth;
     bool shares_links; /* if it is not isolated: whether it may share links with jobs that are */
-    bool waits;        /* it is isolated and waits while the engine cannot answer: it asked itself, or its rule wants that */
-    bool was_refused;  /* it asks for something that jobs may not ask for, and does not get it */
+    bool waits;        /* the job is isolated and waits while the engine cannot answer, because it asked for isolation or
+                        * its rule says so */
+    bool was_refused;  /* the job asks for something that jobs may not ask for, and does not get it */
 } Terms;
 
-/* The rule, changed by what the job asks for itself (NULL for nothing) as far as jobs may. */
+/* The rule's terms, changed by the job's own option (NULL: none) as far as jobs may do so. */
 Terms config_terms(const Config *config, const Rule *rule, const Option *option);
 
 void config_free(Config *config);

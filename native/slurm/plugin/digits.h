@@ -1,16 +1,16 @@
-/* Numbers in a file that a program wrote: digits, one sign between two numbers, and nothing else. */
+/* Reads numbers from a file that a program wrote: only digits, with one separator between two numbers. */
 #ifndef TOPOLANE_DIGITS_H
 #define TOPOLANE_DIGITS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A text that is read from `at` on; `end` is behind its last byte. */
+/* The unread part of a text: from `at` up to, but without, `end`. */
 typedef struct {
     const char *at, *end;
 } Text;
 
-/* Takes a number up to `most`, which is 9 or more. */
+/* Reads a number of at most `most`, which must be 9 or more. Returns false if there is none. */
 static inline bool take_number(Text *text, uint64_t most, uint64_t *number)
 {
     const char *first = text->at;
@@ -24,7 +24,7 @@ static inline bool take_number(Text *text, uint64_t most, uint64_t *number)
     return text->at > first;
 }
 
-/* Takes this sign. */
+/* Reads this character. Returns false if the text continues with another one. */
 static inline bool take_sign(Text *text, char sign)
 {
     if (text->at == text->end || *text->at != sign)

@@ -15,7 +15,7 @@
 
 Driver driver;
 
-/* The path of a file next to topology.conf, which is next to slurm.conf. */
+/* The path of a file in the directory of topology.conf and slurm.conf. */
 static char *next_to_conf(const char *name)
 {
     char *path = NULL;
@@ -30,7 +30,7 @@ char *driver_config_path(void)
     return next_to_conf("topolane.conf");
 }
 
-/* Adds a line to what the plugin publishes about itself. */
+/* Adds a line to the facts that the plugin publishes about itself. */
 static void tell(const char *what, const char *sentence)
 {
     char *longer = NULL;
@@ -40,7 +40,7 @@ static void tell(const char *what, const char *sentence)
     driver.about = longer;
 }
 
-/* A sentence may quote any bytes of a file, and more of them than the log and topolane_jobs should hold. */
+/* Makes a sentence safe for the log and topolane_jobs: it may quote arbitrary bytes of a file, and be too long. */
 static void make_readable(char *sentence)
 {
     enum { MOST = 500 };
@@ -52,7 +52,7 @@ static void make_readable(char *sentence)
     }
 }
 
-/* Says why the plugin is not active; frees the sentence. */
+/* Reports why the plugin is not active. Frees the sentence. */
 static bool give_up(char *why)
 {
     if (why)
@@ -65,14 +65,14 @@ static bool give_up(char *why)
     return false;
 }
 
-/* Says what is assumed of the machine. */
+/* Reports an assumption about the machine. */
 static void assume(const char *sentence)
 {
     info("topolane: %s", sentence);
     tell("assumed", sentence);
 }
 
-/* Adds the checksum of a file that is in use: a backup controller compares its own with it. */
+/* Publishes the checksum of a file in use, so that a backup controller can compare its own file with it. */
 static void tell_checksum(const char *what, const char *text, size_t length)
 {
     char sum[9];
@@ -117,7 +117,7 @@ static bool open_config(void)
     char *why = path ? whole_file(path, MOST_CONFIG, &text, &length) : NULL;
     if (text)
         tell_checksum("conf-checksum", text, length);
-    /* Also without a file there are rules: none, so that stock Slurm decides. */
+    /* Without a file there is still a configuration: no rules, so that stock Slurm decides. */
     char *wrong = config_read(&driver.config, path ? path : "topolane.conf", text ? text : "");
     if (why)
         free(wrong);
@@ -148,7 +148,7 @@ static char *read_machine(const char *given, topolane_machine **machine)
     return why;
 }
 
-/* Makes one machine of two: that with the cables, and that with the names. */
+/* Makes one machine from two: the one with the cables and the one with the names. */
 static char *join_machines(topolane_machine *wiring, topolane_machine *tree)
 {
     char *notes = NULL, *problem = NULL, *why = NULL, *rest = NULL;
@@ -266,7 +266,7 @@ void driver_take_links_out(void)
     free(why);
 }
 
-/* Opens what the plugin needs. Whatever fails is said. */
+/* Opens everything that the plugin needs. Reports any failure. */
 static bool open_all(void)
 {
     tell_host_and_plugin();
@@ -361,7 +361,7 @@ bool driver_map_nodes(void)
     return true;
 }
 
-/* What the job asks for with --topolane; false if it asks for nothing, or if it cannot be read. */
+/* Reads the job's --topolane option. Returns false if there is none or it cannot be read. */
 static bool option_of(const job_record_t *job, Option *option)
 {
     for (uint32_t index = 0; index < job->spank_job_env_size; index++) {
@@ -422,7 +422,7 @@ const uint64_t *driver_bits(bitstr_t *map)
     if (!bits)
         return NULL;
     memset(bits, 0, driver.machine_words * sizeof *bits);
-    /* The engine leaves out what is beyond the machine; nodes that the machine does not name are no candidates. */
+    /* Bits beyond the machine are harmless: the engine ignores them. */
     for (size_t word = 0; driver.is_in_order && word < words; word++)
         bits[word] = map_word(map, word);
     if (driver.is_in_order)

@@ -14,7 +14,7 @@ static char *sentence(const char *path, const char *what)
 
 char *engine_load(Engine *engine, const char *path)
 {
-    /* It stays in the process: threads and destructors of a Rust library outlive what closes it. */
+    /* Never unload the library: threads and destructors of a Rust library could still run after dlclose. */
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (!library)
         return sentence("the engine cannot be loaded", dlerror());

@@ -1,4 +1,4 @@
-/* The engine, a shared library with the interface of topolane.h. Knows nothing of Slurm. */
+/* The engine: a shared library with the interface of topolane.h. Knows nothing of Slurm. */
 #ifndef TOPOLANE_ENGINE_H
 #define TOPOLANE_ENGINE_H
 
@@ -38,7 +38,7 @@ typedef struct {
 #undef FUNCTION
 } Engine;
 
-/* Loads the library, for good. Returns NULL, or a sentence that the caller frees. */
+/* Loads the library permanently. Returns NULL, or a sentence that the caller frees. */
 char *engine_load(Engine *engine, const char *path);
 
 #endif

@@ -10,7 +10,7 @@ static bool holds_or_is(uint64_t job, void *with)
     return job == *(uint64_t *)with || holders_find(&driver.holders, job) != NO_SLOT;
 }
 
-/* Writes the file: the jobs that hold nodes, and this one, which may start. */
+/* Writes the file with the jobs that hold nodes, and with `job`, which may start. */
 static void write_file(uint64_t job)
 {
     owners_keep(&driver.owners, holds_or_is, &job);
@@ -35,7 +35,7 @@ void links_none(const job_record_t *job)
         return;
     bool in_file = owned->in_file;
     owners_remove(&driver.owners, job->job_id);
-    /* What the file says of it would come back at a restart. */
+    /* Otherwise its entry in the file would come back after a restart. */
     if (in_file)
         write_file(job->job_id);
 }
@@ -45,7 +45,7 @@ void links_given(const job_record_t *job, const Choice *choice, bitstr_t *nodes,
     uint64_t number = job->job_id;
     topolane_numbers links = driver.engine.decision_links(choice->decision);
     if (holders_find(&driver.holders, number) != NO_SLOT)
-        return; /* It runs, on what it was given before. */
+        return; /* The job already runs, with the links that it got before. */
     if (!links.count) {
         if (!is_hypothesis)
             links_none(job);

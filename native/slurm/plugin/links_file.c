@@ -26,7 +26,7 @@ uint64_t sum_on(uint64_t sum, const char *bytes, size_t length)
     return sum;
 }
 
-/* The place of a job, or where it belongs. */
+/* The index of a job in the list, or where it must be inserted. */
 static size_t place_of(const Owners *owners, uint64_t job)
 {
     size_t low = 0, high = owners->count;
@@ -166,7 +166,7 @@ char *owners_write(Owners *owners, const char *path)
     fprintf(to, "sum %016" PRIx64 "\n", sum_of(text, length));
     if (fclose(to))
         error = strdup("no memory");
-    /* Without fsync: after a crash of the host the sum shows whether the file is whole, and what is not known is safe. */
+    /* No fsync: after a crash of the host, the checksum shows whether the file is whole, and missing links are safe. */
     int file = error ? -1 : open(draft, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (!error && file < 0)
         error = failed("cannot be written", draft);
@@ -180,7 +180,7 @@ char *owners_write(Owners *owners, const char *path)
         error = failed("cannot be written", draft);
     if (!error && rename(draft, path))
         error = failed("cannot be replaced", path);
-    /* What the former file says of a job that got other links now must not be read after a restart. */
+    /* The old file must not be read after a restart: it has outdated links of this job. */
     if (error)
         unlink(path);
     for (size_t index = 0; index < owners->count; index++)
@@ -190,7 +190,7 @@ char *owners_write(Owners *owners, const char *path)
     return error;
 }
 
-/* Takes a count and that many numbers. The count is compared with what is there before memory is asked for. */
+/* Reads a count and that many numbers. The count is checked against the remaining text before memory is allocated. */
 static bool take_numbers(Text *text, uint32_t **numbers, size_t *count, bool is_ascending)
 {
     enum { LEAST_BYTES = 2 }; /* a blank and a digit */
@@ -211,7 +211,7 @@ static bool take_numbers(Text *text, uint32_t **numbers, size_t *count, bool is_
 
 static bool take_share(Text *text, double *share)
 {
-    /* strtod would take blanks, signs, `inf` and `nan` too. */
+    /* strtod alone would also accept blanks, signs, `inf` and `nan`. */
     if (!take_sign(text, ' ') || text->at == text->end || *text->at < '0' || *text->at > '9')
         return false;
     char *end;
@@ -220,7 +220,7 @@ static bool take_share(Text *text, double *share)
     return *share > 0 && *share <= 1;
 }
 
-/* Takes the line of a job. What was taken is the caller's to free, also if the line is wrong. */
+/* Reads the line of a job. The caller frees the arrays, even if the line is wrong. */
 static bool take_job(Text *text, Owned *owned)
 {
     return take_number(text, UINT64_MAX, &owned->job) && take_share(text, &owned->bandwidth_share) &&
@@ -228,10 +228,11 @@ static bool take_job(Text *text, Owned *owned)
            take_numbers(text, &owned->links, &owned->link_count, false) && take_sign(text, '\n');
 }
 
-/* Takes the lines of the jobs. Returns NULL, or what is wrong with the file. Jobs must ascend: each is put at the end of the list. */
+/* Reads the lines of the jobs. Returns NULL, or what is wrong with the file. Jobs must be in ascending order, because
+ * each is appended to the list. */
 static char *take_jobs(Owners *owners, Text text, size_t jobs)
 {
-    enum { LEAST_BYTES = 8 }; /* of a line: `1 1 0 0` */
+    enum { LEAST_BYTES = 8 }; /* length of the shortest line: `1 1 0 0` */
     char *why = NULL;
     if (!take_sign(&text, '\n') || jobs > (size_t)(text.end - text.at) / LEAST_BYTES)
         return strdup("its first line does not fit the rest");
@@ -255,7 +256,7 @@ static char *take_jobs(Owners *owners, Text text, size_t jobs)
     return text.at == text.end ? NULL : strdup("it has more lines than its first line says");
 }
 
-/* Takes a file apart. Returns NULL, or what is wrong with it. */
+/* Reads the text of a file. Returns NULL, or what is wrong with it. */
 static char *parse(Owners *owners, const char *text, size_t length)
 {
     const char *tail = memrchr(text, 's', length);

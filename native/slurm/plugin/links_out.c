@@ -48,7 +48,7 @@ void links_out_free(Links_Out *out)
     *out = (Links_Out){0};
 }
 
-/* Takes a line of ascending numbers. */
+/* Reads a line of ascending numbers. */
 static bool take_line(Text *text, uint32_t *links, size_t count)
 {
     uint64_t number, last = 0;
@@ -61,10 +61,10 @@ static bool take_line(Text *text, uint32_t *links, size_t count)
     return take_sign(text, '\n');
 }
 
-/* Takes the two lines of links. Their numbers are compared with what is there before memory is asked for. */
+/* Reads the two lines of links. Their counts are checked against the remaining text before memory is allocated. */
 static bool take_links(Links_Out *out, Text text)
 {
-    enum { LEAST_BYTES = 2 }; /* a digit and a sign behind it */
+    enum { LEAST_BYTES = 2 }; /* a digit and the character after it */
     size_t most = (size_t)(text.end - text.at) / LEAST_BYTES;
     if (out->reserved > most || out->failed > most - out->reserved)
         return false;
@@ -73,7 +73,7 @@ static bool take_links(Links_Out *out, Text text)
            take_line(&text, out->links + out->reserved, out->failed) && text.at == text.end;
 }
 
-/* Takes a text apart. Returns NULL, or what is wrong with it. */
+/* Reads a text. Returns NULL, or what is wrong with it. */
 static const char *parse(Links_Out *out, const char *text, size_t length, uint64_t machine)
 {
     const char *tail = memrchr(text, 's', length);
@@ -108,20 +108,20 @@ char *links_out_read(Links_Out *out, const char *path, uint64_t machine)
     return why ? strdup(why) : NULL;
 }
 
-/* What distinguishes a file from the one that was there before. */
+/* Values that differ between a file and the earlier file of the same name. */
 typedef struct {
     struct timespec changed;
     off_t size;
     ino_t number;
 } Stamp;
 
-/* The lock is never held while a file is read. */
+/* Never hold the lock while a file is read. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char file[PATH_MAX]; /* empty: closed */
+static char file[PATH_MAX]; /* empty if closed */
 static uint64_t of_machine;
-static uint64_t times_opened; /* a look that began before the file was opened again has no say */
+static uint64_t times_opened; /* a result of a look that began before the latest opening is discarded */
 static Stamp seen;
-static bool is_new; /* also read without the lock */
+static bool is_new; /* may be read without the lock */
 static Links_Out found;
 static char *found_why;
 
@@ -154,7 +154,7 @@ void links_out_close(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* The stamp of a file; that of a file that does not exist is zero. */
+/* The stamp of a file; zero if the file does not exist. */
 static Stamp stamp_of(const char *path)
 {
     struct stat facts;

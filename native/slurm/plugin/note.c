@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-/* Users cannot write a SystemComment. What other plugins or administrators wrote there stays before ours. */
+/* Users cannot write a SystemComment. Text of other plugins or administrators stays before the plugin's own. */
 #define OURS "topolane: "
 static const char STOCK[] = OURS "not isolated: stock Slurm chose the nodes";
 
@@ -22,7 +22,7 @@ const char *note_reason(Lack lack)
     return reasons[lack];
 }
 
-/* Sets what stands there of ours; NULL for nothing. */
+/* Sets the plugin's own sentence in the comment; NULL removes it. */
 static void set(job_record_t *job, const char *sentence)
 {
     char *before = job->system_comment, *ours = before ? strstr(before, OURS) : NULL;

@@ -15,28 +15,28 @@
 #include "running.h"
 #include "stock.h"
 
-/* Areas that a call tries at most (each costs a stock evaluation), and weights of nodes that it distinguishes. */
+/* Limits of a call: areas that it tries (each costs a stock evaluation), and different weights of nodes. */
 enum { MOST_AREAS = 16, MOST_WEIGHTS = 8 };
 
 typedef struct {
     topology_eval_t *asked;
     const job_details_t *details;
     Question question;
-    uint64_t *gone;   /* jobs that are thought to be gone, by slot; NULL for none */
+    uint64_t *gone;   /* jobs that are gone in the hypothesis, by slot; NULL for none */
     bool isolates;
-    bool asked_stock; /* whether the stock evaluation was asked at all */
+    bool asked_stock; /* whether the stock evaluation was asked */
     const char *kind; /* why the engine found nothing */
-    bool stock_disagreed; /* it does not take the nodes of the policy: blocks, devices */
-    uint32_t least; /* nodes that will do */
-    uint32_t most;  /* nodes that it may have; UINT32_MAX for any number */
+    bool stock_disagreed; /* the stock evaluation rejected the policy's nodes, for example because of blocks or devices */
+    uint32_t least; /* least number of nodes that the job accepts */
+    uint32_t most;  /* most nodes that the job may have; UINT32_MAX for any number */
     uint32_t wanted;
 } Call;
 
-/* What follows when the engine has no answer for a call. */
+/* What happens when the engine has no answer for a call. */
 typedef struct {
-    uint64_t *counter; /* of calls that stock Slurm decides then */
+    uint64_t *counter; /* counts calls that stock Slurm decides for this reason */
     End end;
-    Say line; /* in the log, once a minute */
+    Say line; /* the line in the log, once a minute */
 } Without;
 static const Without WITHOUT[] = {
     [NO_ENGINE] = {&counters.stock_inactive, END_INACTIVE, SAY_INACTIVE},
@@ -45,17 +45,17 @@ static const Without WITHOUT[] = {
     [SHARES_CORES] = {&counters.stock_oversubscribed, END_OVERSUBSCRIBED, SAY_OVERSUBSCRIBED},
 };
 
-/* Counts how a call ended and answers stock Slurm's choice. */
+/* Counts how a call ended, and answers with stock Slurm's choice. */
 static int leave_to_stock(topology_eval_t *asked, uint64_t *counter)
 {
     ++*counter;
     int code = stock_choose(asked);
     if (code == SLURM_SUCCESS && driver.is_active)
-        links_none(asked->job_ptr); /* What it was given before is not what it has now. */
+        links_none(asked->job_ptr); /* Links from an earlier answer do not apply to these nodes. */
     return code;
 }
 
-/* Writes down that the job waits for the engine, for people. */
+/* Publishes that the job waits for the engine. */
 static void write_down_wait(const job_record_t *job, const Terms *terms, uint32_t wanted)
 {
     time_t now = time(NULL);
@@ -69,8 +69,8 @@ static void write_down_wait(const job_record_t *job, const Terms *terms, uint32_
                         NULL, 0);
 }
 
-/* The job waits, as one that waits for better switches: a test for now fails, a test whether the job could ever run succeeds if
- * stock Slurm has nodes for it. */
+/* Makes the job wait like one that waits for better switches: a test whether it can start now fails; a test whether it
+ * could ever run succeeds if stock Slurm has nodes for it. */
 static int wait_without_engine(topology_eval_t *asked, const Terms *terms, Lack lack)
 {
     job_record_t *job = asked->job_ptr;
@@ -85,8 +85,9 @@ static int wait_without_engine(topology_eval_t *asked, const Terms *terms, Lack 
     return code;
 }
 
-/* The engine has no answer. A job that is to wait for isolated nodes waits, but on one node, which uses no link. Any other job has
- * stock Slurm's choice; if it was to be isolated, its user reads that it is not. */
+/* Answers a call without the engine. A job that must wait for isolated nodes waits, except on a single node, which uses
+ * no link. Any other job gets stock Slurm's choice; if it should have been isolated, a note tells its user that it is
+ * not. */
 static int without_engine(topology_eval_t *asked, const Terms *terms, Lack lack, bool is_plan)
 {
     job_record_t *job = asked->job_ptr;
@@ -111,7 +112,7 @@ static int without_engine(topology_eval_t *asked, const Terms *terms, Lack lack,
     return code;
 }
 
-/* The stock evaluation among some of the candidates. */
+/* Runs the stock evaluation on some of the candidates. */
 static bool stock_finds(Call *call, bitstr_t *among, uint32_t most)
 {
     int code = stock_try(call->asked, among, most);
@@ -119,7 +120,8 @@ static bool stock_finds(Call *call, bitstr_t *among, uint32_t most)
     return code == SLURM_SUCCESS;
 }
 
-/* Jobs that may share cores take turns on them: who is there at which time is not known here. */
+/* Whether the job may share cores. Such jobs take turns on their cores, and the plugin does not know which job runs at
+ * which time. */
 static bool may_share_cores(const job_record_t *job)
 {
     if (!job->part_ptr || !job->details)
@@ -150,7 +152,7 @@ static void count_nodes(Call *call)
     call->wanted = call->wanted < call->most ? call->wanted : call->most;
 }
 
-/* Whether the request has more to it than a number of nodes, so that the stock evaluation needs a choice. */
+/* Whether the request asks for more than a number of nodes, so that the stock evaluation must have a choice. */
 static bool is_particular(const Call *call)
 {
     const job_details_t *details = call->details;
@@ -165,12 +167,13 @@ static bool has_required(const Call *call, bitstr_t *nodes)
     return !required || bit_super_set(required, nodes);
 }
 
-/* Asks the policy for `nodes` nodes and the stock evaluation for cores and devices on them. */
+/* Asks the policy for `nodes` nodes, and the stock evaluation for cores and devices on them. */
 static Answer try_policy_among(Call *call, uint32_t nodes)
 {
     Choice choice;
     Answer answer = choices_place(&call->question, nodes, &choice);
-    /* Jobs that would be preempted only if the job got their nodes are there if it does not. */
+    /* Slurm assumes that all jobs that could be preempted are gone. But a job outside the chosen nodes will not be
+     * preempted, so ask again with it present. */
     while (answer == CHOSEN && call->gone && preemption_spares(call->asked->job_ptr, choice.nodes, call->gone)) {
         choices_free(&choice);
         char *why = holders_scene(&driver.holders, call->gone, &call->question.state);
@@ -190,7 +193,8 @@ static Answer try_policy_among(Call *call, uint32_t nodes)
     return agrees ? CHOSEN : NO_PLACE;
 }
 
-/* The same; a policy that does not isolate is asked in areas in which its job keeps off isolated ones, the largest first. */
+/* Like try_policy_among, but if the policy does not isolate, tries areas whose links no isolated job uses, the largest
+ * first. */
 static Answer try_policy(Call *call, uint32_t nodes, bool is_guarded)
 {
     if (call->isolates || !is_guarded || nodes == 1)
@@ -213,12 +217,12 @@ static Answer try_policy(Call *call, uint32_t nodes, bool is_guarded)
     return answer;
 }
 
-/* Lets the stock evaluation choose inside an area: from the smallest one for jobs that are isolated, so that they leave most
- * to others, else from the largest one, so that it has most to choose from. */
+/* Lets the stock evaluation choose inside an area. Isolated jobs try the smallest areas first, which leaves more to
+ * other jobs; other jobs try the largest first, which offers the most choice. */
 static Answer try_areas(Call *call)
 {
     topolane_areas *areas;
-    /* Of one node if one may do: it uses no link. */
+    /* Try a single node first if one is enough: it uses no link. */
     if (call->least == 1 && stock_finds(call, call->question.candidates, 1))
         return CHOSEN;
     uint32_t least = call->least > 1 ? call->least : 2;
@@ -243,7 +247,8 @@ static Answer try_areas(Call *call)
     return found ? CHOSEN : NO_PLACE;
 }
 
-/* The policy's nodes; if the request is particular, or stock Slurm does not agree, its own in an area. */
+/* Tries the policy's nodes. If the request is particular, or stock Slurm rejects these nodes, lets stock Slurm choose in
+ * an area. */
 static Answer try_inside(Call *call, bool is_guarded)
 {
     Answer answer = NO_PLACE;
@@ -257,7 +262,7 @@ static Answer try_inside(Call *call, bool is_guarded)
     if (answer != NO_PLACE || (!is_particular_one && !call->stock_disagreed && call->least == call->most))
         return answer;
     if (call->question.segment && !is_particular_one)
-        return answer; /* The stock evaluation of a tree knows no segments. */
+        return answer; /* The stock evaluation of a tree does not support segments. */
     if (!call->isolates && !is_guarded) {
         bool found = stock_finds(call, call->question.candidates, 0);
         counters.placed += found;
@@ -271,7 +276,7 @@ static Answer try_inside(Call *call, bool is_guarded)
     return answer;
 }
 
-/* Writes down that the job waits and why, for people. A refusal in a hypothesis does not matter to them. */
+/* Publishes that the job waits, and why. Refusals in a hypothesis are not published. */
 static void write_down(const Call *call)
 {
     uint32_t job = call->asked->job_ptr->job_id;
@@ -291,13 +296,13 @@ static void write_down(const Call *call)
     free(candidates);
 }
 
-/* After a failure of the engine. */
+/* Discards the engine's states after a failure. */
 static void renew(void)
 {
     free(holders_renew(&driver.holders));
 }
 
-/* The engine failed or was too slow. */
+/* Answers a call for which the engine failed or was too slow. */
 static int failed(const Call *call, Answer answer)
 {
     if (answer == ENGINE_FAILED)
@@ -306,15 +311,16 @@ static int failed(const Call *call, Answer answer)
     return without_engine(call->asked, &call->question.terms, lack, call->gone != NULL);
 }
 
-/* The job can have no place. Answers with the reason that stock Slurm has for the user, if it has one. */
+/* Answers that the job can never be placed, with stock Slurm's reason for the user if it has one. */
 static int never(topology_eval_t *asked, bitstr_t *candidates)
 {
     int code = stock_try(asked, candidates, 0);
     return code == SLURM_SUCCESS ? SLURM_ERROR : code;
 }
 
-/* The job has no place now. If it has one on the empty machine, says so in the way of a job that waits for better switches:
- * a test for now fails, a test whether the job could ever run succeeds. Backfill never asks the latter. */
+/* Answers that the job has no place now. If it has one on the empty machine, the answer is that of a job that waits for
+ * better switches: a test whether it can start now fails; a test whether it could ever run succeeds. Backfill never
+ * makes the latter test. */
 static int refuse(Call *call, bitstr_t *candidates)
 {
     topology_eval_t *asked = call->asked;
@@ -345,7 +351,7 @@ static int refuse(Call *call, bitstr_t *candidates)
     return code;
 }
 
-/* Nodes that the machine file does not name: whatever happens there, stock Slurm decides. */
+/* Tries nodes that the machine file does not name. On these, stock Slurm decides. */
 static bool try_unknown(Call *call, bitstr_t *candidates)
 {
     if (!bit_overlap_any(candidates, driver.unknown))
@@ -353,7 +359,8 @@ static bool try_unknown(Call *call, bitstr_t *candidates)
     bitstr_t *required = call->details->req_node_bitmap, *among = bit_copy(candidates);
     if (!required || !bit_overlap_any(required, driver.unknown))
         bit_and(among, driver.unknown);
-    /* What is said of these nodes is not known to the engine: a job that is to wait for isolated ones gets one of them at most. */
+    /* The engine cannot protect links of these nodes, so a job that must wait for isolated nodes gets at most one of
+     * them. */
     bool waits = call->question.terms.waits;
     bool found = (!waits || call->least == 1) && stock_finds(call, among, waits ? 1 : 0);
     FREE_NULL_BITMAP(among);
@@ -369,7 +376,7 @@ static bool try_unknown(Call *call, bitstr_t *candidates)
     return found;
 }
 
-/* The next weight above one that a candidate has; false if there is none. */
+/* Finds the next higher weight among the candidates. Returns false if there is none. */
 static bool next_weight(bitstr_t *candidates, uint64_t *weight, bool is_first)
 {
     uint64_t found = UINT64_MAX;
@@ -394,7 +401,8 @@ static Answer try_among(Call *call, bool is_guarded)
     return answer;
 }
 
-/* As Slurm wants it, light nodes first: the policy is asked among the lightest nodes, then among these and the next, and so on. */
+/* Follows Slurm's rule of light nodes first: asks for the lightest nodes, then for these and the next heavier ones, and
+ * so on. */
 static Answer try_by_weight(Call *call, bool is_guarded)
 {
     bitstr_t *all = call->question.candidates;
@@ -423,7 +431,7 @@ static int answer_call(Call *call, bool is_guarded)
     count_nodes(call);
     bitstr_t *required = call->details->req_node_bitmap;
     if (required && (uint32_t)bit_set_count(required) == call->wanted)
-        bit_and(call->question.candidates, required); /* The job says itself which. */
+        bit_and(call->question.candidates, required); /* The job itself names all its nodes. */
     Answer answer = driver_has_weights() ? try_by_weight(call, is_guarded) : try_among(call, is_guarded);
     int code = SLURM_SUCCESS;
     if (answer == ENGINE_FAILED || answer == ENGINE_SLOW)
@@ -439,7 +447,8 @@ static int answer_call(Call *call, bool is_guarded)
     return code;
 }
 
-/* `is_plan` is set if the answer is about a time when jobs are gone: the job does not start on it. */
+/* Decides a call. Sets `is_plan` if the answer is for a time when some jobs are gone, so that the job does not start on
+ * it. */
 static int decide(topology_eval_t *asked, bool *is_plan)
 {
     job_record_t *job = asked->job_ptr;

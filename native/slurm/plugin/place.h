@@ -1,4 +1,4 @@
-/* One call: which of the candidates the stock evaluation may choose from. */
+/* Decides a call: from which candidates the stock evaluation may choose. */
 #ifndef TOPOLANE_PLACE_H
 #define TOPOLANE_PLACE_H
 

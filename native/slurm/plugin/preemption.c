@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* As the two plugins of Slurm see it. */
+/* Follows the rules of Slurm's two preemption plugins. */
 static bool may_preempt(const job_record_t *job, const job_record_t *other)
 {
     const char *type = slurm_conf.preempt_type;

@@ -14,13 +14,13 @@
 
 #include "links_out.h"
 
-/* Seconds: from a change until it is written; between writings of the counters if Slurm asks nothing; and how long the thread may
- * take to write when slurmctld ends. */
+/* In seconds: the delay from a change to its writing; the interval between writings of the counters while Slurm asks
+ * nothing; the time that the thread gets to finish when slurmctld ends. */
 enum { DELAY = 1, HEARTBEAT = 10, PATIENCE = 2 };
 
-/* What is published. The lock is held for changes of it and while the thread copies it, never while a file is written. */
+/* The published data. Hold the lock to change it or, in the thread, to copy it, but never while a file is written. */
 typedef struct {
-    Published_Job *jobs; /* by number, ascending */
+    Published_Job *jobs; /* in ascending order of job numbers */
     size_t count, room;
     Waiting waiting;
     size_t links_out;
@@ -32,13 +32,13 @@ static Board board;
 static bool has_changed, is_ending;
 static pthread_t thread;
 static bool has_thread;
-static bool has_ended; /* the thread, which may have been left behind */
+static bool has_ended; /* the thread has ended; one that hung may still run */
 static char *to_directory, *about;
 static bool is_active;
 static time_t started;
-static struct stat ours; /* the file of counters as it was written last */
+static struct stat ours; /* the file of counters as last written */
 
-/* Puts a text in the place of a file, as a whole. `written` is then what the file is, if it is not NULL. */
+/* Replaces a file as a whole. If `written` is not NULL, it gets the new file's status. */
 static void replace(const char *name, const char *text, size_t length, struct stat *written)
 {
     char *path = NULL, *draft = NULL;
@@ -59,7 +59,7 @@ static void replace(const char *name, const char *text, size_t length, struct st
     free(path);
 }
 
-/* The counters go on while they are read. */
+/* A copy of the counters. They may change during the copying. */
 static Counters counters_now(void)
 {
     Counters copy;
@@ -84,7 +84,7 @@ static void write_counters(void)
     free(text);
 }
 
-/* Prints the bits that are set as `0-3,8`; `-` for none. */
+/* Prints the set bits in the form `0-3,8`; `-` for none. */
 static void print_bits(FILE *to, const uint64_t *bits, size_t words)
 {
     size_t end = words * 64, printed = 0;
@@ -135,8 +135,8 @@ static void *copied(const void *from, size_t bytes)
     return copy ? memcpy(copy, from, bytes) : NULL;
 }
 
-/* Waits until something has changed and a second has passed, or until the next heartbeat. Copies the board; false if nothing
- * has changed. */
+/* Waits until something has changed and a second has passed, or until the next heartbeat. Copies the board if it has
+ * changed, and returns whether it has. */
 static bool taken(Board *copy, bool *ends)
 {
     struct timespec until;
@@ -165,7 +165,7 @@ static bool taken(Board *copy, bool *ends)
     return changed;
 }
 
-/* Whether the file of counters is of another slurmctld, which has taken control since. */
+/* Whether another slurmctld has taken control and written the file of counters. */
 static bool is_another_in_control(void)
 {
     char *path = NULL;
@@ -197,7 +197,7 @@ static void *run(void *unused)
     return NULL;
 }
 
-/* Frees what the thread used, once it has ended. False if it is still there. */
+/* Frees what the thread used. Returns false, and frees nothing, if the thread has not ended. */
 static bool clear(void)
 {
     if (has_thread && !__atomic_load_n(&has_ended, __ATOMIC_ACQUIRE))
@@ -215,7 +215,7 @@ static bool clear(void)
 void publish_open(const char *directory, const char *lines, bool active, uint32_t nodes)
 {
     if (!clear())
-        return; /* A thread that was left behind still uses what is below: nothing is published. */
+        return; /* A hung thread still uses the data below, so nothing is published. */
     to_directory = strdup(directory);
     about = strdup(lines ? lines : "");
     is_active = active;
@@ -223,10 +223,10 @@ void publish_open(const char *directory, const char *lines, bool active, uint32_
     waiting_open(&board.waiting, nodes);
 }
 
-/* Starts the thread. It takes no signals: they are slurmctld's. */
+/* Starts the thread. It blocks all signals, because they are meant for slurmctld. */
 static void start(void)
 {
-    /* A thread that is left behind at the end must not lose its code. */
+    /* Keep this library loaded, because a hung thread would still execute its code. */
     Dl_info where;
     if (dladdr((void *)publish_open, &where) && where.dli_fname)
         dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
@@ -249,7 +249,7 @@ static void changed(void)
 void publish_called(void)
 {
     static time_t tried;
-    if (has_thread) { /* Counters have changed. */
+    if (has_thread) { /* the counters have changed */
         if (!__atomic_load_n(&has_changed, __ATOMIC_RELAXED)) {
             pthread_mutex_lock(&lock);
             changed();
@@ -263,7 +263,7 @@ void publish_called(void)
     tried = now;
 }
 
-/* The place of a job, or where it belongs. */
+/* The index of a job in the board, or where it must be inserted. */
 static size_t place_of(uint64_t job)
 {
     size_t low = 0, high = board.count;
@@ -320,7 +320,7 @@ void publish_out(size_t links)
 
 bool publish_is_due(uint32_t job, time_t now)
 {
-    return waiting_is_due(&board.waiting, job, now); /* Only the caller's thread changes it. */
+    return waiting_is_due(&board.waiting, job, now); /* no lock: only the caller's thread changes it */
 }
 
 void publish_refused(Refused refused, const uint32_t *candidates, size_t count)
@@ -343,7 +343,7 @@ void publish_close(void)
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += PATIENCE;
     if (pthread_timedjoin_np(thread, NULL, &until))
-        pthread_detach(thread); /* publish_open looks whether it has ended. */
+        pthread_detach(thread); /* publish_open checks whether the thread has ended */
     else
         clear();
 }

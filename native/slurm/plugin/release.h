@@ -1,8 +1,7 @@
-/* All that differs between releases of Slurm: what is included, the entry points of a topology plugin, and how a field is called.
- * No other file here names a release.
+/* Everything that differs between releases of Slurm: includes, entry points of a topology plugin, and names of fields.
+ * No other file here depends on a release.
  *
- * Headers of Slurm are GPL-2.0-or-later, and so is a plugin compiled with them.
- */
+ * Headers of Slurm are GPL-2.0-or-later, and so is a plugin compiled with them. */
 #ifndef TOPOLANE_RELEASE_H
 #define TOPOLANE_RELEASE_H
 
@@ -28,13 +27,13 @@
 #error "topology/topolane is written for Slurm 24.11; another release needs its entry points in release.h"
 #endif
 
-/* slurmd and the commands load the plugin too, and have none of these. */
+/* Weak, because slurmd and the commands load the plugin too and do not have these. */
 #pragma weak job_list
 #pragma weak find_job_record
 #pragma weak idle_node_bitmap
 #pragma weak last_job_update
 
-/* Entry points that the stock plugin alone answers: type, name, parameters, arguments. */
+/* Entry points that are only passed on to the stock plugin: type, name, parameters, arguments. */
 #define STOCK_ONLY_ENTRIES(ENTRY)                                                                                       \
     ENTRY(int, topology_p_whole_topo, (bitstr_t * nodes), (nodes))                                                  \
     ENTRY(bitstr_t *, topology_p_get_bitmap, (char *name), (name))                                                  \
@@ -56,8 +55,8 @@
     ENTRY(int, topology_p_build_config, (void), ())                                                                 \
     STOCK_ONLY_ENTRIES(ENTRY)
 
-/* The words of a bitmap behind its two words of administration: bit 0 is the lowest bit of the lowest byte. Bits beyond its size
- * may be set. */
+/* The 64-bit words of a bitmap, after its two words of administration. Bit 0 is the lowest bit of the lowest byte. Bits
+ * beyond the bitmap's size may be set. */
 static inline size_t map_words(bitstr_t *map)
 {
     return ((size_t)bit_size(map) + 63) / 64;
@@ -67,12 +66,12 @@ static inline uint64_t map_word(const bitstr_t *map, size_t word)
     return le64toh((uint64_t)map[2 + word]);
 }
 
-/* What a topology plugin keeps of a node while it chooses: all that the stock plugin may change. */
+/* A copy of the parts of a node's record that the stock plugin may change while it chooses. */
 typedef struct {
     avail_res_t *record;
     avail_res_t before;
-    size_t cores;      /* where a copy of its array avail_cores_per_sock is; 0 for none */
-    size_t free_cores; /* where a copy of the bitmap of its free cores is; 0 for none */
+    size_t cores;      /* position of the copy of its array avail_cores_per_sock; 0 for none */
+    size_t free_cores; /* position of the copy of the bitmap of its free cores; 0 for none */
     size_t free_bytes;
 } Kept_Node;
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The last question that was refused. */
+/* The last refused question. */
 static struct {
     uint32_t job, least, most, wanted;
     Terms terms;
@@ -11,7 +11,7 @@ static struct {
     uint64_t changes; /* see Holders */
     bitstr_t *candidates;
     uint64_t *gone;
-    size_t words; /* of `gone`; 0 if no job was gone */
+    size_t words; /* words of `gone`; 0 if no job was gone */
 } last;
 
 static size_t words_of(const uint64_t *gone)

@@ -35,7 +35,7 @@ void say(Say what, const char *format, ...)
     unsaid[what] = 0;
 }
 
-/* The class of a time: see REPORT_CLASSES. */
+/* The class of a duration: see REPORT_CLASSES. */
 static int class_of(uint64_t nanoseconds)
 {
     if (!(nanoseconds >> REPORT_LEAST))
@@ -45,7 +45,7 @@ static int class_of(uint64_t nanoseconds)
     return class < REPORT_CLASSES ? class : REPORT_CLASSES - 1;
 }
 
-/* The time below which the times of a class are. */
+/* The upper limit of the durations in a class. */
 static uint64_t end_of(int class)
 {
     return class ? (UINT64_C(5) + (uint64_t)((class - 1) % 4)) << (REPORT_LEAST - 2 + (class - 1) / 4)
@@ -58,7 +58,7 @@ void report_end(End end)
     counters.recent = counters.recent << RECENT_BITS | (uint64_t)end;
 }
 
-/* Prints the last calls: how many there are, how many of each end, and how many in a row the engine could not answer. */
+/* Prints the latest calls: their number, the number of each end, and for how many in a row the engine could not answer. */
 static void print_recent(FILE *to, uint64_t recent)
 {
     static const char *const names[END_KINDS] = {"calls", "decided", "inactive", "failed", "slow", "unknown", "oversubscribed"};

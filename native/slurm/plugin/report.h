@@ -1,11 +1,11 @@
-/* What happened how often, and lines in slurmctld's log that cannot flood it. */
+/* Counts events, and limits lines in slurmctld's log so that they cannot flood it. */
 #ifndef TOPOLANE_REPORT_H
 #define TOPOLANE_REPORT_H
 
 #include <stdint.h>
 #include <stdio.h>
 
-/* Calls by their ends. */
+/* Counters of calls, by how they ended. */
 #define REPORT_COUNTERS(COUNTER)                                                                                    \
     COUNTER(calls, "calls of topology_p_eval_nodes")                                                                \
     COUNTER(placed, "a policy's nodes, with which the stock evaluation agreed")                                     \
@@ -23,28 +23,29 @@
     COUNTER(options_ignored, "words of the job's --topolane that JobsMay or its policy does not allow")              \
     COUNTER(links_unwritten, "the file of owned links could not be written")
 
-/* Four classes of time to each power of two, from 256 ns on: under 256 ns, 320, 384, 448, 512, 640 and so on. */
+/* Classes of durations, four for each power of two from 256 ns on: under 256 ns, 320, 384, 448, 512, 640 and so on. */
 enum { REPORT_LEAST = 8, REPORT_POWERS = 20, REPORT_CLASSES = 4 * REPORT_POWERS };
 
-/* How a call of a job that has a policy, or that is kept off isolated jobs, ended for the engine. */
+/* How the engine's part of a call ended, for a job that has a policy or must avoid isolated jobs. */
 typedef enum { END_NONE, END_DECIDED, END_INACTIVE, END_FAILED, END_SLOW, END_UNKNOWN, END_OVERSUBSCRIBED, END_KINDS } End;
 
-/* That many of the last calls are kept, four bits each: the thread that publishes copies them as one number. */
+/* The number of latest calls that are kept, with four bits each, so that the publishing thread copies them as one
+ * number. */
 enum { RECENT = 16, RECENT_BITS = 4 };
 
 typedef struct {
 #define COUNTER(name, meaning) uint64_t name;
     REPORT_COUNTERS(COUNTER)
 #undef COUNTER
-    uint64_t nanoseconds; /* of all calls, without the stock evaluation */
+    uint64_t nanoseconds; /* sum over all calls, without the stock evaluation */
     uint64_t longest;
-    uint64_t recent; /* the last calls by their End, the newest in the lowest bits */
-    uint64_t under[REPORT_CLASSES]; /* calls by their time; the last class has all longer ones too */
+    uint64_t recent; /* the latest calls by their End, the newest in the lowest bits */
+    uint64_t under[REPORT_CLASSES]; /* number of calls by duration; the last class includes all longer ones */
 } Counters;
 
 extern Counters counters;
 
-/* Things to be said once a minute at most, each with how often it happened since. */
+/* Messages that are logged at most once a minute, with the number of repetitions since. */
 typedef enum {
     SAY_ENGINE,
     SAY_SLOW,
@@ -62,19 +63,19 @@ typedef enum {
 
 __attribute__((format(printf, 2, 3))) void say(Say what, const char *format, ...);
 
-/* Counts how a call ended for the engine. */
+/* Records how the engine's part of a call ended. */
 void report_end(End end);
 
-/* Counts the time of a call, without the stock evaluation. */
+/* Adds the duration of a call, without the stock evaluation. */
 void report_time(uint64_t nanoseconds);
 
-/* Prints counters, a name and a number a line. */
+/* Prints the counters: a name and a number on each line. */
 void counters_print(FILE *to, const Counters *counted);
 
-/* A clock that only goes on, nanoseconds. */
+/* A monotonic clock, in nanoseconds. */
 uint64_t steady_time(void);
 
-/* The processor time of this thread, nanoseconds: what waits for the processor is not the engine's fault. */
+/* The processor time of this thread, in nanoseconds. It excludes time spent waiting for the processor. */
 uint64_t thread_time(void);
 
 #endif

@@ -8,28 +8,28 @@
 #include "publish.h"
 #include "report.h"
 
-/* What is known of the job in a slot, in addition to the holder. */
+/* What is known of the job in a slot in addition to its holder. */
 typedef struct {
-    time_t end;      /* when its time is over */
-    uint32_t size;   /* how many nodes it holds, with those that the machine does not have */
-    uint32_t inside; /* how many of them were candidates in the last call */
+    time_t end;      /* the end of its time limit */
+    uint32_t size;   /* number of nodes that it holds, including nodes unknown to the machine */
+    uint32_t inside; /* number of its nodes that were candidates in the last call */
 } Stay;
 
 static Stay *stays;
-static size_t words;        /* of 64 slots, as in driver.holders */
-static uint64_t *full;      /* jobs all of whose nodes were candidates in the last call: whole-node jobs, which are gone then */
-static uint64_t *shared;    /* jobs on parts of nodes, or on nodes of a suspended job: their cores must be looked at */
-static uint64_t *seen;      /* jobs that the list of jobs has */
-static uint64_t *gone;      /* in the hypothesis of this call */
-static uint64_t *paused;    /* suspended jobs: Slurm offers their cores, and they come back to their nodes and links */
-static uint32_t *owner;     /* by node: slot + 1 of the whole-node job there */
+static size_t words;        /* words of 64 slots, as in driver.holders */
+static uint64_t *full;      /* whole-node jobs that are gone, because all their nodes were candidates in the last call */
+static uint64_t *shared;    /* jobs on parts of nodes or on nodes of a suspended job: their cores must be checked */
+static uint64_t *seen;      /* jobs that are in the list of jobs */
+static uint64_t *gone;      /* jobs that are gone in the hypothesis of this call */
+static uint64_t *paused;    /* suspended jobs: Slurm offers their cores, but they return to their nodes and links */
+static uint32_t *owner;     /* by node: slot + 1 of its whole-node job */
 static bitstr_t *last;      /* candidates of the last call */
 static bitstr_t *held;      /* nodes of all jobs */
-static bitstr_t *idle_before; /* idle nodes when the list was read */
-static time_t read_at;      /* when it was read */
+static bitstr_t *idle_before; /* idle nodes when the list of jobs was read */
+static time_t read_at;      /* when the list of jobs was read */
 static uint32_t answered;   /* the last job that got an answer */
-static bool lacks_links; /* the file of links, of a job that holds nodes */
-static bool are_several;    /* others may have started too: parts of a heterogeneous job, tasks of an array */
+static bool lacks_links; /* the file of links lacks a job that holds nodes */
+static bool are_several;    /* other jobs may have started too: parts of a heterogeneous job, tasks of an array */
 
 void running_answered(const job_record_t *job)
 {
@@ -61,7 +61,7 @@ void running_forget(void)
     }
 }
 
-/* Makes room for the slots and nodes that there are. */
+/* Allocates the arrays for the present numbers of slots and nodes. */
 static bool make_room(void)
 {
     size_t more = driver.holders.words;
@@ -107,7 +107,8 @@ static bool contains(const uint32_t *all, size_t count, const uint32_t *some, si
     return true;
 }
 
-/* What a job was given. Slurm asks for a task of an array under the number of the array, and gives it another when it starts. */
+/* The links that a job was given. Slurm asks about a task under the number of its array, and gives the task its own
+ * number when it starts. */
 static const Owned *given(const job_record_t *job, const uint32_t *nodes, size_t count)
 {
     const Owned *owned = owners_find(&driver.owners, job->job_id);
@@ -146,13 +147,13 @@ void running_may_start(const job_record_t *job, const Terms *terms)
                                     owned ? owned->bandwidth_share : 1});
 }
 
-/* Whether no other job can be on the nodes of a job. */
+/* Whether the job has its nodes to itself. */
 static bool has_whole_nodes(const job_record_t *job)
 {
     return job->job_resrcs && job->job_resrcs->whole_node == WHOLE_NODE_REQUIRED;
 }
 
-/* The job of a slot leaves its nodes. */
+/* Removes the job of a slot from its nodes. */
 static void leave(uint32_t slot)
 {
     bitstr_t *map = driver.holders.list[slot].map;
@@ -163,7 +164,7 @@ static void leave(uint32_t slot)
     slot_clear(paused, slot);
 }
 
-/* The job of a slot comes to its nodes. */
+/* Adds the job of a slot to its nodes. */
 static void come(uint32_t slot, const job_record_t *job)
 {
     bitstr_t *map = driver.holders.list[slot].map;
@@ -192,7 +193,7 @@ static void set_paused(uint32_t slot, const job_record_t *job)
         slot_clear(paused, slot);
 }
 
-/* What holds for a job that holds nodes. One whose nodes stock Slurm chose in place of the engine is not isolated. */
+/* The terms of a job that holds nodes. It is not isolated if stock Slurm chose its nodes in place of the engine. */
 static Terms terms_of(const job_record_t *job)
 {
     Terms terms = driver_terms(job);
@@ -201,7 +202,7 @@ static Terms terms_of(const job_record_t *job)
     return terms;
 }
 
-/* Takes over what a job holds. Returns its slot, or NO_SLOT if it holds nothing. */
+/* Records what a job holds. Returns its slot, or NO_SLOT if it holds nothing. */
 static uint32_t see(const job_record_t *job)
 {
     bitstr_t *map = nodes_of(job);
@@ -273,13 +274,13 @@ static void read_list(time_t now)
     read_at = now;
 }
 
-/* Takes over the job that got the last answer, if it has started. Its nodes are not idle any more. */
+/* Records the job that got the last answer, if it has started. Its nodes are no longer idle. */
 static void see_answered(void)
 {
     const job_record_t *job = answered ? find_job_record(answered) : NULL;
     uint32_t slot = job && held ? see(job) : NO_SLOT;
     if (answered && slot == NO_SLOT)
-        publish_gone(answered); /* It was a test, or something else kept it from its start. */
+        publish_gone(answered); /* The answer was only a test, or the job could not start. */
     if (slot == NO_SLOT || !idle_before)
         return;
     bitstr_t *map = driver.holders.list[slot].map;
@@ -303,7 +304,7 @@ void running_update(void)
     are_several = false;
 }
 
-/* Whether every node of a job has one of its cores among the free ones. */
+/* Whether on each of a job's nodes at least one of its cores is free. */
 static bool cores_are_free(const job_record_t *job, const topology_eval_t *asked)
 {
     const job_resources_t *resources = job->job_resrcs;
@@ -329,7 +330,7 @@ static bool cores_are_free(const job_record_t *job, const topology_eval_t *asked
     return true;
 }
 
-/* Counts for each whole-node job how many of its nodes are candidates, from the differences to the last call. */
+/* Updates for each whole-node job how many of its nodes are candidates, from the differences to the last call. */
 static void count_inside(bitstr_t *candidates)
 {
     for (size_t word = 0; word < map_words(candidates); word++) {
@@ -350,7 +351,7 @@ static void count_inside(bitstr_t *candidates)
     bit_copybits(last, candidates);
 }
 
-/* Whether a job on parts of nodes is gone. `is_old` is set if the list of jobs is older than that. */
+/* Whether a job on parts of nodes is gone. Sets `is_old` if the list of jobs no longer matches slurmctld's. */
 static bool is_part_gone(uint32_t slot, const topology_eval_t *asked, bool *is_old)
 {
     const Holder *holder = &driver.holders.list[slot];
@@ -362,7 +363,7 @@ static bool is_part_gone(uint32_t slot, const topology_eval_t *asked, bool *is_o
     return !map || cores_are_free(job, asked);
 }
 
-/* Sets the jobs that are gone. Returns whether the list of jobs is older than what the call shows. */
+/* Determines the jobs that are gone. Returns whether the list of jobs is outdated. */
 static bool find_gone(const topology_eval_t *asked)
 {
     bool is_old = false;
@@ -390,8 +391,8 @@ uint64_t *running_gone(const topology_eval_t *asked)
         any = true;
         until = stays[slot].end > until ? stays[slot].end : until;
     }
-    /* Slurm takes away jobs in the order of their ends, but looks only at those on nodes that the job may use. Others that
-     * end no later are gone as well; not so if jobs can also be taken away by preemption. */
+    /* Slurm removes jobs in the order of their ends, but only looks at jobs on nodes that the job may use. So all other
+     * jobs that end by then are gone too. This does not hold if preemption can also remove jobs. */
     bool may_preempt = slurm_conf.preempt_type && strcmp(slurm_conf.preempt_type, "preempt/none");
     const uint64_t *there = driver.holders.there;
     for (uint32_t slot = 0; any && !may_preempt && (slot = slot_next(there, words, slot)) != NO_SLOT; slot++)

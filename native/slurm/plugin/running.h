@@ -1,24 +1,24 @@
-/* Which jobs hold nodes: read from slurmctld's own list of jobs, and nothing else. */
+/* Tracks which jobs hold nodes. It only reads slurmctld's own list of jobs. */
 #ifndef TOPOLANE_RUNNING_H
 #define TOPOLANE_RUNNING_H
 
 #include "driver.h"
 
-/* Brings `driver.holders` up to date. A job that got an answer may have started since. The list of jobs is read again when idle
- * nodes have changed otherwise, and once a second when jobs have. */
+/* Updates `driver.holders`. A job that got an answer may have started since. The list of jobs is read again if idle
+ * nodes have changed in another way, and once a second if jobs have changed. */
 void running_update(void);
 
-/* The job that this call answers with nodes for now: it may hold them at the next one. */
+/* Records the job that this call answers with nodes for now, because it may hold them by the next call. */
 void running_answered(const job_record_t *job);
 
-/* Publishes what a job has been given that may start now: Slurm may not call again for long. */
+/* Publishes what a job that may start now has been given, because Slurm may not call again for a long time. */
 void running_may_start(const job_record_t *job, const Terms *terms);
 
-/* Which jobs are gone in the hypothesis that a call asks about, by their slots in `driver.holders`; NULL for none. It is valid
- * until the next call, and the caller may change it. */
+/* The jobs that are gone in the hypothesis of a call, by their slots in `driver.holders`; NULL for none. The result is
+ * valid until the next call, and the caller may change it. */
 uint64_t *running_gone(const topology_eval_t *asked);
 
-/* Forgets all jobs: they are read again. */
+/* Forgets all jobs, so that they are read again. */
 void running_forget(void);
 
 #endif

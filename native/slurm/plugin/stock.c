@@ -20,7 +20,7 @@ static bool opened(const char *directory, const char *name)
     snprintf(path, sizeof path, "%s/topology_%s.so", directory, name);
     if (access(path, R_OK))
         return false;
-    /* Lazily: what the commands do not have, such as locks of slurmctld, they do not call either. */
+    /* Lazy binding, because the commands lack some symbols, such as locks of slurmctld. They never call these. */
     library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
     if (!library)
         error("topolane: %s", dlerror());
@@ -72,13 +72,14 @@ int stock_choose(topology_eval_t *asked)
     return code;
 }
 
-/* Copies of what the stock plugin may change, one after the other: a call with many nodes must not ask for memory for each. */
+/* Copies of data that the stock plugin may change. They share one buffer, so a call with many nodes needs few
+ * allocations. */
 static struct {
     char *bytes;
     size_t used, room;
 } arena;
 
-/* Copies bytes into the arena, at a multiple of eight. Returns where, or NO_COPY. */
+/* Copies bytes into the arena, aligned to eight. Returns their position, or NO_COPY. */
 enum { NO_COPY = 0 };
 static size_t stored(const void *from, size_t bytes)
 {

@@ -1,4 +1,4 @@
-/* The stock plugin that this one wraps: it answers everything but the choice among nodes, and that too as a fallback. */
+/* The stock plugin that this one wraps. It answers everything except the choice among nodes, and that too as a fallback. */
 #ifndef TOPOLANE_STOCK_H
 #define TOPOLANE_STOCK_H
 
@@ -13,17 +13,17 @@ typedef struct {
 
 extern Stock stock;
 
-/* Loads topology_NAME.so from Slurm's directories of plugins. False, with a line in the log, if there is none. */
+/* Loads topology_NAME.so from Slurm's plugin directories. If there is none, logs a line and returns false. */
 bool stock_load(const char *name);
 
 void stock_close(void);
 
-/* The stock evaluation, and the time that it took so far, nanoseconds. */
+/* Runs the stock evaluation; `stock_time` is the total time that it has taken, in nanoseconds. */
 int stock_choose(topology_eval_t *asked);
 extern uint64_t stock_time;
 
-/* Lets the stock evaluation choose among some of the candidates; at most `most` nodes, if that is not 0. If it finds
- * nothing, `asked` is as before. Returns what the stock evaluation returns: SLURM_SUCCESS, or why it finds nothing. */
+/* Lets the stock evaluation choose among some of the candidates, with at most `most` nodes if that is not 0. If it finds
+ * nothing, `asked` is restored. Returns the stock evaluation's code: SLURM_SUCCESS, or why it found nothing. */
 int stock_try(topology_eval_t *asked, bitstr_t *among, uint32_t most);
 
 #endif

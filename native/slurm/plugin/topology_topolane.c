@@ -1,10 +1,9 @@
 /* topology/topolane: a topology plugin of slurmctld that wraps the stock one.
  *
- * Of each call of topology_p_eval_nodes it may narrow the candidates before the stock evaluation chooses cores and devices on
- * them. Everything else is the stock plugin's. docs/explanation/slurm-plugin.md explains it.
+ * In a call of topology_p_eval_nodes it may reduce the candidates before the stock evaluation chooses cores and devices
+ * on them. The stock plugin does everything else. docs/explanation/slurm-plugin.md explains it.
  *
- * slurmd, the commands and slurmrestd load it too: there it only forwards.
- */
+ * slurmd, the commands and slurmrestd load this plugin too; there it only forwards calls. */
 #define _GNU_SOURCE
 #include <stdlib.h>
 
@@ -18,9 +17,9 @@
 const char plugin_name[] = "Topolane topology plugin";
 const char plugin_type[] = "topology/topolane";
 const uint32_t plugin_version = SLURM_VERSION_NUMBER;
-uint32_t plugin_id = TOPOLOGY_PLUGIN_TREE; /* that of the stock plugin, whose answers clients unpack */
+uint32_t plugin_id = TOPOLOGY_PLUGIN_TREE; /* the id of the stock plugin, because clients unpack its answers */
 
-/* The stock plugin that topolane.conf names; tree where it cannot be read. */
+/* Loads the stock plugin that topolane.conf names; tree if the file cannot be read. */
 static bool load_stock(void)
 {
     char *path = driver_config_path(), *text = NULL;
@@ -62,7 +61,7 @@ STOCK_ONLY_ENTRIES(FORWARD)
 int topology_p_build_config(void)
 {
     driver_took_control();
-    publish_called(); /* A slurmctld in control says at once whether the plugin is active. */
+    publish_called(); /* Publish right after taking control whether the plugin is active. */
     return stock.topology_p_build_config();
 }
 

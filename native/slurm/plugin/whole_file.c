@@ -13,7 +13,7 @@ char *whole_file(const char *path, size_t most, char **text, size_t *length)
 {
     struct stat facts;
     char *why = NULL;
-    /* Without waiting: the other end of a pipe may never come. */
+    /* Open without blocking, because a pipe may never get a writer. */
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
     *text = NULL;
