@@ -1,10 +1,10 @@
-/* What this MPI has. */
+/* The features of this MPI. */
 #ifndef TOPOLANE_ABILITIES_H
 #define TOPOLANE_ABILITIES_H
 
 #include <mpi.h>
 
-/* Open MPI 5 has parts of MPI-4 and says it has MPI-3.1. */
+/* Open MPI 5 has parts of MPI-4 although it reports MPI-3.1. */
 #if defined OMPI_MAJOR_VERSION
 #define MPI_4 (MPI_VERSION >= 4 || OMPI_MAJOR_VERSION >= 5)
 #else

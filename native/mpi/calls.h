@@ -1,5 +1,5 @@
-/* The calls that are watched, by the numbers of the protocol (docs/reference/mpi-protocol.md): new ones go to the end.
- * The `_c` form of a call counts as that call, and a persistent collective as the blocking one. */
+/* The watched calls, by their numbers in the protocol (docs/reference/mpi-protocol.md). Append new ones at
+ * the end. The `_c` form of a call counts as that call, and a persistent collective as the blocking one. */
 #define CALLS(CALL) \
     CALL(1, Send) CALL(2, Ssend) CALL(3, Bsend) CALL(4, Rsend) \
     CALL(5, Isend) CALL(6, Issend) CALL(7, Ibsend) CALL(8, Irsend) \

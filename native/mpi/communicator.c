@@ -1,4 +1,4 @@
-/* Communicators: what is known of them is an attribute, made when one is first used. */
+/* Facts about a communicator are kept in an attribute, which is made when the communicator is first used. */
 #include "communicator.h"
 
 #include <pthread.h>
@@ -12,7 +12,8 @@ static int keyval = MPI_KEYVAL_INVALID;
 static MPI_Group world_group;
 static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 
-/* A handle may stand for another communicator once its own is freed: that ends what threads remember. */
+/* Counts freed communicators: after a free, a handle may stand for another communicator, so threads must
+ * not use what they remember. */
 static _Atomic uint32_t freed;
 static _Thread_local struct {
     Communicator *communicator;
@@ -25,7 +26,8 @@ static int on_free(MPI_Comm comm, int key, void *value, void *extra)
     (void)comm, (void)key, (void)extra;
     Communicator *gone = value;
     atomic_fetch_add(&freed, 1);
-    /* Now, when all ranks free theirs: its communicators are freed collectively, and holders may stay for long. */
+    /* Free the levels now, while all ranks free theirs: their communicators are freed collectively, and
+     * holders may exist for long. */
     struct Levels *levels = atomic_exchange(&gone->levels, NULL);
     if (levels)
         levels_free(levels);

@@ -1,4 +1,4 @@
-/* Counters of messages by peer and of calls. */
+/* Counters of messages by peer, and of calls. */
 #include "counts.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ bool counts_open(int rank, int ranks)
     return counts.peers != NULL;
 }
 
-/* An entry changes for the first time since the last report. */
+/* Counts an entry that changes for the first time since the last report. */
 void counts_changed(_Atomic uint32_t *round)
 {
     atomic_store_explicit(round, atomic_load_explicit(&counts.round, memory_order_relaxed), memory_order_relaxed);
@@ -27,7 +27,7 @@ void counts_changed(_Atomic uint32_t *round)
         report_wake();
 }
 
-/* A peer is made by whichever thread first speaks to it. */
+/* Creates the counters of a peer. Several threads may try at once. */
 static Peer *first_spoken_to(int world_rank)
 {
     Peer *made = calloc(1, sizeof *made), *found = NULL;

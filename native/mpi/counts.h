@@ -1,4 +1,4 @@
-/* The counters of this process, and how a wrapper uses them. */
+/* The counters of this process, and the functions with which wrappers use them. */
 #ifndef TOPOLANE_COUNTS_H
 #define TOPOLANE_COUNTS_H
 
@@ -12,15 +12,16 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* What is said of a peer, one kind. The program's threads add, the thread of `report` reads. */
+/* The counters for one kind of traffic with a peer. The program's threads add, and the thread of `report`
+ * reads. */
 typedef struct {
     _Atomic uint64_t messages, bytes, turns;
-    _Atomic uint32_t round;    /* of the report in which it last changed */
-    uint64_t reported[3];      /* of the thread of `report` */
+    _Atomic uint32_t round;    /* the report in which it last changed */
+    uint64_t reported[3];      /* used only by the thread of `report` */
 } PeerCount;
 
 typedef struct {
-    _Atomic bool waiting;      /* something was sent since the last receive, of whatever kind */
+    _Atomic bool waiting;      /* something, of any kind, was sent since the last receive */
     PeerCount of[KINDS];
 } Peer;
 
@@ -32,27 +33,27 @@ typedef struct {
 
 typedef struct {
     int rank, ranks;                     /* in MPI_COMM_WORLD */
-    _Atomic(Peer *) *peers;              /* by world rank; NULL until first spoken to */
+    _Atomic(Peer *) *peers;              /* by world rank; NULL before the first message */
     CallCount calls[MOST_CALLS];
-    _Atomic uint64_t skew;               /* ticks */
-    _Atomic uint32_t round, changed;     /* number of this report; entries changed since the last */
-    uint32_t wake_at;                    /* changed entries that wake the thread of `report`; 0: none */
+    _Atomic uint64_t skew;               /* in ticks */
+    _Atomic uint32_t round, changed;     /* number of this report, and of entries changed since the last one */
+    uint32_t wake_at;                    /* number of changed entries that wakes the thread of `report`; 0: none */
 } Counts;
 
 extern Counts counts;
-extern _Atomic bool watching;    /* between MPI_Init and MPI_Finalize, while the counts are used */
+extern _Atomic bool watching;    /* true between MPI_Init and MPI_Finalize, while the counts are used */
 extern bool many_threads;        /* MPI_THREAD_MULTIPLE: additions must be atomic */
-/* Whether this thread is in a watched call. Undecided: it is not known whether the program has left that call
- * (nested.h). */
+/* Whether this thread is in a watched call. UNDECIDED: the program may have left that call without
+ * returning (nested.h). */
 typedef enum __attribute__((packed)) { OUTSIDE, INSIDE, UNDECIDED } Inside;
 _Static_assert(sizeof(Inside) == 1, "as on_own_stack.h takes it");
 extern _Thread_local Inside inside __attribute__((tls_model("initial-exec")));
 /* An address on the stack of that call's wrapper. */
 extern _Thread_local uintptr_t entered_at __attribute__((tls_model("initial-exec")));
 
-/* Makes room for `ranks` peers. False: there is no memory. */
+/* Allocates memory for `ranks` peers. Returns false without memory. */
 bool counts_open(int rank, int ranks);
-/* Of report/: wakes its thread. */
+/* Wakes the thread of report/. */
 void report_wake(void);
 
 static inline void add(_Atomic uint64_t *counter, uint64_t amount)
@@ -73,7 +74,8 @@ static inline void changed(_Atomic uint32_t *round)
         counts_changed(round);
 }
 
-/* Begins a watched call; `began` is a variable of its wrapper. False: MPI's own call inside of one, or watching is off. */
+/* Starts a watched call; `began` is a variable of its wrapper. Returns false for a call of MPI itself
+ * inside another one, and if watching is off. */
 static inline bool enter(uint64_t *began)
 {
     if (!atomic_load_explicit(&watching, memory_order_relaxed))
@@ -97,13 +99,13 @@ static inline void leave(int call, uint64_t spent, uint64_t bytes)
     inside = OUTSIDE;
 }
 
-/* Ends one that counts nothing. */
+/* Ends a watched call without counting it. */
 static inline void leave_uncounted(void)
 {
     inside = OUTSIDE;
 }
 
-/* Body of a wrapper: calls `real`; `then` runs if that succeeded and may set `bytes`. */
+/* The body of a wrapper. It calls `real`; if that succeeds, `then` runs, which may set `bytes`. */
 #define WATCH(call, real, then)                 \
     do {                                        \
         uint64_t began, bytes = 0;              \
@@ -118,7 +120,7 @@ static inline void leave_uncounted(void)
         return result;                          \
     } while (0)
 
-/* Bytes of data in `count` elements of a type. MPI is not asked for the most usual ones. */
+/* The bytes of data in `count` elements of a type. The most usual types need no call of MPI. */
 static inline uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
 {
     int size;
@@ -130,7 +132,7 @@ static inline uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
         return (uint64_t)count;
     if (type == MPI_INT)
         return (uint64_t)count * sizeof(int);
-    /* A wrong call may have come back as a success: the error handler of the program had dealt with it. */
+    /* A wrong call may have returned success, because the program's error handler dealt with it. */
     if (type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS)
         return 0;
     if (size == MPI_UNDEFINED) {
@@ -140,7 +142,8 @@ static inline uint64_t bytes_of(MPI_Count count, MPI_Datatype type)
     return (uint64_t)count * (uint64_t)size;
 }
 
-/* World rank of a rank in a communicator (its remote group's, between groups); -1 for MPI_PROC_NULL and such. */
+/* The world rank of a rank in a communicator (in an intercommunicator, of its remote group); -1 for
+ * MPI_PROC_NULL and the like. */
 static inline int world_rank(const Communicator *communicator, int rank)
 {
     return communicator && rank >= 0 && rank < communicator->peers ? communicator->world[rank] : -1;

@@ -1,18 +1,19 @@
-/* Only the frames of a thread tell whether it is still in a call: neither longjmp nor what lies on the stack says. */
+/* Finds out from a thread's stack frames whether it is still in a call. Neither longjmp nor the content of
+ * the stack would show this. */
 #include "nested.h"
 
 #include <unwind.h>
 
 #include "counts.h"
 
-/* Where this library lies. */
+/* The addresses of this library's code. */
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char _end[] __attribute__((visibility("hidden")));
 
 typedef struct {
-    bool outside;    /* a frame that is not the library's was seen */
-    bool again;      /* and then one of the library's */
-    bool all;        /* the thread's first frame was seen */
+    bool outside;    /* a frame outside the library was seen */
+    bool again;      /* after that, another frame of the library was seen */
+    bool all;        /* the thread's first frame was reached */
 } Seen;
 
 static _Unwind_Reason_Code see(struct _Unwind_Context *frame, void *seen_frames)
@@ -26,16 +27,17 @@ static _Unwind_Reason_Code see(struct _Unwind_Context *frame, void *seen_frames)
     return seen->again ? _URC_NORMAL_STOP : _URC_NO_REASON;
 }
 
-/* Where the program made the call that the thread is in. */
+/* The stack depth at which the program made the call that the thread is in. */
 static uintptr_t called_at(void)
 {
     bool on_ours = stack_top && (uintptr_t)stack_top - entered_at < stack_top->bytes;
     return on_ours ? stack_top->depth : entered_at;
 }
 
-/* Only if both calls are on the thread's own stack: on that of a user-level thread (ucontext, fibers), which is switched
- * within a call, there are no frames of the other one. Where frames cannot be followed to the first one, the call counts as
- * nested, as it most likely is, and so do the others until that call ends. */
+/* Checks only if both calls are on the thread's own stack: a user-level thread (ucontext, fibers) may be
+ * switched within a call, and its stack has no frames of the other call. If frames cannot be followed to
+ * the first one, the call counts as nested, which is most likely, and so do further ones until that call
+ * ends. */
 bool is_nested(void)
 {
     Seen seen = {0};

@@ -1,8 +1,7 @@
-/* A table of requests under way that threads share without a lock.
+/* A table of active requests that threads share without a lock.
  *
- * A key belongs to a bucket of eight slots, one cache line; a full bucket goes on in the next table. A
- * request is taken out before MPI may free its handle, so no two slots ever hold one key.
- */
+ * A key belongs to a bucket of eight slots, one cache line; a full bucket continues in the next table. A
+ * request is removed before MPI may free its handle, so no two slots ever hold the same key. */
 #include "requests.h"
 
 #include <stdlib.h>
@@ -45,7 +44,7 @@ static Table *following(Table *table)
     return none;
 }
 
-/* If only one thread at a time calls MPI, no other thread competes for the slot. */
+/* Takes a slot. If only one thread at a time calls MPI, no other thread competes for it. */
 static bool claim(_Atomic uint64_t *key)
 {
     uint64_t empty = 0;

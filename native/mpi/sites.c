@@ -6,7 +6,7 @@
 
 enum { KEPT = 64 };
 
-/* A ring: `published` maps have come, the newest lies before that place. */
+/* A ring of maps. `published` is the number of maps so far; the newest is at the index before it. */
 static SiteMap kept[KEPT];
 static uint64_t published;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -16,7 +16,7 @@ void sites_publish(const SiteMap *map)
     size_t bytes = (size_t)map->ranks * sizeof *map->site;
     uint16_t *site = malloc(bytes ? bytes : 1);
     if (!site)
-        return; /* the other ranks notice that this one has not got it */
+        return; /* the other ranks will notice that this one lacks the map */
     memcpy(site, map->site, bytes);
     pthread_mutex_lock(&lock);
     SiteMap *place = &kept[published % KEPT];
@@ -27,7 +27,8 @@ void sites_publish(const SiteMap *map)
     pthread_mutex_unlock(&lock);
 }
 
-/* The newest is the last that came: a manager that lost its state counts epochs from 1 again. */
+/* The newest map is the last received one, not the one with the highest epoch: a manager that lost its
+ * state counts epochs from 1 again. */
 uint64_t sites_newest(void)
 {
     pthread_mutex_lock(&lock);
@@ -36,7 +37,7 @@ uint64_t sites_newest(void)
     return epoch;
 }
 
-/* In one block. */
+/* A copy in one block of memory. */
 static SiteMap *copy_of(const SiteMap *map)
 {
     size_t bytes = (size_t)map->ranks * sizeof *map->site;
@@ -57,7 +58,7 @@ SiteMap *sites_at(uint64_t epoch)
         const SiteMap *map = &kept[(published - back) % KEPT];
         known = map->epoch == epoch;
         if (known)
-            found = copy_of(map); /* its place may get another map as soon as the lock is free */
+            found = copy_of(map); /* copy under the lock: afterwards the slot may get another map */
     }
     pthread_mutex_unlock(&lock);
     return found;

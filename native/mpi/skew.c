@@ -1,9 +1,9 @@
-/* Waiting is what is left of a synchronising call when the call itself is taken away. */
+/* Waiting time is the duration of a synchronising call minus the duration of the call itself. */
 #include "skew.h"
 
 enum { SIZES = 24, LENGTHS = 48 };
 
-/* Of the calls that synchronise; the others have none. */
+/* The index of a synchronising call; -1 for other calls. */
 static int table_of(int call)
 {
     static const int synchronising[] = {CALL_Barrier,   CALL_Allreduce, CALL_Allgather,      CALL_Allgatherv,

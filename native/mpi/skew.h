@@ -1,11 +1,11 @@
-/* Time waited for others in collectives that no rank leaves before all have come. */
+/* Measures the time waited for other ranks in collectives that no rank leaves before all have entered. */
 #ifndef TOPOLANE_SKEW_H
 #define TOPOLANE_SKEW_H
 
 #include "counts.h"
 
-/* Adds what a call took beyond the least that any such call took here: the same call, in a communicator of about
- * this size, with about as many bytes (to a power of two). */
+/* Adds the time of a call beyond the least time of similar calls so far: the same call, in a communicator
+ * of about this size, with about the same number of bytes (within a power of two). */
 void waited(int call, int size, uint64_t bytes, uint64_t spent);
 
 #endif

@@ -1,15 +1,15 @@
-/* The stack of a thread's wrappers. */
+/* Allocates the stack for a thread's wrappers. */
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 
 #include "stack.h"
 
-/* Two-level collectives call the program's operations on it, so it then has as many bytes as the thread's own stack,
- * within bounds: most programs' own, and what an unlimited stack needs hardly. Else the least is enough. Memory is taken
- * only where it is used. */
+/* Two-level collectives call the program's operations on this stack, so then it is as large as the
+ * thread's own stack, within bounds that suit most programs; an unlimited stack rarely needs more.
+ * Otherwise the least size is enough. Memory is used only where it is touched. */
 static const size_t LEAST = (size_t)8 << 20, MOST = (size_t)256 << 20;
-enum { GUARD = 65536 };    /* a page of any processor */
+enum { GUARD = 65536 };    /* at least a page of any processor */
 bool stack_of_operations;
 
 _Thread_local StackTop *stack_top __attribute__((tls_model("initial-exec")));
@@ -36,7 +36,7 @@ typedef struct {
     bool known;
 } Extent;
 
-/* The stack that the system gave this thread; of no bytes where it does not say. */
+/* The stack that the system gave this thread; of 0 bytes if the system does not say. */
 static const Extent *threads_own(void)
 {
     static _Thread_local Extent own __attribute__((tls_model("initial-exec")));
@@ -47,7 +47,8 @@ static const Extent *threads_own(void)
             own.begin = (uintptr_t)begin;
         else
             own.bytes = 0;
-        /* A stack without a limit reaches down to whatever is mapped there at first, and other stacks may follow in it. */
+        /* An unlimited stack extends down to the next mapping at first, and other stacks may later be
+         * mapped inside it. */
         if (own.bytes > MOST) {
             own.begin += own.bytes - MOST;
             own.bytes = MOST;

@@ -1,4 +1,5 @@
-/* A clock that costs a few nanoseconds. Its unit is only known afterwards: report/ measures it. */
+/* A clock that takes only a few nanoseconds to read. Its unit is not known in advance: report/ measures
+ * it. */
 #ifndef TOPOLANE_TICKS_H
 #define TOPOLANE_TICKS_H
 
@@ -25,7 +26,8 @@ static inline uint64_t ticks(void)
 #endif
 }
 
-/* Clocks of two cores may differ a little, and a thread may change its core: no time is less than none. */
+/* The ticks since `began`. Clocks of two cores may differ slightly, and a thread may move to another core,
+ * so a negative time counts as 0. */
 static inline uint64_t ticks_since(uint64_t began)
 {
     uint64_t now = ticks();

@@ -1,4 +1,5 @@
-/* The ranks of a window's group are an attribute of the window, made when it is first used. */
+/* The ranks of a window's group are kept in an attribute of the window, which is made when the window is
+ * first used. */
 #include "windows.h"
 
 #include <pthread.h>

@@ -5,7 +5,8 @@
 #include "topolane_mpi.h"
 
 bool windows_open(void);
-/* World rank of a target in a window; -1: none, or outside MPI_COMM_WORLD. Any thread. */
+/* The world rank of a target in a window; -1 if there is none, or outside MPI_COMM_WORLD. Callable from
+ * any thread. */
 int window_rank(MPI_Win window, int target);
 
 #endif

@@ -1,4 +1,4 @@
-/* Requests before and after a call that completes some of them. */
+/* Remembers requests across a call that completes some of them. */
 #include "calls/batch.h"
 
 #include <stdlib.h>

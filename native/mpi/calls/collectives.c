@@ -1,4 +1,4 @@
-/* Collectives: done in two levels or by MPI, and then modelled (models/). */
+/* Collectives: done in two levels, or by MPI and then modelled (models/). */
 #include <stdlib.h>
 
 #include "abilities.h"
@@ -9,7 +9,7 @@
 
 #define UNPACK(...) __VA_ARGS__
 
-/* After a collective: its bytes, and unless it was counted by itself, its model. */
+/* After a collective: sets its bytes and, unless the call counted its messages itself, runs its model. */
 #define SEEN(BYTES, MODEL, counted)                                                          \
     const Communicator *of = result == MPI_SUCCESS ? communicator_of(comm) : NULL;           \
     if (of && !of->inter) {                                                                  \
@@ -53,7 +53,7 @@
         return result;                                                                       \
     }
 
-/* What it counts each time it is started is worked out once. */
+/* The counts of each start are computed once. */
 #if PERSISTENT_COLLECTIVES
 #define PERSISTENT(Name, PARAMETERS, ARGUMENTS, BYTES, MODEL)                                \
     ON_OWN_STACK(NAME(Name##_init), REAL(Name##_init), NUMBER_OF ARGUMENTS + 2)              \
@@ -87,7 +87,7 @@
     NONBLOCKING(I##lower, PARAMETERS, ARGUMENTS, BYTES, MODEL)            \
     PERSISTENT(Name, PARAMETERS, ARGUMENTS, BYTES, MODEL)
 
-/* What this rank gives where it may have given it in place. */
+/* The bytes that this rank contributes, possibly in place. */
 #define SHARE                                                                                    \
     (send == MPI_IN_PLACE ? bytes_of(receive_count, receive_type) : bytes_of(send_count, send_type))
 

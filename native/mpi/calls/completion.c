@@ -1,8 +1,8 @@
-/* Waits and tests: which receives have become complete, and from whom. */
+/* Waits and tests: find out which receives have completed, and from which ranks. */
 #include "calls/batch.h"
 #include "calls/on_own_stack.h"
 
-/* A wrapper: `real` sees batch.status; `then` says which are complete. */
+/* The body of a wrapper. `real` uses batch.status; `then` says which requests are complete. */
 #define COMPLETION(call, count, requests, status, one, plain, real, then) \
     do {                                                                  \
         uint64_t began;                                                   \

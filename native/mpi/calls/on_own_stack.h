@@ -1,16 +1,16 @@
-/* A watched call leaves on the program's stack what the call leaves there without the library.
+/* Lets a watched call leave on the program's stack exactly what it leaves there without the library.
  *
- * A program with a fault may read memory that it never wrote, and work by luck with what the last call left there
- * (ScaLAPACK's pdgerfs does). So a wrapper runs on a stack of its own, and MPI at the depth where the program called:
+ * A faulty program may read memory that it never wrote, and work by luck with what the last call left
+ * there (ScaLAPACK's pdgerfs does). So a wrapper runs on a stack of its own, and MPI at the depth where
+ * the program called:
  *
- *     MPI_X             what the program calls: goes on to PMPI_X if watching is off, else to the wrapper on our stack;
- *                       inside of another call the wrapper runs where it is, and finds out whether that call still runs
+ *     MPI_X             what the program calls: goes on to PMPI_X if watching is off, else to the wrapper on its own
+ *                       stack; inside another call the wrapper runs where it is, and checks if that call still runs
  *     topolane_MPI_X    the wrapper in C, written as MPI_X
  *     topolane_PMPI_X   what the wrapper calls as PMPI_X: goes back to the program's stack, then to PMPI_X
  *
- * A debugger in PMPI_X sees MPI_X and the program above it. On other processors, and where there is no memory for the
- * stack, the wrapper runs on the program's stack. Included by calls/ only.
- */
+ * A debugger in PMPI_X sees MPI_X and the program above it. On other processors, and without memory for
+ * the stack, the wrapper runs on the program's stack. Included by calls/ only. */
 #ifndef TOPOLANE_ON_OWN_STACK_H
 #define TOPOLANE_ON_OWN_STACK_H
 
@@ -18,7 +18,7 @@
 
 _Static_assert(sizeof(StackTop) == 80 && offsetof(StackTop, bytes) == 72, "the assembler below has these");
 
-/* How many arguments stand in the parentheses that follow. */
+/* The number of arguments inside the parentheses that follow. */
 #define NUMBER_OF(...) NUMBER_AT_14(__VA_ARGS__, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
 #define NUMBER_AT_14(a, b, c, d, e, f, g, h, i, j, k, l, m, number, ...) number
 
@@ -99,7 +99,7 @@ __asm__(
     ".cfi_restore_state\n"
     "movq $0, (%rcx)\n"
     "ret\n"
-    "7: movq stack_top@gottpoff(%rip), %rax\n"    /* on our stack it is nested, else the wrapper finds out */
+    "7: movq stack_top@gottpoff(%rip), %rax\n"    /* on our own stack the call is nested; otherwise the wrapper checks */
     "movq %fs:(%rax), %rax\n"
     "testq %rax, %rax\n"
     "je topolane_\\ours\n"
@@ -121,7 +121,7 @@ __asm__(
     "je 8f\n"
     "movq %rax, %r11\n"
     "subq %rsp, %r11\n"
-    "cmpq 72(%rax), %r11\n"    /* its bytes or more: the wrapper is not on our stack */
+    "cmpq 72(%rax), %r11\n"    /* at least its size: the wrapper is not on our stack */
     "jae 8f\n"
     "pushq %rbx\n"
     ".cfi_adjust_cfa_offset 8\n"

@@ -1,10 +1,10 @@
-/* Puts, gets and accumulates; and the calls that wait for them. */
+/* Puts, gets and accumulates, and the calls that wait for them. */
 #include "abilities.h"
 #include "calls/on_own_stack.h"
 #include "requests.h"
 #include "windows.h"
 
-/* To the target. */
+/* Counts data sent to the target. Returns the bytes. */
 static inline uint64_t given(MPI_Win window, int target, MPI_Count count, MPI_Datatype type)
 {
     uint64_t bytes = bytes_of(count, type);
@@ -12,7 +12,7 @@ static inline uint64_t given(MPI_Win window, int target, MPI_Count count, MPI_Da
     return bytes;
 }
 
-/* From the target, which is asked for it: a turn. */
+/* Counts data fetched from the target. Since the target is asked for it, this is a turn. */
 static inline uint64_t fetched(MPI_Win window, int target, MPI_Count count, MPI_Datatype type)
 {
     int rank = window_rank(window, target);
@@ -21,7 +21,7 @@ static inline uint64_t fetched(MPI_Win window, int target, MPI_Count count, MPI_
     return bytes;
 }
 
-/* Both ways: the old value comes back. With MPI_NO_OP nothing is given. */
+/* Counts both directions, because the old value comes back. With MPI_NO_OP nothing is sent to the target. */
 static inline uint64_t swapped(MPI_Win window, int target, MPI_Count count, MPI_Datatype type, MPI_Count back,
                                MPI_Datatype back_type, MPI_Op op)
 {

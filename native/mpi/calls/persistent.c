@@ -1,4 +1,4 @@
-/* Persistent messages: counted each time they are started. */
+/* Persistent messages, counted each time they are started. */
 #include <stdlib.h>
 
 #include "abilities.h"
@@ -42,7 +42,7 @@ static void keep_receive(MPI_Request request, MPI_Comm comm, int from)
     keep(request, made);
 }
 
-/* Begins no communication, and so costs no time in MPI. */
+/* The body of a wrapper for a call that starts no communication, and so costs no time in MPI. */
 #define MADE(real, then)                                           \
     do {                                                           \
         uint64_t began;                                            \

@@ -1,4 +1,4 @@
-/* Messages: the calls that send and receive, and those that look whether something has come. */
+/* Messages: the calls that send, receive and probe. */
 #include "abilities.h"
 #include "calls/on_own_stack.h"
 #include "requests.h"
@@ -16,7 +16,7 @@ static inline void received(MPI_Comm comm, int from, const MPI_Status *status)
     count_received(world_rank(communicator_of(comm), source), POINT_TO_POINT);
 }
 
-/* A status of our own where the program wants none and the source must be known. */
+/* Provides a status if the program wants none but the source must be known. */
 #define SOURCE_KNOWN(from, status) \
     MPI_Status own; \
     if ((from) == MPI_ANY_SOURCE && (status) == MPI_STATUS_IGNORE) \
@@ -41,7 +41,7 @@ EXPORT int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *s
     WATCH(CALL_Iprobe, PMPI_Iprobe(from, tag, comm, flag, status), );
 }
 
-/* A probed message remembers who sent it until it is received. */
+/* Remembers the sender of a probed message until it is received. */
 static inline void probed(MPI_Comm comm, MPI_Message message, const MPI_Status *status)
 {
     hold(message_key(message), received_from(world_rank(communicator_of(comm), status->MPI_SOURCE)));

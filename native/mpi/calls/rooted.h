@@ -1,6 +1,6 @@
 /* Collectives with a root: included once for int and once for MPI_Count. */
 
-/* The parts of a buffer: counts of one type, or of a type each. */
+/* The parts of a buffer: counts of one type, or with a type for each part. */
 typedef struct {
     const COUNT *counts;
     MPI_Datatype type;

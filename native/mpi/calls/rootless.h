@@ -1,4 +1,4 @@
-/* Collectives without a root, and those of neighbours: included once for int and once for MPI_Count. */
+/* Collectives without a root, and those of neighbours. Included once for int and once for MPI_Count. */
 
 COLLECTIVE(Allreduce, allreduce,
            (const void *send, void *receive, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Comm comm),
@@ -19,7 +19,7 @@ COLLECTIVE(Reduce_scatter_block, reduce_scatter_block,
            (send, receive, count, type, op, comm), false,
            bytes_of(count, type) * (uint64_t)of->size, model_reduce_scatter(model, bytes))
 
-/* Bytes in `parts` parts. */
+/* The total bytes of `parts` parts. */
 static uint64_t LOCAL(sum)(const COUNT *counts, const MPI_Datatype *types, MPI_Datatype type, int parts)
 {
     uint64_t bytes = 0;
@@ -90,7 +90,8 @@ static uint64_t LOCAL(same)(const void *bytes, int at)
     return *(const uint64_t *)bytes;
 }
 
-/* The bytes of a call of neighbours are what goes to one of them; where that varies they stay 0. */
+/* The bytes of a call of neighbours are those sent to one of them; they stay 0 if they differ by
+ * neighbour. */
 COLLECTIVE(Neighbor_allgather, neighbor_allgather,
            (const void *send, COUNT send_count, MPI_Datatype send_type, void *receive, COUNT receive_count,
             MPI_Datatype receive_type, MPI_Comm comm),

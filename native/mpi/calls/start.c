@@ -1,4 +1,4 @@
-/* The beginning and the end. */
+/* Initialisation and finalisation of MPI. */
 #include <string.h>
 
 #include "collectives/levels.h"
@@ -7,7 +7,7 @@
 #include "report/report.h"
 #include "windows.h"
 
-/* A process that another program has spawned has a world of its own, which is not watched. */
+/* Whether another program spawned this process. Then it has a world of its own, which is not watched. */
 static bool is_spawned(void)
 {
     MPI_Comm parent = MPI_COMM_NULL;

@@ -1,4 +1,4 @@
-/* One-sided transfers: included once for int and once for MPI_Count. Each comes with a request, too. */
+/* One-sided transfers, each also with a request. Included once for int and once for MPI_Count. */
 
 #define TRANSFER(name, PARAMETERS, ARGUMENTS, COUNTED)                                    \
     ON_OWN_STACK(NAME(name), REAL(name), NUMBER_OF ARGUMENTS)                             \

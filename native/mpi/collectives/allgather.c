@@ -4,11 +4,11 @@
 #include <limits.h>
 #include <stdlib.h>
 
-/* Allgather and Allgatherv: the blocks of all ranks as bytes, site by site. Offsets are ints: those of MPI's calls
- * with displacements. */
+/* Allgather and Allgatherv: the blocks of all ranks as bytes, ordered by site. Offsets are ints, as in
+ * MPI's calls with displacements. */
 typedef struct {
     char *buffer;
-    int *bytes, *at;      /* of every rank */
+    int *bytes, *at;      /* for each rank */
     int total;
 } Row;
 
@@ -28,7 +28,8 @@ static char *part_of(const Levels *levels, const Row *row, int site, int *bytes)
     return row->buffer + start;
 }
 
-/* A representative takes the blocks of the other sites, in segments, and gives each of them its own, as it gets them. */
+/* Receives the blocks of the other sites in segments and sends each of them the own site's blocks, as
+ * these arrive. Called by a representative. */
 static int cross(Exchange *exchange, Gathering *gathering, const Row *row)
 {
     Levels *levels = exchange->levels;
@@ -52,7 +53,7 @@ static int cross(Exchange *exchange, Gathering *gathering, const Row *row)
     return code;
 }
 
-/* Gives the site's blocks to its representative, which crosses with them. */
+/* Gathers the site's blocks at its representative, which exchanges them with the other sites. */
 static int gather_and_cross(Exchange *exchange, const Row *row, int own)
 {
     Levels *levels = exchange->levels;
@@ -71,7 +72,8 @@ static int gather_and_cross(Exchange *exchange, const Row *row, int own)
     return code;
 }
 
-/* The site's own blocks go round in it while the others' are on their way, and those as they come. */
+/* Distributes the site's own blocks inside it while the others' blocks are under way, and then those as
+ * they arrive. */
 static int all_gather(Levels *levels, const Row *row)
 {
     int own = representative_of(levels, levels->site, NO_ROOT), bytes;
@@ -116,8 +118,8 @@ static int run(Levels *levels, Row *row, const void *send, MPI_Count count, MPI_
     return code != MPI_SUCCESS ? code : done;
 }
 
-/* Fills in how much every rank has; false where the sizes are more than ints hold, or nothing: the same on all ranks,
- * as all know all sizes. */
+/* Computes the bytes of each rank. Returns false if the sizes exceed an int or are all 0. The result is
+ * the same on all ranks, because all know all sizes. */
 static bool measure(Row *row, int ranks, Blocks blocks, MPI_Datatype type)
 {
     int64_t total = 0;

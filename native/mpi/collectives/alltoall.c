@@ -5,24 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks for ranks of other sites are gathered at the representative, cross the WAN in one message for each other
- * site, and are scattered there. `far` is the number of ranks elsewhere; blocks for, or from, them stand in the
- * order of the sites, and by rank within. */
+/* Blocks for ranks of other sites are gathered at the representative, cross the WAN in one message per
+ * other site, and are scattered there. `far` is the number of ranks at other sites. Blocks for or from
+ * them are in the order of the sites, and by rank within a site. */
 typedef struct {
     Levels *levels;
-    size_t bytes;  /* of one block */
+    size_t bytes;  /* bytes of one block */
     int far;
-    char *out, *in;          /* of this rank: blocks by site */
-    char *taken, *given;     /* of a representative: `far` blocks of every rank of its site */
+    char *out, *in;          /* this rank's blocks, ordered by site */
+    char *taken, *given;     /* on a representative: `far` blocks for each rank of its site */
 } Work;
 
-/* Place of a site's first rank among the ranks elsewhere. */
+/* The index of a site's first rank among the ranks of other sites. */
 static int far_place(const Levels *levels, int site)
 {
     return levels->first[site] - (site > levels->site ? levels->members : 0);
 }
 
-/* Blocks of this site's ranks for those of another one (or from them, source by source), as one element. */
+/* A type with the blocks of this site's ranks for another site's ranks; or, inwards, with the blocks from
+ * them, ordered by source. */
 static int type_between(const Work *work, int site, bool outwards, MPI_Datatype *made)
 {
     const Levels *levels = work->levels;

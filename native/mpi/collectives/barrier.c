@@ -1,7 +1,7 @@
 #include "exchange.h"
 #include "stages.h"
 
-/* All of a site are there, then all sites are, then all of the site hear of it. */
+/* First all ranks of each site arrive, then all sites, and then the ranks of each site are released. */
 static int barrier(Levels *levels)
 {
     char there = 0;

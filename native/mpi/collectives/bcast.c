@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-/* The root sends to the representatives of all other sites at once: one way across the WAN, sites - 1 messages. `ours`:
- * the buffer is the library's. */
+/* The root sends to the representatives of all other sites at once: one latency of the WAN and sites - 1
+ * messages. `ours`: the buffer belongs to the library. */
 static int bcast(Levels *levels, void *buffer, bool ours, int count, MPI_Datatype type, int root)
 {
     int own = representative_of(levels, levels->site, root), message = 0, inside;
@@ -24,7 +24,8 @@ static int bcast(Levels *levels, void *buffer, bool ours, int count, MPI_Datatyp
     return crossed != MPI_SUCCESS ? crossed : inside;
 }
 
-/* As bytes, which all ranks cut alike: their types may differ as long as the data are the same. */
+/* Broadcasts the data as bytes, which all ranks divide alike: their types may differ if the data are the
+ * same. */
 static int bcast_bytes(Levels *levels, void *buffer, int count, MPI_Datatype type, int bytes, int root)
 {
     bool plain = is_plain(type);

@@ -19,7 +19,7 @@ MPI_Aint extent_of(MPI_Datatype type)
     return extent;
 }
 
-/* A derived type without gaps may still hold its elements in another order than memory does. */
+/* A derived type without gaps may still order its elements differently from memory. */
 bool is_plain(MPI_Datatype type)
 {
     int integers, addresses, types, combiner = -1;
@@ -30,7 +30,8 @@ bool is_plain(MPI_Datatype type)
 
 enum { TAG_TO_ITSELF = 2 };
 
-/* MPICH packs and unpacks nothing at MPI_BOTTOM, but sends and receives there: a message to itself does it. */
+/* Copies through a message to itself, because MPICH sends and receives at MPI_BOTTOM but does not pack
+ * there. */
 static int to_itself(const void *from, int count, MPI_Datatype type, void *to, int to_count, MPI_Datatype to_type,
                      MPI_Comm comm)
 {
@@ -93,7 +94,7 @@ int type_repeated(MPI_Count count, MPI_Datatype type, MPI_Datatype *made)
     return code == MPI_SUCCESS ? PMPI_Type_commit(made) : code;
 }
 
-/* Blocks of up to INT_MAX elements are given as they are, larger ones as one element of a larger type. */
+/* Blocks of up to INT_MAX elements stay as they are. A larger block becomes one element of a larger type. */
 static int fill(int blocks, const MPI_Count *counts, MPI_Datatype type, const MPI_Datatype *types, int *lengths,
                 MPI_Datatype *elements)
 {

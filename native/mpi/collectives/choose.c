@@ -2,10 +2,11 @@
 
 #include <limits.h>
 
-/* Bytes up to which calls go in two levels, whatever the latency between the sites, and how many more for each second
- * of it: what two levels lose inside the sites grows with the bytes, what they gain with the latency. Taken where they
- * gain over a real delay of 20 ms with both MPIs and in most of the simulated settings (benches/mpi/delayed.py,
- * benches/mpi/collectives.py; docs/explanation/mpi-collectives.md has the tables). */
+/* Bytes up to which a call uses two levels at any latency between sites, and further bytes for each second
+ * of latency: the loss of two levels inside sites grows with the bytes, the gain with the latency. Values
+ * are those with a gain over a real delay of 20 ms with both MPIs and in most of the simulated settings
+ * (benches/mpi/delayed.py, benches/mpi/collectives.py; docs/explanation/mpi-collectives.md has the
+ * tables). */
 typedef struct {
     double bytes, for_latency;
 } Limit;
@@ -31,12 +32,12 @@ static Limit limit_of(TwoLevelCall call)
     case SCATTER:
     case ALLTOALL:
         return (Limit){256, 0};
-    default: /* only the root knows how much */
+    default: /* only the root knows the bytes */
         return (Limit){-1, 0};
     }
 }
 
-/* What a representative holds of the others; MPI's own counts are ints. */
+/* Whether a representative can hold the data of the others: MPI's own counts are ints. */
 static bool holdable(TwoLevelCall call, const Levels *levels, size_t bytes)
 {
     size_t ranks = (size_t)levels->size, blocks;

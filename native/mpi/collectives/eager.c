@@ -2,8 +2,8 @@
 
 #include <mpi.h>
 
-/* Below the limits of Open MPI and MPICH over TCP. UCX does not tell its own: over benches/mpi/far_sites.py, broadcasts
- * of 16 KiB went without asking and of 32 KiB did not. */
+/* Below the eager limits of Open MPI and MPICH over TCP. UCX does not report its limit: in
+ * benches/mpi/far_sites.py, broadcasts of 16 KiB were sent eagerly and of 32 KiB were not. */
 enum { SAFE = 8 << 10, LEAST = 256, HEADER = 64 };
 
 static int piece = SAFE;
@@ -11,13 +11,13 @@ static int piece = SAFE;
 /* Simulated programs have no tool interface. */
 #ifdef MPI_T_ERR_INVALID_INDEX
 
-/* Of Open MPI over TCP, and MPICH without UCX. */
+/* Variables of Open MPI over TCP, and of MPICH without UCX. */
 static const char *const LIMITS[] = {
     "btl_tcp_eager_limit",
     "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE",
 };
 
-/* Bytes, or a negative number where the MPI has no such variable or it is not set. */
+/* The value in bytes; negative if this MPI has no such variable or it is not set. */
 static long long value_of(const char *name)
 {
     MPI_T_cvar_handle handle;
@@ -44,8 +44,8 @@ static long long value_of(const char *name)
 
 static void ask(void)
 {
-    /* MPICH: the first to ask decides for the program's threads, too. Open MPI: a higher level would be that of the
-     * process, whose locks were made for the lower one. */
+    /* MPICH: the first call decides the thread level, also for the program's threads. Open MPI: a higher
+     * level would apply to the process, whose locks were made for the lower one. */
     int provided, level = MPI_THREAD_MULTIPLE;
 #ifdef OMPI_MAJOR_VERSION
     if (PMPI_Query_thread(&level) != MPI_SUCCESS)
@@ -58,7 +58,7 @@ static void ask(void)
         if (limit >= LEAST && limit < piece)
             piece = (int)limit;
     }
-#ifndef MPICH_VERSION /* 4.0.2 crashes if the program initialises the interface after its end */
+#ifndef MPICH_VERSION /* MPICH 4.0.2 crashes if the program initialises the interface after it was finalised */
     MPI_T_finalize();
 #endif
 }

@@ -1,13 +1,13 @@
-/* How much the MPI sends to another host without asking the receiver first. */
+/* The size up to which the MPI sends to another host without asking the receiver first (eagerly). */
 #ifndef TOPOLANE_MPI_EAGER_H
 #define TOPOLANE_MPI_EAGER_H
 
 #include <stddef.h>
 
-/* Asks the MPI. Collective over MPI_COMM_WORLD, once. */
+/* Reads the limit from the MPI. Collective over MPI_COMM_WORLD; call it once. */
 void eager_start(void);
 
-/* Bytes of a piece that is sent so; the same on all ranks. */
+/* Bytes of a piece that is sent eagerly; the same on all ranks. */
 size_t eager_piece(void);
 
 #endif

@@ -13,7 +13,7 @@ void exchange_begin(Exchange *exchange, Levels *levels, int most)
     exchange->result = exchange->requests && exchange->message ? MPI_SUCCESS : MPI_ERR_NO_MEM;
 }
 
-/* Makes room for `more` more requests, and for a message. */
+/* Allocates memory for `more` more requests and for a message. */
 static void make_room(Exchange *exchange, size_t more)
 {
     size_t room = (size_t)exchange->posted + more, messages = (size_t)exchange->messages + 1;
@@ -43,7 +43,7 @@ static void post(Exchange *exchange, int rank, bool sends, void *buffer, int cou
     exchange->posted += exchange->result == MPI_SUCCESS;
 }
 
-/* A count above INT_MAX becomes one element of a type that holds `count` elements. */
+/* Posts a message as a whole. A count above INT_MAX becomes one element of a type with `count` elements. */
 static void post_whole(Exchange *exchange, int rank, bool sends, const Message *message)
 {
     MPI_Datatype many;
@@ -58,7 +58,7 @@ static void post_whole(Exchange *exchange, int rank, bool sends, const Message *
     }
 }
 
-/* Data that do not lie side by side in order are packed for it. */
+/* Posts a message in pieces. Data that are not contiguous and in order are packed first. */
 static void post_in_pieces(Exchange *exchange, int rank, bool sends, Message *message, size_t bytes)
 {
     size_t piece = eager_piece();
@@ -77,7 +77,7 @@ static void post_in_pieces(Exchange *exchange, int rank, bool sends, Message *me
         post(exchange, rank, sends, data + at, (int)(bytes - at < piece ? bytes - at : piece), MPI_BYTE);
 }
 
-/* Both ends know the bytes, so both cut alike. */
+/* Whether a message crosses in pieces. Both ends know its bytes, so both divide it alike. */
 static bool in_pieces(const Exchange *exchange, int rank, const Message *message, size_t *bytes)
 {
     const Levels *levels = exchange->levels;
@@ -117,18 +117,19 @@ void exchange_receive(Exchange *exchange, int rank, void *buffer, MPI_Count coun
         (Message){.counts = counts, .ours = exchange->ours, .from = rank, .buffer = buffer, .count = count, .type = type});
 }
 
-/* Only the thread of the running collective uses the private communicator, so no other thread takes the message. */
+/* Only the thread of the running collective uses the private communicator, so no other thread can take the
+ * message. */
 MPI_Count exchange_probe(Exchange *exchange, int rank)
 {
     MPI_Status status;
     int count = -1;
     MPI_Count bytes = -1;
-    exchange->whole = true; /* or only the first would be seen */
+    exchange->whole = true; /* in pieces, only the first piece would be seen */
     if (exchange->result == MPI_SUCCESS)
         exchange->result = PMPI_Probe(rank, exchange->levels->tag, exchange->levels->whole, &status);
     if (exchange->result == MPI_SUCCESS)
         exchange->result = PMPI_Get_count(&status, MPI_BYTE, &count);
-    if (exchange->result == MPI_SUCCESS && count == MPI_UNDEFINED) /* more than an int holds */
+    if (exchange->result == MPI_SUCCESS && count == MPI_UNDEFINED) /* too large for an int */
         exchange->result = PMPI_Get_elements_x(&status, MPI_BYTE, &bytes);
     else
         bytes = count;
@@ -145,7 +146,7 @@ static int first_error(int code, const MPI_Status *statuses, int posted)
     return code;
 }
 
-/* One that has come: where it belongs. */
+/* Processes a message that has arrived: unpacks and counts it. */
 static int taken(const Exchange *exchange, Message *message)
 {
     int code = MPI_SUCCESS;
@@ -193,7 +194,7 @@ void abandon_request(Levels *levels, bool may_go_on, MPI_Request *request)
     levels->abandoned = true;
 }
 
-/* All of them before anything is freed: one that is abandoned keeps everything. */
+/* Abandons all requests before anything is freed, because one abandoned request keeps all memory in use. */
 static void abandon(Exchange *exchange)
 {
     for (int i = 0; i < exchange->messages; i++) {

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* Where the blocks of equal size of a call's root lie. */
+/* The positions of the equal-sized blocks of a call's root. */
 typedef struct {
     char *buffer;
     MPI_Count count;
@@ -17,7 +17,7 @@ static Table table_of(const void *buffer, MPI_Count count, MPI_Datatype type)
     return (Table){(char *)buffer, count, type, (MPI_Aint)count * extent_of(type)};
 }
 
-/* The blocks of a site's ranks as one element: what crosses the WAN. */
+/* A type with the blocks of a site's ranks, which cross the WAN together. */
 static int type_of_site(const Levels *levels, int site, const Table *table, MPI_Datatype *made)
 {
     int blocks = members_of(levels, site);
@@ -35,7 +35,7 @@ static int type_of_site(const Levels *levels, int site, const Table *table, MPI_
     return code;
 }
 
-/* The root to or from the representatives of all other sites. */
+/* Posts the messages between the root and the representatives of all other sites. */
 static void post_sites(Exchange *exchange, const Table *table, bool sends)
 {
     const Levels *levels = exchange->levels;
@@ -54,7 +54,8 @@ static void post_sites(Exchange *exchange, const Table *table, bool sends)
     }
 }
 
-/* The root's own site: between `inside`, blocks in the order of its ranks, and the table. */
+/* Copies the blocks of the root's own site between `inside`, where they are in the order of its ranks, and
+ * the table. */
 static int move_own(Levels *levels, char *inside, size_t bytes, const Table *table, bool into_table, bool in_place)
 {
     int code = MPI_SUCCESS;
@@ -152,7 +153,7 @@ bool two_level_gather(const void *send, MPI_Count count, MPI_Datatype type, void
                       MPI_Datatype receive_type, int root, MPI_Comm comm, int *result)
 {
     size_t bytes;
-    bool roots = is_rank(comm, root); /* only there the receiving side is significant */
+    bool roots = is_rank(comm, root); /* the receiving side is significant only at the root */
     if (!(roots ? data_bytes(receive_count, receive_type, &bytes) : data_bytes(count, type, &bytes)))
         return false;
     Levels *levels = levels_for(GATHER, comm, root, bytes);

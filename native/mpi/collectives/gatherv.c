@@ -6,7 +6,7 @@
 /* Gatherv and Scatterv. Only the root knows the sizes, so that inside a site the messages go one by one, as MPI
  * itself sends them; the pieces of a site cross the WAN in one message. */
 
-/* Blocks of a message: where they lie, from a buffer's start or from MPI_BOTTOM. */
+/* The blocks of a message: their positions from a buffer's start or from MPI_BOTTOM. */
 typedef struct {
     int blocks;
     MPI_Count *counts;
@@ -47,7 +47,7 @@ static void post_pieces(Exchange *exchange, int rank, const Pieces *pieces, bool
         type_of_blocks(pieces->blocks, pieces->counts, pieces->at, MPI_BYTE, pieces->types, &type);
     if (exchange->result != MPI_SUCCESS)
         return;
-    exchange->whole = true; /* the receiver may ask for its size, and MPICH packs nothing at MPI_BOTTOM */
+    exchange->whole = true; /* not in pieces: the receiver may probe the size, and MPICH does not pack at MPI_BOTTOM */
     if (sends)
         exchange_send(exchange, rank, MPI_BOTTOM, 1, type);
     else
@@ -55,7 +55,7 @@ static void post_pieces(Exchange *exchange, int rank, const Pieces *pieces, bool
     PMPI_Type_free(&type);
 }
 
-/* The blocks of a site at the root, after what is in `pieces` already. */
+/* Appends the blocks of a site at the root to `pieces`. */
 static void add_site(Pieces *pieces, const Levels *levels, int site, const void *buffer, Blocks blocks,
                      MPI_Datatype type)
 {
@@ -94,7 +94,7 @@ static int gatherv_root(Levels *levels, const void *send, MPI_Count count, MPI_D
     return exchange_end(&exchange);
 }
 
-/* Takes what the ranks of its site have and hands all on in one message. */
+/* Receives the data of the site's ranks and sends all on in one message. */
 static int gatherv_representative(Levels *levels, const void *send, MPI_Count count, MPI_Datatype type, int root)
 {
     Pieces pieces;
@@ -141,7 +141,7 @@ static int gatherv(Levels *levels, const void *send, MPI_Count count, MPI_Dataty
     return exchange_end(&exchange);
 }
 
-/* A message to a representative begins with the bytes of every rank of its site. */
+/* A message to a representative begins with the number of bytes for each rank of its site. */
 static void send_site(Exchange *exchange, int site, int64_t *header, const void *send, Blocks blocks,
                       MPI_Datatype type)
 {

@@ -2,13 +2,13 @@
 
 #include <stdlib.h>
 
-/* MPICH has 2,048 context ids for a process; a communicator takes two here. */
+/* MPICH has 2,048 context ids per process, and a communicator takes two here. */
 enum { MOST_COMMUNICATORS = 100, MOST_CALLS = 256, FIRST_CALLS = 4, ROUND = 3 };
 
-/* Every MPI has the last one; those before the first are used for other messages. */
+/* Every MPI supports the last tag. Tags below the first are used for other messages. */
 enum { FIRST_TAG = 3, LAST_TAG = 32767 };
 
-/* Seconds between agreements; or COSTS times the duration of an agreement if that is longer. */
+/* Seconds between agreements. If an agreement takes long, COSTS times its duration. */
 static const double BETWEEN = 1, COSTS = 200;
 
 static _Atomic int communicators;
@@ -29,14 +29,14 @@ static void leave_private(Levels *levels)
     levels->counted = false;
 }
 
-/* A communicator of the same ranks, made so that no attribute and no hint of the program's is copied. */
+/* Makes a communicator of the same ranks without the program's attributes and hints. */
 static bool make_whole(Levels *levels, MPI_Comm comm)
 {
     MPI_Group group;
     MPI_Errhandler handler;
     if (PMPI_Comm_group(comm, &group) != MPI_SUCCESS)
         return false;
-    PMPI_Comm_get_errhandler(comm, &handler); /* no context id left is no error of the program's */
+    PMPI_Comm_get_errhandler(comm, &handler); /* running out of context ids must not call the program's error handler */
     PMPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
     bool made = PMPI_Comm_create(comm, group, &levels->whole) == MPI_SUCCESS;
     PMPI_Comm_set_errhandler(comm, handler);
@@ -63,8 +63,8 @@ static bool make_private(Levels *levels, MPI_Comm comm)
     return true;
 }
 
-/* Nanoseconds one way between two representatives: what an exchange takes, on average of two, whichever began first.
- * One before them opens the connection. */
+/* The one-way latency between two representatives in nanoseconds: the mean of two exchanges, since either
+ * may begin first. An exchange before them opens the connection. */
 static int64_t latency_to(const Levels *levels, int other)
 {
     double began = 0;
@@ -78,7 +78,8 @@ static int64_t latency_to(const Levels *levels, int other)
     return (int64_t)((PMPI_Wtime() - began) * 1e9 / 2);
 }
 
-/* The least between the first site and another one, at their representatives; endless for other ranks. */
+/* The least latency between the first site and any other, at their representatives; INT64_MAX on other
+ * ranks. */
 static int64_t latency_of(const Levels *levels)
 {
     int first = representative_of(levels, 0, NO_ROOT);
@@ -94,7 +95,7 @@ static int64_t latency_of(const Levels *levels)
     return least;
 }
 
-/* FNV-1a over the sites of this communicator's ranks; positive. */
+/* A positive FNV-1a hash of the sites of this communicator's ranks. */
 static int64_t hash_of(const Levels *levels, const SiteMap *map)
 {
     uint64_t hash = 14695981039346656037u;
@@ -111,8 +112,8 @@ static bool fits(const Levels *levels, const SiteMap *map)
     return map;
 }
 
-/* Takes over the map of an epoch that all ranks know of, if all have it still, the same one, and all can have
- * what it takes. If not, the communicator stays flat until an agreement finds one that they have. */
+/* Adopts the map of an epoch that all ranks know. It must still be the same map on all ranks, and all must
+ * have the memory for it. Otherwise the communicator stays flat until an agreement finds a usable map. */
 static bool adopt(Levels *levels, uint64_t epoch, MPI_Comm comm)
 {
     SiteMap *map = sites_at(epoch);
@@ -142,7 +143,7 @@ static bool adopt(Levels *levels, uint64_t epoch, MPI_Comm comm)
     return true;
 }
 
-/* The next agreement after as many calls as were made in the time it should be apart from this one. All ranks
+/* Schedules the next agreement after the number of calls that should take the wanted time. All ranks
  * compute it from the same numbers. */
 static void set_interval(Levels *levels, double elapsed, double cost)
 {
@@ -152,8 +153,9 @@ static void set_interval(Levels *levels, double elapsed, double cost)
     levels->interval = calls < 1 ? 1 : calls > (double)most ? most : (int64_t)calls;
 }
 
-/* Of the newest maps that the ranks know, all know the oldest, or knew it: that one. Elapsed time is that of the
- * rank for which it is longest, cost that of the rank which came last and waited for no other. */
+/* Agrees on a map: the oldest among the newest maps of the ranks, because all ranks know it or knew it.
+ * The elapsed time is the longest of any rank; the cost is that of the rank which came last and waited for
+ * no other. */
 static void agree(Levels *levels, MPI_Comm comm)
 {
     double now = PMPI_Wtime();

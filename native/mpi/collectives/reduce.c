@@ -3,15 +3,16 @@
 
 #include <stdlib.h>
 
-/* Several reductions of one representative's site in a row: Open MPI passes one on while it takes the next. MPICH
- * waits for all ranks in each, so there all are begun at once. (Those that SimGrid begins take no tree.) */
+/* How to run several reductions of one site in a row. Open MPI passes one on while it takes the next.
+ * MPICH waits for all ranks in each, so all are begun at once. (With SimGrid, nonblocking reductions use
+ * no tree.) */
 #if defined OMPI_MAJOR_VERSION || defined SIMULATED
 enum { REDUCES_IN_A_STREAM = 1 };
 #else
 enum { REDUCES_IN_A_STREAM = 0 };
 #endif
 
-/* What the sites made of their ranks' values: in `of[site]`, that of this site in the caller's buffer. */
+/* The partial results of the sites. `of[site]` of this site is in the caller's buffer. */
 typedef struct {
     void **of, **bases;
 } Parts;
@@ -38,7 +39,7 @@ static int parts_room(const Levels *levels, Parts *parts, void *own, int count, 
     return MPI_SUCCESS;
 }
 
-/* A message to itself: it leaves the gaps of a type alone. */
+/* Copies by a message to itself, which does not touch the gaps of a type. */
 static int copy(Levels *levels, const void *from, void *to, int count, MPI_Datatype type)
 {
     Exchange exchange;
@@ -48,16 +49,16 @@ static int copy(Levels *levels, const void *from, void *to, int count, MPI_Datat
     return exchange_end(&exchange);
 }
 
-/* A reduction: its elements go in segments, of which some are in the site while others cross. */
+/* A reduction in segments: some are reduced inside the site while others cross the WAN. */
 typedef struct {
     Levels *levels;
     const void *send;
-    void *receive;           /* at a representative: where its site's part is made */
+    void *receive;           /* on a representative: the buffer for its site's partial result */
     int count;
     MPI_Datatype type;
     MPI_Op op;
-    int own, segment;        /* representative of this site; elements of a segment */
-    MPI_Request *inside;     /* of every segment's stage inside the site; NULL where there is but one */
+    int own, segment;        /* representative of this site; number of elements of a segment */
+    MPI_Request *inside;     /* the requests of all segments inside the site; NULL if there is only one segment */
 } Work;
 
 static int segments_of(const Work *work)
@@ -70,7 +71,7 @@ static int length_at(const Work *work, int at)
     return segment_length(work->count, work->segment, at);
 }
 
-/* The stage inside the site: one segment, to its representative. */
+/* Starts the stage inside the site for one segment, which reduces to the representative. */
 static int begin_inside(Work *work, int at)
 {
     Levels *levels = work->levels;
@@ -85,7 +86,7 @@ static int begin_inside(Work *work, int at)
     return stage_ireduce(levels, send, receive, count, work->type, work->op, to, &work->inside[at / work->segment]);
 }
 
-/* Begins it for all segments where it is to be several at once. */
+/* Starts the stage for all segments, if several must run at once. */
 static int begin_all_inside(Work *work)
 {
     int segments = segments_of(work), code = MPI_SUCCESS;
@@ -110,7 +111,8 @@ static int end_inside(Work *work, int at)
     return work->inside ? PMPI_Wait(&work->inside[at / work->segment], MPI_STATUS_IGNORE) : begin_inside(work, at);
 }
 
-/* After an error: MPI cannot cancel what was begun, and the other ranks of the site began it, too. */
+/* Completes the stages after an error: MPI cannot cancel them, and the other ranks of the site have
+ * started them too. */
 static void end_all_inside(Work *work)
 {
     if (work->inside)
@@ -138,8 +140,8 @@ static void post_sends(Exchange *exchange, const Work *work, int at)
     exchange->more = true;
 }
 
-/* In the order of the sites, whoever does it: the same bits everywhere, and the order of the ranks where the sites
- * are in theirs. */
+/* Combines the sites' parts in the order of the sites on every rank that does it. So all get the same
+ * bits, and the order is that of the ranks if sites are in rank order. */
 static int combine(const Work *work, const Parts *parts, int at)
 {
     Levels *levels = work->levels;
@@ -152,7 +154,7 @@ static int combine(const Work *work, const Parts *parts, int at)
     return copy(levels, result, element_at(work->receive, at, work->type), count, work->type);
 }
 
-/* Makes room for the parts of the other sites and posts what they come in. */
+/* Allocates memory for the other sites' parts and posts the receives for them. */
 static int begin_parts(Exchange *exchange, const Work *work, Parts *parts)
 {
     int code = parts_room(work->levels, parts, work->receive, work->count, work->type);
@@ -162,8 +164,8 @@ static int begin_parts(Exchange *exchange, const Work *work, Parts *parts)
     return code;
 }
 
-/* A segment of all sites, once it has come and its own has left: received messages are site by site, sent ones
- * segment by segment. */
+/* Combines a segment of all sites once it has arrived and the own one was sent. Received messages are
+ * ordered by site, sent ones by segment. */
 static int combine_segment(Exchange *exchange, const Work *work, const Parts *parts, int at)
 {
     int others = work->levels->sites - 1, segments = segments_of(work), segment = at / work->segment;
@@ -176,9 +178,10 @@ static int combine_segment(Exchange *exchange, const Work *work, const Parts *pa
     return exchange->result != MPI_SUCCESS ? exchange->result : combine(work, parts, at);
 }
 
-/* At a representative that is not the root, and where it must not be done in place, the part is in no buffer of the program.
- * (MPICH 4.0 crashes in an MPI_Reduce in place whose root is not rank 0, in groups of some sizes only: a stage must not
- * bring that upon a program that has another size.) */
+/* Allocates memory for the site's part if no buffer of the program can hold it: at a representative that
+ * is not the root, and where it must not be in place. (MPICH 4.0 crashes in some group sizes in an
+ * MPI_Reduce in place whose root is not rank 0; a stage must not cause this in a program with another
+ * size.) */
 static int part_room(Work *work, int root, void **base)
 {
     Levels *levels = work->levels;
@@ -195,8 +198,8 @@ static int part_room(Work *work, int root, void **base)
     return MPI_SUCCESS;
 }
 
-/* Segments cross while the next ones are reduced. After an error the stages inside the site go on: the other ranks of the
- * site do them all. */
+/* Reduces segments while earlier ones cross. After an error the stages inside the site continue, because
+ * the other ranks of the site take part in all of them. */
 static int reduce_across(Work *work, Exchange *exchange, Parts *parts, int root)
 {
     Levels *levels = work->levels;
@@ -235,8 +238,7 @@ static int reduce(Work *work, int root)
     return code;
 }
 
-/* Segments cross while the next ones are reduced, and go on inside the site while the next ones cross. After an error the
- * stages inside the site go on, as in a reduction. */
+/* Like reduce_across, but finished segments also spread inside the site while later ones cross. */
 static int allreduce(Work *work)
 {
     Levels *levels = work->levels;
@@ -272,7 +274,8 @@ static Work work_of(Levels *levels, const void *send, void *receive, int count, 
                   segment_of(count, type), NULL};
 }
 
-/* An operation that does not commute is done in the order of the ranks, which only sites in theirs can keep. */
+/* The levels for a reduction. An operation that does not commute needs the order of the ranks, which only
+ * sites in rank order keep. */
 static Levels *reducing(TwoLevelCall call, MPI_Count count, MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm)
 {
     size_t bytes;

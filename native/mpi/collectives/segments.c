@@ -1,8 +1,8 @@
 #include "segments.h"
 #include "stages.h"
 
-/* Measured with both MPIs over 20 ms (benches/mpi/delayed.py). More and smaller segments make the MPI's own collectives
- * send whole copies down a tree, which costs more than it gains where a site has many ranks. */
+/* Measured with both MPIs over 20 ms (benches/mpi/delayed.py). With more and smaller segments, the MPI's
+ * own collectives send whole copies down a tree, which costs more than it gains at a site with many ranks. */
 enum { LEAST = 32 << 10, SEGMENTS = 4 };
 
 int segment_of(int count, MPI_Datatype type)

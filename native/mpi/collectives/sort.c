@@ -13,7 +13,7 @@ static bool room(Levels *levels)
     return levels->site_of;
 }
 
-/* Gives sites numbers of their own, by their first rank. */
+/* Numbers the sites by their first rank. */
 static bool number(Levels *levels, const SiteMap *map)
 {
     int *numbers = malloc(((size_t)UINT16_MAX + 1) * sizeof *numbers);

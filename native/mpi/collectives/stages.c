@@ -6,11 +6,11 @@
 
 #include <stdlib.h>
 
-/* Chunks go through the MPI eagerly. More copies of them than these bytes, from one rank, take longer than the large
- * collectives of the MPI, which divide the work. */
+/* The MPI sends chunks eagerly. If one rank would send more bytes of copies than MOST_COPIED, the MPI's
+ * collectives for large data are faster, because they divide the work. */
 enum { CHUNK = 16 << 10, MOST_COPIED = 128 << 10, FEW_RANKS = 8 };
 
-/* How many ranks a representative sends to in a tree. */
+/* The number of ranks to which a representative sends in a tree. */
 static size_t copies_of(const Levels *levels)
 {
     size_t copies = 0;
@@ -24,10 +24,11 @@ static bool in_chunks(const Levels *levels, size_t bytes)
     return bytes > CHUNK && levels->members > 1 && bytes * copies_of(levels) <= MOST_COPIED;
 }
 
-/* From rank to rank every cable carries the data once, in a tree that of the representative carries each copy. But a chunk
- * and what a message costs (about as long as a chunk) pass one rank after the other. Of many ranks, hosts have several, and
- * an MPI's own broadcast is seldom such a tree: there a chain gains from where the data are as long as what passes so
- * (benches/mpi/chain.py). */
+/* Whether a chain is faster than a tree. In a chain every cable carries the data once; in a tree the
+ * representative's cable carries every copy. But a chunk, and the cost of a message (about that of a
+ * chunk), pass through one rank after the other. With many ranks, hosts have several, and an MPI's own
+ * broadcast is seldom a pure tree; then a chain is faster if the data are at least as long as what passes
+ * this way (benches/mpi/chain.py). */
 static bool in_a_chain(const Levels *levels, size_t bytes)
 {
     size_t further = levels->members > 2 ? (size_t)levels->members - 2 : 0;
@@ -41,8 +42,8 @@ int stage_barrier(Levels *levels)
     return PMPI_Barrier(levels->inside);
 }
 
-/* Each rank passes a chunk on to the next while further ones come, after an error, too: the ranks behind it wait for all.
- */
+/* Each rank passes a chunk on while further ones arrive, even after an error, because the ranks behind it
+ * wait for all. */
 static int chain(Levels *levels, char *data, int count, MPI_Datatype type, int chunk, int at)
 {
     int chunks = (count - 1) / chunk + 1, code = MPI_SUCCESS, received = 0, sent = 0;
@@ -70,7 +71,7 @@ static int chain(Levels *levels, char *data, int count, MPI_Datatype type, int c
     return code;
 }
 
-/* Large data go in chunks that the MPI sends eagerly: ranks pass on one while the next comes. */
+/* Large data go in chunks that the MPI sends eagerly, so that ranks pass one on while the next arrives. */
 int stage_bcast(Levels *levels, void *buffer, int count, MPI_Datatype type, int at)
 {
     size_t all = 0, each = 0;
@@ -113,7 +114,7 @@ static uint64_t size_at(const void *sizes, int rank)
     return (uint64_t)((const int *)sizes)[rank];
 }
 
-/* The MPI's own would take one rank's data after the other's and ask each first. */
+/* The MPI's own gather would take the ranks' data one after the other and ask each rank first. */
 int gathering_begin(Gathering *gathering, Levels *levels, char *part, const int *sizes, int at)
 {
     int place = levels->place[levels->rank], room = 0, code = MPI_SUCCESS;

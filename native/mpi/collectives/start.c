@@ -20,14 +20,14 @@ static Mode mode_of(const char *value)
     return NEVER;
 }
 
-/* Data cross as bytes, so packing must add nothing. */
+/* Whether packing adds nothing. Needed because data cross as bytes. */
 static bool packs_plainly(void)
 {
     int bytes = 0;
     return PMPI_Pack_size(3, MPI_INT, MPI_COMM_WORLD, &bytes) == MPI_SUCCESS && bytes == 3 * (int)sizeof(int);
 }
 
-/* Whether rank 0 could make a map of the value; all ranks then have it. */
+/* Makes a map from the value on rank 0 and distributes it. Returns whether that succeeded. */
 static bool spread_map(const char *value, bool by_host, int rank, int ranks)
 {
     uint16_t *site = malloc((size_t)ranks * sizeof *site);
@@ -54,7 +54,7 @@ static bool spread_map(const char *value, bool by_host, int rank, int ranks)
     return good;
 }
 
-/* The environment of rank 0 is everybody's: on other hosts it may be another one. */
+/* Only rank 0's environment counts, because it may differ on other hosts. */
 void two_level_start(void)
 {
     enum { MODE, CHANGING, HAS_MAP, BY_HOST, VALUES };

@@ -42,7 +42,7 @@ bool sites_of_list(const char *value, int ranks, uint16_t *site)
     return *next ? wrong("\"%s\" has more sites than the %d ranks", value, ranks) : true;
 }
 
-/* Lines "host site"; sites are any words and are numbered as they come. */
+/* A line "host site". Sites are arbitrary words, numbered by first occurrence. */
 typedef struct {
     char host[HOST_NAME], site[HOST_NAME];
     uint16_t number;

@@ -1,26 +1,26 @@
 /* Collectives in two levels: inside every site, and between one representative of each.
  *
- * Each function answers whether it did the call; `*result` is then MPI's return code, the communicator's error
- * handler has been called where it is an error, and the caller must not call PMPI. It answers the same on all
- * ranks of the communicator: what decides is what MPI wants equal there
- * (docs/explanation/mpi-collectives.md). Where it answers no, nothing was sent but, now and then, what the ranks need to agree on a site map.
+ * Each function returns whether it did the call. If so, `*result` is MPI's return code, the communicator's
+ * error handler was called for an error, and the caller must not call PMPI. It returns the same on all
+ * ranks of the communicator, because it decides by values that MPI requires to be equal there
+ * (docs/explanation/mpi-collectives.md). If it returns false, nothing was sent except, now and then, the
+ * messages to agree on a site map.
  *
- * Counts may be large: the calls of MPI 4 whose names end in _c go through the same functions.
- */
+ * Counts may be large: the calls of MPI 4 whose names end in _c use the same functions. */
 #ifndef TOPOLANE_MPI_TWO_LEVEL_H
 #define TOPOLANE_MPI_TWO_LEVEL_H
 
 #include "../topolane_mpi.h"
 
-/* Of the calls whose names end in v: either the first two or, for _c, the last two. */
+/* The counts of calls whose names end in v: either the first two fields or, for _c, the last two. */
 typedef struct {
     const int *counts, *displs;
     const MPI_Count *large_counts;
     const MPI_Aint *large_displs;
 } Blocks;
 
-/* Once, right after PMPI_Init and PMPI_Init_thread, on all ranks: reads the environment and agrees on it over
- * MPI_COMM_WORLD. Before it, and where it was never called, every call stays flat. */
+/* Reads the environment and agrees on it over MPI_COMM_WORLD. Call this once on all ranks, right after
+ * PMPI_Init or PMPI_Init_thread. Before, or without it, every call stays flat. */
 void two_level_start(void);
 
 

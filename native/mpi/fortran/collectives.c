@@ -3,7 +3,7 @@
 
 #if FORTRAN_WRAPPERS
 
-/* Each with a nonblocking form. */
+/* Each collective, with its nonblocking form. */
 #define UNPACK(...) __VA_ARGS__
 #define COLLECTIVE(name, Name, PARAMETERS, ARGUMENTS)                                          \
     FORTRAN(name, (UNPACK PARAMETERS, Int code), MPI_##Name(UNPACK ARGUMENTS))                 \
@@ -44,7 +44,7 @@ COLLECTIVE(reduce_scatter, Reduce_scatter,
            (char *send, char *receive, Int counts, Int type, Int op, Int comm),
            (BUFFER(send), BUFFER(receive), counts, TYPE(type), OP(op), COMM(comm)))
 
-/* MPI_Alltoallw has a type for every rank. */
+/* Alltoallw, whose types are given for each rank. */
 static int alltoallw(char *send, Int counts, Int displs, Int types, char *receive, Int receive_counts,
                      Int receive_displs, Int receive_types, Int comm, MPI_Request *made)
 {
@@ -68,7 +68,7 @@ static int alltoallw(char *send, Int counts, Int displs, Int types, char *receiv
                       : MPI_Alltoallw(BUFFER(send), counts, displs, out, BUFFER(receive), receive_counts,
                                       receive_displs, in, handle);
     if (!made)
-        free(out);    /* else MPI may read the types until the call is complete, and nothing says when */
+        free(out);    /* otherwise MPI may read the types until the call completes, and that moment is unknown */
     return result;
 }
 #define ALLTOALLW                                                                                     \

@@ -1,4 +1,4 @@
-/* Waits and tests, from Fortran: arrays of requests become handles and numbers again, and indices begin at 1. */
+/* Waits and tests from Fortran: convert arrays of requests to handles and back; indices begin at 1. */
 #include "fortran.h"
 
 #if FORTRAN_WRAPPERS
@@ -9,7 +9,7 @@ typedef struct {
     int count;
     Int fortran;
     MPI_Request *requests;
-    MPI_Status *statuses;    /* NULL: the program wants none */
+    MPI_Status *statuses;    /* NULL if the program wants none */
 } Batch;
 
 static bool open_batch(Batch *batch, int count, Int requests, Int statuses)
@@ -28,7 +28,7 @@ static MPI_Status *statuses_of(const Batch *batch)
     return batch->statuses ? batch->statuses : MPI_STATUSES_IGNORE;
 }
 
-/* `done` statuses are given; none where the call failed. */
+/* Passes `done` statuses to the program; none if the call failed. */
 static int close_batch(Batch *batch, int result, int done, Int statuses)
 {
     bool usable = result == MPI_SUCCESS || result == MPI_ERR_IN_STATUS;
@@ -113,7 +113,7 @@ static int one_of(Int request, Int flag, Int status)
 FORTRAN(wait, (Int request, Int status, Int code), one_of(request, NULL, status))
 FORTRAN(test, (Int request, Int flag, Int status, Int code), one_of(request, flag, status))
 
-/* A call that takes one request and may change it. */
+/* Makes a call that takes one request and may change it. */
 static int with_request(int call(MPI_Request *), Int request)
 {
     MPI_Request handle = PMPI_Request_f2c(*request);

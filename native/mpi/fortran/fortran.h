@@ -1,7 +1,7 @@
-/* Open MPI's Fortran bindings call PMPI, so its Fortran calls are wrapped, too: handles and constants are converted
- * as Open MPI does, and the C call of ours does the rest. `mpif.h` and `use mpi` call mpi_send_, `use mpi_f08` calls
- * ompi_send_f. MPICH's bindings call the C functions, which is seen without this.
- */
+/* Open MPI's Fortran bindings call PMPI, so its Fortran calls are wrapped too. Handles and constants are
+ * converted as Open MPI does, and then the library's wrapper of the C call does the rest. `mpif.h` and
+ * `use mpi` call mpi_send_, `use mpi_f08` calls ompi_send_f. MPICH's bindings call the C functions, which
+ * are watched anyway. */
 #ifndef TOPOLANE_FORTRAN_H
 #define TOPOLANE_FORTRAN_H
 
@@ -16,7 +16,7 @@
 typedef MPI_Fint *Int;
 _Static_assert(sizeof(MPI_Fint) == sizeof(int), "arrays of INTEGER are passed on as they are");
 
-/* Constants that Fortran knows by their address; missing where there is no Fortran. */
+/* Constants that Fortran identifies by their address; missing without Fortran. */
 extern char mpi_fortran_bottom_ __attribute__((weak));
 extern char mpi_fortran_in_place_ __attribute__((weak));
 extern char mpi_fortran_status_ignore_ __attribute__((weak));
@@ -35,7 +35,7 @@ static inline void *buffer_of(char *buffer)
 #define WINDOW(window) PMPI_Win_f2c(*(window))
 #define BUFFER(buffer) buffer_of(buffer)
 
-/* A subroutine; `code` is the last argument. */
+/* Defines a subroutine, whose last argument is `code`. */
 #define FORTRAN(name, PARAMETERS, call)                                             \
     EXPORT void ompi_##name##_f PARAMETERS;                                         \
     EXPORT void mpi_##name##_ PARAMETERS __attribute__((alias("ompi_" #name "_f"))); \
@@ -46,7 +46,7 @@ static inline void *buffer_of(char *buffer)
             *code = result;                                                         \
     }
 
-/* The same with a request that the call makes. */
+/* Defines a subroutine whose call makes a request. */
 #define FORTRAN_REQUEST(name, PARAMETERS, call)    \
     FORTRAN(name, PARAMETERS, ({                   \
                 MPI_Request made;                  \
@@ -56,7 +56,7 @@ static inline void *buffer_of(char *buffer)
                 done;                              \
             }))
 
-/* And with a status. */
+/* Passes a status to the program. */
 static inline void give_status(Int status, const MPI_Status *known)
 {
     if ((char *)status != &mpi_fortran_status_ignore_)

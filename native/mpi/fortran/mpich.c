@@ -1,13 +1,13 @@
-/* MPICH's `use mpi_f08` calls MPI where there is a buffer, and PMPI where there is none: those are wrapped here.
- * Its handles are the integers of C, and its statuses those of C; what else it does is left to it.
- */
+/* MPICH's `use mpi_f08` calls MPI for calls with a buffer, and PMPI for those without one, which are
+ * wrapped here. Its handles are C's integers and its statuses are C's; MPICH does everything else. */
 #include "calls/batch.h"
 
 #if defined MPICH_VERSION && !defined MPI_ABI
 
 #include <dlfcn.h>
 
-/* The subroutine that is wrapped; `code` may be missing, so it is called with one of ours. */
+/* Defines a wrapper of the subroutine. `code` may be missing, so the real subroutine gets a variable of
+ * the wrapper. */
 #define F08(name, PARAMETERS, ARGUMENTS, call, before, after)                            \
     EXPORT void mpi_##name##_f08_ PARAMETERS;                                            \
     void mpi_##name##_f08_ PARAMETERS                                                    \
@@ -35,7 +35,7 @@
             *given = result;                                                             \
     }
 
-/* An end of MPI, and calls that only take time. */
+/* Defines a wrapper for calls that only end something or take time. */
 #define DIRECTLY(name, PARAMETERS, call)           \
     EXPORT void mpi_##name##_f08_ PARAMETERS;      \
     void mpi_##name##_f08_ PARAMETERS              \
@@ -62,7 +62,8 @@ static bool ignored(const MPI_Status *status)
            (const void *)status == MPIR_F08_MPI_STATUSES_IGNORE_OBJ;
 }
 
-/* Requests that are gone after the call are complete, and persistent ones where it waits for all. */
+/* Records the completed requests: those that are gone after the call, and persistent ones if the call
+ * waits for all. */
 static void settle(Batch *batch, MPI_Status *report, int result, bool all)
 {
     for (int at = 0; result == MPI_SUCCESS && at < batch->count; at++)
@@ -85,7 +86,7 @@ static void settle(Batch *batch, MPI_Status *report, int result, bool all)
     batch_open(&batch, count, requests, report, false);                      \
     statuses = batch.status == MPI_STATUSES_IGNORE ? statuses : batch.status
 
-/* A test that found nothing. */
+/* The result of a test; MPI_ERR_PENDING if the test found nothing complete. */
 #define DONE(flag) (*(flag) ? result : MPI_ERR_PENDING)
 
 F08(wait, (Int request, MPI_Status *status, Int code), (request, status, code), CALL_Wait, OPEN_ONE(1, request),
@@ -104,8 +105,8 @@ F08(testall, (Int count, Int requests, Int flag, MPI_Status *statuses, Int code)
     (count, requests, flag, statuses, code), CALL_Testall, OPEN_ALL(*count, requests),
     settle(&batch, report, DONE(flag), true))
 
-/* Of some the statuses stand in an order of their own, and MPICH counts indices now from 0, now from 1: of a receive
- * from any source nothing is reported here. */
+/* For `waitsome` and `testsome`, statuses have an order of their own, and MPICH counts indices sometimes
+ * from 0, sometimes from 1. So receives from any source are not reported here. */
 F08(waitsome, (Int count, Int requests, Int done, Int indices, MPI_Status *statuses, Int code),
     (count, requests, done, indices, statuses, code), CALL_Waitsome, OPEN_ALL(*count, requests),
     batch.status = MPI_STATUSES_IGNORE; settle(&batch, MPI_STATUSES_IGNORE, result, false))

@@ -1,4 +1,4 @@
-/* From all ranks to all: dissemination, rings, pairwise exchange. */
+/* Models from all ranks to all: dissemination, rings, pairwise exchange. */
 #include <stdlib.h>
 
 #include "model.h"
@@ -57,7 +57,7 @@ void model_allgatherv(const Model *model, Part *part, const void *parts)
     }
 }
 
-/* Blocks of which the number, counted from the sender, has a bit. */
+/* The number of blocks whose number, counted from the sender, has this bit set. */
 static int with_bit(int size, int bit)
 {
     int blocks = 0;
@@ -96,7 +96,7 @@ void model_alltoallv(const Model *model, Part *out, const void *outs, Part *in, 
     }
 }
 
-/* Neighbours of the communicator's topology: sources and destinations, -1 where a grid ends. */
+/* Neighbours in the communicator's topology: sources and destinations, -1 at the end of a grid. */
 typedef struct {
     int in, out;
     int *source, *destination;

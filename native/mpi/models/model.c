@@ -1,4 +1,4 @@
-/* What a model says is counted at once, or kept by a persistent request. */
+/* Counts the messages of a model at once, or stores them in a persistent request. */
 #include "model.h"
 
 #include <stdlib.h>

@@ -1,12 +1,13 @@
-/* Reductions: recursive doubling and halving. Ranks beyond the largest power of two hand their data to a partner
- * first; with a root, ranks are relative to it. */
+/* Models of reductions: recursive doubling and halving. Ranks beyond the largest power of two first send
+ * their data to a partner. With a root, ranks are relative to it. */
 #include "model.h"
 
 enum { LONG_REDUCE = 2048, LONG_REDUCE_SCATTER = 524288 };
 
 typedef struct {
     const Model *model;
-    int root, me, power, extra;    /* `me` relative to the root; the largest power of two, the ranks beyond it */
+    int root, me, power, extra;    /* `me` is relative to the root; the largest power of two, and the number of ranks
+                                    * beyond it */
 } Folded;
 
 static Folded fold(const Model *model, int root)
@@ -22,13 +23,14 @@ static int rank_of(const Folded *folded, int relative)
     return (relative + folded->root) % folded->model->of->size;
 }
 
-/* The rank of the i-th that stays: of the pairs in front the even one. */
+/* The rank of the i-th one that stays after folding: of the pairs at the front, the even rank. */
 static int staying(const Folded *folded, int index)
 {
     return rank_of(folded, index < folded->extra ? 2 * index : index + folded->extra);
 }
 
-/* This rank's index among those that stay; -1: it has handed over. */
+/* Folds the ranks to a power of two. Returns this rank's index among those that stay; -1 if it has sent
+ * its data away. */
 static int fold_in(const Folded *folded, uint64_t bytes)
 {
     if (folded->me >= 2 * folded->extra)
@@ -74,7 +76,7 @@ void model_allreduce(const Model *model, uint64_t bytes)
     fold_out(&folded, bytes);
 }
 
-/* A short reduction is a gather in which what comes together stays as long as one part. */
+/* A short reduction is a gather in which the collected data stay as long as one part. */
 static void binomial(const Folded *folded, uint64_t bytes)
 {
     int size = folded->model->of->size;

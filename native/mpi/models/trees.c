@@ -1,4 +1,4 @@
-/* From one rank to all and back: binomial trees, over ranks relative to the root. */
+/* Models from one rank to all and back: binomial trees over ranks relative to the root. */
 #include "model.h"
 
 enum { LONG_BCAST = 12288, LONG_BCAST_RANKS = 8 };
@@ -13,7 +13,7 @@ static int absolute(const Model *model, int relative, int root)
     return (relative + root) % model->of->size;
 }
 
-/* The bit of the parent's edge: the lowest that is set; for the root one that is above all. */
+/* The bit of the edge to the parent: the lowest one that is set; for the root, one above all. */
 static int own_bit(int relative, int size)
 {
     int bit = 1;
@@ -22,7 +22,7 @@ static int own_bit(int relative, int size)
     return bit;
 }
 
-/* Ranks in the subtree of a child that is reached over `bit`. */
+/* The number of ranks in the subtree of the child reached over `bit`. */
 static int subtree(int relative, int bit, int size)
 {
     return relative + bit > size ? size - relative : bit;
@@ -52,7 +52,7 @@ void model_scatter(const Model *model, int root, uint64_t bytes)
             model_send(model, absolute(model, me + bit, root), bytes * (uint64_t)subtree(me + bit, bit, size));
 }
 
-/* Bytes in blocks `from` up to `to` of a buffer cut into blocks. */
+/* The bytes in the blocks `from` up to `to` of a buffer divided into blocks. */
 static uint64_t blocks(uint64_t bytes, uint64_t block, int from, int to)
 {
     uint64_t begin = block * (uint64_t)from, end = block * (uint64_t)to;
@@ -60,7 +60,7 @@ static uint64_t blocks(uint64_t bytes, uint64_t block, int from, int to)
     return begin < end ? end - begin : 0;
 }
 
-/* A long broadcast: a binomial scatter, then every rank's block goes round a ring. */
+/* A long broadcast: a binomial scatter, and then every rank's block travels round a ring. */
 static void scatter_and_ring(const Model *model, int root, uint64_t bytes)
 {
     int size = model->of->size, me = relative(model, root), own = own_bit(me, size);
@@ -95,7 +95,7 @@ void model_bcast(const Model *model, int root, uint64_t bytes)
             model_send(model, absolute(model, me + bit, root), bytes);
 }
 
-/* The root alone knows all parts; each goes straight. */
+/* Only the root knows all parts, so each is sent directly. */
 void model_gatherv(const Model *model, int root, uint64_t bytes, Part *part, const void *parts)
 {
     if (model->of->rank != root) {

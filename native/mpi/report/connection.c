@@ -1,4 +1,4 @@
-/* Connecting, sending and receiving; every call returns at once. */
+/* Connects, sends and receives without blocking. */
 #include "connection.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Which of a name's addresses is tried: the next one after one at which nothing answered. */
+/* The index of the address of a name to try: after an address that does not answer, the next one. */
 static int turn;
 
 static int begin(int family, const struct sockaddr *address, socklen_t length)
@@ -37,7 +37,7 @@ static int begin_unix(const char *path)
     return begin(AF_UNIX, (struct sockaddr *)&address, sizeof address);
 }
 
-/* host:port, where a host with colons stands in brackets. */
+/* Starts a connection to host:port, where a host with colons is in brackets. */
 static int begin_tcp(const char *text)
 {
     char host[256];
@@ -85,7 +85,7 @@ void connection_close(Connection *connection)
     *connection = (Connection){.fd = -1};
 }
 
-/* -1: the connection is at its end. Else what went out, which may be nothing. */
+/* Sends bytes. Returns the number sent, possibly 0, or -1 if the connection has ended. */
 static ssize_t put(int fd, const unsigned char *bytes, size_t length)
 {
     ssize_t sent = send(fd, bytes, length, MSG_NOSIGNAL | MSG_DONTWAIT);

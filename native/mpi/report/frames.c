@@ -1,4 +1,5 @@
-/* Frames of docs/reference/mpi-protocol.md: on a little-endian machine they are their own bytes. */
+/* Frames of docs/reference/mpi-protocol.md. On a little-endian machine the structs have the bytes of the
+ * frames. */
 #include "frames.h"
 
 #include <stdlib.h>
@@ -6,7 +7,7 @@
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the protocol is little-endian");
 
-/* CRC-32 of IEEE 802.3, as zlib's. */
+/* The CRC-32 of IEEE 802.3, the same as zlib's. */
 static uint32_t check_of(uint32_t check, const unsigned char *bytes, size_t length)
 {
     static uint32_t table[256];
@@ -93,7 +94,7 @@ void kept_add(Kept *kept, Frame *frame)
 
 void kept_drop(Kept *kept, uint64_t sequence)
 {
-    /* Of a frame that is half sent the rest must still go out. */
+    /* Keep a frame that is partly sent, because the rest must still be sent. */
     while (kept->first && kept->first->sequence <= sequence && !(kept->first == kept->sending && kept->offset)) {
         Frame *done = kept->first;
         if (done == kept->sending)

@@ -1,4 +1,4 @@
-/* Frames of the protocol, and those that a receiver has not acknowledged yet. */
+/* Frames of the protocol, and the list of those that the receiver has not acknowledged yet. */
 #ifndef TOPOLANE_FRAMES_H
 #define TOPOLANE_FRAMES_H
 
@@ -12,32 +12,32 @@ enum { HEADER = 24, LONGEST = 1 << 20, MOST_KEPT = 256 << 10 };
 typedef struct Frame {
     struct Frame *next;
     uint64_t sequence;
-    size_t length;              /* with the header */
+    size_t length;              /* including the header */
     unsigned char bytes[];
 } Frame;
 
-/* A frame with room for a payload. NULL: there is no memory. */
+/* Allocates a frame with space for a payload. NULL without memory. */
 Frame *frame_new(size_t payload);
-/* Writes the header of a frame whose payload is in place. */
+/* Writes the header of a frame whose payload is complete. */
 void frame_seal(Frame *frame, int kind, uint64_t sequence, size_t payload);
 
-/* Payload's length of what begins with a header; -1: it is no frame. */
+/* The length of the payload after a header; -1 if it is not a frame. */
 long frame_payload(const unsigned char *header);
-/* Whether the check of a whole frame fits. */
+/* Whether the checksum of a complete frame is right. */
 bool frame_sound(const unsigned char *bytes, size_t payload);
 int frame_kind(const unsigned char *header);
 
-/* Frames in order of their sequence, that are not acknowledged. */
+/* Frames that are not acknowledged, in the order of their sequence numbers. */
 typedef struct {
-    Frame *first, **end, *sending;   /* the next to be sent, NULL after the last */
-    size_t offset, bytes;            /* of `sending` what is sent; of all together */
+    Frame *first, **end, *sending;   /* `sending` is the next frame to send; NULL after the last one */
+    size_t offset, bytes;            /* sent bytes of `sending`, and bytes of all frames */
 } Kept;
 
 void kept_open(Kept *kept);
 void kept_add(Kept *kept, Frame *frame);
-/* Drops all up to a sequence. */
+/* Drops all frames up to a sequence number. */
 void kept_drop(Kept *kept, uint64_t sequence);
-/* Sends all once more: on a new connection. */
+/* Starts to send all frames again, on a new connection. */
 void kept_again(Kept *kept);
 
 #endif

@@ -1,4 +1,4 @@
-/* Who this rank says it is. */
+/* Describes this rank in its HELLO. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ static const char *given(const char *name)
     return value && *value ? value : NULL;
 }
 
-/* One word for all ranks of a run. */
+/* A word that is the same for all ranks of a run and different for other runs. */
 static bool program_word(char *word, size_t room)
 {
     const char *value = given("TOPOLANE_MPI_PROGRAM"), *step = given("SLURM_STEP_ID");
@@ -31,7 +31,8 @@ static bool program_word(char *word, size_t room)
     return value != NULL;
 }
 
-/* As JSON; white space becomes one space, what else is not printable ASCII a question mark. */
+/* Writes a value as a JSON string. White space becomes one space, and any other character that is not
+ * printable ASCII a question mark. */
 static void quoted(char *text, size_t room, const char *value)
 {
     size_t at = 0;

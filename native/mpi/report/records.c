@@ -1,4 +1,4 @@
-/* Differences between the counters and what was reported of them. */
+/* Finds what was added to the counters since the last report. */
 #include "records.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ typedef struct {
 
 _Static_assert(sizeof(Fixed) == FIXED && sizeof(PeerEntry) == ENTRY && sizeof(CallEntry) == ENTRY, "as on the wire");
 
-/* An interval being written: one frame after another. */
+/* The state while the records of an interval are written, one frame after another. */
 typedef struct {
     Kept *kept;
     uint64_t *sequence;
@@ -37,9 +37,9 @@ typedef struct {
 } Writing;
 
 static struct {
-    uint64_t ticks, time;              /* at the beginning */
-    uint64_t last;                     /* of the last report */
-    uint64_t skew;                     /* reported */
+    uint64_t ticks, time;              /* when the counters began */
+    uint64_t last;                     /* time of the last report */
+    uint64_t skew;                     /* the skew already reported */
 } clocks;
 
 void records_begin(void)
@@ -74,7 +74,8 @@ static void flush(Writing *writing)
     writing->wanted = false;
 }
 
-/* What has been added to a counter; a counter of one thread may be read between two of its additions. */
+/* What was added to a counter since the last report. Reading between two additions of another thread does
+ * no harm. */
 static uint64_t since(_Atomic uint64_t *counter, uint64_t *reported)
 {
     uint64_t now = atomic_load_explicit(counter, memory_order_relaxed), before = *reported;
@@ -109,7 +110,7 @@ static void write_calls(Writing *writing, double unit)
 
 uint64_t records_make(Kept *kept, uint64_t *sequence, bool even_if_idle)
 {
-    static Writing writing;    /* of this thread alone, and too long for a stack */
+    static Writing writing;    /* used only by this thread, and too large for its stack */
     uint64_t now = nanoseconds(CLOCK_MONOTONIC);
     double unit = seconds_per_tick();
     writing.kept = kept;

@@ -1,13 +1,13 @@
-/* What was counted since the last time, as frames. */
+/* Puts what was counted since the last report into frames. */
 #ifndef TOPOLANE_RECORDS_H
 #define TOPOLANE_RECORDS_H
 
 #include "frames.h"
 
-/* Where the clock of the counters began, to tell its unit. */
+/* Reads the clocks at the start, from which the unit of ticks follows later. */
 void records_begin(void);
-/* Makes frames of all that changed; they get the sequences after `*sequence`. Answers with the frames that there
- * was no memory for. `even_if_idle`: also of an interval in which nothing changed. */
+/* Makes frames of everything that changed and numbers them after `*sequence`. Returns the number of frames
+ * lost for lack of memory. `even_if_idle`: make one even if nothing changed. */
 uint64_t records_make(Kept *kept, uint64_t *sequence, bool even_if_idle);
 
 #endif

@@ -17,13 +17,13 @@
 #include "records.h"
 #include "site_maps.h"
 
-/* Nanoseconds. */
+/* In nanoseconds. */
 #define SECOND 1000000000u
-static const uint64_t LEAST_BETWEEN = SECOND / 10;      /* reports that entries ask for */
+static const uint64_t LEAST_BETWEEN = SECOND / 10;      /* least time between reports triggered by changed entries */
 static const uint64_t LEAST_BACK_OFF = SECOND / 10, MOST_BACK_OFF = 5 * (uint64_t)SECOND;
-static const uint64_t PATIENCE = 5 * (uint64_t)SECOND;  /* for a receiver's WELCOME */
+static const uint64_t PATIENCE = 5 * (uint64_t)SECOND;  /* limit of the wait for a receiver's WELCOME */
 
-/* All but `ending` and `wake` is the thread's. */
+/* Only the thread uses these, except for `ending` and `wake`. */
 static struct {
     const char *address;
     Frame *hello;
@@ -41,7 +41,7 @@ static struct {
 void report_wake(void)
 {
     if (report.wake >= 0 && write(report.wake, &(uint64_t){1}, sizeof(uint64_t)) < 0)
-        return;    /* it is awake already */
+        return;    /* the thread is awake already */
 }
 
 static uint64_t now(void)
@@ -99,7 +99,7 @@ static void say_bye(void)
     report.said_bye = true;
 }
 
-/* Makes frames when their time has come, unless as much is kept as may be. */
+/* Makes frames when their time has come, unless the limit of unacknowledged bytes is reached. */
 static void make_frames(bool ending)
 {
     if (ending && !report.said_bye) {
@@ -113,7 +113,7 @@ static void make_frames(bool ending)
     }
 }
 
-/* Waits until something is to be done. */
+/* Waits for input or until a time. */
 static void wait_for(uint64_t until)
 {
     uint64_t begun = now();
@@ -138,7 +138,8 @@ static uint64_t earliest(void)
     return first;
 }
 
-/* Whether the end need not be put off: nothing is left to send, no receiver ever answered, or the time is over. */
+/* Whether the program need not wait any longer at its end: nothing is left to send, no receiver ever
+ * answered, or the time is over. */
 static bool finished(void)
 {
     return !report.kept.first || (report.connection.fd < 0 && !report.once_welcome) || now() > report.end;
@@ -165,7 +166,7 @@ static void *reporting(void *nothing)
     return nothing;
 }
 
-/* In a forked child there is no such thread, and the connection is its parent's. */
+/* Runs in a forked child: it has no such thread, and the connection belongs to its parent. */
 static void forked(void)
 {
     watching = false;
@@ -183,7 +184,7 @@ static double number(const char *name, double otherwise)
     return text && (end == text || !(value >= 0)) ? otherwise : value;
 }
 
-/* The thread takes no signal: they are the program's. */
+/* Starts the thread. It blocks all signals, because they are meant for the program. */
 static bool start_thread(void)
 {
     pthread_t thread;
