@@ -13,7 +13,7 @@ import (
 	"topolane/scheduler/engine"
 )
 
-// What to do where the policy does not choose.
+// What to do if the policy does not choose.
 const (
 	wait  = "Wait"
 	stock = "Stock"
@@ -21,27 +21,30 @@ const (
 
 // args is the pluginConfig of the plugin in KubeSchedulerConfiguration.
 type args struct {
-	// Policy of groups that name none.
+	// Policy is the policy of groups that name none.
 	Policy string `json:"policy"`
-	// Policies that a group may name; none: any.
+	// GroupsMay lists the policies that a group may name; empty: any.
 	GroupsMay []string `json:"groupsMay"`
 	Seed      uint64   `json:"seed"`
-	// TopologyLabels are keys of node labels from the top down; without them, and without a file, topograph's labels count.
+	// TopologyLabels are keys of node labels, from the top down. Without them and without a file, topograph's labels are
+	// used.
 	TopologyLabels []string `json:"topologyLabels"`
-	// KueueTopology is a Topology of Kueue, whose levels are the TopologyLabels.
+	// KueueTopology names a Topology of Kueue, whose levels become the TopologyLabels.
 	KueueTopology string `json:"kueueTopology"`
-	// MachineFile is a file that the engine reads; without TopologyLabels in place of labels, else joined with them.
+	// MachineFile is a file that the engine reads. With TopologyLabels it is joined with the labels, otherwise it replaces
+	// them.
 	MachineFile string `json:"machineFile"`
-	// WhenRefused is Wait or Stock, for groups that ask for no promise themselves.
+	// WhenRefused is Wait or Stock. It applies to groups that do not ask for a promise themselves.
 	WhenRefused string `json:"whenRefused"`
-	// WhenUnable is Wait or Stock, for groups to which only the configuration promises something: if the engine fails, is slow or has no
-	// machine.
+	// WhenUnable is Wait or Stock, for the case that the engine fails, is slow or has no machine. It applies to groups that
+	// are promised something only by the configuration.
 	WhenUnable string `json:"whenUnable"`
 	// GroupTimeoutSeconds is how long members with nodes wait for the others.
 	GroupTimeoutSeconds int `json:"groupTimeoutSeconds"`
-	// CallTimeMilliseconds is the processor time that a call of the engine may take.
+	// CallTimeMilliseconds is the most processor time that a call of the engine may take.
 	CallTimeMilliseconds int `json:"callTimeMilliseconds"`
-	// PlacementKey is NAMESPACE/NAME of the Secret with the key that proves placements; empty: one in the scheduler's own namespace.
+	// PlacementKey is NAMESPACE/NAME of the Secret with the key that signs placements; empty: one in the scheduler's own
+	// namespace.
 	PlacementKey string `json:"placementKey"`
 
 	machineText []byte
@@ -84,7 +87,7 @@ func readArgs(given runtime.Object) (*args, error) {
 	return read, nil
 }
 
-// allows says whether a group may name a policy.
+// allows reports whether a group may name a policy.
 func (a *args) allows(policy string) bool {
 	return len(a.GroupsMay) == 0 || slices.Contains(a.GroupsMay, policy)
 }

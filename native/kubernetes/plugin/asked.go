@@ -20,7 +20,7 @@ import (
 	"topolane/scheduler/engine"
 )
 
-// What pods say. The reference explains each.
+// The annotations and labels of pods that the plugin reads. The reference explains each.
 const (
 	podGroupLabel  = "scheduling.x-k8s.io/pod-group"
 	sizeNote       = "topolane.io/group-size"
@@ -50,30 +50,31 @@ const (
 
 var (
 	podGroups = schema.GroupVersionResource{Group: "scheduling.x-k8s.io", Version: "v1alpha1", Resource: "podgroups"}
-	// gangs are the PodGroups of Kubernetes itself, behind the feature gate GenericWorkload.
+	// gangs is the resource of Kubernetes' own PodGroups, behind the feature gate GenericWorkload.
 	gangs = schema.GroupVersionResource{Group: "scheduling.k8s.io", Version: "v1alpha2", Resource: "podgroups"}
 )
 
-// errNoGang says that the pods of a PodGroup of Kubernetes are placed one by one.
+// errNoGang is the error for a PodGroup of Kubernetes whose pods are placed one by one.
 var errNoGang = errors.New("the PodGroup has no gang policy")
 
-// asked is what a group asks for.
+// asked is the request of a group.
 type asked struct {
-	// size is how many members it needs, and most how many it may have; most is 0 if that is not known yet.
+	// size is the number of members that the group needs, and most the number that it may have; most is 0 if not known yet.
 	size, most int
-	// podsets that the annotation names, in rank order; none if it gives one number.
+	// podsets are those that the annotation names, in rank order; empty if it gives a single number.
 	podsets []podset
 	policy  string
 	share   float64
 	within  string
-	// required is the key of a level that a PodGroup of Kubernetes names.
+	// required is the key of the level that a PodGroup of Kubernetes names.
 	required string
-	// segment is how many members each part has that must lie together, and the level to lie in; 0: there are no parts.
+	// segment is the number of members in each part that must lie together, and segmentLevel the level; segment is 0 if
+	// there are no parts.
 	segment      int
 	segmentLevel string
 }
 
-// readAsked is what the group of a pod asks for, or a sentence that says why it cannot be read.
+// readAsked returns the request of a pod's group, or an error with a sentence that says why it cannot be read.
 func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Interface) (asked, error) {
 	want := asked{policy: args.Policy, share: 1}
 	var err error
@@ -98,7 +99,7 @@ func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Inte
 		if !args.allows(policy) {
 			return want, fmt.Errorf("%s is %s; this scheduler allows %s", policyNote, shown(policy), strings.Join(args.GroupsMay, ", "))
 		}
-		// Only a policy that there is becomes a label of metrics.
+		// Only existing policies may become labels of metrics.
 		if _, err := engine.NewPolicy(policy, args.Seed); err != nil {
 			return want, err
 		}
@@ -120,13 +121,13 @@ func readAsked(ctx context.Context, pod *v1.Pod, args *args, client dynamic.Inte
 	return want, err
 }
 
-// reading is what the group of a pod asks for, read before the lock is taken: it may take calls of the API server.
+// reading is the request of a pod's group, read before the lock is taken because that may need calls of the API server.
 type reading struct {
 	asked asked
 	err   error
 }
 
-// readAhead reads what the group of a pod asks for; nil if that is known, or the pod is in none.
+// readAhead reads the request of a pod's group. It returns nil if the request is known or the pod is in no group.
 func (p *plugin) readAhead(ctx context.Context, pod *v1.Pod) *reading {
 	key := groupOf(pod)
 	if key == "" {
@@ -147,7 +148,8 @@ func (p *plugin) readAhead(ctx context.Context, pod *v1.Pod) *reading {
 	return &ahead
 }
 
-// read is what the group of a pod asks for: as it was read ahead, unless the group was forgotten since.
+// read returns the request of a pod's group. It uses what was read ahead, or reads it now if the group was forgotten
+// since.
 func (p *plugin) read(ctx context.Context, pod *v1.Pod, ahead *reading) (asked, error) {
 	if ahead != nil {
 		return ahead.asked, ahead.err
@@ -155,7 +157,7 @@ func (p *plugin) read(ctx context.Context, pod *v1.Pod, ahead *reading) (asked, 
 	return readAsked(ctx, pod, p.args, p.client)
 }
 
-// sizeOf is the podsets of a group, and how many members it may have in all.
+// sizeOf returns the podsets of a group, and the most members that it may have.
 func sizeOf(ctx context.Context, pod *v1.Pod, client dynamic.Interface) ([]podset, int, error) {
 	if text := pod.Annotations[sizeNote]; text != "" {
 		return readSizes(text)
@@ -208,8 +210,8 @@ func (a *asked) readGang(ctx context.Context, pod *v1.Pod, client dynamic.Interf
 	return nil
 }
 
-// withinOf turns Kueue's annotations into the engine's words: levels are counted from the nodes up. Gang is the key of a level that
-// the PodGroup requires.
+// withinOf converts Kueue's annotations to the engine's words, in which levels are counted from the nodes up. gang is the
+// key of a level that the PodGroup requires.
 func withinOf(pod *v1.Pod, keys []string, gang string) (string, error) {
 	levels := switches(keys)
 	for _, row := range []struct{ note, key, word string }{
@@ -236,7 +238,7 @@ func withinOf(pod *v1.Pod, keys []string, gang string) (string, error) {
 	return "", nil
 }
 
-// switches is the levels of topology labels that are above nodes.
+// switches returns the topology labels of the levels above nodes.
 func switches(keys []string) []string {
 	if last := len(keys) - 1; last >= 0 && keys[last] == hostnameLabel {
 		return keys[:last]

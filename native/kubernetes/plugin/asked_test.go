@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// server is an API server that notes whether the plugin holds its lock while it is asked.
+// server is an API server that records whether the plugin holds its lock during a request.
 type server struct {
 	dynamic.Interface
 	dynamic.NamespaceableResourceInterface
@@ -35,7 +35,7 @@ func (s *server) Get(context.Context, string, metav1.GetOptions, ...string) (*un
 	return nil, errors.New("there is none")
 }
 
-// The API server may take seconds to say how large a group is. The scheduler holds no lock meanwhile, and asks once.
+// The API server may need seconds to answer how large a group is. The scheduler asks only once, and without a lock.
 func TestTheAPIServerIsAskedWithoutTheLock(t *testing.T) {
 	s := started(t)
 	there := &server{plugin: s.plugin}
@@ -55,7 +55,7 @@ func TestTheAPIServerIsAskedWithoutTheLock(t *testing.T) {
 	}
 }
 
-// What users ask for is refused in a short sentence if it is longer than any answer could be.
+// A request of a user that is longer than any valid one is refused in a short sentence.
 func TestLongWordsAreRefused(t *testing.T) {
 	s := started(t)
 	long := strings.Repeat("1", 250*1024)

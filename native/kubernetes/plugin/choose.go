@@ -11,25 +11,25 @@ import (
 	"topolane/scheduler/engine"
 )
 
-// choice is what came of asking for a whole group: a placement, a refusal, a status of the stock filters, or an error.
+// choice is the result of asking for a whole group: a placement, a refusal, a status of the stock filters, or an error.
 type choice struct {
 	placed  *placement
 	refusal *engine.Refusal
 	status  *fwk.Status
 	err     error
-	// why says of nodes without room what the stock filters have against them.
+	// why counts the reasons for which the stock filters refuse nodes.
 	why refusals
 }
 
-// view is a cluster in which nodes are looked for: as it is, or as it would be without some pods.
+// view is a cluster in which nodes are searched: the present one, or one without some pods.
 type view interface {
-	// slots is how many pods like this one each node takes, up to some number: now, and if nothing ran there.
+	// slots returns how many pods like this one fit on each node, up to `most`: free now, and all if nothing ran there.
 	slots(pod *v1.Pod, most int, taken reserved) (free, all map[string]uint32, why refusals, status *fwk.Status)
-	// state is the engine's.
+	// state returns the engine's state.
 	state() *engine.State
 }
 
-// present is the cluster as it is.
+// present is the view of the present cluster.
 type present struct {
 	*plugin
 	ctx context.Context
@@ -41,8 +41,8 @@ func (v present) slots(pod *v1.Pod, most int, taken reserved) (free, all map[str
 
 func (v present) state() *engine.State { return v.world.state }
 
-// choose asks for nodes for all podsets. If members of the last one may be missing, it asks for all that are there, and then for
-// the least that the group needs.
+// choose asks for nodes for all podsets. If the last podset may have fewer members, it first asks for all that exist, and
+// then for the least number that the group needs.
 func (p *plugin) choose(ctx context.Context, g *group, sets []podset) choice {
 	if err := p.world.refresh(p.logger, p.groups); err != nil {
 		return choice{err: err}
@@ -54,7 +54,7 @@ func (p *plugin) choose(ctx context.Context, g *group, sets []podset) choice {
 	return chosen
 }
 
-// leastOf is podsets with as many members of the last one as make a size in all.
+// leastOf returns the podsets with the last one reduced so that they have `size` members in total.
 func leastOf(sets []podset, size int) []podset {
 	fewer := slices.Clone(sets)
 	fewer[len(fewer)-1].Size -= max(total(sets)-size, 0)
@@ -74,9 +74,9 @@ func (p *plugin) chooseAll(v view, g *group, sets []podset) choice {
 	return made
 }
 
-// chooseUnlike asks for one podset after the other: first for the one for which there is least room, then for the others near it, on
-// what is left. Each answer is for all of them together. If one is refused, all are asked for at once, each member where one
-// of any podset has room.
+// chooseUnlike asks for one podset after the other: first for the podset with the least room, then for the others near it
+// on the remaining nodes. Each answer covers all podsets so far. If one is refused, it asks for all members at once, each
+// on a node where a member of any podset fits.
 func (p *plugin) chooseUnlike(v view, g *group, sets []podset) choice {
 	alone := make([]question, len(sets))
 	order := make([]int, len(sets))
@@ -124,8 +124,8 @@ func (p *plugin) chooseUnlike(v view, g *group, sets []podset) choice {
 	return choice{placed: placed}
 }
 
-// chooseAsIfAlike asks for all members at once, each on a node that has room for one of any podset; nil if that is refused. So
-// many members have room whichever they are, because each takes at most the share of a node that the largest takes.
+// chooseAsIfAlike asks for all members at once, on nodes where a member of any podset fits; nil if that is refused. The
+// members then fit in any order, because each takes at most as much of a node as the largest.
 func (p *plugin) chooseAsIfAlike(v view, g *group, alone []question) *placement {
 	all := question{free: map[string]uint32{}, all: map[string]uint32{}}
 	for _, asked := range alone {
@@ -146,8 +146,8 @@ func (p *plugin) chooseAsIfAlike(v view, g *group, alone []question) *placement 
 	return placed
 }
 
-// compareRoom is negative if there is less room for what one question asks than for the other: on fewer nodes, or if those are as many,
-// in proportion to what is asked.
+// compareRoom is negative if there is less room for this question than for the other: fewer nodes, or on equally many
+// nodes, less room relative to the request.
 func (q question) compareRoom(other question) int {
 	room := func(asked question) (nodes int, share float64) {
 		for _, slots := range asked.free {
@@ -163,7 +163,7 @@ func (q question) compareRoom(other question) int {
 	return cmp.Or(cmp.Compare(nodes, otherNodes), cmp.Compare(share, otherShare))
 }
 
-// templatesOf is a pod of each podset.
+// templatesOf returns one pod of each podset.
 func templatesOf(members []*v1.Pod) map[string]*v1.Pod {
 	templates := map[string]*v1.Pod{}
 	for _, pod := range members {

@@ -18,13 +18,14 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 )
 
-// single is the preemption of kube-scheduler for pods without a group. It takes such pods where it can, else whole groups.
+// single is kube-scheduler's preemption for pods without a group. It evicts pods without groups if that is enough,
+// otherwise whole groups.
 type single struct {
 	*defaultpreemption.DefaultPreemption
 	takesGroups bool
 }
 
-// The arguments of kube-scheduler's own.
+// stockPreemption has the arguments that kube-scheduler uses by default.
 var stockPreemption = config.DefaultPreemptionArgs{MinCandidateNodesPercentage: 10, MinCandidateNodesAbsolute: 100}
 
 func (p *plugin) newSingle(ctx context.Context) (*single, error) {
@@ -53,7 +54,7 @@ func (p *plugin) newSingle(ctx context.Context) (*single, error) {
 	return made, nil
 }
 
-// PostFilter is that of kube-scheduler, with whole groups as victims if no other pods are enough.
+// PostFilter is kube-scheduler's, with whole groups as victims if other pods are not enough.
 func (s *single) PostFilter(
 	ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader,
 ) (result *fwk.PostFilterResult, status *fwk.Status) {
@@ -63,18 +64,18 @@ func (s *single) PostFilter(
 		}
 	}
 	if status.Code() == fwk.Unschedulable {
-		// kube-scheduler's own would try again, and take members of groups.
+		// After Unschedulable, kube-scheduler's own plugin would try again and evict single members of groups.
 		status = fwk.NewStatus(fwk.UnschedulableAndUnresolvable, status.Reasons()...)
 	}
 	return result, status
 }
 
-// PreEnqueue keeps a pod waiting while its victims are being evicted.
+// PreEnqueue makes a pod wait while its victims are being evicted.
 func (p *plugin) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
 	return p.single.PreEnqueue(ctx, pod)
 }
 
-// highest is the highest priority of the pods of a group.
+// highest returns the highest priority among the pods of a group.
 func (p *plugin) highest(key groupKey) int32 {
 	priority := int32(-1 << 31)
 	for _, pod := range p.members(key) {
@@ -83,7 +84,8 @@ func (p *plugin) highest(key groupKey) int32 {
 	return priority
 }
 
-// wholeOf is the pods that are evicted with one: those of its group that have nodes, which leaves by that, or only itself.
+// wholeOf returns the pods that are evicted together with one: the group's pods that have nodes, or only the pod itself.
+// It marks the group as leaving.
 func (p *plugin) wholeOf(victim *v1.Pod) []*v1.Pod {
 	key := p.groupOf(victim)
 	if key == "" {
@@ -110,7 +112,7 @@ func (p *plugin) wholeOf(victim *v1.Pod) []*v1.Pod {
 	return pods
 }
 
-// preemptor is a group, in the words of kube-scheduler's preemption.
+// preemptor is a group as kube-scheduler's preemption sees it.
 type preemptor struct {
 	*v1.Pod
 	key  groupKey
@@ -130,7 +132,7 @@ func (p preemptor) Pods() map[string]*v1.Pod {
 	return named
 }
 
-// place is a node that a victim is on.
+// place is the node of a victim.
 type place struct{ victim *v1.Pod }
 
 func (p place) Victims() *extenderv1.Victims { return &extenderv1.Victims{Pods: []*v1.Pod{p.victim}} }
@@ -171,7 +173,7 @@ func (p *plugin) evict(g *group, victims []*v1.Pod) {
 
 const evictionAttempts = 3
 
-// isPreempted says whether a pod is being deleted because a scheduler preempted it.
+// isPreempted reports whether a pod is being deleted because a scheduler preempted it.
 func isPreempted(pod *v1.Pod) bool {
 	if pod.DeletionTimestamp == nil {
 		return false

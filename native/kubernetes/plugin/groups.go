@@ -11,67 +11,67 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// placement is where a group is: what the annotation on each of its pods says.
+// placement is the place of a group, as the annotation on each of its pods records it.
 type placement struct {
 	Policy string `json:"policy"`
-	// Nodes in rank order, once per member; empty names where the stock choice stands and no member is yet.
+	// Nodes in rank order, once per member. A name is empty if kube-scheduler chooses the node and the member has none yet.
 	Nodes []string `json:"nodes"`
-	// Podsets in rank order, if members are not alike.
+	// Podsets in rank order, if members differ.
 	Podsets []podset `json:"podsets,omitempty"`
-	// Revision counts changes: of several annotations the one with the highest number is right.
+	// Revision counts changes: of several annotations, the one with the highest revision is valid.
 	Revision int `json:"revision,omitempty"`
-	// Links that only this group may use, as numbers of the machine.
+	// Links that only this group may use, by the machine's numbers.
 	Links []uint32 `json:"links,omitempty"`
-	// Share of full bandwidth on them.
+	// Share of full bandwidth on these links.
 	Share float64 `json:"share"`
-	// Isolated says that no other group may use links that it may use.
+	// Isolated is true if no other group may use links that this group may use.
 	Isolated bool `json:"isolated"`
-	// Machine is a checksum of what the engine read: numbers of links are of that machine.
+	// Machine is a checksum of the engine's input. Links are numbered by that machine.
 	Machine string `json:"machine,omitempty"`
-	// Rank of this pod.
+	// Rank of the annotated pod.
 	Rank int `json:"rank"`
 }
 
-// group is pods that are placed together.
+// group is a set of pods that are placed together.
 type group struct {
 	key    groupKey
 	id     uint64
 	asked  asked
 	placed *placement
-	// isStock says that kube-scheduler chooses the nodes.
+	// isStock is true if kube-scheduler chooses the nodes.
 	isStock bool
-	// seats has the pod of each rank; empty if there is none now.
+	// seats has the UID of the pod of each rank; empty if there is none now.
 	seats []types.UID
-	// bound says which pods have their nodes for good.
+	// bound has the pods whose nodes are final.
 	bound map[types.UID]bool
-	// isWhole says that all members had nodes once: from then on pods are bound.
+	// isWhole is true once all members had nodes. From then on pods are bound.
 	isWhole bool
-	// planned is when the policy chose the nodes, and tried the pods that were sent to theirs since.
+	// planned is the time at which the policy chose the nodes; tried has the pods that were sent to their nodes since.
 	planned time.Time
 	tried   map[types.UID]bool
-	// vacated is when seats lost their pods since then: their room is kept for a while.
+	// vacated has the time at which each seat lost its pod. Its room is kept for a while.
 	vacated map[int]time.Time
-	// isTimed says that a timer will look at them.
+	// isTimed is true while a timer is set to check the vacated seats.
 	isTimed bool
-	// isHeld says that the engine's state has it.
+	// isHeld is true if the group is in the engine's state.
 	isHeld bool
-	// template is a member, to reserve room for others like it; templates has one of each podset.
+	// template is a member, used to reserve room for others like it; templates has one for each podset.
 	template  *v1.Pod
 	templates map[string]*v1.Pod
-	// refused is why it waits, and at which generation of the cluster.
+	// refused is the reason why the group waits, and refusedAt the generation of the cluster at that time.
 	refused   string
 	refusedAt uint64
-	// preemptsFor is what others hold, if the policy refused it for that, and searched when victims were looked for.
+	// preemptsFor is what the group lacks because others hold it, and searched the time when victims were last searched.
 	preemptsFor string
 	searched    time.Time
 	searchedAt  uint64
-	// awaits has the pods that must end before it may take its place, and the nodes they are on.
+	// awaits has the pods that must end before the group may take its place, with their nodes.
 	awaits map[types.UID]string
-	// isLeaving says that it is preempted: no pod of its joins it any more.
+	// isLeaving is true if the group is being preempted, so that no new pod joins it.
 	isLeaving bool
-	// isUnproven says that one of its pods runs and nothing proves where the group may lie: the links that it uses are not known.
+	// isUnproven is true if a running pod has no proof of the group's place, so that the links it uses are not known.
 	isUnproven bool
-	// isSentAway says that it leaves because its pods say so.
+	// isSentAway is true if the group leaves because its pods have an annotation that says so.
 	isSentAway bool
 }
 
@@ -87,7 +87,7 @@ func (g *group) taken() int {
 	return taken
 }
 
-// seatsOf is the first seat of a podset, and how many it has.
+// seatsOf returns the first seat of a podset and its number of seats.
 func (g *group) seatsOf(name string) (first, size int) {
 	if len(g.placed.Podsets) == 0 {
 		return 0, len(g.seats)
@@ -101,7 +101,7 @@ func (g *group) seatsOf(name string) (first, size int) {
 	return first, 0
 }
 
-// templateOf is a pod like the one of a seat.
+// templateOf returns a pod of the same podset as a seat.
 func (g *group) templateOf(seat int) *v1.Pod {
 	for _, set := range g.placed.Podsets {
 		if seat -= set.Size; seat < 0 && g.templates[set.Name] != nil {
@@ -111,7 +111,8 @@ func (g *group) templateOf(seat int) *v1.Pod {
 	return g.template
 }
 
-// chooseSeat gives a pod its rank: its own if it says one, or the first of its podset that is free; -1 if all are taken.
+// chooseSeat returns the rank for a pod: its own if it states one, otherwise the first free one of its podset; -1 if all
+// are taken.
 func (g *group) chooseSeat(pod *v1.Pod) int {
 	if seat := g.seatOf(pod.UID); seat >= 0 {
 		return seat
@@ -126,12 +127,13 @@ func (g *group) chooseSeat(pod *v1.Pod) int {
 	return -1
 }
 
-// keeps says whether room is kept for a seat without a pod. A group that was whole comes back to a seat at once, or not at all.
+// keeps reports whether room is kept for a seat without a pod. After a group was whole, a seat's room is kept only for a
+// limited time.
 func (g *group) keeps(seat int, atMost time.Duration) bool {
 	return !g.isWhole || !g.isLeaving && time.Since(g.vacated[seat]) < atMost
 }
 
-// vacate begins to keep the room of a seat that lost its pod.
+// vacate starts to keep the room of a seat that lost its pod.
 func (g *group) vacate(seat int) {
 	if g.vacated == nil {
 		g.vacated = map[int]time.Time{}
@@ -139,7 +141,7 @@ func (g *group) vacate(seat int) {
 	g.vacated[seat] = time.Now()
 }
 
-// leave takes the seat of a pod away; it says whether the pod had one.
+// leave removes a pod from its seat. It reports whether the pod had one.
 func (g *group) leave(pod types.UID) bool {
 	seat := g.seatOf(pod)
 	if seat < 0 {
@@ -154,9 +156,9 @@ func (g *group) leave(pod types.UID) bool {
 	return true
 }
 
-// notes is the annotations of the pod of a rank: one for the scheduler, and those that a program may read.
+// notes returns the annotations for the pod of a rank: one for the scheduler, and those for programs.
 func (p placement) notes(rank int) (map[string]string, error) {
-	// Whatever a group counts as here: what no policy chose is not isolated.
+	// A placement that no policy chose is not isolated, even if the group is treated as isolated here.
 	p.Rank, p.Isolated = rank, p.Isolated && p.Policy != stockPolicy && p.Policy != unknownPolicy
 	text, err := json.Marshal(p)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Labels of controllers whose pods belong together although no single owner has them all.
+// Labels of controllers whose pods form a group although they have no common owner.
 const (
 	jobSetUID   = "jobset.sigs.k8s.io/jobset-uid"
 	lwsName     = "leaderworkerset.sigs.k8s.io/name"
@@ -18,15 +18,15 @@ const (
 	lwsSizeNote = "leaderworkerset.sigs.k8s.io/size"
 )
 
-// longestName is how long a name in Kubernetes may be.
+// longestName is the most characters of a name in Kubernetes.
 const longestName = 253
 
-// groupKey is the identity of a group: NAMESPACE/NAME#KIND, or NAMESPACE/NAME#KIND.UID where an object owns the pods. Two groups of
-// one name and different kinds are two groups. The rule is also in python/topolane/kubernetes/objects.py:
-// tests/kubernetes/group_cases.json holds the two together.
+// groupKey is the identity of a group: NAMESPACE/NAME#KIND, or NAMESPACE/NAME#KIND.UID if an object owns the pods. Groups
+// of one name and different kinds are different groups. python/topolane/kubernetes/objects.py has the same rule:
+// tests/kubernetes/group_cases.json tests both.
 type groupKey string
 
-// String is what people call the group.
+// String returns the group's name for people.
 func (k groupKey) String() string {
 	name, _, _ := strings.Cut(string(k), "#")
 	return name
@@ -42,7 +42,7 @@ func keyFor(pod *v1.Pod, name, kind, id string) groupKey {
 	return ""
 }
 
-// isOdd says whether a word cannot be a name or a UID of Kubernetes. The API server does not check those of owners.
+// isOdd reports whether a word cannot be a name or a UID of Kubernetes. The API server does not check those of owners.
 func isOdd(word string) bool {
 	return len(word) > longestName || strings.ContainsFunc(word, func(letter rune) bool {
 		isPlain := letter >= 'a' && letter <= 'z' || letter >= 'A' && letter <= 'Z' || letter >= '0' && letter <= '9'
@@ -50,7 +50,7 @@ func isOdd(word string) bool {
 	})
 }
 
-// groupOf is the group that a pod says it is in; empty for a pod that is in none.
+// groupOf returns the group that a pod's own labels name; empty for a pod in no group.
 func groupOf(pod *v1.Pod) groupKey {
 	if isPlacedByKueue(pod) {
 		return ""
@@ -74,7 +74,7 @@ func groupOf(pod *v1.Pod) groupKey {
 	return ""
 }
 
-// gangOf is the name of the PodGroup of Kubernetes that a pod refers to; empty if it refers to none.
+// gangOf returns the name of the PodGroup of Kubernetes that a pod refers to; empty if there is none.
 func gangOf(pod *v1.Pod) string {
 	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
 		return *group.PodGroupName

@@ -8,7 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// shared reads cases that the tests of the Python readers go through as well.
+// shared reads cases that the tests of the Python readers use as well.
 func shared[Case any](t *testing.T, name string) (cases []Case) {
 	t.Helper()
 	text, err := os.ReadFile("../../../tests/kubernetes/" + name)
@@ -21,7 +21,7 @@ func shared[Case any](t *testing.T, name string) (cases []Case) {
 	return cases
 }
 
-// Which pods are one group: the same rule as that of the Python readers, case by case.
+// The pods of one group: the same rule as in the Python readers, case by case.
 func TestGroupsOfPods(t *testing.T) {
 	for _, one := range shared[struct {
 		What     string `json:"what"`
@@ -39,7 +39,7 @@ func TestGroupsOfPods(t *testing.T) {
 	}
 }
 
-// Ranks follow the worker index of a LeaderWorkerSet, also in podsets of their own for leader and workers.
+// Ranks follow the worker index of a LeaderWorkerSet, even if leader and workers are separate podsets.
 func TestRanksOfWorkers(t *testing.T) {
 	for _, one := range []struct {
 		worker, whole string

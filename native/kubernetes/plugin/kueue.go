@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// What pods have only if Kueue's own topology is on: workloadNote since Kueue 0.15, tasLabel before.
+// Marks of pods for which Kueue's own topology is active: workloadNote since Kueue 0.15, tasLabel before.
 const (
 	workloadNote = "kueue.x-k8s.io/workload"
 	tasLabel     = "kueue.x-k8s.io/tas"
@@ -21,13 +21,14 @@ const (
 
 var jobs = schema.GroupVersionResource{Group: "batch", Version: "v1", Resource: "jobs"}
 
-// isOfKueueJob says whether a pod is of a Job that is written for Kueue's topology: such a Job is a group as it stands.
+// isOfKueueJob reports whether a pod belongs to a Job written for Kueue's topology. Such a Job is a group without further
+// annotations.
 func isOfKueueJob(pod *v1.Pod) bool {
 	owner := metav1.GetControllerOf(pod)
 	return owner != nil && owner.Kind == "Job" && strings.HasPrefix(owner.APIVersion, "batch/") && asksKueue(pod)
 }
 
-// isPlacedByKueue says whether Kueue chooses the node of a pod.
+// isPlacedByKueue reports whether Kueue chooses the node of a pod.
 func isPlacedByKueue(pod *v1.Pod) bool {
 	_, isLabelled := pod.Labels[tasLabel]
 	return isLabelled || pod.Annotations[workloadNote] != "" && asksKueue(pod)
@@ -42,7 +43,7 @@ func asksKueue(pod *v1.Pod) bool {
 	return false
 }
 
-// sizeOfJob is how many pods the Job of a pod has at once.
+// sizeOfJob returns the number of pods that the pod's Job runs at once.
 func sizeOfJob(ctx context.Context, pod *v1.Pod, client dynamic.Interface) (int, error) {
 	owner := metav1.GetControllerOf(pod)
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

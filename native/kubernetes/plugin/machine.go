@@ -17,7 +17,7 @@ import (
 	"topolane/scheduler/engine"
 )
 
-// world is the engine's machine and state. Both are rebuilt when nodes or their labels change.
+// world has the engine's machine and state. Both are rebuilt when nodes or their labels change.
 type world struct {
 	args     *args
 	machine  *engine.Machine
@@ -26,13 +26,13 @@ type world struct {
 	policies map[string]*engine.Policy
 	// file is the text of the machine file, if there is one.
 	file []byte
-	// labels of nodes by name, for machines of labels.
+	// labels has the labels of nodes by name, for machines made of labels.
 	labels map[string]map[string]string
 	// warning says what is wrong with the machine; warn reports it.
 	warning string
 	warn    func(said string)
 	isStale bool
-	// unread is why there is no machine, until the nodes or the file change.
+	// unread is the reason why there is no machine, until the nodes or the file change.
 	unread error
 	spent  spent
 }
@@ -44,7 +44,7 @@ func newWorld(args *args) *world {
 	}
 }
 
-// setNode takes over a node's labels; it says whether that changes anything. Labels nil: the node is gone.
+// setNode records a node's labels; nil if the node is gone. It reports whether that changes anything.
 func (w *world) setNode(name string, labels map[string]string) bool {
 	old, known := w.labels[name]
 	if known == (labels != nil) && maps.Equal(old, labels) {
@@ -59,7 +59,7 @@ func (w *world) setNode(name string, labels map[string]string) bool {
 	return true
 }
 
-// readLabels makes a machine of the labels of nodes.
+// readLabels makes a machine from the labels of nodes.
 func (w *world) readLabels() (*engine.Machine, error) {
 	text, err := w.labelsText()
 	if err != nil {
@@ -68,7 +68,7 @@ func (w *world) readLabels() (*engine.Machine, error) {
 	return engine.ReadMachine("nodes", text)
 }
 
-// labelsText is the labels of nodes as the engine reads them.
+// labelsText returns the labels of nodes in the format that the engine reads.
 func (w *world) labelsText() ([]byte, error) {
 	type object struct {
 		Kind     string            `json:"kind"`
@@ -89,7 +89,7 @@ func (w *world) labelsText() ([]byte, error) {
 	return json.MarshalIndent(map[string]any{"kind": "List", "items": items}, "", " ")
 }
 
-// refresh rebuilds the machine and the state if they are stale.
+// refresh rebuilds the machine and the state if they are outdated.
 func (w *world) refresh(logger klog.Logger, groups map[groupKey]*group) error {
 	if !w.isStale {
 		return w.unread
@@ -121,7 +121,7 @@ func (w *world) refresh(logger klog.Logger, groups map[groupKey]*group) error {
 	return nil
 }
 
-// sum is a checksum of what the machine was read from.
+// sum returns a checksum of the input from which the machine was read.
 func (w *world) sum() (string, error) {
 	text := w.file
 	if w.file == nil || len(w.args.TopologyLabels) > 0 {
@@ -135,7 +135,8 @@ func (w *world) sum() (string, error) {
 	return hex.EncodeToString(sum[:8]), nil
 }
 
-// hold lets a group that has nodes hold them in the engine's state. A group whose links are not known owns all that it may use.
+// hold adds a group with nodes to the engine's state. A group whose links are not known counts as the owner of all links
+// that it may use.
 func (w *world) hold(logger klog.Logger, g *group) {
 	if w.state == nil || g.placed == nil {
 		return
@@ -150,7 +151,7 @@ func (w *world) hold(logger klog.Logger, g *group) {
 	g.isHeld = isHeld
 }
 
-// holdIn lets a group hold its nodes in a state; false if it has none that the machine knows.
+// holdIn adds a group to a state. It returns false if the machine knows none of its nodes.
 func (w *world) holdIn(state *engine.State, g *group) (bool, error) {
 	var nodes []uint32
 	for _, name := range g.placed.Nodes {
@@ -162,7 +163,7 @@ func (w *world) holdIn(state *engine.State, g *group) (bool, error) {
 		return false, nil
 	}
 	links, use := g.placed.Links, engine.Shared
-	// The links of a group that is leaving are its successor's in the state: others keep off them until it is gone.
+	// In the state, the links of a leaving group belong to its successor. Other groups avoid them until it is gone.
 	if len(links) > 0 && (g.placed.Machine != w.checksum || g.isLeaving) {
 		links = nil
 		use = engine.Isolated
@@ -172,7 +173,7 @@ func (w *world) holdIn(state *engine.State, g *group) (bool, error) {
 	}
 	err := state.Hold(g.id, nodes, links, g.placed.Share, use)
 	if err != nil && len(links) > 0 {
-		// Its links are another's by now, as of an annotation that is out of date.
+		// Another group has these links now, for example if the annotation is outdated.
 		err = state.Hold(g.id, nodes, nil, 1, engine.Isolated)
 	}
 	return err == nil, err
@@ -191,16 +192,16 @@ func (w *world) release(logger klog.Logger, g *group) {
 
 var errResting = errors.New("the engine was too slow twice within ten seconds, and is not asked for a while")
 
-// question is what the policy of a group is asked for.
+// question is the input for a group's policy.
 type question struct {
 	slots int
-	// Free and all are the slots of nodes by name.
+	// free and all are the slots of nodes by name.
 	free, all map[string]uint32
-	// Near is the nodes that the group has already.
+	// near has the nodes that the group has already.
 	near []string
 }
 
-// ask asks the policy of a group, which the state must not hold.
+// ask asks the policy of a group, which must not be in the state.
 func (w *world) ask(state *engine.State, g *group, asked question) (*placement, *engine.Refusal, error) {
 	policy, known := w.policies[g.asked.policy]
 	if !known {
@@ -254,10 +255,10 @@ func (w *world) ask(state *engine.State, g *group, asked question) (*placement, 
 	return placed, nil, nil
 }
 
-// inputError is what the group has to mend.
+// inputError is an error that the group's user must fix.
 type inputError struct{ error }
 
-// comesBack says whether a node is out of service for a while, as when it is cordoned or does not answer.
+// comesBack reports whether a node is out of service only for a while, for example cordoned or not answering.
 func comesBack(node *v1.Node) bool {
 	if node.Spec.Unschedulable {
 		return true

@@ -9,13 +9,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// localFilters look at nothing but the pod and the node with its pods: what they say holds until the node changes.
+// localFilters depend only on the pod and on the node with its pods, so their answers are valid until the node changes.
 var localFilters = []string{
 	Name, names.NodeAffinity, names.NodeDeclaredFeatures, names.NodeName, names.NodePorts, names.NodeResourcesFit,
 	names.NodeUnschedulable, names.TaintToleration,
 }
 
-// answer is what the filters said of a node at a generation of it.
+// answer is the answer of the filters for a node at one generation of the node.
 type answer struct {
 	generation int64
 	most       int
@@ -23,13 +23,13 @@ type answer struct {
 	status     *fwk.Status
 }
 
-// memo has the answers for pods of one shape by node. Most groups change few nodes, so that few are asked again.
+// memo has the answers by node for pods of one shape. Most groups change few nodes, so only few nodes need new answers.
 type memo map[string]answer
 
-// shapesKept is how many memos there are at most.
+// shapesKept is the most memos that are kept.
 const shapesKept = 16
 
-// memoOf is the memo for pods like this one; nil if the filters that are left look at more than one node.
+// memoOf returns the memo for pods like this one; nil if a remaining filter depends on more than one node.
 func (p *plugin) memoOf(state fwk.CycleState, pod *v1.Pod) memo {
 	skipped := state.GetSkipFilterPlugins()
 	for _, filter := range p.handle.ListPlugins().Filter.Enabled {
@@ -52,7 +52,8 @@ func (p *plugin) memoOf(state fwk.CycleState, pod *v1.Pod) memo {
 	return found
 }
 
-// shapeOf is all of a pod that local filters look at. Volumes are not: their filters are skipped, or there is no memo.
+// shapeOf returns everything in a pod on which local filters depend. Volumes are not included: either their filters are
+// skipped, or there is no memo.
 func shapeOf(pod *v1.Pod) (string, error) {
 	spec := pod.Spec
 	spec.Volumes, spec.Hostname = nil, ""
@@ -61,7 +62,7 @@ func shapeOf(pod *v1.Pod) (string, error) {
 	return string(text), err
 }
 
-// bare is containers without what is of one pod.
+// bare returns containers without the fields that differ from pod to pod.
 func bare(containers []v1.Container) []v1.Container {
 	made := slices.Clone(containers)
 	for index := range made {
@@ -70,7 +71,7 @@ func bare(containers []v1.Container) []v1.Container {
 	return made
 }
 
-// recall is the kept answer for a node, if that still holds for `most` pods.
+// recall returns the stored answer for a node, if it is still valid for `most` pods.
 func (m memo) recall(info fwk.NodeInfo, most int) (answer, bool) {
 	said, known := m[info.Node().Name]
 	if !known || said.generation != info.GetGeneration() {

@@ -17,7 +17,7 @@ import (
 	"topolane/scheduler/engine"
 )
 
-// The metrics are named as those of `topolane slurm metrics`, with prefix topolane_kubernetes_.
+// The metrics have the names of `topolane slurm metrics`, with the prefix topolane_kubernetes_.
 const subsystem = "topolane_kubernetes"
 
 var (
@@ -48,7 +48,7 @@ var (
 	registers sync.Once
 )
 
-// measured registers the metrics and adds this plugin to them; the series of each profile carry its name.
+// measured registers the metrics and adds this plugin to them. The series of each profile have its name.
 func (p *plugin) measured(nodes corelisters.NodeLister) {
 	registers.Do(func() {
 		legacyregistry.MustRegister(calls, callSeconds, planSeconds, failures, preemptions)
@@ -65,7 +65,7 @@ func (p *plugin) measured(nodes corelisters.NodeLister) {
 	state.of = append(state.of, source{p, nodes})
 }
 
-// count counts a decision by how it ended.
+// count counts a decision by its outcome.
 func (p *plugin) count(refusal *engine.Refusal, err error, isStock bool, since time.Time) {
 	planSeconds.Observe(time.Since(since).Seconds())
 	var mend inputError
@@ -124,14 +124,14 @@ var (
 	}
 )
 
-// DescribeWithStability names the metrics.
+// DescribeWithStability sends the descriptions of the metrics.
 func (c *collector) DescribeWithStability(to chan<- *metrics.Desc) {
 	for _, one := range all {
 		to <- one
 	}
 }
 
-// CollectWithStability gives them.
+// CollectWithStability sends the values of the metrics.
 func (c *collector) CollectWithStability(to chan<- metrics.Metric) {
 	c.lock.Lock()
 	defer c.lock.Unlock()
@@ -193,7 +193,8 @@ func (p *plugin) reportGroups(report reporter) {
 	report(doubtDesc, float64(doubted))
 }
 
-// reportNodes reports the nodes by state. A node is idle if no pod holds one of its GPUs and no pod of a job runs on it.
+// reportNodes reports the numbers of nodes by state. A node is idle if no pod holds one of its GPUs and no pod of a job
+// runs on it.
 func (s source) reportNodes(report reporter) {
 	nodes, err := s.nodes.List(labels.Everything())
 	if err != nil {
@@ -264,7 +265,7 @@ func gpusOf(amounts v1.ResourceList) int64 {
 	return nvidia.Value() + amd.Value()
 }
 
-// inService says whether a node takes new pods: it is ready and not cordoned.
+// inService reports whether a node accepts new pods: it is ready and not cordoned.
 func inService(node *v1.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == v1.NodeReady {

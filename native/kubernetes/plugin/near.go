@@ -11,8 +11,8 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// settle finds the seat of a pod that comes to a group that runs: its own if the node still takes it, else one near the others. A
-// group that may grow gets one more. The seat is -1 if the pod waits, as the status says.
+// settle returns the seat for a pod that joins a running group: its own if the node still has room for it, otherwise one
+// near the others. A group that may grow gets a new seat. The seat is -1 if the pod must wait, and the status says why.
 func (p *plugin) settle(ctx context.Context, g *group, pod *v1.Pod, ahead *reading) (int, *fwk.Status) {
 	p.remember(ctx, g, pod, ahead)
 	seat := g.chooseSeat(pod)
@@ -40,7 +40,7 @@ func (p *plugin) settle(ctx context.Context, g *group, pod *v1.Pod, ahead *readi
 	return seat, nil
 }
 
-// remember reads what a group asks for, if it is known from the annotations of its pods alone.
+// remember reads the request of a group that is known only from the annotations of its pods.
 func (p *plugin) remember(ctx context.Context, g *group, pod *v1.Pod, ahead *reading) {
 	if g.asked.most > 0 {
 		return
@@ -56,14 +56,14 @@ func (p *plugin) remember(ctx context.Context, g *group, pod *v1.Pod, ahead *rea
 	g.asked = want
 }
 
-// mayGrow says whether a pod may join a group all of whose seats are taken: it is of the last podset, and the group may have more
-// members.
+// mayGrow reports whether a pod may join a group without free seats: the pod is of the last podset, and the group may
+// have more members.
 func (g *group) mayGrow(pod *v1.Pod) bool {
 	sets := g.placed.Podsets
 	return len(g.seats) < g.asked.most && (len(sets) == 0 || sets[len(sets)-1].Name == podsetOf(pod))
 }
 
-// grow adds free seats to the last podset, or takes away as many.
+// grow adds free seats to the last podset, or removes them if `by` is negative.
 func (g *group) grow(by int) {
 	size := len(g.seats) + by
 	for len(g.seats) < size {
@@ -76,7 +76,7 @@ func (g *group) grow(by int) {
 	}
 }
 
-// takes says whether a node takes a pod now.
+// takes reports whether a pod fits on a node now.
 func (p *plugin) takes(ctx context.Context, pod *v1.Pod, name string) bool {
 	if name == "" {
 		return false
@@ -93,7 +93,8 @@ func (p *plugin) takes(ctx context.Context, pod *v1.Pod, name string) bool {
 	return p.handle.RunFilterPluginsWithNominatedPods(ctx, state, pod, info).IsSuccess()
 }
 
-// withoutGone is a node without pods that are gone and that kube-scheduler still counts: the one that was lost may be among them.
+// withoutGone returns a node without pods that are gone but that kube-scheduler still counts. The lost member may be one
+// of them.
 func (p *plugin) withoutGone(info fwk.NodeInfo) fwk.NodeInfo {
 	info = info.Snapshot()
 	for _, there := range slices.Clone(info.GetPods()) {
@@ -109,7 +110,7 @@ func (p *plugin) withoutGone(info fwk.NodeInfo) fwk.NodeInfo {
 	return info
 }
 
-// seatNear gives a seat of a group that runs a node for a pod, as near to the other members as the policy lets the group lie.
+// seatNear finds a node for a seat of a running group, as near to the other members as the policy permits.
 func (p *plugin) seatNear(ctx context.Context, g *group, seat int, pod *v1.Pod) *fwk.Status {
 	asked := question{slots: 1}
 	var status *fwk.Status
@@ -141,7 +142,7 @@ func (p *plugin) seatNear(ctx context.Context, g *group, seat int, pod *v1.Pod) 
 		g.leaveToStock(seat)
 		return nil
 	}
-	// The decision is about the whole group, so its links are known now.
+	// The decision covers the whole group, so its links are known now.
 	g.refused, g.isUnproven = "", false
 	for index, other := range others {
 		g.placed.Nodes[other] = placed.Nodes[index]
@@ -154,7 +155,7 @@ func (p *plugin) seatNear(ctx context.Context, g *group, seat int, pod *v1.Pod) 
 	return nil
 }
 
-// unable is what becomes of a seat if the engine cannot answer.
+// unable decides about a seat if the engine cannot answer.
 func (p *plugin) unable(g *group, seat int, err error) *fwk.Status {
 	switch {
 	case errors.As(err, &inputError{}):
@@ -167,14 +168,14 @@ func (p *plugin) unable(g *group, seat int, err error) *fwk.Status {
 	return nil
 }
 
-// leaveToStock lets kube-scheduler choose the node of a seat. The group then counts as the owner of all links that it may use, and is
-// not isolated: others may use them already.
+// leaveToStock lets kube-scheduler choose the node of a seat. The group then counts as the owner of all links that it may
+// use, but not as isolated, because others may use these links already.
 func (g *group) leaveToStock(seat int) {
 	g.refused, g.placed.Nodes[seat] = "", ""
 	g.placed.Policy, g.placed.Links, g.placed.Isolated, g.placed.Revision = stockPolicy, nil, false, g.placed.Revision+1
 }
 
-// isInService says whether a node is there and takes pods.
+// isInService reports whether a node exists and accepts pods.
 func (p *plugin) isInService(name string) bool {
 	info, err := p.handle.SnapshotSharedLister().NodeInfos().Get(name)
 	return err == nil && info.Node() != nil && !comesBack(info.Node())

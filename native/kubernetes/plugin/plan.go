@@ -15,7 +15,8 @@ import (
 	"topolane/scheduler/engine"
 )
 
-// plan chooses nodes for a group, or says why it waits. It is nil without a status for a pod that is placed alone.
+// plan chooses nodes for a group, or returns a status that says why it waits. For a pod that is placed alone, both are
+// nil.
 func (p *plugin) plan(ctx context.Context, key groupKey, pod *v1.Pod, ahead *reading) (*group, *fwk.Status) {
 	g := p.groups[key]
 	if g == nil {
@@ -39,9 +40,9 @@ func (p *plugin) plan(ctx context.Context, key groupKey, pod *v1.Pod, ahead *rea
 		return nil, waits("%s", g.refused)
 	}
 	since := time.Now()
-	// What changes while the policy is asked counts as later.
+	// Set this first, so that changes during the policy's decision count as later.
 	g.refusedAt = p.generation.Load()
-	// Members that waited for each other are nominated to the nodes of a place that the group has given back.
+	// Members that waited for each other are still nominated to the nodes of a place that the group has given up.
 	for _, member := range members {
 		if member.Spec.NodeName == "" {
 			p.handle.DeleteNominatedPodIfExists(member)
@@ -85,7 +86,7 @@ func (p *plugin) plan(ctx context.Context, key groupKey, pod *v1.Pod, ahead *rea
 	return g, nil
 }
 
-// take gives a group its place; false if the engine does not take it.
+// take gives a group its place. It returns false if the engine does not accept the place.
 func (p *plugin) take(g *group, placed *placement) bool {
 	g.refused, g.placed, g.seats = "", placed, make([]types.UID, len(placed.Nodes))
 	g.planned, g.tried = time.Now(), map[types.UID]bool{}
@@ -100,7 +101,7 @@ func (p *plugin) take(g *group, placed *placement) bool {
 	return true
 }
 
-// members is the pods of a group that have not ended and may be scheduled.
+// members returns the pods of a group that have not ended and may be scheduled.
 func (p *plugin) members(key groupKey) []*v1.Pod {
 	objects, _ := p.pods.ByIndex(byGroup, string(key))
 	var members []*v1.Pod
@@ -119,7 +120,7 @@ func (p *plugin) refuse(g *group, sentence string) *fwk.Status {
 	return waits("%s", sentence)
 }
 
-// kinds says what a kind of refusal means, in the words that `topolane slurm explain` uses.
+// kinds describes the kinds of refusals, in the words of `topolane slurm explain`.
 var kinds = map[string]string{
 	"not-now":           "does not fit now",
 	"never":             "never fits, even on the empty machine",
@@ -127,7 +128,7 @@ var kinds = map[string]string{
 	"cannot-isolate":    "never has links of its own, even on the empty machine",
 }
 
-// sentence says why a group is refused, and what is in the way.
+// sentence says why a group is refused, and which groups are in the way.
 func (p *plugin) sentence(g *group, refusal *engine.Refusal) string {
 	_, numbers, _ := strings.Cut(refusal.Text, ": ")
 	said := fmt.Sprintf("group %s asks for %d pods under %s and %s (%s)", g.key, g.asked.size, g.asked.policy,
@@ -158,7 +159,7 @@ func (p *plugin) sentence(g *group, refusal *engine.Refusal) string {
 	return said
 }
 
-// drop takes a place away from a group that is not whole. Its pods that wait go back to the queue.
+// drop takes the place away from a group that is not whole. Its waiting pods return to the queue.
 func (p *plugin) drop(g *group, why string) {
 	p.world.release(p.logger, g)
 	for _, pod := range g.seats {
@@ -170,7 +171,7 @@ func (p *plugin) drop(g *group, why string) {
 	p.changed()
 }
 
-// longest is how long a place is kept for members that do not come.
+// longest is the longest time for which a place is kept for missing members.
 func (p *plugin) longest() time.Duration { return 2 * p.args.timeout() }
 
 // expire drops places that their groups did not take in time.
@@ -182,7 +183,7 @@ func (p *plugin) expire() {
 	}
 }
 
-// changed lets groups that were refused be asked again.
+// changed lets refused groups be asked again.
 func (p *plugin) changed() {
 	p.generation.Add(1)
 	for key, g := range p.groups {
@@ -195,7 +196,7 @@ func (p *plugin) changed() {
 	}
 }
 
-// wakeSingle does what wake does for pods without groups: some were kept off room that groups may have given back.
+// wakeSingle is like wake for pods without groups: groups may have given up room from which these pods were excluded.
 func (p *plugin) wakeSingle() {
 	pods := map[string]*v1.Pod{}
 	for _, object := range p.pods.List() {
@@ -207,7 +208,7 @@ func (p *plugin) wakeSingle() {
 	p.handle.Activate(klog.LoggerWithName(p.logger, "wake"), pods)
 }
 
-// wake moves the pods of a group that wait for a node to the front of the queue.
+// wake moves the waiting pods of a group to the front of the queue.
 func (p *plugin) wake(key groupKey) {
 	pods := map[string]*v1.Pod{}
 	for _, pod := range p.members(key) {

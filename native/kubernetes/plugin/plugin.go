@@ -1,4 +1,4 @@
-// Package plugin is the plugin for kube-scheduler that places groups of pods: see docs/explanation/kubernetes.md.
+// Package plugin places groups of pods in kube-scheduler: see docs/explanation/kubernetes.md.
 package plugin
 
 import (
@@ -27,10 +27,10 @@ import (
 	"topolane/scheduler/engine"
 )
 
-// Name of the plugin in KubeSchedulerConfiguration.
+// Name is the plugin's name in KubeSchedulerConfiguration.
 const Name = "Topolane"
 
-// plugin places groups. The lock guards all but handle, args and client, which do not change.
+// plugin places groups. The lock protects all fields except handle, args and client, which do not change.
 type plugin struct {
 	handle   framework.Framework
 	args     *args
@@ -43,21 +43,21 @@ type plugin struct {
 	// evictPod deletes a pod as kube-scheduler's preemption does.
 	evictPod func(context.Context, preemption.Candidate, preemption.ExecutorPreemptor, *v1.Pod, string) error
 
-	// key signs placements, and boundFor has the groups of pods that were bound, by their UID.
+	// key signs placements. boundFor has the group of each bound pod, by the pod's UID.
 	key      signingKey
 	boundFor sync.Map
 
 	lock   sync.Mutex
 	groups map[groupKey]*group
 	world  *world
-	// memos are by the shape of pods.
+	// memos has a memo for each shape of pods.
 	memos  map[string]memo
 	lastID uint64
-	// generation counts changes after which a group that was refused may have a place.
+	// generation counts changes after which a refused group may have a place.
 	generation atomic.Uint64
-	// keptOff says that pods without groups were kept off room of groups since such pods were woken last.
+	// keptOff is true if pods without groups were excluded from the room of groups since such pods were last woken.
 	keptOff atomic.Bool
-	// isToAsk says that a timer lets groups be asked again.
+	// isToAsk is true while a timer is set after which groups are asked again.
 	isToAsk bool
 }
 
@@ -85,7 +85,7 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 	if !is {
 		return nil, errors.New("the handle of this kube-scheduler cannot run the other plugins")
 	}
-	// What the scheduler sends to the API server may be protobuf, which custom resources do not know.
+	// The scheduler may send protobuf to the API server, which custom resources do not support.
 	config := rest.CopyConfig(handle.KubeConfig())
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	client, err := dynamic.NewForConfig(config)
@@ -114,10 +114,11 @@ func New(ctx context.Context, given runtime.Object, handle fwk.Handle) (fwk.Plug
 	return p, p.watch(core)
 }
 
-// Name of the plugin.
+// Name returns the plugin's name.
 func (p *plugin) Name() string { return Name }
 
-// guarded runs an entry point. It is false after a failure of ours, which leaves the pod to kube-scheduler unless that breaks a promise.
+// guarded runs an entry point. It returns false after a panic, which leaves the pod to kube-scheduler unless that breaks
+// a promise.
 func (p *plugin) guarded(entry, name string, body func()) (isDone bool) {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -133,14 +134,14 @@ func (p *plugin) guarded(entry, name string, body func()) (isDone bool) {
 	return true
 }
 
-// PreFilter chooses the nodes of a whole group when its first pod comes, and names the node of each.
+// PreFilter chooses the nodes of a whole group when its first pod arrives, and returns the node of each pod.
 func (p *plugin) PreFilter(
 	ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo,
 ) (result *fwk.PreFilterResult, status *fwk.Status) {
 	if isAsking(state) {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
-	// Not under the lock: the handlers that take over the pods that run need it.
+	// Do not wait under the lock: the handlers that record running pods need it.
 	if groupOf(pod) != "" && !cache.WaitForCacheSync(ctx.Done(), p.synced...) {
 		return nil, fwk.NewStatus(fwk.Error, "the pods that run are not known yet")
 	}
@@ -162,10 +163,10 @@ func (p *plugin) PreFilter(
 	return result, status
 }
 
-// PreFilterExtensions has none.
+// PreFilterExtensions returns nil: there are none.
 func (p *plugin) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
-// nodeOf is the node of a pod of a group.
+// nodeOf returns the node of a group's pod.
 func (p *plugin) nodeOf(ctx context.Context, key groupKey, pod *v1.Pod, ahead *reading) (*fwk.PreFilterResult, *fwk.Status) {
 	p.expire()
 	g := p.groups[key]
@@ -202,13 +203,13 @@ func (p *plugin) nodeOf(ctx context.Context, key groupKey, pod *v1.Pod, ahead *r
 	return &fwk.PreFilterResult{NodeNames: sets.New(g.placed.Nodes[seat])}, nil
 }
 
-// seated is the group that a pod is placed with in this cycle, and the node that is named; nil: kube-scheduler chooses.
+// seated is the group with which a pod is placed in this cycle, and the chosen node; nil: kube-scheduler chooses.
 type seated struct {
 	group *group
 	nodes *fwk.PreFilterResult
 }
 
-// Clone is for the cycle state: nothing changes it.
+// Clone returns the same value for the cycle state, because it never changes.
 func (s seated) Clone() fwk.StateData { return s }
 
 const seating fwk.StateKey = Name + "/seating"
@@ -219,17 +220,17 @@ func seatedIn(state fwk.CycleState) (seated, bool) {
 	return s, is
 }
 
-// waits is a status with a sentence for the pod's Event.
+// waits returns a status with a sentence for the pod's Event.
 func waits(format string, given ...any) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(format, given...))
 }
 
-// Filter keeps other pods off room that waits for members of a group.
+// Filter excludes other pods from room that is kept for members of a group.
 func (p *plugin) Filter(_ context.Context, state fwk.CycleState, pod *v1.Pod, info fwk.NodeInfo) *fwk.Status {
 	if isAsking(state) {
 		return nil
 	}
-	// kube-scheduler tries a nominated node without a look at what PreFilter says.
+	// kube-scheduler tries a nominated node without regard to PreFilter's result.
 	if s, is := seatedIn(state); is && s.nodes != nil && !s.nodes.NodeNames.Has(info.Node().Name) {
 		return fwk.NewStatus(fwk.Unschedulable, "the group has another place for the pod")
 	}
@@ -272,7 +273,7 @@ func (p *plugin) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, n
 	return status
 }
 
-// Unreserve gives the seat back. A group that is not whole gives all of them back.
+// Unreserve takes the seat back. If the group is not whole, it loses all seats.
 func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ string) {
 	p.guarded("Unreserve", pod.Name, func() {
 		g := p.groups[p.groupOf(pod)]
@@ -283,8 +284,8 @@ func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 		case g.isLeaving && g.taken() == 0:
 			p.forget(g)
 		case g.taken() == 0:
-			// No member was bound, so all wait for each other again. It may be that kube-scheduler tried the group as a whole, and
-			// will reserve and permit each pod once more.
+			// No member was bound, so all wait for each other again. kube-scheduler may have tried the group as a whole, and will
+			// reserve and permit each pod once more.
 			g.isWhole, g.planned, g.tried = false, time.Now(), map[types.UID]bool{}
 		default:
 			p.keepForAWhile(g)
@@ -292,7 +293,7 @@ func (p *plugin) Unreserve(_ context.Context, _ fwk.CycleState, pod *v1.Pod, _ s
 	})
 }
 
-// Permit lets pods wait until all members of their group have nodes.
+// Permit makes pods wait until all members of their group have nodes.
 func (p *plugin) Permit(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ string) (status *fwk.Status, timeout time.Duration) {
 	isDone := p.guarded("Permit", pod.Name, func() {
 		g := p.groups[p.groupOf(pod)]
@@ -330,7 +331,7 @@ func (p *plugin) begin(g *group) {
 	}
 }
 
-// Bind binds a member and writes where its group is on it, in one call: after a restart that is what is known.
+// Bind binds a member and writes the group's place on it in one call, because after a restart this is all that is known.
 func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	var notes map[string]string
 	var err error
@@ -352,7 +353,7 @@ func (p *plugin) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node s
 		Target: v1.ObjectReference{Kind: "Node", Name: node},
 	}
 	if err := p.bind(ctx, binding); err != nil {
-		// If it was bound nevertheless, its annotation proves so.
+		// If the pod was bound nevertheless, its annotation proves it.
 		p.boundFor.Delete(pod.UID)
 		return fwk.AsStatus(err)
 	}

@@ -9,14 +9,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// podset is members of a group that are alike, and how many. One without a name is all members of a group.
+// podset is a number of equal members of a group. A podset without a name has all members of its group.
 type podset struct {
 	Name string `json:"name"`
 	Size int    `json:"size"`
 }
 
-// readSizes reads a size, such as "8" or "4-8", or one for each podset, such as "launcher=1,worker=4-8". The podsets have their
-// least sizes; the number is the most members of the whole group.
+// readSizes reads a size, such as "8" or "4-8", or one for each podset, such as "launcher=1,worker=4-8". It returns the
+// podsets with their least sizes, and the most members of the whole group.
 func readSizes(text string) (sets []podset, most int, err error) {
 	wrong := func(why string) error { return fmt.Errorf("%s is %s: %s", sizeNote, shown(text), why) }
 	if len(text) > longestSizes {
@@ -73,7 +73,7 @@ func sizeIn(text string) (int, error) {
 	return size, nil
 }
 
-// podsetOf is the podset that a pod says it is of; empty if it says none.
+// podsetOf returns the podset that a pod names; empty if it names none.
 func podsetOf(pod *v1.Pod) string {
 	if name := pod.Annotations[podsetNote]; name != "" {
 		return name
@@ -81,7 +81,8 @@ func podsetOf(pod *v1.Pod) string {
 	return pod.Labels[jobSetPodset]
 }
 
-// rankOf is the rank that a pod says it has in its podset of some size; false if it says none that is in the podset.
+// rankOf returns the rank that a pod states within its podset of some size; false if it states none in the podset's
+// range.
 func rankOf(pod *v1.Pod, size int) (int, bool) {
 	rank, says := rankIn(pod, size)
 	return rank, says && rank >= 0 && rank < size
@@ -110,7 +111,8 @@ func rankIn(pod *v1.Pod, size int) (int, bool) {
 	return 0, false
 }
 
-// rankOfWorker is the rank of a pod of a LeaderWorkerSet: the leader is worker 0. In a podset without the leader, worker 1 is the first.
+// rankOfWorker returns the rank of a LeaderWorkerSet's pod: the leader is worker 0. In a podset without the leader,
+// worker 1 has rank 0.
 func rankOfWorker(pod *v1.Pod, size int) (int, bool) {
 	worker, isNumber := number(pod.Labels[lwsWorker])
 	if whole, isKnown := number(pod.Annotations[lwsSizeNote]); isKnown && worker > 0 && whole > size {
@@ -119,8 +121,8 @@ func rankOfWorker(pod *v1.Pod, size int) (int, bool) {
 	return worker, isNumber
 }
 
-// podsetsNow is the podsets of a group in rank order, with as many members of each as are to be placed now; or a sentence that says
-// why the group waits.
+// podsetsNow returns the podsets of a group in rank order, with the numbers of members to place now; or a sentence that
+// says why the group waits.
 func podsetsNow(key groupKey, want asked, members []*v1.Pod) ([]podset, string) {
 	there, order := map[string]int{}, map[string]int{}
 	for _, pod := range members {
@@ -178,7 +180,7 @@ func podsetsNow(key groupKey, want asked, members []*v1.Pod) ([]podset, string) 
 	return sets, ""
 }
 
-// total is the members of all podsets.
+// total returns the number of members of all podsets.
 func total(sets []podset) int {
 	count := 0
 	for _, set := range sets {

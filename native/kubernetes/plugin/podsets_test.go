@@ -34,7 +34,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// A size may be as long as a pod's annotations. It is refused by its length, in a sentence that an Event holds.
+// A size may be as long as a pod's annotations. Too long ones are refused unread, in a sentence that fits into an Event.
 func TestLongSizesAreRefusedByLength(t *testing.T) {
 	for _, text := range []string{
 		strings.Repeat("1", 250*1024), strings.Repeat("a=1,", 60*1024), "a=" + strings.Repeat(" ", 250*1024) + "1",
@@ -51,8 +51,8 @@ func TestLongSizesAreRefusedByLength(t *testing.T) {
 	}
 }
 
-// The work for a size grows with its length, and not with the square of it: twice the podsets cost at most about twice the
-// allocations, and no part of the text is copied for each of them.
+// The work for a size grows in proportion to its length, not to its square: twice the podsets cost at most about twice
+// the allocations, and no part of the text is copied for each podset.
 func TestSizesAreReadInLinearTime(t *testing.T) {
 	work := func(count int) float64 {
 		text := podsets(count)
@@ -75,7 +75,7 @@ func podsets(count int) string {
 	return strings.Join(parts, ",")
 }
 
-// What pods say of their rank is in their podset or is not heard, whatever numbers they write.
+// A rank that a pod states is ignored unless it lies in the pod's podset, whatever numbers users write.
 func TestRanksStayInTheirPodset(t *testing.T) {
 	for _, numbers := range [][3]string{
 		{"9223372036854775807", "2", "9223372036854775807"}, {"1", "2", "4611686018427387904"}, {"-1", "", ""}, {"4", "", ""},
@@ -94,7 +94,7 @@ func TestRanksStayInTheirPodset(t *testing.T) {
 	}
 }
 
-// Pods that each name a podset of their own cannot make the filters run once for each.
+// If pods each name a podset of their own, the filters must not run once for each.
 func TestPodsetsAreFew(t *testing.T) {
 	var members []*v1.Pod
 	for index := range mostPodsets + 1 {
@@ -108,7 +108,7 @@ func TestPodsetsAreFew(t *testing.T) {
 	}
 }
 
-// Sentences about what users wrote fit into an Event, and have no control characters.
+// Sentences about users' texts fit into an Event and have no control characters.
 func TestSentencesAreShort(t *testing.T) {
 	for _, text := range []string{strings.Repeat("\u202e", 90_000), strings.Repeat("x", 250*1024), "\x1b[31m"} {
 		said := shown(text)

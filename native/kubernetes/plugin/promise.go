@@ -15,25 +15,26 @@ import (
 // stockPolicy is the policy of a placement that kube-scheduler chose. It keeps no promise.
 const stockPolicy = "stock"
 
-// unableAgain is how long a group waits before an engine that could not answer is asked again.
+// unableAgain is the time after which an engine that could not answer is asked again.
 const unableAgain = 5 * time.Second
 
-// promise is what a group is promised that the choice of kube-scheduler does not keep.
+// promise says what a group was promised that kube-scheduler's choice would not keep.
 type promise int
 
 const (
-	// noPromise: kube-scheduler may choose.
+	// noPromise means that kube-scheduler may choose.
 	noPromise promise = iota
-	// ofRule: by the policy of the configuration, whose administrator chooses what happens.
+	// ofRule means a promise by the policy of the configuration. The administrator chooses what happens if it cannot be
+	// kept.
 	ofRule
-	// ofItsOwn: its pods ask for it, so it is kept or the group waits.
+	// ofItsOwn means that the group's pods ask for the promise, so it is kept or the group waits.
 	ofItsOwn
 )
 
-// isolating has whether each policy isolates, by name.
+// isolating caches by name whether each policy isolates.
 var isolating sync.Map
 
-// isolates says whether a policy promises isolation. One that the engine does not know may.
+// isolates reports whether a policy promises isolation; true for a policy that the engine does not know.
 func isolates(name string) bool {
 	known, is := isolating.Load(name)
 	if !is {
@@ -46,7 +47,7 @@ func isolates(name string) bool {
 	return known.(bool)
 }
 
-// promisedTo is what a pod is promised that is placed by a policy.
+// promisedTo returns the promise to a pod that is placed by a policy.
 func promisedTo(pod *v1.Pod, policy string) promise {
 	for _, note := range []string{requiredNote, sliceNote, segmentNote} {
 		if pod.Annotations[note] != "" {
@@ -62,7 +63,8 @@ func promisedTo(pod *v1.Pod, policy string) promise {
 	return ofRule
 }
 
-// promised is what a group is promised: isolation, or that it or its parts lie in one group of nodes. Its PodGroup may say so too.
+// promised returns the promise to a group: isolation, or that the group or its parts lie in one group of nodes. Its
+// PodGroup may require this too.
 func (g *group) promised() promise {
 	if strings.HasPrefix(g.asked.within, "required:") {
 		return ofItsOwn
@@ -70,17 +72,17 @@ func (g *group) promised() promise {
 	return promisedTo(g.template, g.asked.policy)
 }
 
-// mayBeStockIfUnable says whether kube-scheduler may choose for a group while the engine cannot answer.
+// mayBeStockIfUnable reports whether kube-scheduler may choose for a group while the engine cannot answer.
 func (p *plugin) mayBeStockIfUnable(kept promise) bool {
 	return kept == noPromise || kept == ofRule && p.args.WhenUnable == stock
 }
 
-// mayBeStockIfRefused says whether kube-scheduler may choose for a group that the policy refuses.
+// mayBeStockIfRefused reports whether kube-scheduler may choose for a group that the policy refuses.
 func (p *plugin) mayBeStockIfRefused(g *group) bool {
 	return p.args.WhenRefused == stock && g.promised() != ofItsOwn
 }
 
-// refuseUnable lets a group wait while the engine cannot answer, and asks it again later.
+// refuseUnable makes a group wait while the engine cannot answer, and asks again later.
 func (p *plugin) refuseUnable(g *group, err error) *fwk.Status {
 	p.logger.Error(err, "A group waits: the engine cannot answer", "group", g.key)
 	if p.world.unread == nil {
@@ -90,8 +92,8 @@ func (p *plugin) refuseUnable(g *group, err error) *fwk.Status {
 		g.key, g.asked.policy, err))
 }
 
-// askAgain lets groups be asked again though nothing else may change, as when the engine rests. Without a machine, a change of the
-// nodes or of the file does that.
+// askAgain lets groups be asked again later even if nothing else changes, for example while the engine rests. Without a
+// machine it is not needed, because a change of the nodes or of the file does this.
 func (p *plugin) askAgain() {
 	if p.isToAsk {
 		return
@@ -105,7 +107,8 @@ func (p *plugin) askAgain() {
 	})
 }
 
-// alone is the status of a pod that is placed without a group: it waits if it asks for what only groups are promised.
+// alone returns the status of a pod that is placed without a group: it waits if it asks for something that only groups
+// can be promised.
 func alone(pod *v1.Pod) *fwk.Status {
 	policy := pod.Annotations[policyNote]
 	if policy == "" || !isolates(policy) {
@@ -115,7 +118,8 @@ func alone(pod *v1.Pod) *fwk.Status {
 		policy, sizeNote)
 }
 
-// afterFailure is the status of a pod whose entry point panicked: it waits if kube-scheduler's choice would not keep a promise.
+// afterFailure returns the status of a pod whose entry point panicked: it waits if kube-scheduler's choice would break a
+// promise.
 func (p *plugin) afterFailure(pod *v1.Pod) *fwk.Status {
 	policy := pod.Annotations[policyNote]
 	if policy == "" {
@@ -128,7 +132,8 @@ func (p *plugin) afterFailure(pod *v1.Pod) *fwk.Status {
 		policy)
 }
 
-// keepsOff says whether other groups keep off all links that this one may use: it is isolated, or its links are not known.
+// keepsOff reports whether other groups must avoid all links that this one may use, because it is isolated or its links
+// are not known.
 func (g *group) keepsOff() bool {
 	return g.placed.Isolated || g.isUnproven || g.placed.Policy == stockPolicy || g.placed.Policy == unknownPolicy
 }

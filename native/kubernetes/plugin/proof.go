@@ -20,20 +20,20 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Whoever may change a pod may change its annotations. So the scheduler signs what it writes there with a key that only it may
-// read, and takes nothing over that it has not signed. python/topolane/kubernetes/proofs.py verifies in the same way;
-// tests/kubernetes/proof_cases.json holds the two together.
+// Any user who may change a pod may change its annotations. So the scheduler signs its annotations with a key that only
+// it may read, and ignores what it has not signed. python/topolane/kubernetes/proofs.py verifies in the same way;
+// tests/kubernetes/proof_cases.json tests both.
 const (
 	proofNote   = "topolane.io/placement-proof"
 	proofStarts = "topolane.io/placement/v1"
 	keyMember   = "key"
 	keyBytes    = 32
-	// longestNote is what a pod may have of annotations in all.
+	// longestNote is the most bytes of all annotations of a pod.
 	longestNote = 256 * 1024
-	// longestProof is a group and a checksum.
+	// longestProof is the most bytes of a proof: a group and a checksum.
 	longestProof = 4 * longestName
 	usualKeyName = "topolane-placement-key"
-	// ownNamespace has the namespace of the pod in which a program runs.
+	// ownNamespace is the file with the namespace of the pod in which a program runs.
 	ownNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 	keyPatience  = 5 * time.Second
 	keyInterval  = time.Minute
@@ -42,7 +42,7 @@ const (
 // signingKey signs placements.
 type signingKey []byte
 
-// seal is the checksum of a placement of one pod of a group.
+// seal returns the checksum of a placement for one pod of a group.
 func (k signingKey) seal(group groupKey, pod types.UID, text string) string {
 	sum := hmac.New(sha256.New, k)
 	for _, part := range []string{proofStarts, string(group), string(pod)} {
@@ -52,12 +52,13 @@ func (k signingKey) seal(group groupKey, pod types.UID, text string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// proof is the annotation that proves a placement.
+// proof returns the annotation that proves a placement.
 func (k signingKey) proof(group groupKey, pod types.UID, text string) string {
 	return string(group) + " " + k.seal(group, pod, text)
 }
 
-// proved is the group for which the scheduler bound a pod, and the text that it wrote then; false if it did not write what is there.
+// proved returns the group for which the scheduler bound a pod, and the text that it wrote then; false if the present
+// text is not the scheduler's.
 func (k signingKey) proved(pod *v1.Pod) (groupKey, string, bool) {
 	text, proof := pod.Annotations[placementNote], pod.Annotations[proofNote]
 	if len(k) == 0 || text == "" || proof == "" || len(text) > longestNote || len(proof) > longestProof {
@@ -71,7 +72,7 @@ func (k signingKey) proved(pod *v1.Pod) (groupKey, string, bool) {
 	return groupKey(group), text, isOurs
 }
 
-// groupOf is the group of a pod. A pod that runs stays in the group that it was bound for, whatever its labels say since.
+// groupOf returns the group of a pod. A running pod stays in the group for which it was bound, even if its labels change.
 func (p *plugin) groupOf(pod *v1.Pod) groupKey {
 	if pod.Spec.NodeName == "" {
 		return groupOf(pod)
@@ -87,7 +88,7 @@ func (p *plugin) groupOf(pod *v1.Pod) groupKey {
 	return groupOf(pod)
 }
 
-// placementOf is what the scheduler wrote on a pod when it bound it; nil if the pod has nothing that it wrote.
+// placementOf returns the placement that the scheduler wrote on a pod when it bound it; nil if the pod has none.
 func (p *plugin) placementOf(pod *v1.Pod) *placement {
 	_, text, isOurs := p.key.proved(pod)
 	var read placement
@@ -97,7 +98,7 @@ func (p *plugin) placementOf(pod *v1.Pod) *placement {
 	return &read
 }
 
-// isSound says whether the parts of a placement fit together.
+// isSound reports whether the parts of a placement are consistent.
 func (p *placement) isSound() bool {
 	members := len(p.Nodes)
 	if len(p.Podsets) > 0 {
@@ -112,7 +113,7 @@ func (p *placement) isSound() bool {
 	return members == len(p.Nodes) && p.Rank >= 0 && p.Rank < members && p.Revision >= 0 && p.Share > 0 && p.Share <= 1
 }
 
-// keyPlace is the namespace and the name of the Secret with the key.
+// keyPlace returns the namespace and the name of the Secret with the key.
 func (a *args) keyPlace() (space, name string) {
 	if space, name, isWhole := strings.Cut(a.PlacementKey, "/"); isWhole {
 		return space, name
@@ -124,8 +125,8 @@ func (a *args) keyPlace() (space, name string) {
 	return space, usualKeyName
 }
 
-// readKey reads the key, or makes one if there is none. It waits for an API server that does not answer, and fails where waiting
-// does not help.
+// readKey reads the key, or makes one if there is none. It waits for an API server that does not answer, and fails if
+// waiting would not help.
 func (p *plugin) readKey(ctx context.Context) error {
 	space, name := p.args.keyPlace()
 	secrets := p.handle.ClientSet().CoreV1().Secrets(space)
@@ -151,7 +152,8 @@ func (p *plugin) readKey(ctx context.Context) error {
 
 const reasonNoKey metav1.StatusReason = "NoKey"
 
-// keyIn is the key in a Secret. If there is no such Secret, one is made with this key, or with a new one if it is nil.
+// keyIn returns the key in a Secret. If the Secret does not exist, it is created with the given key, or with a new key if
+// that is nil.
 func keyIn(ctx context.Context, secrets typedcorev1.SecretInterface, name string, key signingKey) (signingKey, error) {
 	found, err := secrets.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -166,7 +168,7 @@ func keyIn(ctx context.Context, secrets typedcorev1.SecretInterface, name string
 			ObjectMeta: metav1.ObjectMeta{Name: name}, Immutable: &isFinal, Data: map[string][]byte{keyMember: key},
 		}, metav1.CreateOptions{})
 		if apierrors.IsAlreadyExists(err) {
-			// Another scheduler was faster: all of them use its key.
+			// Another scheduler was faster, and all must use the same key.
 			found, err = secrets.Get(ctx, name, metav1.GetOptions{})
 		}
 	}
@@ -180,7 +182,7 @@ func keyIn(ctx context.Context, secrets typedcorev1.SecretInterface, name string
 	return found.Data[keyMember], nil
 }
 
-// keepKey writes the key down again if its Secret was deleted: the scheduler that takes over needs it.
+// keepKey writes the key again if its Secret was deleted, because a scheduler that takes over needs it.
 func (p *plugin) keepKey(ctx context.Context, secrets typedcorev1.SecretInterface, name string) {
 	for {
 		select {

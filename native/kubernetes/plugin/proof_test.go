@@ -12,7 +12,7 @@ import (
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 )
 
-// secrets is a namespace of an API server. Before is what another scheduler does between a look and a write.
+// secrets is a namespace of an API server. before is what another scheduler does between reading and writing.
 type secrets struct {
 	typedcorev1.SecretInterface
 	there  map[string]*v1.Secret
@@ -39,8 +39,8 @@ func (s *secrets) Create(_ context.Context, made *v1.Secret, _ metav1.CreateOpti
 	return made, nil
 }
 
-// The first scheduler makes the key, and all others use it, also one that looked before it was there. A Secret that is deleted comes
-// back with the same key. One without a key is an error that says what to do.
+// The first scheduler makes the key, and all others use it, including one that looked before it existed. A deleted Secret
+// is created again with the same key. A Secret without a key is an error that says what to do.
 func TestAllSchedulersHaveOneKey(t *testing.T) {
 	ctx, space := context.Background(), &secrets{there: map[string]*v1.Secret{}}
 	first, err := keyIn(ctx, space, usualKeyName, nil)

@@ -9,17 +9,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// What pods say of the parts of their group that must lie together.
+// Annotations for the parts of a group that must lie together.
 const (
 	segmentNote   = "topolane.io/segment"
 	sliceNote     = "kueue.x-k8s.io/podset-slice-required-topology"
 	sliceSizeNote = "kueue.x-k8s.io/podset-slice-size"
 )
 
-// withSegments is the policy that does what another does, and keeps segments.
+// withSegments has for each policy the one that does the same and also keeps segments.
 var withSegments = map[string]string{"isolated": "segments-isolated", "dedicated": "segments-dedicated", "first-fit": "segments"}
 
-// readSegment fills in the parts that a group must be placed in. The policy of the configuration gives way to one that keeps them.
+// readSegment fills in the parts in which a group must be placed. A policy from the configuration is replaced by one that
+// keeps segments.
 func (a *asked) readSegment(pod *v1.Pod, args *args) error {
 	text, note := pod.Annotations[segmentNote], segmentNote
 	slice := pod.Annotations[sliceNote]
@@ -54,7 +55,7 @@ func (a *asked) readSegment(pod *v1.Pod, args *args) error {
 	return nil
 }
 
-// readSliceLevel finds the level of Kueue's slices. Only Kueue's rules look at levels above the lowest one.
+// readSliceLevel finds the level of Kueue's slices. Levels above the lowest one are used only under Kueue's rules.
 func (a *asked) readSliceLevel(key string, keys []string) error {
 	levels := switches(keys)
 	if key == hostnameLabel {

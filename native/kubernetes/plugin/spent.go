@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spent keeps count of the processor time of calls: after two long ones within ten seconds there is a rest.
+// spent measures the processor time of calls. After two long calls within ten seconds the engine rests.
 type spent struct {
 	lastLong time.Time
 	restTill time.Time
@@ -22,7 +22,7 @@ const (
 
 func (s *spent) isResting(now time.Time) bool { return now.Before(s.restTill) }
 
-// measure runs a call on a thread of its own time.
+// measure runs a call on a locked thread, so that the thread's processor time is the call's.
 func (s *spent) measure(limit time.Duration, call func()) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

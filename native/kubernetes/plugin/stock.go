@@ -25,7 +25,7 @@ func (r refusals) add(status *fwk.Status) {
 	}
 }
 
-// sentence says why in the words of kube-scheduler; empty if no node is refused.
+// sentence returns the reasons in kube-scheduler's words; empty if no node is refused.
 func (r refusals) sentence() string {
 	if len(r) == 0 {
 		return ""
@@ -37,7 +37,8 @@ func (r refusals) sentence() string {
 	return "; kube-scheduler's filters: " + strings.Join(said, ", ")
 }
 
-// stockEvents is what the stock plugins wait for: after it a group may have a place that the stock filters refused.
+// stockEvents returns the events for which the stock plugins wait. After one of them, a group that the stock filters
+// refused may have a place.
 func (p *plugin) stockEvents(ctx context.Context) ([]fwk.ClusterEventWithHint, error) {
 	var events []fwk.ClusterEventWithHint
 	var failures []error
@@ -56,9 +57,9 @@ func (p *plugin) stockEvents(ctx context.Context) ([]fwk.ClusterEventWithHint, e
 	return events, errors.Join(failures...)
 }
 
-// counted is a hint after which groups that were refused are asked again. Our own handlers of pods and nodes may see a change before
-// kube-scheduler has it: a group that is asked in between is refused for the state before. Hints come after the change is known. The
-// queue calls them under its lock, so they must not take ours.
+// counted wraps a hint so that refused groups are asked again after it. The plugin's own handlers of pods and nodes may
+// see a change before kube-scheduler has it, and a group that is asked in between is refused for the old state. Hints
+// come after the change. The queue calls them under its lock, so they must not take the plugin's lock.
 func (p *plugin) counted(hint fwk.QueueingHintFn) fwk.QueueingHintFn {
 	return func(logger klog.Logger, pod *v1.Pod, old, now any) (fwk.QueueingHint, error) {
 		answer, err := fwk.Queue, error(nil)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What users write is bounded before it is looked at: a pod may have 256 KiB of annotations.
+// Limits for users' texts, checked before the texts are read: a pod may have 256 KiB of annotations.
 const (
 	longestSizes  = 8 * 1024
 	longestWord   = 64
@@ -14,7 +14,7 @@ const (
 	mostPodsets   = 64
 )
 
-// number reads digits without a sign; false if the text is anything else, or longer than any number that is meant here.
+// number reads digits without a sign; false if the text is anything else, or too long for any valid number.
 func number(text string) (int, bool) {
 	if text == "" || len(text) > longestDigits || strings.Trim(text, "0123456789") != "" {
 		return 0, false
@@ -23,7 +23,8 @@ func number(text string) (int, bool) {
 	return read, err == nil
 }
 
-// shown is a text as a sentence quotes it: Events and conditions of pods hold no long ones.
+// shown returns a text in the form in which a sentence quotes it, shortened because Events and conditions of pods hold no
+// long texts.
 func shown(text string) string {
 	if len(text) <= longestShown {
 		return strconv.Quote(text)

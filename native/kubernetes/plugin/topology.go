@@ -19,16 +19,16 @@ import (
 	"topolane/scheduler/engine"
 )
 
-// lookAgain is how often the machine file and Kueue's Topology are looked at.
+// lookAgain is the time between two checks of the machine file and of Kueue's Topology.
 const lookAgain = 2 * time.Second
 
-// firstAnswer is how long the API server may take to answer a scheduler that starts.
+// firstAnswer is the longest wait for the API server's first answer to a starting scheduler.
 const firstAnswer = time.Minute
 
-// topologyVersions of Kueue, of which a cluster may serve only one.
+// topologyVersions are the versions of Kueue's Topology. A cluster may serve only one of them.
 var topologyVersions = []string{"v1beta1", "v1beta2"}
 
-// follow takes changes of the machine file and of Kueue's Topology over.
+// follow applies changes of the machine file and of Kueue's Topology.
 func (p *plugin) follow(ctx context.Context) {
 	if p.args.MachineFile == "" && p.args.KueueTopology == "" {
 		return
@@ -84,7 +84,8 @@ func (p *plugin) look(ctx context.Context) error {
 	return nil
 }
 
-// checkMachine fails if there is no machine: without one no group could be placed as promised. The API server has a while to answer.
+// checkMachine fails if there is no machine, because then no group could be placed as promised. The API server has some
+// time to answer.
 func (p *plugin) checkMachine(ctx context.Context) error {
 	nodes, err := p.listNodes(ctx)
 	if err != nil {
@@ -109,7 +110,8 @@ func (p *plugin) checkMachine(ctx context.Context) error {
 	return nil
 }
 
-// listNodes is the nodes of the cluster. A server that does not answer is asked again for some time; one that refuses is not.
+// listNodes returns the nodes of the cluster. It retries for some time if the server does not answer, but not if the
+// server refuses.
 func (p *plugin) listNodes(ctx context.Context) (nodes []v1.Node, err error) {
 	until := time.Now().Add(firstAnswer)
 	for {
@@ -129,7 +131,7 @@ func (p *plugin) listNodes(ctx context.Context) (nodes []v1.Node, err error) {
 	}
 }
 
-// keysOfKueue is the levels of the Topology of Kueue that the configuration names.
+// keysOfKueue returns the levels of the Kueue Topology that the configuration names.
 func (p *plugin) keysOfKueue(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -161,7 +163,8 @@ func (p *plugin) keysOfKueue(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// read makes the machine of labels, of the file, or of both. If they contradict each other the file counts, and warning says where.
+// read makes the machine from labels, from the file, or from both. If they contradict each other, the file is used, and
+// the warning says where.
 func (w *world) read() (machine *engine.Machine, warning string, err error) {
 	if w.args.KueueTopology != "" && len(w.args.TopologyLabels) == 0 {
 		return nil, "", fmt.Errorf("the levels of Topology %s of Kueue are not known", w.args.KueueTopology)
@@ -185,7 +188,7 @@ func (w *world) read() (machine *engine.Machine, warning string, err error) {
 	return joined, "", nil
 }
 
-// outside is how many nodes of the cluster are not in the machine, and one of them.
+// outside returns the number of nodes of the cluster that are not in the machine, and the name of one.
 func (w *world) outside() (count int, first string) {
 	for name := range w.labels {
 		if _, known := w.machine.Node(name); !known {
@@ -198,7 +201,7 @@ func (w *world) outside() (count int, first string) {
 	return count, first
 }
 
-// warn reports what is wrong with the machine: in the log, and as Events of the nodes that the sentence names.
+// warn reports what is wrong with the machine, in the log and as Events of the nodes that the sentence names.
 func (p *plugin) warn(said string) {
 	p.logger.Error(nil, "The machine is not what it should be", "because", said)
 	nodes := p.handle.SharedInformerFactory().Core().V1().Nodes().Lister()

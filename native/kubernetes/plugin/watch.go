@@ -16,7 +16,7 @@ import (
 // byGroup is the index of pods by their group.
 const byGroup = Name + "/group"
 
-// watch follows pods and nodes.
+// watch registers the handlers for pods and nodes.
 func (p *plugin) watch(core coreinformers.Interface) error {
 	informer := core.Pods().Informer()
 	err := informer.AddIndexers(cache.Indexers{byGroup: p.indexed})
@@ -49,7 +49,7 @@ func (p *plugin) watch(core coreinformers.Interface) error {
 	return nil
 }
 
-// indexed is the index of a pod by its group.
+// indexed returns the group of a pod, for the index.
 func (p *plugin) indexed(object any) ([]string, error) {
 	if pod, is := object.(*v1.Pod); is {
 		if key := p.groupOf(pod); key != "" {
@@ -59,12 +59,12 @@ func (p *plugin) indexed(object any) ([]string, error) {
 	return nil, nil
 }
 
-// isAlive says whether a pod has not ended.
+// isAlive reports whether a pod has not ended.
 func isAlive(pod *v1.Pod) bool {
 	return pod.Status.Phase != v1.PodSucceeded && pod.Status.Phase != v1.PodFailed
 }
 
-// podSeen takes over a pod that has a node: one that was bound here, or after a restart what it proves.
+// podSeen records a pod that has a node: one that was bound here or, after a restart, what its annotation proves.
 func (p *plugin) podSeen(object any) {
 	pod, is := object.(*v1.Pod)
 	if !is || pod.Spec.NodeName == "" {
@@ -82,18 +82,18 @@ func (p *plugin) podSeen(object any) {
 		g := p.groups[key]
 		if g != nil && g.placed != nil && g.bound[pod.UID] {
 			p.sendAway(g, pod)
-			return // It was taken over before. What is written on it since proves nothing.
+			return // It was recorded before. Later annotations prove nothing.
 		}
 		note := p.placementOf(pod)
 		if g == nil && note == nil && gangOf(pod) != "" && pod.Annotations[placementNote] == "" {
-			return // Its PodGroup has no gang policy.
+			return // its PodGroup has no gang policy
 		}
 		switch {
 		case g == nil || g.placed == nil:
 			g = p.restored(g, key, pod, note)
 		case !g.isWhole:
 			g = p.begun(g, pod, note)
-		case g.isOn(pod): // It was bound here.
+		case g.isOn(pod): // it was bound here
 		case note == nil:
 			p.doubt(g, pod)
 		case g.placed.Policy == unknownPolicy:
@@ -109,11 +109,11 @@ func (p *plugin) podSeen(object any) {
 	})
 }
 
-// podChanged takes a pod over that has changed. If it is of another group now, it leaves the one before.
+// podChanged records a changed pod. If its group has changed, the pod leaves the former group.
 func (p *plugin) podChanged(old, now any) {
 	before, isOld := old.(*v1.Pod)
 	after, isNew := now.(*v1.Pod)
-	// Of a pod that was deleted and made again in between, only the new one is seen.
+	// If a pod was deleted and made again between two events, only the new pod is seen.
 	if isOld && isNew && (before.UID != after.UID || p.groupOf(before) != p.groupOf(after)) {
 		p.podGone(before)
 	}
@@ -123,7 +123,8 @@ func (p *plugin) podChanged(old, now any) {
 	p.podSeen(now)
 }
 
-// sendAway lets a group leave as if it were preempted while any of its pods says that `topolane k8s apply` evicts them all.
+// sendAway treats a group like a preempted one while any of its pods has the mark with which `topolane k8s apply` evicts
+// them all.
 func (p *plugin) sendAway(g *group, pod *v1.Pod) {
 	isSaid := isSentAway(pod)
 	if isSaid == g.isSentAway || !isSaid && slices.ContainsFunc(p.members(g.key), isSentAway) {
@@ -133,15 +134,16 @@ func (p *plugin) sendAway(g *group, pod *v1.Pod) {
 	p.setLeaving(g, isSaid || isPreempted(pod))
 }
 
-// isSentAway says whether a pod has a node that it is to leave for another group.
+// isSentAway reports whether a pod has a node that it must leave for another group.
 func isSentAway(pod *v1.Pod) bool {
 	return pod.Spec.NodeName != "" && pod.Annotations[evictedNote] != ""
 }
 
-// unknownPolicy is the policy of a group of which only its pods are known.
+// unknownPolicy is the policy of a group of which only the pods are known.
 const unknownPolicy = "unknown"
 
-// restored is a group as what the scheduler wrote on one of its pods says. Without that, only the nodes of pods that run are known.
+// restored returns a group as the scheduler's annotation on one of its pods describes it. Without such an annotation,
+// only the nodes of running pods are known.
 func (p *plugin) restored(g *group, key groupKey, pod *v1.Pod, note *placement) *group {
 	if g == nil {
 		p.lastID++
@@ -171,7 +173,8 @@ func (p *plugin) takeOver(g *group) {
 	p.world.hold(p.logger, g)
 }
 
-// doubt notes that nothing proves what a pod of a group has: the group then counts as the owner of all links that it may use.
+// doubt records that nothing proves what a pod of a group has. The group then counts as the owner of all links that it
+// may use.
 func (p *plugin) doubt(g *group, pod *v1.Pod) {
 	if g.isUnproven {
 		return
@@ -184,7 +187,7 @@ func (p *plugin) doubt(g *group, pod *v1.Pod) {
 	p.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeWarning, "PlacementNotProved", "Reading", "%s", said)
 }
 
-// prove takes over what one pod proves of a group of which only nodes were known. Its links stay unknown.
+// prove applies the proof of one pod to a group of which only nodes were known. Its links stay unknown.
 func (p *plugin) prove(g *group, note *placement) {
 	seats, nodes := g.seats, g.placed.Nodes
 	g.placed = note
@@ -197,8 +200,8 @@ func (p *plugin) prove(g *group, note *placement) {
 	}
 }
 
-// begun is a group of which a pod was bound though the API server did not say so, and which waits to be whole since. It runs, where
-// that pod proves.
+// begun returns the running group for a pod that was bound although the API server had reported an error, so that its
+// group still waited to be whole. The pod's annotation proves where the group is.
 func (p *plugin) begun(g *group, pod *v1.Pod, note *placement) *group {
 	if note == nil || !slices.Equal(note.Nodes, g.placed.Nodes) {
 		p.drop(g, "a member of the group runs elsewhere")
@@ -214,7 +217,7 @@ func (p *plugin) begun(g *group, pod *v1.Pod, note *placement) *group {
 	return g
 }
 
-// renew takes over a later annotation of a group: seats that have a pod keep its node.
+// renew applies a later annotation of a group. Seats that have a pod keep its node.
 func (p *plugin) renew(g *group, later *placement) {
 	for seat, pod := range g.seats {
 		if pod != "" && seat < len(later.Nodes) {
@@ -232,19 +235,20 @@ func (p *plugin) renew(g *group, later *placement) {
 	p.world.hold(p.logger, g)
 }
 
-// isOn says whether a pod has a seat on the node on which it runs.
+// isOn reports whether a pod has a seat on the node on which it runs.
 func (g *group) isOn(pod *v1.Pod) bool {
 	seat := g.seatOf(pod.UID)
 	return seat >= 0 && g.placed.Nodes[seat] == pod.Spec.NodeName
 }
 
-// seat gives a pod that runs its seat: by what proves its rank, or of a group of which only nodes are known by the rank that it says.
+// seat gives a running pod its seat: by the rank that its proof has or, if only nodes of the group are known, by the rank
+// that the pod states.
 func (p *plugin) seat(g *group, pod *v1.Pod, note *placement) {
 	rank := -1
 	if note != nil {
 		rank = note.Rank
 	} else if said, isNumber := number(pod.Annotations[rankNote]); isNumber && g.placed.Policy == unknownPolicy {
-		// A rank makes no more seats than the group has pods.
+		// A stated rank must not create more seats than the group has pods.
 		if missing := said + 1 - len(g.seats); missing > 0 && said < p.podsOf(g.key) {
 			g.grow(missing)
 		}
@@ -256,13 +260,13 @@ func (p *plugin) seat(g *group, pod *v1.Pod, note *placement) {
 	p.sit(g, pod.UID, pod.Spec.NodeName, rank)
 }
 
-// podsOf is how many pods say that they are of a group.
+// podsOf returns the number of pods that name a group.
 func (p *plugin) podsOf(key groupKey) int {
 	pods, _ := p.pods.IndexKeys(byGroup, string(key))
 	return len(pods)
 }
 
-// sit gives a pod that runs on a node a seat: that of its rank, or a free one of the node, or a new one.
+// sit gives a running pod a seat: that of its rank, otherwise a free one on its node, otherwise a new one.
 func (p *plugin) sit(g *group, pod types.UID, node string, rank int) {
 	seat := rank
 	if rank < 0 || rank >= len(g.seats) || g.seats[rank] != "" {
@@ -285,7 +289,7 @@ func (p *plugin) sit(g *group, pod types.UID, node string, rank int) {
 	}
 }
 
-// podGone takes a pod away that is deleted or has ended. With the last one its group goes.
+// podGone removes a pod that is deleted or has ended. A group without pods is removed.
 func (p *plugin) podGone(object any) {
 	pod := podIn(object)
 	if pod == nil {
@@ -302,7 +306,7 @@ func (p *plugin) podGone(object any) {
 			delete(g.vacated, seat)
 		}
 		if had && pod.Status.Phase == v1.PodSucceeded && g.asked.most > g.asked.size && g.taken() > 0 {
-			// A member of an elastic group that has done its work does not come back.
+			// A member of an elastic group that has finished its work does not come back.
 			g.placed.Nodes[seat] = ""
 			p.world.hold(p.logger, g)
 		}
@@ -315,7 +319,7 @@ func (p *plugin) podGone(object any) {
 		case had && g.taken() == 0:
 			p.forget(g)
 		case had:
-			// A pod that comes in its place may have been tried before this was known.
+			// A replacement pod may have been tried before this was known.
 			p.wake(g.key)
 			p.keepForAWhile(g)
 			p.changed()
@@ -327,7 +331,7 @@ func (p *plugin) podGone(object any) {
 	})
 }
 
-// podIn is the pod that was deleted, also if only its last state is known.
+// podIn returns the deleted pod, even if only its last known state is available.
 func podIn(object any) *v1.Pod {
 	if gone, is := object.(cache.DeletedFinalStateUnknown); is {
 		object = gone.Obj
@@ -336,14 +340,15 @@ func podIn(object any) *v1.Pod {
 	return pod
 }
 
-// forget takes away a group of which no pod is left.
+// forget removes a group without pods.
 func (p *plugin) forget(g *group) {
 	p.world.release(p.logger, g)
 	delete(p.groups, g.key)
 	p.changed()
 }
 
-// nodeSeen takes a node over. What matters to groups that were refused: where it is, what it has, whether it is in service.
+// nodeSeen records a node. Refused groups are asked again if its position, its resources or its availability have
+// changed.
 func (p *plugin) nodeSeen(old, object any) {
 	node, is := object.(*v1.Node)
 	if !is {
@@ -383,7 +388,7 @@ func (p *plugin) nodeGone(object any) {
 	}
 }
 
-// EventsToRegister is what may give a place to a pod that waits for us.
+// EventsToRegister returns the events after which a waiting pod may get a place.
 func (p *plugin) EventsToRegister(ctx context.Context) ([]fwk.ClusterEventWithHint, error) {
 	sameGroup := func(_ klog.Logger, pod *v1.Pod, _, object any) (fwk.QueueingHint, error) {
 		if other, is := object.(*v1.Pod); is && groupOf(other) == groupOf(pod) {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// scheduler is a plugin over the real engine: 4 racks with 4 nodes each. kube-scheduler around it does nothing.
+// scheduler is a plugin with the real engine: 4 racks with 4 nodes each. The kube-scheduler around it does nothing.
 type scheduler struct {
 	*plugin
 	said *events.FakeRecorder
@@ -36,7 +36,7 @@ func (h handle) Activate(klog.Logger, map[string]*v1.Pod)  {}
 
 const rack, racks = 4, 4
 
-// started is a scheduler that begins, and sees the pods that run.
+// started returns a scheduler that starts and sees the running pods.
 func started(t *testing.T, pods ...*v1.Pod) *scheduler {
 	t.Helper()
 	said := events.NewFakeRecorder(100)
@@ -65,7 +65,7 @@ func started(t *testing.T, pods ...*v1.Pod) *scheduler {
 	return s
 }
 
-// running is the pods of a group on nodes, as the scheduler bound them.
+// running returns the pods of a group on nodes, as the scheduler bound them.
 func (s *scheduler) running(group string, placed placement) (pods []*v1.Pod) {
 	placed.Share, placed.Machine = 1, s.world.checksum
 	for rank, node := range placed.Nodes {
@@ -80,7 +80,7 @@ func (s *scheduler) running(group string, placed placement) (pods []*v1.Pod) {
 	return pods
 }
 
-// rewritten is a pod with another placement on it, as whoever may change the pod can write it.
+// rewritten returns a pod with a changed placement, as a user who may change the pod can write it.
 func rewritten(pod *v1.Pod, change func(*placement)) *v1.Pod {
 	made := pod.DeepCopy()
 	var placed placement
@@ -107,12 +107,12 @@ func (s *scheduler) events() (said []string) {
 	return said
 }
 
-// crossing is what an isolated group over two racks has.
+// crossing returns the placement of an isolated group in two racks.
 func crossing() placement {
 	return placement{Policy: "isolated", Nodes: []string{"n00", "n01", "n04", "n05"}, Links: []uint32{0, 1}, Isolated: true, Revision: 1}
 }
 
-// What the scheduler signed is taken over: nodes in rank order, links, and the room of a member that is away.
+// A restarted scheduler accepts what was signed: nodes in rank order, links, and the room of an absent member.
 func TestARestartTakesOverWhatWasSigned(t *testing.T) {
 	pods := started(t).running("g", crossing())
 	s := started(t, pods[3], pods[0], pods[2])
@@ -128,8 +128,8 @@ func TestARestartTakesOverWhatWasSigned(t *testing.T) {
 	}
 }
 
-// Text that the scheduler did not sign proves nothing: not more nodes, not links, not a revision, not a size that no group has. Only
-// the nodes on which pods of the group run count, and an Event says that the links are not known.
+// Text that the scheduler did not sign proves nothing: neither more nodes, nor links, nor a revision, nor an impossible
+// size. Only the nodes of the group's running pods count, and an Event says that the links are not known.
 func TestWrittenNotesProveNothing(t *testing.T) {
 	many := make([]string, 62_000)
 	for index := range many {
@@ -169,7 +169,7 @@ func TestWrittenNotesProveNothing(t *testing.T) {
 	}
 }
 
-// A text that is as long as the API server allows costs a checksum at most: it is not parsed, and its length does not count.
+// A text of the greatest length that the API server permits costs at most a checksum: it is not parsed.
 func TestLongNotesAreNotParsed(t *testing.T) {
 	s := started(t)
 	work := func(length int) float64 {
@@ -186,7 +186,7 @@ func TestLongNotesAreNotParsed(t *testing.T) {
 	}
 }
 
-// What is written on a pod after it was taken over changes nothing, and a pod stays in the group that it was bound for.
+// Annotations that change after a pod was recorded have no effect, and a pod stays in the group for which it was bound.
 func TestLaterChangesOfPodsAreNotHeard(t *testing.T) {
 	pods := started(t).running("g", crossing())
 	s := started(t, pods...)
@@ -206,7 +206,7 @@ func TestLaterChangesOfPodsAreNotHeard(t *testing.T) {
 	}
 }
 
-// A pod that waits and is given to another group leaves nothing of the first one behind.
+// If a waiting pod is given to another group, nothing of the first group remains.
 func TestAGroupWithoutPodsIsForgotten(t *testing.T) {
 	s := started(t)
 	pod := s.running("g", crossing())[0]
@@ -220,7 +220,8 @@ func TestAGroupWithoutPodsIsForgotten(t *testing.T) {
 	}
 }
 
-// A watch that was broken off shows a pod that was deleted and made again as one that changed: the first one leaves its seat.
+// After an interrupted watch, a pod that was deleted and made again appears as a changed pod: the old pod leaves its
+// seat.
 func TestAPodThatWasMadeAgainUnseen(t *testing.T) {
 	pods := started(t).running("g", crossing())
 	s := started(t, pods[0])
@@ -232,7 +233,7 @@ func TestAPodThatWasMadeAgainUnseen(t *testing.T) {
 	}
 }
 
-// One pod of a group whose annotation was taken away: its node counts, and no links of the group are known any more.
+// If the annotation of one pod was removed, its node still counts, but no links of the group are known any more.
 func TestAPodWithoutProofMakesLinksUnknown(t *testing.T) {
 	pods := started(t).running("g", crossing())
 	bare := without(without(pods[2], placementNote), proofNote)
@@ -246,7 +247,7 @@ func TestAPodWithoutProofMakesLinksUnknown(t *testing.T) {
 	}
 }
 
-// A group of an earlier version has annotations without proof: its pods keep the ranks that they have.
+// A group of an earlier version has annotations without proof: its pods keep their ranks.
 func TestAnUpgradeKeepsRanks(t *testing.T) {
 	pods := started(t).running("g", crossing())
 	for index := range pods {
@@ -257,14 +258,14 @@ func TestAnUpgradeKeepsRanks(t *testing.T) {
 	if !g.isUnproven || !slices.Equal(g.placed.Nodes, crossing().Nodes) {
 		t.Errorf("%+v", g.placed)
 	}
-	// A rank that no pod has makes no seats.
+	// A rank that no pod has creates no seats.
 	g = started(t, with(pods[0], rankNote, "999999")).of(t, "g")
 	if len(g.seats) != 1 {
 		t.Errorf("%d seats for one pod", len(g.seats))
 	}
 }
 
-// A later placement that was signed counts, and pods that run keep their nodes in it.
+// A later signed placement is used, but running pods keep their nodes in it.
 func TestTheLastSignedRevisionCounts(t *testing.T) {
 	first := crossing()
 	pods := started(t).running("g", first)
@@ -277,7 +278,7 @@ func TestTheLastSignedRevisionCounts(t *testing.T) {
 	}
 }
 
-// The seal is the one that the Python readers compute.
+// The seal equals the one that the Python readers compute.
 func TestSeals(t *testing.T) {
 	for _, one := range shared[struct{ What, Key, Group, Pod, Text, Seal string }](t, "proof_cases.json") {
 		if got := signingKey(one.Key).seal(groupKey(one.Group), types.UID(one.Pod), one.Text); got != one.Seal {
@@ -286,7 +287,7 @@ func TestSeals(t *testing.T) {
 	}
 }
 
-// Parts of a placement that do not fit together are none, even under a seal.
+// A placement with inconsistent parts is ignored, even if it is signed.
 func TestUnsoundPlacements(t *testing.T) {
 	for what, change := range map[string]func(*placement){
 		"a negative size": func(p *placement) { p.Podsets = []podset{{"a", -1}, {"b", 5}} },
