@@ -1,9 +1,10 @@
-"""Asks for known weaknesses of everything that Topolane is made of: crates, Python packages, Go modules, npm packages, images.
+"""Checks everything that Topolane depends on for known weaknesses: crates, Python packages, Go modules, npm
+packages, images.
 
     python tools/audit.py
 
-Each kind is one line, which says how many parts were checked. What a database did not answer is "NOT checked". The exit code is 1
-if a weakness is known, or if a licence or a source is not allowed.
+Each kind prints one line with the number of parts that were checked. Parts that a database did not answer for
+are "NOT checked". The exit code is 1 if a weakness is known, or if a licence or a source is not allowed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ REQUIREMENTS = ("base.txt", "test.txt", "docs.txt", "release.txt")
 GO = ("native/kubernetes", "tests/kubernetes/components", "benches/kueue")
 GOVULNCHECK = "golang.org/x/vuln/cmd/govulncheck@v1.9.0"
 FOUND = 3
-"""The exit code of govulncheck that says so."""
+"""The exit code of govulncheck if it found a weakness."""
 DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 IMAGES = ("deploy/**/Containerfile", "packaging/**/Containerfile", "deploy/**/*.yaml", "examples/**/*.yaml")
 OURS = re.compile(r"topolane(-scheduler)?(:|$)")
@@ -30,12 +31,12 @@ OURS = re.compile(r"topolane(-scheduler)?(:|$)")
 
 
 def run(*words: object, cwd: Path = TREE) -> subprocess.CompletedProcess[str]:
-    """A program that has ended."""
+    """Runs a program to its end, and captures its output."""
     return subprocess.run([str(word) for word in words], cwd=cwd, capture_output=True, text=True)
 
 
 def line(kind: str, checked: int, unchecked: int, found: Sequence[str], why: str = "") -> tuple[str, bool]:
-    """The line of one kind, and whether a weakness is known."""
+    """The line to print for one kind, and whether a weakness is known."""
     said = []
     if checked:
         said.append(f"{checked:,} checked, {len(found) or 'no'} known weaknesses")
@@ -45,7 +46,7 @@ def line(kind: str, checked: int, unchecked: int, found: Sequence[str], why: str
 
 
 def of_pip(answer: Mapping[str, Any]) -> tuple[str, bool]:
-    """What pip-audit answers."""
+    """The line for an answer of pip-audit, and whether a weakness is known."""
     packages = answer["dependencies"]
     skipped = [one for one in packages if "skip_reason" in one]
     found = [
@@ -56,7 +57,7 @@ def of_pip(answer: Mapping[str, Any]) -> tuple[str, bool]:
 
 
 def of_go(module: str, modules: int, code: int, text: str) -> tuple[str, bool]:
-    """What govulncheck answers."""
+    """The line for an answer of govulncheck, and whether a weakness is known."""
     kind = f"Go modules of {module}"
     if code == FOUND:
         return line(kind, modules, 0, sorted(set(re.findall(r"GO-[0-9]{4}-[0-9]+", text))))
@@ -64,7 +65,7 @@ def of_go(module: str, modules: int, code: int, text: str) -> tuple[str, bool]:
 
 
 def of_npm(packages: int, text: str) -> tuple[str, bool]:
-    """What npm audit answers."""
+    """The line for an answer of npm audit, and whether a weakness is known."""
     try:
         answer = json.loads(text)
         known = answer["vulnerabilities"]
@@ -74,7 +75,9 @@ def of_npm(packages: int, text: str) -> tuple[str, bool]:
 
 
 def images(tree: Path) -> Iterator[tuple[str, str]]:
-    """The images that files of a tree name, each with its file, without those that a user builds from it."""
+    """The images that files of a tree name, each with its file, except those that a user builds from the
+    tree.
+    """
     for pattern in IMAGES:
         for file in sorted(tree.glob(pattern)):
             text = file.read_text()
@@ -87,7 +90,7 @@ def images(tree: Path) -> Iterator[tuple[str, str]]:
 
 
 def of_images(named: Sequence[tuple[str, str]]) -> tuple[str, bool]:
-    """Which images stand for the same bytes at any time. A tag can be moved; a digest cannot."""
+    """The line for images. Each must name a digest, because a tag can be moved."""
     loose = [f"{file}: {image}" for file, image in named if not DIGEST.search(image)]
     said = f"images: {len(named) - len(loose)} pinned by digest, {len(loose)} NOT pinned"
     how = ["  (docs/guides/releases.md says how to build with digests)"] if loose else []
@@ -100,7 +103,7 @@ def _last(text: str) -> str:
 
 
 def crates() -> Iterator[tuple[str, bool]]:
-    """Licences and sources of the crates, and their weaknesses."""
+    """Checks licences, sources and weaknesses of the crates."""
     allowed = run("cargo", "deny", "--locked", "check", "licenses", "bans", "sources")
     words = "allowed" if allowed.returncode == 0 else "NOT allowed\n" + allowed.stderr
     yield f"licences and sources of crates: {words}", allowed.returncode != 0
@@ -114,7 +117,7 @@ def crates() -> Iterator[tuple[str, bool]]:
 
 
 def python() -> tuple[str, bool]:
-    """Weaknesses of the Python packages."""
+    """Checks the Python packages for weaknesses."""
     files = [word for name in REQUIREMENTS for word in ("-r", TREE / "requirements" / name)]
     options = ("--require-hashes", "--disable-pip", "--progress-spinner", "off", "--format", "json")
     asked = run(Path(sys.executable).parent / "pip-audit", *options, *files)
@@ -126,19 +129,19 @@ def python() -> tuple[str, bool]:
 
 
 def go(module: str) -> tuple[str, bool]:
-    """Weaknesses of the modules that a Go module names."""
+    """Checks the dependencies of a Go module for weaknesses."""
     folder = TREE / module
     count = len(re.findall(r"^\s+\S+ v[0-9]\S*", (folder / "go.mod").read_text(), re.MULTILINE))
     if shutil.which("go") is None:
         return line(f"Go modules of {module}", 0, count, (), "go is missing")
     asked = run("go", "run", GOVULNCHECK, "-scan", "module", cwd=folder)
-    # `go run` has an exit code of its own.
+    # `go run` replaces the program's exit code by its own.
     code = FOUND if f"exit status {FOUND}" in asked.stderr else asked.returncode
     return of_go(module, count, code, asked.stdout + asked.stderr)
 
 
 def npm() -> tuple[str, bool]:
-    """Weaknesses of the packages of the page."""
+    """Checks the npm packages of the page for weaknesses."""
     packages = len(json.loads((TREE / "web/package-lock.json").read_text())["packages"]) - 1
     if shutil.which("npm") is None:
         return line("npm packages", 0, packages, (), "npm is missing")

@@ -18,7 +18,7 @@ RELATIONS_THAT_LOAD = {
 
 
 class Page(html.parser.HTMLParser):
-    """Collects the addresses that a browser fetches by itself."""
+    """Collects the addresses that a browser fetches without a click."""
 
     def __init__(self) -> None:
         super().__init__()

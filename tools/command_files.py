@@ -2,8 +2,9 @@
 
     python tools/command_files.py dist/topolane-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl ...
 
-needs click-man and wheel. pip installs the files below its prefix: share/man/man1 and so on. SOURCE_DATE_EPOCH is the date of the pages.
-The list of the crates in the engine no longer names the directory in which it was made.
+needs click-man and wheel. pip installs the files under its prefix: share/man/man1 and so on.
+SOURCE_DATE_EPOCH is the date of the pages. In addition, the build directory is removed from the list of
+crates in the engine.
 """
 
 import copy
@@ -30,15 +31,15 @@ COMPLETION = {
 }
 
 BLOCK = re.compile(r"\x08\n(.*?)(?=\n\.(?:PP|SH))", re.DOTALL)
-"""What Click leaves in the lines of its help."""
+"""Marks that Click leaves in the lines of its help."""
 MACRO = re.compile(r"^(?=')", re.MULTILINE)
-"""Where roff takes text for a macro."""
+"""Places where roff would take text for a macro."""
 OTHER = re.compile(r"(?<=\\fB)topolane [\w -]+(?=\(1\))")
 """The name of another page, in which click-man leaves a blank."""
 
 
 def summed_up(command: click.Command) -> click.Command:
-    """A copy of a command, which says in its whole first paragraph what it does. So do the commands below it."""
+    """A copy of a command with its whole first paragraph as summary; the same for its subcommands."""
     copied = copy.copy(command)
     copied.short_help = " ".join(inspect.cleandoc(command.help or "").split("\n\n")[0].split())
     if isinstance(copied, click.Group):
@@ -49,7 +50,7 @@ def summed_up(command: click.Command) -> click.Command:
 def contexts(
     command: click.Command, name: str, parent: click.Context | None = None
 ) -> Iterator[click.Context]:
-    """A command and all below it."""
+    """The context of a command and of all its subcommands."""
     context = click.Context(summed_up(command), info_name=name, parent=parent, **command.context_settings)
     yield context
     if isinstance(command, click.Group):
@@ -60,14 +61,14 @@ def contexts(
 
 
 def manual(context: click.Context, version: str) -> str:
-    """A command as a page of section 1."""
+    """The manual page of a command, for section 1."""
     page = BLOCK.sub(r".nf\n\1\n.fi", generate_man_page(context, version=version))
     page = OTHER.sub(lambda found: found[0].replace(" ", "-"), page)
     return MACRO.sub(r"\\&", page)
 
 
 def write(prefix: pathlib.Path) -> None:
-    """Writes all files below the prefix."""
+    """Writes all files under the prefix."""
     version = importlib.metadata.version("topolane")
     pages = prefix / "share/man/man1"
     pages.mkdir(parents=True)

@@ -34,11 +34,13 @@ from pathlib import Path
 TREE = Path(__file__).resolve().parents[1]
 MOUNTS = Path("/proc/self/mounts")
 KEPT = 2
-"""Versions of a component that stay; the one used longest ago goes first."""
+"""The number of versions kept of a component; the one that was unused for longest is removed first."""
 
 
 class Unavailable(Exception):
-    """What a component lacks here, and the exit code of the command that said so."""
+    """A component cannot be made here, because something is missing. It has the exit code of the command that
+    failed.
+    """
 
     def __init__(self, reason: str, code: int = 3) -> None:
         super().__init__(reason)
@@ -49,14 +51,16 @@ class Unavailable(Exception):
 class Component:
     name: str
     command: str
-    """It runs in the folder `within` of the tree and fills the folder `{to}`. The first word is a program or a file of the tree."""
+    """The command runs in the folder `within` of the tree and fills the folder `{to}`. Its first word is a
+    program or a file of the tree.
+    """
     inputs: Sequence[str] = ()
-    """Files of the tree, in addition to the command's, that decide what comes out."""
+    """Further files of the tree that affect the result."""
     links: Mapping[str, str] = field(default_factory=dict)
-    """Places of the tree, each with the place in the component that it names."""
+    """Links in the tree, each with its target in the component."""
     within: str = "."
     by_apt: bool = False
-    """Whether it comes by this machine's lists of packages."""
+    """Whether the result depends on this machine's package lists."""
 
     def words(self, to: Path) -> list[str]:
         program, *words = shlex.split(self.command)
@@ -77,7 +81,7 @@ class Component:
 
 
 def go(name: str, module: str, *packages: str) -> Component:
-    """Programs of the Go module in a folder of the tree, with the version that Kubernetes' own would print."""
+    """Programs of a Go module of the tree, with a version like that of Kubernetes' own programs."""
     command = f'go build -ldflags="-s -w {VERSION}" -o {{to}}/ {" ".join(packages)}'
     programs = [package.rpartition("/")[2] for package in packages]
     links = {f"target/kubernetes/{program}": program for program in programs}
@@ -85,7 +89,9 @@ def go(name: str, module: str, *packages: str) -> Component:
 
 
 def slurm(suite: str) -> list[Component]:
-    """The Slurm of a Debian suite, its source for the headers, and a Debian in which its packages are installed."""
+    """The Slurm of a Debian suite, its source for the headers, and a Debian in which its packages are
+    installed.
+    """
     return [
         Component(f"slurm-{suite}", f"tests/slurm/slurm_tree.sh {suite} {{to}}"),
         Component(f"slurm-source-{suite}", f"tests/slurm/slurm_source.sh {suite} {{to}}"),
@@ -121,9 +127,10 @@ COMPILED = [
     go("kueue", "benches/kueue", "sigs.k8s.io/kueue/cmd/kueue"),
 ]  # fmt: skip
 PACKAGES = "packages"
-"""The name of what apt installs on this machine: a browser for the report, an InfiniBand subnet for the readers, MPI and
-SimGrid for the calibration and contention, ns-3 for contention, Slurm, guests. Debian's Slurm services start only where there is
-an /etc/slurm/slurm.conf, which nothing here writes."""
+"""The name for the packages that apt installs on this machine: a browser for the report, an InfiniBand subnet
+for the readers, MPI and SimGrid for calibration and contention, ns-3 for contention, Slurm, guests. Debian's
+Slurm services start only if there is an /etc/slurm/slurm.conf, which nothing here writes.
+"""
 GROUPS = (
     "chromium chromium-driver ibsim-utils opensm infiniband-diags",
     "openmpi-bin libopenmpi-dev libsimgrid-dev",
@@ -146,7 +153,7 @@ PLAIN_GROUPS = (
     "openvpn nftables iproute2",
     "libvirt-daemon-driver-qemu libvirt-daemon libvirt-dev pkg-config python3-dev",
 )
-"""Installed without the packages that Debian recommends with them."""
+"""Groups installed without the packages that Debian recommends with them."""
 
 
 def cache() -> Path:
@@ -163,7 +170,9 @@ def _release() -> str:
 
 @contextlib.contextmanager
 def locked(name: str) -> Iterator[int]:
-    """Only one process at a time. A program that gets this descriptor holds the lock until it ends, even if this run is killed."""
+    """Makes sure that only one process at a time makes a component. A program that inherits the descriptor
+    holds the lock until it ends, even if this run is killed.
+    """
     cache().mkdir(parents=True, exist_ok=True)
     with (cache() / f".{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -171,7 +180,7 @@ def locked(name: str) -> Iterator[int]:
 
 
 def made(component: Component) -> Path:
-    """The folder of a component, which is made if it is not there. Raises Unavailable."""
+    """The folder of a component, which is made if it is missing. Raises Unavailable."""
     folder = component.folder()
     if not folder.is_dir():
         with locked(component.name) as lock:
@@ -183,7 +192,9 @@ def made(component: Component) -> Path:
 
 
 def _make(component: Component, folder: Path, lock: int) -> None:
-    """It is made in a folder of another name and then renamed, so that a killed run leaves nothing half made."""
+    """Makes a component in a folder of another name and renames it, so that a killed run leaves no partial
+    component.
+    """
     part = cache() / f".{component.name}.part"
     shutil.rmtree(part, ignore_errors=True)
     words = component.words(part)
@@ -205,13 +216,13 @@ def _make(component: Component, folder: Path, lock: int) -> None:
     mine = [each for each in cache().iterdir() if re.fullmatch(f"{component.name}-[0-9a-f]{{16}}", each.name)]
     mounts = MOUNTS.read_text() if MOUNTS.exists() else ""
     for old in sorted(mine, key=lambda each: each.stat().st_mtime, reverse=True)[KEPT:]:
-        if f"{old}/" not in mounts:  # A Slurm that this process is in has /tmp and /dev below it.
+        if f"{old}/" not in mounts:  # a Slurm that contains this process has /tmp and /dev mounted inside it
             old.rename(part)
             shutil.rmtree(part, ignore_errors=True)
 
 
 def link(component: Component, folder: Path | None) -> None:
-    """Points the tree's links at the folder. None: removes them, so that no test runs another version."""
+    """Points the tree's links at the folder. None removes them, so that no test runs another version."""
     for place, inner in component.links.items():
         at = TREE / place
         if folder is None:
@@ -227,7 +238,7 @@ def link(component: Component, folder: Path | None) -> None:
 
 
 def apt(*words: str) -> bool:
-    """Runs apt-get without questions; whether it succeeded."""
+    """Runs apt-get without questions. Returns whether it succeeded."""
     environment = os.environ | {"DEBIAN_FRONTEND": "noninteractive"}
     command = ["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=600", *words]
     return subprocess.run(command, stdout=subprocess.DEVNULL, env=environment).returncode == 0
@@ -235,7 +246,7 @@ def apt(*words: str) -> bool:
 
 @functools.cache
 def update() -> None:
-    """Reads the lists of packages again, once in a run, where that is allowed."""
+    """Updates the package lists, once per run, if that is allowed."""
     if os.geteuid() == 0:
         with locked("lists"):
             apt("update")
@@ -249,7 +260,9 @@ def not_installed(groups: Sequence[str]) -> list[str]:
 
 
 def install(groups: Sequence[str], *options: str) -> list[str]:
-    """Installs packages in one transaction, or group by group if that fails. Returns the groups that cannot be had."""
+    """Installs packages in one transaction, or group by group if that fails. Returns the groups that are
+    unavailable.
+    """
     if not (lacking := not_installed(groups)):
         return []
     update()
@@ -269,7 +282,7 @@ def _version(module: str) -> str:
 
 
 def packages() -> None:
-    """Installs what apt has, and libvirt's Python module, which needs it. Raises Unavailable."""
+    """Installs the packages that apt has, and libvirt's Python module, which needs them. Raises Unavailable."""
     if shutil.which("apt-get") is None:
         raise Unavailable("apt-get is missing")
     if os.geteuid() != 0 and not_installed([*GROUPS, *PLAIN_GROUPS]):
@@ -286,7 +299,7 @@ def packages() -> None:
 
 
 def report(name: str) -> bool:
-    """Makes a component and its links, and says in a line what came of it."""
+    """Makes a component and its links, and prints the result in a line."""
     began = time.monotonic()
     try:
         if name == PACKAGES:
@@ -304,13 +317,13 @@ def report(name: str) -> bool:
 
 
 def named(name: str) -> Component:
-    """A component by its name; the Slurm of any suite. Raises KeyError."""
+    """The component with this name, including the Slurm of any suite. Raises KeyError."""
     suite = re.fullmatch(r"slurm-(?:source-|debian-)?([a-z]+)", name)
     return {each.name: each for each in [*FETCHED, *COMPILED, *(slurm(suite[1]) if suite else [])]}[name]
 
 
 def main(words: list[str]) -> int:
-    # Made at the same time: what is fetched, and what the processor's cores make.
+    # Two groups run at the same time: components that are fetched, and components that are compiled.
     lanes = ([PACKAGES, *(each.name for each in FETCHED)], [each.name for each in COMPILED])
     if words == ["--list"]:
         print(*lanes[0], *lanes[1], sep="\n")

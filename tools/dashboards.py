@@ -1,6 +1,6 @@
 """Writes the Grafana dashboards of all drivers: FOLDER/DRIVER.json.
 
-In a query `<name labels>` is a metric of the driver, of the chosen instances.
+In a query, `<name labels>` stands for a metric of the driver for the selected instances.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from typing import Any
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 WIDTH = 24
-"""Columns of Grafana's grid."""
+"""The number of columns in Grafana's grid."""
 
 Panel = dict[str, Any]
 
 
 def stat(title: str, query: str, words: str = "", *, red: str | None = None, unit: str = "short") -> Panel:
-    """A figure. red: "0" if 0 is bad, "1" if 1 and more are bad, or the number from which a value is bad."""
+    """A panel with a single number. red: "0" if 0 is bad, "1" if 1 and more are bad, or the number from which
+    values are bad.
+    """
     defaults: dict[str, Any] = {"unit": unit}
     if red is not None:
         good_first = red != "0"
@@ -50,7 +52,7 @@ def lines(
     stacked: bool = False,
     log: bool = False,
 ) -> Panel:
-    """Lines over time. queries: by their legends."""
+    """A panel with lines over time. queries: one query per legend."""
     custom: dict[str, Any] = {"fillOpacity": 40 if stacked else 0}
     if stacked:
         custom["stacking"] = {"mode": "normal"}
@@ -71,7 +73,7 @@ def lines(
 
 
 def quantile(share: float, histogram: str) -> str:
-    """A quantile of a histogram over the recent past."""
+    """The query for a quantile of a histogram over the recent past."""
     return f"histogram_quantile({share}, sum by (le) (rate(<{histogram}_bucket>[$__rate_interval])))"
 
 
@@ -419,11 +421,11 @@ DASHBOARDS: dict[str, tuple[str, str, list[list[Panel]]]] = {
         ],
     ),
 }
-"""Of every driver: the title, a metric that every instance has, and rows of panels."""
+"""For each driver: the title, a metric that every instance has, and rows of panels."""
 
 
 def dashboard(driver: str) -> str:
-    """The dashboard of a driver, as Grafana imports it."""
+    """The dashboard of a driver, in the form that Grafana imports."""
     title, always, rows = DASHBOARDS[driver]
     panels: list[Panel] = []
     top = 0

@@ -1,7 +1,8 @@
-"""Runs tests again and again, each time in a fork of a process that has imported what does not change: half of the time of a short run.
+"""Runs tests repeatedly, each time in a fork of a process that has already imported the unchanged modules.
+This halves the time of a short run.
 
-forked_tests.py serve SOCKET SECONDS ARGUMENTS...: gives the arguments to pytest when it is asked.
-forked_tests.py ask SOCKET: asks once, and ends as pytest does.
+forked_tests.py serve SOCKET SECONDS ARGUMENTS...: runs pytest with the arguments on each request.
+forked_tests.py ask SOCKET: makes one request, and ends with pytest's exit code.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Sequence
 
 UNCHANGED = ("hypothesis", "hypothesis.strategies", "click.testing", "httpx", "yaml", "topolane._engine")
-"""Imported once. Whatever of Topolane's own modules comes with them must not be a module that is changed."""
+"""Modules imported once. They must not import modules of Topolane that may be edited."""
 
 
 def serve(address: str, seconds: int, arguments: Sequence[str]) -> None:

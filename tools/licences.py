@@ -1,4 +1,4 @@
-"""Prints name, version and licence of each part that CycloneDX lists name, a line for each.
+"""Prints name, version and licence of each part in CycloneDX lists, one per line.
 
 python tools/licences.py topolane-0.1.0-crates.cdx.json ...
 """
@@ -10,13 +10,13 @@ from collections.abc import Iterator
 
 
 def parts(file: pathlib.Path) -> Iterator[tuple[str, str, str]]:
-    """Name, version and licence of all that the list names."""
+    """Name, version and licence of each part in the list."""
     for part in json.loads(file.read_text()).get("components", []):
         yield part["name"], part.get("version", ""), licence(part) or "not stated"
 
 
 def licence(part: dict) -> str:  # type: ignore[type-arg]
-    """As the part states it: an expression, an identifier or a name."""
+    """The licence of a part as the list states it: an expression, an identifier or a name."""
     found = part.get("licenses", [])
     stated = [
         each.get("expression") or each["license"].get("id") or each["license"].get("name") for each in found

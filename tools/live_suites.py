@@ -1,6 +1,7 @@
-"""Says which live suites have to run: those whose tests or sources changed since they last passed here, or since the last tag.
+"""Selects the live suites to run: those whose tests or sources changed since they last passed here, or since
+the last tag.
 
-live_suites.py [MINUTES]: prints those for which the time suffices.
+live_suites.py [MINUTES]: prints those for which there is time.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ sys.path[:0] = [str(TREE / "tests")]
 from suites import SUITES, Suite
 
 LIMIT = 75 * 60
-"""Seconds of `.ci/run`."""
+"""The time limit of `.ci/run`, in seconds."""
 PASSED = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "topolane" / "live-suites.json"
-"""Of each suite that passed on this machine: what it was then (`state`), and how many seconds it took."""
+"""For each suite that passed on this machine: a digest of it then (`state`), and the seconds that it took."""
 
 
 SHARED = (
@@ -31,7 +32,7 @@ SHARED = (
     "tests/quiet_cores.py",
     "tools/enclosed",
 )
-"""What the tests of every suite use."""
+"""Files that the tests of every suite use."""
 
 
 def git(*words: str) -> str:
@@ -39,13 +40,13 @@ def git(*words: str) -> str:
 
 
 def state(suite: Suite, commit: str = "HEAD") -> str:
-    """What a suite and all that it tests are in a commit, as a digest."""
+    """A digest of a suite and everything that it tests, in a commit."""
     listed = git("ls-tree", "-r", commit, "--", *suite.tests, *suite.sources, *SHARED)
     return hashlib.sha256(listed.encode()).hexdigest()
 
 
 def known() -> dict[str, dict[str, str | float]]:
-    """The suites that passed here. A record that cannot be read counts as none: then they run again."""
+    """The suites that passed here. An unreadable record counts as empty, so that they run again."""
     try:
         found = json.loads(PASSED.read_text())
     except (OSError, ValueError):
@@ -54,7 +55,9 @@ def known() -> dict[str, dict[str, str | float]]:
 
 
 def note(seconds: Mapping[str, float]) -> None:
-    """These suites have passed as they are in HEAD; a tree with changes that are not committed is not noted."""
+    """Records that these suites passed as they are in HEAD. Nothing is recorded if the tree has uncommitted
+    changes.
+    """
     if not seconds or git("status", "--porcelain", "--untracked-files=no"):
         return
     new = {name: {"state": state(SUITES[name]), "seconds": round(took)} for name, took in seconds.items()}
@@ -65,7 +68,7 @@ def note(seconds: Mapping[str, float]) -> None:
 
 
 def chosen(left: float) -> list[str]:
-    """The suites to run in `left` seconds; says of each why it is run or not."""
+    """The suites to run in `left` seconds. Prints for each why it runs or not."""
     passed, tag = known(), git("describe", "--tags", "--abbrev=0")
     names, skipped = [], []
     for name, suite in SUITES.items():

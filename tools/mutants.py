@@ -1,7 +1,8 @@
 """Changes the code in small ways, one at a time, and lists the changes that no test notices.
 
-mutants.py AREA MINUTES: it stops after that time. The next call goes on where it stopped, and tries again what survived, so that new
-tests count. Records are in target/mutants/AREA. Cosmic Ray changes Python, cargo-mutants changes Rust.
+mutants.py AREA MINUTES: stops after that time. The next call continues there, and tries unnoticed changes
+again, so that new tests count. Records are in target/mutants/AREA. Cosmic Ray changes Python, cargo-mutants
+changes Rust.
 """
 
 from __future__ import annotations
@@ -29,27 +30,28 @@ KEPT = (
 )
 KEPT_COMPARISONS = "Eq_NotEq|NotEq_Eq|Is_IsNot|IsNot_Is|Lt_(LtE|GtE)|LtE_(Lt|Gt)|Gt_(GtE|LtE)|GtE_(Gt|Lt)"
 EXCLUDED = f"core/Replace(BinaryOperator_(?!({KEPT})$)|ComparisonOperator_(?!({KEPT_COMPARISONS})$)).*"
-"""Changes of Cosmic Ray that are not tried. Of its twelve for each operator one or two are, because the others fail as these do.
-| is left alone: it stands in types, which no test reads."""
+"""Changes of Cosmic Ray that are not tried. Of its twelve changes for an operator, one or two are enough,
+because the others fail in the same way. `|` is not changed because it occurs in types, which no test reads.
+"""
 
 
 @dataclass(frozen=True)
 class PythonArea:
-    """Modules, and the tests that must notice a change in one of them. The quickest come first."""
+    """Modules, and the tests that must notice changes in them, quickest first."""
 
     modules: Sequence[str]
     tests: Sequence[str]
     skipped: Sequence[str]
-    """Tests among them that start programs, which would take most of the time."""
+    """Tests among these that are skipped, because they start programs and would take most of the time."""
     seconds: int = 600
-    """A run of the tests that takes longer counts as noticed."""
+    """A test run of more than this many seconds counts as having noticed the change."""
 
 
 @dataclass(frozen=True)
 class RustArea:
     package: str
     tests: Sequence[str] = ()
-    """Other packages whose tests count too."""
+    """Further packages whose tests count."""
 
 
 AREAS: dict[str, PythonArea | RustArea] = {
@@ -92,7 +94,7 @@ AREAS: dict[str, PythonArea | RustArea] = {
 
 
 def try_python(name: str, area: PythonArea, minutes: float) -> None:
-    """Cosmic Ray changes files where they are, so it works on a copy of the tree."""
+    """Tries changes of Python code, in a copy of the tree because Cosmic Ray edits files in place."""
     bin = RECORDS / "cosmic-ray" / "bin"
     modules = [Path("python/topolane") / module for module in area.modules]
     digest = hashlib.sha256(b"".join((TREE / module).read_bytes() for module in modules)).hexdigest()[:12]
@@ -118,7 +120,8 @@ def try_python(name: str, area: PythonArea, minutes: float) -> None:
     subprocess.run([bin / "cr-filter-operators", session, config], cwd=copy, check=True)
     with contextlib.closing(sqlite3.connect(session)) as results, results:
         results.execute("DELETE FROM work_results WHERE test_outcome = 'SURVIVED'")
-    # The tests must pass as the code is. Later runs write no bytecode, and this one spares them from compiling all of it.
+    # First, the tests must pass with the unchanged code. This run writes the bytecode, so that later runs
+    # need not.
     environment = os.environ | python
     subprocess.run([sys.executable, "-m", "pytest", *words], cwd=copy, env=environment, check=True)
     serve = [sys.executable, FORKED, "serve", address, str(area.seconds), *words]
@@ -137,8 +140,10 @@ def try_python(name: str, area: PythonArea, minutes: float) -> None:
 
 
 def try_rust(name: str, area: RustArea, minutes: float) -> None:
-    """cargo-mutants works on a copy of the tree, and builds the tests again for each change: thus without debug information. The order is
-    random, so that changes of all files are tried in the time.
+    """Tries changes of Rust code.
+
+    cargo-mutants works on a copy of the tree and builds the tests again for each change, so debug information
+    is off. The order is random, so that changes of all files are tried within the time.
     """
     command = ["cargo", "mutants", "--package", area.package, "--iterate", "--output", str(RECORDS / name)]
     command += ["--shuffle", "--minimum-test-timeout", "300", "--cargo-arg=--tests"]

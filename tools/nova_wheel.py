@@ -1,8 +1,10 @@
-"""Cuts the wheel topolane-nova out of a wheel of topolane: the engine and what runs inside Nova's services.
+"""Makes the wheel topolane-nova from a wheel of topolane: the engine and the code that runs inside Nova's
+services.
 
     python tools/nova_wheel.py dist/topolane-0.1.0-cp310-abi3-manylinux_2_28_x86_64.whl
 
-The new wheel is written to the same folder. Its requirements are met under the constraints of OpenStack's releases.
+The new wheel is written to the same folder. Its requirements can be met under the constraints of OpenStack's
+releases.
 """
 
 import base64
@@ -26,7 +28,7 @@ ELSEWHERE = (
     "sites",
     "slurm",
 )
-"""Parts of the package that nothing inside Nova reads."""
+"""Parts of the package that the code inside Nova does not use."""
 GROUPS = ("nova.api.extra_spec_validators", "oslo.config.opts")
 METADATA = """\
 Metadata-Version: 2.4
@@ -42,7 +44,7 @@ Requires-Dist: tomli>=2.0,<3; python_version < "3.11"
 
 
 def main(source: pathlib.Path) -> pathlib.Path:
-    """Writes the wheel, and says where."""
+    """Writes the wheel and returns its path."""
     _, version, *tags = source.name.removesuffix(".whl").split("-")
     old, new = f"topolane-{version}.dist-info", f"topolane_nova-{version}.dist-info"
     target = source.with_name("-".join(["topolane_nova", version, *tags]) + ".whl")
@@ -63,14 +65,14 @@ def main(source: pathlib.Path) -> pathlib.Path:
 
 
 def belongs(name: str) -> bool:
-    """Whether a file of the wheel is of the engine or of what runs in Nova."""
+    """Whether a file of the wheel belongs to the engine or to the code that runs in Nova."""
     return name.startswith("topolane/") and not name.startswith(
         tuple(f"topolane/{part}/" for part in ELSEWHERE)
     )
 
 
 def entry_points(text: str) -> str:
-    """Those of Nova's services."""
+    """The entry points of Nova's services."""
     read = configparser.ConfigParser()
     read.read_string(text)
     for group in set(read.sections()) - set(GROUPS):
@@ -81,7 +83,7 @@ def entry_points(text: str) -> str:
 
 
 def digest(content: bytes) -> str:
-    """As RECORD has it."""
+    """The digest of some content in the form of a wheel's RECORD."""
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 

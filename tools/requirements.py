@@ -1,4 +1,6 @@
-"""Prints what the pyproject.toml files pin: to build and run, and the extras named as arguments."""
+"""Prints the requirements that pyproject.toml files pin: those to build and run, and the extras named as
+arguments.
+"""
 
 import pathlib
 import sys

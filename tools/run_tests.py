@@ -34,21 +34,24 @@ from suites import SUITES, suite_of
 
 BIN = Path(sys.executable).parent
 SEED = "20231112"
-"""Of the random cases of Rust's property tests. The cases of `make check` and `make test` are always the same."""
+"""The seed of Rust's property tests, so that the cases of `make check` and `make test` are always the same.
+"""
 
 CARGO_TEST = ["cargo", "test", "--workspace", "--exclude", "topolane-python", "--locked", "--quiet"]
 ENCLOSED = str(TREE / "tools" / "enclosed")
 PYTEST = [sys.executable, "-m", "pytest"]
 ENDED_WITH_THIS = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
-"""What a command begins with that is not to go on when this program is killed."""
+"""The prefix of a command that must end when this program is killed."""
 RECORDS = TREE / "target" / "tests"
-"""What each part of the last run found, in JUnit's format."""
+"""The results of each part of the last run, in JUnit's format."""
 WORKERS = 4
-"""Processes of the tests that start other programs: more than there are cores, because most wait for Slurm, Nova or a guest."""
+"""The number of processes for tests that start other programs. It exceeds the cores, because most tests wait
+for Slurm, Nova or a guest.
+"""
 
 
 FEW_FAILURES = "--maxfail=6"
-"""A fault of all tests of a host would else cost the deadline of each."""
+"""If all tests of a host fail, each would otherwise take until its deadline."""
 
 
 def side_by_side(workers: int) -> list[str]:
@@ -65,7 +68,7 @@ class Part:
     commands: Sequence[Sequence[str]]
     environment: Mapping[str, str] = field(default_factory=dict)
     yielding: bool = False
-    """Whether it leaves the cores to the part that runs at the same time, whose tests have deadlines."""
+    """Whether this part runs at low priority, because tests with deadlines run at the same time."""
 
     def run(self, output: IO[bytes] | None = None) -> Outcome:
         began, processor, code = time.monotonic(), 0.0, 0
@@ -75,7 +78,7 @@ class Part:
             running = subprocess.Popen(words, cwd=TREE, env=environment, stdout=output, stderr=output)
             try:
                 _, status, used = os.wait4(running.pid, 0)
-            except BaseException:  # Ctrl-C: nothing that was started stays
+            except BaseException:  # after Ctrl-C too, no process may stay
                 running.terminate()
                 running.wait()
                 raise
@@ -92,7 +95,9 @@ class Outcome:
     code: int
     seconds: float
     processor: float
-    """Seconds of CPU time, also of what its tests started and left behind: a process of the tests adopts it (tools/enclosed)."""
+    """Seconds of CPU time, including processes that its tests left behind: a process of the tests adopts
+    those (tools/enclosed).
+    """
 
     def __str__(self) -> str:
         verdict = "FAILED" if self.code else "passed"
@@ -104,7 +109,7 @@ def rust(*, yielding: bool = False) -> Part:
 
 
 def python(name: str, marks: str, *options: str, workers: int = 0) -> Part:
-    """Tests with these marks: with workers side by side, without one after the other."""
+    """A part with the tests that have these marks: in parallel with `workers`, otherwise one after the other."""
     record = f"--junitxml={record_of(name)}"
     command = [*PYTEST, *side_by_side(workers)] if workers else [ENCLOSED, *PYTEST]
     return Part(name, [[*command, "-m", marks, record, *options]])
@@ -132,7 +137,7 @@ RUST_BUILD = Part("build of the Rust tests", [[*CARGO_TEST, "--no-run"]])
 
 
 def together(front: Part, *behind: Part) -> list[Outcome]:
-    """Runs parts at the same time. What the others print comes after the first has ended."""
+    """Runs parts at the same time. The output of `behind` is printed after `front` has ended."""
     with contextlib.ExitStack() as stack:
         others = stack.enter_context(ThreadPoolExecutor(len(behind)))
         kept = [stack.enter_context(tempfile.TemporaryFile()) for _ in behind]
@@ -155,7 +160,7 @@ def check() -> list[Outcome]:
 
 
 def test() -> list[Outcome]:
-    """Every unit and property test, and of each host the main path and the worst failure."""
+    """Runs every unit and property test, and the main path and the worst failure of each host."""
     units = python("Python unit tests", "not components and not alone", workers=2)
     hosts = python("main paths of the hosts", "components and not live and not alone", workers=WORKERS)
     last = python("main paths that need all cores", "alone and not live")
@@ -163,7 +168,9 @@ def test() -> list[Outcome]:
 
 
 def live(names: Sequence[str]) -> list[Outcome]:
-    """The deep tests of these suites. A suite that passes is noted, so that `ci` runs it again only after a change."""
+    """Runs the deep tests of these suites. Suites that pass are recorded, so that `ci` runs them again only
+    after a change.
+    """
     unknown = [name for name in names if name not in SUITES]
     if unknown:
         sys.exit(f"{unknown[0]} is no suite: there are {', '.join(SUITES)}")
@@ -186,14 +193,14 @@ def live(names: Sequence[str]) -> list[Outcome]:
             if name in seconds:
                 seconds[name] += took
                 failed |= set() if passed else {name}
-        if outcome.code and not failed:  # it ended before it wrote what it found
+        if outcome.code and not failed:  # the part ended before it wrote its results
             failed |= set(names)
     live_suites.note({name: seconds[name] / SUITES[name].workers for name in names if name not in failed})
     return outcomes
 
 
 def cases(record: Path) -> Iterable[tuple[str, float, bool]]:
-    """Of each test in a record: its file, its seconds, and whether it passed or was skipped."""
+    """For each test in a record: its file, its seconds, and whether it passed or was skipped."""
     for case in ET.parse(record).iter("testcase"):
         file = case.get("classname", "").replace(".", "/") + ".py"
         failed = case.find("failure") is not None or case.find("error") is not None
@@ -201,7 +208,7 @@ def cases(record: Path) -> Iterable[tuple[str, float, bool]]:
 
 
 def ci(began: float) -> list[Outcome]:
-    """`test`, and the live suites for which there is time."""
+    """Runs `test`, and the live suites for which there is time."""
     outcomes = test()
     left = live_suites.LIMIT - (time.time() - began)
     chosen = live_suites.chosen(left)
@@ -209,7 +216,9 @@ def ci(began: float) -> list[Outcome]:
 
 
 def explore(minutes: float) -> list[Outcome]:
-    """Each round has a seed of its own, which a failure names: with it the round can be repeated."""
+    """Runs property tests in rounds with new seeds. A failure names its seed, with which the round can be
+    repeated.
+    """
     began, rounds = time.monotonic(), 0
     while True:
         seed, rounds = str(random.randrange(2**32)), rounds + 1
@@ -236,7 +245,7 @@ def explore(minutes: float) -> list[Outcome]:
 
 
 def words_of(part: Part) -> str:
-    """The command of a part, to be typed in."""
+    """The command line that a user can type to repeat a part."""
     settings = [f"{name}={value}" for name, value in part.environment.items()]
     return shlex.join([*settings, *part.commands[-1]])
 
@@ -250,7 +259,7 @@ def main(what: str, *arguments: str) -> int:
         "ci": lambda: ci(float(arguments[0]) if arguments else time.time()),
         "explore": lambda: explore(float(arguments[0])),
     }
-    # A shell lets what it starts in the background ignore Ctrl-C, and so would the programs to which the tests send it.
+    # A shell lets background programs ignore Ctrl-C, and so would the programs to which the tests send it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         outcomes = commands[what]()

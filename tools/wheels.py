@@ -1,10 +1,12 @@
-"""Makes the wheels that are published: topolane for each processor, topolane-nova cut out of it, and topolane-studies.
+"""Makes the wheels that are published: topolane for each processor, topolane-nova made from it, and
+topolane-studies.
 
     python tools/wheels.py dist x86_64 aarch64 --profile release
 
-zig is the C compiler and links against the oldest glibc of LINUX, so one machine makes the wheels of all processors. Needs maturin,
-ziglang, click-man, wheel, and Rust's standard library for each processor. TOPOLANE_COMMIT and SOURCE_DATE_EPOCH, if not set, are
-of the last commit. The same sources give the same bytes in any directory.
+zig is the C compiler and links against the oldest glibc of LINUX, so one machine makes the wheels of all
+processors. Needs maturin, ziglang, click-man, wheel, and Rust's standard library for each processor.
+TOPOLANE_COMMIT and SOURCE_DATE_EPOCH default to the last commit. The same sources give the same bytes in any
+directory.
 """
 
 import argparse
@@ -24,7 +26,7 @@ PYTHON = (sys.executable, "-m")
 
 
 def main() -> None:
-    """Writes the wheels, and says where."""
+    """Writes the wheels and prints their paths."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("directory", type=pathlib.Path)
     parser.add_argument("processors", nargs="*", default=[platform.machine()])
@@ -58,12 +60,14 @@ def check_library(processor: str) -> None:
 
 
 def target_of(processor: str) -> str:
-    """As Rust names it."""
+    """Rust's name for the target with this processor."""
     return f"{processor}-unknown-linux-gnu"
 
 
 def environment_of(profile: str) -> dict[str, str]:
-    """That of the compilers: what the engine says of its build, and no path of this machine in what they write."""
+    """The environment for the compilers: facts that the engine reports about its build, and no paths of this
+    machine in the output.
+    """
     cargo = os.environ.get("CARGO_HOME", pathlib.Path.home() / ".cargo")
     names = {ROOT: "topolane", pathlib.Path(cargo): "cargo"}
     return os.environ | {
@@ -73,7 +77,7 @@ def environment_of(profile: str) -> dict[str, str]:
         "RUSTFLAGS": " ".join(f"--remap-path-prefix={path}={name}" for path, name in names.items()),
         "CFLAGS": " ".join(f"-ffile-prefix-map={path}={name}" for path, name in names.items()),
         "CARGO_TARGET_DIR": str(ROOT / "target"),
-        # Where maturin looks for zig.
+        # maturin looks for zig here.
         "PATH": os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ["PATH"]]),
     }
 
@@ -85,7 +89,7 @@ def last_commit(form: str) -> str:
 
 
 def compiled(processor: str, profile: str, environment: dict[str, str], folder: pathlib.Path) -> pathlib.Path:
-    """The wheel of one processor, as maturin makes it."""
+    """Builds the wheel of one processor with maturin."""
     words = ["build", "--zig", "--locked", "--profile", profile, "--compatibility", LINUX]
     subprocess.run(
         [*PYTHON, "maturin", *words, "--target", target_of(processor), "--out", folder],
@@ -97,7 +101,7 @@ def compiled(processor: str, profile: str, environment: dict[str, str], folder: 
 
 
 def add_command_files(wheels: list[pathlib.Path], environment: dict[str, str], folder: pathlib.Path) -> None:
-    """Puts manual pages and completion into all wheels. They are made by the commands of the wheel that runs here."""
+    """Adds manual pages and completion to all wheels. The commands of the wheel that runs here make them."""
     here = next((wheel for wheel in wheels if wheel.stem.endswith(f"_{platform.machine()}")), None)
     found = dict(environment)
     if here is not None:
@@ -109,7 +113,7 @@ def add_command_files(wheels: list[pathlib.Path], environment: dict[str, str], f
 
 
 def studies(environment: dict[str, str], folder: pathlib.Path) -> None:
-    """The wheel topolane-studies, of a copy of its sources, since setuptools writes next to them."""
+    """Builds the wheel topolane-studies from a copy of its sources, because setuptools writes next to them."""
     copy = folder / "studies"
     shutil.copytree(ROOT / "python", copy, ignore=shutil.ignore_patterns("*.so", "__pycache__"))
     words = ["wheel", "--quiet", "--no-build-isolation", "--no-deps", "--wheel-dir", folder, copy]

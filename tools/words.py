@@ -30,7 +30,7 @@ WORDS = re.compile(
     rf"(?<![a-z])({'|'.join(word.replace(' ', '[ _-]') for word in INSTEAD)})(?![a-z])", re.IGNORECASE
 )
 KEPT = re.compile(r"\w*left_out\w*|[\"'`.]beside\b|\bbeside\s*[:=]|^\s*\"nobody\",$")
-"""Keys and fields that files and programs of users have (`left_out`, `beside`), and a Unix user."""
+"""Keys and fields in files and programs of users (`left_out`, `beside`), and a Unix user."""
 UNREAD = (
     "tools/words.py",
     ".lock",
@@ -47,7 +47,7 @@ UNREAD = (
 
 
 def faults(path: Path) -> list[str]:
-    """A line for each word in a file: path, line, the word and what to write instead."""
+    """A line for each refused word in a file: path, line, the word and what to write instead."""
     try:
         text = path.read_text("utf-8")
     except UnicodeDecodeError:
