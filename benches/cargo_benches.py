@@ -10,18 +10,20 @@ from measure import Options, Result
 
 ROOT = Path(__file__).resolve().parent.parent
 ANSWERS = ROOT / "target" / "kueue-answers"
-"""Built from benches/kueue: answers a state on each line as Kueue does."""
+"""The program built from benches/kueue. It reads a state per line and prints Kueue's answer to it."""
 
 
 def links(options: Options) -> Result:
-    """A line of JSON for each policy."""
+    """Benchmark `links`: a line of JSON for each policy."""
     printed = _bench("links", options.policies, str(options.decisions))
     print(printed, end="")
     return Result(facts=[json.loads(line) for line in printed.splitlines()])
 
 
 def kueue(options: Options) -> Result:
-    """By kind of request, the number of states, and of those that get another answer. Raises RuntimeError without its program."""
+    """Benchmark `kueue`: for each kind of request, the number of states, and of those with another answer.
+    Raises RuntimeError without its program.
+    """
     if not ANSWERS.exists():
         raise RuntimeError(
             f"{ANSWERS.relative_to(ROOT)} is missing: make {ANSWERS.relative_to(ROOT)} builds it"
@@ -37,7 +39,7 @@ def kueue(options: Options) -> Result:
 
 
 def _bench(name: str, *words: str, quick: bool = False) -> str:
-    """What a benchmark prints; `quick` compiles it with the profile of that name. Raises CalledProcessError."""
+    """The output of a benchmark; `quick` compiles it with the profile `quick`. Raises CalledProcessError."""
     profile = ("--profile", "quick") if quick else ()
     command = [
         "cargo",

@@ -1,7 +1,7 @@
-"""What one evaluation of contention costs: the jobs of a large machine, each pattern among them.
+"""Measures one evaluation of contention: the jobs of a large machine, with every pattern among them.
 
-`python benches/contention.py` prints CPU seconds by model as JSON: traffic laid over routes, each
-job alone, all together, and every flow's rate.
+`python benches/contention.py` prints CPU seconds by model as JSON: laying traffic over routes, each job
+alone, all together, and the rate of every flow.
 """
 
 from __future__ import annotations

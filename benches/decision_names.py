@@ -1,6 +1,6 @@
-"""What the engine calls the policies and options whose decisions are hashed.
+"""The engine's names of the policies and options whose decisions are hashed.
 
-A rename is made here: the keys on the left, which stand in `decisions/expected.json`, stay.
+After a rename, change the values here. The keys, which `decisions/expected.json` uses, stay.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from topolane.run import Network
 BANDWIDTH_SHARE = "min_bandwidth"
 """The option for the least share of full bandwidth, of `simulate` and of `Scheduler.submit`."""
 MOVES = "moving"
-"""The option for moves of running jobs: (jobs for one that starts, moves per start, seconds of pause)."""
+"""The option for moves of running jobs: (jobs per start, moves per start, seconds of pause)."""
 SPEED_UP = "scenario"
-"""The option for the cut in run time that isolation brings."""
+"""The option for the reduction of run time that isolation brings."""
 
 HALF: dict[str, Any] = {BANDWIDTH_SHARE: 0.5}
 SEGMENT: dict[str, Any] = {"segment": 8}
@@ -55,9 +55,9 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     "owned-half-defrag": ("dedicated", HALF | MOVED),
     "isolated-v1": ("isolated", {SPEED_UP: "v1"}),
 }
-"""Key: the engine's name, and the options of a run."""
+"""By key: the engine's name of the policy, and the options of a run."""
 RECORDED = "recorded"
-"""The policy, and the queue, that follow the log."""
+"""The name of the policy, and of the queue, that repeat a log."""
 
 NETWORKS: dict[str, Network | None] = {
     "none": None,
@@ -66,7 +66,7 @@ NETWORKS: dict[str, Network | None] = {
     "flows": Network("max-min-flows", "s-mod-k", kill_at_walltime=True),
     "full": Network("full", "random", cores_per_node="auto"),
 }
-"""Key: the model of contention and the routing."""
+"""By key: the model of contention and the routing."""
 
 SITE_POLICIES = {
     name: name
@@ -80,4 +80,4 @@ SITE_POLICIES = {
         "make-room",
     )
 }
-"""Key: the engine's name."""
+"""By key: the engine's name."""

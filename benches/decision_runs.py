@@ -1,4 +1,4 @@
-"""The runs whose decisions are hashed, and how many jobs each has."""
+"""The runs whose decisions are hashed, with their numbers of jobs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 QUEUES = ("fcfs", "easy", "conservative", "slurm")
 MACHINES = {"small": "fat-tree(radix=8)", "theta": "fat-tree(radix=28, pods=23)"}
-"""Names for those that have a long one."""
+"""Short names for machines with long ones."""
 UNEVEN = """
 name = "uneven"
 [[node-kind]]
@@ -52,23 +52,23 @@ between = ["west", "north"]
 latency = 0.02
 bandwidth = 1.25e9
 """
-"""Three sites of different trees, joined in a row, with cables missing and two kinds of nodes."""
+"""Three sites with different trees, joined in a row, with missing cables and two kinds of nodes."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """Where the jobs of a run come from, and the machine that they run on."""
+    """The source of a run's jobs, and its machine."""
 
     name: str
-    """A synthetic month, or the file of a log."""
+    """The name of a synthetic month, or the file of a log."""
     machine: str = "cab"
     shape: Shape = dataclasses.field(default_factory=Shape)
     rewritten: str = ""
-    """`recorded`: with the nodes of a run of slurm-tree; `shared`: taking cores and memory of nodes."""
+    """`recorded`: with the nodes from a run of slurm-tree; `shared`: jobs take cores and memory of nodes."""
 
     @property
     def log(self) -> bool:
-        """Whether it is a log, which may be absent."""
+        """Whether the jobs come from a log, whose file may be missing."""
         return ".swf" in self.name
 
 
@@ -87,7 +87,7 @@ SOURCES = {
     "theta": Source("theta-2023.swf.gz", "theta"),
 }
 Limits = tuple[int | None, ...]
-"""Of jobs under each of the queues, in their order; None where there is no run."""
+"""The number of jobs under each of the queues, in their order; None for no run."""
 QUICK: list[tuple[str, str, Limits]] = [
     *itertools.product(["cab-aug-small", "cab-sep-small", "cab-nov-small"], ["none"], [(300, 300, 100)]),
     ("exp-16-small", "none", (150, 150, 60, 60)),
@@ -111,12 +111,12 @@ FULL: list[tuple[str, str, Limits]] = [
     *itertools.product(["kth"], ["none", "congestion"], [(3000, 3000, 300)]),
     *itertools.product(["theta"], ["none", "congestion"], [(500, 500, 100)]),
 ]
-"""(source, network, limits); every row under every policy. The quick ones are runs of the whole, too."""
+"""(source, network, limits); every row is run under every policy. The quick runs are part of the full set."""
 
 
 @functools.cache
 def machine(name: str) -> Machine:
-    """The machine of that name."""
+    """The machine with this name."""
     if name == "uneven":
         return Machine.parse(UNEVEN, "uneven.toml", "toml")
     return sources.machine(MACHINES.get(name, name))
@@ -124,9 +124,9 @@ def machine(name: str) -> Machine:
 
 @functools.cache
 def workload(source: Source, limit: int, seed: int, logs: Path) -> Workload:
-    """The first jobs of a source, less those of them that are wider than the machine."""
+    """The first jobs of a source, without jobs wider than the machine."""
     where = logs / source.name if source.log else source.name
-    # A limit counts the jobs that the machine can hold: on this one, all.
+    # A limit counts only jobs that fit the machine; here, all do.
     changes = ("days", "nodes_x", "squeeze", "load", "jitter")
     shape = dataclasses.replace(source.shape, limit=limit, **dict.fromkeys(changes))
     jobs = sources.workload(where, 2**32 - 1, seed=seed, shape=shape)
@@ -136,7 +136,7 @@ def workload(source: Source, limit: int, seed: int, logs: Path) -> Workload:
 
 
 def rewritten(jobs: Workload, source: Source, seed: int) -> Workload:
-    """The jobs with more columns, by way of a CSV file."""
+    """The jobs with further columns, rewritten through a CSV file."""
     fabric, own = machine(source.machine), jobs.columns()
     columns = {key: own[key].tolist() for key in ("id", "submit", "run", "walltime", "nodes")}
     if source.rewritten == "recorded":
@@ -161,10 +161,10 @@ def rewritten(jobs: Workload, source: Source, seed: int) -> Workload:
 def run(
     source: Source, queue: str, policy: str, network: str, limit: int, seed: int, logs: Path
 ) -> Iterator[str]:
-    """Of every job of a run its number, start, end and nodes in rank order, in order of start.
+    """Number, start, end and nodes in rank order of every job of a run, in order of start.
 
     `topolane.simulate` gives the nodes of a job as a set, so the engine is asked for their order. The table
-    has microseconds: a last line has the exact bits of the mean of all times from submission to end.
+    has microseconds; a last line has the exact bits of the mean of all times from submission to end.
     """
     fabric, meet = machine(source.machine), NETWORKS[network]
     name, options = (RECORDED, {}) if policy == RECORDED else POLICIES[policy]
@@ -191,14 +191,14 @@ REPLAYED: list[tuple[bool, str, str, int]] = [
     (False, "kth", "none", 1000),
     (False, "atlas", "none", 1000),
 ]
-"""(whether quick, source, network, jobs) of runs that start jobs when the log says."""
+"""(whether quick, source, network, jobs) for runs that start jobs when the log does."""
 STATES = [(True, "small", 200), (True, "uneven", 200), (False, "cab", 250), (False, "sc18-network", 40)]
 SCHEDULERS = [(True, "small", 200), (False, "uneven", 400), (False, "cab", 400)]
 """(whether quick, machine, steps)"""
 MAPS = [(True, "small", "fast"), (True, "small", "eco"), (False, "small", "strong"), (False, "cab", "eco")]
 PATTERNS = ("stencil4d", "unstructured3d", "pairs", "suba2a")
 Runs = dict[str, tuple[str | None, "Callable[[], Iterator[str]]"]]
-"""Key: the log that it needs, and what gives its decisions."""
+"""By key: the log that the run needs, and the function that yields its decisions."""
 
 
 def simulations(quick: bool, seed: int, logs: Path) -> Runs:

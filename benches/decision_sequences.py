@@ -1,4 +1,4 @@
-"""Decisions asked for one by one, in an order drawn from a seed. All functions yield them as text."""
+"""Single decisions in a random order drawn from a seed. All functions yield them as text."""
 
 from __future__ import annotations
 
@@ -13,43 +13,47 @@ if TYPE_CHECKING:
 
 GIB = 1 << 30
 WIDEST_MOVED = 16
-"""Moves of wider groups take too long to be asked for."""
+"""The widest groups for which moves are requested; wider ones take too long."""
 QUESTIONS = 100
-"""How often a policy is asked about room at most."""
+"""The most questions to a policy about making room."""
 REQUESTS = ("whole", "shared", "group")
-"""Whole nodes, some among eligible ones; cores and memory of nodes; members of a group whose slots we count."""
+"""Whole nodes, some restricted to eligible ones; cores and memory of nodes; members of a group with given
+slots.
+"""
 
 
 class Draw(random.Random):
-    """Draws that are the same in every version of Python: `random()` promises that, `sample()` does not."""
+    """Random draws that are the same in every version of Python: `random()` guarantees this, `sample()` does
+    not.
+    """
 
     def below(self, limit: int) -> int:
-        """A whole number from 0 to below the limit."""
+        """A random whole number from 0 up to, but without, the limit."""
         return int(self.random() * limit)
 
     def one(self, items: Sequence[Any]) -> Any:
-        """One of the items."""
+        """A random item."""
         return items[self.below(len(items))]
 
     def width(self, nodes: int) -> int:
-        """Nodes of a job, up to a quarter of the machine; narrow ones are the most."""
+        """A random number of nodes for a job, up to a quarter of the machine; narrow jobs are most frequent."""
         return 1 + self.below(1 << self.below(max(nodes // 4, 2).bit_length()))
 
     def stretch(self, nodes: int) -> list[int]:
-        """Half the nodes of the machine or more, in one piece."""
+        """A random consecutive half of the nodes, or more."""
         first = self.below(nodes // 2)
         return list(range(first, first + nodes // 2))
 
 
 def bits(value: Any) -> Any:
-    """The value with every float in it as text of its exact bits."""
+    """The value with each float replaced by a text of its exact bits."""
     if isinstance(value, list | tuple):
         return [bits(item) for item in value]
     return value.hex() if isinstance(value, float) else value
 
 
 def placed(machine: _engine.Machine, policy: str, kind: str, seed: int, steps: int) -> Iterator[str]:
-    """Requests that are placed and released on a `State`."""
+    """Decisions on requests that are placed and released on a `State`."""
     draw, held = Draw(seed), {}
     state = _engine.State(machine)
     slots = [4] * machine.nodes
@@ -87,7 +91,7 @@ def placed(machine: _engine.Machine, policy: str, kind: str, seed: int, steps: i
 def request(
     draw: Draw, machine: _engine.Machine, kind: str, held: dict[int, Any], slots: list[int]
 ) -> tuple[int, dict[str, Any]]:
-    """The width of a request and its options."""
+    """A random width for a request, and its options."""
     width = draw.width(4 * machine.nodes if kind == "shared" else machine.nodes)
     if kind == "whole":
         return width, {"eligible": draw.stretch(machine.nodes) if draw.below(4) == 0 else None}
@@ -101,7 +105,7 @@ def request(
 def holding(
     machine: _engine.Machine, held: dict[int, Any], kind: str, state: _engine.State | None = None
 ) -> _engine.State:
-    """The state, an empty one by default, with these jobs on it as well. A `State` cannot release a job."""
+    """The state (by default an empty one) with these jobs added, because a `State` cannot release a job."""
     state = state or _engine.State(machine)
     for job in held.values():
         if kind == "group":
@@ -112,7 +116,9 @@ def holding(
 
 
 def room_made(machine: _engine.Machine, policy: str, held: dict[int, Any], seed: int) -> Iterator[str]:
-    """Room made for requests by moving up to three jobs, once every third of those held has ended; half may be moved."""
+    """Room made for requests by moving up to three jobs, after every third held job has ended; half of the
+    jobs may be moved.
+    """
     state = holding(machine, {job: held[job] for job in held if job % 3 == 1}, "whole")
     movable = [job for job in held if job % 3 == 2]
     running = [(job, held[job][0], held[job][2], float(len(held[job][0])), 0) for job in movable]
@@ -136,7 +142,7 @@ def room_made(machine: _engine.Machine, policy: str, held: dict[int, Any], seed:
 
 
 def scheduled(machine: _engine.Machine, policy: str, queue: str, seed: int, steps: int) -> Iterator[str]:
-    """What a `Scheduler` starts while jobs come, end, change and are taken back, and nodes and cables fail."""
+    """The starts of a `Scheduler` while jobs come, end, change and are withdrawn, and nodes and cables fail."""
     draw, now = Draw(seed), 0.0
     scheduler = _engine.Scheduler(machine, policy, queue, seed=seed)
     scheduler.adopt(10**6, [0, 1, 2], 0.0, 500.0)
@@ -165,7 +171,7 @@ def scheduled(machine: _engine.Machine, policy: str, queue: str, seed: int, step
 def submit(
     draw: Draw, machine: _engine.Machine, scheduler: _engine.Scheduler, job: int, now: float
 ) -> str | None:
-    """Submits a job with options drawn; the name of the reason where it is refused for ever."""
+    """Submits a job with random options. Returns the name of the reason if it is rejected for good."""
     width = draw.width(machine.nodes)
     options: dict[str, Any] = {
         "most": 2 * width if draw.below(6) == 0 else 0,
@@ -180,7 +186,7 @@ def submit(
 
 
 def mapped(machine: _engine.Machine, pattern: str, effort: str, seed: int) -> Iterator[str]:
-    """The nodes of ranks on every second node of the machine, in an order drawn."""
+    """The nodes of ranks that are mapped to every second node of the machine, in random order."""
     draw = Draw(seed)
     nodes = sorted(range(0, machine.nodes, 2), key=lambda _: draw.random())
     traffic = _engine.Traffic.pattern(pattern, len(nodes), seed)
@@ -189,7 +195,7 @@ def mapped(machine: _engine.Machine, pattern: str, effort: str, seed: int) -> It
 
 
 def chosen(machine: _engine.Machine, policy: str, seed: int) -> Iterator[str]:
-    """Sites chosen for programs that run anywhere, and for some that arrive."""
+    """Sites chosen for programs that run anywhere, and for some that arrive later."""
     draw = Draw(seed)
     for _ in range(20):
         programs = []

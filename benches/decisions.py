@@ -1,9 +1,9 @@
-"""Hashes of what runs decide, to hold a change of the engine to.
+"""Hashes the decisions of runs, so that a change of the engine can be compared with them.
 
-`python benches/decisions.py --check`, with the interpreter Topolane is installed in, computes every run and
-names those that decide otherwise than `decisions/expected.json` says. A key of that file is
-WORKLOAD/QUEUE/POLICY/NETWORK/JOBS, or names a sequence of single decisions. Its value is the beginning of the
-SHA-256 of the decisions as text, floats by their exact bits. `--show KEY` prints that text, so that the texts
+`python benches/decisions.py --check`, with the interpreter in which Topolane is installed, computes every run
+and names those whose decisions differ from `decisions/expected.json`. A key of that file is
+WORKLOAD/QUEUE/POLICY/NETWORK/JOBS, or names a sequence of single decisions. Its value is the start of the
+SHA-256 of the decisions as text, with floats as exact bits. `--show KEY` prints this text, so that the texts
 of two versions can be compared.
 """
 
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 EXPECTED = Path(__file__).resolve().parent / "decisions" / "expected.json"
 DIGITS = 16
-"""Digits of a hash that are kept: enough to tell a change, and short to read."""
+"""Digits of a hash that are kept: enough to detect a change, and short to read."""
 
 
 def hashed(decisions: Callable[[], Iterator[str]]) -> str:
-    """The hash of decisions, or why there are none."""
+    """The hash of the decisions, or a text that says why there are none."""
     whole = hashlib.sha256()
     try:
         for line in decisions():
@@ -43,12 +43,12 @@ def hashed(decisions: Callable[[], Iterator[str]]) -> str:
 
 
 def expected() -> dict[str, str]:
-    """The hash of every run, as it was written."""
+    """The recorded hash of every run."""
     return json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
 
 
 def differences(found: dict[str, str], known: set[str]) -> list[str]:
-    """How the hashes found differ from those expected; `known` are the keys of all runs that there are."""
+    """The differences between found and expected hashes; `known` are the keys of all existing runs."""
     wanted = expected()
     changed = [
         f"{key}: {wanted.get(key, 'nothing')} expected, {value} found"
@@ -59,7 +59,7 @@ def differences(found: dict[str, str], known: set[str]) -> list[str]:
 
 
 def measure(options: Options) -> Result:
-    """Computes the hashes, prints them, and compares or writes them. Raises ValueError for a run that there is not."""
+    """Computes the hashes, prints them, and compares or writes them. Raises ValueError for an unknown run."""
     began = time.process_time()
     every = matrix(seed=options.seed, logs=options.logs)
     if options.show:

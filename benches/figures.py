@@ -1,4 +1,4 @@
-"""The figures that Topolane promises, and how each is measured."""
+"""The performance figures that Topolane promises, and how each is measured."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class Run:
 
     whole: Cost
     net: float
-    """CPU seconds without the start-up."""
+    """CPU seconds without start-up."""
 
     @property
     def jobs(self) -> int:
-        """The jobs a simulation that prints JSON says it ran."""
+        """The number of jobs in the JSON output of a simulation."""
         jobs = json.loads(self.whole.output)["jobs"]
         assert isinstance(jobs, int)
         return jobs
@@ -73,7 +73,7 @@ class Run:
 
 @dataclasses.dataclass
 class Setting:
-    """What the figures are measured with."""
+    """The setting in which figures are measured."""
 
     repeats: int
     trace: Path | None
@@ -81,19 +81,20 @@ class Setting:
     python: str = sys.executable
 
     def topolane(self, *arguments: str | Path, most: int | None = None) -> Cost:
-        """The cost of one command, which may take `most` seconds of CPU time."""
+        """The cost of one command, which may use `most` seconds of CPU time."""
         call = "import sys; from topolane.cli import main; sys.exit(main())"
         return cost([self.python, "-c", call, *arguments], directory=self.scratch, most=most)
 
     def start(self) -> float:
-        """CPU seconds of the command line doing nothing else."""
+        """CPU seconds of the command line when it does nothing else."""
         return self.topolane("policies").cpu
 
     def runs(self, *arguments: str | Path, times: int = 1, most: int | None = None) -> list[Run]:
-        """Repeats of one command, `times` times as often as usual, each of at most `most` seconds of CPU time.
+        """Runs one command `times` times as often as usual, each time with at most `most` seconds of CPU
+        time.
 
-        The start-up taken off each is the mean of those just before and after: the speed of a
-        shared machine drifts by half within seconds, and short runs are mostly start-up.
+        From each run, the mean start-up just before and after it is subtracted: the speed of a shared machine
+        changes by half within seconds, and short runs are mostly start-up.
         """
         runs = []
         before = self.start()
@@ -105,12 +106,12 @@ class Setting:
         return runs
 
     def simulations(self, *arguments: str | Path, times: int = 1, most: int | None = None) -> list[Run]:
-        """Repeats of one simulation that prints JSON."""
+        """Runs one simulation repeatedly that prints JSON."""
         return self.runs("simulate", "--json", *arguments, times=times, most=most)
 
 
 def figure(measure: Callable[[Setting], list[Row]]) -> Callable[[Options], Result]:
-    """Gives a figure the options of `run.py`. If it cannot be measured, one row says so."""
+    """Wraps a figure so that it takes the options of `run.py`. If it cannot be measured, one row says so."""
 
     @functools.wraps(measure)
     def measured(options: Options) -> Result:
@@ -127,21 +128,21 @@ def figure(measure: Callable[[Setting], list[Row]]) -> Callable[[Options], Resul
 
 
 def rates(runs: Sequence[Run]) -> tuple[float, ...]:
-    """Jobs per CPU second, start-up taken off."""
+    """Jobs per CPU second, without start-up."""
     return tuple(run.jobs / run.net for run in runs)
 
 
 def whole_rates(runs: Sequence[Run]) -> tuple[float, ...]:
-    """Jobs per CPU second, start-up counted."""
+    """Jobs per CPU second, including start-up."""
     return tuple(run.jobs / run.whole.cpu for run in runs)
 
 
 @figure
 def start(setting: Setting) -> list[Row]:
-    """What every command costs before it does anything."""
+    """The cost of every command before it does anything."""
     rows = []
     for word in ("--version", "--help", "policies"):
-        setting.topolane(word)  # writes the bytecode
+        setting.topolane(word)  # this run writes the bytecode
         values = tuple(setting.topolane(word).cpu for _ in range(2 * setting.repeats + 1))
         rows.append(Row("start", f"topolane {word}", "s CPU", values, START_LIMIT))
     return rows
@@ -149,7 +150,9 @@ def start(setting: Setting) -> list[Row]:
 
 @figure
 def report(setting: Setting) -> list[Row]:
-    """A month under three policies, compared with and without the report, start-up counted; and how large the largest page is."""
+    """A month under three policies, compared with and without the report, including start-up; and the size of
+    the largest page.
+    """
     rows = []
     for what, more, limit in (
         ("with the report", (), REPORT_LIMIT),
@@ -183,13 +186,13 @@ def august(setting: Setting) -> list[Row]:
 
 @figure
 def september(setting: Setting) -> list[Row]:
-    """September of Cab, in which many jobs wait."""
+    """September of Cab, with long queues."""
     return month(setting, "september", "cab-sep", SEPTEMBER_LIMIT)
 
 
 @figure
 def conservative(setting: Setting) -> list[Row]:
-    """Two months under conservative backfilling; thousands of jobs wait in the second."""
+    """Two months under conservative backfilling; in the second, thousands of jobs wait."""
     rows = []
     for workload, limit in CONSERVATIVE_LIMITS.items():
         for policy in ("first-fit", "isolated"):
@@ -200,10 +203,10 @@ def conservative(setting: Setting) -> list[Row]:
 
 
 def write_light(path: Path, count: int = LIGHT_JOBS) -> None:
-    """Writes an SWF log of many jobs that hardly ever wait.
+    """Writes an SWF log with many jobs that hardly ever wait.
 
-    Sizes are exponential of mean 16 rounded up, run times even over 20-3,000 s, walltimes the run
-    times, distances exponential at the mean that gives the load.
+    Sizes are exponential with mean 16, rounded up; run times uniform over 20-3,000 s; walltimes equal to run
+    times; interarrival times exponential, with the mean that gives the load.
     """
     draw = random.Random(LIGHT_SEED)
     jobs = [(int(draw.expovariate(1 / 16)) + 1, draw.randint(20, 3_000)) for _ in range(count)]
@@ -219,7 +222,7 @@ def write_light(path: Path, count: int = LIGHT_JOBS) -> None:
 
 @figure
 def light(setting: Setting) -> list[Row]:
-    """A log so light that the queue stays short: the cost of a job by itself."""
+    """A log with so low a load that the queue stays short: the cost of a single job."""
     log = setting.scratch / "light.swf"
     write_light(log)
     what = f"{LIGHT_JOBS:,} jobs at load {LIGHT_LOAD}, first-fit"
@@ -236,7 +239,7 @@ def light(setting: Setting) -> list[Row]:
 
 @figure
 def million(setting: Setting) -> list[Row]:
-    """A light log of a million jobs with its files and its report."""
+    """A low-load log of a million jobs, with its files and its report."""
     log = setting.scratch / "million.swf"
     write_light(log, MILLION)
     runs = [
@@ -252,10 +255,10 @@ def million(setting: Setting) -> list[Row]:
 
 
 def write_wide(path: Path) -> None:
-    """Writes an SWF log of wide jobs on a tree of radix 36.
+    """Writes an SWF log of wide jobs for a tree of radix 36.
 
-    Sizes are even over 256-4,096, run times over 60-36,000 s, walltimes one to three times the run times, distances exponential
-    at the mean that gives the load.
+    Sizes are uniform over 256-4,096, run times over 60-36,000 s, walltimes one to three times the run times;
+    interarrival times exponential, with the mean that gives the load.
     """
     draw = random.Random(WIDE_SEED)
     distance = (256 + 4_096) / 2 * (60 + 36_000) / 2 / (WIDE_LOAD * WIDE_NODES)
@@ -289,12 +292,12 @@ def dedicated(setting: Setting) -> list[Row]:
 
 @figure
 def decision(setting: Setting) -> list[Row]:
-    """Single decisions of `isolated` on 10,648 nodes, 95 % of them taken."""
+    """Single decisions of `isolated` on 10,648 nodes, 95 % of them in use."""
     cargo = shutil.which("cargo")
     if cargo is None:
         return [Row("decision", "one isolated placement", "us", (), note="no cargo")]
     command = [cargo, "bench", "-q", "-p", "topolane-placement", "--bench", "isolated"]
-    cost(command, directory=ROOT)  # builds it
+    cost(command, directory=ROOT)  # builds the program
     runs = [json.loads(cost(command, directory=ROOT).output) for _ in range(setting.repeats)]
     rows = []
     for kind in ("placed", "refused"):
@@ -308,7 +311,7 @@ def decision(setting: Setting) -> list[Row]:
 
 @figure
 def atlas(setting: Setting) -> list[Row]:
-    """A long log of a real machine, read, run and written."""
+    """A long log of a real machine: reading, replay and writing."""
     cases = {
         "Atlas, first-fit": (55_700.0, "first-fit", ATLAS),
         "Atlas squeezed, first 5,000, first-fit": (33_100.0, "first-fit", SQUEEZED),
@@ -335,7 +338,7 @@ def atlas(setting: Setting) -> list[Row]:
 
 @figure
 def contention(setting: Setting) -> list[Row]:
-    """One evaluation of all jobs of a large machine, and a month in which they slow each other down."""
+    """One evaluation of all jobs on a large machine, and a month in which jobs slow each other down."""
     script = ROOT / "benches" / "contention.py"
     seen = [json.loads(cost([setting.python, script]).output) for _ in range(setting.repeats)]
     rows = []
@@ -356,7 +359,9 @@ def contention(setting: Setting) -> list[Row]:
 
 
 def write_all_to_all(path: Path) -> None:
-    """Writes an SWF log of jobs of one size on a tree of radix 64, run times even over 600-4,000 s, gaps exponential."""
+    """Writes an SWF log of jobs of one size for a tree of radix 64; run times are uniform over 600-4,000 s,
+    interarrival times exponential.
+    """
     draw = random.Random(WIDE_SEED)
     now = 0.0
     with path.open("w") as log:
@@ -369,7 +374,7 @@ def write_all_to_all(path: Path) -> None:
 
 @figure
 def all_to_all(setting: Setting) -> list[Row]:
-    """Jobs with a million flows each, 50 of them at a time on a large tree."""
+    """Jobs with a million flows each, 50 at a time on a large tree."""
     log = setting.scratch / "all-to-all.swf"
     write_all_to_all(log)
     network = ("--network", "congestion", "--patterns", "alltoall")
@@ -384,12 +389,12 @@ def all_to_all(setting: Setting) -> list[Row]:
 
 
 def by_leaf(setting: Setting) -> Row:
-    """How many times as long one of these jobs takes pair by pair as leaf by leaf."""
+    """The time of one of these jobs computed pair by pair, divided by its time computed leaf by leaf."""
     what = "one such job, pair by pair over leaf by leaf"
     cargo = shutil.which("cargo")
     if cargo is None:
         return Row("all-to-all", what, "times", (), note="no cargo")
     command = [cargo, "bench", "-q", "-p", "topolane-traffic", "--bench", "exchange"]
-    cost(command, directory=ROOT)  # builds it
+    cost(command, directory=ROOT)  # builds the program
     runs = [json.loads(cost(command, directory=ROOT).output) for _ in range(setting.repeats)]
     return Row("all-to-all", what, "times", tuple(run["ratio"] for run in runs))

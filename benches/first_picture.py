@@ -1,7 +1,8 @@
-"""From `pip install` of the wheel to the first picture, without a file of one's own.
+"""Measures the time from `pip install` of the wheel to the first picture, without any file of the user.
 
-Each time, a new environment with an empty HOME gets the wheel and what it needs from the package index. `topolane compare` then
-replays the month that Topolane brings under three policies, and writes a report with figures.
+Each time, a new environment with an empty HOME gets the wheel and its requirements from the package index.
+Then `topolane compare` replays the month that Topolane includes under three policies, and writes a report
+with figures.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from pathlib import Path
 from measure import Options, Result
 
 TARGET = 30.0
-"""Seconds."""
+"""In seconds."""
 PASSED_ON = ("PIP_", "SSL_")
-"""The settings of pip and of TLS that are those of the machine."""
+"""Prefixes of environment variables that pip and TLS need from this machine."""
 
 
 def seconds_of(command: list[object], environment: dict[str, str], folder: Path) -> float:
-    """How long a command takes. Raises CalledProcessError if it fails."""
+    """The seconds that a command takes. Raises CalledProcessError if it fails."""
     began = time.monotonic()
     words = [str(word) for word in command]
     subprocess.run(words, env=environment, cwd=folder, check=True, stdout=subprocess.DEVNULL)
@@ -32,7 +33,7 @@ def seconds_of(command: list[object], environment: dict[str, str], folder: Path)
 
 
 def once(wheel: Path) -> tuple[float, float]:
-    """Seconds of the installation, and from its end to the report."""
+    """Seconds of the installation, and seconds from its end to the report."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         kept = {key: value for key, value in os.environ.items() if key.startswith(PASSED_ON)}

@@ -1,4 +1,6 @@
-"""A month on 5,000 nodes in NVL72 racks under every policy, and single decisions on the same machine nearly full."""
+"""Measures a month on 5,000 nodes in NVL72 racks under every policy, and single decisions on the same machine
+nearly full.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,9 @@ ROOT = Path(__file__).resolve().parent.parent
 FIGURE = "gpu-month"
 RUN = ("--machine", "nvl72-5000", "--workload", "gpu-month")
 MONTH_LIMIT = 5.0
-"""CPU seconds of a month."""
+"""The target for a month, in CPU seconds."""
 STOPPED_AFTER = 30
-"""CPU seconds after which a month is given up."""
+"""A month is stopped after this many CPU seconds."""
 DECISION_LIMITS = {"median_us": 20.0, "p99_us": 1_000.0}
 NOT_PLACING = ("recorded",)
 """Policies that need more than a workload."""
@@ -32,7 +34,7 @@ def gpu_month(setting: Setting) -> list[Row]:
 
 
 def month(setting: Setting, policy: str) -> Row:
-    """The month under one policy; not measured if it cannot be run."""
+    """The month under one policy; a row without values if it cannot be run."""
     what = f"a month on nvl72-5000, easy, {policy}"
     try:
         runs = setting.simulations(*RUN, "--policy", policy, most=STOPPED_AFTER)
@@ -44,12 +46,12 @@ def month(setting: Setting, policy: str) -> Row:
 
 
 def decisions(setting: Setting, policies: list[str]) -> list[Row]:
-    """Single decisions on nvl72-5000, 95 % of its nodes taken."""
+    """Single decisions on nvl72-5000 with 95 % of its nodes in use."""
     cargo = shutil.which("cargo")
     if cargo is None:
         return [Row(FIGURE, "one placement", "us", (), note="no cargo")]
     command = [cargo, "bench", "-q", "-p", "topolane-placement", "--bench", "domains", "--"]
-    cost([*command, "first-fit"], directory=ROOT)  # builds it
+    cost([*command, "first-fit"], directory=ROOT)  # builds the program
     rows = []
     for policy in policies:
         runs = [json.loads(cost([*command, policy], directory=ROOT).output) for _ in range(setting.repeats)]
@@ -62,7 +64,7 @@ def decisions(setting: Setting, policies: list[str]) -> list[Row]:
 
 
 def kinds(runs: list[dict[str, Any]]) -> list[tuple[str, list[dict[str, float]]]]:
-    """The kinds of decisions that were made at all, each with what was measured in every run."""
+    """The kinds of decisions that occurred, each with its measurements in every run."""
     found = [(kind, [run[kind] for run in runs]) for kind in ("placed", "refused")]
     if "parts" in runs[0]:
         found += [

@@ -1,22 +1,24 @@
-"""Do replays say the truth about logs that name no holds and no nodes out of service?
+"""Measures how close replays come to the truth about logs that record no holds and no nodes out of service.
 
-`run.py inference [--logs N] [--jobs N]` draws logs whose truth is known. Each log has a recipe of its own: the
-machine, its load, how many jobs are held and how long, and nodes that are out of service for a part of the time. The engine runs the
-jobs, and only the recorded starts are kept. The log is then replayed as it is, and with inference.
+`run.py inference [--logs N] [--jobs N]` draws logs whose truth is known. Each log has its own recipe: the
+machine, its load, the number and length of holds, and nodes that are out of service for a part of the time.
+The engine runs the jobs, and only the recorded starts are kept. The log is then replayed unchanged, and with
+inference.
 
-What a policy changes is the difference of mean waits from first-fit to isolated. The true change is the mean over several runs in
-which holds end up to a minute later, because the change of a single run moves with such seconds. The inferred change is the mean over
-as many seeds of the replay. Targets with `--held recorded --capacity recorded`: the mean wait within 5 %, a rank correlation of the
-waits of at least .9, and the change within 10 %, in each log and in the sum over all.
+The effect of a policy is the difference of mean waits from first-fit to isolated. The true effect is the mean
+over several runs in which holds end up to a minute later, because the effect in a single run changes with
+such seconds. The inferred effect is the mean over the same number of seeds of the replay. Targets with
+`--held recorded --capacity recorded`: the mean wait within 5 %, a rank correlation of the waits of at least
+.9, and the effect within 10 %, in each log and in the sum over all.
 
-The recipes have nodes out of service side by side. `--outages scattered` scatters them over the machine, which no log in SWF records;
-`--outages single` has nodes fail one by one.
+The recipes have nodes out of service next to each other. `--outages scattered` scatters them over the
+machine, which no log in SWF records; `--outages single` has nodes fail one by one.
 
-`compare` says which differences between policies say nothing. The last row of each table of changes says in how many logs the
-inferred change is off by less than that.
+`compare` says which differences between policies are too small to mean anything. The last row of each table
+of effects says in how many logs the inferred effect is off by less than that.
 
-`run.py inference --trace LOG --machine MACHINE` measures the first two on a log that records starts. The exit code is 1 if a
-target was missed with inference.
+`run.py inference --trace LOG --machine MACHINE` measures the first two on a log that records starts. The exit
+code is 1 if a target was missed with inference.
 """
 
 from __future__ import annotations
@@ -43,11 +45,13 @@ from topolane.units import DAY, HOUR
 MEAN, RANK, CHANGE = 5.0, 0.9, 10.0
 """Targets: per cent of the mean wait, rank correlation, per cent of the change from first-fit to isolated."""
 MACHINES = ("fat-tree(radix=8)", "fat-tree(radix=10)", "fat-tree(radix=12)")
-"""Of 128, 250 and 432 nodes."""
+"""Machines of 128, 250 and 432 nodes."""
 OUTAGES = ("together", "scattered", "single")
 LARGEST_JOB = 48
 FIRST_SEED = 5000
-"""The rules of inference were chosen on logs of seeds below it, and of 6000 to 6023."""
+"""The rules of inference were chosen on logs with lower seeds, and with seeds 6000 to 6023, so these must not
+be used here.
+"""
 DRAWS = 8
 INFERENCES: dict[str, tuple[str, ...]] = {
     "as it is": (),
@@ -60,20 +64,20 @@ JUDGED = "held, capacity"
 
 @dataclasses.dataclass(frozen=True)
 class Recipe:
-    """What a synthetic log is drawn from."""
+    """The parameters of a synthetic log."""
 
     machine: str
     load: float
     held: float
-    """Part of the jobs."""
+    """The fraction of held jobs."""
     mean_hold: float
-    """Seconds."""
+    """In seconds."""
     out: tuple[tuple[int, float, float], ...]
-    """Nodes that are out of service, from when until when as parts of the time of all submissions."""
+    """Nodes out of service, each with start and end as fractions of the submission period."""
 
     @classmethod
     def drawn(cls, seed: int, outages: str) -> Recipe:
-        """Of one log in three all nodes are in service, if they are out together."""
+        """A random recipe. In one of three logs all nodes are in service, if nodes are out together."""
         drawn = np.random.default_rng([seed, 1])
         machine = str(drawn.choice(MACHINES))
         nodes = topolane.machine(machine).nodes
@@ -99,14 +103,16 @@ class Recipe:
 
 @dataclasses.dataclass(frozen=True)
 class Truth:
-    """A synthetic log and what really happened."""
+    """A synthetic log with its true waits."""
 
     log: Path
     machine: str
     waits: NDArray[np.float64]
-    """Under first-fit, in order of submission."""
+    """Waits under first-fit, in order of submission."""
     changes: NDArray[np.float64]
-    """Seconds: of the mean wait from first-fit to isolated; of the log itself, then if each hold ends up to a minute later."""
+    """Changes of the mean wait from first-fit to isolated in seconds: first for the log itself, then with
+    each hold ending up to a minute later.
+    """
 
 
 def synthetic(
@@ -145,7 +151,7 @@ Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def both(workload: Workload, machine: _engine.Machine, out: Sequence[tuple[int, float, float]]) -> Pair:
-    """The waits under first-fit and under isolated, by number of the job."""
+    """The waits under first-fit and under isolated, by job number."""
 
     def waits(policy: str) -> NDArray[np.float64]:
         outcome = _engine.simulate(workload, machine, policy, "easy", out_of_service=out)
@@ -155,12 +161,12 @@ def both(workload: Workload, machine: _engine.Machine, out: Sequence[tuple[int, 
 
 
 def change(first_fit: NDArray[np.float64], isolated: NDArray[np.float64]) -> float:
-    """Seconds: the change of the mean wait."""
+    """The change of the mean wait, in seconds."""
     return float(isolated.mean() - first_fit.mean())
 
 
 def replayed(truth: Truth, name: str, seed: int, *, scattered: bool = False) -> Pair:
-    """What replays with one kind of inference say the waits are."""
+    """The waits in replays with one kind of inference."""
     machine = topolane.machine(truth.machine)
     workload = topolane.workload(truth.log, machine.nodes)
     asked = {what: what in INFERENCES[name] for what in ("held", "capacity", "order")}
@@ -169,7 +175,7 @@ def replayed(truth: Truth, name: str, seed: int, *, scattered: bool = False) -> 
 
 
 def compared(truths: Sequence[Truth], name: str) -> list[Row]:
-    """How close replays with one kind of inference come to the truth."""
+    """The rows that say how close replays with one kind of inference come to the truth."""
     means, ranks, changes, least = [], [], [], []
     for truth in truths:
         seeds = len(truth.changes) if INFERENCES[name] else 1
@@ -196,7 +202,9 @@ def compared(truths: Sequence[Truth], name: str) -> list[Row]:
 
 
 def says_nothing(truth: Truth, pairs: Sequence[Pair]) -> float:
-    """Seconds: the bound that `compare` prints, from the replays of the first seeds and of scattered ones."""
+    """The difference, in seconds, below which `compare` calls a change meaningless, from replays with the
+    first seeds and scattered ones.
+    """
     half = bound.DRAWS // 2
     scattered = [replayed(truth, JUDGED, seed, scattered=True) for seed in range(half + 1, bound.DRAWS + 1)]
     moved = bound.least_difference(
@@ -206,7 +214,9 @@ def says_nothing(truth: Truth, pairs: Sequence[Pair]) -> float:
 
 
 def of_changes(name: str, found: NDArray[np.float64], true: NDArray[np.float64]) -> list[Row]:
-    """How far the changes of the mean wait are off; a row of each array is a log, and its first column is one run of it."""
+    """The rows on errors of the change of the mean wait. In each array a row is a log, and the first column
+    is a single run of it.
+    """
     one = 100 * abs(found[:, 0] / true[:, 0] - 1)
     off = 100 * (found.mean(1) / true.mean(1) - 1)
     whole = 100 * abs(found.mean(1).sum() / true.mean(1).sum() - 1)
@@ -222,7 +232,7 @@ def of_changes(name: str, found: NDArray[np.float64], true: NDArray[np.float64])
 
 
 def of_seeds(off: NDArray[np.float64], found: NDArray[np.float64], true: NDArray[np.float64]) -> list[Row]:
-    """Whether the errors have a sign in common, and how often the changes of the seeds have the true one among them."""
+    """Whether the errors share a sign, and how often the changes of the seeds enclose the true one."""
     error = off.std(ddof=1) / len(off) ** 0.5 if len(off) > 1 else math.nan
     among = (found.min(1) <= true) & (true <= found.max(1))
     means = [mean_of(changes) for changes in found.tolist()]
@@ -241,7 +251,7 @@ def of_seeds(off: NDArray[np.float64], found: NDArray[np.float64], true: NDArray
 
 
 def rows(name: str, means: tuple[float, ...], ranks: tuple[float, ...]) -> list[Row]:
-    """The figures that need no known truth."""
+    """The rows that need no known truth."""
     return [
         Row(name, "mean wait is off by", "%", means, target(name, MEAN)),
         Row(name, "rank correlation of waits", "", ranks, target(name, RANK), more_is_better=True),
@@ -249,12 +259,14 @@ def rows(name: str, means: tuple[float, ...], ranks: tuple[float, ...]) -> list[
 
 
 def target(name: str, limit: float) -> float | None:
-    """Only one kind of inference is judged."""
+    """The limit for the judged kind of inference; None for the others, which have no target."""
     return limit if name == JUDGED else None
 
 
 def of_log(log: str, machine: str, shape: Shape) -> list[Row]:
-    """How close replays of a log come to its recorded starts. Raises InputError for one that records none."""
+    """The rows on how close replays of a log come to its recorded starts. Raises InputError for a log without
+    recorded starts.
+    """
     fabric = topolane.machine(machine)
     workload = topolane.workload(log, fabric.nodes, shape=shape)
     found = []
@@ -271,7 +283,7 @@ def of_log(log: str, machine: str, shape: Shape) -> list[Row]:
 
 
 def measure(options: Options) -> Result:
-    """The figures of a log, or of synthetic ones."""
+    """Measures a log, or synthetic ones."""
     if options.trace:
         shape = Shape(cores_per_node=options.cores_per_node, limit=options.limit)
         return Result(of_log(str(options.trace), options.machine, shape))
@@ -279,7 +291,9 @@ def measure(options: Options) -> Result:
 
 
 def of_synthetic(seed: int, logs: int, jobs: int, outages: str) -> list[Row]:
-    """How close replays come to the truth of synthetic logs, and how much the truth itself moves."""
+    """The rows on how close replays come to the truth of synthetic logs, and how much the truth itself
+    varies.
+    """
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as directory:
         truths = [synthetic(seed + log, jobs, Path(directory), outages=outages) for log in range(logs)]
         found = [row for name in INFERENCES for row in compared(truths, name)]

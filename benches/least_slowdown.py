@@ -1,7 +1,7 @@
-"""Compares `least-slowdown` with the other policies in coupled runs, and says which targets it meets.
+"""Compares `least-slowdown` with the other policies in coupled runs, and reports which targets it meets.
 
 `run.py least-slowdown --loads cab-aug cab-sep LOG.swf.gz --machine cab` prints a table for each load.
-Targets: wait and run together at most that of the best other policy; at most half of the node hours that
+Targets: wait plus run time at most that of the best other policy; and at most half of the node hours that
 jobs lose to contention under slurm-tree.
 """
 
@@ -39,7 +39,7 @@ def measure(options: Options) -> Result:
 
 
 def figures(run: Run) -> dict[str, Any]:
-    """What is compared of a run: hours, and node hours."""
+    """The values of a run that are compared: hours and node hours."""
     summary = run.summary
     return {
         "policy": run.policy,
@@ -51,7 +51,7 @@ def figures(run: Run) -> dict[str, Any]:
 
 
 def verdicts(runs: list[dict[str, Any]]) -> dict[str, bool]:
-    """Which targets are met."""
+    """By target: whether it is met."""
     by_policy = {run["policy"]: run for run in runs}
     own = by_policy.pop(OWN)
     return {
@@ -61,7 +61,7 @@ def verdicts(runs: list[dict[str, Any]]) -> dict[str, bool]:
 
 
 def print_load(load: dict[str, Any]) -> None:
-    """A table of a load, and its verdicts."""
+    """Prints the table of a load and its verdicts."""
     print(load["load"])
     rows = [
         [

@@ -1,13 +1,14 @@
-"""What room costs: plans against the optimum, and how long a plan takes.
+"""Compares plans that make room with the optimum, and measures how long a plan takes.
 
 It measures (scipy comes with the tests)
 
-- on random states of up to 128 nodes, for rules that count nodes (on the machine, in a rack, in parts of a request): how much
-  dearer plans are than the optimum by HiGHS, and whether each makes room in a new state;
-- on further states under rules that give links, whether each plan makes room, and how far its cost is from its own bound;
+- on random states of up to 128 nodes, for rules that count nodes (on the machine, in a rack, in parts of a
+request): how much more plans cost than the optimum by HiGHS, and whether each makes room in a new state;
+- on further states under rules that give links, whether each plan makes room, and how far its cost is from
+its own bound;
 - on 2,000 nodes with 700 jobs that may be requeued, or half of them moved, the CPU time of a plan.
 
-It prints what is missed of the targets, and then ends with exit code 1.
+It prints the targets that are missed, and then ends with exit code 1.
 """
 
 from __future__ import annotations
@@ -23,35 +24,35 @@ from measure import Options, Result
 from topolane._engine import Machine, NoRoom, RoomPlan, State, make_room
 
 WITHIN = 1.01
-"""What a plan may cost, in optima."""
+"""The most that a plan may cost, relative to the optimum."""
 TARGET_MS = 100.0
 JOBS = 700
 REFUSED = 50
 STAYS = 0.8
-"""Part of the jobs that has not left again, where rules give links."""
+"""The fraction of jobs that stay, for rules that give links."""
 DAY = 86_400.0
 COUNTING: dict[str, dict[str, str]] = {
     "first-fit": {},
     "kueue-tas": {"within": "required:leaf"},
     "slurm-block": {},
 }
-"""Rules that count nodes, on 100 racks of 20, and how they are asked."""
+"""Rules that count nodes, on 100 racks of 20, with the options of a request."""
 LINKS = ("isolated", "jigsaw", "dedicated")
 """Rules that give links, on a fat tree of 2,000 nodes."""
 
 
 def quantile(values: list[float], part: float) -> float:
-    """The value that this part of the values does not exceed."""
+    """The value that this fraction of the values does not exceed."""
     return sorted(values)[min(len(values) - 1, math.ceil(part * len(values)) - 1)]
 
 
 def verdict(is_met: bool) -> str:
-    """A target met or missed, in a word."""
+    """The word for a target that is met or missed."""
     return "met" if is_met else "MISSED"
 
 
 def against_optimum(states: int, seed: int) -> bool:
-    """Prints how plans compare with the optimum; whether all targets are met."""
+    """Prints how plans compare with the optimum. Returns whether all targets are met."""
     ratios: list[float] = []
     proven = impossible = differ = no_room = 0
     for number in range(states):
@@ -76,7 +77,9 @@ def against_optimum(states: int, seed: int) -> bool:
 
 
 def filled(machine: Machine, policy: str, jobs: int, chance: random.Random) -> list[Job]:
-    """Up to `count` jobs that a policy places, of a mean size that fills the machine; fewer if it refuses 50 in a row."""
+    """Up to `count` jobs that a policy places, with a mean size that fills the machine; fewer if it refuses
+    50 in a row.
+    """
     state, running = State(machine), []
     refused = 0
     while len(running) < jobs and refused < REFUSED:
@@ -104,7 +107,7 @@ def with_links(states: int, seed: int) -> bool:
         chance = random.Random(seed * 1_000_000 + number)
         policy = LINKS[number % len(LINKS)]
         jobs = filled(machine, policy, chance.randint(8, 60), chance)
-        # Some leave, so that nodes are free here and there.
+        # Remove some jobs, so that scattered nodes are free.
         jobs = [job for job in jobs if chance.random() < STAYS]
         wanted = chance.randint(1, machine.nodes)
         plan = make_room(State(machine), policy, wanted, jobs)
@@ -124,9 +127,11 @@ def with_links(states: int, seed: int) -> bool:
 def timed(
     policy: str, rounds: int, seed: int, *, moving: bool
 ) -> Iterator[tuple[int, float, RoomPlan | NoRoom]]:
-    """Plans for requests of several sizes on full machines: jobs, milliseconds of CPU time, and the plan.
+    """Plans room for requests of several sizes on full machines. Yields the number of jobs, milliseconds of
+    CPU time, and the plan.
 
-    moving: a tenth of the jobs has left, and half of the others are moved instead of requeued, at a tenth of the cost.
+    moving: first a tenth of the jobs leaves, and half of the others are moved instead of requeued, at a tenth
+    of the cost.
     """
     machine = Machine.preset("fat-tree(radix=20)") if policy in LINKS else racks(100, 20)
     sizes = (4, 10, 16, 20) if policy in ("kueue-tas", "slurm-block") else (4, 16, 64, 256, 512)
@@ -146,7 +151,7 @@ def timed(
 
 
 def on_2000_nodes(rounds: int, seed: int, *, moving: bool) -> bool:
-    """Prints how long plans take on a large machine; whether the target is met."""
+    """Prints how long plans take on a large machine. Returns whether the target is met."""
     what = "a tenth of the jobs gone, half of the others movable" if moving else "all jobs requeued"
     print(f"2,000 nodes, {what}, CPU time of a plan in ms:")
     met = True
@@ -168,7 +173,7 @@ def on_2000_nodes(rounds: int, seed: int, *, moving: bool) -> bool:
 
 
 def measure(options: Options) -> Result:
-    """Measures and prints."""
+    """Measures and prints everything."""
     met = [
         against_optimum(options.states, options.seed),
         with_links(options.more, options.seed),

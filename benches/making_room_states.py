@@ -1,4 +1,6 @@
-"""Random states of small machines on which room is wanted, and the least cost by a mixed-integer programme."""
+"""Random states of small machines in which room is needed, and the least cost of making it by a mixed-integer
+programme.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 Job = tuple[int, list[int], list[int], float | None, int | None]
-"""Identity, nodes, links, cost in node-seconds or None, and group of a job: as `make_room` takes it."""
+"""Id, nodes, links, cost in node-seconds or None, and group of a job, in the form that `make_room` takes."""
 
 MOST_NODES = 128
 FULL = 0.97
-"""Part of the machine that jobs hold, at most."""
+"""The largest fraction of the machine that jobs hold."""
 
 
 def racks(count: int, size: int) -> Machine:
@@ -31,7 +33,7 @@ def racks(count: int, size: int) -> Machine:
 
 @dataclasses.dataclass(frozen=True)
 class Question:
-    """Room wanted on a machine of equal racks."""
+    """A request for room on a machine of equal racks."""
 
     racks: int
     size: int
@@ -44,14 +46,14 @@ class Question:
 
     @property
     def parts(self) -> tuple[int, int] | None:
-        """Slots of a part that must lie in one rack, and how many parts; None if any nodes will do."""
+        """The slots of a part that must lie in one rack, and the number of parts; None if any nodes will do."""
         if self.policy == "first-fit":
             return None
         size = self.segment or self.wanted
         return size, self.wanted // size
 
     def plan(self) -> RoomPlan | NoRoom:
-        """What the engine proposes."""
+        """The engine's plan."""
         return make_room(
             State(racks(self.racks, self.size)),
             self.policy,
@@ -70,8 +72,8 @@ class Question:
     def least(self) -> float | None:
         """The least cost by HiGHS; None if there is no plan.
 
-        A variable is 1 if its job goes. Of racks, others say how many parts lie in each. The last is always 0, because a
-        programme without variables is none.
+        A variable is 1 if its job leaves. For racks, further variables count the parts in each rack. The last
+        variable is always 0, because a programme needs at least one.
         """
         jobs = [job for job in self.jobs if job[3] is not None]
         held = {node for job in self.jobs for node in job[1]}
@@ -126,7 +128,7 @@ def is_placed(
     segment: int | None = None,
     within: str | None = None,
 ) -> bool:
-    """Whether the policy places a request in a new state without the jobs of a plan, where the plan says."""
+    """Whether the policy places a request where the plan says, in a new state without the jobs of the plan."""
     state = State(machine)
     gone = set(plan.requeued)
     for job, nodes, links, *_ in jobs:
@@ -137,7 +139,7 @@ def is_placed(
 
 
 def question(seed: int) -> Question:
-    """A random state of up to 128 nodes, more or less full, and a request."""
+    """A random, more or less full state of up to 128 nodes, and a request."""
     chance = random.Random(seed)
     size = chance.randint(2, 18)
     count = chance.randint(1, MOST_NODES // size)

@@ -1,4 +1,6 @@
-"""What a case finds: figures with their targets; and what a child process costs, CPU time and memory on one core."""
+"""The results of a case: figures with their targets, and the CPU time and memory of a child process on one
+core.
+"""
 
 from __future__ import annotations
 
@@ -18,27 +20,27 @@ if TYPE_CHECKING:
 
 LAST_LINES = 5
 HEADINGS = ["figure", "what", "target", "median", "least..most (runs)", "verdict"]
-"""Of a table of figures."""
+"""The headings of a table of figures."""
 
 
 class BenchError(Exception):
-    """A figure that could not be measured, and why."""
+    """A figure could not be measured; the message says why."""
 
 
 class TooLongError(BenchError):
-    """A process that was ended because it used more CPU time than it may."""
+    """A process was ended because it exceeded its limit of CPU time."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Cost:
-    """What a process took, its own children included."""
+    """The resources that a process used, including its children."""
 
     cpu: float
-    """User and system time, seconds."""
+    """User plus system time, in seconds."""
     memory: float
-    """Most memory it held, bytes."""
+    """Peak memory, in bytes."""
     output: str
-    """What it printed."""
+    """The text that it printed."""
 
 
 def cost(command: Sequence[str | Path], *, directory: Path | None = None, most: int | None = None) -> Cost:
@@ -68,7 +70,9 @@ def cost(command: Sequence[str | Path], *, directory: Path | None = None, most: 
 
 
 def prepared(most: int | None) -> Callable[[], None]:
-    """What a child calls to stay on one core, where one can be chosen, and to end after `most` CPU seconds."""
+    """A function for a child to call. It pins the child to one core, if possible, and ends it after `most`
+    CPU seconds.
+    """
     core = max(os.sched_getaffinity(0)) if hasattr(os, "sched_setaffinity") else None
 
     def prepare() -> None:
@@ -83,7 +87,7 @@ def prepared(most: int | None) -> Callable[[], None]:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One figure: what was measured, how often, and what it should be."""
+    """One figure: what was measured, the values of all runs, and the target."""
 
     figure: str
     what: str
@@ -100,7 +104,7 @@ class Row:
 
     @property
     def verdict(self) -> str:
-        """Whether the median meets the target; a dash where there is none."""
+        """Whether the median meets the target; a dash without a target."""
         if not self.values:
             return "not measured"
         if self.limit is None:
@@ -118,42 +122,44 @@ class Row:
         return [self.figure, self.what, target, measured, spread, self.verdict]
 
     def facts(self) -> dict[str, object]:
-        """The row as JSON holds it."""
+        """The row in the form of the JSON file."""
         facts = dataclasses.asdict(self)
         return facts | {"median": self.median if self.values else None, "verdict": self.verdict}
 
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What a case found. `run.py` prints, judges and writes it."""
+    """The results of a case. `run.py` prints, judges and writes them."""
 
     rows: Sequence[Row] = ()
     facts: Any = None
-    """What the file of --json holds in addition to rows, or without rows all that it holds."""
+    """What the file of --json holds in addition to the rows; without rows, the whole content."""
     failed: bool = False
-    """Whether a target was missed or a rule broken, in addition to what the rows say."""
+    """Whether a target was missed or a rule broken that the rows do not show."""
     notes: Sequence[str] = ()
-    """Lines below the table."""
+    """Lines to print below the table."""
 
 
 Options = types.SimpleNamespace
-"""The options of a case: `case`, `quick`, `trace`, `json`, and its own by their names in `registry.py`."""
+"""The options of a case: `case`, `quick`, `trace`, `json`, and its own options with their names in
+`registry.py`.
+"""
 
 
 def asked(options: Options) -> dict[str, str]:
-    """The options as JSON holds them."""
+    """The options in the form of the JSON file."""
     return {key: str(value) for key, value in vars(options).items() if value is not None}
 
 
 def number(value: float) -> str:
-    """A number with three digits that matter."""
+    """A number with three significant digits."""
     if abs(value) >= 100:
         return f"{value:,.0f}"
     return f"{value:.3g}"
 
 
 def table(rows: list[list[str]]) -> str:
-    """A Markdown table, aligned to be read as it stands."""
+    """A Markdown table with aligned columns."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")

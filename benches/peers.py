@@ -1,4 +1,4 @@
-"""Other simulators on the same jobs, in the same run."""
+"""Compares Topolane with other simulators on the same jobs, in the same run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CASES = {
 
 
 def install(scratch: Path) -> Path:
-    """A virtual environment with AccaSim in it; returns its interpreter."""
+    """Makes a virtual environment with AccaSim. Returns its interpreter."""
     place = scratch / "accasim-venv"
     venv.create(place, with_pip=True)
     python = place / "bin" / "python"
@@ -38,10 +38,11 @@ def install(scratch: Path) -> Path:
 
 
 def write_log(text: str, path: Path) -> int:
-    """Writes our CSV as the SWF that AccaSim reads: a processor is a node; returns the jobs.
+    """Writes a CSV log as the SWF that AccaSim reads, in which a processor is a node. Returns the number of
+    jobs.
 
-    AccaSim takes whole seconds and asks for a walltime: the run time where the log has none.
-    Zero means none to it, so these are at least 1 s.
+    AccaSim takes whole seconds and needs a walltime: the run time if the log has none. It reads zero as no
+    value, so the times are at least 1 s.
     """
     rows = list(csv.DictReader(io.StringIO(text)))
     with path.open("w") as log:
@@ -60,7 +61,7 @@ def accasim(python: Path, log: Path, scratch: Path) -> Cost:
 
 
 def compare(setting: Setting, python: Path, what: str, shape: Sequence[str]) -> list[Row]:
-    """Our rate and theirs on the same jobs, and the ratio."""
+    """The rates of both on the same jobs, and their ratio."""
     assert setting.trace is not None
     text = setting.topolane("workload", "convert", setting.trace, *shape, "--to", "csv").output
     log = setting.scratch / "accasim.swf"
@@ -84,7 +85,7 @@ def compare(setting: Setting, python: Path, what: str, shape: Sequence[str]) -> 
 
 @figure
 def peers(setting: Setting) -> list[Row]:
-    """AccaSim, without its own start-up as ours is without its own."""
+    """The comparison with AccaSim, with the start-up of both subtracted."""
     if setting.trace is None:
         return [Row("peers", what, "jobs/s CPU", (), note="no trace") for what in CASES]
     print("installing AccaSim", file=sys.stderr)

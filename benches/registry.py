@@ -1,7 +1,8 @@
-"""Every benchmark, a row each: what it measures, the function that measures it, what it needs and its own options.
+"""Every benchmark in a row: what it measures, the function that measures it, its requirements and its own
+options.
 
-`run.py` runs them by name. To add one, write a function that takes the options and returns a `measure.Result`, and add a
-row here.
+`run.py` runs them by name. To add one, write a function that takes the options and returns a
+`measure.Result`, and add a row here.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ PATHS = {
     "slurm": ("benches/slurm", "tests/slurm", "tests"),
     "validation": ("benches/validation",),
 }
-"""By area, the folders from which its modules are imported, in addition to benches/."""
+"""By area: the folders from which its modules are imported, in addition to benches/."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Option:
-    """An option of one case. Its type is that of the default, or `type` if that is None."""
+    """An option of one case. Its type is that of the default, or `type` if the default is None."""
 
     name: str
     default: Any
@@ -40,14 +41,14 @@ class Option:
     type: type | None = None
     choices: tuple[str, ...] = ()
     many: bool = False
-    """It takes one value or more."""
+    """Whether it takes one or more values."""
     required: bool = False
     group: str = ""
     """Options of one group exclude each other."""
 
     @property
     def key(self) -> str:
-        """Its attribute in the options of a case."""
+        """The name of its attribute in the options of a case."""
         return self.name.replace("-", "_")
 
 
@@ -58,19 +59,19 @@ class Case:
     name: str
     measures: str
     function: str
-    """`module:function`."""
+    """The function, as `module:function`."""
     options: tuple[Option, ...] = ()
     quick: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    """Values of its options under --quick; the function may look at `options.quick` as well."""
+    """Values of its options under --quick. The function may check `options.quick` as well."""
     named: bool = False
-    """It runs only if its whole name is given: it takes long, or needs files or root."""
+    """Whether it runs only if its full name is given, because it takes long, or needs files or root."""
     alone: bool = False
-    """It needs a process of its own."""
+    """Whether it needs a separate process."""
     root: bool = False
     needs: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    """Programs and Python modules (`import NAME`) without which it cannot run, and how to get them."""
+    """Programs and Python modules (`import NAME`) that it needs, and how to get them."""
     builds: tuple[str, ...] = (OPTIMISED,)
-    """Targets of make that are built before."""
+    """Targets of make that are built before it runs."""
 
     @property
     def area(self) -> str:
@@ -79,7 +80,9 @@ class Case:
 
     @property
     def process(self) -> str:
-        """Cases with the same one can run in one process: modules of different areas share names."""
+        """A key of cases that can run in one process. Modules of different areas have equal names, so areas
+        need separate processes.
+        """
         return self.name if self.alone else self.area
 
 

@@ -31,13 +31,13 @@ from measure import HEADINGS, BenchError, Options, Result, Row, asked, table
 from registry import CASES, PATHS, Case, Option
 
 ERRORS = (BenchError, RuntimeError, ValueError, OSError, AssertionError, subprocess.SubprocessError)
-"""What ends a case with one sentence and exit code 2; InputError is a ValueError."""
+"""Errors that end a case with one sentence and exit code 2. InputError is a ValueError."""
 PEERS = ("engine/peers", "engine/mapping-peers")
 OUTPUT = Path("-")
 
 
 def selected(names: Sequence[str]) -> list[Case]:
-    """The cases of these names and areas. Raises ValueError for a name that there is not."""
+    """The cases with these names or in these areas. Raises ValueError for an unknown name."""
     found: dict[str, Case] = {}
     for name in names:
         cases = [case for case in CASES if case.name == name or (case.area == name and not case.named)]
@@ -50,7 +50,7 @@ def selected(names: Sequence[str]) -> list[Case]:
 
 
 def parser_of(cases: Sequence[Case]) -> argparse.ArgumentParser:
-    """The common options, and those of the cases."""
+    """The parser for the common options and those of the cases."""
     text = f"{cases[0].name}: {cases[0].measures}\n\n{docstring(cases[0])}" if len(cases) == 1 else __doc__
     parser = argparse.ArgumentParser(
         prog="run.py",
@@ -83,7 +83,7 @@ def parser_of(cases: Sequence[Case]) -> argparse.ArgumentParser:
 
 
 def add(to: Any, option: Option) -> None:
-    """Adds an option to a parser; one that is not given is absent from what is parsed."""
+    """Adds an option to a parser. An option that is not given is missing in the result."""
     words: dict[str, Any] = {"help": option.help, "default": argparse.SUPPRESS, "required": option.required}
     if option.default is False:
         to.add_argument(f"--{option.name}", action="store_true", **words)
@@ -102,7 +102,7 @@ def add(to: Any, option: Option) -> None:
 
 
 def file(text: str) -> Path:
-    """A file that is there."""
+    """The path of an existing file."""
     path = Path(text).resolve()
     if not path.is_file():
         raise argparse.ArgumentTypeError(f"{text}: there is no such file")
@@ -110,7 +110,9 @@ def file(text: str) -> Path:
 
 
 def docstring(case: Case) -> str:
-    """What the module of a case says about it, without importing it: that needs what the case needs."""
+    """The docstring of a case's module, read without an import because the import needs the case's
+    requirements.
+    """
     import ast
 
     module = case.function.partition(":")[0]
@@ -124,7 +126,7 @@ def docstring(case: Case) -> str:
 
 
 def options_of(case: Case, given: argparse.Namespace) -> Options:
-    """The options of a case: those given, else those of --quick, else the defaults."""
+    """The options of a case: those given, otherwise those of --quick, otherwise the defaults."""
     values = {option.key: option.default for option in case.options}
     values |= case.quick if given.quick else {}
     values |= {key: getattr(given, key) for key in values if hasattr(given, key)}
@@ -132,7 +134,7 @@ def options_of(case: Case, given: argparse.Namespace) -> Options:
 
 
 def missing(case: Case) -> str:
-    """What the case needs and this machine has not; empty if nothing."""
+    """What the case needs and this machine lacks; empty if nothing."""
     if case.root and os.geteuid():
         return "run it as root"
     for need, how in case.needs.items():
@@ -143,7 +145,7 @@ def missing(case: Case) -> str:
 
 
 def measured(case: Case, options: Options) -> Result:
-    """What the function of a case returns. Raises one of ERRORS."""
+    """The result of a case's function. Raises one of ERRORS."""
     if why := missing(case):
         raise RuntimeError(why)
     for part in reversed(PATHS.get(case.area, ())):
@@ -155,7 +157,7 @@ def measured(case: Case, options: Options) -> Result:
 
 
 def facts_of(options: Options, result: Result) -> Any:
-    """What JSON holds of a case: its figures with its options, and whatever else it found."""
+    """The JSON value for a case: its figures with its options, and its other facts."""
     if not result.rows and result.facts is not None:
         return result.facts
     machine = {"cores": os.cpu_count(), "machine": platform.machine(), "python": platform.python_version()}
@@ -164,7 +166,9 @@ def facts_of(options: Options, result: Result) -> Any:
 
 
 def run(cases: Sequence[Case], given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """Measures cases of one process and prints their figures as one table; the exit code, and the facts of each case."""
+    """Measures cases of one process and prints their figures in one table. Returns the exit code and the
+    facts of each case.
+    """
     rows: list[Row] = []
     notes: dict[str, None] = {}
     facts: dict[str, Any] = {}
@@ -191,7 +195,7 @@ def run(cases: Sequence[Case], given: argparse.Namespace) -> tuple[int, dict[str
 
 
 def run_apart(groups: Sequence[list[Case]], given: argparse.Namespace) -> tuple[int, dict[str, Any]]:
-    """The same in a process for each group."""
+    """Like `run`, with a separate process for each group."""
     facts: dict[str, Any] = {}
     codes = {0}
     for cases in groups:
@@ -212,7 +216,7 @@ def run_apart(groups: Sequence[list[Case]], given: argparse.Namespace) -> tuple[
 
 
 def print_list(cases: Sequence[Case], as_json: bool) -> None:
-    """The cases: names, what they measure, and what they need."""
+    """Prints the cases: names, what they measure, and what they need."""
     needs = {case.name: [*(["root"] if case.root else []), *case.needs] for case in cases}
     if as_json:
         rows = [
@@ -234,7 +238,7 @@ def print_list(cases: Sequence[Case], as_json: bool) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """Runs what is named; returns the exit code."""
+    """Runs the named cases. Returns the exit code."""
     names = list(itertools.takewhile(lambda word: not word.startswith("-"), words))
     if "--builds" in words and {"--list", "--help", "-h"} & set(words):
         return 0
@@ -275,7 +279,9 @@ def main(words: Sequence[str]) -> int:
 
 
 def end(*_: object) -> None:
-    """Ends this program as an exception does, so that what it started ends as well; a second signal does not stop that."""
+    """Ends this program like an exception, so that its child processes end too. A second signal does not
+    interrupt this.
+    """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     sys.exit(1)

@@ -1,7 +1,9 @@
-"""The page of `topolane serve` at 5,000 nodes and 10,000 jobs: its first paint, its updates, and what 50 viewers cost.
+"""Measures the page of `topolane serve` with 5,000 nodes and 10,000 jobs: its first paint, its updates, and
+the cost of 50 viewers.
 
-All jobs are submitted within an hour, so that some run and the others wait. A real Chromium opens the page of a real server;
-viewers read the stream of changes as browsers do. Each figure is printed with its target and whether that is met.
+All jobs are submitted within an hour, so that some run and the others wait. A real Chromium opens the page of
+a real server; viewers read the stream of changes as browsers do. Each figure is printed with its target and
+whether it is met.
 """
 
 from __future__ import annotations
@@ -41,20 +43,22 @@ FIRST_PAINT, UPDATE, CORES = 1.0, 0.1, 0.5
 """Targets: seconds, seconds, cores."""
 
 TRACED = "disabled-by-default-devtools.timeline,blink.user_timing"
-"""What the browser records: the tasks of each thread with their processor times, and the page's own measures."""
+"""The events that the browser records: the tasks of each thread with their processor times, and the page's
+own measures.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
 class Update:
-    """From the arrival of a change to the end of its picture, seconds."""
+    """Seconds from the arrival of a change to the end of its drawing."""
 
     elapsed: float
     worked: float
-    """Processor time of the thread that runs the page."""
+    """Processor time of the page's thread."""
 
 
 def log_of(folder: Path) -> Path:
-    """A log of jobs that are all submitted within an hour: 1 to 64 nodes for 1 to 12 hours."""
+    """Writes a log of jobs that are all submitted within an hour, with 1 to 64 nodes for 1 to 12 hours."""
     file = folder / "jobs.swf"
     rows = []
     for job in range(1, JOBS + 1):
@@ -67,7 +71,7 @@ def log_of(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def page(folder: Path) -> Iterator[tuple[str, int]]:
-    """The address of the page, and the number of its process."""
+    """Serves the page. Yields its address and the id of its process."""
     (folder / "machine.toml").write_text(MACHINE)
     command = [sys.executable, "-c", MAIN, "serve", "--listen", "127.0.0.1:0", "--shadow", "none"]
     command += ["--machine", str(folder / "machine.toml"), "--trace", str(log_of(folder)), "--at", "1"]
@@ -82,8 +86,9 @@ def page(folder: Path) -> Iterator[tuple[str, int]]:
 
 
 def seen_by_a_browser(address: str, seconds: float) -> tuple[float, list[Update]]:
-    """Seconds from the start of navigation to the first picture of the machine, the median of five loads; and the updates in
-    the seconds after them."""
+    """Seconds from the start of navigation to the first picture of the machine, as the median of five loads;
+    and the updates in the seconds after that.
+    """
     from selenium import webdriver
 
     options = webdriver.ChromeOptions()
@@ -104,7 +109,7 @@ def seen_by_a_browser(address: str, seconds: float) -> tuple[float, list[Update]
             paints.append(marks[0]["startTime"] / 1000)
         driver.get_log("performance")
         time.sleep(seconds)
-        driver.get("about:blank")  # the browser hands out what it has recorded when a page is left
+        driver.get("about:blank")  # the browser writes its record when the page is left
         rows = [json.loads(row["message"])["message"] for row in driver.get_log("performance")]
         events = [row["params"] for row in rows if row["method"] == "Tracing.dataCollected"]
         return statistics.median(paints), updates_of(events)
@@ -113,7 +118,7 @@ def seen_by_a_browser(address: str, seconds: float) -> tuple[float, list[Update]
 
 
 def updates_of(events: list[dict[str, Any]]) -> list[Update]:
-    """The updates in what the browser has recorded: measures of the page with the tasks that its thread did meanwhile."""
+    """The updates in the browser's record: measures of the page, with the tasks of its thread meanwhile."""
     measures = [one for one in events if one.get("name") == "topolane-update"]
     begun: dict[str, int] = {}
     found = []
@@ -136,7 +141,7 @@ def updates_of(events: list[dict[str, Any]]) -> list[Update]:
 
 
 def cores_of(process: int, seconds: float) -> float:
-    """How many cores a process uses."""
+    """The number of cores that a process uses."""
     tick = os.sysconf("SC_CLK_TCK")
 
     def used() -> float:
@@ -150,7 +155,7 @@ def cores_of(process: int, seconds: float) -> float:
 
 @contextlib.contextmanager
 def viewers(address: str) -> Iterator[None]:
-    """Viewers that read the changes, and the outlook every ten seconds as the page does."""
+    """Viewers that read the changes, and every ten seconds the outlook as the page does."""
     ending = threading.Event()
 
     def watch() -> None:
@@ -174,7 +179,7 @@ def viewers(address: str) -> Iterator[None]:
 
 
 def row(what: str, seconds: float) -> tuple[str, str, str, bool]:
-    """The row of a figure of updates."""
+    """The row for a figure about updates."""
     return what, f"{1000 * seconds:.0f} ms", f"{1000 * UPDATE:g} ms", seconds < UPDATE
 
 

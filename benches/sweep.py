@@ -1,8 +1,9 @@
-"""A sweep of a thousand runs over a real Dask cluster on this machine.
+"""Runs a sweep of a thousand runs on a real Dask cluster on this machine.
 
-Eight policies, four loads and 32 seeds of a synthetic month, 1,024 runs, over one worker and over two. The table compares
-runs a second with those of one local process, and the results to the last digit. With --kill, the first worker is killed
-after ten seconds, and Dask's nanny starts it again. The exit code is 1 if a table differs.
+Eight policies, four loads and 32 seeds of a synthetic month give 1,024 runs, on one worker and on two. The
+table compares runs per second with those of one local process, and the results to the last digit. With
+--kill, the first worker is killed after ten seconds, and Dask's nanny restarts it. The exit code is 1 if a
+table differs.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ LOADS = "0.7,0.8,0.9,1.0"
 
 
 def wait_for(what: str, said: Callable[[], object], seconds: float = 120) -> None:
-    """Returns once that is true."""
+    """Waits until the function returns a true value."""
     deadline = time.monotonic() + seconds
     while not said():
         if time.monotonic() > deadline:
@@ -36,7 +37,7 @@ def wait_for(what: str, said: Callable[[], object], seconds: float = 120) -> Non
 
 @contextlib.contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
-    """A scheduler with workers of one thread, each under a nanny; its address, and the nannies."""
+    """A scheduler with single-threaded workers, each under a nanny. Yields its address and the nannies."""
     started: list[subprocess.Popen[bytes]] = []
 
     def start(name: str, said: str, *words: str) -> str:
@@ -64,13 +65,13 @@ def cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.P
 
 
 def command(options: Options, *more: str) -> list[str]:
-    """The sweep."""
+    """The command line of the sweep."""
     words = f"compare --workload cab-aug --limit {options.jobs} --policies {POLICIES} --queue easy --scenarios none"
     return [str(SCRIPT), *words.split(), "--loads", LOADS, "--seeds", str(options.seeds), "--json", *more]
 
 
 def timed(words: Sequence[str], midst: Callable[[], None] | None = None) -> tuple[str, float]:
-    """What a command prints, and the seconds that it took. `midst` is called after ten of them."""
+    """The output of a command, and the seconds that it took. `midst` is called after ten of them."""
     began = time.monotonic()
     with tempfile.TemporaryFile("w+") as output:
         process = subprocess.Popen(words, stdout=output, stderr=subprocess.DEVNULL)
@@ -85,7 +86,7 @@ def timed(words: Sequence[str], midst: Callable[[], None] | None = None) -> tupl
 
 
 def kill_worker(nanny: subprocess.Popen[bytes]) -> None:
-    """Kills the worker of a nanny, which starts another."""
+    """Kills the worker of a nanny, which then starts another."""
     children = Path(f"/proc/{nanny.pid}/task/{nanny.pid}/children").read_text().split()
     for child in children:
         if b"resource_tracker" not in Path(f"/proc/{child}/cmdline").read_bytes():
@@ -93,7 +94,7 @@ def kill_worker(nanny: subprocess.Popen[bytes]) -> None:
 
 
 def measure(options: Options) -> Result:
-    """Prints the table; fails if a table of Dask differs."""
+    """Prints the table. Fails if a table of Dask differs."""
     runs = len(POLICIES.split(",")) * len(LOADS.split(",")) * options.seeds
     expected, seconds = timed(command(options, "--jobs", "1"))
     rows = [["over", "seconds", "runs a second", "the same table"]]

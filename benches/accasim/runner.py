@@ -1,7 +1,7 @@
-"""Runs AccaSim (EASY, first fit) on 1,296 alike nodes; for the interpreter it is installed in.
+"""Runs AccaSim (EASY, first fit) on 1,296 equal nodes. Use the interpreter in which AccaSim is installed.
 
-`python runner.py LOG OUT`. AccaSim 1.1.3 was written for Python 3.5-3.9: the names it imports from
-where they no longer are get put back first.
+`python runner.py LOG OUT`. AccaSim 1.1.3 was written for Python 3.5-3.9, so names that have moved since are
+first put back where it imports them from.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ NODES = 1_296
 
 
 def put_back_names() -> None:
-    """Gives `collections` the abstract classes that left it in Python 3.10."""
+    """Puts back into `collections` the abstract classes that were removed in Python 3.10."""
     for name in collections.abc.__all__:
         if not hasattr(collections, name):
             setattr(collections, name, getattr(collections.abc, name))
 
 
 def system(path: Path) -> str:
-    """Writes AccaSim's description of the machine: a node is one core."""
+    """Writes AccaSim's description of the machine, in which a node is one core."""
     machine = {
         "groups": {"node": {"core": 1}},
         "resources": {"node": NODES},

@@ -1,9 +1,10 @@
-"""The same jobs under the schedulers of a real Flux instance with simulated nodes.
+"""Runs the same jobs under the schedulers of a real Flux instance with simulated nodes.
 
-It compares sched-simple and sched-backfill of flux-core, Fluxion if it is installed (its match policies `high` and `low`, whole
-nodes), and Topolane's module under some policies. The code that judges the benches of Slurm judges all of them; it shares nothing
-with Topolane. Jobs are Flux's mock executions: they hold nodes and run nothing. Needs `flux` on PATH. The exit code is 1 if a node or, under a
-policy that isolates, a link was given twice, and 2 for a missing component.
+It compares sched-simple and sched-backfill of flux-core, Fluxion if it is installed (its match policies
+`high` and `low`, whole nodes), and Topolane's module under some policies. All are judged by the code of the
+Slurm benches, which shares nothing with Topolane. Jobs are Flux's mock executions: they hold nodes and run
+nothing. Needs `flux` on PATH. The exit code is 1 if a node or, under a policy that isolates, a link was given
+twice, and 2 for a missing component.
 """
 
 from __future__ import annotations
@@ -61,18 +62,18 @@ print(json.dumps([[int(job.id), job.nodelist, job.t_submit, job.t_run, job.t_cle
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """What one scheduler made of the jobs."""
+    """The result of one scheduler."""
 
     scheduler: str
     measures: Measures
     nodes_twice: int
-    """Pairs of jobs that had a node at the same time."""
+    """Pairs of jobs that held a node at the same time."""
     starts: float
-    """Starts per second: the jobs over the time from the first start to the last."""
+    """Starts per second: jobs divided by the time from the first start to the last."""
     late: float
-    """Seconds by which the latest submission was late."""
+    """Seconds by which the most delayed submission was late."""
     longest_pass: float | None
-    """Seconds; only Topolane's module reports it."""
+    """In seconds; only Topolane's module reports it."""
 
     def cells(self) -> list[str]:
         found = self.measures
@@ -106,7 +107,7 @@ HEADINGS = [
 
 
 def modules(options: Options, machine: Path) -> dict[str, Load]:
-    """How each scheduler is loaded."""
+    """The way to load each scheduler."""
 
     def stock(name: str) -> Load:
         @contextlib.contextmanager
@@ -142,7 +143,9 @@ def modules(options: Options, machine: Path) -> dict[str, Load]:
 
 @contextlib.contextmanager
 def topolane(flux: Instance, words: Sequence[str], options: Options) -> Iterator[None]:
-    """Topolane as the scheduler, loaded again or killed as often as the options say while the jobs come."""
+    """Loads Topolane as the scheduler. While jobs come, it is loaded again or killed as often as the options
+    say.
+    """
     times = options.reloads or options.kills
     pause, over = 60 * options.minutes / (times + 1), threading.Event()
 
@@ -177,7 +180,9 @@ def has_fluxion() -> bool:
 
 
 def play(flux: Instance, jobs: Sequence[Job]) -> tuple[list[Ran], float]:
-    """The jobs, submitted at their times, and by how many seconds the latest submission was late."""
+    """Submits the jobs at their times. Returns the jobs as they ran, and the seconds by which the most
+    delayed submission was late.
+    """
     rows = [(job.nodes, job.submit, job.run, 60 * job.minutes) for job in jobs]
     said = flux.run("python", "-c", SUBMIT, text=json.dumps(rows), seconds=3600).split()
     numbers, late = [int(line) for line in said[:-1]], float(said[-1])
@@ -206,7 +211,7 @@ def row_of(
 
 
 def nodes_twice(ran: Sequence[Ran]) -> int:
-    """How many pairs of jobs had a node at the same time."""
+    """The number of pairs of jobs that held a node at the same time."""
     twice = 0
     held: dict[str, Ran] = {}
     for each in sorted(ran, key=lambda each: each.start):

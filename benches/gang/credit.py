@@ -1,7 +1,6 @@
-"""What the credit scheduler of the simulated hypervisor does to jobs whose threads belong together.
+"""Shows the effect of the simulated hypervisor's credit scheduler on jobs whose threads belong together.
 
-It prints two tables, barriers kept and iterations out of step, as in
-docs/explanation/gang.md.
+It prints two tables, barriers kept and iterations out of step, as in docs/explanation/gang.md.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ ENDLESS = 1e5
 
 
 def barriers(cores: int, interval: float, spin: bool, policy: str, seeds: int) -> str:
-    """Iterations as a share of a fair half: mean (least to most)."""
+    """Iterations relative to a fair half: mean (least to most)."""
     jobs = [GangJob("barrier", cores, interval=interval, spin=spin, seconds=ENDLESS) for _ in range(2)]
     fair = BARRIER_SECONDS / 2 / interval
     runs = [simulate_gangs(jobs, cores, policy, BARRIER_SECONDS, seed=seed) for seed in range(seeds)]
@@ -26,13 +25,13 @@ def barriers(cores: int, interval: float, spin: bool, policy: str, seeds: int) -
 
 
 def late(job: GangJobOutcome) -> float:
-    """The share of iterations that end more than one iteration after the first thread's."""
+    """The fraction of iterations that end more than one iteration after the first thread's."""
     ends = np.array([thread[: job.iterations] for thread in job.ends])
     return float(np.mean(ends - ends.min(axis=0) > ITERATION))
 
 
 def micro(cores: int, domains: int, background: float, policy: str, seeds: int) -> str:
-    """That share over all domains, per cent."""
+    """The percentage of late iterations, over all domains."""
     jobs = [GangJob("independent", cores, iteration=ITERATION, seconds=ENDLESS) for _ in range(domains)]
     runs = [
         simulate_gangs(jobs, cores, policy, MICRO_SECONDS, seed=seed, background=background)

@@ -1,7 +1,7 @@
 """Measures how evenly the default policy divides the cores between two equal programs that spin at barriers.
 
-It needs root, a quiet machine with two cores and a C compiler. Two OpenMP programs run as gangs under `adaptive`. The steps of
-each are counted for ten seconds, from one second after the start.
+It needs root, a quiet machine with two cores and a C compiler. Two OpenMP programs run as gangs under
+`adaptive`. The steps of each are counted for ten seconds, beginning one second after the start.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from topolane.gang.agent import Agent
 
 CORES = (0, 1)
 STEPS = {"0.1 ms": 100_000, "1 ms": 1_000_000}
-"""Additions between two barriers, and how long they take, about."""
+"""The number of additions between two barriers, by their approximate duration."""
 SECONDS = 10.0
 TARGET = 1.2
 ENVIRONMENT = {"OMP_WAIT_POLICY": "active", "OMP_NUM_THREADS": str(len(CORES))}
 
 
 def steps(file: Path) -> int:
-    """Steps so far."""
+    """The number of steps so far."""
     return int(file.read_text().split()[0])
 
 
 def run(program: Path, work: int, folder: Path) -> list[int]:
-    """Steps of both in ten seconds."""
+    """The steps of both programs in ten seconds."""
     files = [folder / name for name in ("one", "other")]
     with Agent(cores=CORES) as agent:
         for file in files:

@@ -1,6 +1,6 @@
-"""How long a simulated minute of 64 cores with four jobs of 64 threads takes.
+"""Measures how long a simulated minute of 64 cores with four jobs of 64 threads takes.
 
-It runs `crates/gang/benches/minute.rs` by cargo.
+It runs `crates/gang/benches/minute.rs` with cargo.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 from measure import Options, Row, cost
 
 LIMIT = 1.0
-"""Seconds."""
+"""In seconds."""
 RUNS = 5
 
 
@@ -24,7 +24,7 @@ def measure(options: Options) -> list[Row]:
     if cargo is None:
         return [Row("minute", "a simulated minute", "s", (), LIMIT, note="no cargo")]
     command = [cargo, "bench", "-q", "-p", "topolane-gang", "--bench", "minute", "--locked"]
-    cost(command, directory=ROOT)  # builds it
+    cost(command, directory=ROOT)  # builds the benchmark
     seen = [json.loads(cost(command, directory=ROOT).output) for _ in range(1 if options.quick else RUNS)]
     return [
         Row(

@@ -1,4 +1,4 @@
-"""A share of the CPUs so large that other programs of the machine hardly run."""
+"""Gives a benchmark the largest share of the CPUs, so that other programs of the machine hardly run."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 MOST = {"cpu.shares": "262144", "cpu.weight": "10000"}
-"""What the kernel takes, of version 1 and of version 2."""
+"""The largest weights that the kernel accepts, in versions 1 and 2 of control groups."""
 
 
 class Ahead(contextlib.AbstractContextManager["Ahead"]):
-    """Puts this process and what it starts ahead of all other processes, while it lasts.
+    """Puts this process and its children ahead of all other processes while the context lasts.
 
-    Raises OSError where the cpu controller of version 1 of control groups cannot be had.
+    Raises OSError if the cpu controller of version 1 of control groups is not available.
     """
 
     def __init__(self, wanted: bool) -> None:
@@ -27,7 +27,7 @@ class Ahead(contextlib.AbstractContextManager["Ahead"]):
             (self._group / "cgroup.procs").write_text(str(os.getpid()))
 
     def raise_groups(self, groups: Iterable[Path]) -> None:
-        """The same for groups that another program made."""
+        """Gives the largest share to control groups that another program made."""
         if self._group is None:
             return
         for file in (group / name for group in groups for name in MOST):

@@ -1,7 +1,7 @@
 """Measures two barrier-coupled jobs under Slurm's own gang scheduling and under Topolane's.
 
-It needs root and Slurm's daemons. `docs/explanation/gang.md` says what the figures mean. `--alone` is for a machine that is not
-quiet: all that is measured has the largest share of the CPUs that control groups can give.
+It needs root and Slurm's daemons. `docs/explanation/gang.md` explains the figures. `--alone` is for a machine
+that is not quiet: everything that is measured gets the largest CPU share that control groups can give.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ from topolane.studies import gang_programs as programs
 INTERVALS = (0.0002, 0.001, 0.005)
 CORES = 2
 WINDOWS = (1.0, 10.0)
-"""Seconds of a time in which both jobs should have got on alike."""
+"""Lengths of windows, in seconds, within which both jobs should make equal progress."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Figures:
-    """What two jobs did under one system."""
+    """The results of two jobs under one system."""
 
     interval: float
-    """Seconds of CPU between two barriers."""
+    """CPU seconds between two barriers."""
     system: str
     shares: tuple[float, float]
-    """Iterations of each job, as a share of half of those that a job does alone."""
+    """Iterations of each job, relative to half of those of a job that runs alone."""
     lesser: tuple[float, ...]
-    """The part of the job that did less, of both jobs' iterations in a window, for each of WINDOWS; the median. Even
-    is 0.5."""
+    """For each of WINDOWS: the fraction of a window's iterations by the job that did less, as the median over
+    windows. 0.5 is even.
+    """
     pause: float
-    """Seconds from one barrier of a job to the next: the longest."""
+    """The longest time from one barrier of a job to the next, in seconds."""
 
     def cells(self) -> list[str]:
         """The row as text."""
@@ -63,7 +64,9 @@ HEADINGS = [
 def figures(
     interval: float, system: str, alone: float, ends: Sequence[Sequence[float]], begun: float, seconds: float
 ) -> Figures:
-    """Of the ends of the iterations of both jobs; `alone`: iterations a second of a job that is alone."""
+    """The figures from the times at which iterations of both jobs ended. alone: iterations per second of a
+    job that runs alone.
+    """
     until = begun + seconds
     within = [[end for end in each if begun <= end < until] for each in ends]
     shares = [len(each) / (alone * seconds / 2) for each in within]
@@ -73,7 +76,7 @@ def figures(
 
 
 def lesser_part(within: Sequence[Sequence[float]], begun: float, window: float, windows: int) -> float:
-    """The median over the windows in which a job did anything."""
+    """The median of the lesser job's fraction over the windows in which any job made progress."""
     counts = [[0] * windows for _ in within]
     for count, each in zip(counts, within):
         for end in each:
@@ -92,7 +95,7 @@ def measured(folder: Path, cluster: systems.Cluster, seconds: float, ahead: Ahea
             run = programs.Run(workload, seconds)
             return [str(program), *run.words(rate, log), "--threads", str(CORES)]
 
-        # The speed of a shared machine drifts: it is looked at before each run and after it.
+        # The speed of a shared machine changes, so it is measured before and after each run.
         before = systems.alone(words, folder, seconds / 5)
         for system in systems.SYSTEMS:
             with system.running(cluster, ahead) as start:

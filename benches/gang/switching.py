@@ -1,4 +1,4 @@
-"""Figures of the agent that switches gangs, on this machine's first two cores."""
+"""Measures the agent that switches gangs, on this machine's first two cores."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from topolane.gang.agent import Agent, Limits
 CORES = tuple(sorted(os.sched_getaffinity(0)))[:2]
 WAYS = ("freeze", "freezer", "signals")
 SLICE = 0.05
-"""Seconds."""
+"""In seconds."""
 SOURCE = Path(__file__).parent / "spin.c"
 
 
 def agent_of(policy: str, length: float, way: str | None = None, *, alone: bool) -> Agent:
-    """An agent with slices of that length, seconds. If `alone`, its jobs have the greatest weight, so other programs hardly run."""
+    """An agent with slices of `length` seconds. If `alone`, its jobs have the greatest weight, so that other
+    programs hardly run.
+    """
     agent = Agent(policy, CORES, Limits(slice=length), switch_by=way)
     if alone:
         for group in agent.means.groups:
@@ -34,7 +36,7 @@ def agent_of(policy: str, length: float, way: str | None = None, *, alone: bool)
 
 
 class Spinners:
-    """The program, compiled, and what its runs left."""
+    """The compiled program and the results of its runs."""
 
     def __init__(self, place: Path) -> None:
         self._place = place
@@ -43,7 +45,9 @@ class Spinners:
         subprocess.run(["cc", "-O2", "-pthread", "-o", place / "spin", SOURCE], check=True)
 
     def run(self, agent: Agent, jobs: int, seconds: float) -> dict[int, list[list[tuple[float, float]]]]:
-        """Of each job the stretches of its threads on a core; `counted` has the rounds of all together."""
+        """Runs jobs. Returns for each job the periods in which each of its threads was on a core; `counted`
+        gets the total number of rounds.
+        """
         started = []
         for number in range(jobs):
             log = self._place / str(number)
@@ -66,7 +70,7 @@ class Spinners:
 
 
 def agent_cpu() -> float:
-    """Seconds that the thread which switches has been on a core."""
+    """Seconds that the switching thread has been on a core."""
     for task in Path("/proc/self/task").iterdir():
         if (task / "comm").read_text().strip() == "gang-agent":
             return int((task / "schedstat").read_text().split()[0]) / 1e9
@@ -76,9 +80,11 @@ def agent_cpu() -> float:
 def skews(
     agent: Agent, ran: dict[int, list[list[tuple[float, float]]]], length: float
 ) -> tuple[list[float], list[float]]:
-    """Of the switches: how far apart the threads of the job that came began, and of the one that went stopped.
+    """For each switch: the time between the first and the last thread of the new job to begin, and of the old
+    job to stop.
 
-    Of each only where all its threads saw it: one that another program keeps from its core at that time does not.
+    A switch counts only if all threads of the job noticed it; a thread that another program keeps off its
+    core does not.
     """
     begins = {job: [[begin for begin, _ in thread] for thread in threads] for job, threads in ran.items()}
     ends = {job: [[end for _, end in thread] for thread in threads] for job, threads in ran.items()}
@@ -105,7 +111,7 @@ def load_before() -> list[str]:
 
 
 def skew(options: Options) -> Result:
-    """How far apart the threads of a job begin and stop, as they see it, at slices of 50 ms."""
+    """How far apart the threads of a job begin and stop, as they observe it, with slices of 50 ms."""
     rows, notes = [], load_before()
     for way in WAYS:
         for jobs in (4,) if options.quick else (4, 8, 16):
@@ -138,12 +144,12 @@ def _one_run(way: str, jobs: int, seconds: float, alone: bool) -> tuple[list[flo
 
 
 def percentile(values: list[float], share: float) -> float:
-    """The value that this share does not exceed."""
+    """The value that this fraction of the values does not exceed."""
     return sorted(values)[min(len(values) - 1, int(share * len(values)))]
 
 
 def own_cpu(options: Options) -> Result:
-    """What the agent's thread takes of a core at slices of 50 ms."""
+    """The part of a core that the agent's thread uses with slices of 50 ms."""
     rows, notes = [], load_before()
     for jobs in (4, 16):
         shares = []
@@ -163,7 +169,9 @@ def own_cpu(options: Options) -> Result:
 
 
 def loss(options: Options) -> Result:
-    """What gangs at slices of 100 ms lose of the work that the operating system alone gets done, run by turns."""
+    """The work that gangs with slices of 100 ms lose, compared with the same jobs run one after the other by
+    the operating system alone.
+    """
     losses, notes = [], load_before()
     for _ in range(2 if options.quick else 8):
         done = {}

@@ -1,4 +1,4 @@
-"""Who lets two jobs run on the same cores: the kernel alone, Slurm, Topolane."""
+"""The systems that let two jobs run on the same cores: the kernel alone, Slurm, and Topolane."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from priority import Ahead
 
 SLICE = 5.0
-"""Seconds: the least that Slurm takes for `SchedulerTimeSlice`."""
+"""In seconds: the least value that Slurm accepts for `SchedulerTimeSlice`."""
 PATIENCE = 300.0
-"""Seconds that another agent may have the cores for."""
+"""The longest wait, in seconds, for another agent to free the cores."""
 Start = Callable[[Sequence[str]], None]
-"""Starts a command as a job."""
+"""A function that starts a command as a job."""
 Running = Callable[[Cluster, "Ahead"], contextlib.AbstractContextManager[Start]]
 
 
 @dataclasses.dataclass(frozen=True)
 class System:
-    """Who switches."""
+    """A system that switches between jobs."""
 
     name: str
     running: Running
@@ -40,7 +40,7 @@ class System:
 
 @contextlib.contextmanager
 def cluster(folder: Path, cores: int) -> Iterator[Cluster]:
-    """A Slurm of one node whose cores two jobs get in turns."""
+    """A Slurm with one node, whose cores two jobs use in turn."""
     gangs = ("PreemptMode=GANG", "PreemptType=preempt/none", f"SchedulerTimeSlice={SLICE:g}")
     options = ("--cpus", cores, "--select", "cons_tres", "--partitions", "pbatch:ALL:FORCE:2")
     with running(1, folder, *options, *(word for line in gangs for word in ("--conf", line))) as up:
@@ -49,7 +49,7 @@ def cluster(folder: Path, cores: int) -> Iterator[Cluster]:
 
 @contextlib.contextmanager
 def kernel(_: Cluster, __: Ahead) -> Iterator[Start]:
-    """The kernel alone."""
+    """Jobs under the kernel alone."""
     started: list[subprocess.Popen[bytes]] = []
     try:
         yield lambda words: started.append(subprocess.Popen(words))
@@ -61,7 +61,7 @@ def kernel(_: Cluster, __: Ahead) -> Iterator[Start]:
 
 @contextlib.contextmanager
 def slurm(up: Cluster, _: Ahead) -> Iterator[Start]:
-    """Slurm's own gang scheduler."""
+    """Jobs under Slurm's own gang scheduler."""
     jobs: list[int] = []
 
     def start(words: Sequence[str]) -> None:
@@ -75,12 +75,12 @@ def slurm(up: Cluster, _: Ahead) -> Iterator[Start]:
 
 
 def len_of(up: Cluster) -> int:
-    """Cores of the one node."""
+    """The number of cores of the one node."""
     return int(up.run("sinfo", "-h", "-o", "%c"))
 
 
 def gang(**limits: float) -> Running:
-    """Topolane's agent."""
+    """Jobs under Topolane's agent."""
 
     @contextlib.contextmanager
     def agent(_: Cluster, ahead: Ahead) -> Iterator[Start]:
@@ -93,7 +93,7 @@ def gang(**limits: float) -> Running:
 
 
 def _alone(limits: _engine.GangLimits) -> Agent:
-    """An agent, once no other has the cores."""
+    """An agent, made when no other agent has the cores."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -106,14 +106,14 @@ def _alone(limits: _engine.GangLimits) -> Agent:
 
 SYSTEMS = (
     System("kernel", kernel),
-    System("slurm", slurm, before=11.0),  # its first slices are not of the length that was asked for
+    System("slurm", slurm, before=11.0),  # its first slices have another length than requested
     System("topolane-5s", gang(slice=SLICE)),
     System("topolane", gang()),
 )
 
 
 def alone(words: Callable[[Path, float], list[str]], folder: Path, seconds: float) -> float:
-    """Iterations a second of a job that has its cores to itself."""
+    """Iterations per second of a job that has its cores to itself."""
     log = folder / "alone"
     subprocess.run(words(log, seconds), check=True)
     found = ends(log, 0)
@@ -122,7 +122,7 @@ def alone(words: Callable[[Path, float], list[str]], folder: Path, seconds: floa
 
 
 def ends(log: Path, deadline: float) -> list[float]:
-    """When the iterations of a job ended, once it has ended itself. Raises TimeoutError."""
+    """The times at which iterations of a job ended, returned after the job's end. Raises TimeoutError."""
     while not log.exists():
         if time.monotonic() > deadline:
             raise TimeoutError(f"{log.name} has not ended")

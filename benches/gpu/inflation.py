@@ -38,7 +38,7 @@ VARIANTS = (
     *(f"cpu{share}" for share in (5, 10, 20, 25)),
 )
 MARKS = (0.9, 1.0, 1.1, 1.3)
-"""GPUs asked for, as parts of those there are, at which the free GPUs are counted."""
+"""The levels of GPU demand, relative to all GPUs, at which free GPUs are counted."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,23 +46,23 @@ class Task:
     """A task of the trace."""
 
     cores: int
-    """Thousandths of a core."""
+    """In thousandths of a core."""
     memory: int
-    """MiB."""
+    """In MiB."""
     gpus: int
     thousandths: int
-    """Of each GPU."""
+    """The part of each GPU, in thousandths."""
     types: str
-    """GPU types that will do, joined by |; empty for any."""
+    """The acceptable GPU types, joined by |; empty for any."""
 
     @property
     def asked(self) -> float:
-        """GPUs in all."""
+        """The total GPUs that the task requests."""
         return self.gpus * self.thousandths / 1000
 
     @property
     def category(self) -> str:
-        """Which variant has more of it."""
+        """The category of tasks that a variant can make more frequent."""
         if self.gpus == 0:
             return "cpu"
         if self.gpus > 1:
@@ -70,25 +70,27 @@ class Task:
         return "gpushare" if self.thousandths < 1000 else "one"
 
     def line(self, types: str) -> str:
-        """What the program reads."""
+        """The line for the placing program."""
         return f"{self.cores},{self.memory},{self.gpus},{self.thousandths},{types}\n"
 
 
 def read(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file, compressed or not."""
+    """The rows of a CSV file, which may be compressed."""
     text = gzip.decompress(path.read_bytes()).decode() if path.suffix == ".gz" else path.read_text()
     return list(csv.DictReader(text.splitlines()))
 
 
 def task_of(row: dict[str, str]) -> Task:
-    """A task from its row. Several GPUs are whole ones."""
+    """A task from its row. Tasks with several GPUs take whole ones."""
     gpus = int(row["num_gpu"])
     thousandths = int(row["gpu_milli"]) if gpus == 1 else 1000 if gpus else 0
     return Task(int(row["cpu_milli"]), int(row["memory_mib"]), gpus, thousandths, row["gpu_spec"])
 
 
 def weights(tasks: Sequence[Task], variant: str) -> tuple[dict[str, float], float]:
-    """How often a task of each category is drawn, against one of the trace, and which part keeps its wanted types."""
+    """The weight of each task category in draws, relative to the trace, and the fraction of tasks that keep
+    their wanted GPU types.
+    """
     kind = variant.rstrip("0123456789")
     part = int(variant.removeprefix(kind) or 0) / 100
     asked = dict.fromkeys(("cpu", "gpushare", "one", "multigpu"), 0.0)
@@ -111,7 +113,7 @@ def weights(tasks: Sequence[Task], variant: str) -> tuple[dict[str, float], floa
 
 
 def arrivals(tasks: Sequence[Task], variant: str, gpus: int, seed: int) -> Iterator[str]:
-    """Tasks drawn with replacement until they ask for enough GPUs."""
+    """Draws tasks with replacement until they request enough GPUs."""
     by_category, keeps_types = weights(tasks, variant)
     ends = list(itertools.accumulate(by_category[task.category] for task in tasks))
     draw = random.Random(seed)
@@ -132,14 +134,14 @@ def program() -> Path:
 
 
 def left(run: Path, nodes: Path, policy: str, lines: str) -> list[float]:
-    """GPUs that no task has at each mark, in per cent of all."""
+    """The GPUs that no task has at each mark, in per cent of all."""
     command = [str(run), str(nodes), policy, *map(str, MARKS)]
     done = subprocess.run(command, input=lines, text=True, capture_output=True, check=True)
     return [100 * float(part) for part in done.stdout.split()[1:]]
 
 
 def measure(options: Options) -> Result:
-    """Runs every variant and prints the table. Raises ValueError for a variant that there is not."""
+    """Runs every variant and prints the table. Raises ValueError for an unknown variant."""
     variants = VARIANTS if options.variants == "all" else options.variants.split(",")
     if unknown := set(variants) - set(VARIANTS):
         raise ValueError(f"there is no variant {min(unknown)}; there are {', '.join(VARIANTS)}")
@@ -168,17 +170,17 @@ def measure(options: Options) -> Result:
 
 
 def at_end(draws: list[list[float]]) -> float:
-    """The mean over draws, at the last mark."""
+    """The mean over all draws at the last mark."""
     return sum(draw[-1] for draw in draws) / len(draws)
 
 
 def is_best(found: dict[str, list[list[float]]]) -> bool:
-    """Whether ours leaves fewer GPUs than every other policy."""
+    """Whether gpu-packing leaves fewer GPUs free than every other policy."""
     return all(at_end(found[OURS]) < at_end(found[other]) for other in POLICIES if other != OURS)
 
 
 def print_row(variant: str, found: dict[str, list[list[float]]], *, is_first: bool) -> None:
-    """A row of the table: means over the draws."""
+    """Prints a row of the table, with means over the draws."""
     if is_first:
         print("GPUs that no task has at 130 % asked for (% of all)")
         print(f"{'':14}" + "".join(f"{policy:>13}" for policy in POLICIES) + "   draws in which ours is best")

@@ -17,17 +17,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 SHORTEST = 300
-"""Seconds. Shorter runs are skipped: a third of the jobs and less than 1 % of the work."""
+"""In seconds. Shorter runs are skipped: a third of the jobs, and less than 1 % of the work."""
 LONGEST = 7 * 86_400
-"""Seconds. Longer runs end there: the usual longest walltime of a partition."""
+"""In seconds. Longer runs are cut to this, the usual longest walltime of a partition."""
 POSITIONS = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-"""Where the quantiles of run times are taken."""
+"""The positions at which quantiles of run times are taken."""
 SMALL = ((1, 1), (2, 2), (4, 4))
-"""Classes of sizes of jobs up to a node of four GPUs, from Philly."""
+"""Size classes of jobs that fit a node with four GPUs, from Philly."""
 LARGE = ((8, 8), (9, 16), (17, 32), (33, 64), (65, 128), (129, 744))
-"""Classes of sizes of wider jobs, from Lingjun."""
+"""Size classes of wider jobs, from Lingjun."""
 FAIR_CORES = 12
-"""Cores of openb's nodes for each of their GPUs (96 cores and 8 GPUs)."""
+"""Cores of openb's nodes per GPU (96 cores and 8 GPUs)."""
 
 
 class Job(NamedTuple):
@@ -37,20 +37,20 @@ class Job(NamedTuple):
 
 
 def trace(path: Path) -> list[Job]:
-    """Jobs of a trace in the form of RFold: id, arrival, topology, shape, GPUs, duration."""
+    """The jobs of a trace in RFold's format: id, arrival, topology, shape, GPUs, duration."""
     with gzip.open(path, "rt") as lines:
         rows = [row for row in csv.reader(lines) if not row[0].startswith("#")]
     return [Job(float(row[1]), int(row[4]), float(row[5])) for row in rows]
 
 
 def quantiles(runs: list[float]) -> list[int]:
-    """The run times at `POSITIONS`; the lower of two jobs."""
+    """The run times at `POSITIONS`. Between two jobs, the lower run time is taken."""
     runs = sorted(runs)
     return [round(runs[int(position * (len(runs) - 1))]) for position in POSITIONS]
 
 
 def classes(name: str, what: str, jobs: list[Job], bounds: tuple[tuple[int, int], ...]) -> str:
-    """A table of classes of sizes."""
+    """The Rust table of some size classes."""
     rows = []
     for low, high in bounds:
         inside = [job for job in jobs if low <= job.gpus <= high and job.run >= SHORTEST]
@@ -66,7 +66,7 @@ def classes(name: str, what: str, jobs: list[Job], bounds: tuple[tuple[int, int]
 
 
 def demands(pods: Path) -> str:
-    """How many times their part of a node's cores tasks of one GPU ask for."""
+    """The cores that tasks with one GPU request, relative to their share of a node's cores."""
     with gzip.open(pods, "rt") as lines:
         rows = [row for row in csv.DictReader(lines) if row["num_gpu"] == "1" and row["gpu_milli"] == "1000"]
     nearest = (0.25, 1.0, 1.5, 2.0)
@@ -80,11 +80,11 @@ def demands(pods: Path) -> str:
 
 
 def cycle(jobs: list[Job]) -> str:
-    """The depth of the daily cycle and what a day of the weekend has of a weekday."""
+    """The depth of the daily cycle, and the ratio of a weekend day to a weekday."""
     angles = [2 * math.pi * job.submit / 86_400 for job in jobs]
     depth = 2 * math.hypot(sum(map(math.cos, angles)), sum(map(math.sin, angles))) / len(jobs)
     days = Counter(int(job.submit % (7 * 86_400) // 86_400) for job in jobs)
-    # The trace does not say which day is which: the two quietest that follow each other are the weekend.
+    # The trace does not name its weekdays, so the two quietest consecutive days count as the weekend.
     quiet = min(days[day] + days[(day + 1) % 7] for day in range(7))
     weekend = quiet / 2 / ((len(jobs) - quiet) / 5)
     return (

@@ -1,9 +1,11 @@
-"""What whole segments cost: the part of a machine of NVL72 racks that jobs hold under policy segments, by segment size.
+"""Measures the cost of whole segments: the part of a machine of NVL72 racks that jobs hold under policy
+segments, by segment size.
 
-`run.py gpu/segments --trace lingjun-2023-jobs.csv.gz` draws jobs of the trace with replacement and submits more of them
-than the machine can run, so that jobs nearly always wait: then placement bounds what is held. The table has the nodes held
-while jobs are submitted, in per cent, without the first fifth of that time, and the points lost against first-fit on the same jobs: the mean over the draws, and its
-standard error. `none` is policy segments for jobs that name no segment: one rack if a job fits one. Exit code 1 if segments of
+`run.py gpu/segments --trace lingjun-2023-jobs.csv.gz` draws jobs of the trace with replacement and submits
+more of them than the machine can run. So jobs nearly always wait, and placement limits the nodes held. The
+table has the nodes held while jobs are submitted, in per cent, without the first fifth of that time, and the
+points lost against first-fit on the same jobs: the mean over the draws, and its standard error. `none` is
+policy segments for jobs that name no segment: one rack if a job fits one. The exit code is 1 if segments of
 16 nodes lose more than 0.5 points.
 """
 
@@ -23,15 +25,15 @@ from topolane import sources
 
 SIZES = ("none", "1", "2", "4", "8", "16", "18")
 SETTLED = 0.2
-"""The part of the time of submissions after which is counted."""
+"""The first part of the submission time, which is not counted."""
 FREE = "first-fit"
-"""The run that asks for nothing."""
+"""The policy of the run without any request for segments."""
 JUDGED, MOST_LOST = "16", 0.5
-"""Points that whole segments of that size may lose."""
+"""The judged segment size, and the most points that it may lose."""
 
 
 def drawn(options: Options, draw: int) -> topolane.Workload:
-    """Jobs of the trace in any order, some of them several times, submitted at random moments that make the load."""
+    """Random jobs of the trace, drawn with replacement and submitted at random times that give the load."""
     machine = sources.machine(options.machine)
     gpus = options.gpus_per_node if options.trace else None
     jobs = sources.workload(
@@ -52,7 +54,7 @@ def drawn(options: Options, draw: int) -> topolane.Workload:
 
 
 def held(options: Options, draw: int) -> dict[str, float]:
-    """Nodes held while jobs come, in per cent, by segment size."""
+    """By segment size: the nodes held while jobs are submitted, in per cent."""
     machine, jobs = sources.machine(options.machine), drawn(options, draw)
     last = max(jobs.columns()["submit"])
     found = {}

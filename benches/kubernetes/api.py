@@ -1,4 +1,4 @@
-"""A client of the API server that keeps its connections, and a watch of pods."""
+"""A client of the API server with persistent connections, and a watch of pods."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from control_plane import TOKEN, Body, ControlPlane
 
 THREADS = 8
 ATTEMPTS = 60
-"""Of a call while the API server is away, a second apart."""
+"""The most attempts of a call, a second apart, while the API server is away."""
 LOST = (OSError, http.client.HTTPException)
 
 
 class StatusError(Exception):
-    """An answer that is no success, with its number."""
+    """An HTTP answer with an error status."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(f"{status}: {text[:200]}")
@@ -28,7 +28,7 @@ class StatusError(Exception):
 
 
 class Api:
-    """Calls to the API server of a control plane, from any thread."""
+    """Makes calls to the API server of a control plane. Any thread may use it."""
 
     def __init__(self, plane: ControlPlane) -> None:
         self.plane = plane
@@ -41,7 +41,7 @@ class Api:
         )
 
     def call(self, method: str, path: str, body: Any = None, kind: str = "application/json") -> Any:
-        """The answer as JSON. A call that finds no API server is made again."""
+        """The answer as JSON. If no API server answers, the call is repeated."""
         data = body if body is None or isinstance(body, str) else json.dumps(body)
         for attempt in range(ATTEMPTS):
             try:
@@ -65,7 +65,7 @@ class Api:
         raise StatusError(answer.status, text.decode(errors="replace"))
 
     def post(self, path: str, body: Body) -> None:
-        """Creates an object; one that is there already is left, since a call may have been made twice."""
+        """Creates an object. An existing object is no error, because a repeated call may have created it."""
         try:
             self.call("POST", path, body)
         except StatusError as error:
@@ -86,14 +86,14 @@ class Api:
         return list(self.call("GET", path)["items"])
 
     def each(self, function: Callable[[Any], Any], over: Iterable[Any]) -> None:
-        """Calls a function for all, some at a time."""
+        """Calls a function for all items, several at a time."""
         with ThreadPoolExecutor(THREADS) as pool:
             for _ in pool.map(function, over):
                 pass
 
 
 class Watch:
-    """Calls a function with each change of a pod that the API server reports, in a thread of its own."""
+    """Calls a function in a separate thread for each change of a pod that the API server reports."""
 
     def __init__(self, api: Api, changed: Callable[[str, Body], None]) -> None:
         self.api, self.changed = api, changed

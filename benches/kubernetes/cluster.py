@@ -1,4 +1,6 @@
-"""A control plane with many nodes of KWOK, and the systems that place pods on them: the default scheduler, Kueue, Topolane."""
+"""A control plane with many KWOK nodes, and the systems that place pods on them: the default scheduler, Kueue
+and Topolane.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from waiting import until
 BLOCK, RACK, HOST = "bench/block", "bench/rack", "kubernetes.io/hostname"
 LEVELS = [BLOCK, RACK, HOST]
 QPS = 5000
-"""Calls a second that each client allows itself: the API server is the limit."""
+"""Calls per second that each client permits itself, so high that the API server is the limit."""
 NODES, JOBS = "/api/v1/nodes", "/apis/batch/v1/namespaces/default/jobs"
 KUEUE_API = "/apis/kueue.x-k8s.io/v1beta2"
 
@@ -36,7 +38,7 @@ class Shape:
     block: int
     """Racks in a block."""
     room: dict[str, str]
-    """What each node has."""
+    """The resources of each node."""
 
     def rack_of(self, node: int) -> int:
         return node // self.rack
@@ -50,7 +52,7 @@ def node_name(node: int) -> str:
 
 
 def load_text() -> str:
-    """How busy the machine was: figures of a machine that does other work too say less."""
+    """The load of the machine as text, because figures of a busy machine mean less."""
     return f"Load average of the last minutes: {os.getloadavg()[1]:.1f} on {os.cpu_count()} cores."
 
 
@@ -59,7 +61,7 @@ def say(text: str) -> None:
 
 
 class Cluster(ControlPlane):
-    """Nodes that are always ready, so that none renews a lease."""
+    """A control plane whose nodes are always ready, so that no lease is renewed."""
 
     controllers = "job-controller,garbage-collector-controller"
     admission_off = "ServiceAccount,TaintNodesByCondition"
@@ -87,7 +89,7 @@ class Cluster(ControlPlane):
         }
 
     def scheduler_config(self, args: dict[str, Any] | None) -> Body:
-        """The default scheduler, or topolane-scheduler with these args of the plugin."""
+        """The configuration of the default scheduler, or of topolane-scheduler with these plugin arguments."""
         profile: Body = {"schedulerName": "default-scheduler"}
         if args is not None:
             enabled = {"enabled": [{"name": "Topolane"}]}
@@ -160,7 +162,7 @@ def has_kueue() -> bool:
 
 
 def kueue_definitions() -> list[str]:
-    """Kueue's custom resources as YAML, as its module has them, in the one version that its controller uses."""
+    """Kueue's custom resource definitions as YAML, reduced to the version that its controller uses."""
     where = subprocess.run(
         ["go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/kueue"],
         cwd=Path(__file__).parents[1] / "kueue", check=True, capture_output=True, text=True,
@@ -185,11 +187,15 @@ CONVERSION = """\
       clientConfig: {service: {namespace: kueue-system, name: kueue-webhook-service, path: /convert}}
       conversionReviewVersions: [v1]
 """
-"""Of one version nothing is converted; Kueue wants to write its certificate there."""
+"""The conversion section. With a single version nothing is converted, but Kueue must be able to write its
+certificate there.
+"""
 
 
 def start_kueue(plane: Cluster) -> None:
-    """Starts Kueue's controller with one queue that is large enough for all, on the levels of the cluster."""
+    """Starts Kueue's controller with one queue that is large enough for everything, on the levels of the
+    cluster.
+    """
     api = plane.api
     if "kueue" in plane.processes:
         return

@@ -1,4 +1,4 @@
-"""Groups of pods as Jobs, for each system, and what became of them."""
+"""Groups of pods as Jobs for each system, and their results."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ GROUP = "bench/group"
 
 @dataclasses.dataclass(frozen=True)
 class Group:
-    """Pods that belong together."""
+    """A group of pods that belong together."""
 
     name: str
     size: int
     request: dict[str, str]
-    """What each pod asks for."""
+    """The resources that each pod requests."""
     required: bool = False
-    """In one rack, or else it waits; otherwise in one rack if possible."""
+    """Whether the group must lie in one rack or wait; otherwise one rack is only preferred."""
     arrives: float = 0.0
     runs: float = 0.0
-    """Seconds from the start of its last pod."""
+    """Its run time in seconds, from the start of its last pod."""
     slice_size: int = 0
-    """Pods that lie in one rack together; 0: all of the group."""
+    """The number of pods that must lie in one rack together; 0: the whole group."""
 
 
 def job(group: Group, system: str, policy: str = "") -> Body:
-    """A group as an indexed Job for a system."""
+    """The indexed Job for a group under a system."""
     notes: dict[str, str] = {}
     labels = {GROUP: group.name}
     if system != "default":
@@ -74,15 +74,15 @@ def job(group: Group, system: str, policy: str = "") -> Body:
 
 @dataclasses.dataclass
 class Life:
-    """A group as the API server reported it."""
+    """The events of a group, as the API server reported them."""
 
     nodes: dict[str, int] = dataclasses.field(default_factory=dict)
     """The node of each pod that has one."""
     created: float = 0.0
     begun: float = 0.0
-    """When the first pod had its node."""
+    """When the first pod got its node."""
     whole: float = 0.0
-    """When the last one had it; 0 if one has none."""
+    """When the last pod got its node; 0 while a pod has none."""
     ended: float = 0.0
 
 
@@ -93,7 +93,7 @@ class Record:
         self.sizes = {group.name: group.size for group in groups}
         self.lives: dict[str, Life] = defaultdict(Life)
         self.bound: list[float] = []
-        """When each pod had its node."""
+        """The times at which pods got their nodes."""
         self.lock = threading.Lock()
         self.watch = Watch(api, self._noted)
 
@@ -118,7 +118,7 @@ class Record:
                 life.whole = now
 
     def count(self) -> int:
-        """The pods that have had a node."""
+        """The number of pods that got a node."""
         with self.lock:
             return len(self.bound)
 
@@ -131,7 +131,9 @@ def submit(api: Api, group: Group, system: str, policy: str = "") -> None:
 
 
 def hops(shape: Shape, nodes: Sequence[int]) -> float:
-    """The average number of links between switches from one pod of a group to another: 0 in a rack, 2 in a block, 4 beyond."""
+    """The average number of links between switches between two pods of a group: 0 in a rack, 2 in a block, 4
+    beyond.
+    """
     pairs = len(nodes) * (len(nodes) - 1) / 2
     if not pairs:
         return 0.0
@@ -143,7 +145,7 @@ def hops(shape: Shape, nodes: Sequence[int]) -> float:
 
 
 def crossed(shape: Shape, nodes: Sequence[int]) -> set[str]:
-    """The racks and blocks whose uplinks a group may use: those that hold some of its nodes and not all."""
+    """The racks and blocks whose uplinks a group may use: those that hold some but not all of its nodes."""
     found = set()
     for kind, of in (("rack", shape.rack_of), ("block", shape.block_of)):
         held = {of(node) for node in nodes}
@@ -157,11 +159,11 @@ class Shared:
 
     groups: int
     pairs: int
-    """Of a rack or a block, and two groups that crossed its uplinks at the same time."""
+    """The number of triples of a rack or block and two groups that crossed its uplinks at the same time."""
 
 
 def shared(shape: Shape, lives: Sequence[Life]) -> Shared:
-    """Which groups shared links."""
+    """The groups that shared links."""
     whole = [life for life in lives if life.whole]
     crossing = [(life, crossed(shape, list(life.nodes.values()))) for life in whole]
     touched, pairs = set(), 0

@@ -1,7 +1,8 @@
-"""A hundred groups under the default scheduler, Kueue in front of it, and topolane-scheduler, on one cluster, one after another.
+"""Runs a hundred groups under the default scheduler, Kueue in front of it, and topolane-scheduler, on one
+cluster, one after another.
 
-The groups, their times of arrival and how long they run are the same for all. What is judged comes from the API server: which
-pod was on which node, and when.
+The groups, their arrival times and their run times are the same for all. Results come from the API server:
+which pod was on which node, and when.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from measure import Options, Result, table
 ROOM = {"cpu": "64", "memory": "512Gi", "nvidia.com/gpu": "8"}
 WHOLE_NODE = {"cpu": "32", "memory": "256Gi", "nvidia.com/gpu": "8"}
 SIZES = (1, 2, 2, 3, 4, 4, 5, 6, 8, 8, 10, 12, 16, 20, 24)
-"""Nodes of groups, each as often as it stands here."""
+"""The sizes of groups in nodes. A size that is listed twice is drawn twice as often."""
 PATIENCE = 30.0
-"""Seconds without a start after which the groups that wait are given up."""
+"""Seconds without a start after which the waiting groups are given up."""
 
 
 def drawn(options: Options, name: str) -> list[Group]:
-    """The groups, by their arrival."""
+    """Random groups in order of arrival."""
     draw = random.Random(options.seed)
     made, at = [], 0.0
     for number in range(options.groups):
@@ -38,13 +39,13 @@ def drawn(options: Options, name: str) -> list[Group]:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """What became of the groups under one system."""
+    """The results of the groups under one system."""
 
     system: str
     started: int
     groups: int
     in_parts: int
-    """Groups that had a pod on a node for over a second before the last had one."""
+    """Groups that had a pod on a node for over a second before their last pod had one."""
     sharing: int
     """Groups whose links another group may have used at the same time."""
     pairs: int
@@ -55,7 +56,7 @@ class Row:
 
 
 def play(plane: Cluster, wanted: Sequence[Group], system: str, policy: str) -> Row:
-    """Lets the groups come and go."""
+    """Submits the groups at their times and waits for their ends."""
     name = f"{system} {policy}".strip()
     say(f"{name}: {len(wanted)} groups")
     record = Record(plane.api, wanted)
@@ -94,7 +95,7 @@ def play(plane: Cluster, wanted: Sequence[Group], system: str, policy: str) -> R
 
 
 def why_waits(plane: Cluster, group: str) -> str:
-    """What the conditions of the pods of a group say."""
+    """The reasons in the conditions of a group's pods."""
     path = f"/api/v1/namespaces/default/pods?labelSelector={groups.GROUP}%3D{group}"
     pods = plane.api.items(path)
     said = {
@@ -141,7 +142,7 @@ def cells(row: Row) -> list[str]:
 
 
 def measure(options: Options) -> Result:
-    """Runs all systems and prints them side by side."""
+    """Runs all systems and prints a table that compares them."""
     systems = options.systems.split(",")
     if unknown := set(systems) - set(groups.SYSTEMS):
         raise ValueError(

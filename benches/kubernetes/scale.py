@@ -1,7 +1,8 @@
-"""5,000 nodes, and 15,000 pods in groups as in Kueue's own performance set of topology-aware scheduling: pods placed per second by
-topolane-scheduler, and by Kueue with the default scheduler, on one API server; the time of decisions; memory.
+"""Measures 5,000 nodes and 15,000 pods, in groups as in Kueue's own performance set of topology-aware
+scheduling: pods placed per second by topolane-scheduler, and by Kueue with the default scheduler, on one API
+server; the time of decisions; memory.
 
-All groups come at once, as Jobs. Nothing ends, so that every pod finds a node.
+All groups are submitted at once, as Jobs. Nothing ends, and every pod finds a node.
 """
 
 from __future__ import annotations
@@ -24,16 +25,17 @@ CLASSES = (
     (100, 4, "1250m", (34, 33, 33), 2),
     (50, 8, "2500m", (17, 17, 16), 4),
 )
-"""Of 500 groups of Kueue's set: how many there are of a class, pods, cores of each; of these how many want one rack, prefer one, or
-want one for each slice of pods; and pods of a slice."""
+"""The classes in Kueue's set of 500 groups: number of groups, pods of each, cores of each pod; how many
+groups require one rack, prefer one, or require one for each slice of pods; and pods of a slice.
+"""
 PER_SET = 500
 PATIENCE = 300.0
-"""Seconds without a new pod on a node after which a run is given up."""
+"""A run is given up after this many seconds without a new pod on a node."""
 PLACED = re.compile(r'"Decision".*policyMicroseconds=(\d+) planMicroseconds=(\d+)')
 
 
 def kueues_set(pods: int, seed: int, name: str) -> list[Group]:
-    """The groups of Kueue's set, in a random order: whole sets, with at least `pods` pods."""
+    """The groups of Kueue's set in random order, repeated as whole sets until there are at least `pods` pods."""
 
     def endless() -> Iterator[Group]:
         while True:
@@ -63,20 +65,20 @@ class Run:
     pods: int
     placed: int
     seconds: float
-    """From the first Job to the last pod on a node."""
+    """Seconds from the first Job to the last pod on a node."""
     rate: float
     """Pods per second between the first and the last tenth."""
     broken: int
-    """Groups that wanted one rack and are in several."""
+    """Groups that required one rack but are in several."""
     memory: float
     cores: float
-    """That the system's own processes used."""
+    """The cores that the system's own processes used."""
     policy_times: tuple[float, ...]
     plan_times: tuple[float, ...]
 
 
 def play(plane: Cluster, wanted: Sequence[Group], system: str, policy: str) -> Run:
-    """Lets all groups come at once."""
+    """Submits all groups at once and waits until all pods have nodes."""
     name = f"{system} {policy}".strip()
     processes = ["topolane-scheduler"] if system == "topolane" else ["default-scheduler"]
     processes += ["kueue"] if system == "kueue" else []
@@ -124,11 +126,11 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 
 LIMITS = {"isolated": 1.0, "dedicated": 5.0}
-"""Milliseconds that 99 % of the decisions of a policy may take."""
+"""By policy: the most milliseconds that 99 % of its decisions may take."""
 
 
 def rows(results: Sequence[Run]) -> list[Row]:
-    """The figures, and what they should be."""
+    """The figures with their targets."""
     made = []
     kueue = next((result for result in results if result.system == "kueue"), None)
     for result in results:
@@ -157,7 +159,7 @@ def rows(results: Sequence[Run]) -> list[Row]:
 
 
 def measure(options: Options) -> Result:
-    """Runs all systems; their figures."""
+    """Runs all systems and prints their figures."""
     results: list[Run] = []
     shape = Shape(options.nodes, RACK, BLOCK, ROOM)
     systems = options.systems.split(",")

@@ -1,8 +1,9 @@
-"""Thousands of groups in a random order on a control plane whose parts are killed: is anything given twice, is anything stuck?
+"""Runs thousands of groups in random order on a control plane whose parts are killed, and checks that nothing
+is given twice and nothing hangs.
 
-Two schedulers contend for one lease. At random moments one of them, etcd or the API server gets kill -9 and is started again, and
-nodes are cordoned, deleted and created again. soak_checks.py judges what the API server says of pods. The exit code is 1 if
-something was wrong.
+Two schedulers compete for one lease. At random moments, one of them, etcd or the API server gets kill -9 and
+is restarted, and nodes are cordoned, deleted and created again. soak_checks.py judges the pods that the API
+server reports. The exit code is 1 if something was wrong.
 """
 
 from __future__ import annotations
@@ -28,9 +29,11 @@ SIZES = (1, 1, 2, 2, 3, 4, 5, 6, 8, 9, 12)
 TIMEOUT = 5
 """Seconds that members with a node wait for the others."""
 IN_PARTS = 4 * TIMEOUT + 10
-"""Seconds after which a group in parts is wrong: the lease, a start of the scheduler and its backoff are in it."""
+"""A group that is only in part on nodes for more than this many seconds is an error. The time covers the
+lease, a restart of the scheduler and its backoff.
+"""
 STUCK = 180.0
-"""Seconds without a placement after which what waits is stuck."""
+"""If nothing is placed for this many seconds, the waiting groups are stuck."""
 FAULTS = ("scheduler", "scheduler", "etcd", "kube-apiserver", "cordon", "cordon", "delete node")
 
 
@@ -52,18 +55,18 @@ def pod(group: str, size: int, rank: int, gpus: int, policy: str) -> Body:
 
 
 class Soak:
-    """The groups, the faults, and what was counted."""
+    """The groups, the faults and the counts of a run."""
 
     def __init__(self, plane: Cluster, options: Options) -> None:
         self.plane, self.options, self.api = plane, options, Api(plane)
         self.draw = random.Random(options.seed)
         self.checks = Checks(plane.shape, TIMEOUT)
         self.alive: dict[str, tuple[int, float]] = {}
-        """Size, and when it ends once it is whole; 0: it waits."""
+        """The size of each group, and the time of its end; 0 while it waits."""
         self.number = 0
         self.faults: Counter[str] = Counter()
         self.faults_at: list[tuple[float, str]] = []
-        """When each began, by time.monotonic(), and what it was."""
+        """The time of each fault, by time.monotonic(), and its kind."""
         self.calm_since = time.monotonic()
         self.out: set[int] = set()
         self.pool = ThreadPoolExecutor(8)
@@ -93,7 +96,7 @@ class Soak:
         list(self.pool.map(lambda rank: self.api.delete(f"{PODS}/{group}-{rank}"), range(size)))
 
     def step(self) -> None:
-        """Ends what has run for long enough, and fills up."""
+        """Removes groups whose run time is over, and submits new ones."""
         now = time.monotonic()
         for group, (size, ends) in list(self.alive.items()):
             if not ends and self.checks.is_whole(group):
@@ -124,7 +127,7 @@ class Soak:
         self.calm_since = time.monotonic()
 
     def restart(self, name: str) -> None:
-        """kill -9, and the same command again."""
+        """Kills a process with kill -9, and starts it again with the same command."""
         process = self.plane.processes[name]
         command = [str(part) for part in process.args]  # type: ignore[union-attr]
         self.plane.kill(name)
@@ -132,14 +135,14 @@ class Soak:
         until(lambda: self.plane.get("/readyz", text=True) == "ok", f"{name} answers again")
 
     def replace(self, node: int) -> None:
-        """Deletes a node and all groups with a pod there, and creates it again."""
+        """Deletes a node and all groups with a pod there, and creates the node again."""
         self.api.delete(f"{NODES}/{node_name(node)}")
         time.sleep(0.5)
         for group in list(self.alive):
             if node in self.checks.nodes_of(group):
                 self.checks.excused.add(group)
                 self.remove(group)
-        # A pod may have been bound in between; of a group that has a pod on a node that was deleted none stays.
+        # A pod may have been bound meanwhile; remove every group that still has a pod on the deleted node.
         left = [one for one in self.api.items(PODS) if one["spec"].get("nodeName") == node_name(node)]
         for group in {one["metadata"]["labels"][LABEL] for one in left} & set(self.alive):
             self.checks.excused.add(group)
@@ -178,7 +181,7 @@ class Soak:
         self.said(begin)
 
     def drain(self) -> None:
-        """All that waits is placed once nothing new comes and all nodes are in service."""
+        """Checks that all waiting groups are placed once no new ones come and all nodes are in service."""
         for node in sorted(self.out):
             self.api.patch(f"{NODES}/{node_name(node)}", {"spec": {"unschedulable": None}})
         end = time.monotonic() + STUCK
@@ -191,7 +194,9 @@ class Soak:
             )
 
     def late(self) -> list[str]:
-        """The groups that were in parts for longer than their timeout, and the faults from ten seconds before to the end of it."""
+        """Descriptions of groups that were in parts for longer than their timeout, with the faults from ten
+        seconds before that until its end.
+        """
         return [
             f"{time.strftime('%H:%M:%S', time.localtime(time.time() - time.monotonic() + one.begun))} {one.group} of {one.size} pods "
             f"for {one.ended - one.begun:.1f} s; faults: "
@@ -208,7 +213,7 @@ class Soak:
 
 
 def measure(options: Options) -> Result:
-    """Runs it and prints what was wrong."""
+    """Runs the soak and prints what was wrong."""
     with cluster(Shape(options.nodes, 8, 4, ROOM)) as plane:
         soak = Soak(plane, options)
         for name in ("one", "two"):

@@ -1,4 +1,4 @@
-"""Is anything given twice? Judged by the pods that the API server lists, with no code of Topolane."""
+"""Checks that nothing is given twice, from the pods that the API server lists, without any code of Topolane."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class Held:
     """A group that has pods on nodes."""
 
     pods: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """Node and GPUs of each."""
+    """The node and the number of GPUs of each pod."""
     size: int = 0
     note: Body = field(default_factory=dict)
     begun: float = 0.0
-    """When its first pod had a node."""
+    """When its first pod got a node."""
     was_whole: bool = False
 
 
 @dataclass(frozen=True)
 class InParts:
-    """A group of which some pods had nodes for longer than its timeout before all had; times are of time.monotonic()."""
+    """A group with only some pods on nodes for longer than its timeout. Times are of time.monotonic()."""
 
     group: str
     size: int
@@ -41,7 +41,7 @@ class InParts:
 
 
 class Checks:
-    """Follows pods, and keeps what is wrong in words."""
+    """Follows pods and records errors as sentences."""
 
     def __init__(self, shape: Shape, timeout: float) -> None:
         self.shape = shape
@@ -54,10 +54,10 @@ class Checks:
         self.longest_in_parts = 0.0
         self.late: list[InParts] = []
         self.excused: set[str] = set()
-        """Groups of which a pod was on a node that was deleted."""
+        """Groups that had a pod on a deleted node."""
 
     def noted(self, kind: str, pod: Body) -> None:
-        """An event of the watch."""
+        """Handles an event of the watch."""
         with self.lock:
             if kind == "LISTED":
                 self._listed(pod)
@@ -122,7 +122,7 @@ class Checks:
             self._say(f"node {node} has {taken} of {self.room} GPUs taken")
 
     def _links(self, name: str, held: Held) -> None:
-        """A group that has just got its first pod shares no link with one that was there."""
+        """Checks that a group which has just got its first pod shares no link with another group."""
         mine = self._crossed(held)
         for other, there in self.groups.items():
             if other == name or not there.pods:

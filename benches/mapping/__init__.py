@@ -1,4 +1,4 @@
-"""Rank maps of four instances, ours and others', and assignments of known optimum."""
+"""Compares rank maps of Topolane and other tools on four instances, and assignments with a known optimum."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ OURS = ("topolane fast", "topolane eco", "topolane strong")
 OTHERS = ("sharedmap eco", "sharedmap strong", "kahip eco", "kahip strong", "scotch default", "scotch 0")
 TOOL = Path(__file__).resolve().parent / "tool.py"
 UNIT = "milli-hops"
-"""Mean hops times 1,000."""
+"""The unit: mean hops times 1,000."""
 ROUNDING = 0.5
-"""The figures to reach are given to three decimals."""
+"""Half of the last digit of the targets, which have three decimals."""
 
 
 @figure
 def mapping(setting: Setting) -> list[Row]:
-    """Ours alone, against the figures to reach."""
+    """Topolane's maps alone, compared with the targets."""
     return compared(setting, {name: setting.python for name in OURS})
 
 
 @figure
 def mapping_peers(setting: Setting) -> list[Row]:
-    """Ours and the others' on the same instances in turn."""
+    """Topolane's and other tools' maps of the same instances, measured in turn."""
     python = install(setting.scratch)
     return compared(setting, {name: setting.python for name in OURS} | dict.fromkeys(OTHERS, python))
 
 
 def install(scratch: Path) -> str:
-    """A virtual environment with the other tools in it; returns its interpreter."""
+    """Makes a virtual environment with the other tools. Returns its interpreter."""
     place = scratch / "mapping-venv"
     venv.create(place, with_pip=True)
     python = str(place / "bin" / "python")
@@ -54,7 +54,7 @@ def install(scratch: Path) -> str:
 
 
 def compared(setting: Setting, tools: dict[str, str]) -> list[Row]:
-    """Mean hops and CPU seconds of every tool on every instance, a seed each repeat."""
+    """Mean hops and CPU seconds of each tool on each instance, with another seed in each repetition."""
     rows = []
     for name, (make, reached) in INSTANCES.items():
         edges = shuffled(make())
@@ -89,19 +89,19 @@ def compared(setting: Setting, tools: dict[str, str]) -> list[Row]:
 
 
 def run(python: str, tool: str, file: Path, seed: int) -> tuple[np.ndarray, float]:
-    """The host of every rank, and the CPU seconds that took; each run is a process of its own."""
+    """The host of each rank, and the CPU seconds used. Each run is a separate process."""
     answer = json.loads(cost([python, TOOL, tool, file, str(seed)]).output)
     return np.asarray(answer["host"]), answer["cpu"]
 
 
 @figure
 def quadratic(setting: Setting) -> list[Row]:
-    """The gap to the optimum, in percent, on instances that the literature or a package prints."""
+    """The gap to the optimum, in per cent, on instances from the literature or a package."""
     from topolane import _engine
 
     cases = {name: instance(name) for name in GRIDS}
     with contextlib.suppress(ImportError):
-        # SciPy's tests carry one of Christofides & Benavent's.
+        # An instance of Christofides & Benavent, which SciPy's tests contain.
         from scipy.optimize.tests.test_quadratic_assignment import chr12c
 
         flow, distance, _ = chr12c()

@@ -1,4 +1,4 @@
-"""Four mapping instances: 1,024 ranks on 16 nodes a leaf x 8 leaves x 8 pods, ranks shuffled."""
+"""Four mapping instances: 1,024 ranks on 16 nodes per leaf x 8 leaves x 8 pods, with shuffled ranks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 RANKS = 1_024
 CHILDREN = (16, 8, 8)
-"""Nodes of a leaf, leaves of a pod, pods."""
+"""Nodes per leaf, leaves per pod, and pods."""
 
 
 def stencil(x: int = 16, y: int = 8, z: int = 8) -> Edges:
-    """Seven-point stencil on a grid, not periodic: weight 1 between neighbours."""
+    """A seven-point stencil on a grid, not periodic, with weight 1 between neighbours."""
     ids = np.arange(x * y * z).reshape(x, y, z)
     low = [np.take(ids, range(ids.shape[axis] - 1), axis).ravel() for axis in range(3)]
     high = [np.take(ids, range(1, ids.shape[axis]), axis).ravel() for axis in range(3)]
@@ -27,7 +27,7 @@ def stencil(x: int = 16, y: int = 8, z: int = 8) -> Edges:
 
 
 def rgg2d(seed: int = 3) -> Edges:
-    """Random geometric graph: points of the unit square nearer than 0.55 sqrt(ln n / n)."""
+    """A random geometric graph: points of the unit square that are closer than 0.55 sqrt(ln n / n)."""
     points = np.random.default_rng(seed).random((RANKS, 2))
     near = 0.55 * np.sqrt(np.log(RANKS) / RANKS)
     distance = np.sqrt(((points[:, None] - points[None]) ** 2).sum(axis=2))
@@ -36,7 +36,7 @@ def rgg2d(seed: int = 3) -> Edges:
 
 
 def tp_dp_ring(group: int = 8) -> Edges:
-    """Tensor-parallel groups, all to all with weight 8; rings through them with weight 1."""
+    """Tensor-parallel groups with all-to-all traffic of weight 8, and rings through the groups of weight 1."""
     ids = np.arange(RANKS)
     a, b = np.nonzero(np.triu(ids[:, None] // group == ids[None] // group, 1))
     inside = both(a, b, 8)
@@ -53,12 +53,12 @@ def butterfly() -> Edges:
 
 
 def both(a: NDArray[np.int64], b: NDArray[np.int64], weight: int) -> Edges:
-    """Edges in both directions."""
+    """The edges in both directions."""
     return np.concatenate([a, b]), np.concatenate([b, a]), np.full(2 * len(a), weight)
 
 
 def joined(one: Edges, other: Edges) -> Edges:
-    """The edges of both."""
+    """The edges of both graphs."""
     a, b, weight = (np.concatenate(pair) for pair in zip(one, other))
     return a, b, weight
 
@@ -71,7 +71,7 @@ def shuffled(edges: Edges, seed: int = 0) -> Edges:
 
 
 def mean_hops(edges: Edges, host: NDArray[np.int64]) -> float:
-    """Links of the way, those of the nodes counted (2, 4 or 6), a unit of traffic."""
+    """Mean links per unit of traffic, including the nodes' links (2, 4 or 6)."""
     a, b = host[edges[0]], host[edges[1]]
     leaf, pod = CHILDREN[0], CHILDREN[0] * CHILDREN[1]
     hops = np.where(a == b, 0, np.where(a // leaf == b // leaf, 2, np.where(a // pod == b // pod, 4, 6)))
@@ -84,4 +84,6 @@ INSTANCES: dict[str, tuple[Callable[[], Edges], float]] = {
     "tp_dp_ring": (tp_dp_ring, 2.039),
     "butterfly": (butterfly, 3.800),
 }
-"""Each with the mean hops to reach: the best of Scotch, SharedMap and METIS when set."""
+"""Each instance with its target in mean hops: the best of Scotch, SharedMap and METIS when the target was
+set.
+"""

@@ -1,6 +1,6 @@
-"""Instances of Nugent, Vollmann & Ruml (Operations Research 16, 1968), as QAPLIB numbers them.
+"""Instances of Nugent, Vollmann & Ruml (Operations Research 16, 1968), with QAPLIB's numbering.
 
-Places are the cells of a grid with Manhattan distances; the smaller ones take the first items of
+Locations are the cells of a grid with Manhattan distances. The smaller instances use the first facilities of
 nug30 (Burkard, Karisch & Rendl 1997). All optima are proven (Anstreicher et al. 2002).
 """
 
@@ -14,7 +14,7 @@ FLOW = """
     120024005A500000502504451 153210252A3004550516051000 11120A052120121200255001A00
     0A0521105520551550A502201002 1525113222A1550A10A3052000A22
 """
-"""The lower triangle of the flows of nug30, row by row from the second; A is 10."""
+"""The lower triangle of nug30's flows, row by row from the second row; A stands for 10."""
 
 GRIDS = {
     "nug21": (3, 7, 2438),
@@ -28,7 +28,7 @@ GRIDS = {
 
 
 def instance(name: str) -> tuple[int, list[float], list[float], int]:
-    """n, flows and distances row by row, and the optimum."""
+    """The size n, flows and distances row by row, and the optimum."""
     rows, columns, best = GRIDS[name]
     n = rows * columns
     lower = [[float(int(digit, 16)) for digit in row] for row in FLOW.split()]

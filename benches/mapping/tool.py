@@ -25,7 +25,7 @@ RANKS = 1_024
 
 
 def rows(edges: Any) -> tuple[Any, Any, Any]:
-    """The edges as compressed rows: first entries, columns, weights."""
+    """The edges as compressed rows: index of each row's first entry, columns, weights."""
     order = np.lexsort((edges[1], edges[0]))
     a, b, weight = (side[order] for side in edges)
     keys, place = np.unique(a * RANKS + b, return_inverse=True)
@@ -34,14 +34,14 @@ def rows(edges: Any) -> tuple[Any, Any, Any]:
 
 
 def timed(call: Callable[[], Any]) -> tuple[Any, float]:
-    """What a call returns, and its CPU seconds."""
+    """The result of a call, and its CPU seconds."""
     start = time.process_time()
     answer = call()
     return answer, time.process_time() - start
 
 
 def topolane(effort: str, edges: Any, seed: int) -> tuple[Any, float]:
-    """Ours, on one thread, the conversion of the matrix counted."""
+    """Topolane's map on one thread, including the conversion of the matrix."""
     from topolane import _engine
 
     text = f'name = "m"\n[[site]]\nname = "core"\nchildren = {list(CHILDREN)}\nparents = [1, 1, 1]\n'
@@ -59,7 +59,7 @@ def topolane(effort: str, edges: Any, seed: int) -> tuple[Any, float]:
 
 
 def sharedmap(mode: str, edges: Any, seed: int) -> tuple[Any, float]:
-    """SharedMap, on one thread."""
+    """SharedMap's map on one thread."""
     from chszlablib import Decomposition, Graph
 
     first, columns, weights = rows(edges)
@@ -75,7 +75,7 @@ def sharedmap(mode: str, edges: Any, seed: int) -> tuple[Any, float]:
 
 
 def kahip(mode: str, edges: Any, seed: int) -> tuple[Any, float]:
-    """Multisection by KaFFPa: into pods, each into leaves."""
+    """Multisection with KaFFPa: first into pods, then each pod into leaves."""
     import kahip as library
 
     first, columns, weights = rows(edges)
@@ -107,7 +107,7 @@ def kahip(mode: str, edges: Any, seed: int) -> tuple[Any, float]:
 
 
 def scotch(balance: str, edges: Any, seed: int) -> tuple[Any, float]:
-    """Scotch's program for static mapping, reading and writing counted; it takes no seed."""
+    """The map of Scotch's static mapping program, including reading and writing. It takes no seed."""
     first, columns, weights = rows(edges)
     with tempfile.TemporaryDirectory() as place:
         graph, target, out = (str(Path(place) / name) for name in ("graph", "target", "map"))

@@ -1,7 +1,7 @@
-"""A broadcast inside one site: from rank to rank in chunks (a chain), and as the MPI does it.
+"""Compares a broadcast inside one site from rank to rank in chunks (a chain) with the MPI's own broadcast.
 
-It needs root, because it makes a network namespace for each host (far_sites.py), all on one site. Ranks are dealt out to the hosts in
-turn. The two ways take turns in one run. Times are medians.
+It needs root, because it makes a network namespace for each host (far_sites.py), all on one site. Ranks are
+assigned to the hosts in turn. The two ways alternate within one run. Times are medians.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from measure import Options, Result
 
 MBIT = 1000.0
 MOST_REPEATS = 256
-"""The room that chain.c has for times."""
+"""The number of times that chain.c can store."""
 
 
 def rows(mpi: str, hosts: int, options: Options) -> Iterator[str]:
-    """A line of the table for each size. Raises CalledProcessError if the program fails."""
+    """The line of the table for each size. Raises CalledProcessError if the program fails."""
     with far_sites((0,) * hosts, 0.0, MBIT) as far:
         program, meeting = far.folder / "chain", far.folder / "meeting"
         run(f"mpicc.{mpi}", "-O2", "-w", "-o", program, HERE / "chain.c")
@@ -40,7 +40,7 @@ def rows(mpi: str, hosts: int, options: Options) -> Iterator[str]:
 
 
 def measure(options: Options) -> Result:
-    """Prints a line for each size. Raises ValueError for options that chain.c cannot take."""
+    """Prints a line for each size. Raises ValueError for options that chain.c does not accept."""
     if not 0 < options.repeats <= MOST_REPEATS or not all(0 < size <= 4 << 20 for size in options.bytes):
         raise ValueError(f"repeats are 1 to {MOST_REPEATS}, sizes 1 byte to 4 MiB")
     print("| MPI | hosts | ranks | segment | chain, ms | broadcast, ms | broadcast / chain |")

@@ -1,6 +1,7 @@
-"""Collectives in two levels against flat ones, simulated: every setting, and what is gained over all of them.
+"""Simulates collectives in two levels and flat ones: every setting, and the gain over all settings.
 
-It needs SimGrid. With --quick: two sites at 5 ms only. The limits in native/mpi/collectives/choose.c are from here.
+It needs SimGrid. With --quick: only two sites at 5 ms. The limits in native/mpi/collectives/choose.c come
+from here.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ def cases(quick: bool) -> list[Case]:
 
 
 def summary(rows: list[Row]) -> str:
-    """Least, middle and most gain of each call and size over the settings."""
+    """Least, median and largest gain of each call and size over the settings."""
     gains: dict[tuple[str, int], list[float]] = defaultdict(list)
     for row in rows:
         gains[row.collective, row.size].append(row.flat / row.two_level)

@@ -1,14 +1,15 @@
-"""Collectives over a WAN with a real delay: two levels, flat, and the least that is possible.
+"""Measures collectives over a WAN with a real delay: two levels, flat, and the least possible time.
 
-It needs root, because it makes network namespaces, a host for each rank, with a delay between sites (far_sites.py). All times are
-in latencies of the WAN, one way. The least is what no program can be faster than: one latency, and the bytes that a site
-needs from another one over the bandwidth of the link between them:
+It needs root, because it makes a network namespace for each rank as its host, with a delay between sites
+(far_sites.py). All times are in one-way latencies of the WAN. No program can be faster than the least time:
+one latency, plus the bytes that a site needs from another one over the bandwidth of the link between them:
 
     barrier    1
     bcast, reduce, allreduce    1 + bytes / (bandwidth x latency)
     allgather  1 + bytes x ranks of a site / (bandwidth x latency)
 
-The time of a call is the median of its repeats, from when all ranks begin until the last has done.
+The time of a call is the median of its repetitions, from the moment when all ranks begin until the last one
+has finished.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ from measure import Options, Result
 from topolane.mpi import build
 
 RANKS = {2: 8, 3: 9}
-"""By number of sites."""
+"""The number of ranks for each number of sites."""
 MBIT = 1000.0
 GOAL, GOAL_BYTES, WORSE = 1.25, 65536, 1.05
-"""Targets: times the least, for up to GOAL_BYTES; and times flat, for every size."""
+"""Targets: relative to the least time, for up to GOAL_BYTES; and relative to flat, for every size."""
 PAUSE = 0.06
-"""Seconds between two calls, at least: until nothing of the one before is under way."""
+"""The least pause between two calls, in seconds, so that nothing of the previous call is under way."""
 IDLE_PAUSE = 0.5
-"""As long as a TCP connection must be idle to forget how much it may send."""
+"""The time after which an idle TCP connection forgets its window."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Cell:
-    """One call, one size, one setting; times in latencies of the WAN."""
+    """One call with one size in one setting. Times are in latencies of the WAN."""
 
     mpi: str
     sites: int
@@ -49,7 +50,7 @@ class Cell:
 
     @property
     def missed(self) -> str:
-        """The goals that it misses."""
+        """The targets that the cell misses."""
         goals = []
         if self.bytes <= GOAL_BYTES and self.library > GOAL * self.least:
             goals.append("least")
@@ -72,7 +73,7 @@ HEAD = (
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """One run of the program."""
+    """The settings of one run of the program."""
 
     mpi: str
     sites: int
@@ -86,7 +87,7 @@ class Setting:
         return tuple(rank * self.sites // ranks for rank in range(ranks))
 
     def least(self, call: str, size: int, delay: float) -> float:
-        """Latencies that no program can avoid."""
+        """The latencies that no program can avoid."""
         crosses = size * (RANKS[self.sites] // self.sites if call == "allgather" else 1)
         return 1 + 8 * crosses / (MBIT * 1e6) / delay
 
@@ -119,7 +120,7 @@ def measured(setting: Setting, far: FarSites, options: Options) -> Iterator[Cell
 
 
 def of_network(far: FarSites) -> str:
-    """What the network was, measured."""
+    """The measured properties of the network, as text."""
     trips = far.round_trips()
     middle, late = statistics.median(trips), trips[int(0.99 * len(trips))]
     return (
@@ -129,7 +130,7 @@ def of_network(far: FarSites) -> str:
 
 
 def all_cells(options: Options) -> Iterator[Cell | str]:
-    """All cells, and first what the network was."""
+    """First the properties of the network as text, and then all cells."""
     settings = [
         Setting(mpi, int(sites), placement)
         for sites in options.sites

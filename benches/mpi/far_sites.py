@@ -1,7 +1,8 @@
-"""Sites of an MPI program on one machine: a network namespace for each rank, with a real delay between sites (wan.c).
+"""Provides sites for an MPI program on one machine: a network namespace for each rank, with a real delay
+between sites (wan.c).
 
-Each namespace is a host with two networks: `far`, whose packets to other sites are delayed, and one without delay over
-which the launcher starts the ranks.
+Each namespace is a host with two networks: `far`, whose packets to other sites are delayed, and one without
+delay, over which the launcher starts the ranks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 NAP = HERE.parents[1] / "tests" / "mpi" / "nap.c"
 SETTINGS = {
-    # The default of many kernels; the WAN loses nothing, so it never leaves slow start.
+    # The default of many kernels. The WAN loses no packets, so a connection never leaves slow start.
     "net.ipv4.tcp_congestion_control": "reno",
     "net.ipv4.tcp_slow_start_after_idle": "0",
 }
@@ -30,7 +31,7 @@ while [ "${1#-}" != "$1" ]; do shift; done
 number=${1##*.}; shift
 exec ip netns exec PREFIX$number unshare --uts sh -c "hostname PREFIX$number; $*"
 """
-# Between sites only TCP; ranks that wait sleep.
+# Use only TCP between sites, and let waiting ranks sleep.
 MPIS = {
     "mpich": ["-launcher", "rsh", "-launcher-exec", "AGENT", "-iface", "hub"],
     "openmpi": [
@@ -67,7 +68,7 @@ class FarSites:
         self._wan: subprocess.Popen[str] | None = None
 
     def up(self, settings: Mapping[str, str] = SETTINGS) -> None:
-        """Raises CalledProcessError where the machine cannot do it."""
+        """Sets up the namespaces. Raises CalledProcessError if the machine does not support them."""
         run("gcc", "-O2", "-o", self.folder / "wan", HERE / "wan.c")
         run("gcc", "-O2", "-fPIC", "-shared", "-DMOMENT=100000", "-o", self.folder / "nap.so", NAP, "-ldl")
         agent = self.folder / "agent"
@@ -91,7 +92,7 @@ class FarSites:
             run("ip", "-n", self.name(host), "link", "set", "far", "up")
 
     def name(self, host: int) -> str:
-        """Its namespace; 0 is that of the launcher."""
+        """The name of a host's namespace; host 0 is the launcher's."""
         return f"{self.prefix}{host}"
 
     def down(self) -> None:
@@ -104,7 +105,7 @@ class FarSites:
     def launch(
         self, mpi: str, environment: Mapping[str, str], command: Sequence[str | Path], each: int = 1
     ) -> list[str]:
-        """The command that starts a rank on every host, in their order, or `each` in as many rounds."""
+        """The command that starts a rank on every host, in order of the hosts, and repeats this `each` times."""
         around = {**VARIABLES[mpi], **environment}
         preloads = filter(None, [environment.get("LD_PRELOAD"), str(self.folder / "nap.so")])
         around["LD_PRELOAD"] = ":".join(preloads)
@@ -124,7 +125,7 @@ class FarSites:
         return 1, next(host for host in self.hosts if self.site_of[host - 1] != self.site_of[0])
 
     def _connect(self) -> tuple[socket.socket, socket.socket]:
-        """Both ends of a TCP connection over the WAN."""
+        """Opens a TCP connection over the WAN. Returns both ends."""
         one, other = self._far_pair()
         with inside(self.name(other)), socket.create_server((f"198.51.100.{other}", 0)) as listening:
             with inside(self.name(one)):
@@ -135,7 +136,7 @@ class FarSites:
         return near, far
 
     def round_trips(self, times: int = 200) -> list[float]:
-        """Seconds there and back of one byte by TCP over the WAN, in order."""
+        """Round-trip times of one byte by TCP over the WAN in seconds, sorted."""
 
         def answer() -> None:
             while got := far.recv(1):
@@ -156,7 +157,7 @@ class FarSites:
         return sorted(taken)
 
     def throughput(self, megabytes: int = 200) -> float:
-        """Bits a second of one TCP connection over the WAN, its start included."""
+        """Bits per second of one TCP connection over the WAN, including its start."""
         near, far = self._connect()
 
         def send() -> None:
@@ -189,7 +190,7 @@ def run(*words: str | Path) -> None:
 
 @contextlib.contextmanager
 def inside(name: str) -> Iterator[None]:
-    """This thread in a namespace: sockets that it makes stay there."""
+    """Moves this thread into a namespace for a while. Sockets made meanwhile stay in it."""
     library = ctypes.CDLL(None, use_errno=True)
     with open("/proc/thread-self/ns/net") as home, open(f"/run/netns/{name}") as there:
         if library.setns(there.fileno(), 0):
@@ -202,7 +203,7 @@ def inside(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ahead() -> Iterator[None]:
-    """This process before other work of the machine, and threads that it starts meanwhile."""
+    """Gives this process, and threads started meanwhile, a higher priority than other work on the machine."""
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))
     try:
         yield
@@ -214,7 +215,7 @@ def ahead() -> Iterator[None]:
 def far_sites(
     site_of: Sequence[int], delay: float, mbit: float, settings: Mapping[str, str] = SETTINGS
 ) -> Iterator[FarSites]:
-    """Sites that are there while the block runs."""
+    """Sites that exist while the block runs."""
     with tempfile.TemporaryDirectory(prefix="topolane-far-") as folder:
         made = FarSites(site_of, delay, mbit, Path(folder))
         try:

@@ -1,11 +1,13 @@
-"""What watching costs.
+"""Measures the cost of watching.
 
-Two ways. In one run, watched calls take turns with unwatched ones (pairs.h): what the calls cost, without what changes
-from run to run; the same without the library shows how far the method can be trusted. In pairs of runs, without the library
-and with it: all that watching costs, the thread that reports every second and the receiver as well, and all
-that disturbs a run. Each watched run has an unwatched one before and after it, in turns of the order, and these two
-are a control pair. The whole program is LAMMPS with PPPM (programs.py), of Open MPI: the time of its loop. `--programs` names a directory with programs that print "Time in seconds = T", as NPB's do, for the
-MPI that --mpi names; their names end in the number of ranks, as cg.W.2 does.
+There are two methods. In one run, watched calls alternate with unwatched ones (pairs.h): this shows the cost
+of the calls without the differences between runs; the same without the library shows how far the method can
+be trusted. In pairs of runs, without and with the library, the difference contains the whole cost, including
+the thread that reports every second and the receiver, but also all disturbances. Each watched run has an
+unwatched one before and after it, in alternating order, and these two form a control pair. The whole program
+is LAMMPS with PPPM (programs.py) with Open MPI, whose loop is timed. `--programs` names a directory with
+programs that print "Time in seconds = T", like NPB's, for the MPI that --mpi names; their names end in the
+number of ranks, for example cg.W.2.
 """
 
 from __future__ import annotations
@@ -36,19 +38,19 @@ TOPOLANE = [
     os.devnull,
     "--",
 ]
-# More ranks than cores, by whomever it is measured.
+# Allow more ranks than cores in every run.
 AROUND = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
 }
 STEPS = {"cg": 2000, "lu": 2000, "mg": 1500, "ep": 1500}
-"""Of a kernel: some seconds each."""
+"""Steps of each kernel, enough for some seconds."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Calls:
-    """Runs in which watched and unwatched calls take turns: medians of each run."""
+    """The results of runs in which watched and unwatched calls alternate: the median of each run."""
 
     mpi: str
     what: str
@@ -57,7 +59,7 @@ class Calls:
     watched: list[float]
     more: list[float]
     unwatched: list[float]
-    """The same difference without the library: zero, except for disturbances."""
+    """The same difference without the library; without disturbances it would be zero."""
 
     def __str__(self) -> str:
         without, more = statistics.median(self.without), statistics.median(self.more)
@@ -70,14 +72,14 @@ class Calls:
 
 @dataclasses.dataclass(frozen=True)
 class Runs:
-    """Pairs of runs: seconds."""
+    """The seconds of pairs of runs."""
 
     mpi: str
     what: str
     without: list[float]
     watched: list[float]
     again: list[float]
-    """Without the library, once more: each makes a control pair with that of `without`."""
+    """A second run without the library. With the first one it forms a control pair."""
 
     def __str__(self) -> str:
         least, watched = min(self.without + self.again), min(self.watched)
@@ -88,7 +90,7 @@ class Runs:
 
 
 def spread(before: Sequence[float], after: Sequence[float]) -> str:
-    """What is more in pairs: the median, and the least and the most."""
+    """The increase within pairs: the median, the least and the largest."""
     more = sorted(100 * (second / first - 1) for first, second in zip(before, after, strict=True))
     return f"{statistics.median(more):+.1f} % | {more[0]:+.1f} to {more[-1]:+.1f} %"
 
@@ -111,9 +113,9 @@ def figures(command: Sequence[str]) -> list[float]:
 
 
 def calls(mpi: str, what: str, unit: str, command: Sequence[str], times: int) -> Calls:
-    """Watched and unwatched calls in turns, and both again without the library."""
+    """Runs watched and unwatched calls in turn, with and without the library."""
     control, watched = [], []
-    figures([*TOPOLANE, *command])  # compiles the library
+    figures([*TOPOLANE, *command])  # this run compiles the library
     for _ in range(times):
         control.append(figures(command))
         watched.append(figures([*TOPOLANE, *command]))
@@ -122,7 +124,7 @@ def calls(mpi: str, what: str, unit: str, command: Sequence[str], times: int) ->
 
 
 def runs(mpi: str, what: str, command: Sequence[str], times: int) -> Runs:
-    """Runs in turns; a first one that compiles the library and warms up is not counted."""
+    """Alternates runs. A first run, which compiles the library and warms up, is not counted."""
     figures([*TOPOLANE, *command])
     without: list[float] = []
     watched: list[float] = []
@@ -136,7 +138,7 @@ def runs(mpi: str, what: str, command: Sequence[str], times: int) -> Runs:
 
 
 def whole_program(mpi: str, launch: Sequence[str], scratch: str, times: int, quick: bool) -> Iterator[Runs]:
-    """LAMMPS, if it is here; Debian's is built with Open MPI."""
+    """The runs of LAMMPS, if it is installed; Debian's is built with Open MPI."""
     if mpi != "openmpi" or shutil.which("lmp") is None:
         return
     given = Path(scratch, "in.lmp")
@@ -145,14 +147,14 @@ def whole_program(mpi: str, launch: Sequence[str], scratch: str, times: int, qui
 
 
 def shown(row: Row) -> Row:
-    """Prints a row as progress, and returns it."""
+    """Prints a row to show progress, and returns it."""
     print(row, file=sys.stderr, flush=True)
     return row
 
 
 def measured(mpi: str, times: int, quick: bool, programs: Path | None) -> Iterator[Calls | Runs]:
     """All rows of one MPI."""
-    # Two ranks on two cores: more of them measure the scheduler.
+    # Two ranks suit two cores; with more ranks the scheduler would be measured.
     launch = [f"mpiexec.{mpi}", "-n"]
     with tempfile.TemporaryDirectory() as scratch:
         for name in ("pingpong", "kernels"):
@@ -170,7 +172,7 @@ def measured(mpi: str, times: int, quick: bool, programs: Path | None) -> Iterat
 
 
 def measure(options: Options) -> Result:
-    """Prints the rows of every MPI that is there."""
+    """Prints the rows of every installed MPI."""
     rows: list[Calls | Runs] = []
     for mpi in options.mpi:
         if shutil.which(f"mpiexec.{mpi}") is None or shutil.which(f"mpicc.{mpi}") is None:

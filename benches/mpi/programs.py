@@ -1,8 +1,9 @@
-"""Whole programs, plain, watched and in two levels: whether they compute the same, and how long they take.
+"""Runs whole programs plain, watched and in two levels. Compares their results and their times.
 
-The programs are those of Debian's packages hpcc, lammps, mumps-test and scalapack-mpi-test, with 4 ranks of Open MPI on two
-sites, dealt. `--delay` puts the sites into network namespaces with a real delay between them (far_sites.py, root only) and
-times flat collectives against two levels there. Times are those of whole runs, so starting MPI is part of them.
+The programs come from Debian's packages hpcc, lammps, mumps-test and scalapack-mpi-test, with 4 ranks of Open
+MPI on two sites, assigned in turn. `--delay` puts the sites into network namespaces with a real delay between
+them (far_sites.py, root only), and compares the times of flat collectives and two levels there. Times are
+those of whole runs, including the start of MPI.
 """
 
 from __future__ import annotations
@@ -27,16 +28,16 @@ SCALAPACK = Path("/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests")
 MUMPS = Path("/usr/lib/mumps")
 HPCC_INPUT = Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
 CLOSE = 1e-9
-"""Two numbers are the same up to this part of the greater one: two levels add in another order."""
+"""Two numbers are equal up to this fraction of the larger one, because two levels add in another order."""
 SMALL = 1e-12
-"""Differences below this are rounding, as of residuals."""
+"""Smaller differences are rounding errors, for example of residuals."""
 AROUND = {
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "OMPI_MCA_rmaps_base_oversubscribe": "1",
     "OMPI_MCA_mpi_yield_when_idle": "1",
 }
-# Charges on a lattice that melts: short-range forces and PPPM's transforms.
+# Charges on a melting lattice: short-range forces and PPPM's transforms.
 LAMMPS_INPUT = """units lj
 atom_style charge
 lattice fcc 0.8442
@@ -60,13 +61,13 @@ NUMBER = re.compile(r"[-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?")
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A program, its input, and the lines of its output that are results."""
+    """A program with its input and the lines of its output that are results."""
 
     name: str
     package: str
     path: Path
     results: str
-    """A pattern of the lines whose numbers are compared."""
+    """A pattern for the lines whose numbers are compared."""
     words: tuple[str, ...] = ()
     files: Mapping[str, Callable[[], str]] = dataclasses.field(default_factory=dict)
     stdin: Path | None = None
@@ -80,7 +81,7 @@ class Program:
 
 
 def hpcc_input() -> str:
-    """HPCC's example with a small matrix."""
+    """HPCC's example input with a small matrix."""
     return re.sub(r"^1000( +Ns)$", r"200\1", HPCC_INPUT.read_text(), flags=re.MULTILINE)
 
 
@@ -127,15 +128,15 @@ def launched_here(environment: Mapping[str, str], command: list[str]) -> list[st
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """A program, in one way."""
+    """The results of a program run in one way."""
 
     program: str
     way: str
     compared: int
-    """Numbers in its results."""
+    """The number of values in its results."""
     same: bool
     difference: float
-    """The greatest one to the plain run, as part of the greater number."""
+    """The largest difference from the plain run, relative to the larger number."""
     seconds: list[float]
     failed: str = ""
 
@@ -148,7 +149,7 @@ class Row:
 def run(
     program: Program, launch: Launch, environment: Mapping[str, str], limit: float
 ) -> tuple[float, list[float], str]:
-    """Seconds, the numbers of the results, and why it failed."""
+    """Runs a program. Returns seconds, the numbers of the results, and why it failed."""
     with (
         tempfile.TemporaryDirectory(prefix="topolane-") as folder,
         open(program.stdin or os.devnull) as given,
@@ -177,7 +178,9 @@ def run(
 
 
 def difference(numbers: list[float], plain: list[float]) -> float:
-    """The greatest difference of two results, as part of the greater number; inf if they are not alike."""
+    """The largest difference between two results, relative to the larger number; inf if they have different
+    lengths.
+    """
     if len(numbers) != len(plain) or not plain:
         return float("inf")
     apart = (
@@ -187,7 +190,7 @@ def difference(numbers: list[float], plain: list[float]) -> float:
 
 
 def measured(program: Program, launch: Launch, where: str, times: int, limit: float) -> Iterator[Row]:
-    """The rows of a program. The ways take turns, so that what disturbs the machine disturbs all."""
+    """The rows of a program. The ways alternate, so that disturbances affect all of them."""
     library = str(build.library("mpicc.openmpi"))
     sites = {"LD_PRELOAD": library, "TOPOLANE_MPI_SITES": ",".join(map(str, SITES))}
     ways: dict[str, dict[str, str]] = {
@@ -210,7 +213,7 @@ def measured(program: Program, launch: Launch, where: str, times: int, limit: fl
 
 
 def rows(options: Options) -> Iterator[Row]:
-    """All rows; a program that is not installed is named and skipped."""
+    """All rows. A program that is not installed is named and skipped."""
     chosen = [each for each in PROGRAMS if each.name in (options.program or [each.name])]
     for done, program in enumerate(chosen):
         if not program.path.exists():
@@ -232,7 +235,9 @@ def rows(options: Options) -> Iterator[Row]:
 
 
 def measure(options: Options) -> Result:
-    """Prints a row for each program and way. Raises RuntimeError and ValueError for what the options ask and cannot be had."""
+    """Prints a row for each program and way. Raises RuntimeError or ValueError for options that cannot be
+    met.
+    """
     if unknown := set(options.program or ()) - {each.name for each in PROGRAMS}:
         raise ValueError(
             f"there is no program {min(unknown)}; there are {', '.join(each.name for each in PROGRAMS)}"

@@ -1,7 +1,7 @@
-"""What a request of a group asks of Nova's databases, on a cloud of 500 groups.
+"""Measures the queries that a group's request makes to Nova's databases, in a cloud of 500 groups.
 
-The databases are SQLite's in memory, as Nova's own tests have them. It runs in a process of its own, because
-nova.tests changes the interpreter that it is loaded into.
+The databases are SQLite in memory, as in Nova's own tests. It runs in a separate process, because importing
+nova.tests changes the interpreter.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ HOSTS = 1_296
 
 
 class Questions(test.TestCase):  # type: ignore[misc]
-    """Not a test: the fixtures of one."""
+    """A test case only for its fixtures; it is no test."""
 
     def runTest(self) -> None:
         logging.getLogger().setLevel(logging.ERROR)

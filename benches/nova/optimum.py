@@ -1,4 +1,4 @@
-"""How often a policy, asked for one server after another, ends with the least hops there can be."""
+"""Measures how often a policy, asked for one server after another, reaches the least possible hops."""
 
 from __future__ import annotations
 
@@ -11,11 +11,15 @@ from topolane._engine import Machine, State
 
 POLICIES = ("hop-bytes-exact", "hop-bytes", "bunch")
 SHAPES = ((8, 18, 1), (4, 9, 4))
-"""Leaves of a pod, hosts of a leaf, pods: of one level of switches above the leaves, and of two."""
+"""Leaves per pod, hosts per leaf, and pods: one machine with a single level of switches above the leaves, and
+one with two.
+"""
 
 
 def optimum(options: Options) -> list[Row]:
-    """10,000 random states: part of the hosts taken, some members running, up to 40 more asked for."""
+    """The figures for 10,000 random states, with a part of the hosts in use, some members running, and up to
+    40 more requested.
+    """
     states = 200 if options.quick else 10_000
     rows = []
     for leaves, hosts, pods in SHAPES:
@@ -54,7 +58,7 @@ def _machine(leaves: int, hosts: int, pods: int) -> Machine:
 
 
 def _gaps(machine: Machine, leaves: int, hosts: int, pods: int, states: int) -> dict[str, list[float]]:
-    """Hops above the least, as a part of the least, of every policy in every state."""
+    """For each policy and state: the hops above the least, relative to the least."""
     gaps: dict[str, list[float]] = {policy: [] for policy in POLICIES}
     draw = random.Random(leaves)
     while len(gaps["bunch"]) < states:
@@ -75,7 +79,7 @@ def _gaps(machine: Machine, leaves: int, hosts: int, pods: int, states: int) -> 
 def _one_by_one(
     machine: Machine, policy: str, slots: NDArray[np.int64], members: list[int], wanted: int
 ) -> list[int]:
-    """The group's nodes when every server in turn goes to the first host of least cost, as Nova does."""
+    """The group's nodes when each server in turn gets the first host of least cost, as in Nova."""
     state, left, nodes = State(machine), slots.copy(), list(members)
     for awaiting in range(wanted, 0, -1):
         costs, _ = state.costs(policy, awaiting, members=nodes, slots=left.tolist())
@@ -87,21 +91,23 @@ def _one_by_one(
 
 
 def _hops(nodes: list[int], leaves: int, hosts: int, pods: int) -> int:
-    """Hops over pairs from the numbers in leaves and pods alone, not by the engine."""
+    """Hops over pairs, computed without the engine from the numbers of servers in leaves and pods."""
     in_leaf = np.bincount(np.array(nodes) // hosts, minlength=leaves * pods)
     in_pod = in_leaf.reshape(pods, leaves).sum(axis=1)
     return int(_parted(in_leaf, len(nodes)).sum() + _parted(in_pod, len(nodes)).sum())
 
 
 def _parted(inside: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """Pairs that groups part, as each of their two ends sees them: a hop up from either."""
+    """The pairs that groups separate, counted from both ends: each end has a hop up."""
     return inside * (size - inside)
 
 
 def _least(
     slots: NDArray[np.int64], members: list[int], wanted: int, leaves: int, hosts: int, pods: int
 ) -> int:
-    """The least hops of all placements, by dynamic programming over numbers in leaves; not the engine's."""
+    """The least hops of all placements, by dynamic programming over the numbers in leaves, without the
+    engine.
+    """
     size = wanted + len(members)
     free = slots.reshape(pods, leaves, hosts).sum(axis=2)
     there = np.bincount(np.array(members, dtype=int) // hosts, minlength=leaves * pods).reshape(pods, leaves)
@@ -116,7 +122,7 @@ def _least(
 
 
 def _both(a: NDArray[np.int64], b: NDArray[np.int64], most: int) -> NDArray[np.int64]:
-    """The least sum of two costs by servers in both together."""
+    """For each number of servers, the least cost of dividing them between two parts with costs `a` and `b`."""
     sums = np.full(len(a) + len(b) - 1, np.iinfo(np.int64).max)
     for taken, cost in enumerate(b):
         part = sums[taken : taken + len(a)]

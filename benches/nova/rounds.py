@@ -1,8 +1,9 @@
-"""Isolated groups that are requested of several schedulers at once.
+"""Requests isolated groups from several schedulers at once.
 
-Each round asks for groups of 7, 7 and 4 servers on 3 pods of 8 hosts, each of another scheduler process. In every fourth
-round one of these processes is killed. The processes run Nova's own objects and databases with the filter and the
-weigher; Placement is a table. Exit code 1 if two groups share a link, or if a group is refused: there is room for all.
+Each round requests groups of 7, 7 and 4 servers on 3 pods of 8 hosts, each from another scheduler process. In
+every fourth round one of these processes is killed. The processes run Nova's own objects and databases with
+the filter and the weigher; Placement is a table. The exit code is 1 if two groups share a link, or if a group
+is refused although there is room for all.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a decision of Nova's scheduler takes in our filter and weigher, and in Nova's own weighers."""
+"""Measures a decision of Nova's scheduler in Topolane's filter and weigher, and in Nova's own weighers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PODS = 4
 
 
 def weighing(options: Options) -> list[Row]:
-    """One instance, and a group of 64, on 1,296 hosts that all have room."""
+    """Figures for one instance, and for a group of 64, on 1,296 hosts that all have room."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         hosts = _hosts()
@@ -57,7 +57,7 @@ def _hosts() -> list[Any]:
 
 
 def _handlers() -> tuple[tuple[Any, Any], list[Any]]:
-    """Our filter and weigher, and the weighers of Nova that are on by default."""
+    """Topolane's filter and weigher, and the weighers of Nova that are on by default."""
     import nova.conf
     from nova.scheduler import weights
 
@@ -72,7 +72,9 @@ def _handlers() -> tuple[tuple[Any, Any], list[Any]]:
 def _timed(
     ours: tuple[Any, Any], stock: list[Any], hosts: list[Any], size: int, seed: int
 ) -> tuple[float, float, float]:
-    """CPU milliseconds of a whole request: ours alone, ours as Nova runs it, and Nova's own on the same lists."""
+    """CPU milliseconds of a whole request: Topolane's part alone, Topolane's part as Nova runs it, and Nova's
+    own weighers on the same lists.
+    """
     from nova.scheduler import weights
 
     draw = random.Random(seed)
@@ -109,7 +111,9 @@ def _timed(
 
 
 def _request(size: int, hosts: list[Any], members: list[Any]) -> Any:
-    """A request for a compact group of which eight run: as the plugin has it when the databases have answered."""
+    """A request for a compact group with eight running members, in the plugin's state after the databases
+    have answered.
+    """
     from nova import context, objects
     from topolane.nova.group_placement import GroupPlacement
     from topolane.nova.request import Request

@@ -1,4 +1,4 @@
-"""How long a plan for 100 programs on 10 sites takes."""
+"""Measures how long a plan for 100 programs on 10 sites takes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from topolane.sites.planner import cut_of, machine_of, make
 from topolane.sites.problem import Group, Problem
 
 LIMIT = 100.0
-"""Milliseconds."""
+"""In milliseconds."""
 
 
 def choosing(options: Options) -> list[Row]:
-    """The engine's choice alone, and the whole plan: cuts of the traffic, choice, guests to hosts."""
+    """Figures for the engine's choice alone, and for the whole plan: cuts by the engine, choice, guests to hosts."""
     runs = 3 if options.quick else 15
     rows = [row for policy in ("predicted-time", "inter-site-traffic") for row in _rows(policy, runs)]
     return rows + _rows("predicted-time", runs, (1.0, 1.5, 2.0))
@@ -65,7 +65,9 @@ def _asked(group: Group, nodes: dict[str, int]) -> _engine.SiteProgram:
 
 
 def _problem(speeds: tuple[float, ...]) -> Problem:
-    """10 sites of 16 hosts, all joined; 100 programs of 4 to 16 guests, of which a third talk much, scattered."""
+    """10 fully joined sites of 16 hosts; 100 scattered programs of 4 to 16 guests, a third of them with heavy
+    traffic.
+    """
     draw = np.random.default_rng(7)
     sites = [f"s{number}" for number in range(10)]
     hosts = tuple(

@@ -1,4 +1,5 @@
-"""Ranks that report once a second, many in one process: `python ranks.py SOCKET PROGRAMS RANKS PEERS`.
+"""Simulates ranks that report once a second, many in one process: `python ranks.py SOCKET PROGRAMS RANKS
+PEERS`.
 
 Each program is a ring in which every rank sends to PEERS others, by messages and by modelled collectives.
 When its input ends, it stops and prints the numbers of frames that it sent and that were acknowledged.
@@ -13,7 +14,7 @@ from topolane.mpi.frames import Decoder, Hello, Kind, Records
 
 
 class Rank(asyncio.Protocol):
-    """One rank, a frame a second."""
+    """One rank, which sends a frame every second."""
 
     def __init__(self, program: int, rank: int, ranks: int, peers: int) -> None:
         self.hello = Hello(
@@ -44,7 +45,7 @@ class Rank(asyncio.Protocol):
 
 
 async def main(path: str, programs: int, ranks: int, peers: int) -> None:
-    """Connects all, and spreads their reports over each second."""
+    """Connects all ranks, and spreads their reports over each second."""
     loop = asyncio.get_running_loop()
     every = []
     for program in range(programs):

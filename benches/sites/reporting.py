@@ -1,4 +1,4 @@
-"""What 1,000 ranks that report every second cost the manager."""
+"""Measures the manager's cost for 1,000 ranks that report every second."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from pathlib import Path
 from measure import BenchError, Options, Row
 
 LIMIT = 10.0
-"""Percent of a core."""
+"""In per cent of a core."""
 MAIN = "from topolane.cli import main; main()"
 
 
 def reporting(options: Options) -> list[Row]:
-    """The manager's CPU share, all of it: taking in, keeping in SQLite, acknowledging, planning every 5 s."""
+    """The manager's CPU use for everything: receiving, storing in SQLite, acknowledging, and planning every 5
+    s.
+    """
     windows, seconds = (2, 5) if options.quick else (6, 10)
     shapes = [("one program of 1,000 ranks", 1, 1000), ("ten programs of 100 ranks", 10, 100)]
     return [_row(words, programs, ranks, windows, seconds) for words, programs, ranks in shapes]
@@ -49,7 +51,7 @@ def _row(words: str, programs: int, ranks: int, windows: int, seconds: int) -> R
             assert sender.stdin and sender.stdout
             if sender.stdout.readline() != "connected\n":
                 raise BenchError("the ranks did not connect")
-            time.sleep(12)  # programs are planned for from 10 s on
+            time.sleep(12)  # planning includes programs from 10 s on
             shares = tuple(_share(manager.pid, seconds) for _ in range(windows))
             sender.stdin.close()
             sent, acknowledged = map(int, sender.stdout.readline().split())
@@ -77,14 +79,14 @@ def _file(folder: Path, programs: int) -> str:
 
 
 def _share(pid: int, seconds: float) -> float:
-    """Percent of a core that a process takes over that time."""
+    """The CPU use of a process over that time, in per cent of a core."""
     began, before = time.monotonic(), _cpu(pid)
     time.sleep(seconds)
     return 100 * (_cpu(pid) - before) / (time.monotonic() - began)
 
 
 def _cpu(pid: int) -> float:
-    # Fields 14 and 15 of proc(5), behind the name in brackets.
+    # Fields 14 and 15 of proc(5), counted after the name in brackets.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

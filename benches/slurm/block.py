@@ -1,7 +1,8 @@
-"""Policy slurm-block against a running slurmctld with topology/block: the same nodes for the same jobs in the same states?
+"""Compares policy slurm-block with a running slurmctld with topology/block: do they choose the same nodes for
+the same jobs in the same states?
 
-Real slurmds, random blocks and block sizes, nodes out of service, jobs that hold nodes. Every decision is a job that Slurm
-starts at once or refuses. docs/benchmarks/slurm.md says what is measured.
+Real slurmds, random blocks and block sizes, nodes out of service, jobs that hold nodes. Every decision is a
+job that Slurm starts at once or refuses. docs/benchmarks/slurm.md describes the measurements.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from measure import Options, Result, Row
 from slurm_sites import PREFIX, ready, say
 
 TARGET = 99.0
-"""Percent of the decisions that have to agree."""
+"""The least percentage of equal decisions."""
 
 
 def measure(options: Options) -> Result:
-    """Asks both and compares."""
+    """Asks both systems and compares the answers."""
     ready(options.nodes)
     rng = random.Random(options.seed)
     recorded: list[tuple[Layout, list[Ask]]] = []
-    # Its sockets want a short path.
+    # Its sockets need a short path.
     with tempfile.TemporaryDirectory(prefix="tb-", dir="/tmp") as scratch:
         with running(options.nodes, Path(scratch) / "slurm", "--prefix", PREFIX) as up:
             slurm = Slurm(up)
@@ -48,7 +49,7 @@ def measure(options: Options) -> Result:
 def compare(
     recorded: Sequence[tuple[Layout, Sequence[Ask]]],
 ) -> tuple[list[Row], list[tuple[Layout, Ask, int]]]:
-    """The figures, and the decisions in which the two differ, with ours."""
+    """The figures, and the decisions that differ, with the engine's answer."""
     asked: Counter[str] = Counter()
     same: Counter[str] = Counter()
     differing = []

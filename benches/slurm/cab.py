@@ -1,7 +1,7 @@
-"""The paper's Cab: the same jobs under stock Slurm, under the plugin and in the simulator.
+"""Runs the paper's Cab: the same jobs under stock Slurm, under the plugin and in the simulator.
 
-All three are judged by the same code, which shares none with Topolane: jobs that share links, average pairwise hops, waits and
-utilisation, from the nodes and times of jobs and topology.conf alone.
+All three are judged by the same code, which shares nothing with Topolane: jobs that share links, average
+pairwise hops, waits and utilisation, computed only from the nodes and times of jobs and topology.conf.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from workload import Job, jobs_of, workload_of
 
 PARTITION = "pbatch"
 QUEUES = ("easy", "conservative")
-"""The queue of the simulator that is compared in all papers, and the one that is nearer to Slurm's backfill, which plans for
-every job that waits."""
+"""The simulator's queues: the one that all papers compare, and the one that is closer to Slurm's backfill,
+which plans for every waiting job.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
 class Ran:
-    """What became of a job; seconds."""
+    """A job as it ran. Times are in seconds."""
 
     job: int
     nodes: frozenset[str]
@@ -44,23 +45,23 @@ class Ran:
 
 @dataclasses.dataclass(frozen=True)
 class Measures:
-    """Of one run."""
+    """The measures of one run."""
 
     jobs: int
     sharing: int
     """Jobs that crossed a switch at the same time as another job that crossed it."""
     hops: float
-    """Average pairwise hops between switches, the mean over the jobs of several nodes."""
+    """Average pairwise hops between switches, averaged over the jobs with several nodes."""
     wait: float
-    """Mean, seconds."""
+    """Mean wait in seconds."""
     makespan: float
-    """From the first submission to the last end."""
+    """Seconds from the first submission to the last end."""
     utilisation: float
-    """Node-seconds held, of those that the machine had until the last submission."""
+    """Node-seconds held, relative to those of the machine until the last submission."""
 
 
 def measures(ran: Sequence[Ran], switches: Mapping[str, frozenset[str]], nodes: int) -> Measures:
-    """The same for all runs, simulated or not."""
+    """The measures of a run, computed alike for real and simulated runs."""
     held = [tree.Ran(each.job, PARTITION, each.nodes, each.start, each.end) for each in ran]
     sharing = {one.job for pair in tree.meetings(held, switches) for one in pair[:2]}
     first, last = min(each.submit for each in ran), max(each.submit for each in ran)
@@ -77,15 +78,20 @@ def measures(ran: Sequence[Ran], switches: Mapping[str, frozenset[str]], nodes: 
 
 
 def hops(nodes: frozenset[str], switches: Mapping[str, frozenset[str]]) -> float:
-    """The mean over pairs of nodes of the hops between their switches: none in a leaf, two more for each level."""
+    """The mean over pairs of nodes of the hops between their switches: none within a leaf, and two more for
+    each level.
+    """
     pairs = len(nodes) * (len(nodes) - 1)
-    # A pair in a leaf is below a leaf, a pod and the core; one apart is below fewer: each level missed costs two hops.
+    # A pair within a leaf is under a leaf, a pod and the core; a distant pair is under fewer of them, and
+    # each missing level costs two hops.
     together = [len(nodes & below) for below in switches.values()]
     return 2 * (3 - sum(count * (count - 1) for count in together) / pairs)
 
 
 def play(here: Site, system: System, jobs: Sequence[Job]) -> tuple[list[Ran], float]:
-    """The jobs on real slurmds, submitted at their times; and by how many seconds the latest submission was late."""
+    """Runs the jobs on real slurmds, submitted at their times. Returns them, and the seconds by which the
+    most delayed submission was late.
+    """
     say(f"{system.name}: starting slurmctld")
     here.begin(system, {})
     skipped = here.jobs_log.stat().st_size if here.jobs_log.exists() else 0
@@ -119,7 +125,7 @@ def _ran(line: str, numbers: Mapping[int, Job]) -> Ran:
 
 
 def simulated(jobs: Sequence[Job], shape: Shape, policy: str, queue: str, longer: float) -> list[Ran]:
-    """The same jobs in the simulator, each holding its nodes `longer` than it sleeps."""
+    """The same jobs in the simulator; each holds its nodes for `longer` seconds more than it sleeps."""
     rows = [
         f"{job.number},{job.submit},{job.run + longer},{60 * job.minutes + longer},{job.nodes}"
         for job in jobs
@@ -140,7 +146,7 @@ def simulated(jobs: Sequence[Job], shape: Shape, policy: str, queue: str, longer
 
 
 def longest_queue(ran: Sequence[Ran]) -> int:
-    """How many jobs waited at most at one time."""
+    """The largest number of waiting jobs at any time."""
     starts = sorted(each.start for each in ran)
     submits = sorted(each.submit for each in ran)
     return max(place + 1 - bisect.bisect_right(starts, when) for place, when in enumerate(submits))
@@ -160,7 +166,7 @@ HEADINGS = [
 
 
 def row(system: str, what: str, ran: Sequence[Ran], found: Measures) -> list[str]:
-    """A run as cells."""
+    """The cells of a run's row."""
     return [
         system,
         what,

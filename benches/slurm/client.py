@@ -1,4 +1,4 @@
-"""A program that talks to slurmctld over libslurm (client.c): a job in one or two milliseconds."""
+"""A program that talks to slurmctld through libslurm (client.c), in one or two milliseconds for a job."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ OPTIONS = ("-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fno-strict-alia
 
 
 class Refused(Exception):
-    """What Slurm said no to, and why."""
+    """Slurm refused a request; the message says which and why."""
 
 
 def compile_client(slurm_source: Path, tree: Path, to: Path) -> None:
-    """The program against the headers and the library of the Slurm in `tree`. Raises RuntimeError."""
+    """Compiles the program for the headers and the library of the Slurm in `tree`. Raises RuntimeError."""
     includes = ["-isystem", str(slurm_source), "-isystem", str(slurm_source / "slurm")]
     linking = [
         f"-L{tree / LIBRARIES}",
@@ -38,22 +38,22 @@ def compile_client(slurm_source: Path, tree: Path, to: Path) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Held:
-    """A job that holds nodes, at one moment."""
+    """A job that holds nodes at one moment."""
 
     job: int
     running: bool
-    """Not completing: all its processes may be there."""
+    """Whether it is not completing, so that all its processes may exist."""
     partition: str
     start: float
     restarts: int
     hosts: str
     """The nodes that it still holds."""
     on_nodes: dict[str, tuple[str, str]]
-    """Cores and devices by node, as Slurm writes them, of all nodes that it got."""
+    """Cores and devices by node, in Slurm's notation, for all nodes that it got."""
 
 
 class Client:
-    """One such program at work."""
+    """A running instance of the program."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self._process = process
@@ -79,28 +79,28 @@ class Client:
         return lines
 
     def submit(self, **wishes: object) -> int:
-        """The number of a new batch job; client.c has the wishes. Raises Refused."""
+        """Submits a batch job. Returns its number; client.c describes the wishes. Raises Refused."""
         self._ask("submit " + " ".join(f"{key}={value}" for key, value in wishes.items()))
         return int(self._line().split()[1])
 
     def allocate(self, **wishes: object) -> int:
-        """The number of a new job that launches nothing and runs until `complete`. Raises Refused."""
+        """Makes a job that launches nothing and runs until `complete`. Returns its number. Raises Refused."""
         self._ask("allocate " + " ".join(f"{key}={value}" for key, value in wishes.items()))
         return int(self._line().split()[1])
 
     def tell(self, *words: object) -> None:
-        """`cancel N`, `requeue N`, `complete N`, `reconfigure` or `reset`. Raises Refused."""
+        """Sends a command: `cancel N`, `requeue N`, `complete N`, `reconfigure` or `reset`. Raises Refused."""
         self._ask(" ".join(map(str, words)))
         self._line()
 
     def stats(self) -> dict[str, int]:
-        """What sdiag prints, as numbers."""
+        """The values of sdiag, as numbers."""
         self._ask("stats")
         words = (word.split("=") for word in self._line().split()[1:])
         return {name: int(number) for name, number in words}
 
     def running(self) -> tuple[list[int], int, int]:
-        """The jobs that run, and how many others are completing and pending."""
+        """The running jobs, and the numbers of completing and of pending ones."""
         self._ask("states")
         _, completing, pending = map(int, self._line().split()[1:])
         return [int(line) for line in self._lines()], completing, pending
@@ -120,7 +120,7 @@ def _held(line: str) -> Held:
 
 @contextlib.contextmanager
 def client(up: Cluster, program: Path) -> Iterator[Client]:
-    """The program, inside the Slurm that is entered; it ends with the context."""
+    """Runs the program inside the entered Slurm, until the context ends."""
     command = ["chroot", os.environ["SLURM_TREE"], str(program)]
     process = subprocess.Popen(
         command, env=up.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -9,8 +9,9 @@ from workload import Job
 
 
 def fill(jobs: Sequence[Job], shape: Shape) -> Iterator[tuple[list[int], int]]:
-    """Nodes and minutes of jobs that hold the whole machine: jobs of the log as far as they find a place in which they need no
-    link of another job, then jobs inside leaves. Any policy lets them run on these nodes."""
+    """Nodes and minutes of jobs that fill the whole machine: jobs of the log that can be placed without using
+    another job's links, and then jobs inside leaves. Every policy allows them on these nodes.
+    """
     free = [list(range(leaf * shape.leaf, (leaf + 1) * shape.leaf)) for leaf in range(shape.leaves)]
     crossed: set[int] = set()
     for job in jobs:

@@ -1,4 +1,4 @@
-"""Cores in use."""
+"""Measures the cores in use."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Load:
-    """What a process and the whole machine use of the cores since this was made."""
+    """The cores that a process and the whole machine have used since this was made."""
 
     def __init__(self, process: int) -> None:
         self._process = process

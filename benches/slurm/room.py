@@ -1,7 +1,8 @@
-"""Room for waiting jobs on a full machine: `topolane slurm plan --room-for` and `apply` on a running slurmctld with the plugin.
+"""Makes room for waiting jobs on a full machine, with `topolane slurm plan --room-for` and `apply` on a
+running slurmctld with the plugin.
 
-A policy fills the machine with jobs that can be requeued. Then one wide job after another is submitted, planned for and
-started by apply. docs/explanation/making-room.md says what is measured.
+A policy fills the machine with jobs that can be requeued. Then one wide job after another is submitted,
+planned for and started by apply. docs/explanation/making-room.md describes the measurements.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def measure(options: Options) -> Result:
 
 
 def fill(slurm: Site, rng: random.Random) -> None:
-    """Submits jobs of 1 to 12 nodes, without an end, until some must wait; those that wait are cancelled."""
+    """Submits endless jobs of 1 to 12 nodes until some must wait; the waiting ones are cancelled."""
     up = slurm.up
     while True:
         sizes = [rng.choice((1, 2, 3, 4, 6, 6, 8, 12)) for _ in range(8)]
@@ -77,8 +78,9 @@ def fill(slurm: Site, rng: random.Random) -> None:
 
 
 def make_room(slurm: Site, nodes: int, number: int) -> dict[str, Any]:
-    """Makes room for a job of `nodes` nodes; cost None if there is no plan. The requeued jobs are cancelled, so that the machine
-    stays as full as the plan has left it."""
+    """Makes room for a job of `nodes` nodes. The cost is None if there is no plan. Requeued jobs are
+    cancelled, so that the machine stays as full as the plan left it.
+    """
     up = slurm.up
     job = up.submit(
         f"--nodes={nodes}", "--exclusive", "--requeue", "--priority=100000", script="sleep 100000"
@@ -112,7 +114,7 @@ def make_room(slurm: Site, nodes: int, number: int) -> dict[str, Any]:
 
 
 def command(slurm: Site, *words: object) -> subprocess.CompletedProcess[str]:
-    """`topolane slurm` in that Slurm."""
+    """Runs `topolane slurm` in that Slurm."""
     return subprocess.run(
         [*TOPOLANE, *map(str, words)],
         env=slurm.up.environment,

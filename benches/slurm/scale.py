@@ -1,6 +1,7 @@
-"""The plugin's time: in a call, in backfill's cycle over a long queue, and in starts per second; against stock topology/tree.
+"""Measures the plugin's time in a call, in backfill's cycle over a long queue, and in starts per second,
+compared with stock topology/tree.
 
-docs/benchmarks/slurm.md says what is measured and what makes the comparison fair.
+docs/benchmarks/slurm.md describes the measurements and why the comparison is fair.
 """
 
 from __future__ import annotations
@@ -19,10 +20,10 @@ from slurm_sites import PATIENCE, PREFIX, SCHEDULER, STOCK, Shape, Site, System,
 from workload import Job, jobs_of, workload_of
 
 FILLERS = 1000
-"""The jobs of the log that are tried as jobs that hold all nodes."""
+"""The number of the log's jobs that are tried when the machine is filled."""
 PARTITION = "pbatch"
 LONGEST = 3 * 3600.0
-"""Seconds for the cycles of backfill of one turn."""
+"""The most seconds for the backfill cycles of one turn."""
 
 
 def play(here: Site, system: System, jobs: Sequence[Job], options: Options) -> Turn:
@@ -34,12 +35,12 @@ def play(here: Site, system: System, jobs: Sequence[Job], options: Options) -> T
         fillers = list(fill(jobs[:FILLERS], here.shape))
         for nodes, minutes in fillers:
             names = ",".join(f"{PREFIX}{node + 1}" for node in nodes)
-            # They outlast the turn.
+            # These jobs outlast the turn.
             slurm.submit(partition=PARTITION, nodes=len(nodes), w=names, minutes=minutes + 120, seconds=36000)
         _until(lambda: len(slurm.running()[0]) == len(fillers), f"{len(fillers)} jobs on all nodes")
         say(f"{system.name}: {len(fillers)} jobs hold all nodes; submitting {len(jobs):,} jobs")
         began = time.monotonic()
-        # No cycle over a part of the queue is then in the way of the first full one.
+        # Prevents a cycle over a part of the queue before the first full one.
         here.partition(PARTITION, "DOWN")
         for job in jobs:
             slurm.submit(partition=PARTITION, nodes=job.nodes, minutes=job.minutes, seconds=1)
@@ -67,12 +68,12 @@ def play(here: Site, system: System, jobs: Sequence[Job], options: Options) -> T
 
 
 def difference(now: dict[str, int], before: dict[str, int]) -> dict[str, int]:
-    """By how much counters grew."""
+    """The increase of each counter."""
     return {name: value - before.get(name, 0) for name, value in now.items()}
 
 
 def watch(here: Site, slurm: Client, queued: int, count: int) -> list[Cycle]:
-    """The next cycles of backfill that try most of the whole queue."""
+    """The next backfill cycles that try most of the whole queue."""
     found: list[Cycle] = []
     known, used = slurm.stats()["cycles"], here.backfill_time()
     end = time.monotonic() + LONGEST
@@ -91,8 +92,9 @@ def watch(here: Site, slurm: Client, queued: int, count: int) -> list[Cycle]:
 
 
 def starts(here: Site, slurm: Client, jobs: Sequence[Job], launches: bool) -> Rate | None:
-    """Jobs per second between the first and the last tenth of the starts. Jobs sleep for a second, or end at the next look if
-    they launch nothing."""
+    """Jobs per second between the first and the last tenth of the starts. Jobs sleep for a second; jobs that
+    launch nothing are ended when they are next seen.
+    """
     if not jobs:
         return None
     here.partition(PARTITION, "DOWN")
@@ -124,7 +126,7 @@ def starts(here: Site, slurm: Client, jobs: Sequence[Job], launches: bool) -> Ra
 
 
 def _when(times: Sequence[tuple[float, int]], count: float) -> float:
-    """When `count` jobs had started, between two looks in proportion."""
+    """When `count` jobs had started, interpolated between two observations."""
     for (early, fewer), (late, more) in itertools.pairwise(times):
         if more >= count:
             return early + (late - early) * (count - fewer) / max(more - fewer, 1)
@@ -140,7 +142,7 @@ def _until(holds: Callable[[], bool], what: str) -> None:
 
 
 def measure(options: Options) -> Result:
-    """Runs every system in turns."""
+    """Runs every system in turn."""
     ready(options.nodes)
     shape = Shape.of(options.nodes)
     load = workload_of(options.trace, options.cores_per_node, shape.nodes, options.jobs, None)
@@ -149,7 +151,7 @@ def measure(options: Options) -> Result:
     turns: list[Turn] = []
     with site(options.nodes, options.engine, "--conf", "JobCompType=jobcomp/none") as here:
         for number in range(options.rounds):
-            # What drifts, drifts both ways.
+            # Alternate the order, so that a drift of the machine affects both directions.
             for system in systems if number % 2 == 0 else reversed(systems):
                 turns.append(play(here, system, jobs, options))
         turns.sort(key=lambda turn: [system.name for system in systems].index(turn.system))

@@ -1,4 +1,4 @@
-"""What the turns of systems say, as figures with targets."""
+"""Turns the results of systems into figures with targets."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from measure import Row
 from slurm_sites import STOCK
 
 CONTROL = "stock again"
-"""How far two runs of the same system differ: the noise of all ratios."""
+"""A second run of the stock system, whose difference from the first shows the noise of all ratios."""
 LIMITS = {"isolated": (5.0, 200.0), "dedicated": (50.0, 2000.0)}
-"""Microseconds of the plugin in a call: median, 99th percentile."""
+"""Limits of the plugin's time in a call in microseconds: median and 99th percentile."""
 CYCLE_LIMIT = 1.10
 STARTS_LIMIT = 0.95
 
@@ -24,11 +24,11 @@ class Cycle:
     """One full cycle of backfill."""
 
     seconds: float
-    """As sdiag has it: without the pauses in which backfill lets others have the locks."""
+    """Seconds by sdiag, without the pauses in which backfill releases the locks."""
     processor: float
-    """Seconds of processor time of the thread."""
+    """Processor seconds of the thread."""
     tried: int
-    """Jobs."""
+    """The number of jobs tried."""
 
     def __str__(self) -> str:
         return f"{self.seconds:.2f} s, {self.processor:.2f} s of processor time, {self.tried:,} jobs tried"
@@ -36,14 +36,14 @@ class Cycle:
 
 @dataclasses.dataclass(frozen=True)
 class Rate:
-    """Starts while jobs end."""
+    """The rate of starts while jobs end."""
 
     starts: float
-    """Per second."""
+    """Starts per second."""
     slurmctld: float
-    """Cores that it used."""
+    """The cores that slurmctld used."""
     everything: float
-    """Cores that were in use."""
+    """The cores in use on the whole machine."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,15 +52,15 @@ class Turn:
 
     system: str
     calls: dict[str, dict[str, int]]
-    """What the plugin's counters grew by, in each phase."""
+    """The increase of the plugin's counters in each phase."""
     longest: int
-    """Nanoseconds of the longest call of the turn."""
+    """Nanoseconds of the longest call in the turn."""
     cycles: list[Cycle]
     watched: tuple[int, float]
-    """Number and seconds of all cycles of the phase of backfill."""
+    """Number and total seconds of all cycles in the backfill phase."""
     starts: Rate | None
     allocations: Rate | None
-    """The same of jobs that launch nothing."""
+    """The rate for jobs that launch nothing."""
 
     @property
     def cycle(self) -> float:
@@ -72,8 +72,9 @@ class Turn:
 
 
 def quantile(counted: dict[str, int], share: float) -> float:
-    """Nanoseconds that this share of the calls did not exceed. The plugin counts calls between bounds (`under_N_nanoseconds`);
-    inside of two bounds the logarithm of the time is taken to be uniform."""
+    """The nanoseconds that this fraction of the calls did not exceed. The plugin counts calls between limits
+    (`under_N_nanoseconds`); between two limits, the logarithm of the time is assumed to be uniform.
+    """
     counts = sorted(
         (int(name.split("_")[1]), count) for name, count in counted.items() if name.startswith("under_")
     )
@@ -91,7 +92,7 @@ def quantile(counted: dict[str, int], share: float) -> float:
 
 
 def rows_of(turns: Sequence[Turn]) -> list[Row]:
-    """The figures. A ratio compares a turn with the stock turn of its round."""
+    """The figures. Ratios compare a turn with the stock turn of its round."""
     names = list(dict.fromkeys(turn.system for turn in turns))
     of = {name: [turn for turn in turns if turn.system == name] for name in names}
     rows = [row for name in names if name not in (STOCK.name, CONTROL) for row in _calls(name, of[name])]
@@ -129,7 +130,7 @@ def _against(
     limit: float | None,
     more: bool,
 ) -> list[Row]:
-    """A value of all systems, and its ratio to stock."""
+    """Rows with a value of all systems, and its ratio to stock."""
     rows = [Row(figure, f"{name}: {what}", unit, tuple(map(value, turns))) for name, turns in of.items()]
     for name, turns in of.items():
         if name != STOCK.name:
@@ -140,7 +141,7 @@ def _against(
 
 
 def _calls(name: str, turns: Sequence[Turn]) -> list[Row]:
-    """The time of the plugin in a call, and what calls there were."""
+    """Rows about the plugin's time in a call, and about the number of calls."""
     rows = []
     limits = LIMITS.get(name, (None, None))
     for phase in turns[0].calls:
@@ -151,7 +152,8 @@ def _calls(name: str, turns: Sequence[Turn]) -> list[Row]:
         for share, title, limit in ((0.5, "median", limits[0]), (0.99, "p99", limits[1])):
             values = tuple(quantile(each, share) / 1000 for each in counted)
             what = f"{name}: the plugin in a call, {phase} ({calls:,} calls): {title}"
-            # While jobs start, slurmds are on the same cores, and the clock goes on while slurmctld waits for one.
+            # While jobs start, slurmds use the same cores, and the clock includes slurmctld's waits for a
+            # core.
             rows.append(Row("call", what, "us", values, limit if phase == "backfill" else None))
     rows.append(Row("call", f"{name}: longest call", "us", tuple(turn.longest / 1000 for turn in turns)))
     planned = [(turn, turn.calls["backfill"]) for turn in turns]

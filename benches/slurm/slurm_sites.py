@@ -1,4 +1,6 @@
-"""Real Slurm 24.11 of Debian trixie on this machine, in the shape of Cab, with stock topology/tree or with the plugin."""
+"""Runs a real Slurm 24.11 of Debian trixie on this machine, in the shape of Cab, with stock topology/tree or
+with the plugin.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +26,18 @@ SLURM_TESTS = Path(__file__).resolve().parents[2] / "tests" / "slurm"
 SUITE = "trixie"
 PREFIX = "node"
 PATIENCE = 900.0
-"""Seconds, for what should take far less."""
+"""A timeout in seconds for steps that should take far less."""
 SCHEDULER = (
     "batch_sched_delay=0,sched_min_interval=10000,bf_interval=2,bf_continue,bf_max_job_test=5000,"
     "bf_max_time=3600,bf_window=2880,bf_resolution=300"
 )
-"""Backfill looks at the whole queue in each cycle, however long that takes (an hour at most), and two days ahead in steps of five
-minutes."""
+"""Backfill examines the whole queue in each cycle, however long that takes (an hour at most), and plans two
+days ahead in steps of five minutes.
+"""
 
 
 def enter() -> None:
-    """Goes on in the Slurm of the other Debian suite, if this process is not in it yet."""
+    """Continues this program inside the Slurm of the other Debian suite, unless it already runs there."""
     if not os.environ.get("SLURM_TREE"):
         entry = str(SLURM_TESTS / "other_version.sh")
         sys.stdout.flush()
@@ -42,7 +45,9 @@ def enter() -> None:
 
 
 def ready(nodes: int) -> None:
-    """Goes on in that Slurm. Raises ValueError for a number of nodes that no shape has, and RuntimeError if something is missing."""
+    """Continues inside that Slurm. Raises ValueError for a number of nodes that no shape has, and
+    RuntimeError if something is missing.
+    """
     Shape.of(nodes)
     enter()
     if why := script("check").stderr.strip():
@@ -51,7 +56,7 @@ def ready(nodes: int) -> None:
 
 @dataclasses.dataclass(frozen=True)
 class Shape:
-    """Nodes a leaf, leaves a pod, pods: the fat tree of Cab, or a smaller one that is as regular."""
+    """Nodes per leaf, leaves per pod, and pods: the fat tree of Cab, or a smaller regular one."""
 
     leaf: int
     pod: int
@@ -59,7 +64,9 @@ class Shape:
 
     @staticmethod
     def of(nodes: int) -> Shape:
-        """As Cab from 324 nodes on, with leaves of 6 and pods of 3 below. Raises ValueError."""
+        """The shape for a number of nodes: like Cab from 324 nodes on; below, with leaves of 6 nodes and pods
+        of 3 leaves. Raises ValueError.
+        """
         leaf, pod = (18, 18) if nodes >= 324 else (6, 3)
         if nodes < 1 or nodes % (leaf * pod):
             raise ValueError(f"--nodes {nodes}: not a multiple of 18, or of 324 from 324 on")
@@ -75,11 +82,13 @@ class Shape:
 
     @property
     def core_uplinks(self) -> int:
-        """Cables from a switch of a pod to the core: one for each leaf below it."""
+        """Cables from a pod's switch to the core: one for each leaf below it."""
         return self.pod
 
     def machine(self) -> str:
-        """Topolane's machine file. A leaf has a cable to each switch of its pod, and there are as many of these as nodes a leaf."""
+        """Topolane's machine file. Each leaf has a cable to each switch of its pod, and a pod has one switch
+        per node of a leaf.
+        """
         children, parents = [self.leaf, self.pod, self.pods], [1, self.leaf, 2]
         cables = [1, 1, self.core_uplinks // 2]
         if self.core_uplinks % 2:
@@ -92,7 +101,7 @@ class Shape:
 
 @dataclasses.dataclass(frozen=True)
 class System:
-    """What chooses nodes: stock topology/tree, or the plugin by rules of topolane.conf."""
+    """The chooser of nodes: stock topology/tree, or the plugin with rules in topolane.conf."""
 
     name: str
     rules: str | None = None
@@ -100,7 +109,7 @@ class System:
 
     @staticmethod
     def policy(name: str) -> System:
-        """One policy for all jobs."""
+        """The system with one policy for all jobs."""
         return System(name, f"Policy={name}\n")
 
 
@@ -109,14 +118,14 @@ STOCK = System("stock")
 
 @dataclasses.dataclass(frozen=True)
 class Tools:
-    """What is compiled for a bench."""
+    """The programs compiled for a bench."""
 
     plugin: Path
     client: Path
 
 
 def tools(directory: Path, engine: Path | None) -> Tools:
-    """The plugin and the client, compiled against the headers of that Slurm. Raises RuntimeError and InputError.
+    """Compiles the plugin and the client for the headers of that Slurm. Raises RuntimeError and InputError.
 
     engine: libtopolane.so; by default it is compiled.
     """
@@ -131,7 +140,7 @@ def tools(directory: Path, engine: Path | None) -> Tools:
 
 
 class Site:
-    """A running Slurm whose slurmctld can be started again under another system."""
+    """A running Slurm whose slurmctld can be restarted with another system."""
 
     def __init__(self, up: Cluster, shape: Shape, made: Tools) -> None:
         self.up, self.shape, self.tools = up, shape, made
@@ -142,7 +151,7 @@ class Site:
         self.jobs_log = up.directory / "log" / "jobs.log"
 
     def begin(self, system: System, settings: Mapping[str, object]) -> None:
-        """Starts slurmctld under the system with no job at all, and waits until all nodes are idle."""
+        """Starts slurmctld with the system and without jobs, and waits until all nodes are idle."""
         self.up.script("stop", "slurmctld")
         for path in self.state.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
@@ -158,7 +167,9 @@ class Site:
             )
 
     def configure(self, system: System, settings: Mapping[str, object]) -> None:
-        """Writes slurm.conf and topolane.conf. Job numbers go on elsewhere, because slurmds remember the old ones for a while."""
+        """Writes slurm.conf and topolane.conf. Job numbers start at a new value, because slurmds remember the
+        old ones for a while.
+        """
         plugin = "topology/tree" if system.rules is None else "topology/topolane"
         lines = {
             "TopologyPlugin": plugin,
@@ -179,7 +190,7 @@ class Site:
         (self.up.directory / "topolane.conf").write_text(rules)
 
     def wait_idle(self) -> None:
-        """Until every node is idle."""
+        """Waits until every node is idle."""
         wanted = f"{self.shape.nodes} idle"
         until(lambda: self.up.run("sinfo", "-h", "-o", "%D %t").strip() == wanted, "idle nodes")
 
@@ -196,7 +207,9 @@ class Site:
         return client(self.up, self.tools.client)
 
     def counters(self) -> dict[str, int]:
-        """What the plugin counted since slurmctld started; nothing under stock topology/tree. It writes about once a second."""
+        """The plugin's counters since slurmctld started; empty under stock topology/tree. The plugin writes
+        them about once a second.
+        """
         time.sleep(2.2)
         try:
             lines = (self.state / "topolane_counters").read_text().splitlines()
@@ -205,29 +218,30 @@ class Site:
         return {name: int(value) for name, value in (line.split() for line in lines)}
 
     def slurmctld(self) -> int:
-        """Its process id."""
+        """The process id of slurmctld."""
         return int((self.up.directory / "run" / "slurmctld.pid").read_text())
 
     def backfill_time(self) -> float:
-        """Seconds of processor time of slurmctld's thread of backfill."""
+        """Processor seconds of slurmctld's backfill thread."""
         for thread in Path(f"/proc/{self.slurmctld()}/task").iterdir():
             if (thread / "comm").read_text().strip() == "bckfl":
                 return int((thread / "schedstat").read_text().split()[0]) / 1e9
         raise RuntimeError("slurmctld has no thread of backfill")
 
     def partition(self, name: str, state: str) -> None:
-        """Lets jobs of the partition start (UP), or keeps them waiting (DOWN)."""
+        """Sets a partition to UP, so that its jobs start, or to DOWN, so that they wait."""
         self.up.run("scontrol", "update", f"PartitionName={name}", f"State={state}")
 
 
 @contextlib.contextmanager
 def site(nodes: int, engine: Path | None, *options: object) -> Iterator[Site]:
-    """Slurm with `nodes` nodes under stock topology/tree, taken down with the context. Raises RuntimeError.
+    """A Slurm with `nodes` nodes and stock topology/tree, which ends with the context. Raises RuntimeError.
 
-    options: more of cluster.sh. The slurmds have nice 10: elsewhere they and their jobs have cores of their own.
+    options: further options of cluster.sh. The slurmds run at nice 10, because elsewhere they and their jobs
+    have cores of their own.
     """
     shape = Shape.of(nodes)
-    # Its sockets want a short path.
+    # Its sockets need a short path.
     with tempfile.TemporaryDirectory(prefix="tb-", dir="/tmp") as scratch:
         made = tools(Path(scratch), engine)
         say(f"starting {nodes:,} slurmds")
@@ -255,6 +269,6 @@ def site(nodes: int, engine: Path | None, *options: object) -> Iterator[Site]:
 
 
 def say(text: str) -> None:
-    """Progress on a terminal; nothing in a pipe."""
+    """Prints progress on a terminal; nothing into a pipe."""
     if sys.stderr.isatty():
         print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)

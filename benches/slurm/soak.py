@@ -1,7 +1,8 @@
-"""Thousands of starts of a random mix of jobs under the plugin, with faults if wanted; is anything given twice?
+"""Runs thousands of starts of a random job mix under the plugin, with faults if requested, and checks that
+nothing is given twice.
 
-What Slurm lists while jobs run, its log of ended jobs and the plugin's file of links are judged by soak_checks.py, which shares
-no code with Topolane. The exit code is 1 if something was given twice.
+soak_checks.py, which shares no code with Topolane, judges Slurm's lists of running jobs, its log of ended
+jobs and the plugin's file of links. The exit code is 1 if something was given twice.
 """
 
 from __future__ import annotations
@@ -42,13 +43,15 @@ Partition=ptree Policy=slurm-tree
 GPUS = 4
 CORES = 16
 MANY = 120
-"""Jobs that wait or run at once."""
+"""The number of jobs that wait or run at once."""
 LOOKS = 20
-"""A second."""
+"""Looks per second."""
 LOOKS_UNTIL_READ = 6
-"""A version of the file of links has been read by then."""
+"""After this number of looks, a version of the file of links has been read."""
 FORGOTTEN = 8.0
-"""Seconds before slurmctld's end of which it may know nothing after a crash: it saves its state every five seconds."""
+"""The seconds before slurmctld's end that it may forget in a crash, because it saves its state every five
+seconds.
+"""
 MOST_SHOWN = 20
 
 
@@ -56,7 +59,7 @@ Draw = Callable[[random.Random, Shape], dict[str, object]]
 
 
 def _size(draw: random.Random, shape: Shape) -> int:
-    """Mostly inside a leaf, some across leaves, few across pods."""
+    """A random job size: mostly inside a leaf, some across leaves, few across pods."""
     leaf, pod = shape.leaf, shape.leaf * shape.pod
     low, high = draw.choices(
         ((1, leaf), (leaf + 1, pod), (min(pod + 1, shape.nodes // 2), shape.nodes // 2)), (70, 25, 5)
@@ -115,11 +118,11 @@ MIX: tuple[tuple[str, int, tuple[str, ...], Draw], ...] = (
         lambda draw, shape: {"nodes": draw.randint(1, 3), "gpus_per_node": draw.randint(1, GPUS)},
     ),
 )
-"""Name, weight, partitions, wishes."""
+"""Name, weight, partitions and wishes of each kind of job."""
 
 
 class Findings:
-    """What was wrong, and what was looked at."""
+    """The errors found, and the counts of what was checked."""
 
     def __init__(self) -> None:
         self.wrong: list[str] = []
@@ -128,7 +131,7 @@ class Findings:
         self._lock = threading.Lock()
 
     def add(self, where: str, what: str) -> None:
-        """Notes a violation, once."""
+        """Records an error once."""
         with self._lock:
             if what not in self._said:
                 self._said.add(what)
@@ -140,14 +143,16 @@ class Findings:
 
 
 class Watch:
-    """Looks at the running Slurm: the jobs that hold nodes, and every version of the file of links."""
+    """Watches the running Slurm: the jobs that hold nodes, and every version of the file of links."""
 
     def __init__(self, here: Site, findings: Findings) -> None:
         self.here, self.findings = here, findings
         self.wiring = wiring_of(here.shape)
         self.switches = tree.switches(here.up.directory / "topology.conf")
         self.without_links: list[tuple[float, list[int], str]] = []
-        """When dedicated jobs were seen that share a switch, which of them had no links in the file, and a sentence."""
+        """The times at which dedicated jobs shared a switch while some of them had no links in the file, with
+        these jobs and a sentence.
+        """
         self._stop = threading.Event()
         self._entries: list[checks.Entry] = []
         self._without: dict[tuple[tuple[int, int], ...], int] = {}
@@ -175,7 +180,7 @@ class Watch:
             self._errors.append(error)
 
     def _look(self) -> None:
-        """Looks LOOKS times a second at the jobs that hold nodes."""
+        """Checks the jobs that hold nodes LOOKS times a second."""
         with self.here.client() as slurm:
             while not self._stop.wait(1 / LOOKS):
                 before = self._entries
@@ -204,8 +209,9 @@ class Watch:
                 self._own_links(pair, places, owned)
 
     def _own_links(self, pair: list[checks.Part], places: set[str], owned: dict[int, checks.Entry]) -> None:
-        """Two dedicated jobs cross a switch: each has links of its own there, by the file. The file is read a moment after it
-        is written, so that one look proves nothing."""
+        """Checks that two dedicated jobs which cross the same switch each have links of their own there,
+        according to the file. The file is read a moment after it is written, so a single look proves nothing.
+        """
         without = [part for part in pair if not _has_links(part, owned.get(part.job))]
         if not without:
             self.findings.count("pairs seen that cross a switch, each on its own links")
@@ -219,7 +225,7 @@ class Watch:
             self.without_links.append((time.time(), [part.job for part in without], what))
 
     def _read(self) -> None:
-        """Reads every version of the file of links when the kernel reports it."""
+        """Reads every version of the file of links when the kernel reports a change."""
         path = self.here.state / "topolane_links"
         with changes(self.here.state) as wait:
             while not self._stop.is_set():
@@ -245,7 +251,7 @@ class Watch:
 
 
 class changes:
-    """Waits until a file was renamed to a name in a directory (inotify)."""
+    """Waits until a file is renamed to a name in a directory (inotify)."""
 
     MOVED_TO = 0x80
 
@@ -273,13 +279,13 @@ class changes:
 
 
 def wiring_of(shape: Shape) -> checks.Wiring:
-    """What Shape.machine writes, in the words of the checker."""
+    """The wiring that Shape.machine writes, in the checker's terms."""
     parents, cables = (2, shape.pod // 2) if shape.pod % 2 == 0 else (shape.pod, 1)
     return checks.Wiring(shape.leaf, shape.pod, shape.pods, shape.leaf, parents, cables)
 
 
 def part_of(held: Held) -> checks.Part:
-    """A job as the checks want it. Of a completing job only the nodes count that it still has."""
+    """A job in the checker's terms. For a completing job, only the nodes that it still has count."""
     cores = {node: on[0] for node, on in held.on_nodes.items()}
     devices = {node: on[1] for node, on in held.on_nodes.items()}
     nodes = frozenset(tree.expanded(held.hosts))
@@ -301,7 +307,7 @@ def _pair(one: tree.Ran, other: tree.Ran, places: set[str]) -> str:
 
 @dataclasses.dataclass
 class Soak:
-    """Submits, disturbs and waits."""
+    """Submits jobs, causes faults and waits."""
 
     here: Site
     slurm: Client
@@ -315,7 +321,7 @@ class Soak:
     _ended: int = 0
 
     def run(self) -> None:
-        """Runs until `starts` jobs have started and ended, and the queue is empty."""
+        """Runs until `starts` jobs have started and ended and the queue is empty."""
         faults = self._planned()
         shown = time.monotonic()
         while (ended := self.ended()) < self.options.starts:
@@ -324,7 +330,7 @@ class Soak:
             try:
                 running, completing, pending = self.slurm.running()
                 self._disturb(running)
-                # Those that completing jobs leave are filled at once.
+                # Refill at once what completing jobs leave.
                 for _ in range(min(MANY - len(running) - completing - pending, 40)):
                     self._submit()
             except Refused as error:
@@ -342,7 +348,7 @@ class Soak:
         self._drain()
 
     def ended(self) -> int:
-        """Runs of jobs that are over."""
+        """The number of ended runs of jobs."""
         if self.here.jobs_log.exists():
             with self.here.jobs_log.open("rb") as log:
                 log.seek(self._read)
@@ -352,7 +358,7 @@ class Soak:
         return self._ended
 
     def _planned(self) -> list[tuple[int, str]]:
-        """At how many ended jobs which fault happens, the last one first."""
+        """The planned faults: the number of ended jobs at which each happens, in descending order."""
         plans = (
             ("kill", self.options.kills),
             ("reconfigure", self.options.reconfigures),
@@ -394,17 +400,17 @@ class Soak:
             self.kinds[f"partition {wanted['partition']}"] += 1
 
     def _disturb(self, running: list[int]) -> None:
-        """Now and then a running job is cancelled or put back into the queue."""
+        """Sometimes cancels a running job or requeues it."""
         for chance, what in ((0.05, "cancel"), (0.05, "requeue")):
             if running and self.draw.random() < chance:
                 try:
                     self.slurm.tell(what, self.draw.choice(running))
                     self.kinds[what] += 1
                 except Refused:
-                    pass  # it has ended meanwhile
+                    pass  # the job has ended meanwhile
 
     def _mend(self) -> None:
-        """Nodes that Slurm drains or takes for down after a crash go back into service."""
+        """Returns nodes to service that Slurm drained or considers down after a crash."""
         if not self.kills:
             return
         done = self.here.up.run("sinfo", "-h", "-N", "-t", "drain,down,fail", "-o", "%N").split()
@@ -413,7 +419,7 @@ class Soak:
             self.here.up.run("scontrol", "update", f"NodeName={','.join(sorted(set(done)))}", "State=RESUME")
 
     def _drain(self) -> None:
-        """Waits for what runs; what still waits then is cancelled."""
+        """Waits for the running jobs, and then cancels the waiting ones."""
         say("waiting for the last jobs")
         end = time.monotonic() + 60
         while time.monotonic() < end:
@@ -429,10 +435,11 @@ class Soak:
 
 
 def judge_log(here: Site, findings: Findings, watch: Watch, kills: list[float]) -> int:
-    """The log of ended jobs: nodes twice, links twice. Returns how many runs it has."""
+    """Checks the log of ended jobs for nodes and links given twice. Returns the number of its runs."""
     ran = tree.completed(here.jobs_log)
     for seen, without, what in watch.without_links:
-        # A job that ended just before a crash runs again for slurmctld until the slurmds report it; no process uses its links.
+        # After a crash, slurmctld considers a job that ended just before it as running, until the slurmds
+        # report its end. No process uses its links.
         if all(_is_ghost(job, seen, ran, kills) for job in without):
             findings.count("meetings of jobs that had ended before a crash, for slurmctld only")
         else:
@@ -443,7 +450,7 @@ def judge_log(here: Site, findings: Findings, watch: Watch, kills: list[float]) 
     for one, other, places in [*wrong, *checks.nodes_twice(ran, RULES)]:
         both = max(one.start, other.start), min(one.end, other.end)
         if any(kill - FORGOTTEN <= both[0] and both[1] <= kill + 1 for kill in kills):
-            # Slurm has forgotten a start or an end, and logged another time later.
+            # Slurm forgot a start or an end in the crash, and later logged another time.
             findings.count("meetings in the log in the seconds that a crash made Slurm forget")
         else:
             findings.add("log", _pair(one, other, places))
@@ -451,13 +458,13 @@ def judge_log(here: Site, findings: Findings, watch: Watch, kills: list[float]) 
 
 
 def _is_ghost(job: int, seen: float, ran: list[tree.Ran], kills: list[float]) -> bool:
-    """Whether the log says that the job had ended before a crash after which it was seen."""
+    """Whether, according to the log, the job had ended before a crash after which it was seen."""
     ends = [each.end for each in ran if each.job == job]
     return any(end <= kill + 1 and kill < seen for end in ends for kill in kills)
 
 
 def measure(options: Options) -> Result:
-    """Runs the jobs and prints what was counted."""
+    """Runs the jobs and prints the counts."""
     ready(options.nodes)
     shape = Shape.of(options.nodes)
     findings = Findings()

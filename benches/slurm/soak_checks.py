@@ -1,6 +1,7 @@
-"""Whether nodes, cores, devices and links are given twice, judged by what Slurm lists and the wiring.
+"""Checks whether nodes, cores, devices and links are given twice, from Slurm's lists and the wiring.
 
-It shares no code with Topolane: the wiring is counted here again, by the rule that the machine file's format states.
+It shares no code with Topolane: it numbers the links again by the rule that the format of the machine file
+states.
 """
 
 from __future__ import annotations
@@ -15,22 +16,24 @@ from pathlib import Path
 import links_in_tree as tree
 
 ISOLATED, DEDICATED, OUTSIDE = "isolated", "dedicated", "outside"
-"""What a partition promises: no link of a job is another's; the same, but leaves and pods may be crossed by several on links of
-their own; nothing, except that its jobs keep off those of the other two."""
+"""The promises of a partition. ISOLATED: no link of a job is used by another. DEDICATED: the same, but
+several jobs may cross a leaf or pod on links of their own. OUTSIDE: only that its jobs avoid the links of the
+other two.
+"""
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """What holds for the jobs of a partition."""
+    """The rules for the jobs of a partition."""
 
     promise: str
     whole: bool
-    """Whether a node belongs to one job."""
+    """Whether each node belongs to a single job."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """A job on its nodes at one moment."""
+    """A job and its nodes at one moment."""
 
     job: int
     partition: str
@@ -38,13 +41,13 @@ class Part:
     restarts: int
     nodes: frozenset[str]
     cores: Mapping[str, str]
-    """By node, as Slurm writes them: 0,1,5-7."""
+    """By node, in Slurm's notation: 0,1,5-7."""
     devices: Mapping[str, str]
-    """By node, as Slurm writes them: gpu:2(IDX:0-1)."""
+    """By node, in Slurm's notation: gpu:2(IDX:0-1)."""
 
 
 def numbers(ranges: str) -> set[int]:
-    """The numbers in 0,1,5-7."""
+    """The numbers in a text like 0,1,5-7."""
     found: set[int] = set()
     for part in filter(None, ranges.split(",")):
         first, _, last = part.partition("-")
@@ -53,7 +56,7 @@ def numbers(ranges: str) -> set[int]:
 
 
 def devices(written: str) -> set[str]:
-    """The devices in gpu:2(IDX:0-1),nic:1(IDX:3): those that have a number."""
+    """The devices in a text like gpu:2(IDX:0-1),nic:1(IDX:3): those that have a number."""
     found = set()
     for name, indices in re.findall(r"([\w:]+?)(?::\d+)?\(IDX:([\d,-]+)\)", written):
         found |= {f"{name} {index}" for index in numbers(indices)}
@@ -61,7 +64,7 @@ def devices(written: str) -> set[str]:
 
 
 def twice(parts: Sequence[Part], rules: Mapping[str, Rule]) -> Iterator[str]:
-    """What two jobs have at one moment: whole nodes, cores, devices."""
+    """What two jobs hold at the same moment: whole nodes, cores or devices."""
     by_node: dict[str, list[Part]] = {}
     for part in parts:
         for node in part.nodes:
@@ -93,7 +96,9 @@ def may_meet(one: str, other: str, places: Iterable[str], rules: Mapping[str, Ru
     """Whether jobs of two partitions may cross the same switches or use the links of the same nodes."""
     promises = {rules[one].promise, rules[other].promise}
     if promises == {DEDICATED}:
-        return not any(place.startswith(prefix) for place in places)  # the file of links shows it
+        return not any(
+            place.startswith(prefix) for place in places
+        )  # the file of links shows whether they do
     return promises == {OUTSIDE}
 
 
@@ -103,7 +108,9 @@ Pairs = list[tuple[tree.Ran, tree.Ran, set[str]]]
 def met(
     jobs: Iterable[tree.Ran], switches: Mapping[str, frozenset[str]], rules: Mapping[str, Rule], prefix: str
 ) -> tuple[Pairs, Pairs]:
-    """The pairs of jobs that crossed the same switches or nodes at the same time: those that must not, and those that may."""
+    """The pairs of jobs that crossed the same switches or nodes at the same time: pairs that must not, and
+    pairs that may.
+    """
     wrong: Pairs = []
     allowed: Pairs = []
     for one, other, places in tree.meetings(jobs, switches):
@@ -114,21 +121,21 @@ def met(
 
 @dataclasses.dataclass(frozen=True)
 class Wiring:
-    """The links of a regular tree of three levels by their numbers.
+    """The links of a regular three-level tree, by number.
 
-    First the link of each node. Then those of each leaf, switch by switch of its pod; then those of each pod's switches, switch
-    by switch of the core, parallel cables one after another.
+    First the link of each node; then those of each leaf, by switch of its pod; then those of each pod's
+    switches, by core switch, with parallel cables one after another.
     """
 
     leaf: int
     pod: int
     pods: int
     switches: int
-    """Of a pod; a leaf has a cable to each."""
+    """Switches in a pod; a leaf has a cable to each."""
     parents: int
-    """Switches of the core above a switch of a pod."""
+    """Core switches above a switch of a pod."""
     cables: int
-    """To each of them."""
+    """Parallel cables to each of them."""
 
     @property
     def nodes(self) -> int:
@@ -145,7 +152,7 @@ class Wiring:
         )
 
     def place(self, link: int) -> tuple[str, int, int]:
-        """What is below the link ("node", "leaf" or "pod"), its number, and which switch of the pod is at an end."""
+        """The lower end of a link ("node", "leaf" or "pod"), its number, and the switch of the pod at an end."""
         if link < self.nodes:
             return "node", link, 0
         link -= self.nodes
@@ -158,7 +165,7 @@ class Wiring:
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """A job in the plugin's file of links; nodes and links by number."""
+    """A job in the plugin's file of links, with nodes and links by number."""
 
     job: int
     share: float
@@ -167,7 +174,7 @@ class Entry:
 
 
 def entries(text: str) -> list[Entry]:
-    """The jobs in a file of links. Raises ValueError if it is not whole."""
+    """The jobs in a file of links. Raises ValueError if the file is incomplete."""
     body, _, said = text.rpartition("sum ")
     total = 14695981039346656037
     for byte in body.encode():
@@ -190,7 +197,7 @@ def _entry(line: str) -> Entry:
 
 
 def links_twice(found: Sequence[Entry]) -> Iterator[str]:
-    """Links that two jobs of one file own."""
+    """Sentences on links that two jobs of one file own."""
     owners: dict[int, int] = {}
     for entry in found:
         for link in entry.links:
@@ -199,11 +206,12 @@ def links_twice(found: Sequence[Entry]) -> Iterator[str]:
 
 
 def too_few(entry: Entry, wiring: Wiring) -> Iterator[str]:
-    """Where the links of a job cannot carry what its nodes may send, and links of groups that it does not cross.
+    """Sentences on where a job's links cannot carry what its nodes may send, and on links of groups that it
+    does not cross.
 
-    A group with n of the job's nodes needs as many uplinks as it has nodes inside or outside of the group, whichever is less,
-    times the share. Two leaves of a pod need as many switches to which both have a link, so that the nodes of the one may send
-    to those of the other. All links are as fast as a node's.
+    A group with n of the job's nodes needs as uplinks the smaller of the numbers of its nodes inside and
+    outside the group, times the share. Two leaves of a pod need that number of switches to which both have a
+    link, so that the nodes of one may send to those of the other. All links are as fast as a node's.
     """
     below = {
         "node": Counter(entry.nodes),
@@ -243,11 +251,13 @@ def _needed(nodes: int, share: float) -> int:
 def nodes_twice(
     jobs: Iterable[tree.Ran], rules: Mapping[str, Rule]
 ) -> list[tuple[tree.Ran, tree.Ran, set[str]]]:
-    """Pairs of jobs that were on the same nodes at the same time, one of them with the nodes to itself."""
+    """Pairs of jobs that were on the same nodes at the same time, although one of them should have had the
+    nodes to itself.
+    """
     pairs = tree.overlaps((job, set(job.nodes)) for job in jobs)
     return [pair for pair in pairs if any(rules[job.partition].whole for job in pair[:2])]
 
 
 def counts(log: Path) -> Counter[str]:
-    """How jobs ended, in a log of jobcomp/filetxt."""
+    """The number of jobs for each way of ending, from a log of jobcomp/filetxt."""
     return Counter(re.findall(r"JobState=(\S+)", log.read_text())) if log.exists() else Counter()

@@ -1,14 +1,15 @@
-"""Is a replay like what a real Slurm did?
+"""Compares a replay with what a real Slurm did.
 
-`run.py slurm/twin --out DIR`, as root on Debian with mmdebstrap, runs a Slurm 24.11 on this machine for an hour: accounts with
-fair share, QOS with limits, two partitions that share nodes, reservations, dependencies, nodes that fail, and 1,000 jobs that
-sleep. What `topolane workload import --commands` prints writes the records into DIR. They are imported and replayed, and a table
-says how close the replay is.
+`run.py slurm/twin --out DIR`, as root on Debian with mmdebstrap, runs a Slurm 24.11 on this machine for an
+hour: accounts with fair share, QOS with limits, two partitions that share nodes, reservations, dependencies,
+nodes that fail, and 1,000 jobs that sleep. The commands that `topolane workload import --commands` prints
+write the records into DIR. They are imported and replayed, and a table shows how close the replay is.
 
-`--records DIR` measures records that are there, and starts no Slurm. With `--single-decisions` it counts the recorded starts that
-the queue `slurm` decides too, asked in the recorded state just before each. `--shaken N` replays them with times that differ by a
-second: so far is the replay from itself, which is no target. `--synthetic` does so with the plan alone, before any Slurm runs.
-`--scale` measures import and replay of a synthetic year of 1,000,000 jobs. docs/benchmarks/slurm.md says what the figures mean.
+`--records DIR` measures existing records and starts no Slurm. With `--single-decisions` it counts the
+recorded starts that the queue `slurm` decides too, asked in the recorded state just before each. `--shaken N`
+replays them with times that differ by a second: this shows the distance of the replay from itself, which is
+no target. `--synthetic` does so with the plan alone, before any Slurm runs. `--scale` measures import and
+replay of a synthetic year of 1,000,000 jobs. docs/benchmarks/slurm.md explains the figures.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from topolane.sources import machine
 from twin_command import replayed, topolane
 
 POLICY = "slurm-cons-tres"
-"""The policy that gives the nodes that topology/tree gives under select/cons_tres."""
+"""The policy that chooses the same nodes as topology/tree under select/cons_tres."""
 LEAST = {"slurmds": 24, "minutes": 2, "jobs": 2, "shaken": 0}
-"""The least values of options with which the experiment works."""
+"""The least values of the options for a valid experiment."""
 
 
 def planned(options: Options) -> twin_plan.Plan:
@@ -51,7 +52,7 @@ def planned(options: Options) -> twin_plan.Plan:
 
 
 def run(options: Options) -> None:
-    """The experiment itself. Raises InputError and RuntimeError."""
+    """Runs the experiment. Raises InputError and RuntimeError."""
     if options.out.is_dir() and any(options.out.iterdir()):
         raise RuntimeError(f"{options.out} is not empty")
     plan = planned(options)
@@ -60,7 +61,9 @@ def run(options: Options) -> None:
 
 
 def again(records: Path, other: Path) -> list[Row]:
-    """How close a second run of a plan comes to the first. Raises BenchError, OSError and ValueError."""
+    """The rows on how close a second run of a plan comes to the first. Raises BenchError, OSError and
+    ValueError.
+    """
     nodes, interval = _facts(records / twin_run.FACTS)
     runs = []
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
@@ -83,7 +86,9 @@ def compared(records: Path, names: Sequence[str], shaken: int = 0) -> tuple[list
 
 
 def synthetic(options: Options) -> tuple[list[Row], dict[str, Any]]:
-    """The same of a plan, with the starts of the queue `slurm` as records. Raises BenchError, InputError, OSError and ValueError."""
+    """Like `compared`, for a plan, with the starts of the queue `slurm` as records. Raises BenchError,
+    InputError, OSError and ValueError.
+    """
     plan = planned(options)
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
         log, topology = Path(scratch) / "log.csv", Path(scratch) / twin_run.TOPOLOGY
@@ -98,7 +103,8 @@ def _replayed(
 ) -> tuple[list[Row], dict[str, Any]]:
     """The measures of replays under each queue, and of shaken ones.
 
-    runs: the log with every run as a job, also those that a failed node ended. The queue `recorded` repeats it.
+    runs: the log with every run as a job, including runs that a failed node ended. The queue `recorded`
+    replays it.
     """
     nodes, interval = facts
     recorded = twin_table.imported(runs)
@@ -115,12 +121,14 @@ def _replayed(
 
 
 def _how(topology: Path) -> tuple[str | Path, ...]:
-    """Machine and policy of a replay, as options."""
+    """The options for machine and policy of a replay."""
     return ("--machine", topology, "--policy", POLICY)
 
 
 def single(records: Path) -> list[Row]:
-    """What the queue slurm says about each recorded start. Raises BenchError, InputError, OSError and ValueError."""
+    """The rows on the decisions of the queue slurm at each recorded start. Raises BenchError, InputError,
+    OSError and ValueError.
+    """
     with tempfile.TemporaryDirectory(prefix="topolane-bench-") as scratch:
         log = Path(scratch) / "log.csv"
         twin_single.imported(records, log)
@@ -129,7 +137,7 @@ def single(records: Path) -> list[Row]:
 
 
 def _facts(path: Path) -> tuple[int, float]:
-    """Nodes of the machine, and seconds between two turns of backfill."""
+    """The machine's number of nodes, and the seconds between two turns of backfill."""
     facts = json.loads(path.read_text())
     try:
         return int(facts["nodes"]), float(facts["bf_interval"])
@@ -138,7 +146,7 @@ def _facts(path: Path) -> tuple[int, float]:
 
 
 def measure(options: Options) -> Result:
-    """What the options ask for. Raises BenchError, InputError, RuntimeError, ValueError and OSError."""
+    """Runs what the options select. Raises BenchError, InputError, RuntimeError, ValueError and OSError."""
     if not (options.out or options.records or options.synthetic or options.scale):
         raise ValueError("one of --out, --records, --synthetic and --scale is required")
     for name, least in LEAST.items():

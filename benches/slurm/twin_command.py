@@ -1,4 +1,4 @@
-"""The command line of the Topolane in this interpreter, as the benches of the twin run it."""
+"""Runs the command line of this interpreter's Topolane, for the benches of the twin."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from topolane.baseline.measures import Runs
 
 
 def topolane(*words: str | Path) -> Cost:
-    """What a command took and printed. Raises BenchError if it fails."""
+    """The cost and output of a command. Raises BenchError if it fails."""
     call = "import sys; from topolane.cli import main; sys.exit(main())"
     return cost([sys.executable, "-c", call, *words])
 
 
 def replayed(log: Path, queue: str, how: Sequence[str | Path]) -> Runs:
-    """The runs of a log under a queue. how: machine and policy as options. Raises BenchError and OSError."""
+    """The runs of a log under a queue. how: options for machine and policy. Raises BenchError and OSError."""
     out = log.with_name("replay")
     topolane("simulate", "--trace", log, "--queue", queue, *how, "--no-report", "--out", out)
     return twin_table.replayed(out / "jobs.csv")

@@ -1,4 +1,4 @@
-"""What the twin's experiment submits and does to the cluster: users, limits, partitions, jobs, reservations and failures."""
+"""The plan of the twin's experiment: users, limits, partitions, jobs, reservations and failures."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ ACCOUNTS = {
     "biology": (30, ("mail", "news", "uucp")),
     "teaching": (20, ("proxy", "backup")),
 }
-"""Shares and users of each account. The users are those that every Debian has: Slurm runs jobs of users that exist only."""
+"""Shares and users of each account. These users exist on every Debian, because Slurm only runs jobs of
+existing users.
+"""
 STUDENT = ("physics", "lp")
 """Account and user of the jobs in a reservation."""
 QOS = {
@@ -24,7 +26,7 @@ QOS = {
     "large": "Priority=40 MaxTRESPerUser=node={third} GrpTRES=node={most}",
 }
 BF_INTERVAL = 30
-"""Seconds, Slurm's default."""
+"""In seconds; Slurm's default."""
 SETTINGS = {
     "AccountingStorageEnforce": "associations,limits,qos",
     "PriorityType": "priority/multifactor",
@@ -40,24 +42,26 @@ SETTINGS = {
     "SchedulerParameters": f"bf_interval={BF_INTERVAL},bf_resolution={BF_INTERVAL},bf_continue,bf_max_job_test=1000,"
     "kill_invalid_depend",
 }
-"""Of slurm.conf, in addition to those of tests/slurm/config.sh. Minutes are the least that Slurm decays usage by."""
+"""Settings of slurm.conf in addition to those of tests/slurm/config.sh. A minute is the shortest time over
+which Slurm decays usage.
+"""
 SCALED_TO = 0.45
-"""Nodes of the widest job of the log, as a part of the machine, after its widths are scaled."""
+"""The nodes of the log's widest job after scaling, as a fraction of the machine."""
 WIDEST = 0.1
-"""Nodes that a job gets at most, as a part of the machine. One wide job less or more moves many others."""
+"""The most nodes of a job, as a fraction of the machine. A single wide job moves many others."""
 SUBMITTED = 0.7
-"""Part of the time in which jobs are submitted; in the rest the queue empties."""
+"""The fraction of the time in which jobs are submitted; afterwards the queue empties."""
 LONGEST = 0.06
-"""Run time of the longest job, as a part of the time."""
+"""The run time of the longest job, as a fraction of the time."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Partitions:
-    """Two partitions that share nodes: most of the machine, and a smaller one whose jobs come first."""
+    """Two partitions that share nodes: most of the machine, and a smaller one whose jobs have priority."""
 
     batch: tuple[int, int]
     debug: tuple[int, int]
-    """First and last node of each, from 1."""
+    """First and last node of each, counted from 1."""
     debug_minutes: int = 3
     debug_nodes: int = 4
 
@@ -66,7 +70,7 @@ class Partitions:
         return Partitions((1, nodes - nodes // 12), (nodes * 3 // 4 + 1, nodes))
 
     def lines(self, prefix: str) -> str:
-        """Of slurm.conf."""
+        """The lines for slurm.conf."""
         (first, last), (debug, debug_last) = self.batch, self.debug
         return (
             f"PartitionName=pbatch Nodes={prefix}[{first}-{last}] Default=YES MaxTime=60 PriorityTier=1 "
@@ -78,14 +82,14 @@ class Partitions:
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A job as it is submitted. Seconds from the beginning."""
+    """A job as it is submitted. Times are in seconds from the start."""
 
     number: int
     submit: float
     nodes: int
     run: float
     minutes: int
-    """Time limit: Slurm knows whole minutes only."""
+    """The time limit, in whole minutes as Slurm requires."""
     account: str
     user: str
     qos: str
@@ -100,7 +104,7 @@ class Job:
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """Nodes that go out of service or come back, at a second."""
+    """A change of nodes at a second: they go out of service or come back."""
 
     at: float
     state: str
@@ -114,7 +118,7 @@ class Reservation:
     minutes: int
     nodes: tuple[int, int]
     who: str
-    """Users and flags, as scontrol wants them."""
+    """Users and flags, in scontrol's notation."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,7 +131,7 @@ class Plan:
     events: list[Event]
 
     def qos(self) -> dict[str, str]:
-        """Limits of each QOS as sacctmgr wants them."""
+        """The limits of each QOS, in sacctmgr's notation."""
         parts = {"half": self.nodes // 2, "third": self.nodes // 3, "most": self.nodes * 3 // 4}
         return {name: limits.format(**parts) for name, limits in QOS.items()}
 
@@ -141,7 +145,8 @@ def plan(
     log: Path | None = None,
     cores_per_node: int | None = None,
 ) -> Plan:
-    """The jobs of a log, or of a synthetic month, squeezed into `minutes` at a load, with users, QOS and the rest drawn.
+    """The jobs of a log or of a synthetic month, with times scaled to `minutes` at a load, and with random
+    users, QOS and other options.
 
     Raises InputError if the log has fewer jobs.
     """
@@ -156,7 +161,7 @@ def plan(
 
 
 class _People:
-    """Draws who submits a job, and what else is asked for."""
+    """Draws the submitter of a job and its further options."""
 
     def __init__(self, draw: random.Random, nodes: int) -> None:
         self.partitions = Partitions.of(nodes)
@@ -183,7 +188,7 @@ class _People:
         return Job(number, submit, width, run, limit, account, user, qos, partition, after, begin, nice)
 
     def _where(self, limit: int, width: int) -> tuple[str, str]:
-        """QOS and partition."""
+        """A random QOS and partition."""
         draw, partitions = self._draw, self.partitions
         if limit <= partitions.debug_minutes and width <= partitions.debug_nodes and draw.random() < 0.25:
             return "normal", "pdebug"
@@ -195,7 +200,7 @@ class _People:
 
 
 def _reservations(nodes: int, minutes: float) -> list[Reservation]:
-    """Maintenance of some nodes, and nodes for one user's course."""
+    """Reservations for maintenance of some nodes, and for one user's course."""
     length = max(round(minutes / 12), 1)
     return [
         Reservation("maintenance", round(15 * minutes), length, (1, nodes // 9), "Users=root Flags=MAINT"),
@@ -204,7 +209,7 @@ def _reservations(nodes: int, minutes: float) -> list[Reservation]:
 
 
 def _course(first: int, nodes: int, course: Reservation) -> list[Job]:
-    """Jobs into the reservation of the course, submitted from a minute before it begins on."""
+    """Jobs in the course's reservation, submitted from a minute before its start on."""
     account, user = STUDENT
     return [
         Job(
@@ -226,8 +231,8 @@ def _course(first: int, nodes: int, course: Reservation) -> list[Job]:
 def _squeezed(
     nodes: int, jobs: int, seconds: float, load: float, log: Path | None, cores_per_node: int | None
 ) -> list[tuple[float, int, float, float]]:
-    """Submission, nodes, run time and walltime of each job."""
-    whole = 10**9  # no job of the log is too wide: widths are scaled here
+    """Submission, nodes, run time and walltime of each job, with the times scaled."""
+    whole = 10**9  # accept jobs of any width, because widths are scaled here
     columns = workload.workload_of(log, cores_per_node, whole, jobs, None).columns()
     taken = [columns[name].tolist() for name in ("submit", "nodes", "run", "walltime")]
     if len(taken[0]) < jobs:
@@ -253,7 +258,7 @@ def _squeezed(
 
 
 def _events(nodes: int, seconds: float) -> list[Event]:
-    """Three failures, and nodes that are drained once."""
+    """Three node failures, and one drain."""
     out = [
         (0.35, 0.42, "down", (nodes // 3, nodes // 3 + nodes // 24)),
         (0.60, 0.68, "drain", (nodes // 2, nodes // 2 + nodes // 12)),

@@ -1,4 +1,4 @@
-"""The twin's experiment on a real Slurm: jobs are submitted when their time comes, and all records are kept."""
+"""Runs the twin's experiment on a real Slurm: submits jobs at their times, and collects all records."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ TOPOLOGY = "topology.conf"
 
 
 def record(plan: Plan, out: Path) -> None:
-    """Runs the plan on a Slurm of its own and writes what `topolane workload import --commands` prints into `out`.
+    """Runs the plan on a separate Slurm and writes into `out` what the commands of `topolane workload import
+    --commands` print.
 
     Raises RuntimeError if Slurm does not start or refuses what the plan needs.
     """
     with tempfile.TemporaryDirectory(prefix="tw-", dir="/tmp") as scratch:
-        os.chmod(scratch, 0o711)  # jobs of other users run below it
+        os.chmod(scratch, 0o711)  # jobs of other users run inside this folder
         where = Path(scratch) / "slurm"
         options = ("--prefix", PREFIX, "--select", "cons_tres", "--accounting", "slurmdbd", "--open", "yes")
         try:
@@ -45,7 +46,7 @@ def record(plan: Plan, out: Path) -> None:
 
 
 def _configure(cluster: Cluster, plan: Plan) -> None:
-    """Accounts, users and QOS in slurmdbd, then slurmctld again with fair share and limits."""
+    """Adds accounts, users and QOS to slurmdbd, then restarts slurmctld with fair share and limits."""
     for name, limits in plan.qos().items():
         verb = "modify" if name == "normal" else "add"
         words = ("set", *limits.split()) if verb == "modify" else limits.split()
@@ -74,7 +75,9 @@ def _idle(cluster: Cluster) -> list[str]:
 
 
 def _submit(cluster: Cluster, plan: Plan) -> float:
-    """Submits every job and does everything to nodes in its time. Returns when that began, seconds since 1970."""
+    """Submits every job and makes every change of nodes at its time. Returns the start of this, in seconds
+    since 1970.
+    """
     begin = time.time()
     for reservation in plan.reservations:
         cluster.run(
@@ -109,7 +112,7 @@ def _change(cluster: Cluster, event: Event) -> None:
 
 
 def _submitted(cluster: Cluster, words: list[str]) -> str | None:
-    """Slurm's number of the job; None if it is refused."""
+    """Submits a job. Returns Slurm's number; None if it is refused."""
     done = subprocess.run(
         words, env=cluster.environment, cwd="/tmp", capture_output=True, text=True, timeout=120
     )
@@ -135,7 +138,7 @@ def _sbatch(job: Job, ids: dict[int, str]) -> list[str]:
 
 
 def _drain(cluster: Cluster, plan: Plan, begin: float) -> None:
-    """Waits until the queue is empty, as long as the time lasts; cancels what waits then."""
+    """Waits until the queue is empty or the time is over, and cancels the jobs that still wait."""
     end = max(begin + plan.seconds, time.time() + 5)
     while cluster.run("squeue", "-h", "-o", "%A") and time.time() < end:
         time.sleep(3)
@@ -144,11 +147,11 @@ def _drain(cluster: Cluster, plan: Plan, begin: float) -> None:
     for partition in ("pbatch", "pdebug"):
         subprocess.run(["scancel", f"--partition={partition}"], env=cluster.environment, timeout=120)
     until(lambda: not cluster.run("squeue", "-h", "-o", "%A"), "an empty queue")
-    time.sleep(8)  # slurmctld reports ends to slurmdbd every few seconds
+    time.sleep(8)  # slurmctld reports ends to slurmdbd only every few seconds
 
 
 def _collect(cluster: Cluster, plan: Plan, begin: float, out: Path) -> None:
-    """What the commands of the import print, slurm.conf, the topology, and the plan itself."""
+    """Collects the output of the import's commands, slurm.conf, the topology, and the plan itself."""
     commands = accounting.commands("now-1days")
     with tempfile.TemporaryDirectory(dir="/tmp") as scratch:
         done = subprocess.run(
@@ -183,5 +186,5 @@ def hosts(nodes: tuple[int, int]) -> str:
 
 
 def say(text: str) -> None:
-    """Progress: an hour is long."""
+    """Prints progress, because an hour is long."""
     print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""A synthetic year of jobs as sacct prints it, imported and replayed: processor time and memory."""
+"""Imports and replays a synthetic year of jobs in sacct's format, and measures processor time and memory."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ MONTH = "cab-aug"
 MACHINE = "cab"
 YEAR = 365 * 86400
 BEGIN = 1_764_547_200
-"""2025-12-01, seconds since 1970."""
+"""2025-12-01, in seconds since 1970."""
 SECONDS, MEMORY = 60.0, 2.0
-"""Targets of import and replay together: seconds of CPU, and GB of the larger of both."""
+"""Targets for import and replay together: seconds of CPU time, and GB of the larger of the two."""
 CORES = 16
 QUEUES = ("easy", "slurm")
-"""Queues under which the year is replayed, by first fit."""
+"""Queues under which the year is replayed, with first fit."""
 
 
 def rows(jobs: int, seed: int = 1) -> Iterator[str]:
-    """`jobs` lines of `jobs.txt` of one year on Cab: months of other seeds one after the other, all times shorter until they
-    fill the year."""
+    """`jobs` lines of `jobs.txt` for one year on Cab: months with different seeds one after another, with all
+    times scaled so that they fill the year.
+    """
     draw = random.Random(seed)
     first = Workload.generate(MONTH, seed)
     months = -(-jobs // len(first))

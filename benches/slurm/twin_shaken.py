@@ -1,4 +1,6 @@
-"""How close a replay comes to itself if times move by a second. No model of Slurm can be expected to come closer to records."""
+"""Measures how close a replay comes to itself if times change by a second. No model of Slurm can be expected
+to come closer to the records.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,11 @@ Jobs = list[dict[str, Any]]
 
 
 def rows(log: Path, how: Sequence[str | Path], nodes: int, interval: float, seeds: int) -> list[Row]:
-    """The measures of shaken replays under the queue `slurm`, put in the place of the replay, and the replay in that of the records.
-    They have no targets: they say how close a model can be expected to come.
+    """The measures of shaken replays under the queue `slurm`, each compared with the replay that is not
+    shaken. They have no targets: they show how close a model can come.
 
-    log: with its configuration next to it; how: machine and policy as options. Raises BenchError, OSError and ValueError.
+    log: a log with its configuration next to it; how: options for machine and policy. Raises BenchError,
+    OSError and ValueError.
     """
     jobs = _read(log)
     config = json.loads(_config_of(log).read_text())
@@ -37,7 +40,7 @@ def rows(log: Path, how: Sequence[str | Path], nodes: int, interval: float, seed
 
 
 def write(log: Path, jobs: Jobs, config: dict[str, Any]) -> None:
-    """Writes a log and its configuration of the queue `slurm`."""
+    """Writes a log and its configuration for the queue `slurm`."""
     with open(log, "w", newline="") as file:
         writer = csv.DictWriter(file, list(jobs[0]))
         writer.writeheader()
@@ -48,7 +51,7 @@ def write(log: Path, jobs: Jobs, config: dict[str, Any]) -> None:
 def shakes(
     jobs: Jobs, config: dict[str, Any], seeds: int
 ) -> dict[str, Iterator[tuple[Jobs, dict[str, Any]]]]:
-    """By name, what is replayed instead of these jobs and this configuration."""
+    """By name: the changed jobs and configurations to replay instead of these."""
     never = config.get("never_started", [])
     numbers = range(1, seeds + 1)
     return {

@@ -1,4 +1,6 @@
-"""Single decisions of the twin: what the queue `slurm` says just before every recorded start, in the recorded state."""
+"""Compares single decisions of the twin: the answers of the queue `slurm` just before every recorded start,
+in the recorded state.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from topolane.slurm import accounting, accounting_workload
 from topolane.slurm.accounting_workload import RUN_ID
 
 SCHEDULERS = {"SchedMain": "main", "SchedBackfill": "backfill"}
-"""Flags of sacct, and what the engine calls the scheduler that they name."""
+"""Flags of sacct, and the engine's names for the schedulers that they stand for."""
 ANSWERS = ("same", "other nodes", "not eligible", "limit", "no nodes", "behind others")
 START = tuple[int, float, list[int], str | None]
 
@@ -27,10 +29,10 @@ def imported(records: Path, log: Path) -> None:
 
 
 def counts(log: Path, records: Path, machine: Machine, policy: str) -> dict[str, Counter[str]]:
-    """By scheduler, how often each answer was given, and how many other jobs it would have started (`more`).
+    """By scheduler: how often each answer was given, and how many other jobs would have started (`more`).
 
-    A pass that goes on into the next second is one pass: a job that the same scheduler started then is no other job.
-    Raises InputError, OSError and ValueError.
+    A pass that continues into the next second is one pass, so a job that the same scheduler started then does
+    not count as another job. Raises InputError, OSError and ValueError.
     """
     config = log.with_name(f"{log.stem}-slurm.json")
     text = config.read_text()
@@ -45,7 +47,7 @@ def counts(log: Path, records: Path, machine: Machine, policy: str) -> dict[str,
 
 
 def rows(found: dict[str, Counter[str]]) -> list[Row]:
-    """The counts as a table."""
+    """The counts as rows of a table."""
     made = []
     for by, answers in found.items():
         asked = sum(answers[answer] for answer in ANSWERS)
@@ -72,7 +74,7 @@ def _starts(log: Path, records: Path, machine: Machine, zero: int) -> list[START
 
 
 def _flags(records: Path) -> dict[tuple[int, int], str]:
-    """Flags of every run, by number of the job and second of the start."""
+    """The flags of each run, by job number and second of the start."""
     path = accounting.found(records, accounting.JOBS)
     if path is None:
         raise InputError(f"{records}: no {accounting.JOBS}")

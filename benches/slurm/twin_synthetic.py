@@ -1,4 +1,6 @@
-"""The twin's plan without a Slurm: a log and a configuration as the import would write them, with the starts of the queue `slurm`."""
+"""The twin's plan without a Slurm: a log and a configuration as the import would write them, with the starts
+of the queue `slurm`.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,20 @@ from twin_plan import ACCOUNTS, SETTINGS, Event, Job, Plan
 from twin_run import hosts
 
 LEAF, POD = 6, 3
-"""Nodes of a leaf and leaves of a pod, as tests/slurm/config.sh has them."""
+"""Nodes per leaf and leaves per pod, as in tests/slurm/config.sh."""
 BEFORE = 3
 """Seconds from the start of slurmctld to the first submission."""
 LAUNCH = 1
 """Seconds by which a job runs longer than it sleeps."""
 ROUNDS = 4
-"""How often dependencies are resolved again from the last replay. Few jobs depend on one that depends on others."""
+"""How often dependencies are resolved again from the last replay. Few jobs depend on a job that itself
+depends on others.
+"""
 LIMITS = {"MaxJobsPerUser": "jobs_per_user", "MaxTRESPerUser": "nodes_per_user", "GrpTRES": "nodes"}
 
 
 def write(plan: Plan, log: Path, how: tuple[str | Path, ...]) -> None:
-    """Writes a log that records what the queue `slurm` does with a plan. how: machine and policy as options.
+    """Writes a log of what the queue `slurm` does with a plan. how: options for machine and policy.
 
     Raises BenchError.
     """
@@ -43,7 +47,7 @@ def write(plan: Plan, log: Path, how: tuple[str | Path, ...]) -> None:
 
 
 def topology(nodes: int) -> str:
-    """A topology.conf as tests/slurm/config.sh writes it."""
+    """A topology.conf in the form of tests/slurm/config.sh."""
     leaves = [f"Nodes={hosts((first, last))}" for first, last in _chunks(nodes, LEAF)]
     pods = [f"Switches=leaf[{first}-{last}]" for first, last in _chunks(len(leaves), POD)]
     lines = [f"SwitchName=leaf{number} {of}\n" for number, of in enumerate(leaves, 1)]

@@ -1,4 +1,4 @@
-"""How close a replay comes to what a real Slurm did: the measures of the twin and their targets."""
+"""The measures of the twin with their targets: how close a replay comes to what a real Slurm did."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from topolane.slurm.accounting_workload import RUN_ID
 RANK, MEAN, UTILISATION, WITHIN = 0.95, 5.0, 1.0, 90.0
 """Targets: rank correlation, per cent of the mean wait, points of utilisation, per cent of starts within two intervals."""
 BINS = 6
-"""Equal parts of the time in which utilisation is compared: ten minutes of an hour."""
+"""The number of equal periods in which utilisation is compared: ten minutes each in an hour."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,33 +24,33 @@ class Closeness:
     """A replay compared with the records."""
 
     jobs: int
-    """Runs that are in both."""
+    """The number of runs that are in both."""
     recorded: float
-    """Mean wait in seconds, of these runs."""
+    """Mean wait of these runs in seconds."""
     replayed: float
     rank: float
     """Spearman's correlation of the waits."""
     utilisation: tuple[tuple[float, float], ...]
-    """Recorded and replayed, per cent of the nodes, in each part of the time."""
+    """Recorded and replayed utilisation in per cent of the nodes, in each period."""
     within: float
     """Per cent of starts within two backfill intervals."""
 
     @property
     def whole_off(self) -> float:
-        """By how many points utilisation of the whole time is off."""
+        """The error of the utilisation over the whole time, in percentage points."""
         recorded, replayed = np.mean(self.utilisation, axis=0)
         return float(abs(replayed - recorded))
 
     @property
     def mean_off(self) -> float:
-        """By how many per cent the replayed mean wait is off."""
+        """The error of the replayed mean wait, in per cent."""
         if self.recorded == 0:
             return 0.0 if self.replayed == 0 else math.inf
         return 100 * abs(self.replayed / self.recorded - 1)
 
     @property
     def utilisation_off(self) -> float:
-        """The largest difference in points."""
+        """The largest difference of utilisation, in percentage points."""
         return max(abs(a - b) for a, b in self.utilisation)
 
 
@@ -62,7 +62,7 @@ def rows(
     *,
     with_targets: bool = True,
 ) -> list[Row]:
-    """The figures of one or more replays, perhaps with their targets."""
+    """The figures of one or more replays, with or without their targets."""
 
     def row(
         what: str, unit: str, value: Callable[[Closeness], float], *target: float, more: bool = False
@@ -113,9 +113,10 @@ def _read(path: Path, names: Sequence[str]) -> Runs:
 
 
 def closeness(recorded: Runs, replay: Runs, nodes: int, interval: float) -> Closeness:
-    """The measures. Of a job that ran several times the last run counts, but all of its runs hold nodes.
+    """The measures of a replay. For a job that ran several times, the last run's wait counts, but all its
+    runs hold nodes.
 
-    nodes: of the machine; interval: of backfill, in seconds. Raises ValueError without a run in both.
+    nodes: those of the machine; interval: of backfill, in seconds. Raises ValueError if no run is in both.
     """
     both = np.intersect1d(recorded.ids, replay.ids)
     if not len(both):

@@ -1,4 +1,4 @@
-"""The jobs that the benches submit: of a log, or of a synthetic month of Cab."""
+"""The jobs that the benches submit, from a log or from a synthetic month of Cab."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from topolane import Workload
 MONTH = "cab-aug"
 SEED = 1
 NO_LIMIT = 60.0
-"""Minutes, for a job without a walltime in the log."""
+"""Minutes for a job without a walltime in the log."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """What is submitted. Seconds, the first submission being 0."""
+    """A job to submit. Times are in seconds from the first submission."""
 
     number: int
     nodes: int
     submit: float
     run: float
     minutes: int
-    """Walltime: Slurm knows whole minutes only."""
+    """The walltime in whole minutes, as Slurm requires."""
 
 
 def workload_of(
     log: Path | None, cores_per_node: int | None, nodes: int, limit: int, load: float | None
 ) -> Workload:
-    """The first jobs of a log, or of a synthetic month, that fit a machine of `nodes` nodes; `load` None keeps the times of
-    submission. Raises InputError."""
+    """The first jobs of a log or of a synthetic month that fit a machine of `nodes` nodes. If `load` is None,
+    submission times are not scaled. Raises InputError.
+    """
     read = (
         Workload.generate(MONTH, SEED)
         if log is None
@@ -40,7 +41,7 @@ def workload_of(
 
 
 def jobs_of(workload: Workload, compress: float = 1.0) -> list[Job]:
-    """The jobs with all times shorter by a factor."""
+    """The jobs with all times divided by a factor."""
     columns = workload.columns()
     rows = list(zip(*(columns[name].tolist() for name in ("id", "nodes", "submit", "run", "walltime"))))
     first = min(row[2] for row in rows)

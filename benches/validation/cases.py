@@ -1,4 +1,4 @@
-"""Machines, flows and jobs to compare on, and their description for other simulators."""
+"""Machines, flows and jobs for comparisons, and their description for other simulators."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Job = tuple[list[int], Traffic]
 
 @dataclass(frozen=True)
 class Shape:
-    """A regular tree PGFT(children; parents; cables) with the bandwidth of each level, bytes per second."""
+    """A regular tree PGFT(children; parents; cables) with the bandwidth of each level in bytes per second."""
 
     name: str
     children: tuple[int, ...]
@@ -65,39 +65,41 @@ SHAPES = (
 
 @dataclass
 class Ways:
-    """The ways of some pairs, over channels numbered from 0, so that only those in use count."""
+    """The routes of some pairs, over channels numbered from 0 so that only channels in use count."""
 
     routing: Routing
     channels: dict[int, int] = field(default_factory=dict)
     of: dict[Pair, list[int]] = field(default_factory=dict)
     weight: dict[Pair, float] = field(default_factory=dict)
-    """Of pairs whose flows do not weigh 1 like the others."""
+    """The weights of pairs whose flows do not have weight 1."""
 
     def add(self, pairs: Iterable[Pair]) -> None:
-        """Asks for the ways of more pairs."""
+        """Computes the routes of more pairs."""
         for pair in pairs:
             if pair not in self.of:
                 path = self.routing.path(*pair)
                 self.of[pair] = [self.channels.setdefault(channel, len(self.channels)) for channel in path]
 
     def capacity(self) -> np.ndarray:
-        """Bytes per second of every channel in use."""
+        """Bytes per second of each channel in use."""
         return np.ascontiguousarray(self.routing.capacity[list(self.channels)])
 
     def arrays(self, pairs: Sequence[Pair]) -> tuple[np.ndarray, np.ndarray]:
-        """Flows between these pairs as `max_min` takes them: first, channels."""
+        """The flows between these pairs in the form of `max_min`: index of each flow's first channel, and
+        channels.
+        """
         paths = [self.of[pair] for pair in pairs]
         first = np.cumsum([0, *map(len, paths)], dtype=np.uint32)
         return first, np.array([channel for path in paths for channel in path], dtype=np.uint32)
 
     def rates(self, pairs: Sequence[Pair]) -> np.ndarray:
-        """Our max-min rates of flows between these pairs, bytes per second."""
+        """Topolane's max-min rates of flows between these pairs, in bytes per second."""
         return max_min(self.capacity(), *self.arrays(pairs))
 
     def platform(self, hosts: dict[int, int], latency: float = 1e-3) -> str:
-        """The ways as `platform.hpp` reads them; `hosts` numbers the nodes that take part from 0.
+        """The routes in the format of `platform.hpp`; `hosts` numbers the participating nodes from 0.
 
-        latency: seconds of a way whose flow weighs 1, where weights are given.
+        latency: seconds of a route whose flow has weight 1, if weights are given.
         """
         lines = [f"{len(hosts)} {len(self.channels)} {len(self.of)}"]
         lines.append(" ".join(repr(float(value)) for value in self.capacity()))
@@ -126,7 +128,7 @@ def flow_set(rng: np.random.Generator, nodes: int) -> list[Pair]:
 
 
 def weights(job: Job) -> dict[Pair, float]:
-    """What the flow between each pair of nodes of a job weighs: its part of the bytes that its node sends."""
+    """The weight of the flow between each pair of a job's nodes: its part of the bytes that its node sends."""
     nodes, traffic = job
     froms, tos, sizes, _ = traffic.arrays()
     sent = np.bincount(froms, weights=sizes, minlength=traffic.ranks)
@@ -135,8 +137,9 @@ def weights(job: Job) -> dict[Pair, float]:
 
 
 def job_nodes(rng: np.random.Generator, nodes: int, sizes: Sequence[int]) -> list[list[int]]:
-    """Nodes for jobs of these sizes, none used twice, as a busy machine has them left: taken in order from
-    what is free where some nodes, scattered in blocks, are not."""
+    """Disjoint nodes for jobs of these sizes, as on a busy machine: in order among the free nodes, while
+    scattered blocks of nodes are not free.
+    """
     blocks = [list(range(start, min(start + 4, nodes))) for start in range(0, nodes, 4)]
     if rng.random() < 0.5:
         order = [node for block in rng.permutation(len(blocks)) for node in blocks[block]]

@@ -1,6 +1,7 @@
-"""Compares the models of contention with SimGrid, SMPI and ns-3.
+"""Compares the contention models with SimGrid, SMPI and ns-3.
 
-`docs/explanation/validation.md` says what the figures mean. The exit code is 1 if a promise is broken, and 2 if a component is missing.
+`docs/explanation/validation.md` explains the figures. The exit code is 1 if a promise is broken, and 2 if a
+component is missing.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from rates import rate_rows
 from slowdowns import model_rows, smpi_rows
 from speed import COUNTS, speed_rows
 
-# What is promised: rates as SimGrid's, and jobs in the order that max-min puts them in.
+# The promises: rates equal SimGrid's, and jobs are ranked as by max-min.
 SAME_RATE = 1e-6
 SAME_ORDER = 0.9
 
@@ -27,7 +28,7 @@ class Part:
 
     title: str
     rows: Callable[[Programs, bool], Sequence[Any]]
-    """Its rows; the flag asks for a few only."""
+    """Its rows; the flag requests only a few of them."""
     promise: str = ""
     kept: Callable[[Any], bool] = lambda row: True
 
@@ -61,7 +62,7 @@ PARTS = {
 
 
 def cell(value: object) -> str:
-    """A value of a table."""
+    """A value as the text of a table cell."""
     if value is None:
         return "-"
     return f"{value:.3g}" if isinstance(value, float) else str(value)

@@ -1,4 +1,4 @@
-"""The other simulators: our programs next to this file, compiled where Debian's packages are there."""
+"""The other simulators: programs next to this file, compiled if Debian's packages are installed."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 
 NS3_MODULES = ("core", "network", "internet", "point-to-point", "applications", "traffic-control")
-# What each program is compiled with, and what of the package must be there.
+# For each program: the Debian package, and what of it must be installed.
 SIMGRID = ("libsimgrid-dev", ("g++", "smpirun", "smpicc"))
 NS3 = ("libns3-dev and libgsl-dev", ("g++", "pkg-config"))
 
 
 class Missing(RuntimeError):
-    """A component that is not installed; the message names its package."""
+    """A component is not installed; the message names its package."""
 
 
 def _need(package: str, tools: tuple[str, ...]) -> None:
@@ -33,27 +33,27 @@ def _compile(command: list[str | Path], output: Path) -> Path:
 
 
 class Programs:
-    """The compiled programs, each made in `folder` when it is first asked for."""
+    """The compiled programs. Each is compiled in `folder` when it is first needed."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self.folder = folder
 
     def simgrid_rates(self) -> Path:
-        """Rates of flows under SimGrid."""
+        """The program that computes rates of flows with SimGrid."""
         return self._made("simgrid_rates", self._simgrid, "simgrid_rates.cpp", ["g++", "-std=c++17", "-O2"])
 
     def smpi_platform(self) -> Path:
-        """The platform as a library that smpirun loads."""
+        """The platform, as a library that smpirun loads."""
         flags = ["g++", "-std=c++17", "-O2", "-shared", "-fPIC"]
         return self._made("smpi_platform.so", self._simgrid, "smpi_platform.cpp", flags)
 
     def play(self) -> Path:
-        """The MPI program that plays traffic, for SMPI."""
+        """The MPI program that replays traffic, for SMPI."""
         return self._made("play", self._simgrid, "play.c", ["smpicc", "-O2"])
 
     def ns3_bulk(self) -> Path:
-        """TCP flows at packet level under ns-3."""
+        """The program with TCP flows at packet level, for ns-3."""
         return self._made("ns3_bulk", self._ns3, "ns3_bulk.cpp", ["g++", "-std=c++17", "-O2"])
 
     def _made(self, name: str, flags: object, source: str, command: list[str]) -> Path:
@@ -81,7 +81,7 @@ class Programs:
 
 
 def run(command: list[str | Path], text: str | None, timeout: float, **environment: str) -> str:
-    """What a program prints. Raises RuntimeError with its complaint if it fails."""
+    """The output of a program. Raises RuntimeError with its error message if it fails."""
     done = subprocess.run(
         command,
         input=text,

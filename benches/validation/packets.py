@@ -1,4 +1,4 @@
-"""`max-min` compared with TCP packet by packet under ns-3, on trees that `d-mod-k` routes."""
+"""Compares `max-min` with TCP packet by packet under ns-3, on trees that `d-mod-k` routes."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cases import Pair, Shape
 from components import Programs, run
 from topolane._engine import Routing, max_min
 
-# Bytes per second of every cable: slow, so that few packets fill it.
+# Bytes per second of every cable. It is slow, so that few packets fill it.
 CABLE = 5_000_000
-# What of a cable is left for payload: 1,448 bytes of a frame of 1,502.
+# The fraction of a cable left for payload: 1,448 bytes of a frame of 1,502.
 PAYLOAD = 1448 / 1502
 
 TREE = Shape("32 nodes, full", (4, 4, 2), (1, 4, 2), (1, 1, 2), (CABLE,) * 3)
@@ -35,7 +35,7 @@ def _permutation(seed: int) -> list[Pair]:
 
 
 def _rings() -> list[Pair]:
-    """Two jobs with their nodes mixed, each sending round a ring in both directions."""
+    """Two jobs with mixed nodes, each of which sends round a ring in both directions."""
     nodes = np.random.default_rng(5).permutation(32).tolist()
     rings = (nodes[:16], nodes[16:])
     return [(ring[i], ring[(i + step) % 16]) for ring in rings for i in range(16) for step in (1, 15)]
@@ -52,22 +52,24 @@ CASES = (
 
 @dataclass(frozen=True)
 class PacketRow:
-    """How far TCP's rates, as shares of the payload that fits, are from ours."""
+    """The differences between TCP's rates, relative to the possible payload, and Topolane's."""
 
     case: str
     queues: str
     flows: int
     total: float
-    """All bytes of TCP per ours."""
+    """All bytes of TCP divided by Topolane's."""
     mean: float
-    """Mean of |TCP - ours| / ours."""
+    """Mean of |TCP - Topolane| / Topolane."""
     largest: float
     spearman: float | None
-    """Rank correlation of the rates; None where ours are all alike."""
+    """Rank correlation of the rates; None if Topolane's are all equal."""
 
 
 class _Switches:
-    """The ends of cables, found from ways alone: where one channel of a way ends the next begins."""
+    """The switches at the ends of cables, derived from routes alone: where one channel of a route ends, the
+    next begins.
+    """
 
     def __init__(self) -> None:
         self.same: dict[tuple[int, bool], tuple[int, bool]] = {}
@@ -79,7 +81,7 @@ class _Switches:
         return end
 
     def join(self, one: tuple[int, bool], other: tuple[int, bool]) -> None:
-        """Notes that two ends are at one switch."""
+        """Records that two ends are at one switch."""
         self.same[self.find(one)] = self.find(other)
 
 
@@ -92,10 +94,10 @@ def _head(channel: int) -> tuple[int, bool]:
 
 
 def network(routing: Routing, nodes: int, flows: list[Pair]) -> str:
-    """The network as `ns3_bulk` reads it: all cables in use, the routes to the ends of the flows."""
+    """The network in the format of `ns3_bulk`: all cables in use, and the routes to the ends of the flows."""
     pairs = {pair for a, b in flows for pair in ((a, b), (b, a))}
     ways = {pair: routing.path(*pair) for pair in pairs}
-    # All ways tell where cables end, also those that no flow takes.
+    # All routes, even those that no flow takes, show where cables end.
     switches, cables = _Switches(), sorted({channel // 2 for way in ways.values() for channel in way})
     for a in range(nodes):
         for b in range(nodes):
@@ -127,7 +129,7 @@ def network(routing: Routing, nodes: int, flows: list[Pair]) -> str:
 
 
 def compare_packets(programs: Programs, case: PacketCase, queues: str, seconds: float) -> PacketRow:
-    """One case under ns-3: a second to settle, then `seconds` measured."""
+    """Runs one case under ns-3: a second to settle, then `seconds` that are measured."""
     machine = case.shape.machine()
     routing = machine.routing("d-mod-k", 0)
     command = [programs.ns3_bulk(), queues, "1", str(seconds)]

@@ -1,4 +1,4 @@
-"""`max-min` compared with SimGrid: the rate of every flow of random sets over random trees."""
+"""Compares `max-min` with SimGrid: the rate of every flow of random sets on random trees."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from topolane._engine import Traffic, contend
 
 @dataclass(frozen=True)
 class RateRow:
-    """How far apart the rates are on one machine under one routing."""
+    """The difference between the rates on one machine under one routing."""
 
     machine: str
     nodes: int
     routing: str
     weights: str
-    """1: flows weigh the same. bytes: by their part of what their node sends."""
+    """`1`: all flows have the same weight. `bytes`: weights are the flows' parts of what their node sends."""
     sets: int
     flows: int
     difference: float
-    """Largest |ours - SimGrid's| / SimGrid's."""
+    """Largest |Topolane - SimGrid| / SimGrid."""
 
 
 @dataclass(frozen=True)
 class Shared:
-    """What SimGrid answers for one flow set."""
+    """SimGrid's result for one flow set."""
 
     solving: float
-    """CPU seconds of sharing out the bandwidth."""
+    """CPU seconds to share out the bandwidth."""
     starting: float
-    """CPU seconds of starting the flows before."""
+    """CPU seconds to start the flows before that."""
     rates: np.ndarray
-    """Bytes per second of every flow."""
+    """Bytes per second of each flow."""
 
 
 def simgrid(programs: Programs, ways: Ways, sets: list[list[Pair]], timeout: float = 600) -> list[Shared]:
-    """The rates of each flow set under SimGrid, one platform for all of them."""
+    """The rates of each flow set under SimGrid, with one platform for all of them."""
     nodes = sorted({node for pair in ways.of for node in pair})
     hosts = {node: index for index, node in enumerate(nodes)}
     lines = [ways.platform(hosts), str(len(sets))]
@@ -69,7 +69,7 @@ def compare_rates(programs: Programs, shape: Shape, routing: str, sets: int, see
 
 
 def compare_jobs(programs: Programs, shape: Shape, routing: str, sets: int, seed: int) -> RateRow:
-    """Compares the model `max-min` of random jobs that run together, with the weights that they have."""
+    """Compares the model `max-min` for random jobs that run together, with their weights."""
     machine = shape.machine()
     ways_of = machine.routing(routing, seed)
     worst, count = 0.0, 0
@@ -89,7 +89,7 @@ def compare_jobs(programs: Programs, shape: Shape, routing: str, sets: int, seed
 
 
 def weighted_jobs(rng: np.random.Generator, nodes: int) -> list[Job]:
-    """Two jobs, on every other node each, of random flows with sizes over three orders of magnitude."""
+    """Two jobs, each on every other node, with random flows whose sizes span three orders of magnitude."""
     jobs: list[Job] = []
     for own in (list(range(0, nodes, 2)), list(range(1, nodes, 2))):
         pairs = sorted(set(flow_set(rng, len(own))))
@@ -100,7 +100,9 @@ def weighted_jobs(rng: np.random.Generator, nodes: int) -> list[Job]:
 
 
 def rate_rows(programs: Programs, sets: int) -> list[RateRow]:
-    """All machines under all routings, `sets` flow sets each, and a third as many sets of jobs."""
+    """Rows for all machines under all routings, with `sets` flow sets each, and a third of that number of job
+    sets.
+    """
     return [
         compare(programs, shape, routing, count, 100 * index + place)
         for compare, count in ((compare_rates, sets), (compare_jobs, max(1, sets // 3)))

@@ -1,4 +1,4 @@
-"""Slowdowns of jobs by `congestion`, by `max-min` and of an MPI program under SMPI, compared."""
+"""Compares slowdowns of jobs by `congestion`, by `max-min`, and of an MPI program under SMPI."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from components import Programs, run
 from topolane._engine import Routing, Traffic, contend
 
 SC18 = ("stencil4d", "unstructured3d", "pairs", "suba2a")
-# Large messages: what is compared is bandwidth. The patterns' other parameters as they are.
+# Large messages, because bandwidth is compared. The patterns' other parameters keep their defaults.
 MESSAGE = 1 << 20
-# max-min whose flows all weigh the same, which no model of ours is.
+# max-min with equal weights for all flows, which is not a model of Topolane.
 ALIKE = "max-min of weights 1"
 
 SMPI_SHAPES = (
@@ -25,13 +25,13 @@ SMPI_SHAPES = (
 
 
 def spearman(one: np.ndarray, other: np.ndarray) -> float:
-    """Spearman's rank correlation, ties sharing their mean rank; what differs by rounding is tied."""
+    """Spearman's rank correlation, with mean ranks for ties; values that differ only by rounding are ties."""
     frame = pl.DataFrame({"one": one.round(9), "other": other.round(9)})
     return float(frame.select(pl.corr("one", "other", method="spearman")).item())
 
 
 def _slowest(ways: Ways, jobs: list[Job]) -> list[float]:
-    """Seconds of an iteration of jobs that run together, if all flows weigh the same."""
+    """Seconds per iteration of jobs that run together, if all flows have the same weight."""
     ends, sizes = [], []
     for nodes, traffic in jobs:
         froms, tos, bytes_of, _ = traffic.arrays()
@@ -53,11 +53,11 @@ class JobSet:
     seed: int
 
     def ways(self) -> Routing:
-        """The routing they run under."""
+        """The routing on which the jobs run."""
         return self.shape.machine().routing(self.routing, self.seed)
 
     def slowdowns(self, model: str) -> np.ndarray:
-        """The slowdown of every job under a model, or by max-min with all flows alike: `ALIKE`."""
+        """The slowdown of every job under a model, or under `ALIKE`: max-min with equal weights."""
         if model == ALIKE:
             ways = Ways(self.ways())
             alone = [_slowest(ways, [job])[0] for job in self.jobs]
@@ -66,7 +66,7 @@ class JobSet:
 
 
 def job_set(shape: Shape, routing: str, seed: int, patterns: tuple[str, ...]) -> JobSet:
-    """Random jobs of 4 ranks to a quarter of the machine that fill most of it, one rank a node."""
+    """Random jobs of 4 ranks to a quarter of the machine that fill most of it, with one rank per node."""
     rng = np.random.default_rng(seed)
     nodes = shape.machine().nodes
     sizes: list[int] = []
@@ -81,17 +81,17 @@ def job_set(shape: Shape, routing: str, seed: int, patterns: tuple[str, ...]) ->
 
 @dataclass(frozen=True)
 class RankRow:
-    """How alike two answers order jobs by their slowdown."""
+    """How similarly two models rank jobs by their slowdown."""
 
     what: str
     routing: str
     sets: int
     jobs: int
     slowed: int
-    """Jobs that the second slows by more than 1 %."""
+    """The number of jobs that the second model slows down by more than 1 %."""
     spearman: float
     mean: float
-    """Mean slowdown by the first."""
+    """Mean slowdown by the first model."""
     mean_other: float
 
 
@@ -103,7 +103,9 @@ def _row(what: str, routing: str, sets: int, one: list[np.ndarray], other: list[
 
 
 def model_rows(sets: int) -> list[RankRow]:
-    """`congestion` and `max-min` on random jobs: by routing, `sets` job sets on each machine, and all."""
+    """The rows for `congestion` and `max-min` on random jobs: by routing, with `sets` job sets on each
+    machine, and in total.
+    """
     shapes = [shape for shape in SHAPES if shape.machine().nodes >= 48]
     rows, all_first, all_second = [], [], []
     for place, routing in enumerate(ROUTINGS):
@@ -129,14 +131,15 @@ SMPI_OPTIONS = (
 )
 
 
-# Seconds of latency of a way whose flow weighs 1: little compared with the 0.26 ms of a message.
+# Seconds of latency of a route whose flow has weight 1; little compared with the 0.26 ms of a message.
 LATENCY = 1e-7
 
 
 def smpi(programs: Programs, jobs: JobSet, iterations: int, weighted: bool) -> np.ndarray:
-    """Seconds of an iteration of every job alone and with the others, played under SMPI; (jobs, 2).
+    """Seconds per iteration of every job alone and with the others, replayed under SMPI; shape (jobs, 2).
 
-    weighted: flows share links as in our models, by their part of what their node sends; else all alike.
+    weighted: flows share links as in Topolane's models, by their part of what their node sends; otherwise all
+    equally.
     """
     nodes = [node for of_job, _ in jobs.jobs for node in of_job]
     routing = jobs.ways()
@@ -145,7 +148,7 @@ def smpi(programs: Programs, jobs: JobSet, iterations: int, weighted: bool) -> n
     if weighted:
         for job in jobs.jobs:
             ways.weight.update(weights(job))
-    # All communicate for as long as the slowest needs for some iterations with the others.
+    # All jobs communicate for the time that the slowest needs for some iterations together with the others.
     seconds = iterations * float(contend(routing, "max-min", jobs.jobs).times.max())
     lines = [str(len(jobs.jobs)), *(f"{seconds!r} {len(of_job)}" for of_job, _ in jobs.jobs)]
     for _, traffic in jobs.jobs:
@@ -175,7 +178,9 @@ def smpi(programs: Programs, jobs: JobSet, iterations: int, weighted: bool) -> n
 
 
 def smpi_rows(programs: Programs, sets: int, iterations: int) -> list[RankRow]:
-    """Each model compared with SMPI, whose flows are alike or weighted: by routing, by pattern, and all."""
+    """The rows for each model compared with SMPI, with equal or weighted flows: by routing, by pattern, and
+    in total.
+    """
     rows = []
     cases = [
         job_set(shape, routing, 7000 + 1000 * index + 10 * seed + place, SC18)

@@ -1,4 +1,6 @@
-"""`max_min` compared with SimGrid's solver on the same flow sets, one core, as flows grow."""
+"""Compares the speed of `max_min` and SimGrid's solver on the same flow sets, on one core, for growing
+numbers of flows.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,16 @@ MACHINE = "cab"
 
 @dataclass(frozen=True)
 class SpeedRow:
-    """CPU seconds of solving for the rates of one flow set, medians."""
+    """CPU seconds to compute the rates of one flow set, as medians."""
 
     routing: str
     flows: int
     ours: float
     simgrid: float
     ratio: float
-    """SimGrid's per ours."""
+    """SimGrid's time divided by Topolane's."""
     simgrid_starting: float
-    """CPU seconds that SimGrid needs to start the flows, not counted."""
+    """CPU seconds that SimGrid needs to start the flows, which are not counted."""
     difference: float
     """Largest relative difference of a rate."""
 
@@ -50,8 +52,8 @@ def _pairs(rng: np.random.Generator, nodes: int, count: int) -> list[Pair]:
 
 
 def speed_rows(programs: Programs, counts: tuple[int, ...], repeats: int) -> list[SpeedRow]:
-    """Flows between random nodes of one machine, under a static routing and the adaptive one."""
-    # One core for both, and no thread of ours or theirs on another.
+    """Rows for flows between random nodes of one machine, under a static routing and the adaptive one."""
+    # Use one core for both, so that no thread runs elsewhere.
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     machine = topolane.machine(MACHINE)
     rows = []
@@ -61,7 +63,7 @@ def speed_rows(programs: Programs, counts: tuple[int, ...], repeats: int) -> lis
             flows = _pairs(np.random.default_rng(count), machine.nodes, count)
             ways.add(flows)
             capacity, arrays = ways.capacity(), ways.arrays(flows)
-            # A process for each: SimGrid takes very long to take many flows away again.
+            # A separate process for each, because SimGrid takes very long to remove many flows.
             theirs = [simgrid(programs, ways, [flows])[0] for _ in range(repeats)]
             ours = _median_cpu(repeats, lambda c=capacity, a=arrays: topolane._engine.max_min(c, *a))
             solving = statistics.median(answer.solving for answer in theirs)
