@@ -41,7 +41,7 @@ class Option:
     type: type | None = None
     choices: tuple[str, ...] = ()
     many: bool = False
-    """Whether it takes one or more values."""
+    """Whether it takes a list of one or more values."""
     required: bool = False
     group: str = ""
     """Options of one group exclude each other."""

@@ -78,7 +78,7 @@ class Part:
             running = subprocess.Popen(words, cwd=TREE, env=environment, stdout=output, stderr=output)
             try:
                 _, status, used = os.wait4(running.pid, 0)
-            except BaseException:  # after Ctrl-C too, no process may stay
+            except BaseException:  # after Ctrl-C too, no process may be left running
                 running.terminate()
                 running.wait()
                 raise

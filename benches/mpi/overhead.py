@@ -72,7 +72,7 @@ class Calls:
 
 @dataclasses.dataclass(frozen=True)
 class Runs:
-    """The seconds of pairs of runs."""
+    """The seconds of paired runs, without and with the library."""
 
     mpi: str
     what: str

@@ -98,7 +98,7 @@ def _hops(nodes: list[int], leaves: int, hosts: int, pods: int) -> int:
 
 
 def _parted(inside: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """The pairs that groups separate, counted from both ends: each end has a hop up."""
+    """The number of pairs with one end inside each group. For each of them, that end has a hop up."""
     return inside * (size - inside)
 
 

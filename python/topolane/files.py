@@ -188,8 +188,9 @@ def drafted(out: str | Path, own: Sequence[str] = (), option: str = "--out") -> 
     """A folder to write into. In the end its files are moved into `out`; on an error it is removed.
 
     own: patterns of files that an earlier run may have left in `out`. Those that are not written again are
-    removed; with a slash at the end, empty folders. All other files in `out` stay. No symbolic link is
-    followed, neither `out` nor one in it. Raises InputError, before any work, if `out` cannot be written.
+    removed. A pattern with a slash at the end stands for folders, which are removed if they are empty. All
+    other files in `out` stay. No symbolic link is followed, neither `out` nor one in it. Raises InputError,
+    before any work, if `out` cannot be written.
     """
     target = Path(out)
     # The nearest existing folder: from there, files are moved to `out` without being copied.

@@ -14,7 +14,7 @@
 /* Above this size, bandwidth costs more than asking, and a late receiver would have to buffer everything. */
 enum { MOST_IN_PIECES = 4 << 20 };
 
-/* A message that is received, or whose data were packed. */
+/* A posted message, with what its completion needs. */
 typedef struct {
     int from;            /* rank of the sender; -1 for a send, or after arrival */
     bool counts;         /* whether it counts as a received message */
@@ -23,7 +23,7 @@ typedef struct {
     char *packed;        /* the data that cross, if not `buffer` itself */
     void *buffer;        /* destination of the unpacked data */
     MPI_Count count;
-    MPI_Datatype type;   /* a copy, for a received message that is packed */
+    MPI_Datatype type;   /* a copy of the datatype, for a received message that is packed */
 } Message;
 
 typedef struct {

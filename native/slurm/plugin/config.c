@@ -226,7 +226,7 @@ char *config_read(Config *config, const char *name, const char *text)
     return error;
 }
 
-/* Whether a name occurs in a list with commas. */
+/* Whether a name is in a list with commas. A missing list contains every name. */
 static bool names(const char *list, const char *name)
 {
     if (!list)
@@ -269,7 +269,7 @@ Terms config_terms(const Config *config, const Rule *rule, const Option *option)
             terms.was_refused = true;
     }
     if (option->policy && option->policy == terms.policy)
-        terms.waits = terms.policy->isolates; /* The job itself asked for isolation. */
+        terms.waits = terms.policy->isolates; /* The job itself asked for this policy. */
     if (option->min_bandwidth > 0) {
         if (names(may, "min-bandwidth") && !strcmp(terms.policy->name, "dedicated"))
             terms.min_bandwidth = option->min_bandwidth;

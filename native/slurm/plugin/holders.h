@@ -79,7 +79,7 @@ char *holders_renew(Holders *holders);
  * or a sentence (for a link that the machine does not have); then the earlier links stay. */
 char *holders_set_out(Holders *holders, Links_Out out);
 
-/* Whether any isolated job is present. */
+/* Whether there is an isolated job that is not among the jobs in `gone`. */
 bool holders_isolated(const Holders *holders, const uint64_t *gone);
 
 /* Functions for bitmaps by slot. */

@@ -180,7 +180,7 @@ char *owners_write(Owners *owners, const char *path)
         error = failed("cannot be written", draft);
     if (!error && rename(draft, path))
         error = failed("cannot be replaced", path);
-    /* The old file must not be read after a restart: it has outdated links of this job. */
+    /* The old file must not be read after a restart, because some of its links are outdated. */
     if (error)
         unlink(path);
     for (size_t index = 0; index < owners->count; index++)

@@ -86,8 +86,8 @@ static int wait_without_engine(topology_eval_t *asked, const Terms *terms, Lack 
 }
 
 /* Answers a call without the engine. A job that must wait for isolated nodes waits, except on a single node, which uses
- * no link. Any other job gets stock Slurm's choice; if it should have been isolated, a note tells its user that it is
- * not. */
+ * no link. Any other job gets stock Slurm's choice; if it should have been isolated, a note says that
+ * it is not. */
 static int without_engine(topology_eval_t *asked, const Terms *terms, Lack lack, bool is_plan)
 {
     job_record_t *job = asked->job_ptr;

@@ -34,7 +34,7 @@ class Layout:
     rows: list[Row]
     x: list[list[float]]  # the middle of each group
     spans: list[list[tuple[float, float]]]  # the middles of each group's first and last leaf
-    y: list[float]  # the bar of each level; the last is the core's
+    y: list[float]  # height of each level's bar; the last is the core's
     width: float
     top: float
     bottom: float

@@ -37,7 +37,7 @@ SCHEDULERS = {
     "backfill_depth_user": "bf_max_job_user",
     "backfill_depth_partition": "bf_max_job_part",
 }
-"""For each scheduler: keys of the file and the words of SchedulerParameters that set them."""
+"""Keys of the file for both schedulers, and the words of SchedulerParameters that set them."""
 QOS_LIMITS = {
     "jobs": "GrpJobs",
     "nodes": "GrpTRES",

@@ -81,7 +81,7 @@ def _means(values: np.ndarray, hours: int) -> list[float]:
 
 
 def _edges(baseline: Baseline, hours: int, unit: float) -> list[float]:
-    """The start of each of these means, and the end of the last one, in units of `unit` seconds."""
+    """The start of each period of `hours` hours, and the end of the last one, in units of `unit` seconds."""
     parts = -(-len(baseline.utilisation[0]) // hours)
     edges = baseline.edges[0] + HOUR * hours * np.arange(parts + 1)
     return [float(edge) for edge in np.minimum(edges, baseline.edges[-1]) / unit]
