@@ -1,8 +1,8 @@
-/* Threads of OpenMP that meet at a barrier after each step of equal work, for ever.
+/* OpenMP threads that do endless steps of equal work, with a barrier after each step.
  *
  *     OMP_WAIT_POLICY=active counting WORK FILE
  *
- * WORK is the number of additions of a step; FILE holds the number of steps so far, written some twenty times a second. */
+ * WORK is the number of additions of a step; FILE gets the number of steps so far, about twenty times a second. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

@@ -1,4 +1,4 @@
-/* Ranks of MPI that meet at an Allreduce after each of some steps of equal work.
+/* MPI ranks that do steps of equal work, with an Allreduce after each step.
  *
  *     mpiexec -n 2 mpi STEPS WORK
  *

@@ -1,4 +1,4 @@
-/* Threads of OpenMP that meet at a barrier after each of some steps of equal work.
+/* OpenMP threads that do steps of equal work, with a barrier after each step.
  *
  *     OMP_WAIT_POLICY=active openmp STEPS WORK
  *

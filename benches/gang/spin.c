@@ -1,8 +1,8 @@
-/* Threads that compute and look at the clock: when each was on a core, by its own eyes.
+/* Threads that read the clock all the time, which shows when each of them was on a core.
  *
  *     spin THREADS SECONDS LOG
  *
- * LOG gets a line "thread begin end", nanoseconds of CLOCK_MONOTONIC, for every stretch without a gap longer than
+ * LOG gets a line "thread begin end", nanoseconds of CLOCK_MONOTONIC, for every period without a gap longer than
  * GAP, and at the end a line "thread count" with the rounds of the loop. */
 #define _GNU_SOURCE
 #include <pthread.h>

@@ -1,5 +1,5 @@
-// Reads states of machines, one a line, and prints what Kueue's topology-aware scheduling answers to each: the function of
-// Kueue's scheduler itself, on a snapshot that its own cache makes of the nodes. states.rs describes the format.
+// Reads states of machines, one per line, and prints the answer of Kueue's topology-aware scheduling to each. It calls the
+// function of Kueue's scheduler on a snapshot of the nodes from Kueue's own cache. states.rs describes the format.
 package main
 
 import (
@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/kueue/pkg/resources"
 )
 
-// cluster is all that Kueue's cache sees of an API server: nodes.
+// cluster is the API server from the view of Kueue's cache, which only lists nodes.
 type cluster struct {
 	client.Client
 	nodes []corev1.Node
@@ -36,7 +36,7 @@ func (c *cluster) List(_ context.Context, list client.ObjectList, _ ...client.Li
 	return nil
 }
 
-// machine is a Kueue with one queue of one flavor on a topology of some number of levels.
+// machine is a Kueue with one queue and one flavor, on a topology with `levels`.
 type machine struct {
 	levels  []string
 	cluster *cluster
@@ -79,7 +79,7 @@ func newMachine(ctx context.Context, depth int) (*machine, error) {
 	})
 }
 
-// grow turns nested lists of free slots into nodes with a label for each level. Names sort as the nodes stand.
+// grow turns nested lists of free slots into nodes with a label for each level. Names sort in the order of the nodes.
 func (m *machine) grow(tree any, labels map[string]string, next map[int]int, depth int) {
 	if free, ok := tree.(float64); ok {
 		name := fmt.Sprintf("n%06d", len(m.cluster.nodes))
@@ -112,7 +112,7 @@ func depthOf(tree any) int {
 	return 1 + depthOf(list[0])
 }
 
-// level is the label of a level that is counted from the nodes up.
+// level returns the label of a level; levels are counted from the nodes up.
 func (m *machine) level(number string) (*string, error) {
 	up, err := strconv.Atoi(number)
 	if err != nil || up < 0 || up >= len(m.levels) {
@@ -148,7 +148,7 @@ func (m *machine) request(within, slice string) (*kueue.PodSetTopologyRequest, e
 	return request, err
 }
 
-// setProfile sets the feature gates, which log every change.
+// setProfile sets the feature gates, unless they are set already: they log every change.
 func setProfile(profile string) error {
 	if profile == lastProfile {
 		return nil

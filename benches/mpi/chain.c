@@ -1,8 +1,8 @@
-/* Times a broadcast from rank to rank in chunks, as native/mpi/collectives/stages.c has it, and the MPI's own.
+/* Times a broadcast from rank to rank in chunks, as in native/mpi/collectives/stages.c, and the MPI's own.
  *
  *     chain FILE REPEATS BYTES...     prints "BYTES chain|broadcast SECONDS..."
  *
- * FILE is shared memory, in which the ranks meet. A repeat takes from when all ranks begin until the last has done.
+ * FILE is shared memory, in which the ranks meet. A repeat lasts from the moment when all ranks begin until the last one has finished.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -37,7 +37,7 @@ static void sleep_until(double moment)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-/* The last to come says when all go on. */
+/* Waits for all ranks. Returns the moment at which all go on, which the last rank to arrive sets. */
 static double meet(double pause)
 {
     int round = meeting->rounds;
@@ -87,7 +87,7 @@ static double once(int way, int bytes)
     return last - begin;
 }
 
-/* In turns, so that what disturbs disturbs both. */
+/* Alternate, so that a disturbance affects both ways. */
 static void measure(int bytes, int repeats)
 {
     double seconds[WAYS][MOST_REPEATS];

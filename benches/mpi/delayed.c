@@ -2,8 +2,8 @@
  *
  *     delayed FILE REPEATS PAUSE CALL=BYTES,BYTES... ...     prints "CALL BYTES WAY SECONDS..."
  *
- * FILE is shared memory. All ranks begin a call at the same moment of the machine's clock, and a repeat takes until the
- * last rank has done. They meet in the shared memory, PAUSE seconds after the call before.
+ * FILE is shared memory. All ranks begin a call at the same moment of the machine's clock, and a repeat lasts until the
+ * last rank has finished. They meet in the shared memory, PAUSE seconds after the call before.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -43,7 +43,7 @@ static void sleep_until(double moment)
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-/* The last to come says when all go on. */
+/* Waits for all ranks. Returns the moment at which all go on, which the last rank to arrive sets. */
 static double meet(double pause)
 {
     int round = meeting->rounds;
@@ -79,7 +79,7 @@ static void call(const char *name, int bytes, bool flat)
              : MPI_Allgather(given, bytes, MPI_BYTE, taken, bytes, MPI_BYTE, comm);
 }
 
-/* Seconds until the last rank has done, on rank 0. */
+/* On rank 0: the seconds until the last rank has finished. */
 static double once(const char *name, int bytes, bool flat, double pause)
 {
     double begin = meet(pause), last = 0;
@@ -92,7 +92,7 @@ static double once(const char *name, int bytes, bool flat, double pause)
     return last - begin;
 }
 
-/* In turns, so that what disturbs disturbs both. The ranks agree on a site map in the first calls. */
+/* Alternate, so that a disturbance affects both ways. The ranks agree on a site map in the first calls. */
 static void measure(const char *name, int bytes, int repeats, double pause)
 {
     double seconds[2][256];
@@ -123,7 +123,8 @@ int main(int count, char **words)
         MPI_Abort(MPI_COMM_WORLD, 2);
     given = calloc(1, LARGEST);
     taken = calloc((size_t)ranks, LARGEST);
-    /* Waiting ranks sleep, so this keeps other work of the machine out of the figures without stopping it. */
+    /* A higher priority keeps other work of the machine from disturbing the times. It does not stop that work, because
+     * waiting ranks sleep. */
     sched_setscheduler(0, SCHED_RR, &(struct sched_param){.sched_priority = 1});
     for (int word = CALLS; word < count; word++) {
         char *sizes = strchr(words[word], '='), *next = NULL;

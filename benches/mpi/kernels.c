@@ -1,5 +1,5 @@
-/* Kernels like NPB's: `kernels NAME STEPS` prints the seconds of STEPS steps, `kernels NAME STEPS pairs` what watching
- * adds to one, in microseconds (pairs.h). */
+/* Kernels like NPB's: `kernels NAME STEPS` prints the seconds of STEPS steps, `kernels NAME STEPS pairs` the
+ * microseconds that watching adds to a step (pairs.h). */
 #include <string.h>
 
 #include "pairs.h"

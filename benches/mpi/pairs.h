@@ -1,5 +1,5 @@
-/* What watching adds, found in one run: the same steps through MPI's names, which a library may watch, and through
- * PMPI's, which none can, in batches that take turns within milliseconds. Whole runs say less: where a host moves its
+/* Measures in one run what watching adds: the same steps with MPI's names, which a library may watch, and with PMPI's,
+ * which no library can watch, in batches that alternate within milliseconds. Whole runs show less: if a host moves its
  * virtual cores, a message between two of them takes three times as long in one run as in the next. */
 #ifndef PAIRS_H
 #define PAIRS_H
@@ -16,7 +16,7 @@ typedef struct {
     int pairs;          /* at most */
 } Pairs;
 
-/* Where other processes want the cores, two ranks that wait for each other take for ever. */
+/* A limit, because two ranks that wait for each other take very long if other processes use the cores. */
 static const double MOST_SECONDS = 20;
 
 /* Seconds of a batch, until all ranks are through. */
@@ -34,7 +34,7 @@ typedef struct {
     double without, with;
 } Pair;
 
-/* By the pair's time in all: short ones are those that no other process disturbed, whichever half it would have hit. */
+/* Sorts by the total time of a pair: in the short ones, no other process disturbed either half. */
 static int undisturbed_first(const void *left, const void *right)
 {
     const Pair *one = left, *other = right;
@@ -48,7 +48,7 @@ static int ascending(const void *left, const void *right)
     return (difference > 0) - (difference < 0);
 }
 
-/* Of what a pair says: its time without, with, and the difference. */
+/* The median over pairs of `without` x time without plus `with` x time with: one of the two times, or the difference. */
 static double median(const Pair *pairs, int count, int without, int with)
 {
     double *values = calloc((size_t)count, sizeof *values);
@@ -60,8 +60,8 @@ static double median(const Pair *pairs, int count, int without, int with)
     return middle;
 }
 
-/* Prints medians over the quarter of the pairs that took least, in `unit` seconds a step: without, with, and what is
- * more in a pair. */
+/* Prints medians over the shortest quarter of the pairs, in `unit` seconds per step: without, with, and the increase
+ * within a pair. */
 static void print_pairs(Pairs of, double unit)
 {
     Pair *pairs = calloc((size_t)of.pairs, sizeof *pairs);
@@ -71,7 +71,7 @@ static void print_pairs(Pairs of, double unit)
     double until = PMPI_Wtime() + MOST_SECONDS;
     int done = 0, more = 1;
     for (int at = 0; more; at++) {
-        /* Which one is first alternates, too: what changes slowly cancels out. */
+        /* Alternate which half is first, so that slow changes cancel out. */
         if (at % 2)
             pairs[at].without = batch(of.unseen, of.steps);
         pairs[at].with = batch(of.seen, of.steps);

@@ -1,4 +1,4 @@
-/* Time of calls, watched and not: nanoseconds a call (pairs.h). One rank: to itself; two: to and fro. */
+/* Times watched and unwatched calls in nanoseconds per call (pairs.h). One rank sends to itself; two send to and fro. */
 #include "pairs.h"
 
 static int rank;
@@ -15,7 +15,7 @@ static char given[8], got[8];
             MPI##_Send(given, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD);                         \
     }
 
-/* To itself: a receive, a send and a wait for both, with no other rank to wait for. */
+/* One rank: a receive, a send and a wait for both, without waiting for another rank. */
 #define TO_ITSELF(name, MPI)                                                              \
     static void name(void)                                                                \
     {                                                                                     \

@@ -1,5 +1,5 @@
-/* Steps with the patterns of NPB's CG, LU and MG, EP, and computing between the messages: included once with the calls
- * that may be watched and once with those that cannot. */
+/* Steps with the message patterns of NPB's CG, LU, MG and EP, and with computing between messages. Included once with
+ * calls that may be watched and once with calls that cannot. */
 
 static void LOCAL(exchange)(int peer, int doubles)
 {
@@ -9,7 +9,7 @@ static void LOCAL(exchange)(int peer, int doubles)
     CALL(Wait)(&request, MPI_STATUS_IGNORE);
 }
 
-/* Two long exchanges and two sums over partners a step. */
+/* Per step: two long exchanges, and two sums over partners. */
 static void LOCAL(cg)(void)
 {
     double sum = compute(0, SIZE);

@@ -43,10 +43,10 @@ typedef struct Packet {
 typedef struct {
     Packet *first, *last;
     int64_t delay;
-    int64_t free;            /* when it has sent all it has */
+    int64_t free;            /* when it will have sent everything */
 } Link;
 
-/* Between sites and, last, the cables of hosts. */
+/* First the links between sites, then the cables of hosts. */
 enum { CABLES = MOST_SITES * MOST_SITES, LINKS = CABLES + MOST_HOSTS };
 static Link links[LINKS];
 static int devices[MOST_HOSTS], site_of[MOST_HOSTS], hosts;
@@ -102,7 +102,7 @@ static void enqueue(int from, const char *data, ssize_t length)
     link->last = packet;
 }
 
-/* Hands over what is due; when the next packet is, or -1. */
+/* Delivers the packets that are due. Returns the time of the next packet, or -1. */
 static int64_t deliver(void)
 {
     int64_t next = -1, time = now();
@@ -128,7 +128,7 @@ static void set_up(int count, char **words)
         site_of[hosts] = atoi(words[word + 1]) % MOST_SITES;
         devices[hosts++] = open_device(words[word]);
     }
-    /* Ahead of everything else, or the delay is what the load of the machine makes of it. */
+    /* Run ahead of everything else, so that the load of the machine does not change the delay. */
     sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){.sched_priority = 2});
     prctl(PR_SET_TIMERSLACK, 1);
 }

@@ -1,5 +1,5 @@
-/* Asks slurmctld what the benches of the plugin want, over libslurm: one command a line on standard input, the answer on
- * standard output.
+/* Makes requests to slurmctld over libslurm for the benches of the plugin: one command per line on standard input, the
+ * answer on standard output.
  *
  *   submit KEY=VALUE ...   a batch job that sleeps: "job N", or "no REASON"
  *   allocate KEY=VALUE ... the same without a script: nothing is launched, and only `complete` ends it
@@ -152,7 +152,7 @@ static void stats(void)
            has->jobs_started, has->jobs_completed, has->jobs_pending, has->jobs_running, has->bf_cycle_counter,
            (unsigned long long)has->bf_cycle_sum, has->bf_cycle_last, has->bf_last_depth, has->bf_last_depth_try,
            has->bf_queue_len, has->bf_table_size, has->schedule_cycle_counter, has->schedule_cycle_sum, has->bf_active);
-    /* The answer is small and this program short-lived: what it holds is left to the end of the process. */
+    /* The answer is not freed, because it is small and this program does not run for long. */
 }
 
 static void reset(void)

@@ -28,7 +28,7 @@ template <typename T> T take(std::istream& in)
   return value;
 }
 
-// A link of one route alone that costs its latency and no bandwidth.
+// A link of a single route that adds its latency and limits no bandwidth.
 inline const s4u::Link* delay(s4u::NetZone* zone, const std::string& name, double latency)
 {
   auto* link = zone->create_link(name, WIDE);

@@ -109,7 +109,7 @@ int main(int argc, char **argv)
     largest = mine.send[i].bytes > largest ? mine.send[i].bytes : largest;
   for (int i = 0; i < mine.receives; i++)
     largest = mine.receive[i].bytes > largest ? mine.receive[i].bytes : largest;
-  char *buffer = malloc(largest); /* what is in it does not matter, nor that it is written twice */
+  char *buffer = malloc(largest); /* its content does not matter, so all messages share it */
   MPI_Request *requests = malloc((mine.sends + mine.receives + 1) * sizeof *requests);
   double alone = 0;
   for (int job = 0; job < jobs; job++) {

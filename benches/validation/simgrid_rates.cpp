@@ -1,11 +1,11 @@
-// The rates that SimGrid gives flows which all run at one instant.
+// Prints the rates that SimGrid gives to flows that all run at the same time.
 //
 // Standard input: a platform (platform.hpp), the number of flow sets, and for each the number of
 // its flows and their hosts, from and to. Standard output, for each set: the CPU seconds of
 // solving, the CPU seconds of starting the flows, and the rate of every flow in bytes per second.
 //
-// Rates are read off what is left of each flow at two moments, after all latencies are over; nothing
-// begins or ends in between.
+// A rate follows from the bytes that remain of a flow at two moments, after all latencies are over;
+// no flow begins or ends in between.
 #include "platform.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ static double cpu()
   return now.tv_sec + 1e-9 * now.tv_nsec;
 }
 
-// Bytes of every flow: more than any sends before it is looked at, and exact in a double.
+// Bytes of every flow: more than any can send before it is measured, and exact in a double.
 constexpr uint64_t BYTES = 1ULL << 50;
 
 static void run_set(const std::vector<s4u::Host*>& host, const std::vector<std::pair<size_t, size_t>>& flows,
@@ -51,7 +51,7 @@ static void run_set(const std::vector<s4u::Host*>& host, const std::vector<std::
     std::printf(" %.17g", (left[i] - comms[i]->get_remaining()) / moment);
   std::printf("\n");
   if (last) {
-    // The kernel takes flows away in a time that grows with their square.
+    // Skip the cleanup: SimGrid removes flows in a time that grows with the square of their number.
     std::fflush(stdout);
     std::_Exit(0);
   }
