@@ -15,6 +15,11 @@ from waiting import DEADLINE
 
 SCRIPT = Path(sys.executable).parent / "topolane"
 CORPUS = sorted((Path(__file__).parent / "corpus").iterdir())
+REPEATED = {
+    "continued.conf": "SwitchName=a \\\n" * 1000,
+    "never-closed.outages.csv": 'name,from,until\n"' + "leaf0,,\n" * 2001,
+}
+"""Files of the corpus that repeat one line."""
 GIB = 1 << 30
 MEMORY = 2 * GIB
 """Of address space, of which interpreter and libraries take half a gibibyte."""
@@ -369,9 +374,10 @@ def test_the_corpus_against_every_reader(tmp_path, reader):
         "JOBS": write(tmp_path, "jobs.json", JOBS),
     }
     arguments = [str(given.get(one, one)) for one in READERS[reader]]
+    corpus = [*CORPUS, *(write(tmp_path, name, text) for name, text in REPEATED.items())]
     done = subprocess.run(
         [sys.executable, "-c", EVERY],
-        input=json.dumps([arguments, [str(file) for file in CORPUS], MEMORY]),
+        input=json.dumps([arguments, [str(file) for file in corpus], MEMORY]),
         cwd=tmp_path,
         env=os.environ | {"OPENBLAS_NUM_THREADS": "1"},
         capture_output=True,
