@@ -1,4 +1,4 @@
-//! What a slot takes of a node that others may share.
+//! The amounts of each resource that a slot takes from a node that jobs may share.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 use topolane_fabric::Fabric;
 use topolane_fabric::resources::{CORES, MEMORY, Resources};
 
-/// Thousandths of a whole GPU.
+/// A whole GPU, in thousandths.
 pub const WHOLE_GPU: u16 = 1000;
 
-/// A resource of which no node has enough for one slot, even if no job held anything.
+/// A resource of which no node has enough for one slot, even on an idle machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lack {
-    /// Name of the resource.
+    /// The name of the resource.
     pub resource: Arc<str>,
-    /// How much of it one slot takes.
+    /// The amount that one slot takes.
     pub wanted: u64,
-    /// The most that a node has.
+    /// The largest amount on any node.
     pub most: u64,
 }
 
@@ -54,7 +54,8 @@ pub struct GpuPart {
 }
 
 impl GpuPart {
-    /// `None` for a part of nothing or of a whole GPU or more. `resource` is the index of `gpu` or of `gpu:TYPE`.
+    /// Returns the part; `None` if it is zero, or a whole GPU or more. `resource` is the index of `gpu` or of
+    /// `gpu:TYPE`.
     pub fn new(resource: usize, thousandths: u16) -> Option<Self> {
         let resource = u16::try_from(resource).ok()?;
         (1..WHOLE_GPU).contains(&thousandths).then_some(GpuPart { resource, thousandths })
@@ -72,43 +73,43 @@ impl GpuPart {
 }
 
 impl Amounts {
-    /// Cores, and bytes of memory.
+    /// Returns amounts of cores and memory (in bytes).
     pub fn new(cores: u32, memory: u64) -> Self {
         Amounts::of(&[u64::from(cores), memory])
     }
 
-    /// By index of the resource.
+    /// Returns amounts from a list in the order of the resources.
     pub fn of(counts: &[u64]) -> Self {
         let length = counts.iter().rposition(|&count| count > 0).map_or(0, |last| last + 1);
         Amounts { counts: counts[..length].into(), part: None }
     }
 
-    /// The same with a part of one GPU. A slot takes whole GPUs or a part of one, not both.
+    /// Returns these amounts with a part of one GPU. A slot takes whole GPUs or a part of one, never both.
     #[must_use]
     pub fn with_gpu_part(self, part: Option<GpuPart>) -> Self {
         Amounts { part, ..self }
     }
 
-    /// The part of one GPU that it takes; `None` for whole GPUs and for none.
+    /// The part of one GPU that a slot takes; `None` if it takes whole GPUs or none.
     pub fn gpu_part(&self) -> Option<GpuPart> {
         self.part
     }
 
-    /// Thousandths that it takes of each of its GPUs: 1000 of whole ones.
+    /// How much a slot takes of each of its GPUs, in thousandths: 1000 for whole GPUs.
     pub(crate) fn gpu_thousandths_of_each(&self) -> u16 {
         self.part.map_or(WHOLE_GPU, GpuPart::thousandths)
     }
 
-    /// GPUs that it takes, in thousandths: 2000 for two whole ones, 460 for a part.
+    /// GPUs that a slot takes, in thousandths: 2000 for two whole ones, 460 for a part.
     pub fn gpu_thousandths(&self, resources: &Resources) -> u64 {
         let whole = || resources.index("gpu").map_or(0, |gpu| self.get(gpu));
         self.part.map_or_else(|| whole() * 1000, |part| u64::from(part.thousandths))
     }
 
-    /// By name. A resource with a type counts as the same without, too.
+    /// Returns amounts from pairs of a resource name and a count. A resource with a type, such as `gpu:h100`, also
+    /// counts as the resource without it.
     ///
-    /// # Errors
-    /// The first resource that is not counted there: no node has any of it.
+    /// # Errors Returns the first resource that the machine does not have.
     pub fn named<'a>(
         resources: &Resources,
         counts: impl IntoIterator<Item = (&'a str, u64)>,
@@ -122,10 +123,9 @@ impl Amounts {
         Ok(Amounts::of(&amounts))
     }
 
-    /// The same amounts in the order of other resources.
+    /// Returns the same amounts in the order of another machine's resources.
     ///
-    /// # Errors
-    /// The first resource that is not counted there.
+    /// # Errors Returns the first resource that the other machine does not have.
     pub fn reordered(&self, from: &Resources, to: &Resources) -> Result<Self, Lack> {
         if from == to || self.counts.len() <= MEMORY + 1 && self.part.is_none() {
             return Ok(self.clone());
@@ -138,38 +138,38 @@ impl Amounts {
         Ok(counts.with_gpu_part(GpuPart::new(resource, part.thousandths)))
     }
 
-    /// Names and amounts, without those of which it takes none and without a part of a GPU.
+    /// Returns the name and amount of every resource that a slot takes. A part of a GPU is not included.
     pub fn by_name<'a>(&'a self, resources: &'a Resources) -> impl Iterator<Item = (&'a str, u64)> {
         let names = resources.names().iter().map(String::as_str);
         names.zip(self.iter()).filter(|&(_, count)| count > 0)
     }
 
-    /// The amounts by index of the resource.
+    /// Returns the amounts in the order of the resources.
     pub fn iter(&self) -> impl Iterator<Item = u64> + '_ {
         self.counts.iter().copied()
     }
 
-    /// The amount of one resource.
+    /// Returns the amount of the resource with this index.
     pub fn get(&self, resource: usize) -> u64 {
         self.counts.get(resource).copied().unwrap_or(0)
     }
 
-    /// Whether it takes nothing at all.
+    /// Whether a slot takes nothing at all.
     pub fn is_nothing(&self) -> bool {
         self.counts.is_empty() && self.part.is_none()
     }
 
-    /// Cores.
+    /// The number of cores.
     pub fn cores(&self) -> u64 {
         self.get(CORES)
     }
 
-    /// Memory, bytes.
+    /// The memory in bytes.
     pub fn memory(&self) -> u64 {
         self.get(MEMORY)
     }
 
-    /// The same, but no more than there is of each resource.
+    /// Returns these amounts, each limited to what is free of its resource.
     #[must_use]
     pub fn at_most(&self, free: &[u64]) -> Self {
         let counts: Vec<u64> =
@@ -177,8 +177,8 @@ impl Amounts {
         Amounts::of(&counts)
     }
 
-    /// Whether there is a slot of these amounts in what is free, a part of a GPU left aside. A slot of no core wants one to be
-    /// free.
+    /// Whether one slot of these amounts fits in what is free. A part of a GPU is not checked. A slot without cores
+    /// needs one free core but does not take it.
     #[inline]
     pub fn fit_in(&self, free: &[u64]) -> bool {
         let enough =
@@ -187,8 +187,8 @@ impl Amounts {
             && self.counts.iter().enumerate().all(enough)
     }
 
-    /// How many slots of these amounts there are in what is free, a part of a GPU left aside. A slot of no core takes none, but
-    /// wants one to be free.
+    /// The number of slots of these amounts that fit in what is free. A part of a GPU is not checked. A slot without
+    /// cores needs one free core but does not take it.
     #[inline]
     pub fn slots_in(&self, free: &[u64]) -> u32 {
         let cores = free.get(CORES).map_or(0, |&cores| cores / self.cores().max(1));
@@ -202,10 +202,10 @@ impl Amounts {
         slots
     }
 
-    /// The first resource of which no node of the machine has enough for a slot.
+    /// The first resource of which no node of the machine has enough for a slot; `None` if there is none.
     pub(crate) fn lacking(&self, fabric: &Fabric) -> Option<Lack> {
         let (names, most) = (fabric.resources().names(), fabric.most_of_a_node());
-        // A part of a GPU wants a node that has one.
+        // A part of a GPU needs a node that has a GPU of that type.
         let of_part = |index| u64::from(self.part.is_some_and(|part| part.resource() == index));
         let mut wanted = (0..names.len()).map(|index| (index, self.get(index).max(of_part(index))));
         let (index, wanted) = wanted.find(|&(index, wanted)| wanted > most[index])?;

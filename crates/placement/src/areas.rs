@@ -1,4 +1,4 @@
-//! Where another system may choose nodes freely, without a job that meets others on links.
+//! Areas: sets of nodes among which another system may choose freely, without a job that shares links with others.
 
 use topolane_fabric::{GroupIndex, NodeIndex};
 
@@ -6,17 +6,18 @@ use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::request::Request;
 
-/// Which jobs' links are to be kept off.
+/// The jobs with which links must not be shared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeepOff {
-    /// Those of every job.
+    /// All jobs.
     All,
-    /// Those of isolated jobs.
+    /// Isolated jobs only.
     Isolated,
 }
 
-/// Sets of free nodes. A job on any nodes of one set crosses only groups that no job crosses from whose links it has to keep
-/// off. Each set has a slot for all of `request.nodes`; sets inside lower groups come first, of one level the smaller ones.
+/// Sets of free nodes from which another system may choose. A job on any nodes of one set crosses only groups that no
+/// job of `keep_off` crosses. Each set has slots for all of `request.nodes`. Sets inside lower groups come first; at
+/// the same level, smaller sets come first.
 pub fn areas(request: &Request, occupancy: &Occupancy, keep_off: KeepOff) -> Vec<Vec<NodeIndex>> {
     let free = occupancy.free_slots(request);
     let search = Search { free: &free, occupancy, keep_off, spans: request.nodes > 1 };
@@ -26,7 +27,7 @@ pub fn areas(request: &Request, occupancy: &Occupancy, keep_off: KeepOff) -> Vec
         let before = found.len();
         for group in 0..fabric.groups(level) {
             let mut nodes = Vec::new();
-            // A group whose nodes all lie in one group below adds nothing to that one.
+            // If all nodes lie in one group below, that group already gave the same set.
             let parts = search.collect(level, group, &mut nodes);
             if nodes.len() >= request.nodes as usize && (level == 1 || parts > 1) {
                 found.push(nodes);
@@ -41,7 +42,7 @@ struct Search<'a> {
     free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
     keep_off: KeepOff,
-    /// Whether the job has several nodes, and so uses the links of its nodes.
+    /// Whether the job has several nodes and therefore uses their links.
     spans: bool,
 }
 
@@ -53,7 +54,8 @@ impl Search<'_> {
         }
     }
 
-    /// Appends the nodes of a group that uncrossed groups lead to; returns how many groups directly below gave some.
+    /// Appends the nodes of a group that can be reached over uncrossed groups. Returns the number of groups directly
+    /// below that contributed nodes.
     fn collect(&self, level: usize, group: GroupIndex, nodes: &mut Vec<NodeIndex>) -> usize {
         let fabric = self.free.fabric();
         let mut parts = 0;

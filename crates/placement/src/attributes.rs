@@ -1,34 +1,34 @@
-//! Whose a job is, and under which rules of the centre it runs.
+//! The owner of a job, and the rules of the centre that apply to it.
 
 use std::sync::Arc;
 
-/// What a queue may want to know of a job and no policy reads. Empty names are unknown.
+/// Facts about a job that a queue may use and that no policy reads. An empty name means that it is unknown.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Attributes {
-    /// The partition it was submitted to.
+    /// The partition that the job was submitted to.
     pub partition: Arc<str>,
-    /// Who submitted it.
+    /// The user who submitted the job.
     pub user: Arc<str>,
-    /// The account that pays for it.
+    /// The account that pays for the job.
     pub account: Arc<str>,
-    /// Its quality of service.
+    /// The quality of service (QOS) of the job.
     pub qos: Arc<str>,
-    /// The reservation it runs in.
+    /// The reservation that the job runs in.
     pub reservation: Arc<str>,
-    /// What its owner takes from its priority.
+    /// The amount that the user subtracts from the job's priority (`nice`).
     pub nice: i64,
-    /// Processors it asked for; `None` if that is not known.
+    /// Processors that the job asked for; `None` if unknown.
     pub processors: Option<u64>,
-    /// Licences it asked for, by name.
+    /// Licences that the job asked for: name and count.
     pub licenses: Vec<(Arc<str>, u64)>,
-    /// Whether it does not start again if its run is ended early.
+    /// Whether the job must not start again if its run is ended early.
     pub no_requeue: bool,
-    /// When it got its place among jobs of the same priority, seconds; `None`: when it became eligible.
+    /// The time, in seconds, that orders the job among jobs of the same priority; `None`: the time it became eligible.
     pub queued: Option<f64>,
 }
 
 impl Attributes {
-    /// The same for a job that comes again: its place is behind all that came before.
+    /// Returns the attributes of a job that is requeued now: it goes behind all jobs that were queued before.
     #[must_use]
     pub fn queued_again(&self, now: f64) -> Self {
         Attributes { queued: self.queued.map(|_| now), ..self.clone() }

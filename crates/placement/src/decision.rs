@@ -1,4 +1,4 @@
-//! What a request was given.
+//! What a request was given: one value for the driver and its log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,17 +9,17 @@ use crate::placement::Placement;
 use crate::quality::Quality;
 use crate::request::Request;
 
-/// One decision: all that a driver carries out and writes down, so that it need not ask again.
+/// One decision: everything that a driver needs to start the job and to log it, without asking the engine again.
 #[derive(Debug, Clone)]
 pub struct Decision {
     /// The request.
     pub request: Box<Request>,
-    /// What it was given.
+    /// The placement of the request.
     pub placement: Arc<Placement>,
 }
 
 impl Decision {
-    /// The identity of the request.
+    /// The id of the request.
     pub fn id(&self) -> u64 {
         self.request.id
     }
@@ -29,7 +29,7 @@ impl Decision {
         self.placement.nodes()
     }
 
-    /// The cables between switches that no other job uses, ascending; none for a policy that gives none.
+    /// The cables between switches that no other job uses, ascending; empty if the policy dedicates none.
     pub fn links(&self) -> &[CableId] {
         self.placement.links()
     }
@@ -44,11 +44,11 @@ impl Decision {
         self.placement.spare()
     }
 
-    /// The nodes of each segment of the request and the block in which they lie (see [`Fabric::block`]), in rank order. `None` for
-    /// a request without segments, and if the nodes cannot be parted so: most rules keep no segments.
+    /// The nodes of each segment of the request, in rank order, with the block that holds them (see [`Fabric::block`]).
+    /// `None` if the request has no segments or if the nodes cannot be split into them: most policies ignore segments.
     pub fn segments(&self, fabric: &Fabric) -> Option<Vec<(BlockIndex, Vec<NodeIndex>)>> {
         let segment = self.request.segment.filter(|&segment| segment > 0)? as usize;
-        // By the first rank of each block, and of every block segment after segment.
+        // The nodes of each block with their ranks, blocks in order of their first rank.
         let mut blocks: Vec<(BlockIndex, Vec<(usize, NodeIndex)>)> = Vec::new();
         let mut place_of: HashMap<BlockIndex, usize> = HashMap::new();
         for (rank, &node) in self.nodes().iter().enumerate() {
@@ -71,7 +71,7 @@ impl Decision {
         kept.then(|| parts.into_iter().map(|(_, block, nodes)| (block, nodes)).collect())
     }
 
-    /// The hops between the nodes: computed when asked for, since a simulator rarely asks.
+    /// Computes the hops between the nodes. Nothing stores them, because a simulation rarely needs them.
     pub fn hops(&self, fabric: &Fabric) -> Quality {
         Quality::of(fabric, self.nodes())
     }

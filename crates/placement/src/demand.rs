@@ -1,4 +1,4 @@
-//! Which requests for parts of nodes with GPUs come, and how often: what policies that pack GPUs prepare for.
+//! Counts which requests for parts of GPU nodes arrive, and how often. Policies that pack GPUs prepare for these.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,37 +8,37 @@ use topolane_fabric::{Fabric, NodeIndex, NodeSet};
 use crate::amounts::Amounts;
 use crate::request::{Request, Share};
 
-/// The most kinds of requests that are counted; further kinds do not count.
+/// The most kinds that are counted; requests of further kinds are ignored.
 const MOST_KINDS: usize = 2048;
 
-/// The kinds of requests with GPUs and how often each came.
+/// The kinds of GPU requests, and how often each arrived.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Demand {
     kinds: Vec<DemandKind>,
-    /// Nodes that the same kinds may use have the same number; empty if all kinds may use all nodes.
+    /// A number per node: equal for nodes that the same kinds may use. Empty if all kinds may use all nodes.
     sorts: Vec<u32>,
 }
 
-/// Requests of one kind.
+/// All requests of one kind.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DemandKind {
     /// What each slot takes.
     pub amounts: Amounts,
-    /// The nodes that they may use; `None` for all.
+    /// The nodes that these requests may use; `None` for all.
     pub eligible: Option<Arc<NodeSet>>,
-    /// The part of all requests that are of this kind, up to 1.
+    /// The share of this kind in all requests, from 0 to 1.
     pub share: f64,
     /// Thousandths of GPUs that a slot takes.
     pub thousandths: u64,
 }
 
 impl Demand {
-    /// The kinds, in the order in which they first came.
+    /// The kinds in the order of their first request.
     pub fn kinds(&self) -> &[DemandKind] {
         &self.kinds
     }
 
-    /// A number that nodes have in common which the same kinds may use.
+    /// The number that the node shares with all nodes that the same kinds may use.
     pub(crate) fn sort_of(&self, node: NodeIndex) -> u32 {
         self.sorts.get(node as usize).copied().unwrap_or(0)
     }
@@ -62,19 +62,19 @@ impl Demand {
     }
 }
 
-/// Counts the requests that a scheduler sees. It does the same in a simulation and live.
+/// Counts the requests that a scheduler receives, in a simulation and live alike.
 #[derive(Debug, Clone, Default)]
 pub struct SeenRequests {
     kinds: Vec<(Amounts, Option<Arc<NodeSet>>, u64)>,
     by_amounts: HashMap<Amounts, Vec<usize>>,
     total: u64,
-    /// How many requests there must be before there is another [`Demand`].
+    /// The number of requests at which the next [`Demand`] is made.
     next: u64,
 }
 
 impl SeenRequests {
-    /// Counts a request. Answers a new demand whenever there are a quarter more requests than at the last one, so that policies
-    /// may remember what they reckoned for a while.
+    /// Counts a request. Returns a new demand each time the number of requests has grown by a quarter, so policies can
+    /// keep what they computed in between.
     pub fn note(&mut self, request: &Request, fabric: &Fabric) -> Option<Arc<Demand>> {
         let Share::Part(amounts) = &request.share else { return None };
         if amounts.gpu_thousandths(fabric.resources()) == 0 {

@@ -1,7 +1,7 @@
 //! Why a request is not placed: the groups that stand in its way, and the jobs that hold what is missing.
 //!
-//! A refusal is two numbers, since a queue sees thousands of them for every one that a person reads. What is here is
-//! computed for that person, from the same free slots and occupancy and by the same definitions.
+//! A refusal has only two numbers, because a queue sees thousands of refusals for each one that a person reads. An
+//! explanation is computed for that person, from the same free slots and occupancy.
 
 use std::borrow::Cow;
 
@@ -11,19 +11,20 @@ use crate::policy::Policy;
 use crate::refusal::Refusal;
 use crate::request::Request;
 
-/// A refusal and what stands in the way.
+/// A refusal, and the groups that cause it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Explanation {
     /// The refusal.
     pub refusal: Refusal,
-    /// The kind of group that the policy keeps a request of this size in (`leaf`, `pod`, ...), if there are several of it.
+    /// The kind of group that must hold a request of this size (`leaf`, `pod`, ...), if the machine has several of
+    /// them.
     pub within: Option<String>,
-    /// What stands in the way, the groups with most free slots first.
+    /// The groups that stand in the way; those with most free slots come first.
     pub obstacles: Vec<Obstacle>,
 }
 
 impl dyn Policy + '_ {
-    /// Why a request is not placed while `jobs` run; `None` if it would be placed.
+    /// Explains why a request is not placed while `jobs` run; `None` if it would be placed.
     pub fn explain(
         &self,
         request: &Request,

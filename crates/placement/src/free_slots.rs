@@ -9,28 +9,28 @@ use crate::occupancy::{BlockSlots, Occupancy, SharedSlots};
 use crate::refusal::Refusal;
 use crate::request::{Request, Share};
 
-/// Free slots for one request. A slot is a node, unless the request may stack several on one.
+/// Free slots for one request. A slot is a node, or a part of one if the request may put several slots on a node.
 #[derive(Debug, Clone)]
 pub struct FreeSlots<'a> {
     fabric: &'a Fabric,
     slots: Slots<'a>,
-    /// Slots of every node where they can be more than one.
+    /// The slots of every node, if a node can have more than one.
     stack: Option<Vec<u32>>,
 }
 
-/// Nodes with at least one slot, and the slots of every group by level, of which level 0 is empty.
+/// The nodes with at least one slot, and the slots of every group by level (level 0 stays empty).
 #[derive(Debug, Clone)]
 enum Slots<'a> {
     /// The idle nodes of a state.
     Idle(&'a Occupancy),
-    /// Those that a state keeps up to date for a share of a node.
+    /// Slots for a share of a node that the occupancy keeps up to date.
     Shared(Arc<SharedSlots>),
-    /// Of this request alone; counted on first use.
+    /// Slots of this request alone; counted on first use.
     Own(NodeSet, OnceLock<Vec<Vec<u32>>>),
 }
 
 impl Occupancy {
-    /// The free slots for a request.
+    /// Returns the free slots for a request.
     pub fn free_slots(&self, request: &Request) -> FreeSlots<'_> {
         FreeSlots::of(self, request)
     }
@@ -78,7 +78,7 @@ impl<'a> FreeSlots<'a> {
         }
     }
 
-    /// The refusal of a request that has enough free slots, but not on links of its own.
+    /// The refusal for a request that has enough free slots but cannot have links of its own.
     pub fn would_share_links(&self, request: &Request) -> Refusal {
         Refusal::WouldShareLinks { wanted: request.nodes, free: self.total() }
     }
@@ -87,7 +87,7 @@ impl<'a> FreeSlots<'a> {
         FreeSlots { fabric, slots: Slots::Own(nodes, OnceLock::new()), stack }
     }
 
-    /// Slots of every group by level, counted now.
+    /// Counts the slots of every group by level.
     fn counted(&self) -> Vec<Vec<u32>> {
         let fabric = self.fabric;
         let mut counts: Vec<Vec<u32>> =
@@ -131,7 +131,7 @@ impl<'a> FreeSlots<'a> {
         }
     }
 
-    /// The slots by block, where the state keeps count of them.
+    /// The slots of each block, if the occupancy tracks them.
     fn by_block(&self) -> Option<&BlockSlots> {
         match &self.slots {
             Slots::Idle(occupancy) => Some(occupancy.idle_by_block()),
@@ -140,8 +140,8 @@ impl<'a> FreeSlots<'a> {
         }
     }
 
-    /// The slots that a job may use if no link of it may be shared. The link of a node is one of them: a job of several nodes
-    /// that shares nodes may use none on which there is another job of several nodes.
+    /// The slots that a job may use if it must share no link. A node's link counts: a job of several nodes may not use
+    /// a node that another job of several nodes also uses.
     #[must_use]
     pub fn unshared(&self, request: &Request, occupancy: &Occupancy) -> Cow<'_, FreeSlots<'a>> {
         let crossed = occupancy.crossed_nodes();
@@ -152,14 +152,14 @@ impl<'a> FreeSlots<'a> {
         }
     }
 
-    /// The same slots without the nodes for which `keep` is false.
+    /// Returns the same slots without the nodes for which `keep` is false.
     #[must_use]
     pub fn only(&self, keep: impl Fn(NodeIndex) -> bool) -> FreeSlots<'a> {
         let nodes = NodeSet::of(self.fabric.nodes(), self.set().iter().filter(|&node| keep(node)));
         FreeSlots::own(self.fabric, nodes, self.stack.clone())
     }
 
-    /// The same slots on some nodes only.
+    /// Returns the same slots on the given nodes only.
     pub(crate) fn on(&self, nodes: impl IntoIterator<Item = NodeIndex>) -> FreeSlots<'a> {
         let nodes = nodes.into_iter().filter(|&node| self.set().contains(node));
         let nodes = NodeSet::of(self.fabric.nodes(), nodes);
@@ -171,7 +171,7 @@ impl<'a> FreeSlots<'a> {
         self.fabric
     }
 
-    /// All slots; counts of stacked slots stop at `u32::MAX`.
+    /// The total number of slots. A count of stacked slots stops at `u32::MAX`.
     #[inline]
     pub fn total(&self) -> u32 {
         if let (Slots::Own(nodes, _), None) = (&self.slots, &self.stack) {
@@ -180,7 +180,7 @@ impl<'a> FreeSlots<'a> {
         self.counts().last().map_or(0, |sites| sites.iter().copied().fold(0, u32::saturating_add))
     }
 
-    /// Slots of a group; of a node at level 0.
+    /// The slots of a group; at level 0, of a node.
     #[inline]
     pub fn count(&self, level: usize, group: GroupIndex) -> u32 {
         if level > 0 {
@@ -192,13 +192,14 @@ impl<'a> FreeSlots<'a> {
         }
     }
 
-    /// Slots of every group of a level of at least 1.
+    /// The slots of every group of a level; the level is at least 1.
     #[inline]
     pub(crate) fn counts_of(&self, level: usize) -> &[u32] {
         &self.counts()[level]
     }
 
-    /// The groups of a level of at least 1 that have enough slots, ascending. If a group above has too few, none in it is looked at.
+    /// The groups of a level (at least 1) that have at least `slots` slots, ascending. Skips every group inside a group
+    /// with too few.
     pub(crate) fn groups_with(
         &self,
         level: usize,
@@ -214,17 +215,17 @@ impl<'a> FreeSlots<'a> {
         groups.filter(move |&group| counts[group as usize] >= slots)
     }
 
-    /// Entry `n` is the number of blocks ([`Fabric::block`]) with `n` slots; `None` if that is not counted.
+    /// Entry `n` is the number of blocks ([`Fabric::block`]) with `n` slots; `None` if the occupancy does not track it.
     pub(crate) fn blocks_with(&self) -> Option<&[u32]> {
         self.by_block().map(BlockSlots::blocks_with)
     }
 
-    /// The most slots that a group of a level has; at least 1.
+    /// The largest number of slots in any group of a level; the level is at least 1.
     pub(crate) fn largest(&self, level: usize) -> u32 {
         self.counts()[level].iter().copied().max().unwrap_or(0)
     }
 
-    /// Slots of every block ([`Fabric::block`]) by index. Mostly they are counted already.
+    /// The slots of every block ([`Fabric::block`]), by index. Usually the occupancy has them counted.
     pub fn in_blocks(&self) -> Cow<'_, [u32]> {
         if let Some(slots) = self.by_block() {
             return Cow::Borrowed(slots.free());
@@ -247,8 +248,7 @@ impl<'a> FreeSlots<'a> {
         self.set().iter()
     }
 
-    /// Takes up to `wanted` slots of a group in node order, appending a node once per slot;
-    /// returns how many it took.
+    /// Takes up to `wanted` slots of a group in node order, appending a node once per slot. Returns the number taken.
     pub fn take(
         &self,
         level: usize,
@@ -259,13 +259,13 @@ impl<'a> FreeSlots<'a> {
         self.take_from(self.set().iter_in(self.fabric.node_range(level, group)), wanted, taken)
     }
 
-    /// The same for a block.
+    /// Takes up to `wanted` slots of a block, as [`FreeSlots::take`] does.
     pub fn take_in_block(&self, block: BlockIndex, wanted: u32, taken: &mut Vec<NodeIndex>) -> u32 {
         let nodes = self.fabric.block_nodes(block).iter().copied();
         self.take_from(nodes.filter(|&node| self.set().contains(node)), wanted, taken)
     }
 
-    /// The same for some nodes with slots.
+    /// Takes up to `wanted` slots of the given nodes, which must have slots.
     fn take_from(
         &self,
         nodes: impl Iterator<Item = NodeIndex>,

@@ -1,4 +1,5 @@
-//! The placement of least cost, where each group has a cost by how many members it ends up with, as for uniform traffic.
+//! Finds the cheapest placement if each group has a cost that depends on the number of its members, as hop-bytes do for
+//! uniform traffic.
 
 use std::ops::Range;
 
@@ -8,57 +9,57 @@ use crate::free_slots::FreeSlots;
 use crate::least_sums::{CostLists, FORBIDDEN, sum};
 use crate::request::Request;
 
-/// One group in a placement that is being weighed up.
+/// One group in a possible placement, for a cost function to judge.
 #[derive(Debug, Clone, Copy)]
 pub struct GroupLoad {
-    /// Its level; 0 is a node, judged only where several slots may lie on one.
+    /// The level of the group. Nodes (level 0) are judged only if several slots may lie on one node.
     pub level: usize,
     /// The group.
     pub group: GroupIndex,
-    /// Members of the request's group in it, those already running included.
+    /// Members of the request's group inside this group, including running ones.
     pub inside: u64,
-    /// All members.
+    /// All members of the request's group.
     pub all: u64,
-    /// Members that run, in it or elsewhere.
+    /// Running members, inside this group or elsewhere.
     pub running: u64,
-    /// Slots of it that the request takes.
+    /// Slots of this group that the request takes.
     pub taken: u32,
-    /// Slots it has.
+    /// Slots that this group has.
     pub slots: u32,
 }
 
 impl GroupLoad {
-    /// Pairs of members that it parts: one inside, one outside.
+    /// The number of pairs of members with one inside this group and one outside.
     pub fn parted(&self) -> u64 {
         self.inside * (self.all - self.inside)
     }
 
-    /// Whether members that run are inside and outside, wherever the request's slots go.
+    /// Whether running members are both inside and outside, whatever nodes the request gets.
     pub fn crossed_already(&self) -> bool {
         let inside = self.inside - u64::from(self.taken);
         0 < inside && inside < self.running
     }
 }
 
-/// The least sum of a cost per group over all placements of a request, by dynamic programming
-/// over the tree: O(depth x groups x slots^2) time. Exact for every cost that adds up over groups.
+/// The least sum of a cost per group over all placements of a request. Dynamic programming over the tree, O(depth x
+/// groups x slots^2) time. Exact for every cost that is a sum over groups.
 pub struct LeastCosts<'a> {
     free: &'a FreeSlots<'a>,
     wanted: u32,
-    /// The lowest level that is judged.
+    /// The lowest level whose groups are judged.
     floor: usize,
-    /// By level, for every group by slots taken of it: the least cost of the group and all below.
+    /// By level: for every group and number of slots taken there, the least cost of the group and all groups below.
     least: Vec<CostLists>,
-    /// By level, for every group: the least cost of the group and those before it in the same group above.
+    /// By level: for every group, the least cost of the group together with its earlier siblings.
     merged: Vec<CostLists>,
     cost: &'a dyn Fn(GroupLoad) -> u64,
-    /// Running members of every group by level; empty if there are none.
+    /// By level: the running members of every group; empty if none run.
     members: Vec<Vec<u32>>,
     running: u64,
 }
 
 impl<'a> LeastCosts<'a> {
-    /// Weighs up all placements of a request; a `cost` is a number, or [`FORBIDDEN`].
+    /// Computes the costs of all placements of a request. `cost` returns a number, or [`FORBIDDEN`].
     pub fn new(
         request: &Request,
         free: &'a FreeSlots<'a>,
@@ -93,15 +94,15 @@ impl<'a> LeastCosts<'a> {
         loads
     }
 
-    /// The least cost there is; [`FORBIDDEN`] where no placement is allowed.
+    /// The least cost of any placement; [`FORBIDDEN`] if no placement is allowed.
     pub fn least(&self) -> u64 {
         let fabric = self.free.fabric();
         let all = self.merged[fabric.depth()].before(0, fabric.sites() as usize);
         all.get(self.wanted as usize).copied().unwrap_or(FORBIDDEN)
     }
 
-    /// The nodes of a placement of least cost, once per slot, ascending; of equals the one with
-    /// most slots in the groups of lowest index. None where no placement is allowed.
+    /// The nodes of a cheapest placement, once per slot, ascending. Among equals, the one with most slots in the groups
+    /// of lowest index. `None` if no placement is allowed.
     pub fn nodes(&self) -> Option<Vec<NodeIndex>> {
         if self.least() == FORBIDDEN {
             return None;
@@ -113,9 +114,8 @@ impl<'a> LeastCosts<'a> {
         Some(nodes)
     }
 
-    /// Of every node the least cost of a placement that has a slot on it, infinite where there is
-    /// none; groups of equal cost are ordered by index, within 1. None where no placement is
-    /// allowed.
+    /// For each node, the least cost of a placement with a slot on it; infinite if there is none. A fraction below 1
+    /// orders groups of equal cost by index. `None` if no placement is allowed.
     pub fn costs(&self) -> Option<Vec<f64>> {
         let fabric = self.free.fabric();
         let by_node = self.by_node();
@@ -128,8 +128,7 @@ impl<'a> LeastCosts<'a> {
         Some((0..).zip(&by_node).map(cost).collect())
     }
 
-    /// Of every node the least cost of a placement that has a slot on it, [`FORBIDDEN`] where
-    /// there is none.
+    /// For each node, the least cost of a placement with a slot on it; [`FORBIDDEN`] if there is none.
     fn by_node(&self) -> Vec<u64> {
         let fabric = self.free.fabric();
         let mut by_node = vec![FORBIDDEN; fabric.nodes() as usize];
@@ -139,7 +138,8 @@ impl<'a> LeastCosts<'a> {
         by_node
     }
 
-    /// The costs of the groups of a level by slots taken of them, with all below; none below the lowest level that is judged.
+    /// The costs of the groups of a level by slots taken, including all groups below. Empty below the lowest level that
+    /// is judged.
     fn of_level(&self, level: usize) -> CostLists {
         let (fabric, mut lists) = (self.free.fabric(), CostLists::default());
         for group in 0..if level < self.floor { 0 } else { fabric.groups(level) } {
@@ -158,7 +158,8 @@ impl<'a> LeastCosts<'a> {
         lists
     }
 
-    /// For the groups of a level, whose own costs these are: what they cost with those before them in the same group above.
+    /// For every group of a level, the least cost together with its earlier siblings. `least` has each group's own
+    /// cost.
     fn merged_in(&self, level: usize, least: &CostLists) -> CostLists {
         let (fabric, mut lists) = (self.free.fabric(), CostLists::default());
         let mut merge = |groups: Range<GroupIndex>| {
@@ -218,7 +219,8 @@ impl<'a> LeastCosts<'a> {
         }
     }
 
-    /// `around`: the least cost of everything outside the groups by slots taken of them together.
+    /// Adds costs for the nodes below these groups. `around` is the least cost of everything outside the groups, by
+    /// slots taken in all of them together.
     fn descend(
         &self,
         level: usize,
@@ -241,7 +243,8 @@ impl<'a> LeastCosts<'a> {
         }
     }
 
-    /// `rest`: the least cost of everything outside the group by slots taken of it.
+    /// Adds costs for the nodes of one group. `rest` is the least cost of everything outside the group, by slots taken
+    /// in it.
     fn enter(&self, level: usize, group: GroupIndex, rest: &[u64], by_node: &mut [u64]) {
         if level > self.floor {
             let with_own =
@@ -262,13 +265,14 @@ impl<'a> LeastCosts<'a> {
     }
 }
 
-/// The least sum of the costs of what is taken in the other groups and of what is around all.
+/// The least sum of what the other groups cost and what everything outside costs.
 fn least_with(others: &[u64], around: &[u64]) -> u64 {
     let sums = others.iter().zip(around).map(|(&others, &around)| others.saturating_add(around));
     sums.min().unwrap_or(FORBIDDEN)
 }
 
-/// Hops of a pair that a group parts, twice what each side adds.
+/// Twice the hops that this group adds to a pair of nodes that it separates. A WAN hop counts half on each side, so
+/// doubling keeps whole numbers.
 pub fn hops(fabric: &Fabric, load: &GroupLoad) -> u64 {
     if load.level < fabric.depth() {
         let above = fabric.parent(load.level, load.group);

@@ -1,14 +1,14 @@
-//! What a job sends: before it has nodes, and on its nodes.
+//! The traffic of a job, before it has nodes and after.
 
 use std::sync::Arc;
 
 use topolane_fabric::InputError;
 use topolane_traffic::{Flows, Traffic, pattern};
 
-/// The most entries of a matrix that a decision looks at. A larger one is represented by this number of its entries, drawn evenly.
+/// The most entries of a matrix that a decision uses. A larger matrix is replaced by an even sample of this size.
 pub(crate) const MOST_ENTRIES: usize = 4096;
 
-/// What a job sends, as far as it is known before the job has nodes.
+/// What a job sends, before it has nodes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobTraffic {
     traffic: Arc<Traffic>,
@@ -17,13 +17,13 @@ pub struct JobTraffic {
 }
 
 impl JobTraffic {
-    /// What a job whose traffic is not known is taken to send: each node to as many others, drawn at random.
+    /// The traffic assumed for a job whose traffic is unknown: each node sends to four others, drawn at random.
     pub const ASSUMED: &'static str = "uniform(messages=4)";
-    /// And the part of its time for which it is taken to do so.
+    /// The share of its time for which such a job is assumed to communicate.
     pub const ASSUMED_COMMUNICATION: f64 = 0.3;
 
-    /// The traffic between the ranks of a job, and the part of its time for which it communicates, 0 to 1. The ranks lie on
-    /// its slots evenly and in blocks.
+    /// Returns a job's traffic: `traffic` between its ranks, and the share of its time for which it communicates, 0 to
+    /// 1. Ranks are spread evenly over the slots, in blocks.
     pub fn new(traffic: &Arc<Traffic>, communication: f64) -> Self {
         let traffic = if traffic.entries().len() > MOST_ENTRIES {
             Arc::new(traffic.thinned(MOST_ENTRIES))
@@ -33,33 +33,32 @@ impl JobTraffic {
         JobTraffic { traffic, communication, on_rails: true }
     }
 
-    /// The same, sent on the rails of the job's GPUs ([`rails_of`](crate::rails_of)), which is the rule, or as the routing
-    /// prefers.
+    /// With `true`, a slot sends on the rails of its GPUs ([`rails_of`](crate::rails_of)), which is the default;
+    /// otherwise on the rails that the routing prefers.
     #[must_use]
     pub fn on_rails(self, on_rails: bool) -> Self {
         JobTraffic { on_rails, ..self }
     }
 
-    /// The traffic of a job on `slots` slots of which nothing is known.
+    /// Returns the traffic assumed for a job on `slots` slots whose traffic is unknown.
     ///
-    /// # Errors
-    /// More slots than a matrix may have ranks.
+    /// # Errors There are more slots than a matrix may have ranks.
     pub fn assumed(slots: u32) -> Result<Self, InputError> {
         let traffic = pattern(JobTraffic::ASSUMED)?.traffic(slots, 0)?;
         Ok(JobTraffic::new(&Arc::new(traffic), JobTraffic::ASSUMED_COMMUNICATION))
     }
 
-    /// The traffic between `slots` slots.
+    /// Returns the traffic between `slots` slots.
     pub(crate) fn between(&self, slots: u32) -> Arc<Traffic> {
         if self.traffic.ranks() <= slots {
             return Arc::clone(&self.traffic);
         }
-        // No more ranks than before, so no matrix is refused.
+        // Folding only reduces the ranks, so it cannot fail here.
         self.traffic.folded(slots).map_or_else(|_| Arc::clone(&self.traffic), Arc::new)
     }
 }
 
-/// The flows of a job on its nodes.
+/// The flows of a job on the nodes that it got.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaidTraffic {
     pub(crate) job: u64,
@@ -68,12 +67,12 @@ pub struct LaidTraffic {
 }
 
 impl LaidTraffic {
-    /// The identity of the job.
+    /// The id of the job.
     pub fn job(&self) -> u64 {
         self.job
     }
 
-    /// The same of a job that must have ended at that time, seconds.
+    /// Returns the same flows for a job that must have ended at time `end`, in seconds.
     #[must_use]
     pub fn until(mut self, end: f64) -> Self {
         self.weight.end = end;
@@ -81,13 +80,13 @@ impl LaidTraffic {
     }
 }
 
-/// What a second of a job counts for, and the time within which it runs, seconds.
+/// How much a lost second of a job counts, and the times, in seconds, between which the job runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Weight {
     pub(crate) slots: f64,
     pub(crate) communication: f64,
-    /// When its nodes were chosen; later than now for a job that is promised its nodes for a later time.
+    /// The start of the job. It is in the future if the job was promised its nodes for a later time.
     pub(crate) start: f64,
-    /// By its time limit.
+    /// The end of the job by its time limit.
     pub(crate) end: f64,
 }

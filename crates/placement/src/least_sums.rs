@@ -1,28 +1,29 @@
-//! The least sums of costs by slots taken, of one group after another.
+//! Adds up cost lists of groups: the least sum for each total number of slots.
 
 use std::ops::Range;
 
-/// The cost of what must not be.
+/// The cost of a placement that is not allowed.
 pub const FORBIDDEN: u64 = u64::MAX;
 
-/// Lists of costs, each by the number of slots taken from 0 on, in one piece of memory: a placement needs hundreds of them.
+/// Lists of costs, each by the number of slots taken, from 0 on. All lists share one vector, because a placement needs
+/// hundreds of them.
 #[derive(Debug, Default)]
 pub struct CostLists {
-    /// Where each list lies, and whether it is convex.
+    /// The range of each list in `costs`, and whether its costs are convex.
     lists: Vec<(Range<usize>, bool)>,
     costs: Vec<u64>,
 }
 
-/// The one cost of no groups.
+/// The cost list of no groups: zero slots cost 0.
 const NOTHING: (&[u64], bool) = (&[0], true);
 
 impl CostLists {
-    /// The costs of a list.
+    /// The costs of one list.
     pub fn get(&self, index: usize) -> &[u64] {
         &self.costs[self.lists[index].0.clone()]
     }
 
-    /// Those of the last list before `end`, if that is not before `start`; else those of no groups.
+    /// The costs of list `end - 1`; if `end` is not after `start`, the list of no groups.
     pub fn before(&self, start: usize, end: usize) -> &[u64] {
         if start < end { self.get(end - 1) } else { NOTHING.0 }
     }
@@ -36,7 +37,8 @@ impl CostLists {
         self.lists.push((range, is_convex));
     }
 
-    /// Appends the least sums, up to `most` slots, of the last list and another; of that other alone if it `begins`.
+    /// Appends the least sums of the last list and another, up to `most` slots. If it `begins`, appends a copy of the
+    /// other list.
     pub fn push_sum(&mut self, begins: bool, other: (&CostLists, usize), most: usize) {
         let (range, other_is_convex) = &other.0.lists[other.1];
         let other = &other.0.costs[range.clone()];
@@ -60,29 +62,29 @@ impl CostLists {
     }
 }
 
-/// Whether every slot more costs at least as much as the one before it, and the first at least nothing.
+/// Whether each further slot costs at least as much as the one before it.
 fn is_convex(costs: &[u64]) -> bool {
     let rises = costs.windows(2).all(|two| two[0] <= two[1]);
     let rise = |of: usize| costs[of] - costs[of - 1];
     rises && costs.last() < Some(&FORBIDDEN) && (2..costs.len()).all(|of| rise(of - 1) <= rise(of))
 }
 
-/// How many sums two lists have up to `most` slots.
+/// The number of entries in the sum of two lists, up to `most` slots.
 fn length(one: usize, other: usize, most: usize) -> usize {
     (one + other - 2).min(most) + 1
 }
 
-/// The least sums of two lists by slots taken of both together, up to `most`.
+/// The least sums of two lists, by the slots taken in both together, up to `most`.
 pub fn sum(one: &[u64], other: &[u64], most: usize) -> Vec<u64> {
     let mut sums = vec![FORBIDDEN; length(one.len(), other.len(), most)];
     least_sums(one, other, false, &mut sums);
     sums
 }
 
-/// Fills in the least sums; they are [`FORBIDDEN`] before.
+/// Computes the least sums into `sums`, which must hold only [`FORBIDDEN`].
 fn least_sums(one: &[u64], other: &[u64], are_convex: bool, sums: &mut [u64]) {
     if are_convex {
-        // The next slot is the cheaper one of the two next.
+        // With convex lists, always take the cheaper of the two next slots.
         let (mut of_one, mut of_other) = (0, 0);
         let step = |costs: &[u64], taken: usize| Some(costs.get(taken + 1)? - costs[taken]);
         for sum in sums {

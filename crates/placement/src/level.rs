@@ -1,4 +1,4 @@
-//! Which group of the machine a request is to lie in, as systems ask that let every job say so.
+//! The level of the machine within which a request must or should lie, for systems where each job states it.
 
 use std::fmt;
 
@@ -9,25 +9,26 @@ use topolane_fabric::Fabric;
 pub enum Level {
     /// Groups of this level of the tree: 0 for nodes, 1 for leaves, 2 for pods.
     Tree(u8),
-    /// Domains ([`Fabric::domain`](topolane_fabric::Fabric::domain)).
+    /// Domains ([`Fabric::domain`](topolane_fabric::Fabric::domain)), such as NVLink domains.
     Domain,
 }
 
-/// In which group a request is to lie, for rules that ask each request: Kueue's `required`, `preferred` and `unconstrained`.
+/// The group in which a request is to lie, for policies that read it from each request: Kueue's `required`, `preferred`
+/// and `unconstrained`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Within {
-    /// The request does not say; the rule has a default.
+    /// The request does not say; the policy uses its default.
     #[default]
     Unsaid,
-    /// In any groups.
+    /// The request may lie in any groups.
     Anywhere,
-    /// In one group of the level or, where none has room, of the lowest level above that has.
+    /// In one group of the level if possible, else of the lowest level above it where one has enough free slots.
     Preferred(Level),
-    /// In one group of the level, or not at all.
+    /// In one group of the level, or the request is refused.
     Required(Level),
 }
 
-/// What a request is to lie in, in words that cannot be read.
+/// The error for a text that does not say where a request is to lie.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NotWithin(String);
 
@@ -44,7 +45,7 @@ impl fmt::Display for NotWithin {
 
 impl std::error::Error for NotWithin {}
 
-/// A level that a machine does not have, in a sentence.
+/// The error for a level that the machine does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoLevel(String);
 
@@ -57,7 +58,7 @@ impl fmt::Display for NoLevel {
 impl std::error::Error for NoLevel {}
 
 impl Level {
-    /// Reads `node`, `leaf`, `pod`, `domain` or the number of a level of the tree; `None` for other text.
+    /// Parses `node`, `leaf`, `pod`, `domain` or the number of a level of the tree; `None` for other text.
     pub fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "node" => Level::Tree(0),
@@ -68,11 +69,11 @@ impl Level {
         })
     }
 
-    /// That a machine has the level.
+    /// Checks that a machine has the level.
     ///
     /// # Errors
     ///
-    /// A sentence that names the machine.
+    /// A sentence that names the machine and the level.
     pub fn check(self, fabric: &Fabric) -> Result<(), NoLevel> {
         let (name, top) = (fabric.name(), fabric.depth());
         match self {
@@ -88,11 +89,11 @@ impl Level {
 }
 
 impl Within {
-    /// That a machine has the level that is named.
+    /// Checks that a machine has the named level.
     ///
     /// # Errors
     ///
-    /// A sentence that names the machine.
+    /// A sentence that names the machine and the level.
     pub fn check(self, fabric: &Fabric) -> Result<(), NoLevel> {
         match self {
             Within::Preferred(level) | Within::Required(level) => level.check(fabric),
@@ -104,7 +105,8 @@ impl Within {
 impl std::str::FromStr for Within {
     type Err = NotWithin;
 
-    /// Reads `unconstrained`, `preferred:LEVEL` or `required:LEVEL`; LEVEL is `node`, `leaf`, `pod`, `domain` or a number.
+    /// Parses `unconstrained`, `preferred:LEVEL` or `required:LEVEL`. LEVEL is `node`, `leaf`, `pod`, `domain` or a
+    /// number.
     fn from_str(text: &str) -> Result<Self, NotWithin> {
         let within = match text.split_once(':') {
             None if text == "unconstrained" => Some(Within::Anywhere),

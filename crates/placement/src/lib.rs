@@ -1,4 +1,4 @@
-//! Who holds what, what is asked for, and the policies that choose nodes.
+//! Requests for nodes, the state of who holds what, and the policies that choose nodes.
 
 mod amounts;
 mod areas;

@@ -1,4 +1,4 @@
-//! Moves of members that run: the fewest that lower a group's hops most.
+//! Moves of running members: the fewest moves that reduce a group's hops the most.
 
 use topolane_fabric::{Fabric, GroupIndex, NodeIndex};
 
@@ -8,42 +8,42 @@ use crate::occupancy::Occupancy;
 use crate::quality::Quality;
 use crate::request::Request;
 
-/// A group whose members may move.
+/// A running group whose members may be moved.
 #[derive(Debug, Clone, Copy)]
 pub struct Running<'a> {
-    /// Its nodes, once per member.
+    /// The nodes of the members that may move, once per member.
     pub members: &'a [NodeIndex],
-    /// Nodes of members that must stay where they are.
+    /// The nodes of members that must stay.
     pub fixed: &'a [NodeIndex],
-    /// The slots that are free on every node now.
+    /// For each node, its free slots now.
     pub slots: &'a [u32],
     /// Whether several members may lie on one node.
     pub stacked: bool,
-    /// Whether it wants links of its own.
+    /// Whether the group needs links that no other job uses.
     pub isolates: bool,
 }
 
-/// One member moved.
+/// The move of one member to another node.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Move {
-    /// Its place in the list of members.
+    /// Index of the member in the list of members.
     pub member: usize,
-    /// The node it leaves.
+    /// The node that the member leaves.
     pub from: NodeIndex,
-    /// The node it goes to, free at that moment.
+    /// The node that the member goes to; it is free at that moment.
     pub to: NodeIndex,
-    /// The group's sum of hops over pairs before.
+    /// The sum of hops over all pairs of the group before this move.
     pub before: f64,
-    /// And after.
+    /// The sum of hops after this move.
     pub after: f64,
 }
 
-/// Moves, in the order in which they are to be made, that together lower hops by at least `price`
-/// hops each. The placement at the end has the least sum of hops and `price` times moves among all
-/// there are; exact for uniform traffic, by the dynamic programming of [`LeastCosts`]. After no move is
-/// the group worse off than at the start: where the way to that placement is not of that kind, only
-/// moves are made each of which pays by itself. Links that others own, or that others use where
-/// the group wants its own, count as worse than any hops.
+/// Returns the moves to make, in this order, to reduce hops by at least `price` per move.
+///
+/// The final placement has the least possible sum of hops plus `price` times the number of moves. This is exact for
+/// uniform traffic ([`LeastCosts`]). After each move the group is no worse off than at the start. If the way to the
+/// best placement does not allow that, only moves that pay on their own are made. Sharing links that other jobs own, or
+/// sharing any link if the group isolates, counts as worse than any number of hops.
 pub fn moves(group: Running<'_>, occupancy: &Occupancy, price: u32) -> Vec<Move> {
     let search = Search { group, occupancy, fabric: occupancy.fabric() };
     let start = search.badness(group.members);
@@ -59,7 +59,7 @@ struct Search<'a> {
     fabric: &'a Fabric,
 }
 
-/// The number of groups crossed that other jobs hold, and the sum of hops over pairs.
+/// The number of crossed groups whose links other jobs hold, then the sum of hops over pairs. Lower is better.
 type Badness = (usize, f64);
 
 impl Search<'_> {
@@ -80,7 +80,7 @@ impl Search<'_> {
         nodes.iter().filter(|&&node| self.fabric.group(level, node) == group).count()
     }
 
-    /// `nodes`: those of the members that may move.
+    /// How bad it is if the members that may move are on `nodes`.
     fn badness(&self, nodes: &[NodeIndex]) -> Badness {
         let nodes = &[nodes, self.group.fixed].concat()[..];
         let mut shared = 0;
@@ -95,7 +95,7 @@ impl Search<'_> {
         (shared, Quality::of(self.fabric, nodes).pair_hops)
     }
 
-    /// How many members every group of the floor's level should have.
+    /// The best number of members for every group of the floor's level.
     fn best(&self, price: u32) -> Option<Vec<u32>> {
         let (members, floor) = (self.group.members, self.floor());
         let own = |node| members.iter().filter(|&&member| member == node).count() as u32;
@@ -116,7 +116,7 @@ impl Search<'_> {
             if parted > 0 && self.taken(load.level, load.group) {
                 return FORBIDDEN;
             }
-            // Hops are counted from both sides; half a unit more breaks ties for staying.
+            // Costs are four times the hops. The extra 1 per move favours staying among equals.
             let arrivals = if load.level == floor {
                 load.taken.saturating_sub(here[load.group as usize])
             } else {
@@ -135,7 +135,7 @@ impl Search<'_> {
         Some(wanted)
     }
 
-    /// The moves that bring every group to its count, the best first.
+    /// The moves that bring every group to its wanted number of members, the best move first.
     fn towards(&self, wanted: &[u32]) -> Vec<(Move, Badness)> {
         let floor = self.floor();
         self.steps(|nodes, node, to| {
@@ -145,7 +145,7 @@ impl Search<'_> {
         })
     }
 
-    /// The best move, then the best after it, while each lowers hops by `price`, or links shared.
+    /// The best move, then the next best, as long as each reduces hops by `price` or shared links.
     fn incremental(&self, price: f64) -> Vec<(Move, Badness)> {
         let leaf = |node| self.fabric.group(1, node);
         let mut steps = self.steps(|_, node, to| leaf(node) != leaf(to));
@@ -163,8 +163,7 @@ impl Search<'_> {
         steps
     }
 
-    /// Moves that `may` be made, one after another, each the best at its time; a group has at most
-    /// one for each member.
+    /// Moves for which `may` holds, one after another, each the best at its time. At most one per member.
     fn steps(
         &self,
         may: impl Fn(&[NodeIndex], NodeIndex, NodeIndex) -> bool,
@@ -191,7 +190,7 @@ impl Search<'_> {
         let before = self.badness(nodes).1;
         let floor = self.floor();
         let mut best: Option<(Move, Badness)> = None;
-        // Members of one group, and free nodes of one group, are all alike: one stands for all.
+        // All members in one group are alike, and so are its free nodes: try one of each.
         for (member, &from) in nodes.iter().enumerate() {
             let group = self.fabric.group(floor, from);
             if nodes[..member].iter().any(|&other| self.fabric.group(floor, other) == group) {

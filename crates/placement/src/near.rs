@@ -1,4 +1,4 @@
-//! More slots for a job that has some already.
+//! Adds slots to a job that already has some.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,17 +13,16 @@ use crate::refusal::Refusal;
 use crate::request::Request;
 use crate::within::place_within;
 
-/// How often the rule is asked before the job is refused.
+/// The most times that the policy is asked before the job is refused.
 const MOST_QUESTIONS: usize = 64;
 
-/// Places a request near [`Request::members`], the nodes that its job has already and that the occupancy must not hold. The
-/// answer is for the whole job: the members in their order, then the new slots, with the links of all.
+/// Places a request near [`Request::members`], the nodes that its job already has. The occupancy must not hold these
+/// nodes. The placement is for the whole job: the members in their order, then the new slots, with the links of all.
 ///
-/// A new slot goes where the hops to the others are fewest. The rule is then asked for exactly these nodes: so it decides whether
-/// the job may lie there, and which links are its own. If it refuses, the next nearest nodes are tried.
+/// Each new slot goes where the hops to the others are fewest. Then the policy is asked for exactly these nodes, so it
+/// decides whether the job may lie there and which links it owns. If it refuses, the next nearest nodes are tried.
 ///
-/// # Errors
-/// That there are too few free slots, or the rule's refusal of the nearest nodes.
+/// # Errors There are too few free slots, or the policy refuses the nearest nodes.
 pub fn place_near(
     rule: &dyn Policy,
     request: &Request,
@@ -61,7 +60,7 @@ struct Search<'a> {
     banned: Banned,
 }
 
-/// Where the rule does not let the job lie.
+/// Nodes and leaves where the policy does not let the job lie.
 #[derive(Default)]
 struct Banned {
     leaves: BTreeSet<GroupIndex>,
@@ -73,7 +72,7 @@ impl Search<'_> {
         self.free.fabric().group(1, node)
     }
 
-    /// The free slots that are nearest to the job, one after the other; `None` if there are too few that are not banned.
+    /// Returns the free slots nearest to the job, chosen one at a time; `None` if too few are left that are not banned.
     fn nearest(&self) -> Option<Vec<NodeIndex>> {
         let fabric = self.free.fabric();
         let groups = |level| vec![0; fabric.groups(level) as usize];
@@ -90,7 +89,7 @@ impl Search<'_> {
         let mut open: Vec<NodeIndex> = self.free.nodes().filter(may).collect();
         let mut chosen = Vec::with_capacity(self.request.nodes as usize);
         while chosen.len() < self.request.nodes as usize {
-            // Two nodes are as many hops apart as there are levels at which they lie in different groups, twice.
+            // The hops between two nodes are twice the number of levels at which they lie in different groups.
             let nearness = |node: NodeIndex| -> u32 {
                 let of = |(level, groups): (usize, &Vec<u32>)| {
                     groups[fabric.group(level, node) as usize]
@@ -107,7 +106,7 @@ impl Search<'_> {
         Some(chosen)
     }
 
-    /// What the rule says to the job on its nodes and these.
+    /// Asks the policy for the job on its own nodes plus these.
     fn ask(&self, chosen: &[NodeIndex]) -> Result<Placement, Refusal> {
         let nodes: Vec<NodeIndex> = self.request.members.iter().chain(chosen).copied().collect();
         let mut slots = vec![0; self.free.fabric().nodes() as usize];
@@ -135,8 +134,8 @@ impl Search<'_> {
         Ok(placement.in_order(nodes))
     }
 
-    /// Bans those of the nodes that the rule refuses one by one, each with the leaf that it is in if the job had no node there;
-    /// if there are none, the last. Returns how often the rule was asked.
+    /// Bans those of the nodes that the policy refuses on their own. If the job had no node on the same leaf, bans the
+    /// leaf too. If the policy accepts each on its own, bans the last node. Returns how often the policy was asked.
     fn ban(&mut self, chosen: &[NodeIndex]) -> usize {
         let own: BTreeSet<GroupIndex> =
             self.request.members.iter().map(|&node| self.leaf(node)).collect();

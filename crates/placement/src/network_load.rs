@@ -1,4 +1,4 @@
-//! What the running jobs send over the network at this moment.
+//! The traffic of the running jobs on the network at this moment.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use topolane_traffic::{Congestion, Contention};
 
 use crate::job_traffic::{LaidTraffic, Weight};
 
-/// The flows of the running jobs over the channels of a machine, changed by every claim and release. What a job loses is
-/// predicted by the model `congestion`.
+/// The flows of the running jobs on the channels of a machine. Every claim and release updates them. The model
+/// `congestion` predicts how much each job slows down.
 #[derive(Debug, Clone)]
 pub struct NetworkLoad {
     pub(crate) routing: Arc<dyn Routing>,
@@ -20,7 +20,7 @@ pub struct NetworkLoad {
 }
 
 impl NetworkLoad {
-    /// No job on any channel of a routing.
+    /// Returns a load without jobs for a routing.
     pub fn new(routing: Arc<dyn Routing>) -> Self {
         NetworkLoad {
             present: Congestion::new(&*routing),
@@ -30,7 +30,7 @@ impl NetworkLoad {
         }
     }
 
-    /// A job begins. One that is there already stays as it is.
+    /// Adds a job's flows. Does nothing if the job is already present.
     pub(crate) fn enter(&mut self, laid: &LaidTraffic) {
         if self.weights.contains_key(&laid.job) {
             return;
@@ -40,14 +40,14 @@ impl NetworkLoad {
         self.present.settle();
     }
 
-    /// A job ends.
+    /// Removes a job's flows.
     pub(crate) fn leave(&mut self, laid: &LaidTraffic) {
         self.weights.remove(&laid.job);
         self.present.leave(laid.job);
         self.present.settle();
     }
 
-    /// Changes when a job must have ended.
+    /// Changes the time by which a job must have ended.
     pub(crate) fn set_end(&mut self, job: u64, end: f64) {
         if let Some(weight) = self.weights.get_mut(&job) {
             weight.end = end;
@@ -58,7 +58,8 @@ impl NetworkLoad {
         self.now = now;
     }
 
-    /// The part of the time until `end` for which a job present runs, by its time limit; all of it if there is no `end`.
+    /// The share of the time from now to `end` for which a job runs, by its time limit; 1 if `end` is infinite or not
+    /// after now.
     pub(crate) fn overlap(&self, job: Weight, end: f64) -> f64 {
         let whole = end - self.now;
         let both = job.end.min(end) - job.start.max(self.now);
@@ -69,7 +70,7 @@ impl NetworkLoad {
         }
     }
 
-    /// The slowdowns of the jobs present while all communicate, by identity.
+    /// The slowdown of every present job if all of them communicate, by job id.
     pub fn slowdowns(&self) -> Vec<(u64, f64)> {
         let mut jobs: Vec<u64> = self.weights.keys().copied().collect();
         jobs.sort_unstable();

@@ -1,4 +1,4 @@
-//! What one more job would cost the running ones on the network, and itself.
+//! Predicts what one more job would cost on the network: its own slowdown and that of running jobs.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::placement::Placement;
 use crate::rails::{rails_of, rails_on};
 use crate::request::{Request, Share};
 
-/// A request whose nodes are to be chosen.
+/// A request that still needs nodes, with the traffic it will send.
 pub struct Newcomer<'a> {
     load: &'a NetworkLoad,
     state: &'a Occupancy,
     id: u64,
     traffic: Arc<Traffic>,
     weight: Weight,
-    /// What it takes of a node, if that determines the rails on which it sends.
+    /// What a slot takes of a node, if that decides the rails on which the job sends.
     share: Option<Share>,
 }
 
 impl Occupancy {
-    /// A request whose nodes are to be chosen in this state; `None` if what it sends is not known or not counted, or nothing.
+    /// Returns the request with its traffic; `None` if its traffic is unknown, empty or not tracked by this occupancy.
     pub(crate) fn newcomer(&self, request: &Request) -> Option<Newcomer<'_>> {
         let load = self.network()?;
         let job = request.traffic.as_ref().filter(|_| request.nodes > 1)?;
@@ -42,13 +42,13 @@ impl Occupancy {
 }
 
 impl Newcomer<'_> {
-    /// Flows between its slots on these nodes. Each rail that a slot sends on has its own.
+    /// The number of flows between its slots on these nodes. A slot that sends on several rails has a flow on each.
     pub fn flows(&self, nodes: &[NodeIndex]) -> usize {
         let rails = self.rails(nodes).and_then(|rails| rails.iter().map(|rails| rails.len()).max());
         self.traffic.entries().len() * rails.unwrap_or(1)
     }
 
-    /// The rails of each slot on these nodes, with the GPUs that it would get there; `None` if the routing chooses.
+    /// The rails of each slot on these nodes, from the GPUs that it would get; `None` if the routing chooses the rails.
     fn rails(&self, nodes: &[NodeIndex]) -> Option<Vec<RailShares>> {
         let (share, fabric) = (self.share.as_ref()?, self.state.fabric());
         if fabric.rails(fabric.site_of_group(0, *nodes.first()?)) == 1 {
@@ -57,7 +57,7 @@ impl Newcomer<'_> {
         rails_on(fabric, nodes, share, &self.state.gpus_for(share, nodes).unwrap_or_default())
     }
 
-    /// Its flows in a placement; none where no route joins two nodes that talk.
+    /// Returns the flows of the request in a placement; none if no route connects two nodes that communicate.
     pub fn lay(&self, placement: &Placement) -> LaidTraffic {
         let (nodes, routing) = (placement.nodes(), &*self.load.routing);
         let rails = self.share.as_ref().and_then(|_| rails_of(self.state.fabric(), placement));
@@ -69,19 +69,20 @@ impl Newcomer<'_> {
         LaidTraffic { job: self.id, flows: Arc::new(flows), weight: self.weight }
     }
 
-    /// To try nodes with.
+    /// Returns a predictor with which to try nodes.
     pub fn outlook(&self) -> Outlook<'_> {
         Outlook::new(&self.load.present, &*self.load.routing, &self.traffic)
     }
 
-    /// Node-seconds lost each second on these nodes, its own and those of the jobs present.
+    /// Node-seconds lost per second if the job gets these nodes, by the job itself and by running jobs.
     pub fn loss(&self, outlook: &mut Outlook<'_>, nodes: &[NodeIndex]) -> f64 {
         let (own, others) = self.losses(outlook, nodes);
         own + others
     }
 
-    /// The same in two: its own, and those of the jobs present. The first is infinite where no route joins two of the nodes. A job loses
-    /// time while it and another one communicate, as in a coupled run.
+    /// Node-seconds lost per second, as a pair: by the job itself, and by running jobs. The first is infinite if no
+    /// route connects two of the nodes. A job loses time while it and another job communicate, as in a coupled
+    /// simulation.
     pub fn losses(&self, outlook: &mut Outlook<'_>, nodes: &[NodeIndex]) -> (f64, f64) {
         let rails = self.rails(nodes);
         let Ok(foreseen) = outlook.foresee(nodes, rails.as_deref()) else {

@@ -1,4 +1,4 @@
-//! What stands in the way of a request that is refused.
+//! The groups that keep a refused request from being placed.
 
 use std::collections::BTreeSet;
 
@@ -9,41 +9,42 @@ use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 use crate::request::Request;
 
-/// A running job and what it was given.
+/// A running job: its id and its placement.
 pub type Holder<'a> = (u64, &'a Placement);
 
-/// A group that stands in a request's way.
+/// A group that keeps a request from being placed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacle {
-    /// Its level, from 1, the leaves.
+    /// The level of the group; leaves are level 1.
     pub level: usize,
-    /// Its index in the level.
+    /// The index of the group in its level.
     pub group: GroupIndex,
-    /// Its name.
+    /// The name of the group.
     pub name: String,
-    /// Slots in it that the request could use if slots were all it needs.
+    /// Slots in the group that the request could use if it needed only slots.
     pub free: u32,
-    /// What is missing there.
+    /// What the request lacks there.
     pub missing: Missing,
-    /// The jobs that hold what is missing, ascending.
+    /// The jobs that hold what is missing, by id, ascending.
     pub jobs: Vec<u64>,
 }
 
-/// What is missing in a group.
+/// What a request lacks in a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// The number of slots that are missing.
+    /// This number of slots.
     Slots(u32),
-    /// A number of the group's uplinks (of a site: its WAN links). Other jobs may use them, or they are out of service.
+    /// Some uplinks of the group (of a site: its WAN links), because other jobs may use them or they are out of
+    /// service.
     Uplinks {
-        /// Uplinks that the request cannot have.
+        /// The number of uplinks that the request cannot have.
         missing: u32,
-        /// Uplinks that the group has.
+        /// The number of uplinks of the group.
         of: u32,
     },
 }
 
-/// What a group of a level is called: `leaf`, `pod`, `level-3 group`, `site`.
+/// The name of a kind of group: `leaf`, `pod`, `level-3 group` or `site`.
 pub fn kind_of_group(fabric: &Fabric, level: usize) -> String {
     match level {
         level if level == fabric.depth() => "site".to_owned(),
@@ -53,12 +54,12 @@ pub fn kind_of_group(fabric: &Fabric, level: usize) -> String {
     }
 }
 
-/// What there is to look at where a request was refused.
+/// A refused request and the state in which to look for obstacles.
 #[derive(Debug, Clone, Copy)]
 pub struct Looking<'a> {
     /// The request.
     pub request: &'a Request,
-    /// Who holds what.
+    /// The state in which the request was refused.
     pub occupancy: &'a Occupancy,
     /// The free slots for the request.
     pub free: &'a FreeSlots<'a>,
@@ -67,17 +68,17 @@ pub struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    /// Too few slots on the whole: the sites and the jobs on nodes that the request may use.
+    /// The obstacles if the machine has too few free slots: the sites, and the jobs on nodes that the request may use.
     pub(crate) fn held_slots(&self, missing: u32) -> Vec<Obstacle> {
         let top = self.occupancy.fabric().depth();
         let sites = 0..self.occupancy.fabric().sites();
         in_order(sites.map(|site| self.too_few(top, site, missing)).collect())
     }
 
-    /// A request that must lie in one group of `level` and may cross no group below that another job crosses, or
-    /// only jobs that own their links if not `any`. Answers the highest crossed groups with free slots: those inside the
-    /// groups that have enough slots or, where no site has enough, in all sites. If there are none, answers the group with
-    /// most slots.
+    /// The obstacles for a request that must lie in one group of `level` and may cross no group that another job
+    /// crosses (with `any` false: no group that a job with links of its own crosses). Returns the highest crossed
+    /// groups with free slots, inside groups with enough slots; if no site has enough, in all sites. If there are no
+    /// such groups, returns the group with most slots.
     pub fn crossed(&self, level: usize, any: bool) -> Vec<Obstacle> {
         let (wanted, groups) = (self.request.nodes, 0..self.occupancy.fabric().groups(level));
         let count = |&group: &GroupIndex| self.free.count(level, group);
@@ -90,7 +91,7 @@ impl Looking<'_> {
             return in_order(found);
         }
         if level == self.occupancy.fabric().depth() {
-            // No site has enough, so the request would have to lie in several.
+            // No site has enough slots, so the request would need several sites.
             groups.for_each(|site| self.crossed_at(level, site, any, &mut found));
         }
         if found.is_empty() {
@@ -99,7 +100,7 @@ impl Looking<'_> {
         in_order(found)
     }
 
-    /// The highest crossed groups with free slots that this group is or contains.
+    /// Appends the highest crossed groups with free slots among this group and those inside it.
     fn crossed_at(&self, level: usize, group: GroupIndex, any: bool, found: &mut Vec<Obstacle>) {
         if self.free.count(level, group) == 0 {
             return;
@@ -128,8 +129,8 @@ impl Looking<'_> {
         }
     }
 
-    /// The leaves with free slots, and how many of their uplinks a job that owns its links cannot have; above them only
-    /// the groups where it cannot have all.
+    /// The obstacles for a job that must own its links: each leaf with free slots and the number of uplinks that the
+    /// job cannot have. Above the leaves, only groups where some uplinks are missing are listed.
     pub fn dedicated_uplinks(&self) -> Vec<Obstacle> {
         let fabric = self.occupancy.fabric();
         let groups = (1..fabric.depth())
@@ -145,8 +146,8 @@ impl Looking<'_> {
         in_order(found.collect())
     }
 
-    /// Of the `of` uplinks of a group those that jobs own, that are out of service, or that a job without links of its own
-    /// may use: then all.
+    /// The number of a group's `of` uplinks that the request cannot have: those that jobs own or that are out of
+    /// service. All of them if a job without links of its own crosses the group.
     fn missing_uplinks(&self, level: usize, group: GroupIndex, of: u32) -> u32 {
         let crosses = |placement: &Placement| placement.crossed().contains(&(level as u8, group));
         if self.jobs.iter().any(|(_, one)| one.links().is_empty() && crosses(one)) {
@@ -158,7 +159,8 @@ impl Looking<'_> {
         gone.filter(|cable| uplinks.contains(cable)).collect::<BTreeSet<CableId>>().len() as u32
     }
 
-    /// The leaves where jobs hold slots: what is missing where slots and links are free, but not in the right places.
+    /// The obstacles if there are enough free slots and links, but not in the right places: the leaves where jobs hold
+    /// slots.
     pub(crate) fn held_slots_of_leaves(&self) -> Vec<Obstacle> {
         let leaves = 0..self.occupancy.fabric().groups(1);
         let found = leaves.map(|leaf| {
@@ -197,7 +199,7 @@ impl Looking<'_> {
     }
 }
 
-/// The links that lead out of a group: its uplinks; of a site the WAN links.
+/// The number of links out of a group: its uplinks; for a site, its WAN links.
 fn links_out(fabric: &Fabric, level: usize, group: GroupIndex) -> u32 {
     if level < fabric.depth() {
         return fabric.present_uplinks(level, group);
@@ -205,13 +207,13 @@ fn links_out(fabric: &Fabric, level: usize, group: GroupIndex) -> u32 {
     fabric.wans().filter(|(_, (a, b), ..)| *a == group || *b == group).count() as u32
 }
 
-/// Those with most free slots first.
+/// Sorts obstacles by free slots, most first.
 fn in_order(mut obstacles: Vec<Obstacle>) -> Vec<Obstacle> {
     obstacles.sort_by_key(|obstacle| std::cmp::Reverse(obstacle.free));
     obstacles
 }
 
-/// Whether a placement owns an uplink of a group or, owning none, may use any.
+/// Whether a placement owns an uplink of a group, or owns no links and may use any.
 fn uses_uplinks(fabric: &Fabric, placement: &Placement, level: usize, group: GroupIndex) -> bool {
     let uplinks = fabric.uplinks(level, group);
     if placement.links().is_empty() {

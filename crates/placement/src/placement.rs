@@ -1,4 +1,4 @@
-//! What a policy answers: the nodes, and what they imply.
+//! A placement: the nodes that a request got, and the groups, links and GPUs that follow from them.
 
 use std::collections::BTreeSet;
 
@@ -8,40 +8,40 @@ use crate::gpus::GpuSet;
 use crate::job_traffic::LaidTraffic;
 use crate::request::Share;
 
-/// The nodes given to a request, in rank order; a node stands once per slot on it.
+/// The nodes given to a request, in rank order, once per slot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placement {
     nodes: Box<[NodeIndex]>,
     share: Share,
     is_isolated: bool,
     reach: Reach,
-    /// Groups of level 1 and above with nodes of the placement inside and outside; none in one domain.
+    /// Groups of level 1 and above with nodes of the placement both inside and outside; none within one domain.
     crossed: Box<[(u8, GroupIndex)]>,
-    /// Ascending.
+    /// Uplinks that only this job uses, ascending.
     links: Box<[CableId]>,
     bandwidth_share: f64,
-    /// Held, but not used.
+    /// Nodes that the job holds and does not use.
     spare: Box<[NodeIndex]>,
-    /// Of each slot held; empty if they are not named.
+    /// The GPUs of each held slot; empty if they are not named.
     gpus: Box<[GpuSet]>,
     traffic: Option<LaidTraffic>,
 }
 
-/// Over what its nodes reach each other.
+/// The network over which the nodes of a placement reach each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reach {
-    /// Links of the tree, if it has several nodes.
+    /// The links of the tree, if the placement has several nodes.
     Tree,
-    /// The network of the one domain that all its nodes are in.
+    /// The network of the one domain that holds all its nodes.
     Domain,
-    /// Links of the tree, which do not count as used.
+    /// Links of the tree, but other jobs are placed as if it used none.
     Uncounted,
-    /// It has a part where the machine does not reach.
+    /// The job also has a part outside this machine.
     Beyond,
 }
 
 impl Placement {
-    /// A placement of slots that each take `share` on `nodes`.
+    /// Returns a placement on `nodes` whose slots each take `share`.
     pub fn new(fabric: &Fabric, nodes: Vec<NodeIndex>, share: Share) -> Self {
         let reach = if fabric.lie_in_one_domain(&nodes) { Reach::Domain } else { Reach::Tree };
         let crossed = groups_crossed(fabric, &nodes);
@@ -59,34 +59,34 @@ impl Placement {
         }
     }
 
-    /// The same with all uplinks that it uses, if no other job uses them: a job inside one leaf needs none. `bandwidth_share`
-    /// is the share of full bandwidth that it has on them.
+    /// Returns the placement with all uplinks that it uses and no other job may use. A job inside one leaf needs none.
+    /// `bandwidth_share` is the share of full bandwidth that the job has on them.
     #[must_use]
     pub fn with_links(self, mut links: Vec<CableId>, bandwidth_share: f64) -> Self {
         links.sort_unstable();
         Placement { links: links.into(), bandwidth_share, ..self }
     }
 
-    /// The same with nodes that it holds in addition to its own and does not use, for a rule that gives more than was asked for.
+    /// Returns the placement with spare nodes: the job holds them and does not use them.
     #[must_use]
     pub fn with_spare(self, spare: Vec<NodeIndex>) -> Self {
         Placement { spare: spare.into(), ..self }
     }
 
-    /// The same with the GPUs of every slot that it holds, in the order of [`Placement::held`]. Without them, a state takes the number
-    /// of GPUs only (see [`Occupancy::name_gpus`](crate::Occupancy::name_gpus)).
+    /// Returns the placement with the GPUs of every held slot, in the order of [`Placement::held`]. Without them, an
+    /// occupancy only counts GPUs (see [`Occupancy::name_gpus`](crate::Occupancy::name_gpus)).
     #[must_use]
     pub fn with_gpus(self, gpus: Vec<GpuSet>) -> Self {
         Placement { gpus: gpus.into(), ..self }
     }
 
-    /// The same with what it sends, for a state that keeps count of it.
+    /// Returns the placement with its traffic, for an occupancy that tracks traffic.
     #[must_use]
     pub fn with_traffic(self, traffic: Option<LaidTraffic>) -> Self {
         Placement { traffic, ..self }
     }
 
-    /// The same with a part where the machine does not reach: it crosses every group that it is in.
+    /// Returns the placement of a job with a part outside this machine: it crosses every group that holds its nodes.
     #[must_use]
     pub fn reaching_beyond(self, fabric: &Fabric) -> Self {
         let groups =
@@ -95,20 +95,20 @@ impl Placement {
         Placement { crossed: crossed.into_iter().collect(), reach: Reach::Beyond, ..self }
     }
 
-    /// The same; if `is_isolated`, no other job may use its links.
+    /// Returns the placement with this isolation; if `is_isolated`, no other job may use its links.
     #[must_use]
     pub fn isolated(self, is_isolated: bool) -> Self {
         Placement { is_isolated, ..self }
     }
 
-    /// The same on nodes alone: other jobs are placed as if it used no link.
+    /// Returns the placement as if it used no link, so that other jobs may use all of them.
     #[must_use]
     pub fn without_links(self) -> Self {
         let reach = if self.reach == Reach::Beyond { Reach::Beyond } else { Reach::Uncounted };
         Placement { crossed: Box::default(), reach, ..self }
     }
 
-    /// The same with its nodes in another order.
+    /// Returns the placement with its nodes in another order.
     #[must_use]
     pub(crate) fn in_order(self, nodes: Vec<NodeIndex>) -> Self {
         Placement { nodes: nodes.into(), ..self }
@@ -119,28 +119,28 @@ impl Placement {
         &self.nodes
     }
 
-    /// Nodes that it holds in addition and does not use.
+    /// Nodes that the job holds and does not use.
     pub fn spare(&self) -> &[NodeIndex] {
         &self.spare
     }
 
-    /// What it sends, where the state keeps count of that.
+    /// The job's traffic, if the occupancy tracks it.
     pub fn traffic(&self) -> Option<&LaidTraffic> {
         self.traffic.as_ref()
     }
 
-    /// All nodes that it holds, once per slot.
+    /// All nodes that the job holds, once per slot.
     pub fn held(&self) -> impl Iterator<Item = NodeIndex> + '_ {
         self.nodes.iter().chain(&*self.spare).copied()
     }
 
-    /// The GPUs of every slot held, in the order of [`Placement::held`]; empty for whole nodes, for slots that take no GPU, and
-    /// where they are not named.
+    /// The GPUs of every held slot, in the order of [`Placement::held`]. Empty for whole nodes, for slots without GPUs,
+    /// and if GPUs are not named.
     pub fn gpus(&self) -> &[GpuSet] {
         &self.gpus
     }
 
-    /// The slots held, each with its GPUs.
+    /// Every held slot with its GPUs.
     pub(crate) fn slots(&self) -> impl Iterator<Item = (NodeIndex, GpuSet)> + '_ {
         let gpus = self.gpus.iter().copied().chain(std::iter::repeat(GpuSet::EMPTY));
         self.held().zip(gpus)
@@ -151,29 +151,30 @@ impl Placement {
         &self.share
     }
 
-    /// Whether no other job may use the links that it may use.
+    /// Whether no other job may use the links that this job may use.
     pub fn is_isolated(&self) -> bool {
         self.is_isolated
     }
 
-    /// The groups it crosses, level 1 and above: it may use their uplinks. None for a job in one domain.
+    /// The groups of level 1 and above that the job crosses, so that it may use their uplinks. Empty for a job in one
+    /// domain.
     pub fn crossed(&self) -> &[(u8, GroupIndex)] {
         &self.crossed
     }
 
-    /// Uplinks of leaves and of the switches above that only this job uses, ascending. If it crosses groups and has none
-    /// it may use any of theirs.
+    /// Uplinks of leaves and higher switches that only this job uses, ascending. If empty, the job may use any uplink
+    /// of the groups that it crosses.
     pub fn links(&self) -> &[CableId] {
         &self.links
     }
 
-    /// The share of full bandwidth that it has on its links.
+    /// The share of full bandwidth that the job has on its links.
     pub fn bandwidth_share(&self) -> f64 {
         self.bandwidth_share
     }
 
-    /// Whether it may use a cable: one that it owns, or if it owns none any uplink of a group that it crosses, and those of
-    /// its nodes if it has several.
+    /// Whether the job may use a cable. These are the cables it owns or, if it owns none, all uplinks of the groups
+    /// that it crosses. A job of several nodes may also use the links of its nodes.
     pub fn may_use(&self, fabric: &Fabric, cable: CableId) -> bool {
         match fabric.cable_place(cable) {
             Some((0, node, ..)) => self.spans_nodes() && self.nodes.contains(&node),
@@ -185,7 +186,7 @@ impl Placement {
         }
     }
 
-    /// Whether it holds more than one node, not all in one domain, and so uses the links of its nodes.
+    /// Whether the job has several nodes that are not all in one domain, and so uses the links of its nodes.
     pub fn spans_nodes(&self) -> bool {
         match self.reach {
             Reach::Tree => self.nodes.iter().any(|&node| node != self.nodes[0]),
@@ -195,9 +196,9 @@ impl Placement {
     }
 }
 
-/// The groups whose uplinks a job on these nodes may use, by level and index: none if all are in one domain, otherwise those
-/// that hold some of the nodes but not all. A pair of nodes in one domain does not use them; but if a group has nodes of the
-/// job inside and outside, all such pairs are in one domain only if all nodes of the job are.
+/// The groups whose uplinks a job on these nodes may use, by level and index. Empty if all nodes are in one domain,
+/// otherwise the groups that hold some of the nodes but not all. Two nodes in one domain do not use uplinks, but if a
+/// group has nodes of the job inside and outside, all such pairs share a domain only if all nodes do.
 pub fn groups_crossed(fabric: &Fabric, nodes: &[NodeIndex]) -> Vec<(u8, GroupIndex)> {
     if fabric.lie_in_one_domain(nodes) {
         return Vec::new();
@@ -205,8 +206,8 @@ pub fn groups_crossed(fabric: &Fabric, nodes: &[NodeIndex]) -> Vec<(u8, GroupInd
     crossed_groups(fabric.depth(), |level, node| fabric.group(level, node), nodes)
 }
 
-/// Groups of levels 1 to `depth` that hold some of `nodes` but not all of them, by level and index: the nodes' job
-/// crosses them. `group` returns the group of a level that a node is in.
+/// Groups of levels 1 to `depth` that hold some of `nodes` but not all of them, by level and index: a job on these
+/// nodes crosses them. `group` returns the group of a level that holds a node.
 pub fn crossed_groups(
     depth: usize,
     group: impl Fn(usize, NodeIndex) -> GroupIndex,

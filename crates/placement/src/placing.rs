@@ -1,4 +1,4 @@
-//! How a policy is asked: what is the same for all of them.
+//! Asks a policy for a placement: everything that is the same for all policies.
 
 use std::sync::Arc;
 
@@ -15,17 +15,15 @@ use crate::request::{Request, Share};
 impl dyn Policy + '_ {
     /// Places a request.
     ///
-    /// # Errors
-    /// The policy's refusal, or that there are too few slots now or at all.
+    /// # Errors The policy refuses, or there are too few slots, now or even on the empty machine.
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
         let ask = |free: &FreeSlots<'_>| self.choose(request, free, occupancy);
         in_regions(request, occupancy, ask).map(|choice| self.placed(request, choice, occupancy))
     }
 
-    /// Returns where [`place`](#method.place) would place a request and what that wastes ([`QueueRule::waste`]).
+    /// Returns where [`place`](#method.place) would place a request, and the waste ([`QueueRule::waste`]).
     ///
-    /// # Errors
-    /// As `place`.
+    /// # Errors As `place`.
     pub fn plan(&self, request: &Request, occupancy: &Occupancy) -> Result<Planned, Refusal> {
         let rule = self.queue_rule().and_then(QueueRule::plans_first);
         let Some(rule) = rule.filter(|_| occupancy.is_joined()) else {
@@ -38,8 +36,8 @@ impl dyn Policy + '_ {
         Ok(Planned { waste, place: Place::Planned(plan) })
     }
 
-    /// The placement of a request, or of one that differs in identity and times only, by its plan. The state is the one that it was
-    /// planned in.
+    /// Returns the placement of a plan. The request must be the planned one, or differ from it only in id and times.
+    /// The occupancy must be in the state in which the request was planned.
     pub fn carry_out(
         &self,
         planned: &Planned,
@@ -56,7 +54,7 @@ impl dyn Policy + '_ {
         }
     }
 
-    /// The placement of what it chose.
+    /// Returns the placement for a policy's choice.
     fn placed(&self, request: &Request, choice: Choice, occupancy: &Occupancy) -> Placement {
         let Choice { nodes, links, bandwidth_share, spare, gpus } = choice;
         let placement = Placement::new(occupancy.fabric(), nodes, request.share.clone());
@@ -70,7 +68,8 @@ impl dyn Policy + '_ {
         placement.with_traffic(traffic)
     }
 
-    /// Why the request will never be placed, whoever leaves and whatever comes back into service; `None` if it may be.
+    /// Returns the refusal if the request can never be placed, even on the empty machine with everything in service;
+    /// `None` if it can.
     pub fn never(&self, request: &Request, occupancy: &Occupancy) -> Option<Refusal> {
         let wanted = request.nodes;
         Some(match self.can_place(request, occupancy.empty()).err()? {
@@ -87,11 +86,10 @@ impl dyn Policy + '_ {
         })
     }
 
-    /// What it costs to give each node the next slot; infinite for a node without one. See [`SlotCosts`]. A rule that cannot
-    /// tell costs is asked for a choice: 0 for what it chooses, 1 for other free slots.
+    /// Returns the cost of giving each node the next slot; infinite if a node has none. See [`SlotCosts`]. If the
+    /// policy has no costs, it is asked for a choice: 0 for the nodes it chooses, 1 for other free nodes.
     ///
-    /// # Errors
-    /// The policy's refusal, or that there are too few slots now or at all.
+    /// # Errors The policy refuses, or there are too few slots, now or even on the empty machine.
     pub fn weigh(&self, request: &Request, occupancy: &Occupancy) -> Result<Vec<f64>, Refusal> {
         in_regions(request, occupancy, |free| match self.slot_costs() {
             Some(rule) => rule.costs(request, free, occupancy),
@@ -99,10 +97,9 @@ impl dyn Policy + '_ {
         })
     }
 
-    /// Whether [`place`](#method.place) would succeed, without choosing nodes if counts suffice.
+    /// Whether [`place`](#method.place) would succeed. Does not choose nodes if counts suffice.
     ///
-    /// # Errors
-    /// The refusal that `place` would give.
+    /// # Errors The refusal that `place` would return.
     pub fn can_place(&self, request: &Request, occupancy: &Occupancy) -> Result<(), Refusal> {
         in_regions(request, occupancy, |free| {
             if self.counts_only(request) {
@@ -114,7 +111,7 @@ impl dyn Policy + '_ {
     }
 }
 
-/// 0 for the nodes chosen, 1 for other free nodes, infinite for the rest.
+/// Costs of 0 for the chosen nodes, 1 for other free nodes, and infinite for the rest.
 fn chosen_or_not(free: &FreeSlots<'_>, choice: &Choice) -> Vec<f64> {
     let mut costs = vec![f64::INFINITY; free.fabric().nodes() as usize];
     for node in free.nodes() {
@@ -126,8 +123,8 @@ fn chosen_or_not(free: &FreeSlots<'_>, choice: &Choice) -> Vec<f64> {
     costs
 }
 
-/// Asks `answer` for all free slots or, if some sites are not joined, for the free slots of each set of joined sites in
-/// turn: a placement stays within one.
+/// Calls `answer` with all free slots. If some sites are not connected, calls it for each set of connected sites in
+/// turn, because a placement must stay within one set.
 fn in_regions<T>(
     request: &Request,
     occupancy: &Occupancy,
@@ -171,7 +168,7 @@ fn in_regions<T>(
             (Err(reason), _) => refusal = reason,
         }
     }
-    // With all links in service again.
+    // Ask again as if all links were in service.
     let empty = occupancy.empty();
     let at_best = empty.free_slots(request);
     let regions = empty.regions().into_iter().filter(|&region| at_home(empty, region));
@@ -185,7 +182,7 @@ fn in_regions<T>(
     Err(refusal)
 }
 
-/// The number of free slots for a request, if the state already counts it.
+/// The number of free slots for a request, if the occupancy already has it.
 fn total_if_counted(request: &Request, occupancy: &Occupancy) -> Option<u32> {
     let is_counted = !request.stacked && request.eligible.is_none() && request.slots.is_none();
     match &request.share {
@@ -194,7 +191,7 @@ fn total_if_counted(request: &Request, occupancy: &Occupancy) -> Option<u32> {
     }
 }
 
-/// Too few slots: now, or even on the empty machine.
+/// The refusal for too few slots: now, or even on the empty machine.
 fn shortage(request: &Request, occupancy: &Occupancy, free: u32) -> Refusal {
     let wanted = request.nodes;
     if wanted <= occupancy.fabric().nodes() && request.is_plain() {
@@ -211,7 +208,7 @@ fn shortage(request: &Request, occupancy: &Occupancy, free: u32) -> Refusal {
     if wanted > most { Refusal::Never { wanted, most } } else { Refusal::NotNow { wanted, free } }
 }
 
-/// The plan of a rule, which goes by the slots that jobs on links of their own may use.
+/// Plans a request with a policy that plans first, from the slots that a job may use without sharing links.
 pub(crate) fn planned(
     rule: &dyn PlansFirst,
     request: &Request,
@@ -222,7 +219,7 @@ pub(crate) fn planned(
     rule.plan(request, free, occupancy).ok_or_else(|| free.would_share_links(request))
 }
 
-/// What a rule chooses by its plan.
+/// Returns the choice of a policy that plans first.
 pub(crate) fn chosen(
     rule: &dyn PlansFirst,
     request: &Request,

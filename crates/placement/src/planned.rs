@@ -1,4 +1,4 @@
-//! Placements before they have nodes and links.
+//! Plans: placements before nodes and links are chosen.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::free_slots::FreeSlots;
 use crate::occupancy::Occupancy;
 use crate::placement::Placement;
 
-/// Where a policy would place a request in some state, and what that wastes.
+/// Where a policy would place a request in some state, and the waste.
 #[derive(Debug, Clone)]
 pub struct Planned {
     pub(crate) waste: f64,
@@ -24,13 +24,13 @@ pub(crate) enum Place {
 }
 
 impl Planned {
-    /// What it takes from later jobs beyond its nodes: [`QueueRule::waste`](crate::QueueRule::waste).
+    /// What the plan takes from later jobs in addition to its nodes: [`QueueRule::waste`](crate::QueueRule::waste).
     pub fn waste(&self) -> f64 {
         self.waste
     }
 }
 
-/// How many nodes and uplinks a placement has on each leaf and in each pod.
+/// The number of nodes and the uplinks that a placement takes on each leaf and in each pod.
 #[derive(Debug, Clone)]
 pub struct LinkPlan {
     plan: Plan,
@@ -38,20 +38,20 @@ pub struct LinkPlan {
 }
 
 impl LinkPlan {
-    /// A plan, and the share of full bandwidth on its links.
+    /// Returns a plan with the share of full bandwidth on its links.
     pub(crate) fn new(mut plan: Plan, bandwidth_share: f64) -> Self {
-        // In order of the leaves and pods, nodes and cables are ascending.
+        // Sorted leaves and pods give nodes and cables in ascending order.
         plan.leaves.sort_unstable_by_key(|&(leaf, ..)| leaf);
         plan.core.sort_unstable_by_key(|&(pod, plane, _)| (pod, plane));
         LinkPlan { plan, bandwidth_share }
     }
 
-    /// What it takes of leaves, in order.
+    /// For each leaf, in order, the nodes and slots that the plan takes.
     pub(crate) fn leaves(&self) -> &[(GroupIndex, u32, u64)] {
         &self.plan.leaves
     }
 
-    /// The nodes and links.
+    /// Chooses the nodes and links of the plan.
     pub(crate) fn choice(&self, free: &FreeSlots<'_>, occupancy: &Occupancy) -> Choice {
         Choice { bandwidth_share: self.bandwidth_share, ..self.plan.choice(occupancy, free) }
     }

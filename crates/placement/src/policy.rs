@@ -1,4 +1,4 @@
-//! What a policy is.
+//! The interface of policies.
 
 use topolane_fabric::Fabric;
 
@@ -13,47 +13,49 @@ use crate::planned::LinkPlan;
 use crate::refusal::Refusal;
 use crate::request::Request;
 
-/// What holds for all answers of a rule.
+/// Properties that hold for all answers of a policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traits {
-    /// Enough slots are all that it needs, wherever they are. Reservations are then arithmetic.
+    /// Any sufficient number of free slots is enough, wherever they are. A queue can then compute reservations by
+    /// counting.
     pub count_only: bool,
-    /// Requests that differ only in identity and times get the same answer up to the choice among equals. A queue then asks
+    /// Requests that differ only in id and times get the same answer, up to the choice among equals. A queue then asks
     /// once for all jobs of one size.
     pub depends_only_on_size: bool,
-    /// No link carries two jobs' traffic.
+    /// No link carries traffic of two jobs.
     pub isolates: bool,
-    /// Whether more room is never in the way.
+    /// Whether freeing capacity can make the policy refuse a request that it would place.
     pub room_helps: RoomHelps,
 }
 
-/// Whether a rule that finds a place for a request also finds one when less is held on the machine.
+/// Whether a policy that can place a request can still do so when jobs have released capacity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RoomHelps {
-    /// It does, if no search of it ends before it has seen everything. A queue may then remember what it asked.
+    /// Yes, unless a search reaches its bound. A queue may remember refusals.
     Always,
-    /// It mostly does. A queue may then ask for the time of a reservation by halves.
+    /// Nearly always. A queue may find the time of a reservation by binary search.
     Mostly,
-    /// Nothing is promised.
+    /// Not known.
     Unknown,
 }
 
 impl Traits {
-    /// Nothing is promised.
+    /// No property holds.
     pub const NONE: Traits = Traits {
         count_only: false,
         depends_only_on_size: false,
         isolates: false,
         room_helps: RoomHelps::Unknown,
     };
-    /// Enough slots are all that it needs.
+    /// Any sufficient number of free slots is enough.
     pub const COUNT_ONLY: Traits = Traits {
         count_only: true,
         depends_only_on_size: true,
         room_helps: RoomHelps::Always,
         ..Traits::NONE
     };
-    /// It isolates jobs, all jobs of one size get the same answer, and more room is never in the way.
+    /// The policy isolates jobs, gives jobs of one size the same answer, and never refuses because of more free
+    /// capacity.
     pub const ISOLATES: Traits = Traits {
         isolates: true,
         depends_only_on_size: true,
@@ -62,22 +64,22 @@ impl Traits {
     };
 }
 
-/// A rule that chooses nodes. Pure: the same request in the same state gets the same answer.
+/// A policy chooses nodes. It is pure: the same request in the same state gets the same answer.
 ///
-/// A rule implements `name`, `traits` and `choose`. Everything else is for rules that can do more. Callers use `place` and
-/// `can_place` of `dyn Policy`, which settle what is the same for all rules: too few slots, and sites that no link joins.
+/// A policy implements `name`, `traits` and `choose`. Everything else is optional. Callers use `place` and `can_place`
+/// of `dyn Policy`, which handle what is the same for all policies: too few slots, and sites without links between
+/// them.
 pub trait Policy: Send + Sync {
     /// The name under which it is registered.
     fn name(&self) -> &str;
 
-    /// What holds for all its answers; the same at every call.
+    /// The properties that hold for all answers of the policy; the same at every call.
     fn traits(&self) -> Traits;
 
-    /// The nodes for the request, once per slot, in rank order, and the uplinks that come with them. There are at least
-    /// `request.nodes` free slots, all joined by links.
+    /// Chooses the nodes for the request, once per slot, in rank order, and the uplinks that the job owns. There are at
+    /// least `request.nodes` free slots, all joined by links.
     ///
-    /// # Errors
-    /// A refusal if the rule finds no place among the free slots.
+    /// # Errors A refusal if the policy finds no placement in the free slots.
     fn choose(
         &self,
         request: &Request,
@@ -85,10 +87,9 @@ pub trait Policy: Send + Sync {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal>;
 
-    /// Whether [`Policy::choose`] would find a place, for rules that can tell without choosing.
+    /// Whether [`Policy::choose`] would succeed, for policies with a cheaper way to find out.
     ///
-    /// # Errors
-    /// The refusal that [`Policy::choose`] would give.
+    /// # Errors The refusal that [`Policy::choose`] would give.
     fn has_place(
         &self,
         request: &Request,
@@ -98,26 +99,26 @@ pub trait Policy: Send + Sync {
         self.choose(request, free, occupancy).map(drop)
     }
 
-    /// Whether enough slots are all that this request needs, wherever they are: for rules that need more for some requests
-    /// only.
+    /// Whether any sufficient number of free slots is enough for this request, for policies where it depends on the
+    /// request.
     fn counts_only(&self, _request: &Request) -> bool {
         self.traits().count_only
     }
 
-    /// Whether more room is never in the way of this request: for rules of which that holds for some requests only.
+    /// Whether freeing capacity can make the policy refuse this request, for policies where it depends on the request.
     fn room_helps(&self, _request: &Request) -> RoomHelps {
         self.traits().room_helps
     }
 
-    /// Whether the choice among equals depends on the identity of a request: then one that differs in nothing else may get other
-    /// nodes.
+    /// Whether the choice among equals depends on the id of the request, so that two otherwise equal requests may get
+    /// different nodes.
     fn draws_by_identity(&self) -> bool {
         false
     }
 
-    /// What stands in the way of a request that the rule refuses for its links, and the level of the groups one of
-    /// which must hold it. By default these are uplinks of other jobs if the rule dedicates links; otherwise the groups
-    /// that isolated jobs cross.
+    /// The obstacles of a request that the policy refuses for its links, and the level of which one group must hold the
+    /// request. By default these are uplinks of other jobs if the policy dedicates links, otherwise the groups that
+    /// isolated jobs cross.
     fn obstacles(&self, looking: &Looking<'_>) -> (usize, Vec<Obstacle>) {
         let top = looking.occupancy.fabric().depth();
         if self.dedicates_links().is_some() {
@@ -126,45 +127,46 @@ pub trait Policy: Send + Sync {
         (top, looking.crossed(top, self.traits().isolates))
     }
 
-    /// In which sets of nodes every placement of the request lies, for rules that keep requests together; `None` if any nodes
-    /// may be given, or if the rule does not say.
+    /// The sets of nodes in which every placement of the request lies, for policies that keep requests together; `None`
+    /// if any nodes are possible, or if the policy does not say.
     fn homes(&self, _request: &Request, _occupancy: &Occupancy) -> Option<Homes> {
         None
     }
 
-    /// What it costs to give each node the next slot, for rules that can tell.
+    /// The policy as [`SlotCosts`], if it can rate single nodes.
     fn slot_costs(&self) -> Option<&dyn SlotCosts> {
         None
     }
 
-    /// Where a rule that dedicates links cannot do so.
+    /// The policy as [`DedicatesLinks`], if it dedicates links.
     fn dedicates_links(&self) -> Option<&dyn DedicatesLinks> {
         None
     }
 
-    /// Whether it looks at what jobs send ([`Occupancy::network`]): whoever keeps the state then keeps count of that.
+    /// Whether the policy reads what jobs send ([`Occupancy::network`]); if so, the driver must track traffic in the
+    /// occupancy.
     fn reads_traffic(&self) -> bool {
         false
     }
 
-    /// Whether it reads [`Request::within`] itself: see [`place_within`](crate::place_within).
+    /// Whether the policy reads [`Request::within`] itself; if not, see [`place_within`](crate::place_within).
     fn reads_within(&self) -> bool {
         false
     }
 
-    /// What the rule decides for a queue, if anything.
+    /// The policy as [`QueueRule`], if it advises the queue.
     fn queue_rule(&self) -> Option<&dyn QueueRule> {
         None
     }
 }
 
-/// A rule that can tell what each node costs: for systems that ask for one slot after another, such as Nova.
+/// A policy that can rate each node, for systems that ask for one slot after another, such as Nova.
 pub trait SlotCosts {
-    /// What it costs to give each node the next slot of the request and to go on as well as can be. The least is what the
-    /// rule would choose, infinite what it would never choose. The slots given so far are among the request's members.
+    /// The cost of giving each node the next slot of the request and continuing as well as possible. The policy would
+    /// choose a node of least cost and never one of infinite cost. The slots given so far are among the request's
+    /// members.
     ///
-    /// # Errors
-    /// A refusal if the rule finds no place among the free slots.
+    /// # Errors A refusal if the policy finds no placement in the free slots.
     fn costs(
         &self,
         request: &Request,
@@ -173,45 +175,45 @@ pub trait SlotCosts {
     ) -> Result<Vec<f64>, Refusal>;
 }
 
-/// A rule that dedicates links to jobs.
+/// A policy that dedicates links to jobs.
 pub trait DedicatesLinks {
-    /// Where on a machine it cannot do so, or not fully.
+    /// The parts of a machine where it cannot dedicate links, or only some.
     fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
         limits(fabric)
     }
 
-    /// How often it has searched, and how often it gave up before it had seen everything.
+    /// The number of searches so far, and how many of them reached a bound.
     fn searches(&self) -> (u64, u64) {
         (0, 0)
     }
 }
 
-/// A rule that gives a queue more than the place of a job.
+/// A policy that gives a queue more than placements.
 pub trait QueueRule {
-    /// What a placement takes from later jobs beyond its nodes; 0 for nothing. A queue that lets jobs overtake others
-    /// starts those first that waste least.
+    /// What a placement takes from later jobs in addition to its nodes; 0 for nothing. If jobs may overtake others, the
+    /// queue starts those with the least waste first.
     fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64;
 
-    /// The rule that plans before it chooses nodes and links, if it does.
+    /// The policy as [`PlansFirst`], if it plans before it chooses nodes and links.
     fn plans_first(&self) -> Option<&dyn PlansFirst> {
         None
     }
 
-    /// The rule by which the head of a queue waits, if it is another one: see [`HeadRule`].
+    /// The policy that the head of a queue waits for, if it differs: see [`HeadRule`].
     fn for_head(&self) -> Option<HeadRule<'_>> {
         None
     }
 
-    /// The rule to use while `waiting` jobs are queued; `None` if it does not depend on the queue length.
+    /// The policy to use when `waiting` jobs are queued; `None` if it does not depend on the queue length.
     fn for_queue_length(&self, _waiting: usize) -> Option<&dyn Policy> {
         None
     }
 }
 
-/// A rule that plans before it chooses nodes and links. A queue that seeks the least waste among many jobs asks for most of them in
-/// vain, and a plan costs less.
+/// A policy that plans before it chooses nodes and links. A queue that looks for the least waste among many jobs drops
+/// most of the answers, and a plan is cheaper.
 pub trait PlansFirst {
-    /// The plan of what [`Policy::choose`] would answer; `None` if it would refuse the request for its links.
+    /// The plan behind the answer of [`Policy::choose`]; `None` if it would refuse the request for its links.
     fn plan(
         &self,
         request: &Request,
@@ -219,45 +221,46 @@ pub trait PlansFirst {
         occupancy: &Occupancy,
     ) -> Option<LinkPlan>;
 
-    /// What a placement by this plan wastes ([`QueueRule::waste`]).
+    /// The waste of a placement by this plan ([`QueueRule::waste`]).
     fn waste_of_plan(&self, request: &Request, plan: &LinkPlan, occupancy: &Occupancy) -> f64;
 }
 
-/// A rule of fewer shapes, which leave more to later jobs. Wherever it places a job, the rule that names it does so too.
+/// A policy with fewer shapes, which leave more capacity to later jobs. Wherever it can place a job, so can the policy
+/// that names it.
 ///
-/// The head of a queue has the reservation, so it could take any shape that is to be had at once. It waits for one of
-/// these instead, if that is not much later.
+/// The head of a queue has a reservation, so it could take any shape that becomes free. It waits for one of these
+/// shapes instead, if that does not take much longer.
 #[derive(Clone, Copy)]
 pub struct HeadRule<'a> {
-    /// The rule.
+    /// The policy with fewer shapes.
     pub policy: &'a dyn Policy,
-    /// How much later than by any shape the head may start for it, as a part of its walltime.
+    /// How much later than with any shape the head may start, as a share of its walltime.
     pub patience: f64,
 }
 
 impl dyn Policy + '_ {
-    /// The rule by which the head of a queue waits, if it is another one: see [`HeadRule`].
+    /// The policy that the head of a queue waits for, if it differs: see [`HeadRule`].
     pub fn for_head(&self) -> Option<HeadRule<'_>> {
         self.queue_rule().and_then(QueueRule::for_head)
     }
 
-    /// The rule to use while `waiting` jobs are queued. A queue asks it for all that it places and promises in a pass.
+    /// The policy to use when `waiting` jobs are queued. A queue uses it for all placements and reservations of a pass.
     pub fn for_queue_length(&self, waiting: usize) -> &dyn Policy {
         let other = self.queue_rule().and_then(|rule| rule.for_queue_length(waiting));
         other.unwrap_or(self)
     }
 
-    /// What a placement takes from later jobs beyond its nodes: see [`QueueRule::waste`].
+    /// What a placement takes from later jobs in addition to its nodes: see [`QueueRule::waste`].
     pub fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
         self.queue_rule().map_or(0.0, |rule| rule.waste(request, placement, occupancy))
     }
 
-    /// Where on a machine it cannot isolate jobs, or not fully: see [`DedicatesLinks::limits`].
+    /// The parts of a machine where the policy cannot isolate jobs, or only some: see [`DedicatesLinks::limits`].
     pub fn limits(&self, fabric: &Fabric) -> Vec<Limit> {
         self.dedicates_links().map_or_else(Vec::new, |links| links.limits(fabric))
     }
 
-    /// How often it has searched, and how often it gave up: see [`DedicatesLinks::searches`].
+    /// The number of searches so far, and how many of them reached a bound: see [`DedicatesLinks::searches`].
     pub fn searches(&self) -> (u64, u64) {
         self.dedicates_links().map_or((0, 0), DedicatesLinks::searches)
     }

@@ -1,4 +1,4 @@
-//! How good a placement is: hops between its nodes, and the least there could be.
+//! Measures the quality of a placement: hops between its nodes, and the least possible value.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use topolane_fabric::{Fabric, NodeIndex};
 pub struct Quality {
     /// Sum of hops over unordered pairs: the hop-bytes of one byte between every pair.
     pub pair_hops: f64,
-    /// Average pairwise hops over ordered pairs of nodes (SC'18, section on metrics); 0 for one node.
+    /// Average pairwise hops (APH) over ordered pairs of nodes (SC'18, section on metrics); 0 for one node.
     pub aph: f64,
 }
 
@@ -32,13 +32,13 @@ impl Quality {
     }
 }
 
-/// Sum over unordered pairs of the hops on the tree.
+/// The sum of tree hops over unordered pairs.
 fn tree_hops(fabric: &Fabric, nodes: &[NodeIndex]) -> f64 {
     let n = nodes.len() as f64;
     let mut pair_hops = 0.0;
     for level in 1..fabric.depth() {
-        // Pairs apart at this level climb one link more on either side, unless the level
-        // above is padding.
+        // Nodes of a pair that lie in different groups here need one more link on each side, unless the level above is
+        // padding.
         for run in nodes.chunk_by(|&a, &b| fabric.group(level, a) == fabric.group(level, b)) {
             let above = fabric.group(level + 1, run[0]);
             if !fabric.is_padding(level + 1, above) {
@@ -49,7 +49,7 @@ fn tree_hops(fabric: &Fabric, nodes: &[NodeIndex]) -> f64 {
     pair_hops + wan_hops(fabric, nodes)
 }
 
-/// The part of it that pairs in one domain do not take. Nothing where domains lie on one leaf each.
+/// The part of [`tree_hops`] between nodes of one domain, which do not use the tree. 0 if every domain is on one leaf.
 fn saved_in_domains(fabric: &Fabric, nodes: &[NodeIndex]) -> f64 {
     if !fabric.domains_span_leaves() {
         return 0.0;
@@ -83,14 +83,14 @@ fn wan_hops(fabric: &Fabric, sorted: &[NodeIndex]) -> f64 {
 
 /// The least APH of 1, 2, ... nodes on the empty machine: `least[n - 1]` for n nodes.
 ///
-/// Filling the largest groups first is optimal on a tree whose groups are all of one size (the
-/// counts per group majorise all others at every level); on an uneven tree it is an upper bound. So it is for jobs larger
-/// than every domain, if domains span leaves; smaller jobs have 0 in a domain.
+/// Filling the largest groups first is optimal on a tree whose groups are all of one size (the counts per group
+/// majorise all others at every level); on an uneven tree it gives an upper bound. It is also an upper bound for jobs
+/// larger than every domain, if domains span leaves; smaller jobs have 0 in a domain.
 pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
     let depth = fabric.depth();
     let mut order = Vec::new();
     fill_order(fabric, depth, (0..fabric.sites()).collect(), &mut order);
-    // A node added to c others in its group of `level` saves one climb to each on either side.
+    // If a node joins c nodes in its group of `level`, each of these c pairs saves one link on each side.
     let mut inside: Vec<Vec<f64>> =
         (0..=depth).map(|level| vec![0.0; fabric.groups(level) as usize]).collect();
     let of_domain = |domain| fabric.domain_nodes(domain).len();
@@ -116,7 +116,7 @@ pub fn least_aph(fabric: &Fabric) -> Vec<f64> {
     least
 }
 
-/// Nodes of the groups of `level`, the largest groups first, and so on below.
+/// Appends the nodes of the groups of `level`, the largest groups first, and the same inside each group.
 fn fill_order(fabric: &Fabric, level: usize, mut groups: Vec<u32>, order: &mut Vec<NodeIndex>) {
     groups.sort_by_key(|&group| std::cmp::Reverse(fabric.node_range(level, group).len()));
     for group in groups {

@@ -1,4 +1,4 @@
-//! Which rails the traffic of a job takes.
+//! Computes which rails carry the traffic of a job.
 
 use topolane_fabric::{Fabric, NodeIndex};
 use topolane_traffic::RailShares;
@@ -7,14 +7,14 @@ use crate::gpus::GpuSet;
 use crate::placement::Placement;
 use crate::request::Share;
 
-/// Of each slot of a job, in rank order, the rails that its traffic takes. GPU i sends on rail i. If a node has several GPUs
-/// on a rail, neighbours share it. Whole nodes without GPUs send evenly on all rails. `None` where there is one rail, and for
-/// parts of nodes that hold no GPU: there the routing chooses.
+/// For each slot of a job, in rank order, the rails that its traffic takes. GPU i sends on rail i. If a node has
+/// several GPUs per rail, neighbouring GPUs share one. Whole nodes without GPUs send evenly on all rails. `None` if
+/// there is one rail, and for parts of nodes without GPUs: there the routing chooses.
 pub fn rails_of(fabric: &Fabric, placement: &Placement) -> Option<Vec<RailShares>> {
     rails_on(fabric, placement.nodes(), placement.share(), placement.gpus())
 }
 
-/// The same of slots on these nodes, with the GPUs of each if it holds a part of its node.
+/// The same for slots on these nodes, with the GPUs of each slot that holds a part of its node.
 pub(crate) fn rails_on(
     fabric: &Fabric,
     nodes: &[NodeIndex],
@@ -46,7 +46,7 @@ fn gpus_of(fabric: &Fabric, node: NodeIndex) -> usize {
     gpu.map_or(0, |gpu| fabric.counts(node)[gpu] as usize)
 }
 
-/// The rails of some of the `all` GPUs of a node, each with its part of these GPUs; all rails evenly if there is no GPU.
+/// The share of traffic on each rail for some of the `all` GPUs of a node; all rails evenly if the node has no GPU.
 fn shares(gpus: GpuSet, all: usize, rails: u32) -> RailShares {
     let mut count = vec![0u32; rails as usize];
     for gpu in gpus.iter() {

@@ -1,4 +1,4 @@
-//! Why a policy did not place.
+//! The reasons why a policy does not place a request.
 
 use std::fmt;
 
@@ -10,40 +10,40 @@ use crate::dedicated::LimitKind;
 pub enum Refusal {
     /// There are not enough free slots at this moment.
     NotNow {
-        /// Slots wanted.
+        /// Slots that the request wants.
         wanted: u32,
-        /// The most that could be had now.
+        /// The most slots that it could get now.
         free: u32,
     },
     /// The request would not fit even on the empty machine.
     Never {
-        /// Slots wanted.
+        /// Slots that the request wants.
         wanted: u32,
-        /// The most there are.
+        /// The most slots that it could ever get.
         most: u32,
     },
-    /// No node has enough of a resource for one slot, even if no job held anything.
+    /// No node has enough of a resource for one slot, even on an idle machine.
     Lacks(Lack),
-    /// There are enough free slots, but using them would put two jobs on one link.
+    /// There are enough free slots, but with them two jobs would share a link.
     WouldShareLinks {
-        /// Slots wanted.
+        /// Slots that the request wants.
         wanted: u32,
         /// Free slots.
         free: u32,
     },
-    /// There are enough slots on the empty machine, but no links of its own even there.
+    /// There are enough slots on the empty machine, but the job cannot have links of its own even there.
     CannotIsolate {
-        /// Slots wanted.
+        /// Slots that the request wants.
         wanted: u32,
-        /// Slots in all.
+        /// Slots of the empty machine.
         most: u32,
-        /// What is in the way.
+        /// The part of the machine that prevents it.
         why: LimitKind,
     },
 }
 
 impl Refusal {
-    /// A short constant name: `not-now`, `never`, `would-share-links`, `cannot-isolate`.
+    /// Returns a short constant name: `not-now`, `never`, `would-share-links`, `cannot-isolate`.
     pub fn name(&self) -> &'static str {
         match self {
             Refusal::NotNow { .. } => "not-now",

@@ -1,4 +1,4 @@
-//! Policies by name: one line each.
+//! The list of built-in policies, by name.
 
 use crate::policies::{
     BestFit, Bunch, Dedicated, DedicatedSegments, FirstFit, Gradient, HopBytes, HopBytesExact,
@@ -8,30 +8,30 @@ use crate::policies::{
 };
 use crate::policy::Policy;
 
-/// What a policy gives jobs.
+/// What a policy gives to jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Gives {
-    /// Nodes alone.
+    /// Nodes only.
     Nodes,
-    /// Links of their own, too.
+    /// Nodes, and links that no other job uses.
     Links,
-    /// Links for as much of full bandwidth as a request wants ([`crate::Request::min_bandwidth`]).
+    /// Nodes, and links for the share of full bandwidth that a request asks for ([`crate::Request::min_bandwidth`]).
     LinksByShare,
 }
 
-/// A policy that can be asked for by name.
+/// A built-in policy.
 pub struct PolicyInfo {
-    /// Its name.
+    /// The name of the policy.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// What the policy does, in one line.
     pub summary: &'static str,
-    /// What it gives jobs.
+    /// What the policy gives to jobs.
     pub gives: Gives,
-    /// Builds it; the seed matters to those that draw at random.
+    /// Builds the policy; only policies that draw at random use the seed.
     pub build: fn(seed: u64) -> Box<dyn Policy>,
 }
 
-/// All policies built in.
+/// All built-in policies.
 pub const POLICIES: &[PolicyInfo] = &[
     PolicyInfo {
         name: "first-fit",
@@ -203,7 +203,7 @@ pub const POLICIES: &[PolicyInfo] = &[
     },
 ];
 
-/// The policy of that name; `None` where there is none.
+/// Returns the policy of this name; `None` if there is none.
 pub fn policy(name: &str, seed: u64) -> Option<Box<dyn Policy>> {
     POLICIES.iter().find(|info| info.name == name).map(|info| (info.build)(seed))
 }

@@ -1,4 +1,4 @@
-//! What a job or a group of virtual machines asks for.
+//! Requests: what a job or a group of virtual machines asks for.
 
 use std::sync::Arc;
 
@@ -12,20 +12,20 @@ use crate::level::{Level, Within};
 /// What one slot takes from its node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub enum Share {
-    /// The whole node; no other job may be there.
+    /// The whole node; no other job may use it.
     #[default]
     Whole,
-    /// An amount of each resource of a node that other jobs may share.
+    /// An amount of each resource, on a node that other jobs may share.
     Part(Amounts),
 }
 
 impl Share {
-    /// Some cores and some memory (bytes) of a node that others may share.
+    /// Returns a share of some cores and some memory (in bytes).
     pub fn part(cores: u32, memory: u64) -> Self {
         Share::Part(Amounts::new(cores, memory))
     }
 
-    /// Whether it is the whole node.
+    /// Whether the share is a whole node.
     #[inline]
     pub fn is_whole(&self) -> bool {
         matches!(self, Share::Whole)
@@ -35,59 +35,63 @@ impl Share {
 /// A request for slots: a job's nodes, or the virtual machines of a group.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Request {
-    /// Identity, unique among the requests of one scheduler. Seeded policies draw from it.
+    /// The id, unique among the requests of one scheduler. Policies that draw at random use it as a seed.
     pub id: u64,
     /// Slots wanted; at least 1.
     pub nodes: u32,
-    /// The most it can use; below `nodes` for a request that takes neither more nor fewer.
+    /// The most slots that the job can use; below `nodes` if it takes exactly `nodes`.
     pub most: u32,
-    /// What each slot takes.
+    /// What each slot takes from its node.
     pub share: Share,
-    /// Whether several slots may lie on one node (virtual machines); else each has its own.
+    /// Whether several slots may lie on one node, as for virtual machines; otherwise every slot is on a node of its
+    /// own.
     pub stacked: bool,
-    /// Longest time it will run, seconds; infinite for what never ends by itself.
+    /// The longest time that the job runs, in seconds; infinite if it never ends by itself.
     pub walltime: f64,
-    /// Not to be started before this time, seconds.
+    /// The earliest time at which the job may start, in seconds.
     pub begin: f64,
-    /// Among requests of one priority the lower goes first, and those of one order as they came.
+    /// Orders requests of the same priority: the lowest goes first, equal ones go in order of arrival.
     pub order: u64,
-    /// Nodes of each part of it that must lie in one domain of the machine ([`Fabric::domain`](topolane_fabric::Fabric::domain)),
-    /// the last part being what is left; `None` for no such parts. Rules that know no domains ignore it.
+    /// Nodes of each segment: a part of the job that must lie in one domain
+    /// ([`Fabric::domain`](topolane_fabric::Fabric::domain)). The last segment may be smaller. `None` for no segments.
+    /// Policies that do not use domains ignore it.
     pub segment: Option<u32>,
-    /// What such a part must lie in; `None` for a domain or, on a machine without, a leaf. Only rules that can part
-    /// requests at every level read it.
+    /// The level of which one group must hold each segment; `None` for a domain or, on a machine without domains, a
+    /// leaf. Only policies that support segments at every level read it.
     pub segment_level: Option<Level>,
-    /// Which group it is to lie in, for rules that read it.
+    /// The group in which the request is to lie, for policies that read it.
     pub within: Within,
-    /// Nodes that already run members of the same group, once per member; a request that names one
-    /// that is not on the machine is never placed.
+    /// Nodes that already run members of the same group, once per member. A request that names a node outside the
+    /// machine is never placed.
     pub members: Vec<NodeIndex>,
-    /// Members that run where the machine does not reach: every group with members parts them.
+    /// The number of members that run outside this machine: every group with members inside also has members outside.
     pub beyond: u32,
-    /// The least share of full bandwidth that it accepts on links of its own, over 0 and up to 1; `None` for all of it.
+    /// The least share of full bandwidth that the job accepts on links of its own, over 0 and up to 1; `None` for all
+    /// of it.
     pub min_bandwidth: Option<f64>,
-    /// Nodes it may use; `None` for all.
+    /// Nodes that the request may use; `None` for all.
     pub eligible: Option<Arc<NodeSet>>,
-    /// The free slots of every node where another system keeps count of them; `None` where the
-    /// occupancy does. Never more than one on a node unless `stacked`.
+    /// The free slots of every node, if another system counts them; `None` if the occupancy does. At most one per node
+    /// unless `stacked`.
     pub slots: Option<Arc<[u32]>>,
-    /// The slots of every node if nothing ran on it, where `slots` gives the free ones; `None` for the same.
+    /// With `slots`: the slots that every node would have if no job ran; `None` if they equal `slots`.
     pub room: Option<Arc<[u32]>>,
-    /// What it sends; `None` if that is not known.
+    /// What the job sends; `None` if unknown.
     pub traffic: Option<JobTraffic>,
-    /// The nodes a log says it ran on.
+    /// The nodes on which the job ran according to a log.
     pub recorded: Option<Arc<[NodeIndex]>>,
-    /// Whose it is, for queues that ask.
+    /// Facts about the job, for queues that read them.
     pub attributes: Option<Arc<Attributes>>,
 }
 
 impl Request {
-    /// A request for `nodes` whole nodes anywhere.
+    /// Returns a request for `nodes` whole nodes anywhere.
     pub fn whole_nodes(id: u64, nodes: u32, walltime: f64) -> Self {
         Request { id, nodes, walltime, ..Request::default() }
     }
 
-    /// Whether a rule that looks at nothing else about two requests of one size must answer both alike.
+    /// Whether a policy that [depends only on size](crate::Traits::depends_only_on_size) must answer both requests
+    /// alike.
     pub fn is_like(&self, other: &Request) -> bool {
         self.min_bandwidth == other.min_bandwidth
             && self.segment == other.segment
@@ -95,7 +99,7 @@ impl Request {
             && self.within == other.within
     }
 
-    /// Whether it takes whole nodes and any node will do: then only their number matters.
+    /// Whether the request takes any whole nodes, so that only their number matters.
     pub fn is_plain(&self) -> bool {
         self.share.is_whole()
             && !self.stacked

@@ -1,4 +1,4 @@
-//! How much still fits on a machine at one moment, and which of its GPUs no job can use.
+//! Computes how many more jobs fit on a machine now, and which free GPUs no job can use.
 
 use std::collections::BTreeMap;
 
@@ -10,65 +10,66 @@ use crate::amounts::{Amounts, WHOLE_GPU};
 use crate::obstacles::kind_of_group;
 use crate::occupancy::Occupancy;
 
-/// What is asked about the room on a machine.
+/// A question about the free capacity of a machine.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RoomQuestion {
     /// Sizes of jobs: GPUs, or nodes on a machine without GPUs.
     pub sizes: Vec<u32>,
-    /// Nodes of each part of a job that must lie in one domain; `None` for no such parts.
+    /// The nodes of each segment of a job, which must lie in one domain; `None` for jobs without segments.
     pub segment: Option<u32>,
     /// The least that a job takes of a node: GPUs (at least a part of one), cores and memory.
     pub smallest: Amounts,
 }
 
-/// How many more jobs fit, each alone with the rest, and the GPUs that none can use.
+/// How many more jobs fit, and the free GPUs that no job can use. Each size is counted alone on the free capacity.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Room {
-    /// What sizes count: `gpus` or `nodes`.
+    /// The unit of sizes: `gpus` or `nodes`.
     pub unit: &'static str,
-    /// GPUs or nodes of the machine.
+    /// GPUs or nodes of the whole machine.
     pub total: f64,
-    /// Those of them that are free, on nodes in service. Parts of GPUs count as parts.
+    /// Free GPUs or nodes in service. Parts of GPUs count as parts.
     pub free: f64,
-    /// Nodes in service that no job holds.
+    /// Nodes in service that no job uses.
     pub idle_nodes: u32,
-    /// Where a job may have to lie: `node`, `domain`, `segments` (whole parts in domains), `leaf`, `pod`, ..., `site`.
+    /// The levels of which one group may have to hold a job: `node`, `domain`, `segments` (whole segments in domains),
+    /// `leaf`, `pod`, ..., `site`.
     pub levels: Vec<String>,
-    /// For every size how many more jobs fit.
+    /// For each size, the number of further jobs that fit.
     pub fits: Vec<Fit>,
     /// Free GPUs that no job can use; `None` on a machine without GPUs.
     pub stranded: Option<Stranded>,
 }
 
-/// How many more jobs of a size fit.
+/// The number of further jobs of one size that fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Fit {
-    /// GPUs or nodes of each.
+    /// GPUs or nodes of each job.
     pub size: u32,
-    /// How many jobs that lie inside one group of each level, in the order of [`Room::levels`].
+    /// For each level of [`Room::levels`], how many jobs fit if each lies inside one group of that level.
     pub jobs: Vec<u64>,
 }
 
-/// Free GPUs that no job can use, in GPUs.
+/// Free GPUs that no job can use, by reason; in GPUs.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Stranded {
-    /// On nodes with fewer free cores than the smallest job takes.
+    /// GPUs on nodes with fewer free cores than the smallest job takes.
     pub without_cores: f64,
-    /// On nodes with enough cores but less free memory than it takes.
+    /// GPUs on nodes with enough free cores but too little free memory.
     pub without_memory: f64,
-    /// Less on a node, or of a GPU, than it takes.
+    /// Free GPUs of a node, or free parts of a GPU, that are less than the smallest job takes.
     pub scraps: f64,
-    /// Usable by themselves, but on idle nodes that are left over from whole segments of their domain; 0 without segments.
+    /// Usable GPUs on idle nodes that remain when whole segments are placed in their domain; 0 without segments.
     pub left_over_from_segments: f64,
 }
 
 impl Stranded {
-    /// Those that no job can use because of what is taken of their node.
+    /// GPUs that no job can use because other resources of their node are taken, or too few GPUs remain.
     pub fn on_nodes(&self) -> f64 {
         self.without_cores + self.without_memory + self.scraps
     }
 
-    /// Those of two, to add up a mean.
+    /// Returns the sum of two, for computing a mean.
     #[must_use]
     pub fn plus(self, other: &Stranded) -> Stranded {
         Stranded {
@@ -79,7 +80,7 @@ impl Stranded {
         }
     }
 
-    /// A part of them, to take a mean.
+    /// Returns the values divided by a number, for computing a mean.
     #[must_use]
     pub fn over(self, number: f64) -> Stranded {
         Stranded {
@@ -91,14 +92,14 @@ impl Stranded {
     }
 }
 
-/// The room in one domain, or on one leaf of a machine without domains.
+/// The free capacity in one domain, or on one leaf of a machine without domains.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DomainRoom {
-    /// Name of the domain.
+    /// The name of the domain or leaf.
     pub name: String,
-    /// Its nodes.
+    /// The number of its nodes.
     pub nodes: u32,
-    /// Those of them that are idle.
+    /// The number of its idle nodes.
     pub idle_nodes: u32,
     /// Free GPUs on its nodes in service.
     pub free: f64,
@@ -106,7 +107,7 @@ pub struct DomainRoom {
     pub stranded: Stranded,
 }
 
-/// The levels of a machine that a job may have to lie in, besides the node.
+/// The levels, other than the node, of which one group may have to hold a job.
 enum Level {
     Domains,
     Segments(u32),
@@ -114,7 +115,7 @@ enum Level {
 }
 
 impl Room {
-    /// The room at this moment.
+    /// Returns the free capacity of the machine now.
     pub fn of(occupancy: &Occupancy, question: &RoomQuestion) -> Room {
         let fabric: &Fabric = occupancy.fabric();
         let view = View::new(occupancy);
@@ -138,7 +139,7 @@ impl Room {
         }
     }
 
-    /// The room in every domain, or on every leaf of a machine without domains.
+    /// Returns the free capacity of every domain, or of every leaf on a machine without domains.
     pub fn by_domain(occupancy: &Occupancy, question: &RoomQuestion) -> Vec<DomainRoom> {
         let fabric: &Fabric = occupancy.fabric();
         let view = View::new(occupancy);
@@ -169,7 +170,7 @@ impl Room {
         }
     }
 
-    /// Powers of two up to what the machine has, as sizes to ask about.
+    /// Returns the sizes to ask about by default: powers of two up to the size of the machine.
     pub fn usual_sizes(fabric: &Fabric) -> Vec<u32> {
         let all = fabric.resources().index("gpu").map_or(u64::from(fabric.nodes()), |gpu| {
             (0..fabric.nodes()).map(|node| fabric.counts(node)[gpu]).sum()
@@ -197,13 +198,13 @@ fn name_of(fabric: &Fabric, level: &Level) -> String {
     }
 }
 
-/// A state, and which GPUs nodes have.
+/// An occupancy, and the GPU counts of its nodes.
 struct View<'a> {
     occupancy: &'a Occupancy,
     fabric: &'a Fabric,
-    /// Index of the resource `gpu`; `None` on a machine without.
+    /// Index of the resource `gpu`; `None` on a machine without GPUs.
     gpu: Option<usize>,
-    /// The numbers of GPUs that nodes have, ascending; just 1 on a machine without GPUs.
+    /// The distinct numbers of GPUs per node, ascending; just 1 on a machine without GPUs.
     variants: Vec<u32>,
 }
 
@@ -226,17 +227,17 @@ impl<'a> View<'a> {
         View { occupancy, fabric, gpu, variants }
     }
 
-    /// Units of a node: its GPUs, or 1.
+    /// The units of a node: its GPUs, or 1 on a machine without GPUs.
     fn units(&self, node: NodeIndex) -> u32 {
         self.gpu.map_or(1, |gpu| self.fabric.counts(node)[gpu] as u32)
     }
 
-    /// How many jobs of a size fit on a node and inside a group of each level.
+    /// How many jobs of a size fit on a node, and inside a group of each level.
     fn jobs(&self, size: u32, smallest: &Amounts, levels: &[Level]) -> Vec<u64> {
         let on_nodes = self.on_nodes(size, smallest);
         let mut jobs = vec![on_nodes];
         for level in levels {
-            // What fits on a node lies in every group above it.
+            // Jobs that fit on a node also lie in one group of every level.
             let several: u64 = self
                 .variants
                 .iter()
@@ -248,7 +249,7 @@ impl<'a> View<'a> {
         jobs
     }
 
-    /// Jobs that take a part of a node, or one node, each with the cores and the memory of the smallest job.
+    /// The number of jobs on a part of a node, or one whole node, each with the cores and memory of the smallest job.
     fn on_nodes(&self, size: u32, smallest: &Amounts) -> u64 {
         let Some(gpu) = self.gpu else {
             return if size == 1 { u64::from(self.occupancy.idle_nodes()) } else { 0 };
@@ -264,7 +265,7 @@ impl<'a> View<'a> {
         (0..self.fabric.nodes()).map(slots).sum()
     }
 
-    /// Jobs of several whole nodes with `units` each.
+    /// The number of jobs on several whole nodes with `units` units each.
     fn of_whole_nodes(&self, nodes: u32, units: u32, level: &Level) -> u64 {
         let per = |idle: u32, nodes: u32| u64::from(idle / nodes);
         match *level {
@@ -275,7 +276,7 @@ impl<'a> View<'a> {
             Level::Segments(segment) if nodes < segment => {
                 self.idle_in_domains(units).map(|idle| per(idle, nodes)).sum()
             }
-            // A part that is smaller than the others counts as one of them.
+            // A last segment that is smaller counts as a whole one.
             Level::Segments(segment) => {
                 let parts: u64 = self.idle_in_domains(units).map(|idle| per(idle, segment)).sum();
                 parts / u64::from(nodes.div_ceil(segment))
@@ -301,14 +302,14 @@ impl<'a> View<'a> {
         })
     }
 
-    /// Units of the machine, and free ones.
+    /// The units of the machine, and the free ones.
     fn totals(&self) -> (f64, f64) {
         let nodes = 0..self.fabric.nodes();
         let total: u64 = nodes.clone().map(|node| u64::from(self.units(node))).sum();
         (total as f64, nodes.map(|node| self.free_on(node)).sum())
     }
 
-    /// Free units of a node in service.
+    /// The free units of a node in service.
     fn free_on(&self, node: NodeIndex) -> f64 {
         if self.occupancy.idle().contains(node) {
             return f64::from(self.units(node));
@@ -327,7 +328,7 @@ impl<'a> View<'a> {
         let mut stranded = Stranded::default();
         let smallest = &question.smallest;
         for node in nodes {
-            // An idle node has all that a node of its kind can have free.
+            // An idle node has as much free as any node of its kind can have.
             let idle = self.occupancy.idle().contains(node);
             let (Some(gpu), false) = (self.gpu, idle) else { continue };
             let free = self.free_on(node);
@@ -346,7 +347,7 @@ impl<'a> View<'a> {
         stranded
     }
 
-    /// GPUs of idle nodes that are left over from whole segments, in all domains.
+    /// GPUs of idle nodes that remain when whole segments are placed, in all domains.
     fn left_over(&self, segment: Option<u32>) -> Stranded {
         let of = |domain| self.left_over_of(self.fabric.domain_nodes(domain), segment);
         (0..self.fabric.domains()).map(of).fold(Stranded::default(), |sum, one| sum.plus(&one))
@@ -364,7 +365,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Thousandths in GPUs.
+/// Converts thousandths to GPUs.
 fn in_gpus(thousandths: u64) -> f64 {
     thousandths as f64 / f64::from(WHOLE_GPU)
 }
@@ -373,7 +374,7 @@ fn sum(free: &[u16]) -> u64 {
     free.iter().map(|&free| u64::from(free)).sum()
 }
 
-/// What of the free GPUs of a node is less than the smallest job takes.
+/// Free GPUs of a node, in GPUs, that are less than the smallest job takes.
 fn scraps(free: &[u16], smallest: &Amounts, gpu: usize) -> f64 {
     if let Some(part) = smallest.gpu_part() {
         let too_small = free.iter().filter(|&&free| free < part.thousandths());

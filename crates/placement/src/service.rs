@@ -1,4 +1,4 @@
-//! What links out of service part from the rest of the machine.
+//! Finds the parts of the machine that links out of service separate from the rest.
 
 use std::collections::BTreeSet;
 
@@ -6,18 +6,18 @@ use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 
 use crate::dedicated::uplink_slots::UplinkSlots;
 
-/// The groups that no link in service leaves: what is in them reaches only itself.
+/// The groups without an uplink in service: nodes inside can only reach each other.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct CutOff {
-    /// Level and number; level 0, the nodes, only those whose links were taken out of service.
+    /// Level and index. At level 0, only nodes whose links were taken out of service.
     groups: BTreeSet<(usize, GroupIndex)>,
 }
 
-/// The nodes that reach one another: a group that is cut off, or the sites joined to one, by its number.
+/// A set of nodes that can reach each other: a group that is cut off, or connected sites, given by their first site.
 pub(crate) type Region = (usize, GroupIndex);
 
 impl CutOff {
-    /// The groups whose links are all missing.
+    /// Finds the groups whose uplinks are all missing.
     pub fn of(fabric: &Fabric, slots: &UplinkSlots) -> Self {
         let mut cut_off = CutOff::default();
         for &cable in fabric.missing_cables() {
@@ -68,7 +68,7 @@ impl CutOff {
         }
     }
 
-    /// All regions: joined sites, then what is cut off, by level and number.
+    /// All regions: first connected sites, then groups that are cut off, by level and index.
     pub fn regions(&self, fabric: &Fabric) -> Vec<Region> {
         let top = fabric.depth();
         let joined = |a, b| fabric.site_hops(a, b).is_some();

@@ -1,4 +1,4 @@
-//! On which uplinks the traffic of jobs may meet.
+//! Finds the uplinks on which jobs may share links.
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use topolane_fabric::{Fabric, GroupIndex};
 
 use crate::obstacles::Holder;
 
-/// A group whose uplinks a job may use, and the other jobs that it may meet there.
+/// A group whose uplinks a job may use, and the other jobs that may use the same links.
 pub type Meeting = ((u8, GroupIndex), Vec<u64>);
 
 /// The jobs that may use the uplinks of each group at one moment.
 ///
-/// A job may use the uplinks of a group that it crosses; two jobs that cross one group may meet there unless both own
-/// links, which no two jobs share.
+/// A job may use the uplinks of a group that it crosses. Two jobs that cross one group may share links, unless both own
+/// links: owned links are never shared.
 #[derive(Debug)]
 pub struct LinkUse<'a> {
     fabric: &'a Fabric,
     jobs: &'a [Holder<'a>],
-    /// By level and group: positions in `jobs`.
+    /// By level and group: indices into `jobs`.
     users: BTreeMap<(u8, GroupIndex), Vec<usize>>,
 }
 
 impl<'a> LinkUse<'a> {
-    /// Of these jobs.
+    /// Collects the link use of these jobs.
     pub fn of(fabric: &'a Fabric, jobs: &'a [Holder<'a>]) -> Self {
         let mut users: BTreeMap<(u8, GroupIndex), Vec<usize>> = BTreeMap::new();
         for (index, (_, placement)) in jobs.iter().enumerate() {
@@ -33,7 +33,8 @@ impl<'a> LinkUse<'a> {
         LinkUse { fabric, jobs, users }
     }
 
-    /// For each job, the groups whose uplinks it may use, by level and index, and the other jobs that it may meet there.
+    /// For each job, the groups whose uplinks it may use, by level and index, and the other jobs that may use the same
+    /// links.
     pub fn meetings(&self) -> Vec<Vec<Meeting>> {
         let mut found = vec![Vec::new(); self.jobs.len()];
         for (&group, users) in &self.users {
@@ -45,7 +46,7 @@ impl<'a> LinkUse<'a> {
         found
     }
 
-    /// How many links two jobs may use.
+    /// The number of links that two or more jobs may use.
     pub fn shared(&self) -> u32 {
         let met =
             |users: &&Vec<usize>| users.len() > 1 && users.iter().any(|&user| !self.owns(user));

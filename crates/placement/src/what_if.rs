@@ -1,4 +1,4 @@
-//! A state to try things on.
+//! A guard for tentative changes of an occupancy.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,9 +12,9 @@ use crate::placement::Placement;
 pub struct WhatIf<'a> {
     occupancy: &'a mut Occupancy,
     done: Vec<(Change, Arc<Placement>)>,
-    /// Set aside, and put back at the end.
+    /// The traffic, set aside until the guard drops.
     network: Option<Box<NetworkLoad>>,
-    /// Where the changes begin that are undone.
+    /// The position in the list of changes to return to.
     mark: Mark,
 }
 
@@ -25,12 +25,13 @@ enum Change {
 }
 
 impl Occupancy {
-    /// A state to try things on; dropping it undoes them.
+    /// Returns a guard through which to try changes; dropping it undoes them.
     pub fn what_if(&mut self) -> WhatIf<'_> {
         WhatIf::new(self, None)
     }
 
-    /// The same, in which nothing is counted that placements send: cheaper, for questions in which that plays no part.
+    /// Same as [`Occupancy::what_if`], without tracking traffic. It is cheaper, for questions where traffic does not
+    /// matter.
     pub fn what_if_without_network(&mut self) -> WhatIf<'_> {
         let network = self.take_network();
         WhatIf::new(self, network)
@@ -73,7 +74,7 @@ impl Drop for WhatIf<'_> {
         while let Some((change, placement)) = self.done.pop() {
             match change {
                 Change::Claimed => self.occupancy.release(&placement),
-                // What was held before is held again, on nodes in service or not.
+                // The nodes may be out of service now, but the placement must be restored all the same.
                 Change::Released => {
                     let restored = self.occupancy.adopt(&placement);
                     debug_assert!(restored.is_ok(), "undo in reverse order always fits");

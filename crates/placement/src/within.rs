@@ -1,4 +1,4 @@
-//! Requests that are to lie in one group of the machine, also for rules that do not read that.
+//! Places requests that must lie in one group of the machine, for all policies.
 
 use std::sync::Arc;
 
@@ -11,11 +11,10 @@ use crate::policy::Policy;
 use crate::refusal::Refusal;
 use crate::request::Request;
 
-/// Places a request in the group that it is to lie in, also for rules that do not read [`Request::within`]: those are asked
-/// for one group of the level after the other, the one with fewest free slots first.
+/// Places a request in the group that it asks for ([`Request::within`]). A policy that does not read this field is
+/// asked for one group of the level after another, the group with the fewest free slots first.
 ///
-/// # Errors
-/// The rule's refusal; that no group of a required level has enough slots.
+/// # Errors The policy's refusal, or no group of a required level has enough slots.
 pub fn place_within(
     rule: &dyn Policy,
     request: &Request,
@@ -77,7 +76,8 @@ fn in_group(
     }))
 }
 
-/// The groups of a level that have free slots for a request, fewest first, with those of their nodes that it may use.
+/// The groups of a level with free slots for a request, fewest first: the number of slots and the nodes that it may
+/// use.
 fn rooms(request: &Request, occupancy: &Occupancy, level: Level) -> Vec<(u32, NodeSet)> {
     let fabric = occupancy.fabric();
     let free = occupancy.free_slots(request);

@@ -1,4 +1,4 @@
-//! Idle links for jobs that run on less than they could use.
+//! Lends idle links to jobs that have less bandwidth than they could use.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,19 +10,20 @@ use crate::dedicated::search::slot_sets::lowest;
 use crate::dedicated::uplink_slots::UplinkSlots;
 use crate::{Occupancy, Placement};
 
-/// Links lent to a running job until another job is placed on them: a matter of routing alone.
+/// Links lent to a running job until another job needs them. Only routing changes, not the placement.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lent {
     /// The job.
     pub id: u64,
-    /// The share of full bandwidth that it has with them.
+    /// The share of full bandwidth that the job has with these links.
     pub bandwidth_share: f64,
     /// The links, ascending.
     pub links: Vec<CableId>,
 }
 
-/// Lends free links to the jobs that have less than full bandwidth, those with least first: whole planes, of which all
-/// their leaves have a free slot and all their pods as many links to the core as in each plane that they own.
+/// Lends free links to jobs that have less than full bandwidth; jobs with the smallest share come first. It lends whole
+/// planes: every leaf of the job must have a free slot in the plane, and every pod the same number of links to the core
+/// as in the planes the job owns.
 pub fn lend<'a>(
     occupancy: &Occupancy,
     running: impl Iterator<Item = (u64, &'a Arc<Placement>)>,
@@ -86,28 +87,28 @@ fn lend_to(id: u64, placement: &Placement, occupancy: &Occupancy, free: &mut Upl
     }
 }
 
-/// What a job owns, as far as it determines what more the job could use.
+/// What a job owns, as far as it decides which further links the job could use.
 #[derive(Default)]
 struct Owner {
-    /// Leaves that own every plane.
+    /// Leaves that own all planes of the job.
     leaves: Vec<GroupIndex>,
-    /// The remainder.
+    /// Leaves of the remainder: they own only some of the planes.
     rest: Vec<GroupIndex>,
-    /// Those of a job over several.
+    /// The pods of a job that spans several; empty otherwise.
     pods: Vec<GroupIndex>,
-    /// Uplink slots of each leaf.
+    /// Uplink slots that each leaf owns.
     slots: u32,
-    /// Of each of the remainder, and what those could use.
+    /// Uplink slots that each leaf of the remainder owns, and the number that it could use.
     rest_slots: u32,
     rest_full: u32,
     /// Links to the core in each plane.
     core: u32,
-    /// Nodes of each pod, and its fewest links to the core in a plane that it owns; with what they need.
+    /// For each pod, the nodes of the job and its fewest links to the core in a plane that it owns.
     in_pods: Vec<(u32, u32)>,
     need: Option<Need>,
-    /// Whether these links are enough for all slots that its leaves own.
+    /// Whether these links are enough for all slots that the leaves own.
     core_by_leaves: bool,
-    /// Uplink slots that its leaves have not and could use.
+    /// Further uplink slots that the leaves could use.
     wanting: u32,
     /// Parallel cables from a leaf to each switch above.
     parallel: u32,
@@ -125,7 +126,7 @@ impl Owner {
         let site = placement.nodes().first().map_or(0, |&node| fabric.site_of_group(0, node));
         let planes = if fabric.depth() > 2 { fabric.rail_width(site, 2) } else { 0 };
         for &link in placement.links() {
-            // What it owns in the other rails is the same.
+            // The job owns the same cables in every rail, so count the first rail only.
             match fabric.cable_place(link) {
                 Some((1, leaf, 0, ..)) => *slots.entry(leaf).or_default() += 1,
                 Some((2, pod, plane, ..)) if plane < planes => {
@@ -180,8 +181,8 @@ impl Owner {
         self.need = Some(need);
     }
 
-    /// The share of bandwidth that its links to the core suffice for with `slots` slots; `None` if it is only known to grow
-    /// with the slots.
+    /// The share of bandwidth that the job's links to the core allow with `slots` slots; `None` if it is only known to
+    /// grow with the slots.
     fn core_share(&self, slots: u32) -> Option<f64> {
         if self.pods.is_empty() || self.core_by_leaves {
             return Some(1.0);
@@ -191,8 +192,8 @@ impl Owner {
         self.in_pods.iter().map(share).min_by(f64::total_cmp)
     }
 
-    /// Uplink slots that every leaf has free, with links to the core in every pod, and whether the remainder has them too:
-    /// those first.
+    /// The free planes of the job: uplink slots that every leaf has free, with links to the core in every pod, and
+    /// whether the remainder has them free too. Those that the remainder has come first.
     fn planes(&self, free: &UplinkSlots) -> Vec<(u32, u64, bool)> {
         let common = |leaves: &[GroupIndex]| {
             leaves.iter().fold(!0u64, |common, &leaf| common & free.free(1, leaf, 0))

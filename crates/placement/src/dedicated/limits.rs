@@ -1,4 +1,4 @@
-//! Where on a machine links cannot be given to jobs, or only some of them.
+//! The parts of a machine where jobs cannot own links, or only some of them.
 
 use std::fmt::Write;
 
@@ -6,24 +6,24 @@ use topolane_fabric::{Fabric, GroupIndex};
 
 use crate::dedicated::uplink_slots::MOST_UPLINKS;
 
-/// Why a part of a machine cannot be isolated by links that jobs own.
+/// Why jobs cannot own links in a part of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitKind {
-    /// All rails share its switches.
+    /// All rails share these switches.
     RailsMeet,
-    /// A switch has more uplinks than are kept count of.
+    /// A switch has more uplinks than the engine can track.
     Uplinks,
-    /// It is joined to the rest above the third level of switches.
+    /// Only switches above the third level join this part to the rest.
     Levels,
-    /// Its branch of the tree is shorter than others.
+    /// This branch of the tree is shorter than others.
     ShortBranch,
-    /// No cable leaves it.
+    /// No cable leaves this part.
     CutOff,
-    /// Some of its uplinks are missing.
+    /// Some uplinks of this part are missing.
     Missing,
-    /// It gives its nodes less than other parts do.
+    /// This part is more oversubscribed than others.
     Taper,
-    /// Nothing of the above: nodes and links do not come in the right numbers.
+    /// None of these: no combination of nodes and links fits the condition.
     Shape,
 }
 
@@ -41,14 +41,14 @@ impl std::fmt::Display for LimitKind {
     }
 }
 
-/// Groups of a level that jobs cannot own all links of.
+/// Groups of one level whose links jobs cannot all own.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
-    /// Why.
+    /// Why jobs cannot own them.
     pub kind: LimitKind,
-    /// The level.
+    /// The level of the groups.
     pub level: usize,
-    /// Which.
+    /// The groups.
     pub groups: Vec<GroupIndex>,
 }
 
@@ -61,7 +61,7 @@ impl Limit {
         self.kind != LimitKind::Taper && nodes as usize > outside.max(most)
     }
 
-    /// What it means, in a sentence that names the groups.
+    /// Explains the limit in one sentence that names the groups.
     pub fn sentence(&self, fabric: &Fabric) -> String {
         let names = names(fabric, self.level, &self.groups);
         let is_one = self.groups.len() == 1;
@@ -114,7 +114,7 @@ impl Limit {
     }
 }
 
-/// What keeps links from being owned on a machine, in order of weight.
+/// Returns everything that prevents jobs from owning links on a machine, the most severe first.
 pub fn limits(fabric: &Fabric) -> Vec<Limit> {
     let mut found: Vec<Limit> = Vec::new();
     let mut add = |kind, level, group| match found
@@ -145,7 +145,7 @@ pub fn limits(fabric: &Fabric) -> Vec<Limit> {
     found
 }
 
-/// Why a job of `nodes` nodes has no links on the empty machine.
+/// Why a job of `nodes` nodes gets no links even on the empty machine.
 pub(crate) fn limit_for(fabric: &Fabric, limits: &[Limit], nodes: u32) -> LimitKind {
     let stopping = limits.iter().find(|limit| limit.stops(fabric, nodes));
     stopping.map_or(LimitKind::Shape, |limit| limit.kind)
@@ -176,13 +176,13 @@ fn kind_of(fabric: &Fabric, level: usize, group: GroupIndex) -> Option<LimitKind
     (lacking > 0).then_some(LimitKind::Missing)
 }
 
-/// Uplinks that the cabling implies and that are missing.
+/// The number of uplinks that the cabling implies and that are missing.
 fn lacking(fabric: &Fabric, level: usize, group: GroupIndex) -> usize {
     fabric.uplinks(level, group).len() - fabric.present_uplinks(level, group) as usize
 }
 
-/// The share of a node's bandwidth that a group gives each node, missing cables as if they were there; infinite where
-/// nothing leaves it.
+/// The bandwidth share that a group gives each of its nodes, as if no cable were missing; infinite if the group has no
+/// uplinks.
 fn share(fabric: &Fabric, level: usize, group: GroupIndex) -> f64 {
     let uplinks = fabric.uplinks(level, group).len() as f64;
     if uplinks == 0.0 {
@@ -195,7 +195,7 @@ fn share(fabric: &Fabric, level: usize, group: GroupIndex) -> f64 {
     (uplinks * bandwidth(level) / (nodes * bandwidth(0) * rails)).min(1.0)
 }
 
-/// Some of the names, and how many more there are.
+/// Lists up to three names and says how many more there are.
 fn names(fabric: &Fabric, level: usize, groups: &[GroupIndex]) -> String {
     const NAMED: usize = 3;
     let mut text = String::new();

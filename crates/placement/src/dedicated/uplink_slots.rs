@@ -1,48 +1,48 @@
-//! Which uplinks of leaves and second-level switches are free.
+//! Tracks which uplinks of leaves and second-level switches are free.
 
 use std::sync::Arc;
 
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeSet};
 
-/// Uplinks of one switch fit one word.
+/// The most uplinks of one switch: they must fit in one word.
 pub(crate) const MOST_UPLINKS: u32 = u64::BITS;
 
 /// The free slots of every switch below the top of the tree.
 ///
-/// Lane `a * cables + j` of a switch is there if more than `j` of its parallel cables to parent `a` are free: they
-/// are alike, so what two switches have in common is the intersection of their slots. A switch with more than 64
-/// uplinks has no slots, nor has one that several rails share.
+/// Bit `a * cables + j` of a switch is set if more than `j` of its parallel cables to parent `a` are free. Parallel
+/// cables are interchangeable, so the intersection of two switches' slots is what they have in common. A switch with
+/// more than 64 uplinks, or shared by several rails, has no slots.
 ///
-/// A slot is one in all rails: switch `n` of a group stands for its switches of that number in every rail. It is free if all
-/// of them have it free, and its cables are one of each. docs/explanation/dedicated-links.md says what that costs.
+/// A slot covers all rails: switch `n` of a group stands for switch `n` of every rail. It is free if it is free in all
+/// of them, and it consists of one cable in each. docs/explanation/dedicated-links.md says what that costs.
 #[derive(Debug)]
 pub(crate) struct UplinkSlots {
     plan: Arc<Plan>,
-    /// Cables that are owned, of all.
+    /// All cables that jobs own.
     taken: NodeSet,
-    /// How many they are.
+    /// The number of cables that jobs own.
     taken_count: u32,
     /// Cables that have failed.
     failed: NodeSet,
-    /// Cables that are there, in service and not owned.
+    /// Cables that are present, in service and not owned.
     idle: NodeSet,
-    /// Free slots of every switch; of a switch that stands for those of several rails, what all have free.
+    /// Free slots of every switch. With rails: what the switches of that number have free in all rails.
     free: Vec<u64>,
-    /// Free slots of every switch for itself; empty on machines without rails.
+    /// Free slots of every switch in its own rail; empty on machines without rails.
     own: Vec<u64>,
-    /// Placements that cross the group of every switch and own no link: they may use any.
+    /// For each switch, the placements that cross its group without owning links; they may use any uplink.
     strangers: Vec<u32>,
 }
 
-/// What never changes.
+/// The part that never changes.
 #[derive(Debug)]
 struct Plan {
-    /// Switches of the groups of a level that stand before each group, by level from 1.
+    /// By level from 1: for each group, the number of switches in the groups before it.
     first_switch: Vec<Vec<u32>>,
     switches: Vec<Switch>,
-    /// The switch of each cable that is not a node's.
+    /// The switch below each cable; `None` for the cable of a node.
     of_cable: Vec<Option<u32>>,
-    /// Cables that the machine lacks.
+    /// Cables that the machine does not have.
     missing: NodeSet,
 }
 
@@ -52,9 +52,9 @@ struct Switch {
     parents: u32,
     /// Parallel cables to each parent.
     cables: u32,
-    /// Whether its uplinks can be owned.
+    /// Whether jobs can own its uplinks.
     has_slots: bool,
-    /// The switches of the same number in all rails: the first, how many, and how far apart their numbers are.
+    /// The switches of the same number in all rails: the first, their count, and the distance between their numbers.
     rails: Rails,
 }
 
@@ -166,7 +166,7 @@ impl UplinkSlots {
         slots
     }
 
-    /// The free slots of a switch, which has a number below [`Fabric::rail_width`]: in all rails.
+    /// The slots of a switch that are free in all rails. `switch` is below [`Fabric::rail_width`].
     #[inline]
     pub fn free(&self, level: usize, group: GroupIndex, switch: u32) -> u64 {
         let number = (self.plan.first_switch[level][group as usize] + switch) as usize;
@@ -178,7 +178,8 @@ impl UplinkSlots {
         switch.is_some_and(|switch| self.strangers[switch as usize] == 0 && self.is_idle(cable))
     }
 
-    /// The cables of `slots` of a switch in every rail, of which all are free. The top has no uplinks, so only no slots.
+    /// Appends the cables of a switch's `slots` in every rail; all must be free. At the top level only the empty set is
+    /// valid.
     pub fn cables(
         &self,
         (level, group, switch): (usize, GroupIndex, u32),
@@ -198,7 +199,7 @@ impl UplinkSlots {
         let Switch { first, cables: parallel, .. } = self.plan.switches[switch as usize];
         let mut left = slots;
         if parallel == 1 {
-            // Every slot is a cable.
+            // Without parallel cables, each slot is exactly one cable.
             left &= self.idle.bits_from(first);
             while left != 0 {
                 cables.push(first + left.trailing_zeros());
@@ -233,8 +234,8 @@ impl UplinkSlots {
         });
     }
 
-    /// Changes cables, then counts the slots again. Adjacent cables of one switch are counted at once, up to 64 ports of it from
-    /// the first one on.
+    /// Changes the state of cables, then recounts the slots. Adjacent cables of one switch are recounted together, up
+    /// to 64 ports at a time.
     fn change(&mut self, cables: &[CableId], change: impl Fn(&mut Self, CableId, u64)) {
         let mut left = cables;
         while let Some(&cable) = left.first() {
@@ -275,17 +276,17 @@ impl UplinkSlots {
         }
     }
 
-    /// Cables out of service.
+    /// The cables out of service.
     pub fn failed(&self) -> &NodeSet {
         &self.failed
     }
 
-    /// Whether the machine has the cable and it is in service.
+    /// Whether the cable is present and in service.
     pub fn is_there(&self, cable: CableId) -> bool {
         !self.failed.contains(cable) && !self.plan.missing.contains(cable)
     }
 
-    /// Whether any cable is owned.
+    /// Whether jobs own any cable.
     pub fn any_taken(&self) -> bool {
         self.taken_count > 0
     }
@@ -294,7 +295,7 @@ impl UplinkSlots {
         self.taken.contains(cable)
     }
 
-    /// One more or one less placement may use any uplink of the group.
+    /// Adds or removes a placement that may use any uplink of the group.
     pub fn change_strangers(
         &mut self,
         fabric: &Fabric,
@@ -318,7 +319,7 @@ impl UplinkSlots {
         self.idle.contains(cable)
     }
 
-    /// Counts the slots of a switch to the parents that some of its ports lead to.
+    /// Recounts the slots of a switch to the parents that the given ports lead to.
     fn count(&mut self, switch: u32, ports: u64) {
         let Switch { first, parents, cables, has_slots, rails } =
             self.plan.switches[switch as usize];
@@ -349,7 +350,7 @@ impl UplinkSlots {
     }
 }
 
-/// The lowest `count` bits.
+/// Returns a word with the lowest `count` bits set.
 pub(crate) fn bits(count: u32) -> u64 {
     if count >= u64::BITS { !0 } else { (1 << count) - 1 }
 }

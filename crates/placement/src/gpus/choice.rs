@@ -1,11 +1,11 @@
-//! Which GPUs of a node a slot gets.
+//! Chooses which GPUs of a node a slot gets.
 
 use super::{GpuSet, MOST_GPUS, NodeGpus, WHOLE_GPU};
 use crate::amounts::{Amounts, GpuPart};
 
 impl NodeGpus<'_> {
-    /// The GPUs that a slot gets: `wanted` if that will do, else by the rules of [`together`] and [`NodeGpus::for_part`].
-    /// `None` if there are too few.
+    /// The GPUs that a slot gets: `wanted` if the slot can have them, else by the rules of [`together`] and
+    /// [`NodeGpus::for_part`]. `None` if too few are free.
     pub(crate) fn choose(&self, amounts: &Amounts, wanted: Option<GpuSet>) -> Option<GpuSet> {
         if let Some(part) = amounts.gpu_part() {
             return self.for_part(part);
@@ -14,7 +14,7 @@ impl NodeGpus<'_> {
         wanted.filter(|&set| self.suits(amounts, set)).or_else(|| self.whole(amounts, available))
     }
 
-    /// GPUs that are wholly free. Of each type no more than its count leaves.
+    /// The GPUs that are wholly free; of each type at most the number that its count allows.
     pub(crate) fn available(&self) -> GpuSet {
         let is_free = |&gpu: &usize| self.free[gpu] == WHOLE_GPU;
         let mut available: GpuSet = (0..self.layout.gpus(self.has)).filter(is_free).collect();
@@ -28,7 +28,7 @@ impl NodeGpus<'_> {
         available
     }
 
-    /// Whether a slot of whole GPUs could have these.
+    /// Whether a slot of whole GPUs can have these GPUs.
     fn suits(&self, amounts: &Amounts, gpus: GpuSet) -> bool {
         let typed = |&kind: &usize| {
             (gpus & self.layout.of_type(self.has, kind)).len() as u64 >= amounts.get(kind)
@@ -36,8 +36,8 @@ impl NodeGpus<'_> {
         gpus.is_in(self.available()) && self.layout.types.iter().all(typed)
     }
 
-    /// Whole GPUs out of `available`: those of the types wanted, and for GPUs of any type first those without a type, then those of
-    /// other types than wanted, so that slots that name a type find theirs.
+    /// Chooses whole GPUs out of `available`. Types that the slot names come first. For the GPUs of any type, it takes
+    /// those without a type first, so that slots that name a type still find theirs.
     pub(crate) fn whole(&self, amounts: &Amounts, available: GpuSet) -> Option<GpuSet> {
         let (layout, mut available) = (self.layout, available);
         let (mut taken, mut of_wanted_types) = (GpuSet::EMPTY, GpuSet::EMPTY);
@@ -59,8 +59,8 @@ impl NodeGpus<'_> {
         (rest == 0).then_some(taken)
     }
 
-    /// The GPU for a part of one: of those already cut the one with the least left that suffices, then the lowest. If no cut one
-    /// has enough, a wholly free one is cut, by the rule of [`together`].
+    /// Chooses the GPU for a part of one. Among GPUs already cut, it takes the one with the least left that suffices,
+    /// then the lowest. If none has enough, it cuts a wholly free one, by the rule of [`together`].
     fn for_part(&self, part: GpuPart) -> Option<GpuSet> {
         let of_type = self.layout.of_type(self.has, part.resource());
         let is_cut = |&gpu: &usize| {
@@ -74,7 +74,8 @@ impl NodeGpus<'_> {
         (self.left[self.layout.gpu] > 0).then(|| together(uncut, 1)).flatten()
     }
 
-    /// Whether the node can give a slot these GPUs: enough of each is free, and counts leave as many whole ones as it cuts.
+    /// Whether the node can give a slot these GPUs: each has enough free, and the counts allow the whole GPUs among
+    /// them.
     pub(crate) fn can_give(&self, amounts: &Amounts, gpus: GpuSet) -> bool {
         let taken = amounts.gpu_thousandths_of_each();
         if !gpus.is_in(GpuSet::range(0, self.free.len()))
@@ -89,7 +90,7 @@ impl NodeGpus<'_> {
         counted(self.layout.gpu) && self.layout.types.iter().all(|&kind| counted(kind))
     }
 
-    /// GPUs of which a part may be taken, as far as counts and types go.
+    /// GPUs of which a part may be taken, as far as counts and types allow.
     pub(crate) fn usable_for(&self, part: GpuPart) -> GpuSet {
         let of_type = self.layout.of_type(self.has, part.resource());
         let cut: GpuSet = of_type.iter().filter(|&gpu| self.free[gpu] < WHOLE_GPU).collect();
@@ -97,7 +98,7 @@ impl NodeGpus<'_> {
         if self.left[self.layout.gpu] > 0 { cut | uncut } else { cut }
     }
 
-    /// How many slots that each take this part of one GPU there are.
+    /// The number of slots that fit if each takes this part of one GPU.
     pub(crate) fn parts(&self, part: GpuPart) -> u64 {
         let of_type = self.layout.of_type(self.has, part.resource());
         let slots = |free: u16| u64::from(free / part.thousandths().max(1));
@@ -107,10 +108,10 @@ impl NodeGpus<'_> {
     }
 }
 
-/// `count` of the GPUs in `free`, as close together as can be: in the smallest aligned block of a power of two (GPUs 0 and 1,
-/// 0 to 3, 4 to 7 and so on) that has enough. Among blocks of that size the one with the fewest free, then the one in the
-/// next larger block with the fewest free and so on, then the lowest: larger blocks stay whole for later jobs. This is
-/// the buddy rule of memory allocators (Knowlton 1965).
+/// Chooses `count` of the GPUs in `free`, as close together as possible. It takes the smallest aligned block of a power
+/// of two (GPUs 0 and 1, 0 to 3, 4 to 7 and so on) that has enough. Among these, it takes the block with the fewest
+/// free GPUs, then the one in the next larger block with the fewest free and so on, then the lowest. So larger blocks
+/// stay whole for later jobs. This is the buddy rule of memory allocators (Knowlton 1965).
 pub(crate) fn together(free: GpuSet, count: usize) -> Option<GpuSet> {
     if count == 0 {
         return Some(GpuSet::EMPTY);
@@ -121,7 +122,7 @@ pub(crate) fn together(free: GpuSet, count: usize) -> Option<GpuSet> {
     let mut size = count.next_power_of_two();
     while size <= MOST_GPUS {
         let mut best: Option<([u8; 8], GpuSet)> = None;
-        // The last block that holds a free GPU.
+        // The index of the last block that holds a free GPU.
         let last = free.iter().last().unwrap_or(0) / size;
         for block in (0..=last).map(|block| block * size) {
             let inside = free & GpuSet::range(block, size);
@@ -141,7 +142,7 @@ pub(crate) fn together(free: GpuSet, count: usize) -> Option<GpuSet> {
     None
 }
 
-/// How many are free in the block, in the block of twice its size around it, and so on.
+/// The number of free GPUs in the block, in the block of twice its size around it, and so on.
 fn around(free: GpuSet, block: usize, size: usize) -> [u8; 8] {
     let mut counts = [0; 8];
     let sizes = std::iter::successors(Some(size), |size| Some(size * 2));

@@ -1,8 +1,8 @@
-//! The GPUs of nodes one by one: what is free of each, and which of them a slot gets.
+//! Tracks the GPUs of each node one by one: what is free of each, and which ones a slot gets.
 //!
-//! Counts of free GPUs ([`Resources`](topolane_fabric::resources::Resources)) say whether a job fits. This says which GPUs it
-//! gets. GPU i of a node is the one on rail i. The GPUs of the first type of a node come first, then those of the next type,
-//! and at the end those without a type; types are in the order of the machine's resources.
+//! Counts of free GPUs ([`Resources`](topolane_fabric::resources::Resources)) say whether a job fits. This module says
+//! which GPUs the job gets. GPU i of a node is the one on rail i. The GPUs of the first type of a node come first, then
+//! those of the next type, and at the end those without a type; types are in the order of the machine's resources.
 
 mod choice;
 mod set;
@@ -18,14 +18,14 @@ use crate::amounts::{Amounts, GpuPart, WHOLE_GPU};
 pub(crate) struct GpuLayout {
     /// Index of the resource `gpu`.
     gpu: usize,
-    /// Indices of its types, ascending.
+    /// Indices of the typed resources `gpu:TYPE`, ascending.
     types: Box<[usize]>,
-    /// The most GPUs of a node.
+    /// The largest number of GPUs on any node.
     most: usize,
 }
 
 impl GpuLayout {
-    /// `None` for a machine without GPUs, and for one with more than [`MOST_GPUS`] on a node.
+    /// Returns the layout; `None` for a machine without GPUs or with more than [`MOST_GPUS`] on a node.
     pub(crate) fn of(fabric: &Fabric) -> Option<Self> {
         let names = fabric.resources().names();
         let gpu = fabric.resources().index("gpu")?;
@@ -35,12 +35,12 @@ impl GpuLayout {
         (1..=MOST_GPUS).contains(&most).then_some(GpuLayout { gpu, types, most })
     }
 
-    /// The most GPUs of a node.
+    /// The largest number of GPUs on any node.
     pub(crate) fn most(&self) -> usize {
         self.most
     }
 
-    /// Whether the resource is GPUs, with a type or without.
+    /// Whether the resource is `gpu` or `gpu:TYPE`.
     pub(crate) fn is_gpu(&self, resource: usize) -> bool {
         resource == self.gpu || self.types.contains(&resource)
     }
@@ -50,23 +50,23 @@ impl GpuLayout {
         amounts.gpu_part().is_some() || amounts.get(self.gpu) > 0
     }
 
-    /// Whole GPUs that a slot takes, of whatever type.
+    /// Whole GPUs that a slot takes, of any type.
     pub(crate) fn wanted(&self, amounts: &Amounts) -> usize {
         usize::try_from(amounts.get(self.gpu)).unwrap_or(usize::MAX)
     }
 
-    /// The counts that a cut GPU is taken off: `gpu`, and the type wanted.
+    /// The resources whose counts go down when a GPU is cut: `gpu`, and the wanted type.
     pub(crate) fn counts_of(&self, part: GpuPart) -> impl Iterator<Item = usize> + use<> {
         let kind = Some(part.resource()).filter(|&kind| kind != self.gpu);
         std::iter::once(self.gpu).chain(kind)
     }
 
-    /// GPUs of a node that has these counts.
+    /// The number of GPUs on a node that has these amounts.
     pub(crate) fn gpus(&self, has: &[u64]) -> usize {
         has.get(self.gpu).map_or(0, |&gpus| gpus as usize)
     }
 
-    /// The GPUs of a type, of a node that has these counts; all its GPUs for `gpu` itself.
+    /// The GPUs of a type on a node that has these amounts; all its GPUs if `resource` is `gpu` itself.
     fn of_type(&self, has: &[u64], resource: usize) -> GpuSet {
         if resource == self.gpu {
             return GpuSet::range(0, self.gpus(has));
@@ -76,31 +76,32 @@ impl GpuLayout {
         GpuSet::range(first, has[resource] as usize)
     }
 
-    /// The GPUs that have a type, of a node that has these counts.
+    /// The GPUs with a type on a node that has these amounts.
     fn typed(&self, has: &[u64]) -> GpuSet {
         GpuSet::range(0, self.types.iter().map(|&kind| has[kind] as usize).sum())
     }
 
-    /// The type of a GPU, as an index of a resource: `gpu` for one without a type.
+    /// The type of a GPU, as the index of a resource; `gpu` if it has no type.
     pub(crate) fn type_of(&self, has: &[u64], gpu: usize) -> usize {
         let holds = |&&kind: &&usize| self.of_type(has, kind).contains(gpu);
         self.types.iter().find(holds).copied().unwrap_or(self.gpu)
     }
 }
 
-/// The GPUs of one node: what it has, and what is free.
+/// The GPUs of one node, and what is free of each.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NodeGpus<'a> {
     pub(crate) layout: &'a GpuLayout,
-    /// What the node has of every resource.
+    /// The node's amount of every resource.
     pub(crate) has: &'a [u64],
-    /// What is free of every resource. It counts fewer GPUs than are wholly free if jobs hold GPUs whose indices are unknown.
+    /// The free amount of every resource. It counts fewer GPUs than are wholly free if jobs hold GPUs whose indices are
+    /// unknown.
     pub(crate) left: &'a [u64],
     /// Thousandths free of each GPU.
     pub(crate) free: &'a [u16],
 }
 
-/// The free counts and the free thousandths of one node, to change.
+/// The free amounts and the free thousandths of one node, for changes.
 pub(crate) struct NodeGpusMut<'a> {
     pub(crate) layout: &'a GpuLayout,
     pub(crate) has: &'a [u64],
@@ -109,7 +110,7 @@ pub(crate) struct NodeGpusMut<'a> {
 }
 
 impl NodeGpusMut<'_> {
-    /// Takes a slot's GPUs. The slot must fit.
+    /// Takes the GPUs of a slot. The slot must fit.
     pub(crate) fn take(&mut self, amounts: &Amounts, gpus: GpuSet) {
         let taken = amounts.gpu_thousandths_of_each();
         for gpu in gpus.iter() {
@@ -131,7 +132,7 @@ impl NodeGpusMut<'_> {
         }
     }
 
-    /// Changes the counts of wholly free GPUs that this one is in.
+    /// Changes the counts of wholly free GPUs that include this GPU.
     fn count(&mut self, gpu: usize, change: impl Fn(&mut u64)) {
         change(&mut self.left[self.layout.gpu]);
         let kind = self.layout.type_of(self.has, gpu);

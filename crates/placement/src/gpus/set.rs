@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{BitAnd, BitOr, Sub};
 
-/// The most GPUs of a node that are identified one by one. On machines with larger nodes, GPUs are only counted.
+/// The most GPUs of a node that can be tracked one by one. On machines with larger nodes, GPUs are only counted.
 pub const MOST_GPUS: usize = 128;
 
 /// Some GPUs of one node, by their index from 0 to 127.
@@ -11,7 +11,7 @@ pub const MOST_GPUS: usize = 128;
 pub struct GpuSet(u128);
 
 impl GpuSet {
-    /// No GPU.
+    /// The empty set.
     pub const EMPTY: GpuSet = GpuSet(0);
 
     /// The GPUs from `first` on, `count` of them. Those above 127 are skipped.
@@ -25,13 +25,13 @@ impl GpuSet {
         GpuSet::range(gpu, 1)
     }
 
-    /// How many there are.
+    /// The number of GPUs in the set.
     #[inline]
     pub fn len(self) -> usize {
         self.0.count_ones() as usize
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     #[inline]
     pub fn is_empty(self) -> bool {
         self.0 == 0
@@ -42,12 +42,12 @@ impl GpuSet {
         !(self & GpuSet::one(gpu)).is_empty()
     }
 
-    /// Whether all of them are in another set.
+    /// Whether all GPUs of the set are in the other set.
     pub fn is_in(self, other: GpuSet) -> bool {
         (self - other).is_empty()
     }
 
-    /// The indices, ascending.
+    /// The indices of the GPUs, ascending.
     pub fn iter(self) -> impl Iterator<Item = usize> {
         let mut left = self.0;
         std::iter::from_fn(move || {
@@ -57,7 +57,7 @@ impl GpuSet {
         })
     }
 
-    /// The lowest `count` of them, or all if there are fewer.
+    /// The lowest `count` GPUs of the set, or all if there are fewer.
     #[must_use]
     pub fn lowest(self, count: usize) -> Self {
         self.iter().take(count).collect()

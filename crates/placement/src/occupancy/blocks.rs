@@ -1,4 +1,4 @@
-//! How many slots every block has free, and on how many of its nodes there are jobs.
+//! Counts, for every block, its free slots and its nodes with jobs.
 
 use std::ops::Range;
 
@@ -6,11 +6,11 @@ use topolane_fabric::{BlockIndex, Fabric, NodeIndex};
 
 use super::Occupancy;
 
-/// Free slots of every block, one on each node, and how many blocks have how many.
+/// The free slots of every block, at most one per node, and the number of blocks with each number of free slots.
 #[derive(Debug, PartialEq)]
 pub(crate) struct BlockSlots {
     free: Vec<u32>,
-    /// By the number of free slots.
+    /// Entry `n` is the number of blocks with `n` free slots.
     blocks_with: Vec<u32>,
 }
 
@@ -19,7 +19,7 @@ impl Clone for BlockSlots {
         BlockSlots { free: self.free.clone(), blocks_with: self.blocks_with.clone() }
     }
 
-    /// Copies into the memory already held.
+    /// Reuses memory that is already allocated.
     fn clone_from(&mut self, source: &Self) {
         self.free.clone_from(&source.free);
         self.blocks_with.clone_from(&source.blocks_with);
@@ -27,21 +27,21 @@ impl Clone for BlockSlots {
 }
 
 impl BlockSlots {
-    /// No slot is free.
+    /// Returns counts in which no slot is free.
     pub fn none(fabric: &Fabric) -> Self {
         let mut blocks_with = vec![0; fabric.largest_block() as usize + 1];
         blocks_with[0] = fabric.blocks();
         BlockSlots { free: vec![0; fabric.blocks() as usize], blocks_with }
     }
 
-    /// All slots are free.
+    /// Returns counts in which all slots are free.
     pub fn all(fabric: &Fabric) -> Self {
         let mut slots = BlockSlots::none(fabric);
         slots.change(fabric, 0..fabric.nodes(), true);
         slots
     }
 
-    /// Notes that the slots of nodes are free now, or are no longer.
+    /// Records that the slots of these nodes became free, or are no longer free.
     #[inline]
     pub fn change(&mut self, fabric: &Fabric, nodes: Range<NodeIndex>, are_free: bool) {
         for (block, count) in by_block(fabric, nodes) {
@@ -52,7 +52,7 @@ impl BlockSlots {
         }
     }
 
-    /// Free slots of every block, by index.
+    /// The free slots of every block, by index.
     pub fn free(&self) -> &[u32] {
         &self.free
     }
@@ -64,23 +64,23 @@ impl BlockSlots {
 }
 
 impl Occupancy {
-    /// Idle nodes of every block (see [`Fabric::block`]), by index.
+    /// The number of idle nodes in every block (see [`Fabric::block`]), by index.
     pub fn idle_in_blocks(&self) -> &[u32] {
         self.idle_by_block.free()
     }
 
-    /// The same, and how many blocks have how many.
+    /// The idle nodes of every block, and the number of blocks with each number of idle nodes.
     pub(crate) fn idle_by_block(&self) -> &BlockSlots {
         &self.idle_by_block
     }
 
-    /// Nodes of a block on which a slot is held. A block with none is empty: no job is on it.
+    /// The number of nodes in a block with at least one held slot. If it is 0, no job uses the block.
     #[inline]
     pub fn held_in_block(&self, block: BlockIndex) -> u32 {
         self.held_in_blocks[block as usize]
     }
 
-    /// Notes that the first slot of each of these nodes is held now, or the last one no longer.
+    /// Records that each of these nodes now holds its first slot, or no longer holds any.
     #[inline]
     pub(super) fn count_held(&mut self, nodes: Range<NodeIndex>, are_held: bool) {
         for (block, nodes) in by_block(&self.fabric, nodes) {
@@ -90,7 +90,7 @@ impl Occupancy {
     }
 }
 
-/// How many nodes of a run lie in one block, and how many in the next.
+/// Splits a range of nodes by block: the index of each block and its number of nodes.
 fn by_block(
     fabric: &Fabric,
     mut nodes: Range<NodeIndex>,

@@ -1,4 +1,4 @@
-//! Claims and releases, which undo each other exactly.
+//! Claims and releases of placements. A release exactly undoes its claim.
 
 use topolane_fabric::{CableId, GroupIndex, NodeIndex};
 
@@ -9,10 +9,9 @@ use crate::placement::Placement;
 use crate::request::Share;
 
 impl Occupancy {
-    /// Takes a placement's slots.
+    /// Takes the slots of a placement.
     ///
-    /// # Errors
-    /// The first node that cannot take its slot; nothing is claimed then.
+    /// # Errors Returns the first node that cannot take its slot; then nothing is claimed.
     pub fn claim(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
         if let Some(&cable) = placement.links().iter().find(|&&cable| !self.slots.is_free(cable)) {
             return Err(self.no_link(cable));
@@ -42,7 +41,7 @@ impl Occupancy {
         Ok(())
     }
 
-    /// Whether a node can take a slot, with these GPUs if any is named.
+    /// Whether a node can take a slot, with these GPUs if the set is not empty.
     fn has_slot(&self, node: NodeIndex, amounts: &Amounts, gpus: GpuSet) -> bool {
         if gpus.is_empty() {
             self.fits_part(node, amounts) && self.counts_gpu_part(node, amounts)
@@ -68,8 +67,8 @@ impl Occupancy {
         }
     }
 
-    /// Whether [`Occupancy::claim`] would succeed, the placement would share no link that it or another owns, and links
-    /// lead out of all groups that it crosses.
+    /// Whether [`Occupancy::claim`] would succeed without sharing owned links, and whether links in service lead out of
+    /// all groups that the placement crosses.
     pub fn has_room_for(&self, placement: &Placement) -> bool {
         let crossed = match placement.share() {
             Share::Part(_) if placement.spans_nodes() => placement.nodes(),
@@ -107,11 +106,10 @@ impl Occupancy {
         })
     }
 
-    /// Takes a placement that is known to hold its nodes already, in service or not: a running
-    /// job found by a driver that starts.
+    /// Takes a placement whose job already runs on its nodes, in service or not. A driver calls this for running jobs
+    /// when it starts.
     ///
-    /// # Errors
-    /// As [`Occupancy::claim`], but a node or a link out of service is no obstacle.
+    /// # Errors As [`Occupancy::claim`], except that nodes and links out of service are accepted.
     pub fn adopt(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
         if let Some(&cable) = placement.links().iter().find(|&&cable| self.slots.is_taken(cable)) {
             return Err(self.no_link(cable));
@@ -132,7 +130,7 @@ impl Occupancy {
         Ok(())
     }
 
-    /// Gives back what [`Occupancy::claim`] took for the same placement.
+    /// Gives back what [`Occupancy::claim`] took for this placement.
     pub fn release(&mut self, placement: &Placement) {
         match placement.share() {
             Share::Whole => self.give_back_whole(placement),
@@ -148,8 +146,8 @@ impl Occupancy {
         }
     }
 
-    /// Lays a placement over whatever is there, as far as there is something left: for a state
-    /// that stands for a span of time, in which placements hold the same node one after another.
+    /// Adds a placement on top of others, even if nodes have nothing left. This is for a state that covers a span of
+    /// time, in which placements use the same node one after another.
     pub fn overlay(&mut self, placement: &Placement) {
         for node in placement.held() {
             match placement.share() {
@@ -161,7 +159,7 @@ impl Occupancy {
         self.take_links(placement);
     }
 
-    /// Takes off what there is, and of GPUs only the number.
+    /// Subtracts the amounts, down to 0. GPUs are only counted.
     fn overlay_amounts(&mut self, node: NodeIndex, amounts: &Amounts) {
         self.count_shares();
         let counted = self.fabric.resources().names().len();
@@ -183,7 +181,7 @@ impl Occupancy {
         self.give_back_slot(node);
     }
 
-    /// Counts one more slot held on a node.
+    /// Records one more slot held on a node.
     fn hold_slot(&mut self, node: NodeIndex) {
         self.held[node as usize] += 1;
         if self.held(node) == 1 {
@@ -195,7 +193,7 @@ impl Occupancy {
         self.note_changes(node..node + 1);
     }
 
-    /// Counts one slot less.
+    /// Records one slot less held on a node.
     pub(super) fn give_back_slot(&mut self, node: NodeIndex) {
         let index = node as usize;
         self.held[index] -= 1;

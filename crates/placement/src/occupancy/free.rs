@@ -1,4 +1,4 @@
-//! What is free of every resource of every node.
+//! The free amount of every resource on every node.
 
 use topolane_fabric::NodeIndex;
 use topolane_fabric::resources::{CORES, MEMORY};
@@ -8,17 +8,17 @@ use crate::amounts::Amounts;
 use crate::request::Share;
 
 impl Occupancy {
-    /// Cores of a node that no placement holds.
+    /// Cores of a node that no job holds.
     pub fn cores_free(&self, node: NodeIndex) -> u32 {
         if self.is_whole(node) { 0 } else { self.free(node)[CORES] as u32 }
     }
 
-    /// Memory of a node that no share of it holds, bytes; a node held whole does not count.
+    /// Free memory of a node in bytes. A job that holds the whole node does not reduce it.
     pub fn memory_free(&self, node: NodeIndex) -> u64 {
         self.free(node)[MEMORY]
     }
 
-    /// What no share of a node holds of each resource, by index; a node held whole does not count.
+    /// The free amount of each resource on a node, by index. A job that holds the whole node does not reduce it.
     #[inline]
     pub fn free(&self, node: NodeIndex) -> &[u64] {
         if self.free.is_empty() {
@@ -28,7 +28,7 @@ impl Occupancy {
         &self.free[node as usize * counted..][..counted]
     }
 
-    /// Begins to keep count of what shares of nodes take.
+    /// Starts tracking what shares of nodes take.
     pub(super) fn count_shares(&mut self) {
         if self.free.is_empty() {
             let counts = (0..self.fabric.nodes()).flat_map(|node| self.fabric.counts(node));
@@ -36,7 +36,7 @@ impl Occupancy {
         }
     }
 
-    /// Whether one placement holds the whole node.
+    /// Whether one job holds the whole node.
     pub fn is_whole(&self, node: NodeIndex) -> bool {
         self.held[node as usize] & WHOLE != 0
     }
@@ -48,12 +48,12 @@ impl Occupancy {
         }
     }
 
-    /// Whether any node is held whole.
+    /// Whether a job holds any node whole.
     pub fn holds_whole_nodes(&self) -> bool {
         self.whole > 0
     }
 
-    /// Whether the node can take one more slot of that share.
+    /// Whether the node can take one more slot of this share.
     #[inline]
     pub fn fits(&self, node: NodeIndex, share: &Share) -> bool {
         match share {
@@ -71,12 +71,12 @@ impl Occupancy {
             && self.gpu_part_fits(node, amounts)
     }
 
-    /// Whether a node in service has a core for a slot that shares it.
+    /// Whether a node is in service and has a free core for a slot that shares it.
     pub(super) fn takes_shares(&self, node: NodeIndex) -> bool {
         self.in_service.contains(node) && self.cores_free(node) > 0
     }
 
-    /// How many slots of these amounts the node has.
+    /// The number of further slots of these amounts that fit on the node.
     #[inline]
     pub fn slots_on(&self, node: NodeIndex, amounts: &Amounts) -> u32 {
         if self.is_whole(node) || !self.in_service.contains(node) {

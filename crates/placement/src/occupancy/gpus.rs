@@ -1,4 +1,4 @@
-//! The GPUs of nodes in a state: what is free of each, and which ones a placement gets.
+//! Tracks what is free of each GPU, and chooses the GPUs that a placement gets.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use crate::gpus::{GpuLayout, GpuSet, MOST_GPUS, NodeGpus, NodeGpusMut};
 use crate::placement::Placement;
 use crate::request::Share;
 
-/// What is free of every GPU.
+/// What is free of every GPU of the machine.
 #[derive(Debug, Clone)]
 pub(super) struct Gpus {
-    /// `None` if GPUs are not identified one by one: there are none, or too many on one node.
+    /// `None` if GPUs are not tracked one by one: there are none, or too many on one node.
     layout: Option<Arc<GpuLayout>>,
-    /// Thousandths free of every GPU, node after node, [`GpuLayout::most`] for each. Empty until a slot takes GPUs, so that whole
-    /// nodes cost nothing here.
+    /// Free thousandths of every GPU, [`GpuLayout::most`] entries per node. Empty until a slot takes GPUs, so that
+    /// whole nodes cost nothing here.
     free: Vec<u16>,
 }
 
@@ -27,16 +27,17 @@ impl Gpus {
     }
 }
 
-/// All GPUs of a node that no share of it holds a GPU of, and those of a node held whole.
+/// The GPUs of a node on which no job holds a GPU; then those of a node held whole.
 static ALL_FREE: [u16; MOST_GPUS] = [WHOLE_GPU; MOST_GPUS];
 static NONE_FREE: [u16; MOST_GPUS] = [0; MOST_GPUS];
 
 impl Occupancy {
-    /// Thousandths free of each GPU of a node, by index: 1000 of a wholly free one, 540 of one that a job holds 460 thousandths
-    /// of. All 0 for a node held whole. Empty for a node without GPUs, and on a machine on which a node has more than
-    /// [`MOST_GPUS`]. Whether the node is in service does not matter here.
+    /// For each GPU of a node, by index, its free thousandths: 1000 if it is wholly free, 540 if jobs hold 460. All 0
+    /// if a job holds the whole node. Empty if the node has no GPU, or if some node of the machine has more than
+    /// [`MOST_GPUS`]. Nodes out of service are treated like others.
     ///
-    /// GPUs that a placement holds without naming them ([`Occupancy::name_gpus`]) are free here; [`Occupancy::free`] counts them.
+    /// GPUs that a placement holds without naming them ([`Occupancy::name_gpus`]) appear as free here;
+    /// [`Occupancy::free`] counts them.
     pub fn gpus_free(&self, node: NodeIndex) -> &[u16] {
         let Some(layout) = &self.gpus.layout else { return &[] };
         let gpus = layout.gpus(self.fabric.counts(node));
@@ -46,20 +47,19 @@ impl Occupancy {
         self.unheld_gpus(layout, node)
     }
 
-    /// The index of the resource that a GPU of a node is: that of its type, or of `gpu` for one without a type. `None` if the node
-    /// has no such GPU.
+    /// The resource index of a GPU's type, or of `gpu` if it has no type. `None` if the node has no such GPU.
     pub fn gpu_type(&self, node: NodeIndex, gpu: usize) -> Option<usize> {
         let layout = self.gpus.layout.as_ref()?;
         let has = self.fabric.counts(node);
         (gpu < layout.gpus(has)).then(|| layout.type_of(has, gpu))
     }
 
-    /// Which resources are GPUs; `None` if they are not identified one by one.
+    /// Which resources are GPUs; `None` if GPUs are not tracked one by one.
     pub(crate) fn gpu_layout(&self) -> Option<&GpuLayout> {
         self.gpus.layout.as_deref()
     }
 
-    /// What shares leave of the GPUs of a node, also of one held whole.
+    /// What shares leave free of a node's GPUs. A job that holds the whole node does not reduce it.
     fn unheld_gpus(&self, layout: &GpuLayout, node: NodeIndex) -> &[u16] {
         let gpus = layout.gpus(self.fabric.counts(node));
         if self.gpus.free.is_empty() {
@@ -77,26 +77,28 @@ impl Occupancy {
         }
     }
 
-    /// How many slots with a part of one GPU the node has, as far as its GPUs go; `None` for amounts without such a part.
+    /// The number of slots with a part of one GPU that fit on the node's GPUs; `None` if the amounts have no such part.
     pub(super) fn gpu_parts_on(&self, node: NodeIndex, amounts: &Amounts) -> Option<u64> {
         let part = amounts.gpu_part()?;
         let layout = self.gpus.layout.as_deref();
         Some(layout.map_or(0, |layout| self.node_gpus(layout, node).parts(part)))
     }
 
-    /// Whether the node has the GPU that a slot takes a part of. Counts tell whether it has whole ones.
+    /// Whether the node has a GPU for a slot that takes a part of one. For whole GPUs the counts decide, so this
+    /// returns true.
     #[inline]
     pub(super) fn gpu_part_fits(&self, node: NodeIndex, amounts: &Amounts) -> bool {
         amounts.gpu_part().is_none() || self.gpu_parts_on(node, amounts) > Some(0)
     }
 
-    /// The placement with its GPUs named, as far as this state has them; the same placement if it takes none. Policies' placements
-    /// have them named. A placement made by hand holds the number of its GPUs only if this is not called before it is claimed,
-    /// and a whole GPU instead of a part.
+    /// Returns the placement with its GPUs named. Returns it unchanged if it takes no GPUs or has them named already,
+    /// as placements of policies do. Call this before claiming a placement that you built by hand: otherwise the claim
+    /// only counts GPUs, and counts a part of a GPU as a whole one.
     ///
-    /// The rule: all nodes of a job get the same GPUs if they can, so that its traffic stays on the rails of these GPUs. A slot
-    /// with whole GPUs gets them from the smallest aligned block of 1, 2, 4, 8, ... GPUs that has enough, and among these from
-    /// the one with the fewest free. A slot with a part of a GPU gets it from the GPU already cut that has the least left.
+    /// All nodes of a job get the same GPU indices if possible, so that its traffic stays on their rails. A slot with
+    /// whole GPUs gets them from the smallest aligned block of 1, 2, 4, 8, ... GPUs that has enough, and among these
+    /// from the one with the fewest free. A slot with a part of a GPU gets it from the GPU already cut that has the
+    /// least left.
     #[must_use]
     pub fn name_gpus(&self, placement: Placement) -> Placement {
         if placement.share().is_whole() || !placement.gpus().is_empty() {
@@ -109,7 +111,7 @@ impl Occupancy {
         }
     }
 
-    /// The GPUs that slots on these nodes would get; `None` where they get none that are named.
+    /// The GPUs that slots on these nodes would get; `None` if they get no named GPUs.
     pub(crate) fn gpus_for(&self, share: &Share, nodes: &[NodeIndex]) -> Option<Vec<GpuSet>> {
         let (Share::Part(amounts), Some(layout)) = (share, &self.gpus.layout) else { return None };
         let are_there = nodes.iter().all(|&node| node < self.fabric.nodes());
@@ -123,7 +125,7 @@ impl Occupancy {
         }
     }
 
-    /// The GPUs of one slot on each of different nodes.
+    /// Chooses the GPUs of slots on different nodes.
     fn gpus_of_nodes(
         &self,
         layout: &GpuLayout,
@@ -134,7 +136,7 @@ impl Occupancy {
         nodes.iter().map(|&node| self.node_gpus(layout, node).choose(amounts, common)).collect()
     }
 
-    /// Whole GPUs that are free on all nodes of a job with several.
+    /// Whole GPUs that are free on all nodes of a job with several nodes.
     fn common_gpus(
         &self,
         layout: &GpuLayout,
@@ -152,7 +154,7 @@ impl Occupancy {
         self.node_gpus(layout, first).whole(amounts, common)
     }
 
-    /// The GPUs of slots of which several may lie on one node: each gets what those before it left.
+    /// Chooses the GPUs of slots that may share a node: each slot gets GPUs that earlier slots left.
     fn gpus_of_slots(
         &self,
         layout: &GpuLayout,
@@ -174,7 +176,7 @@ impl Occupancy {
         Some(gpus)
     }
 
-    /// Whether a node can give a slot these GPUs, and all else that the slot takes.
+    /// Whether a node can give a slot these GPUs and everything else that the slot takes.
     pub(super) fn has_gpus(&self, node: NodeIndex, amounts: &Amounts, gpus: GpuSet) -> bool {
         let Some(layout) = self.gpus.layout.as_deref() else { return false };
         let node = self.node_gpus(layout, node);
@@ -182,7 +184,8 @@ impl Occupancy {
         node.can_give(amounts, gpus) && amounts.iter().enumerate().all(enough)
     }
 
-    /// Takes off a node what a slot takes, or gives it back: the GPUs named and all else, or the number of GPUs if none is named.
+    /// Subtracts from a node what a slot takes, or adds it back: the named GPUs or, if none is named, only their
+    /// number, and all other amounts.
     pub(super) fn change_amounts(
         &mut self,
         node: NodeIndex,
@@ -215,7 +218,7 @@ impl Occupancy {
         }
     }
 
-    /// Whether a slot that does not name its GPUs finds a whole one for the part that it takes.
+    /// Whether a slot with a part of a GPU that it does not name finds a whole GPU to count.
     pub(super) fn counts_gpu_part(&self, node: NodeIndex, amounts: &Amounts) -> bool {
         let (Some(part), Some(layout)) = (amounts.gpu_part(), &self.gpus.layout) else {
             return true;

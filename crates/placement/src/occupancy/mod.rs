@@ -1,4 +1,4 @@
-//! Who holds what at this moment: the only mutable state.
+//! The occupancy: which job holds what at this moment. It is the only mutable state.
 
 mod blocks;
 mod claims;
@@ -27,61 +27,61 @@ use gpus::Gpus;
 use part_slots::PartSlots;
 pub(crate) use part_slots::{Mark, SharedSlots};
 
-/// Marks a node that is held whole, among the slots held on it.
+/// A bit in `held` that marks a node held whole.
 const WHOLE: u32 = 1 << 31;
 
-/// What is free of every resource of every node, idle nodes per group, and which placements may meet on which uplinks.
+/// The free resources of every node, the idle nodes per group, and the placements that may use each uplink.
 #[derive(Debug)]
 pub struct Occupancy {
     fabric: Arc<Fabric>,
-    /// What is free of every resource, node after node; empty until a part of a node is taken, so that whole nodes cost
-    /// nothing here. What is held of a node that is held whole is not taken off.
+    /// The free amount of every resource, node after node. Empty until a job takes a part of a node, so that whole
+    /// nodes cost nothing here. A job that holds a whole node does not reduce it.
     free: Vec<u64>,
     gpus: Gpus,
     part_slots: PartSlots,
-    /// Slots held on each node, with [`WHOLE`] if one of them is the whole node.
+    /// The number of slots held on each node, with [`WHOLE`] set if a job holds the whole node.
     held: Vec<u32>,
-    /// How many nodes are held whole.
+    /// The number of nodes held whole.
     whole: u32,
-    /// Nodes that placements which share nodes cross: `crossing` at level 0 is not 0.
+    /// Nodes whose link is used by a placement that shares the node: `crossing` at level 0 is not 0.
     crossed_nodes: NodeSet,
     /// Nodes that were taken out of service.
     drained: NodeSet,
-    /// All others that a link leads to.
+    /// All other nodes that a link in service leads to.
     in_service: NodeSet,
-    /// How many times a node or a link was taken out of service or put back.
+    /// The number of times a node or link was taken out of service or put back.
     service_changes: u64,
-    /// Nodes in service with no slot held.
+    /// Nodes in service on which no slot is held.
     idle: NodeSet,
-    /// Idle nodes of every group by level; level 0 is left empty.
+    /// By level: the idle nodes of every group. Level 0 stays empty.
     idle_in: Vec<Vec<u32>>,
     idle_by_block: BlockSlots,
-    /// Nodes of every block on which a slot is held.
+    /// For every block, the nodes on which a slot is held.
     held_in_blocks: Vec<u32>,
-    /// Placements that cross each group, by level; at level 0 only those that share nodes.
+    /// By level: the number of placements that cross each group. At level 0, only placements that share nodes count.
     crossing: Vec<Vec<u32>>,
-    /// Those of them that own their links.
+    /// By level: the number of isolated placements that cross each group.
     isolated_crossing: Vec<Vec<u32>>,
     slots: UplinkSlots,
     cut_off: CutOff,
-    /// What the placements send; `None` unless it is asked for.
+    /// What the placements send; `None` if not tracked.
     network: Option<Box<NetworkLoad>>,
-    /// What requests to expect, for policies that prepare for them.
+    /// The requests to expect, for policies that prepare for them.
     demand: Arc<Demand>,
-    /// The most nodes of a group of each level; at level 0 a node.
+    /// By level: the most nodes in any group. At level 0 this is 1.
     largest: Arc<[u32]>,
     /// The fewest nodes of a leaf.
     smallest_leaf: u32,
-    /// By level and size the most nodes of a block of the empty machine; see [`block_sizes`].
+    /// By level from 2: each block size with the most nodes of such a block on the empty machine; see [`block_sizes`].
     largest_blocks: Arc<[Vec<(u32, u32)>]>,
-    /// The empty machine; `None` in that one itself.
+    /// The empty machine; `None` in the empty machine itself.
     empty: Option<Arc<Occupancy>>,
 }
 
-/// A claim that would hold more than there is.
+/// The error for a claim of something that is not free.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OccupancyError {
-    /// The node that cannot take the slot, or the first below the switch whose uplink is not free.
+    /// The node that cannot take the slot, or the first node below the switch whose uplink is not free.
     pub node: NodeIndex,
 }
 
@@ -98,9 +98,9 @@ impl Clone for Occupancy {
         Occupancy { network: self.network.clone(), ..self.without_network() }
     }
 
-    /// Copies into the memory already held: a queue does so at every pass.
+    /// Reuses memory that is already allocated, because a queue copies the state at every pass.
     fn clone_from(&mut self, source: &Self) {
-        // A field that is forgotten here does not compile.
+        // Destructure without `..`, so that a new field that is not copied fails to compile.
         let Occupancy {
             fabric,
             free,
@@ -155,7 +155,7 @@ impl Clone for Occupancy {
 }
 
 impl Occupancy {
-    /// No job on any node, all nodes in service.
+    /// Returns the state of an idle machine with all nodes in service.
     pub fn new(fabric: Arc<Fabric>) -> Self {
         let empty = Occupancy::unheld(fabric);
         Occupancy { empty: Some(Arc::new(empty.clone())), ..empty }
@@ -203,14 +203,14 @@ impl Occupancy {
         }
     }
 
-    /// The same, which keeps count of what placements send over a routing of its machine. To be asked for before any is
-    /// claimed.
+    /// Returns the same state, which from now on tracks the traffic of placements over a routing. Call this before any
+    /// claim.
     #[must_use]
     pub fn with_network(self, routing: Arc<dyn Routing>) -> Self {
         Occupancy { network: Some(Box::new(NetworkLoad::new(routing))), ..self }
     }
 
-    /// A copy that does not count what placements send: cheaper, for questions in which that plays no part.
+    /// Returns a copy that does not track traffic. It is cheaper, for questions where traffic does not matter.
     #[must_use]
     pub fn without_network(&self) -> Self {
         Occupancy {
@@ -241,30 +241,29 @@ impl Occupancy {
         }
     }
 
-    /// What the placements send, if it is counted.
+    /// The traffic of the placements, if it is tracked.
     pub fn network(&self) -> Option<&NetworkLoad> {
         self.network.as_deref()
     }
 
-    /// The requests seen so far, by kind; none unless a scheduler counts them.
+    /// The requests seen so far, by kind; empty unless a scheduler counts them.
     pub fn demand(&self) -> &Arc<Demand> {
         &self.demand
     }
 
-    /// Says which requests to expect.
+    /// Sets which requests to expect.
     pub fn set_demand(&mut self, demand: Arc<Demand>) {
         self.demand = demand;
     }
 
-    /// Says what time it is, seconds: what is lost to a job present counts for as long as it still runs.
+    /// Sets the time in seconds. The loss of a running job counts only until its end.
     pub fn set_time(&mut self, now: f64) {
         if let Some(network) = &mut self.network {
             network.set_time(now);
         }
     }
 
-    /// Changes when the job of a placement must have ended; answers the placement as it is then. To be called for a placement
-    /// that is held.
+    /// Changes the time by which the job of a held placement must have ended. Returns the changed placement.
     #[must_use]
     pub fn set_end(&mut self, placement: Arc<Placement>, end: f64) -> Arc<Placement> {
         let (Some(network), Some(traffic)) = (&mut self.network, placement.traffic()) else {
@@ -275,34 +274,36 @@ impl Occupancy {
         Arc::new(Placement::clone(&placement).with_traffic(Some(traffic)))
     }
 
-    /// What a request sends in a placement, whose GPUs are named; `None` if that is not known or not counted.
+    /// The traffic of a request in a placement whose GPUs are named; `None` if unknown or not tracked.
     pub fn lay(&self, request: &Request, placement: &Placement) -> Option<LaidTraffic> {
         Some(self.newcomer(request)?.lay(placement))
     }
 
-    /// Node-seconds that the jobs present would lose each second to a request on these nodes; 0 if that is not counted.
+    /// Node-seconds that running jobs would lose per second if the request got these nodes; 0 if traffic is not
+    /// tracked.
     pub fn lost_by_others(&self, request: &Request, nodes: &[NodeIndex]) -> f64 {
         let newcomer = self.newcomer(request);
         newcomer.map_or(0.0, |newcomer| newcomer.losses(&mut newcomer.outlook(), nodes).1)
     }
 
-    /// The same machine, empty and with all nodes in service: what could be had at best.
+    /// The same machine without jobs and with all nodes in service.
     pub fn empty(&self) -> &Occupancy {
         self.empty.as_deref().unwrap_or(self)
     }
 
-    /// The most nodes of a group of a level.
+    /// The most nodes in any group of a level.
     #[inline]
     pub fn largest_group(&self, level: usize) -> u32 {
         self.largest[level]
     }
 
-    /// The fewest nodes of a leaf.
+    /// The fewest nodes of any leaf.
     pub(crate) fn smallest_leaf(&self) -> u32 {
         self.smallest_leaf
     }
 
-    /// Level and size of the smallest blocks ([`block_sizes`]) one of which has `nodes` nodes; at level 1 a leaf.
+    /// The level and size of the smallest kind of block ([`block_sizes`]) of which one has at least `nodes` nodes.
+    /// Level 1 means a leaf.
     pub(crate) fn smallest_block(&self, nodes: u32) -> Option<(usize, u32)> {
         let level = (1..=self.fabric.depth()).find(|&level| self.largest_group(level) >= nodes)?;
         if level == 1 {
@@ -312,7 +313,7 @@ impl Occupancy {
         blocks.find(|&&(_, most)| most >= nodes).map(|&(size, _)| (level, size))
     }
 
-    /// Whether each node of the empty machine is one slot for the request.
+    /// Whether every node of the empty machine has exactly one slot for the request.
     pub(crate) fn any_node_holds(&self, request: &Request) -> bool {
         let is_counted = !request.stacked && request.slots.is_none();
         request.eligible.is_none()
@@ -324,7 +325,7 @@ impl Occupancy {
             }
     }
 
-    /// Whether it is what [`Occupancy::empty`] gives.
+    /// Whether this is the empty machine that [`Occupancy::empty`] returns.
     pub(crate) fn is_best(&self) -> bool {
         self.empty.is_none()
     }
@@ -344,40 +345,40 @@ impl Occupancy {
         &self.in_service
     }
 
-    /// Number of idle nodes.
+    /// The number of idle nodes.
     #[inline]
     pub fn idle_nodes(&self) -> u32 {
         self.idle_in.last().map_or(0, |sites| sites.iter().sum())
     }
 
-    /// Idle nodes of every group, by level; level 0 is empty (see [`Occupancy::idle`]).
+    /// By level: the idle nodes of every group. Level 0 is empty (see [`Occupancy::idle`]).
     pub(crate) fn idle_counts(&self) -> &[Vec<u32>] {
         &self.idle_in
     }
 
-    /// Idle nodes of a group of `level` >= 1.
+    /// The number of idle nodes in a group of level 1 or above.
     #[inline]
     pub fn idle_in(&self, level: usize, group: GroupIndex) -> u32 {
         self.idle_in[level][group as usize]
     }
 
-    /// Placements that cross the group, and so may use its uplinks. At level 0 (the link of a
-    /// node) only placements that leave room for others on the node are counted.
+    /// The number of placements that cross the group and so may use its uplinks. At level 0 (the link of a node), only
+    /// placements that share the node count.
     #[inline]
     pub fn crossing(&self, level: usize, group: GroupIndex) -> u32 {
         self.crossing[level][group as usize]
     }
 
-    /// Isolated placements that cross the group: no other may use its uplinks.
+    /// The number of isolated placements that cross the group. No other job may use its uplinks.
     #[inline]
     pub fn isolated_crossing(&self, level: usize, group: GroupIndex) -> u32 {
         self.isolated_crossing[level][group as usize]
     }
 
-    /// Free slots of a switch of a group of a level from 1 to below the top, one bit each: what is left of its
-    /// uplinks for jobs that own theirs. None where a placement without links of its own crosses the group, and
-    /// none where a switch has more than 64 uplinks, or all rails share it. On rails, `switch` stands for the switches of
-    /// that number in all of them: a slot is free if it is in every one.
+    /// The free slots of a switch, one bit each: the uplinks that a job could still own. The level is at least 1 and
+    /// below the top. Empty if a placement without links of its own crosses the group, if the switch has more than 64
+    /// uplinks, or if all rails share it. With rails, `switch` stands for the switches of that number in all rails, and
+    /// a slot is free if it is free in every rail.
     #[inline]
     pub fn free_uplink_slots(&self, level: usize, group: GroupIndex, switch: u32) -> u64 {
         self.slots.free(level, group, switch)
@@ -387,7 +388,7 @@ impl Occupancy {
         &self.slots
     }
 
-    /// Appends the cables of some free slots of a switch (level, group, number).
+    /// Appends the cables of some free slots of a switch, which is given by level, group and number.
     pub fn cables_of(
         &self,
         switch: (usize, GroupIndex, u32),
@@ -397,17 +398,17 @@ impl Occupancy {
         self.slots.cables(switch, slots, cables);
     }
 
-    /// Nodes with a placement of several nodes that shares them.
+    /// Nodes shared by a placement of several nodes.
     pub fn crossed_nodes(&self) -> &NodeSet {
         &self.crossed_nodes
     }
 
-    /// Slots held on a node.
+    /// The number of slots held on a node.
     pub fn held(&self, node: NodeIndex) -> u32 {
         self.held[node as usize] & !WHOLE
     }
 
-    /// Takes out what placements send, until [`restore_network`](Occupancy::restore_network).
+    /// Removes the traffic of placements, until [`restore_network`](Occupancy::restore_network) puts it back.
     pub(crate) fn take_network(&mut self) -> Option<Box<NetworkLoad>> {
         self.network.take()
     }
@@ -416,7 +417,7 @@ impl Occupancy {
         self.network = Some(network);
     }
 
-    /// Counts nodes of one leaf as idle that were not.
+    /// Marks busy nodes of one leaf as idle.
     #[inline]
     fn mark_idle(&mut self, nodes: Range<NodeIndex>) {
         for level in 1..=self.fabric.depth() {
@@ -427,7 +428,7 @@ impl Occupancy {
         nodes.for_each(|node| self.idle.insert(node));
     }
 
-    /// Counts nodes of one leaf as not idle that were.
+    /// Marks idle nodes of one leaf as busy.
     #[inline]
     fn mark_busy(&mut self, nodes: Range<NodeIndex>) {
         for level in 1..=self.fabric.depth() {
@@ -439,8 +440,8 @@ impl Occupancy {
     }
 }
 
-/// Sizes of the blocks of a level from 2 on, the smallest first: 2, 4, 8, ... of the groups directly below a group, from a multiple
-/// of that number on, and at last all of them.
+/// The sizes of the blocks of a level, the smallest first; the level is at least 2. A block is 2, 4, 8, ...
+/// neighbouring subgroups of a group, aligned to a multiple of that number, or all of them.
 pub(crate) fn block_sizes(fabric: &Fabric, level: usize) -> impl Iterator<Item = u32> + use<> {
     let children = |group| fabric.children(level, group).len() as u32;
     let all = (0..fabric.groups(level)).map(children).max().unwrap_or(1);

@@ -1,4 +1,5 @@
-//! The nodes with a slot for shares that were asked for lately, kept up to date instead of counted again.
+//! Caches which nodes have a slot for recently requested shares. Changes update the cache, so nodes need not be counted
+//! again.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,46 +9,46 @@ use topolane_fabric::{NodeIndex, NodeSet};
 use super::{BlockSlots, Occupancy};
 use crate::amounts::Amounts;
 
-/// The most shares that are kept.
+/// The most shares that are cached.
 const MOST_TABLES: usize = 32;
 
-/// Tables of the shares asked for lately. A claim or a release notes its nodes only, and a table looks at them when it is asked
-/// for: most changes are undone or followed by others before that.
+/// The cached tables. A claim or release only notes its nodes; a table checks them when it is next used, because most
+/// changes are undone or repeated before that.
 #[derive(Debug, Default)]
 pub(super) struct PartSlots(Mutex<Kept>);
 
 #[derive(Debug, Default)]
 struct Kept {
     tables: Vec<Table>,
-    /// Nodes that changed, in order.
+    /// Nodes that changed, oldest first.
     changed: Vec<NodeIndex>,
-    /// How often that list was cleared and begun again.
+    /// The number of times that this list was cleared.
     begun: u64,
     asked: u64,
 }
 
-/// The nodes with a slot for one share.
+/// The nodes that have a slot for one share.
 #[derive(Debug, Clone)]
 struct Table {
     amounts: Amounts,
     slots: Arc<SharedSlots>,
     total: u32,
-    /// How much of `changed` it has seen; `None` if that is not enough to go on.
+    /// The number of entries of `changed` already applied; `None` if the table must be computed again.
     seen: Option<usize>,
-    /// When it was asked for.
+    /// When the table was last used.
     asked: u64,
 }
 
-/// The nodes with a slot, counted by group and by block.
+/// The nodes that have a slot, counted by group and by block.
 #[derive(Debug, Clone)]
 pub(crate) struct SharedSlots {
     pub nodes: NodeSet,
-    /// Slots of every group by level; level 0 is empty.
+    /// By level: the slots of every group. Level 0 is empty.
     pub counts: Vec<Vec<u32>>,
     pub by_block: BlockSlots,
 }
 
-/// A place in the list of changes, to go back to.
+/// A position in the list of changes to which [`Occupancy::forget_changes`] can return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Mark {
     begun: u64,
@@ -76,7 +77,7 @@ impl Clone for PartSlots {
 }
 
 impl Occupancy {
-    /// Notes that the slots of nodes may have changed.
+    /// Records that the slots of these nodes may have changed.
     #[inline]
     pub(super) fn note_changes(&mut self, nodes: Range<NodeIndex>) {
         let most = self.held.len().max(1024);
@@ -92,13 +93,13 @@ impl Occupancy {
         kept.changed.extend(nodes);
     }
 
-    /// The present place in the list of changes.
+    /// Returns the current position in the list of changes.
     pub(crate) fn mark_changes(&mut self) -> Mark {
         let kept = self.part_slots.kept_mut();
         Mark { begun: kept.begun, length: kept.changed.len() }
     }
 
-    /// Forgets the changes since a place, which have been undone, unless a table has seen them.
+    /// Drops the changes after a mark, which have been undone, unless a table has already applied them.
     pub(crate) fn forget_changes(&mut self, mark: Mark) {
         let kept = self.part_slots.kept_mut();
         let is_unseen = |table: &Table| table.seen.is_none_or(|seen| seen <= mark.length);
@@ -107,17 +108,17 @@ impl Occupancy {
         }
     }
 
-    /// How many nodes have a slot for a share of a node.
+    /// The number of nodes that have a slot for a share.
     pub(crate) fn part_total(&self, amounts: &Amounts) -> u32 {
         self.with_table(amounts, |table| table.total)
     }
 
-    /// The nodes with a slot for a share of a node.
+    /// The nodes that have a slot for a share.
     pub(crate) fn part_nodes(&self, amounts: &Amounts) -> NodeSet {
         self.with_table(amounts, |table| table.slots.nodes.clone())
     }
 
-    /// The same, counted.
+    /// The nodes that have a slot for a share, counted by group and by block.
     pub(crate) fn part_counts(&self, amounts: &Amounts) -> Arc<SharedSlots> {
         self.with_table(amounts, |table| Arc::clone(&table.slots))
     }
@@ -146,7 +147,7 @@ impl Occupancy {
         answer(table)
     }
 
-    /// The table of a share, counted from all nodes.
+    /// Computes the table of a share from all nodes.
     fn table(&self, amounts: &Amounts) -> Table {
         let levels = 0..=self.fabric.depth();
         let groups = |level| if level > 0 { self.fabric.groups(level) as usize } else { 0 };
@@ -167,14 +168,14 @@ impl Occupancy {
         table
     }
 
-    /// Looks at a node that may have changed.
+    /// Updates a table for a node that may have changed.
     #[inline]
     fn follow(&self, table: &mut Table, node: NodeIndex) {
         let fits = self.fits_part(node, &table.amounts);
         if fits == table.slots.nodes.contains(node) {
             return;
         }
-        // Copies only while a caller still reads the slots as they were.
+        // Copies only if a caller still holds the old slots.
         let slots = Arc::make_mut(&mut table.slots);
         let change = |count: &mut u32| if fits { *count += 1 } else { *count -= 1 };
         if fits {

@@ -1,4 +1,4 @@
-//! Nodes and links that are taken out of service and put back.
+//! Takes nodes and links out of service and puts them back.
 
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use super::Occupancy;
 use crate::service::Region;
 
 impl Occupancy {
-    /// Takes a cable out of service, or puts it back. A placement that owns it keeps it. A node that no link in service leads to is
-    /// out of service too; a group that none leaves is a part of the machine by itself. What is no cable of the
-    /// tree is passed over.
+    /// Takes a cable out of service, or puts it back. A placement that owns the cable keeps it. A node without links in
+    /// service is out of service too. A group without links in service becomes a part of the machine of its own. Ids
+    /// that are not cables of the tree are ignored.
     pub fn set_link_in_service(&mut self, cable: CableId, in_service: bool) {
         if self.fabric.cable_place(cable).is_none() {
             return;
@@ -28,17 +28,17 @@ impl Occupancy {
         self.slots.failed().iter()
     }
 
-    /// How many times a node or a link was taken out of service or put back.
+    /// The number of times a node or link was taken out of service or put back.
     pub fn service_changes(&self) -> u64 {
         self.service_changes
     }
 
-    /// Whether links in service join all nodes in service, as far as whole groups go.
+    /// Whether links in service connect all groups of the machine.
     pub fn is_joined(&self) -> bool {
         self.fabric.is_connected() && self.cut_off.is_empty()
     }
 
-    /// Whether a node is in a part of the machine that no link in service joins to others.
+    /// Whether a node is in this region: a part of the machine that links in service do not connect to the rest.
     pub(crate) fn is_in(&self, node: NodeIndex, region: Region) -> bool {
         self.cut_off.is_in(&self.fabric, node, region)
     }
@@ -47,8 +47,7 @@ impl Occupancy {
         self.cut_off.regions(&self.fabric)
     }
 
-    /// Takes a node out of service, or puts it back. What holds it keeps it. A node that is not on
-    /// the machine is passed over.
+    /// Takes a node out of service, or puts it back. Jobs on it keep it. Nodes that are not on the machine are ignored.
     pub fn set_in_service(&mut self, node: NodeIndex, in_service: bool) {
         if node >= self.fabric.nodes() {
             return;

@@ -1,5 +1,6 @@
-//! Whole nodes, taken and given back by runs. Consecutive nodes of one leaf are in the same groups, so that counts change once
-//! for all of them. This is for queues: at every pass they ask what if most running jobs had ended.
+//! Takes and gives back whole nodes in runs. A run is a sequence of consecutive nodes of one leaf. Its nodes are in the
+//! same groups, so counts change once per run. Queues need this: at every pass they ask what would be free if most
+//! running jobs had ended.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,8 +13,7 @@ use crate::placement::Placement;
 impl Occupancy {
     /// Takes the nodes of a placement of whole nodes.
     ///
-    /// # Errors
-    /// The first node that is not idle; nothing is taken then.
+    /// # Errors Returns the first node that is not idle; then nothing is taken.
     pub(super) fn take_whole(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
         let fabric = Arc::clone(&self.fabric);
         for (index, run) in runs(&fabric, placement).enumerate() {
@@ -28,7 +28,7 @@ impl Occupancy {
         Ok(())
     }
 
-    /// Takes idle nodes.
+    /// Takes idle nodes of one leaf.
     fn take_run(&mut self, run: Range<NodeIndex>) {
         self.held[run.start as usize..run.end as usize].fill(WHOLE | 1);
         self.whole += run.len() as u32;
@@ -37,12 +37,14 @@ impl Occupancy {
         self.note_changes(run);
     }
 
-    /// Holds idle nodes of one leaf whole, or gives them back, for no placement: in a state that stands for a span of time.
+    /// Marks idle nodes of one leaf as held whole, or gives them back, without a placement. This is for a state that
+    /// covers a span of time.
     pub fn set_held(&mut self, nodes: Range<NodeIndex>, are_held: bool) {
         if are_held { self.take_run(nodes) } else { self.give_back_run(nodes) }
     }
 
-    /// Counts an isolated placement that crosses a group, or one less: in a state that stands for a span of time.
+    /// Adds or removes an isolated crossing of a group, without a placement. This is for a state that covers a span of
+    /// time.
     pub fn set_crossed(&mut self, level: usize, group: GroupIndex, is_crossed: bool) {
         let fabric = Arc::clone(&self.fabric);
         for crossing in [&mut self.crossing, &mut self.isolated_crossing] {

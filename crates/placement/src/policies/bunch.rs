@@ -2,10 +2,9 @@ use topolane_fabric::GroupIndex;
 
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
-/// The listing of hop-byte scheduling in `OpenStack` (2013) as it stands: for each virtual machine
-/// in turn a host of the bunch (leaf) of greatest weight,
-/// (members there + min(free there, still to place)) x (largest bunch + 1) + members there.
-/// Of equal weights the host of lowest index; levels above the leaf are not looked at.
+/// The published algorithm of hop-byte scheduling in `OpenStack` (2013), unchanged. For each virtual machine in turn it
+/// takes a host in the bunch (leaf) of greatest weight: (members there + min(free there, still to place)) x (largest
+/// bunch + 1) + members there. Among equal weights it takes the host of lowest index. It ignores levels above the leaf.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Bunch;
 
@@ -75,7 +74,7 @@ impl Hosts {
     }
 }
 
-/// The bunches, and how many hosts the largest has.
+/// The bunches, and the number of hosts in the largest one.
 fn bunches(request: &Request, free: &FreeSlots<'_>) -> (Vec<Hosts>, u64) {
     let fabric = free.fabric();
     let free = |leaf| Hosts { free: free.count(1, leaf), members: 0 };

@@ -12,40 +12,41 @@ use crate::{
     Policy, QueueRule, Refusal, Request, RoomHelps, Traits,
 };
 
-/// The length of a queue from which on [`DedicatedInLongQueue`] is the rule.
+/// The number of waiting jobs from which on [`DedicatedInLongQueue`] is used.
 const LONG_QUEUE: usize = 256;
 
-/// How long the head of a queue waits for a shape of the other strategies than `fallback_pods`, as a part of its walltime.
+/// How long the head of a queue waits for a shape that does not need `fallback_pods`, as a share of its walltime.
 const PATIENCE: f64 = 0.5;
 
-/// Links of its own for every job, wherever the condition of docs/explanation/dedicated-links.md can be met: jobs share leaves
-/// and pods, but no link. Of several placements it takes the one that leaves most for later jobs.
+/// Gives every job links of its own, wherever the condition of docs/explanation/dedicated-links.md can be met. Jobs may
+/// share leaves and pods, but no link. Among several placements it takes the one that leaves the most usable capacity
+/// for later jobs.
 ///
-/// The default is this rule for queues of any length; [`Dedicated::new`] gives equal parts in long queues.
+/// The default uses this policy for queues of any length. [`Dedicated::new`] switches to equal parts in long queues.
 #[derive(Debug, Default)]
 pub struct Dedicated {
     weights: Weights,
     searches: AtomicU64,
     cut_short: AtomicU64,
     long_queue: Option<Box<DedicatedInLongQueue>>,
-    /// The rule for the head of a queue.
+    /// The policy for the head of a queue.
     tidy: Option<Box<Dedicated>>,
-    /// Whether this is that rule.
+    /// Whether this is the policy for the head.
     is_tidy: bool,
 }
 
 impl Dedicated {
-    /// The rule for queues: [`DedicatedInLongQueue`] for long ones.
+    /// Returns the policy that uses [`DedicatedInLongQueue`] in long queues.
     pub fn new() -> Self {
         Dedicated::with_weights(Weights::default())
     }
 
-    /// The rule for queues of any length, with these weights of the cost.
+    /// Returns the policy for queues of any length, with these weights of the cost.
     pub(super) fn of_any_length(weights: Weights) -> Self {
         Dedicated { weights, ..Dedicated::default() }
     }
 
-    /// [`Dedicated::new`] with other weights of the cost by which it chooses among placements.
+    /// Same as [`Dedicated::new`], with other weights of the cost by which it chooses among placements.
     pub fn with_weights(weights: Weights) -> Self {
         let long_queue = Some(Box::new(DedicatedInLongQueue::with_weights(weights)));
         let tidy = Some(Box::new(Dedicated { weights, is_tidy: true, ..Dedicated::default() }));
@@ -78,7 +79,7 @@ impl Policy for Dedicated {
         chosen(self, request, free, occupancy)
     }
 
-    /// What finds a place at full bandwidth finds one at less.
+    /// A request that fits at full bandwidth also fits at less, so only the least bandwidth needs to be checked.
     fn has_place(
         &self,
         request: &Request,
@@ -92,7 +93,7 @@ impl Policy for Dedicated {
         self.search(&candidates.for_any()).map(drop).ok_or_else(|| free.would_share_links(request))
     }
 
-    /// With less than full bandwidth there are shapes that the search finds only while others are not there.
+    /// With less than full bandwidth, the search finds some shapes only while others are not available.
     fn room_helps(&self, request: &Request) -> RoomHelps {
         if request.min_bandwidth.is_some_and(|least| least < 1.0) {
             RoomHelps::Unknown
@@ -141,7 +142,7 @@ impl QueueRule for Dedicated {
 }
 
 impl PlansFirst for Dedicated {
-    /// At full bandwidth or, if there is no place, at the least that the request accepts.
+    /// Plans at full bandwidth or, if that fails, at the least bandwidth that the request accepts.
     fn plan(
         &self,
         request: &Request,
@@ -157,8 +158,8 @@ impl PlansFirst for Dedicated {
             let bandwidth_share = if plan.leaves.len() > 1 { least } else { 1.0 };
             Some(LinkPlan::new(plan, bandwidth_share))
         };
-        // Full bandwidth gives regular shapes. The links beyond the least bandwidth that the job accepts are lent to it, and taken
-        // back when another job is placed on them.
+        // Full bandwidth gives regular shapes. Links beyond the least bandwidth are only lent to the job, and taken
+        // back when another job needs them.
         ask(1.0).or_else(|| if least < 1.0 { ask(least) } else { None })
     }
 

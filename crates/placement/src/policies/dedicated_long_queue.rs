@@ -10,15 +10,15 @@ use crate::{
 
 /// [`Dedicated`] for long queues: every job gets equal parts, as from [`Jigsaw`](crate::policies::Jigsaw).
 ///
-/// In a long queue there is always a job that fits in equal parts; other shapes leave fragments that wide jobs cannot use. A job
-/// that accepts less than full bandwidth gets any shape, and so does a job on an empty machine.
+/// In a long queue some job usually fits in equal parts; other shapes leave fragments that wide jobs cannot use. A job
+/// that accepts less than full bandwidth may get any shape, and so may a job on an idle machine.
 #[derive(Debug, Default)]
 pub struct DedicatedInLongQueue {
     any_shape: Dedicated,
 }
 
 impl DedicatedInLongQueue {
-    /// The rule with other weights for the jobs that get any shape.
+    /// Returns the policy with other weights for jobs that may get any shape.
     pub fn with_weights(weights: Weights) -> Self {
         DedicatedInLongQueue { any_shape: Dedicated::of_any_length(weights) }
     }
@@ -84,7 +84,7 @@ impl PlansFirst for DedicatedInLongQueue {
         let candidates = Candidates::new(request, free, occupancy, Weights::default(), 1.0);
         match EqualParts::new(&candidates).plan(Across::WholeLeaves) {
             Some(plan) => Some(LinkPlan::new(plan, 1.0)),
-            // A job that has no equal parts at all would wait as long as the queue is long.
+            // A job that never fits in equal parts would otherwise wait until the queue is short.
             None if occupancy.idle_nodes() == occupancy.in_service().count() => {
                 self.any_shape.plan(request, free, occupancy)
             }

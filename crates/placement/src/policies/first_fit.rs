@@ -1,6 +1,6 @@
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
-/// The free nodes of lowest index: blind to the network.
+/// Takes the free nodes of lowest index. It ignores the network.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FirstFit;
 

@@ -4,10 +4,10 @@ use topolane_fabric::{GroupIndex, NodeIndex};
 
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
-/// The rule for groups of virtual machines (hop-byte scheduling in `OpenStack`, 2013) at every
-/// level of the tree. Inside a group, the lowest subgroup that can end up with all members, those
-/// already running counted; where there is none, the child that will hold most of them, and so on
-/// with the rest. Of equals the one with more members already, then the tightest.
+/// Places groups of virtual machines by hop-byte scheduling in `OpenStack` (2013), at every level of the tree. Inside a
+/// group, it takes the lowest subgroup that can hold all members, including running ones. If there is none, it fills
+/// the child that can hold the most members and continues with the rest. Among equals it prefers the one with more
+/// running members, then the tightest.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HopBytes;
 
@@ -35,7 +35,7 @@ impl Policy for HopBytes {
     }
 }
 
-/// A group to place in; one level above the top it is the whole machine.
+/// A group to place in; at one level above the top, the whole machine.
 #[derive(Clone, Copy)]
 struct Inside<'a> {
     free: &'a FreeSlots<'a>,
@@ -62,13 +62,13 @@ impl<'a> Inside<'a> {
             };
             let here = min(best.slots(), left);
             best.fill(here, nodes);
-            // Less than what is left means the whole child was taken.
+            // If `here` is less than `left`, the child is full; otherwise the loop ends.
             full.push(best.group);
             left -= here;
         }
     }
 
-    /// The group of `level` in here that will hold most members, and how many.
+    /// The group of `level` inside this one that can hold the most members, and the number.
     fn best(self, level: usize, left: u32, full: &[GroupIndex]) -> Option<(Inside<'a>, u32)> {
         let fabric = self.free.fabric();
         let range = if self.level > fabric.depth() {
@@ -87,7 +87,7 @@ impl<'a> Inside<'a> {
         )
     }
 
-    /// The child of this group that `below` lies in.
+    /// The child of this group that contains `below`.
     fn child_with(self, below: Inside<'_>) -> GroupIndex {
         let fabric = self.free.fabric();
         fabric.group(self.level - 1, fabric.node_range(below.level, below.group).start)

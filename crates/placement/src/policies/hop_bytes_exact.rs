@@ -6,23 +6,22 @@ use crate::group_costs::{GroupLoad, LeastCosts, hops};
 use crate::least_sums::FORBIDDEN;
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
-/// The least hop-bytes there can be for uniform traffic, members already running included. Of
-/// placements with equal hops the one with fewest pairs of members on different nodes, then the
-/// tightest: the least slots left over in the groups that it touches. It keeps off links that an
-/// isolating policy gave to another job. Exact on one site and on sites that are all one WAN
-/// hop apart.
+/// Finds a placement with the least possible hop-bytes for uniform traffic, including running members. Among placements
+/// with equal hops it takes the one with fewest pairs of members on different nodes, then the tightest: the fewest free
+/// slots left in the groups that it uses. It avoids links that an isolating policy gave to another job. Exact on one
+/// site, and on sites that are all one WAN hop apart.
 ///
-/// With `isolated`, no link carries two placements' traffic whatever the routing: no group is
-/// crossed by two. It finds such a place wherever there is one. Groups that running members cross
-/// already do not count: nothing that is placed now changes that.
+/// With `isolated`, no link carries traffic of two placements, whatever the routing: two placements never cross the
+/// same group. It finds such a placement whenever one exists. Groups that running members already cross are not
+/// checked, because no new placement changes that.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HopBytesExact {
-    /// Whether it keeps off every link that another job may use, not only off those given away.
+    /// Whether to avoid every link that another job may use, not only links that a job owns.
     pub isolated: bool,
 }
 
 impl HopBytesExact {
-    /// What `ask` finds among all placements that are allowed.
+    /// Returns what `ask` finds among all allowed placements.
     fn among<T>(
         self,
         request: &Request,
@@ -43,7 +42,7 @@ impl HopBytesExact {
     }
 }
 
-// A method's own path is of one lifetime only.
+// The path of a method fits one lifetime only, so closures are needed.
 #[allow(clippy::redundant_closure_for_method_calls)]
 impl Policy for HopBytesExact {
     fn name(&self) -> &'static str {
@@ -96,14 +95,15 @@ impl SlotCosts for HopBytesExact {
     }
 }
 
-/// Whether the free slots of groups decide if a request can be isolated: no member runs yet, and every slot is on a node of its own.
+/// Whether the free slots per group decide if a request can be isolated: no member runs yet, and every slot is on a
+/// node of its own.
 fn is_judged_by_counts(request: &Request) -> bool {
     request.members.is_empty() && request.beyond == 0 && !request.stacked
 }
 
-/// Whether a request may find a place in which no group is crossed by two placements. True is certain where counts
-/// [judge](is_judged_by_counts): inside a group, a job that crosses the groups below may take all free slots of those that no
-/// other job crosses.
+/// Whether a request may find a placement that shares no crossed group. If counts decide
+/// ([judge](is_judged_by_counts)), true is certain: a job that crosses the groups below may take all free slots of
+/// those that no other job crosses.
 fn may_have_room(request: &Request, free: &FreeSlots<'_>, occupancy: &Occupancy) -> bool {
     if !is_judged_by_counts(request) {
         return true;
@@ -115,11 +115,11 @@ fn may_have_room(request: &Request, free: &FreeSlots<'_>, occupancy: &Occupancy)
             return true;
         }
     }
-    // Over sites.
+    // The last possibility is a job over several sites.
     room.of_uncrossed(top, 0..free.fabric().sites(), wanted) >= wanted
 }
 
-/// Slots for jobs that share no link.
+/// Counts slots for a job that shares no link.
 struct Room<'a> {
     free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
@@ -134,7 +134,8 @@ impl Room<'_> {
         }
     }
 
-    /// Slots for a job that crosses the groups, in those that no other job crosses. Less than `wanted` where fewer are free.
+    /// Slots for a job that crosses these groups: the free slots of groups that no other job crosses. Counting stops at
+    /// `wanted`.
     fn of_uncrossed(&self, level: usize, groups: Range<GroupIndex>, wanted: u32) -> u32 {
         let counts = self.free.counts_of(level);
         let uncrossed = groups.filter(|&group| {
@@ -153,8 +154,9 @@ impl Room<'_> {
     }
 }
 
-/// The leaf that has room for the whole job and the fewest slots left over in it and in the groups around it: a job on one leaf
-/// crosses nothing, so its hops are the least. `None` where no leaf has room, or where running members count.
+/// A shortcut: returns the leaf that can hold the whole job and leaves the fewest free slots in it and in the groups
+/// around it. A job on one leaf crosses no group, so its hops are the least. `None` if no leaf can hold it, or if
+/// running members matter.
 fn on_one_leaf(request: &Request, free: &FreeSlots<'_>) -> Option<Vec<NodeIndex>> {
     if !is_judged_by_counts(request) {
         return None;
@@ -175,13 +177,13 @@ fn on_one_leaf(request: &Request, free: &FreeSlots<'_>) -> Option<Vec<NodeIndex>
     Some(nodes)
 }
 
-/// Slots are counted in units that keep the sum of hops, pairs and slots below 2^64.
+/// The number of slots per unit of leftover, chosen so that the cost (hops, pairs and slots) stays below 2^64.
 fn unit(free: &FreeSlots<'_>) -> u32 {
     1 + free.total() / 65_536
 }
 
-/// Hops first, then pairs on different nodes, then slots left over; a group that the placement
-/// would be the first of its members to cross and that is `taken` by others is forbidden.
+/// Returns the cost function: hops first, then pairs on different nodes, then free slots left over. Crossing a group
+/// that is `taken` by others is forbidden, unless running members cross it already.
 fn cost<'a>(
     request: &Request,
     free: &'a FreeSlots<'_>,
@@ -192,7 +194,7 @@ fn cost<'a>(
     let leftovers = 65_536 * fabric.depth() as u64;
     let running = request.members.len() as u64 + u64::from(request.beyond);
     let all = u64::from(request.nodes) + running;
-    // No sum of hops is above this.
+    // An upper bound of any sum of hops.
     let most = 2 * all.saturating_mul(all).saturating_mul(fabric.depth() as u64);
     let on_nodes = if request.stacked { all.saturating_mul(all).saturating_add(1) } else { 1 };
     let fits = most.checked_mul(on_nodes).and_then(|sum| sum.checked_mul(2 * leftovers)).is_some();
@@ -225,7 +227,7 @@ mod tests {
     use crate::{Occupancy, Placement, Request, Share};
 
     proptest! {
-        /// Where a leaf has room, the leaf chosen at once is the one that weighing up the whole tree finds.
+        /// The shortcut for one leaf finds the same placement as the search over the whole tree.
         #[test]
         fn one_leaf_is_as_good_as_the_whole_tree(
             busy in prop::collection::vec(prop::bool::weighted(0.6), 4 * 3 * 3),

@@ -6,18 +6,17 @@ use crate::{
     Choice, FreeSlots, Homes, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits,
 };
 
-/// Interference-free allocation (SC'18): no link carries two jobs' traffic, whatever the routing.
+/// Interference-free allocation (SC'18): no link carries traffic of two jobs, whatever the routing.
 ///
-/// A job's class is the lowest level with a group large enough for it, counting the slots it could
-/// use on the empty machine: T1 a leaf, T2 a pod, T3 the machine; on deeper trees so on. A job of
-/// class k lies inside one group of level k, and in every group below that it touches it is the
-/// only one to cross it, so that no other job uses the uplinks it may use.
+/// The class of a job is the lowest level with a group large enough for it, counting slots on the empty machine: T1 a
+/// leaf, T2 a pod, T3 the machine, and so on for deeper trees. A job of class k lies inside one group of level k. Of
+/// every lower group that it crosses it is the only job to do so, so no other job uses the uplinks that it may use.
 ///
-/// A job that lies in one domain uses no link of the tree, so it conflicts with none. Where domains span leaves, a job that
-/// fits in one goes there, to the domain with the fewest free slots that are enough.
+/// A job inside one domain uses no link of the tree and conflicts with no other job. If domains span leaves, a job that
+/// fits in one goes to the domain with the fewest free slots that suffice.
 ///
-/// Choice otherwise, as in the paper: groups that can hold the whole job are tried least available first;
-/// inside, the groups that it may cross are filled most available first.
+/// Otherwise the choice is as in the paper: groups that can hold the whole job are tried with the fewest free slots
+/// first; inside, groups that the job may cross are filled with the most free slots first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Isolated;
 
@@ -64,7 +63,7 @@ impl Policy for Isolated {
         let class = class_of(request, occupancy)?;
         let unshared = free.unshared(request, occupancy);
         let search = Search { free: &unshared, occupancy, class, wanted: request.nodes };
-        // A group with room lies in groups with room.
+        // If a group has enough slots, so have the groups around it, so one loop over the class is enough.
         let has_home = (0..free.fabric().groups(class)).any(|group| search.is_home(group));
         if has_home { Ok(()) } else { Err(free.would_share_links(request)) }
     }
@@ -86,7 +85,8 @@ impl Policy for Isolated {
     }
 }
 
-/// Slots for the whole job in one domain, if domains span leaves: of the domains with room the one with the fewest free slots.
+/// Returns slots for the whole job in one domain, if domains span leaves: in the domain with the fewest free slots that
+/// suffice.
 fn in_one_domain(request: &Request, free: &FreeSlots<'_>) -> Option<Vec<NodeIndex>> {
     let fabric = free.fabric();
     if !fabric.domains_span_leaves() || !request.members.is_empty() {
@@ -107,7 +107,8 @@ fn in_one_domain(request: &Request, free: &FreeSlots<'_>) -> Option<Vec<NodeInde
     Some(taken)
 }
 
-/// The lowest level with a group of at least `nodes` nodes, and such groups of that level; none if no site has the nodes.
+/// The lowest level with a group of at least `nodes` nodes, and all such groups of that level; an empty list if no site
+/// is large enough.
 pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
     let holds = |level, group: &GroupIndex| {
         fabric.node_range(level, *group).len() as u64 >= u64::from(nodes)
@@ -117,7 +118,7 @@ pub fn homes(fabric: &Fabric, nodes: u32) -> (usize, Vec<GroupIndex>) {
     levels.into_iter().find(|(_, groups): &(usize, Vec<_>)| !groups.is_empty()).unwrap_or_default()
 }
 
-/// The lowest level with a group that has enough slots on the empty machine.
+/// The class of a job: the lowest level with a group that has enough slots on the empty machine.
 fn class_of(request: &Request, occupancy: &Occupancy) -> Result<usize, Refusal> {
     let (wanted, top) = (request.nodes, occupancy.fabric().depth());
     let empty = (!occupancy.any_node_holds(request)).then(|| occupancy.empty().free_slots(request));
@@ -137,7 +138,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The first answer of `ask` over the groups that have room enough, least available first.
+    /// Calls `ask` for the groups with enough slots, fewest free slots first. Returns its first answer.
     fn least_available(
         &self,
         groups: std::ops::Range<GroupIndex>,
@@ -150,7 +151,7 @@ impl Search<'_> {
         groups.into_iter().find_map(ask)
     }
 
-    /// The group of the job's class, at or below `group`, that can hold it.
+    /// The group of the job's class that can hold it: `group` itself or one below.
     fn home(&self, level: usize, group: GroupIndex) -> Option<GroupIndex> {
         if level == self.class {
             return self.is_home(group).then_some(group);
@@ -159,13 +160,13 @@ impl Search<'_> {
         self.least_available(children, level - 1, |child| self.home(level - 1, child))
     }
 
-    /// Whether a group of the job's class can hold it.
+    /// Whether this group of the job's class can hold it.
     fn is_home(&self, group: GroupIndex) -> bool {
         self.free.count(self.class, group) >= self.wanted
             && self.usable(self.class, group) >= self.wanted
     }
 
-    /// Slots of a group in subgroups that no job crosses, at every level below.
+    /// The slots of a group that can be reached without a group that another job crosses.
     fn usable(&self, level: usize, group: GroupIndex) -> u32 {
         if level == 1 {
             return self.free.count(1, group);
@@ -173,14 +174,14 @@ impl Search<'_> {
         self.uncrossed(level, group).map(|child| self.usable(level - 1, child)).sum()
     }
 
-    /// Groups directly below that no job crosses.
+    /// The groups directly below that no job crosses.
     fn uncrossed(&self, level: usize, group: GroupIndex) -> impl Iterator<Item = GroupIndex> + '_ {
         let children = self.free.fabric().children(level, group);
         children.filter(move |&child| self.occupancy.crossing(level - 1, child) == 0)
     }
 
-    /// Takes `wanted` slots of a group, its uncrossed subgroups most available first; returns
-    /// how many it took.
+    /// Takes `wanted` slots of a group; its uncrossed subgroups with most free slots come first. Returns the number
+    /// taken.
     fn fill(
         &self,
         level: usize,

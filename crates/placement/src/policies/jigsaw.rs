@@ -2,14 +2,15 @@ use crate::dedicated::equal_parts::{Across, First};
 use crate::{Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
 /// Dedicated links by equal parts, rebuilt from what is published of Jigsaw (HPDC'21;
-/// docs/explanation/isolation-at-full-load.md says what is
-/// reconstructed): as many nodes on each leaf as common uplinks, as many leaves in each pod as common links to the core
-/// in each plane, one leaf and one pod smaller, on a part of the same links.
+/// docs/explanation/isolation-at-full-load.md says what is reconstructed). Each leaf has as many nodes of the job as
+/// common uplinks, and each pod as many leaves as common links to the core in each plane. One leaf and one pod may be
+/// smaller and own a part of the same links.
 ///
-/// Choice: the first such partition, most nodes on a leaf first, then most leaves in a pod, then by index.
+/// It takes the first such partition: most nodes on a leaf first, then most leaves in a pod, then the lowest index.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Jigsaw {
-    /// Whether jobs over several pods may take part of a leaf; as published they take whole leaves and one rest.
+    /// Whether jobs over several pods may take parts of leaves. The published algorithm takes whole leaves and one
+    /// rest.
     pub relaxed: bool,
 }
 

@@ -4,10 +4,10 @@ use crate::dedicated::equal_parts::{Across, First};
 use crate::dedicated::search::plan::Plan;
 use crate::{Choice, DedicatesLinks, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
-/// Links as a service (`LaaS`), rebuilt from what is published
-/// (docs/explanation/isolation-at-full-load.md says what is reconstructed): inside a pod as
-/// many nodes on each leaf as common uplinks and one smaller leaf; above it whole leaves, as many in each pod and fewer
-/// in one. There a job is rounded up to leaves: it holds the nodes of its last leaf that it does not use.
+/// Links as a service (`LaaS`), rebuilt from what is published (docs/explanation/isolation-at-full-load.md says what is
+/// reconstructed). Inside a pod, each leaf has as many nodes of the job as common uplinks, and one leaf may be smaller.
+/// A job over several pods takes whole leaves, the same number in each pod and fewer in one. There it is rounded up: it
+/// also holds the unused nodes of its last leaf.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Laas;
 
@@ -53,7 +53,7 @@ impl Policy for Laas {
 
 impl DedicatesLinks for Laas {}
 
-/// Nodes of the leaves of a partition that the job does not use, ascending; `nodes` are those that it uses, ascending.
+/// The nodes on the leaves of a plan that the job does not use, ascending. `nodes` are those that it uses, ascending.
 fn unused(plan: &Plan, nodes: &[NodeIndex], free: &FreeSlots<'_>) -> Vec<NodeIndex> {
     let mut unused = Vec::new();
     for &(leaf, ..) in &plan.leaves {

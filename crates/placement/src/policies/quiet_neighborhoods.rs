@@ -5,11 +5,11 @@ use topolane_fabric::{GroupIndex, NodeIndex};
 use crate::occupancy::block_sizes;
 use crate::{Choice, FreeSlots, Looking, Obstacle, Occupancy, Policy, Refusal, Request, Traits};
 
-/// Quiet neighborhoods by virtual network blocks (IPDPS'15), rebuilt:
-/// docs/explanation/isolation-at-full-load.md says what of it is ours. The blocks
-/// of a group are 2, 4, 8, ... of the groups directly below it, from a multiple of that number on, and at last all of
-/// them; the smallest block is a leaf. A job goes into a block of the smallest size that could hold it on the empty machine,
-/// the first with enough free slots, and no other job crosses the leaves and pods that it crosses.
+/// Quiet neighborhoods by virtual network blocks (IPDPS'15), rebuilt; docs/explanation/isolation-at-full-load.md says
+/// which parts are ours. The smallest block is a leaf. Larger blocks of a group are 2, 4, 8, ... neighbouring
+/// subgroups, aligned to a multiple of that number, or all of them. A job goes into the first block with enough free
+/// slots, of the smallest size that could hold it on the empty machine. No other job may cross the leaves and pods that
+/// it crosses.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct QuietNeighborhoods;
 
@@ -53,7 +53,7 @@ impl Policy for QuietNeighborhoods {
     }
 }
 
-/// Level and place of the block for a request.
+/// The level of the block for a request, and the range of its groups.
 fn block_for(
     request: &Request,
     free: &FreeSlots<'_>,
@@ -67,7 +67,7 @@ fn block_for(
     found.ok_or_else(|| free.would_share_links(request))
 }
 
-/// Level and size of the smallest blocks one of which could hold the request on the empty machine.
+/// The level and size of the smallest blocks that could hold the request on the empty machine.
 fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
     let is_counted = request.slots.is_some() || request.room.is_some();
     if !is_counted && occupancy.any_node_holds(request) {
@@ -80,25 +80,25 @@ fn size_for(request: &Request, occupancy: &Occupancy) -> Option<(usize, u32)> {
         return Some((1, 1));
     }
     let at_best = Blocks { free: &free, occupancy: empty };
-    // No job crosses anything there.
+    // On the empty machine no job crosses a group, so all slots are usable.
     let slots = |group| free.count(level - 1, group);
     let holds = |&size: &u32| at_best.first(level, size, request.nodes, slots).is_some();
     at_best.sizes(level).find(holds).map(|size| (level, size))
 }
 
-/// The blocks of a machine. One of level L is a range of groups of level L - 1; at level 1, a leaf.
+/// The blocks of a machine. A block of level L is a range of groups of level L - 1; at level 1 it is a leaf.
 struct Blocks<'a> {
     free: &'a FreeSlots<'a>,
     occupancy: &'a Occupancy,
 }
 
 impl Blocks<'_> {
-    /// Sizes of the blocks of a level from 2 on, the smallest first.
+    /// The sizes of the blocks of a level, the smallest first; the level is at least 2.
     fn sizes(&self, level: usize) -> impl Iterator<Item = u32> + use<> {
         block_sizes(self.free.fabric(), level)
     }
 
-    /// The first block of a size with enough free slots in which each group has a number of them that is `usable`.
+    /// The first block of a size with enough free slots, counting `usable` slots of each group.
     fn first(
         &self,
         level: usize,
@@ -120,7 +120,8 @@ impl Blocks<'_> {
         })
     }
 
-    /// Slots for a job that crosses the group: none if another job crosses it, else those of the groups in it that no job crosses.
+    /// The slots of a group that a job crossing it can use: zero if another job already crosses this group, otherwise
+    /// the slots of its uncrossed subgroups.
     fn usable(&self, level: usize, group: GroupIndex) -> u32 {
         if self.occupancy.crossing(level, group) > 0 {
             return 0;
@@ -132,7 +133,7 @@ impl Blocks<'_> {
         children.map(|child| self.usable(level - 1, child)).sum()
     }
 
-    /// Takes slots of a block in order; returns how many are still wanted.
+    /// Takes slots of a block in order. Returns the number still wanted.
     fn take(
         &self,
         level: usize,

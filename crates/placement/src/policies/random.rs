@@ -5,10 +5,10 @@ use topolane_fabric::NodeIndex;
 
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
-/// Free slots drawn at random, from a seed and the request's identity.
+/// Takes free slots at random; the draw depends on the seed and the id of the request.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Random {
-    /// Another seed gives other draws.
+    /// The seed of the random numbers.
     pub seed: u64,
 }
 

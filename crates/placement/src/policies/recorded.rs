@@ -2,7 +2,7 @@ use topolane_fabric::NodeSet;
 
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
-/// The nodes that a log names for the job: what really happened, as a baseline.
+/// Takes the nodes on which the job ran according to a log: a baseline of what really happened.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Recorded;
 
@@ -25,7 +25,7 @@ impl Policy for Recorded {
         let Some(nodes) = &request.recorded else {
             return Err(Refusal::Never { wanted, most: 0 });
         };
-        // Of a list that names a node twice, or too few or too many, no placement can be made.
+        // A list that names a node twice, or too few or too many nodes, gives no placement.
         let named = NodeSet::of(free.fabric().nodes(), nodes.iter().copied()).count();
         if named != wanted || nodes.len() as u32 != wanted {
             return Err(Refusal::Never { wanted, most: named });

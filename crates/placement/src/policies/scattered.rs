@@ -2,7 +2,7 @@ use topolane_fabric::NodeIndex;
 
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
-/// One slot from each leaf in turn: the worst case for the network.
+/// Takes one slot from each leaf in turn: the worst case for the network.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Scattered;
 

@@ -4,8 +4,8 @@ use topolane_fabric::Fabric;
 
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
-/// The rule of Slurm's topology/tree with `select/cons_tres`: leaf by leaf, one that holds all that is left or the lowest switch
-/// of which does, and then those near the leaves taken so far.
+/// Slurm's topology/tree with `select/cons_tres`. It takes leaf by leaf: first a leaf that holds all that is left, or
+/// one under the lowest switch that does, then leaves near those taken so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SlurmConsTres;
 
@@ -37,17 +37,18 @@ impl Policy for SlurmConsTres {
     }
 }
 
-/// What is left of the free slots while leaves are taken.
+/// The free slots that remain while leaves are taken.
 struct Leaves<'a> {
     fabric: &'a Fabric,
-    /// By level, from leaves on, and group.
+    /// By level from the leaves on: the remaining free slots of each group.
     counts: Vec<Vec<u32>>,
-    /// Of each leaf, to all the leaves taken: links up to a common switch.
+    /// For each leaf, the sum of the links up to a common switch with each leaf taken.
     distance: Vec<usize>,
 }
 
 impl<'a> Leaves<'a> {
-    /// Those under the last of the highest switches that have enough; all of them, if none has.
+    /// Starts with the leaves under the last of the highest switches with enough slots; with all leaves if no switch
+    /// has enough.
     fn of(request: &Request, free: &'a FreeSlots<'_>) -> Self {
         let fabric = free.fabric();
         let depth = fabric.depth();
@@ -67,7 +68,7 @@ impl<'a> Leaves<'a> {
         Leaves { fabric, counts, distance }
     }
 
-    /// The leaf to take slots of next, of which `left` are wanted.
+    /// The next leaf to take; `left` slots are still wanted.
     fn best(&self, left: u32) -> Option<u32> {
         let with_room = (0..self.counts[0].len() as u32).filter(|&leaf| self.count(1, leaf) > 0);
         with_room.reduce(|best, leaf| {
@@ -82,7 +83,8 @@ impl<'a> Leaves<'a> {
         })
     }
 
-    /// How good a leaf is compared with another one, and whether it or the switch above it that decides holds all that is left.
+    /// Compares two leaves. Also returns whether the better leaf, or the switch above it that decided, holds all that
+    /// is left.
     fn compare(&self, one: u32, other: u32, left: u32) -> (Ordering, bool) {
         let depth = self.fabric.depth();
         for level in 1..=depth {
@@ -106,7 +108,7 @@ impl<'a> Leaves<'a> {
         self.counts[level - 1][group as usize]
     }
 
-    /// All that a leaf has is taken.
+    /// Takes all remaining slots of a leaf.
     fn take(&mut self, leaf: u32) {
         let taken = self.count(1, leaf);
         for level in 1..=self.fabric.depth() {

@@ -2,9 +2,9 @@ use std::cmp::Reverse;
 
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, Traits};
 
-/// The rule of Slurm's topology/tree: the lowest switch with enough room, of those the one with
-/// the least; then leaf by leaf, the tightest leaf that holds all that is left, else the one with
-/// the most room (Slurm, `select/linear`, best fit on switches).
+/// Slurm's topology/tree with `select/linear` (best fit on switches). It takes the lowest switch with enough slots,
+/// among these the one with the fewest. Below it, it takes the tightest leaf that holds all that is left, otherwise the
+/// leaf with most slots, and so on.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SlurmTree;
 
@@ -30,7 +30,7 @@ impl Policy for SlurmTree {
                 .min_by_key(|&group| free.count(level, group))
                 .map(|group| fabric.node_range(level, group))
         });
-        // No one site holds it where sites are joined by a WAN: then the whole machine does.
+        // If no single site has enough slots, use the whole machine: its sites are joined by a WAN.
         let range = lowest.unwrap_or(0..fabric.nodes());
         let first = fabric.group(1, range.start);
         let mut leaves: Vec<(u32, u32)> = (first..=fabric.group(1, range.end - 1))
@@ -41,7 +41,7 @@ impl Policy for SlurmTree {
         let mut next = 0;
         while nodes.len() < request.nodes as usize {
             let left = request.nodes - nodes.len() as u32;
-            // Of the leaves that hold the rest, the tightest, and of equals the first.
+            // The tightest leaf that holds the rest; the first among equals.
             let holding = next + leaves[next..].partition_point(|&(slots, _)| slots >= left);
             let tightest = match holding {
                 0 => 0,

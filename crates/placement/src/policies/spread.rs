@@ -5,8 +5,8 @@ use topolane_fabric::{GroupIndex, NodeIndex};
 use crate::group_costs::{GroupLoad, LeastCosts};
 use crate::{Choice, FreeSlots, Occupancy, Policy, Refusal, Request, SlotCosts, Traits};
 
-/// As many members as can be apart at every level of the tree, those already running counted: for
-/// groups that must survive the loss of a leaf or a pod. The opposite of hop-bytes.
+/// Spreads members as far apart as possible at every level of the tree, including running members: for groups that must
+/// survive the loss of a leaf or a pod. The opposite of hop-bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spread;
 
@@ -49,13 +49,14 @@ impl SlotCosts for Spread {
     }
 }
 
-/// A placement that grows by one slot at a time, each where it adds fewest pairs in one group, of equals in the groups of lowest
-/// index. As the next slot of a group never adds fewer than the last one, no placement of as many slots has fewer.
+/// A placement that grows by one slot at a time. Each slot goes where it adds the fewest pairs within one group; among
+/// equals to the groups of lowest index. Each further slot of a group adds at least as many pairs as the one before, so
+/// no other placement of the same number of slots has fewer pairs.
 struct Spreading<'a> {
     free: &'a FreeSlots<'a>,
-    /// Slots taken of every group by level; level 0 is empty.
+    /// By level: the slots taken in every group. Level 0 is empty.
     taken: Vec<Vec<u32>>,
-    /// What the next slot of every group adds in it and below; [`FULL`] where there is none.
+    /// By level: the pairs that the next slot of every group would add, in it and below; [`FULL`] if it has none.
     next: Vec<Vec<u32>>,
 }
 
@@ -65,7 +66,7 @@ impl<'a> Spreading<'a> {
     fn over(free: &'a FreeSlots<'a>) -> Self {
         let depth = free.fabric().depth();
         let mut next = vec![Vec::new()];
-        // The first slot of a group is the first of all groups around it.
+        // A group's first slot adds one pair with itself at each level up to its own.
         next.extend((1..=depth).map(|level| {
             let adds = |&count: &u32| if count > 0 { level as u32 } else { FULL };
             free.counts_of(level).iter().map(adds).collect()
@@ -96,7 +97,7 @@ impl<'a> Spreading<'a> {
         nodes
     }
 
-    /// The group whose next slot adds fewest, the first among equals.
+    /// The group whose next slot adds the fewest pairs, the first among equals.
     fn least(&self, level: usize, groups: Range<GroupIndex>) -> GroupIndex {
         let first = groups.start;
         groups.min_by_key(|&group| self.next[level][group as usize]).unwrap_or(first)
@@ -115,13 +116,13 @@ impl<'a> Spreading<'a> {
                 let least = self.least(level - 1, self.free.fabric().children(level, group));
                 self.next[level - 1][least as usize]
             };
-            // From n slots on it is n + 1 squared less n squared.
+            // The step from n to n + 1 slots adds (n + 1)^2 - n^2.
             (2 * taken + 1).saturating_add(below)
         };
     }
 }
 
-/// Pairs of members in one group.
+/// Pairs of members inside this group.
 fn together(load: GroupLoad) -> u64 {
     load.inside * load.inside
 }
@@ -140,7 +141,7 @@ mod tests {
     use crate::{Occupancy, Placement, Request, Share};
 
     proptest! {
-        /// Slot by slot it finds the placement that weighing up all of them finds.
+        /// Adding slot by slot finds the same placement as the search over all placements.
         #[test]
         fn slot_by_slot_is_as_good_as_all_at_once(
             busy in prop::collection::vec(prop::bool::weighted(0.6), 4 * 3 * 3),

@@ -6,26 +6,26 @@ use topolane_fabric::Unreachable;
 
 use crate::refusal::Refusal;
 
-/// A typed reason against one k.
+/// The reason why one k is not possible.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Misfit {
-    /// No node has the cores.
+    /// No node has enough cores.
     Cores {
         /// Cores wanted of each node.
         wanted: u32,
-        /// The most that a node has.
+        /// The most cores on any node.
         most: u32,
     },
-    /// No node with the cores has the memory.
+    /// No node with enough cores has enough memory.
     Memory {
         /// Bytes wanted of each node.
         wanted: u64,
-        /// The most that a node has.
+        /// The most bytes on any such node.
         most: u64,
     },
     /// The policy refuses this number of nodes.
     Refused(Refusal),
-    /// The routing joins two of the nodes by no way.
+    /// The routing has no path between two of the nodes.
     Unreachable(Unreachable),
 }
 

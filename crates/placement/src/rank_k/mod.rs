@@ -1,10 +1,9 @@
 //! Rank k: how many cores to take from each node.
 //!
-//! A program of P processes on nodes of q cores may take k cores from each of ceil(P / k) nodes,
-//! k from 1 to q (the algorithm of rank k). Few cores a node leave its interface and memory to
-//! few; many keep messages inside. [`rank_k`] predicts the run time for every k where the policy
-//! would place it now, and the least wins. If the state counts what jobs send, what the running
-//! jobs lose is part of it.
+//! A program of P processes on nodes of q cores may take k cores from each of ceil(P / k) nodes, k from 1 to q (the
+//! algorithm of rank k). With few cores per node, few processes share its interface and memory; with many, more
+//! messages stay inside. [`rank_k`] predicts the run time for every k on the nodes that the policy would choose now;
+//! the smallest wins. If the occupancy tracks traffic, the time that running jobs lose is added.
 
 mod misfit;
 mod predict;
@@ -26,12 +25,12 @@ pub use misfit::Misfit;
 pub use predict::Prediction;
 pub use profile::Profile;
 
-/// The most entries of all running jobs together that a prediction looks at, and the fewest of one job.
+/// The most traffic entries of all running jobs together that a prediction uses, and the fewest of one job.
 const MOST_PRESENT: usize = 1 << 14;
 const FEWEST_PRESENT: usize = 64;
 
-/// Represents large matrices of running jobs, each with the node of every rank, by fewer entries. Every k and every round of its
-/// messages is compared with all of them, so this bounds how long a prediction takes.
+/// Reduces large traffic matrices of running jobs to samples. Every k and every round of messages is compared with all
+/// entries, so this bounds the time of a prediction.
 pub fn thin(jobs: &mut [(Vec<NodeIndex>, Arc<Traffic>)]) {
     let most = (MOST_PRESENT / jobs.len().max(1)).clamp(FEWEST_PRESENT, MOST_ENTRIES);
     for (_, traffic) in jobs {
@@ -41,17 +40,17 @@ pub fn thin(jobs: &mut [(Vec<NodeIndex>, Arc<Traffic>)]) {
     }
 }
 
-/// How many cores of each node a program takes.
+/// How the number of cores per node is chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CoresPerNode {
-    /// What is predicted to run shortest.
+    /// The k with the shortest predicted run.
     Auto,
     /// Always this k: the algorithm of rank k.
     Fixed(u32),
 }
 
 impl CoresPerNode {
-    /// `auto`, `fixed:k`, or the number alone.
+    /// Parses `auto`, `fixed:k`, or the number alone; `None` for other text.
     pub fn parse(text: &str) -> Option<CoresPerNode> {
         if text == "auto" {
             return Some(CoresPerNode::Auto);
@@ -64,36 +63,36 @@ impl CoresPerNode {
 /// A request whose cores per node are to be chosen.
 #[derive(Debug, Clone, Copy)]
 pub struct RankKRequest<'a> {
-    /// Identity, eligible nodes, times and traffic; its number of nodes and share are not looked at.
+    /// Id, eligible nodes, times and traffic; its number of nodes and its share are ignored.
     pub request: &'a Request,
-    /// What the program does.
+    /// What the program computes and sends.
     pub profile: &'a Profile,
-    /// Whether others may take the cores that are left on its nodes; else it holds them whole.
+    /// Whether other jobs may use the remaining cores of its nodes; if not, it holds them whole.
     pub shared: bool,
 }
 
-/// The state and the models that the choice is made in.
+/// The state and the models that predictions use.
 #[derive(Clone, Copy)]
 pub struct Setting<'a> {
-    /// Who holds what.
+    /// Which job holds what.
     pub occupancy: &'a Occupancy,
-    /// Chooses the nodes for every k.
+    /// The policy that chooses the nodes for every k.
     pub policy: &'a dyn Policy,
-    /// The ways between them.
+    /// The routing between the nodes.
     pub routing: &'a dyn Routing,
 }
 
-/// One k, and what comes of it.
+/// One k and its outcome.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rank {
-    /// Cores of each node.
+    /// The number of cores per node.
     pub k: u32,
-    /// The nodes and what the run would take there, or why not.
+    /// The nodes and the predicted run time there, or the reason why this k is not possible.
     pub outcome: Result<(Placement, Prediction), Misfit>,
 }
 
-/// Every k from 1 to the cores of the largest node or the processes, ascending, or the one that is
-/// fixed. `contention` holds the jobs that run; it is left as it was.
+/// Returns the outcome for every k from 1 to the cores of the largest node or the number of processes, ascending; or
+/// only for the fixed k. `contention` holds the running jobs and is unchanged afterwards.
 pub fn rank_k(
     wanted: RankKRequest<'_>,
     setting: Setting<'_>,
@@ -108,7 +107,8 @@ pub fn rank_k(
     ks.map(|k| Rank { k, outcome: one(wanted, setting, contention, k) }).collect()
 }
 
-/// The rank that is predicted to cost least, by [`Prediction::cost`]; of equals the one on fewest nodes.
+/// The k of least predicted cost ([`Prediction::cost`]); among equals the one on fewest nodes. `None` if none is
+/// possible.
 pub fn best(ranks: &[Rank]) -> Option<&Rank> {
     let cost = |rank: &Rank| rank.outcome.as_ref().map_or(f64::INFINITY, |(_, p)| p.cost());
     let fitting = ranks.iter().rev().filter(|rank| rank.outcome.is_ok());
@@ -140,7 +140,7 @@ fn most_cores(occupancy: &Occupancy) -> u32 {
     kinds.map(topolane_fabric::NodeKind::cores).max().unwrap_or(1).max(1)
 }
 
-/// The request for k processes a node, on nodes that can hold k.
+/// The request for k processes per node, on nodes that can hold k.
 fn request_of(wanted: RankKRequest<'_>, occupancy: &Occupancy, k: u32) -> Result<Request, Misfit> {
     let fabric = occupancy.fabric();
     let memory = u64::from(k).saturating_mul(wanted.profile.memory);
@@ -159,7 +159,7 @@ fn request_of(wanted: RankKRequest<'_>, occupancy: &Occupancy, k: u32) -> Result
         nodes: wanted.profile.processes().div_ceil(k),
         share: if wanted.shared { Share::part(k, memory) } else { Share::Whole },
         stacked: false,
-        // How many ranks a node has is still open, so the routing chooses the rails, as in the prediction of the run.
+        // The number of ranks per node is still open, so the routing chooses the rails, as in the prediction.
         traffic: wanted.request.traffic.clone().map(|traffic| traffic.on_rails(false)),
         ..wanted.request.clone()
     };

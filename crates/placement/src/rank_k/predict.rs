@@ -1,4 +1,4 @@
-//! How long a program takes on given nodes while the present jobs run.
+//! Predicts how long a program takes on given nodes while other jobs run.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,35 +9,35 @@ use topolane_traffic::{Contention, Flows, Phase, PhaseKind};
 use super::profile::Profile;
 use super::rounds::{Round, rounds};
 
-/// The identity under which a program is tried among the jobs present.
+/// The job id of the program during a prediction.
 const TRIAL: u64 = u64::MAX;
 
-/// Seconds of a run.
+/// The predicted seconds of a run, by kind of work.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Prediction {
-    /// Of computation.
+    /// Seconds of computation.
     pub computation: f64,
-    /// Of collective operations.
+    /// Seconds of collective operations.
     pub collective: f64,
-    /// Of messages between two ranks.
+    /// Seconds of messages between two ranks.
     pub point_to_point: f64,
-    /// That other jobs lose meanwhile, for each of the fewest nodes that the program may have; 0 if that is not counted.
+    /// Seconds that other jobs lose meanwhile, divided by the fewest nodes that the program may have; 0 if not tracked.
     pub neighbours: f64,
 }
 
 impl Prediction {
-    /// Seconds in all: nothing overlaps.
+    /// The total seconds of the run: no kinds of work overlap.
     pub fn total(&self) -> f64 {
         self.computation + self.collective + self.point_to_point
     }
 
-    /// What is compared: the seconds of the run, and those that other jobs lose.
+    /// The number to compare: the seconds of the run plus those that other jobs lose.
     pub fn cost(&self) -> f64 {
         self.total() + self.neighbours
     }
 }
 
-/// What the profile takes with rank r on `node_of[r]`; `contention` is left as it was.
+/// Predicts the run of a program with rank r on `node_of[r]`. `contention` is unchanged afterwards.
 pub fn run(
     profile: &Profile,
     node_of: &[NodeIndex],
@@ -57,12 +57,12 @@ pub fn run(
     Ok(prediction)
 }
 
-/// On the slowest node: the longer of what a core computes and what all processes of the node
-/// together move through its memory.
+/// The computation time on the slowest node: the longer of what a core computes and what all processes of the node move
+/// through its memory.
 fn computation(profile: &Profile, node_of: &[NodeIndex], fabric: &Fabric) -> f64 {
     let processes = f64::from(profile.processes());
     let reference = fabric.kinds().first().map_or(1.0, |kind| kind.core_speed);
-    // The processes of a node follow each other.
+    // Processes of one node have consecutive ranks.
     let on_node = node_of.chunk_by(|a, b| a == b).map(|ranks| {
         let kind = fabric.kind(ranks[0]);
         let core = profile.core_seconds / processes * reference / kind.core_speed;
@@ -73,17 +73,16 @@ fn computation(profile: &Profile, node_of: &[NodeIndex], fabric: &Fabric) -> f64
     on_node.fold(0.0, f64::max)
 }
 
-/// One iteration of a phase. Of one round the seconds until its last message has arrived. Of
-/// several, no process waits between them: each channel passes its bytes of one round after the other,
-/// as fast as the flows over it then are together, and the busiest decides; the memory of a node is
-/// a channel for the copies inside.
+/// Seconds of one iteration of a phase. With one round, it ends when the last message arrives. With several rounds, no
+/// process waits between them: each channel carries the bytes of one round after another, at the speed of its
+/// concurrent flows, and the busiest channel decides. Copies inside a node pass its memory, which counts as a channel.
 fn of_phase(
     phase: &Phase,
     node_of: &[NodeIndex],
     routing: &dyn Routing,
     contention: &mut dyn Contention,
 ) -> Result<f64, Unreachable> {
-    // Entries of a matrix that is sound make matrices that are.
+    // Rounds of a valid matrix are valid, so this does not fail.
     let Ok(rounds) = rounds(phase) else { return Ok(0.0) };
     if let [round] = rounds.as_slice() {
         let sent = under_way(round, node_of, routing, contention)?;
@@ -107,14 +106,14 @@ fn of_phase(
     Ok(busy.values().copied().fold(0.0, f64::max))
 }
 
-/// What a message passes.
+/// What a message passes through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Over {
     Channel(Channel),
     Memory(NodeIndex),
 }
 
-/// Messages of one pair in a round, or all that pass a channel.
+/// The messages of one pair in a round, or all messages through one channel.
 #[derive(Debug, Clone, Default)]
 struct Sent {
     over: Vec<Over>,
@@ -123,7 +122,7 @@ struct Sent {
     latency: f64,
 }
 
-/// The messages of a round while the present jobs run. In a round each process has one message.
+/// The messages of a round while other jobs run. In a round each process sends one message.
 fn under_way(
     round: &Round,
     node_of: &[NodeIndex],

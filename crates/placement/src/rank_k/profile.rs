@@ -1,9 +1,9 @@
-//! What a program does, as far as the choice of nodes goes.
+//! The profile of a program: everything that matters for the choice of nodes.
 
 use topolane_fabric::InputError;
 use topolane_traffic::{Patterned, Phase, PhaseKind, Traffic};
 
-/// A program of some processes: what it computes, holds and sends.
+/// A program with its number of processes, and what it computes, stores and sends.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Profile {
     processes: u32,
@@ -11,20 +11,18 @@ pub struct Profile {
     pub phases: Vec<Phase>,
     /// Iterations of the run.
     pub iterations: f64,
-    /// Seconds of computation of all processes together, each alone on a node of the machine's
-    /// first kind.
+    /// Seconds of computation of all processes together, if each runs alone on a node of the machine's first kind.
     pub core_seconds: f64,
     /// Bytes that the computation of all processes moves to and from memory.
     pub memory_traffic: f64,
-    /// Bytes that one process holds.
+    /// Bytes of memory that one process holds.
     pub memory: u64,
 }
 
 impl Profile {
-    /// `processes` that send by a pattern, `iterations` times, compute nothing and hold nothing.
+    /// Returns a program of `processes` processes that only communicates: by a pattern, `iterations` times.
     ///
-    /// # Errors
-    /// What the pattern refuses.
+    /// # Errors The pattern refuses the number of processes.
     pub fn of(
         pattern: &Patterned,
         processes: u32,
@@ -35,7 +33,7 @@ impl Profile {
         Ok(Profile { phases, ..Profile::sending(processes, iterations) })
     }
 
-    /// A process for every rank of a matrix, which is one phase of every iteration.
+    /// Returns a program with a process for every rank of a matrix, which is the only phase of each iteration.
     pub fn of_traffic(traffic: Traffic, kind: PhaseKind, iterations: f64) -> Profile {
         let processes = traffic.ranks();
         let phases = vec![Phase { name: "traffic", kind, traffic }];

@@ -1,26 +1,26 @@
-//! The order in which the messages of a phase are under way.
+//! Splits a phase into rounds: sets of messages that are sent at the same time.
 
 use std::collections::BTreeMap;
 
 use topolane_fabric::InputError;
 use topolane_traffic::{Entry, Phase, PhaseKind, Traffic};
 
-/// The most rounds of a phase that are looked at.
+/// The most rounds of a phase that are evaluated.
 const MOST: usize = 64;
 
-/// The most messages of a phase that are looked at, in all its rounds.
+/// The most messages of a phase that are evaluated, over all rounds.
 const MOST_MESSAGES: usize = 1 << 18;
 
-/// Messages that are under way together, and how many rounds of the phase are like them.
+/// Messages that are sent at the same time, and the number of rounds that this one represents.
 pub struct Round {
     pub traffic: Traffic,
     pub times: f64,
 }
 
-/// Messages between two ranks are under way all at once. Collective operations go in rounds in
-/// which a rank sends to one other at most: by the distance around the ring, `to - from`, or as
-/// recursive doubling does, `from xor to`, where that takes fewer rounds. Of more than [`MOST`]
-/// rounds that many are looked at, evenly spread, for all, and of very many messages a part.
+/// Splits a phase into rounds. Messages between two ranks are all sent at once, in one round. Collective operations
+/// have rounds in which a rank sends to at most one other: by the distance around the ring, `to - from`, or as in
+/// recursive doubling, `from xor to`, whichever takes fewer rounds. If there are more than [`MOST`] rounds, an evenly
+/// spread sample represents them; if there are very many messages, a sample represents these.
 pub fn rounds(phase: &Phase) -> Result<Vec<Round>, InputError> {
     let ranks = phase.traffic.ranks();
     if phase.kind == PhaseKind::PointToPoint {

@@ -1,19 +1,19 @@
-//! What several switches own in common.
+//! The cables that several switches of a job own towards the same parents.
 
 use crate::dedicated::condition::partition::Cables;
 
-/// The cables that all switches of a job own, but for a remainder that owns a part of them.
+/// The cables that all switches of a job own. Some switches, the remainder, may own only a part of them.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Common {
     pub all: Cables,
-    /// What the remainder owns as well; all of it where there is none.
+    /// The part of `all` that every switch of the remainder owns; `all` itself if there is no remainder.
     pub part: Cables,
-    /// Whether each switch is in the remainder.
+    /// For each switch, whether it belongs to the remainder.
     pub remainder: Vec<bool>,
 }
 
 impl Common {
-    /// Every switch that owns `all` owns it; the others are in the remainder.
+    /// Compares every switch with `all`: a switch that owns less belongs to the remainder.
     fn of(all: Cables, owned: &[&Cables]) -> Self {
         let lacks = |own: &&Cables| own.iter().zip(&all).any(|(own, all)| own < all);
         let remainder: Vec<bool> = owned.iter().map(lacks).collect();
@@ -22,7 +22,7 @@ impl Common {
         Common { all, part, remainder }
     }
 
-    /// Gives up a cable to a parent, if there is one left.
+    /// Gives up one cable to a parent. Returns false if none is left.
     pub fn give_up(&mut self, parent: usize) -> bool {
         let there = self.all[parent] > 0;
         if there {
@@ -33,7 +33,7 @@ impl Common {
     }
 }
 
-/// Number of cables.
+/// The total number of cables.
 pub(crate) fn count(cables: &Cables) -> u32 {
     cables.iter().sum()
 }
@@ -42,7 +42,8 @@ fn in_common(one: &Cables, other: &Cables) -> Cables {
     one.iter().zip(other).map(|(&one, &other)| one.min(other)).collect()
 }
 
-/// All that any of the switches own in common, what all own first; each with those that lack some of it as remainder.
+/// Returns every set of cables that some of the switches own in common, starting with what all of them own. The
+/// switches that own only a part of a set are its remainder.
 pub(crate) fn all_common(owned: &[&Cables]) -> Vec<Common> {
     let mut sets: Vec<Cables> = Vec::new();
     for &own in owned {
@@ -60,7 +61,8 @@ pub(crate) fn all_common(owned: &[&Cables]) -> Vec<Common> {
     sets.into_iter().map(|all| Common::of(all, owned)).collect()
 }
 
-/// The first switch that owns fewer cables in common with another, which needs no more, than it needs; and how many.
+/// The first switch that owns too few cables in common with another switch that needs no more than it, and how many
+/// they own in common. `None` if every pair owns enough.
 pub(crate) fn lacking_pair(owned: &[&Cables], needed: &[u32]) -> Option<(usize, u32)> {
     for one in 0..owned.len() {
         for other in 0..one {

@@ -1,4 +1,4 @@
-//! Whether nodes and cables are a partition that docs/explanation/dedicated-links.md proves to be enough.
+//! Checks whether nodes and cables meet the condition that docs/explanation/dedicated-links.md proves to be sufficient.
 
 mod common;
 pub mod need;
@@ -12,12 +12,11 @@ use crate::dedicated::condition::need::Need;
 use crate::dedicated::condition::partition::{Cables, Partition, PodPart};
 use crate::dedicated::condition::violation::Violation;
 
-/// Whether a job on these nodes that owns these cables has a share `bandwidth_share` of full bandwidth (over 0 and up to 1), as
-/// docs/explanation/dedicated-links.md has it. Cables beyond what it needs do no harm. On a machine with rails, the cables of
-/// every rail must meet the condition on their own.
+/// Checks that a job on these nodes gets the share `bandwidth_share` of full bandwidth (over 0, up to 1) from the
+/// cables it owns, by the condition of docs/explanation/dedicated-links.md. Extra cables do no harm. On a machine with
+/// rails, the cables of every rail must meet the condition on their own.
 ///
-/// # Errors
-/// What is not enough, or not on the machine.
+/// # Errors Says which nodes or cables are not on the machine, or where the job owns too few.
 pub fn check(
     fabric: &Fabric,
     nodes: &[NodeIndex],
@@ -49,21 +48,21 @@ fn check_rail(
     Checked { need: Need::new(fabric, job.nodes, bandwidth_share), job: &job }.check()
 }
 
-/// A job and what it needs.
+/// The nodes and cables of a job, and the number of links that it needs.
 struct Checked<'a> {
     job: &'a Partition,
     need: Need,
 }
 
 impl Checked<'_> {
-    /// Tries what leaves own in common, and then what each two of them do.
+    /// Tries each set of cables that leaves own in common, then checks every pair of leaves on its own.
     fn check(&self) -> Result<(), Violation> {
         let cables: Vec<&Cables> = self.job.leaves.iter().map(|part| &part.cables).collect();
         let mut reason = None;
         for common in all_common(&cables) {
             match self.in_common(common) {
                 Ok(()) => return Ok(()),
-                // A reason higher up in the tree says more.
+                // A violation in a pod is more specific than one on a leaf, so report that.
                 Err(found @ Violation::Pod { .. }) => reason = Some(found),
                 Err(found) => reason = reason.or(Some(found)),
             }
@@ -72,7 +71,8 @@ impl Checked<'_> {
         if found.is_err() { Err(reason.unwrap_or(Violation::TooFar)) } else { Ok(()) }
     }
 
-    /// Conditions (1) to (4) for cables owned in common. A cable towards a plane whose core is too narrow is given up.
+    /// Checks conditions (1) to (4) for one set of common cables. If a plane has too few links to the core, gives up a
+    /// cable towards that plane and tries again.
     fn in_common(&self, mut common: Common) -> Result<(), Violation> {
         let mut narrow = None;
         loop {
@@ -87,7 +87,7 @@ impl Checked<'_> {
         }
     }
 
-    /// (1) for every leaf but the remainder, (2) for that.
+    /// Checks the leaves: condition (1) for every leaf outside the remainder, (2) for the remainder.
     fn leaves(&self, common: &Common) -> Result<(), Violation> {
         let mut flows = 0;
         for (part, &is_rest) in self.job.leaves.iter().zip(&common.remainder) {
@@ -109,7 +109,7 @@ impl Checked<'_> {
         }
     }
 
-    /// Uplinks to the core that each pod needs in a plane: (3), or (4) where there is a remainder.
+    /// The uplinks to the core that each pod needs in a plane, by condition (3), or by (4) if there is a remainder.
     fn core_needed(&self, common: &Common, plane: usize) -> Vec<u32> {
         let slots = count(&common.all);
         let (all, part) = (common.all[plane], common.part[plane]);
@@ -136,7 +136,8 @@ impl Checked<'_> {
         self.job.pods.iter().enumerate().map(needed).collect()
     }
 
-    /// (5): every two leaves own enough in common, every pod as much above as its leaves below.
+    /// Checks condition (5): every two leaves own enough cables in common, and every pod owns enough links above its
+    /// leaves.
     fn by_pairs(&self, cables: &[&Cables]) -> Result<(), Violation> {
         let needed: Vec<u32> =
             self.job.leaves.iter().map(|part| self.need.slots(part.nodes)).collect();
@@ -154,7 +155,7 @@ impl Checked<'_> {
         self.core(used).map_err(|(_, reason)| reason)
     }
 
-    /// Whether pods own enough in every plane; if not, the plane and why.
+    /// Checks that pods own enough links in every plane. If not, returns the plane and the violation.
     fn core(&self, needed: impl Fn(usize) -> Vec<u32>) -> Result<(), (usize, Violation)> {
         let pods = &self.job.pods;
         if pods.len() < 2 {
@@ -163,7 +164,7 @@ impl Checked<'_> {
         for plane in 0..pods[0].planes.len() {
             let mut needed = needed(plane);
             let sum: u32 = needed.iter().sum();
-            // What comes into a pod comes out of the others.
+            // Flows into a pod come from other pods, so a pod needs no more links than the others together.
             for own in &mut needed {
                 *own = (*own).min(sum - *own);
             }

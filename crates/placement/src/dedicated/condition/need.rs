@@ -1,23 +1,24 @@
-//! How many links the condition asks for.
+//! The number of links that the condition of docs/explanation/dedicated-links.md requires.
 
 use topolane_fabric::Fabric;
 
-/// The condition of docs/explanation/dedicated-links.md for one request on one machine.
+/// The links that one request needs on one machine.
 #[derive(Debug, Clone, Copy)]
 pub struct Need {
-    /// Nodes of the job.
+    /// The number of nodes of the job.
     pub total: u32,
-    /// Uplinks of a leaf for each flow that leaves it.
+    /// Uplinks that a leaf needs for each flow that leaves it.
     per_flow: f64,
-    /// Uplinks of a pod for each flow that leaves it.
+    /// Uplinks that a pod needs for each flow that leaves it.
     per_flow_of_pod: f64,
 }
 
-/// So that a share that is a whole number in theory is one in floating point.
+/// Absorbs rounding errors, so that a share that is a whole number in theory does not round up to the next one.
 const SLACK: f64 = 1e-9;
 
 impl Need {
-    /// For a job of `total` nodes that accepts a share `bandwidth_share` of what the tree gives each node.
+    /// Returns the needs of a job of `total` nodes that accepts the share `bandwidth_share` of the bandwidth that the
+    /// tree gives each node.
     pub fn new(fabric: &Fabric, total: u32, bandwidth_share: f64) -> Self {
         let share =
             |level| if level < fabric.depth() { fabric.uplinks_per_node(level) } else { 0.0 };
@@ -28,22 +29,22 @@ impl Need {
         }
     }
 
-    /// The most flows that leave a set of `nodes` nodes in any permutation.
+    /// The largest number of flows that can leave a set of `nodes` nodes in any permutation.
     pub fn flows(&self, nodes: u32) -> u32 {
         nodes.min(self.total - nodes.min(self.total))
     }
 
-    /// Uplink slots that `nodes` nodes on a leaf need.
+    /// Uplink slots that a leaf with `nodes` nodes of the job needs.
     pub fn slots(&self, nodes: u32) -> u32 {
         whole(f64::from(self.flows(nodes)) * self.per_flow - SLACK)
     }
 
-    /// Uplink slots that leaves need which hold `nodes` nodes together, as a remainder.
+    /// Uplink slots that the remainder needs if its leaves hold `nodes` nodes together.
     pub fn remainder(&self, nodes: u32) -> u32 {
         whole(f64::from(nodes) * self.per_flow - SLACK)
     }
 
-    /// The most nodes that `slots` uplink slots suffice for, if these nodes are at most half of the job.
+    /// The largest number of nodes for which `slots` uplink slots suffice, if these nodes are at most half of the job.
     pub fn nodes(&self, slots: u32) -> u32 {
         if self.per_flow == 0.0 {
             u32::MAX
@@ -60,7 +61,7 @@ impl Need {
         whole(f64::from(leaves) * self.per_flow_of_pod / self.per_flow - SLACK)
     }
 
-    /// The most leaves for which `links` links in a plane suffice.
+    /// The largest number of leaves for which `links` links in a plane suffice.
     pub fn leaves(&self, links: u32) -> u32 {
         if self.per_flow_of_pod == 0.0 {
             return u32::MAX;
@@ -68,23 +69,23 @@ impl Need {
         (f64::from(links) * self.per_flow / self.per_flow_of_pod + SLACK) as u32
     }
 
-    /// Links to the core that `nodes` nodes in a pod need in each of `slots` planes.
+    /// Links to the core that a pod with `nodes` nodes needs in each of `slots` planes.
     pub fn core(&self, nodes: u32, slots: u32) -> u32 {
         whole(f64::from(self.flows(nodes)) * self.per_flow_of_pod / f64::from(slots) - SLACK)
     }
 
-    /// Uplink slots that the flows out of `nodes` nodes take in each of `slots` planes.
+    /// Uplink slots that the flows from `nodes` nodes occupy in each of `slots` planes.
     pub fn spread(&self, nodes: u32, slots: u32) -> u32 {
         whole(f64::from(nodes) * self.per_flow / f64::from(slots) - SLACK)
     }
 
-    /// The share of bandwidth that `nodes` nodes in a pod have with `links` links in each of `slots` planes.
+    /// The share of bandwidth that `nodes` nodes in a pod get from `links` links in each of `slots` planes.
     pub fn share_of_pod(&self, nodes: u32, links: u32, slots: u32) -> f64 {
         f64::from(links * slots) / (f64::from(self.flows(nodes)) * self.per_flow_of_pod)
     }
 
-    /// The most nodes of a pod that `core` links in each of `slots` planes suffice for, if these nodes are at most
-    /// half of the job.
+    /// The largest number of nodes in a pod for which `core` links in each of `slots` planes suffice, if these nodes
+    /// are at most half of the job.
     pub fn nodes_of_pod(&self, core: u32, slots: u32) -> u32 {
         if self.per_flow_of_pod == 0.0 {
             u32::MAX
@@ -94,7 +95,7 @@ impl Need {
     }
 }
 
-/// The least whole number from 0 on that is no less; `f64::ceil` is a call where the processor is not known to round.
+/// Rounds up to a whole number. `f64::ceil` is a slow call on processors without a rounding instruction.
 fn whole(number: f64) -> u32 {
     let below = number as u32;
     below.saturating_add(u32::from(f64::from(below) < number))

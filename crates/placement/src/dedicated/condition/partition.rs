@@ -9,26 +9,26 @@ use crate::dedicated::condition::violation::Violation;
 /// Cables to each parent of a switch. Parallel cables are alike, so their number is all that matters.
 pub(crate) type Cables = Vec<u32>;
 
-/// A leaf that the job has nodes on.
+/// A leaf with nodes of the job.
 #[derive(Debug, Clone)]
 pub(crate) struct LeafPart {
     pub leaf: GroupIndex,
-    /// Index of its pod among those of the job.
+    /// Index of its pod in the job's list of pods.
     pub pod: usize,
     pub nodes: u32,
     pub cables: Cables,
 }
 
-/// A pod that the job has nodes in.
+/// A pod with nodes of the job.
 #[derive(Debug, Clone)]
 pub(crate) struct PodPart {
     pub pod: GroupIndex,
     pub nodes: u32,
-    /// Cables to the core by plane.
+    /// For each plane, the cables to the core.
     pub planes: Vec<Cables>,
 }
 
-/// What a job holds.
+/// The nodes and cables that a job holds, by leaf and pod.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Partition {
     pub nodes: u32,
@@ -37,7 +37,8 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// Sorts nodes and cables. Skips cables of other rails, and of leaves and pods that the job is not in.
+    /// Sorts nodes and cables by leaf and pod. Skips cables of other rails and cables of leaves and pods without nodes
+    /// of the job.
     pub fn of(
         fabric: &Fabric,
         nodes: &[NodeIndex],
@@ -71,7 +72,7 @@ impl Partition {
         };
         let pod = if fabric.depth() > 1 { fabric.group(2, node) } else { leaf };
         if self.pods.last().is_none_or(|part| part.pod != pod) {
-            // No link above the switches in which rails meet is owned.
+            // No job owns links above the level where rails meet.
             let own = fabric.depth() > 2 && fabric.rails_at(site, 2) == fabric.rails(site);
             let planes = vec![vec![0; if own { parents(2) } else { 0 }]; parents(1)];
             self.pods.push(PodPart { pod, nodes: 0, planes });

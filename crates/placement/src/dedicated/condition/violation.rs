@@ -1,4 +1,4 @@
-//! Why a partition is not enough.
+//! The reasons why nodes and cables do not meet the condition of dedicated links.
 
 use std::fmt;
 
@@ -7,30 +7,30 @@ use topolane_fabric::{CableId, GroupIndex, NodeIndex};
 /// Why nodes and cables do not meet the condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Violation {
-    /// The machine has no such node.
+    /// The machine has no node with this number.
     NoSuchNode {
-        /// Its number.
+        /// Number of the node.
         node: NodeIndex,
     },
-    /// The machine has no such cable, or lacks it.
+    /// The machine has no cable with this number, or the cable is missing.
     NoSuchCable {
-        /// Its number.
+        /// Number of the cable.
         cable: CableId,
     },
     /// A cable is named twice.
     CableTwice {
-        /// Its number.
+        /// Number of the cable.
         cable: CableId,
     },
-    /// The nodes are in parts of the machine that no third-level switch joins.
+    /// The nodes are in parts of the machine that no third-level switch connects.
     TooFar,
     /// A leaf owns too few uplinks in common with the other leaves.
     Leaf {
         /// The leaf.
         leaf: GroupIndex,
-        /// Uplinks that it needs.
+        /// Uplinks that the leaf needs.
         needed: u32,
-        /// Uplinks that it owns in common with those it lacks them with.
+        /// Uplinks that the leaf owns in common with the leaves where the number is too low.
         common: u32,
     },
     /// A pod owns too few uplinks to the core in common with the other pods.
@@ -39,9 +39,9 @@ pub enum Violation {
         pod: GroupIndex,
         /// The plane.
         plane: u32,
-        /// Uplinks that it needs there.
+        /// Uplinks that the pod needs in this plane.
         needed: u32,
-        /// Uplinks that it owns in common with those it lacks them with.
+        /// Uplinks that the pod owns in common with the pods where the number is too low.
         common: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! Equal parts over several pods, once it is known which: their nodes and slots.
+//! Assigns nodes and slots to an equal-parts job once its pods are chosen.
 
 use crate::dedicated::equal_parts::several_pods::{Pod, Search, Shape};
 use crate::dedicated::search::plan::Plan;
@@ -9,13 +9,13 @@ use crate::dedicated::uplink_slots::bits;
 pub(super) struct Smaller {
     pub(super) pod: usize,
     pub(super) full: Vec<usize>,
-    /// The smaller leaf, if there is one, and its slots.
+    /// The smaller leaf, if there is one.
     pub(super) last: Option<usize>,
     pub(super) part: u64,
 }
 
 impl Search<'_> {
-    /// The partition, with the slots that its leaves own.
+    /// Returns the partition with the slots that each leaf owns.
     pub(super) fn lay_out(
         &self,
         shape: &Shape,
@@ -47,7 +47,7 @@ impl Search<'_> {
         plan
     }
 
-    /// The links to the core in one plane, where the pods have `common` ones.
+    /// Assigns the links to the core in one plane, out of the slots `common` that all pods have free.
     fn own_core(
         &self,
         shape: &Shape,

@@ -21,26 +21,26 @@ use crate::dedicated::search::slot_sets::{closed_sets, lowest};
 use crate::{FreeSlots, Occupancy, Request};
 pub use several_pods::several_pods;
 
-/// How many nodes a job over several pods has on its leaves.
+/// How a job over several pods distributes its nodes over leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Across {
-    /// All of each leaf, of which nothing is taken, and what is left on one more leaf.
+    /// Takes idle leaves whole, and the rest of the job from one more leaf.
     WholeLeaves,
-    /// The same, but all of the last leaf as well: the job is rounded up to leaves.
+    /// Takes idle leaves whole, including the last one: the job is rounded up to full leaves.
     WholeLeavesOnly,
-    /// Any number.
+    /// Takes any equal number of nodes from each leaf.
     AnyLeaves,
 }
 
-/// The first partition for a request.
+/// The first partition that fits a request.
 pub struct First {
     pub plan: Plan,
-    /// Whether it is over several pods.
+    /// Whether the partition spans several pods.
     pub is_over_pods: bool,
 }
 
 impl First {
-    /// The same as [`EqualParts::plan`], with a look at no more leaves than could hold the job.
+    /// Returns the same partition as [`EqualParts::plan`] but examines only leaves that could hold the job.
     pub fn of(
         request: &Request,
         free: &FreeSlots<'_>,
@@ -79,7 +79,7 @@ fn among<'a>(
     Candidates::among(request, free, occupancy, Weights::default(), 1.0, leaves)
 }
 
-/// Whether there may be as many untouched leaves of a size as a job over pods takes of them.
+/// Whether there may be enough idle leaves of one size for a job over several pods.
 fn has_whole_leaves(
     request: &Request,
     free: &FreeSlots<'_>,
@@ -92,7 +92,7 @@ fn has_whole_leaves(
     }
     let (sizes, counts) = (&occupancy.empty().idle_counts()[1], free.counts_of(1));
     let able = free.groups_with(2, occupancy.smallest_leaf().max(1));
-    // Sizes of leaves that are free, and of how many of them nothing is taken.
+    // For each leaf size, the number of idle leaves.
     let mut untouched: Vec<(u32, u32)> = Vec::new();
     for leaf in able.flat_map(|pod| fabric.children(2, pod)) {
         let (size, idle) = (sizes[leaf as usize], counts[leaf as usize]);
@@ -112,7 +112,7 @@ fn has_whole_leaves(
     })
 }
 
-/// The leaves to choose from, and how many links equal parts need: one for each node, or the tree's share of that.
+/// The candidate leaves and the number of links that equal parts need: one per node, or less on an oversubscribed tree.
 pub struct EqualParts<'a> {
     pub candidates: &'a Candidates<'a>,
     need: Need,
@@ -120,7 +120,7 @@ pub struct EqualParts<'a> {
 
 impl<'a> EqualParts<'a> {
     pub fn new(candidates: &'a Candidates<'a>) -> Self {
-        // Of twice the job no part is more than half: every node counts as a flow.
+        // For a job of twice the size no part is over half, so every node counts as a flow.
         EqualParts {
             candidates,
             need: Need::new(candidates.fabric, candidates.wanted.saturating_mul(2), 1.0),
@@ -137,20 +137,20 @@ impl<'a> EqualParts<'a> {
         self.need.links(slots)
     }
 
-    /// The first partition: on a leaf, else in a pod, else over pods.
+    /// Returns the first partition: on one leaf, else in one pod, else over several pods.
     pub fn plan(&self, across: Across) -> Option<Plan> {
         let within = self.one_leaf().or_else(|| self.one_pod());
         within.or_else(|| several_pods(self, across))
     }
 
-    /// The first leaf with room for all of the job.
+    /// Returns a plan on the first leaf with enough free nodes for the whole job.
     pub fn one_leaf(&self) -> Option<Plan> {
         let wanted = self.candidates.wanted;
         let leaf = self.candidates.leaves.iter().find(|leaf| leaf.idle >= wanted)?;
         Some(Plan { leaves: vec![(leaf.leaf, wanted, 0)], ..Plan::default() })
     }
 
-    /// Equal parts on leaves of one pod, and a smaller one.
+    /// Returns a plan with equal parts on leaves of one pod, plus one smaller leaf if nodes are left.
     pub fn one_pod(&self) -> Option<Plan> {
         let wanted = self.candidates.wanted;
         let holding = |leaves: &&[Leaf]| leaves.iter().map(|leaf| leaf.idle).sum::<u32>() >= wanted;
@@ -169,7 +169,7 @@ impl<'a> EqualParts<'a> {
             .find_map(|each| pods.iter().find_map(|(leaves, sets)| self.in_pod(leaves, sets, each)))
     }
 
-    /// `each` nodes on leaves that have a set in common, and what is left on one more.
+    /// Puts `each` nodes on leaves that share a set of slots, and the rest on one more leaf.
     fn in_pod(&self, leaves: &[Leaf], sets: &OnceCell<Vec<u64>>, each: u32) -> Option<Plan> {
         let (count, left) =
             ((self.candidates.wanted / each) as usize, self.candidates.wanted % each);
@@ -204,13 +204,13 @@ impl<'a> EqualParts<'a> {
     }
 }
 
-/// The first `count` leaves with room for `each` nodes that have all slots of the set.
+/// The first `count` leaves that have at least `each` free nodes and all slots of the set.
 pub fn members(leaves: &[Leaf], set: u64, each: u32, count: usize) -> Vec<usize> {
     let has = |leaf: &Leaf| leaf.idle >= each && leaf.slots & set == set;
     (0..leaves.len()).filter(|&at| has(&leaves[at])).take(count).collect()
 }
 
-/// The first leaf that is not chosen and has `nodes` free nodes and enough slots of the set.
+/// The first leaf not yet chosen that has `nodes` free nodes and enough slots of the set.
 pub fn smaller(
     leaves: &[Leaf],
     chosen: &[usize],

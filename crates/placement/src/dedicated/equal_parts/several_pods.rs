@@ -1,4 +1,4 @@
-//! Equal parts over several pods.
+//! Searches for partitions of equal parts over several pods.
 
 use topolane_fabric::GroupIndex;
 
@@ -13,34 +13,35 @@ use crate::dedicated::uplink_slots::bits;
 pub(super) struct Pod<'a> {
     pub(super) pod: GroupIndex,
     pub(super) leaves: &'a [Leaf],
-    /// The most free nodes of one of them.
+    /// The largest number of free nodes on one leaf of the pod.
     pub(super) most: u32,
-    /// Free slots to the core by plane.
+    /// For each plane, the free slots to the core.
     pub(super) core: &'a [u64],
 }
 
-/// What is asked of the pods: `pods` with `leaves` leaves of `each` nodes, one with `fewer` leaves and one of `left`.
+/// The shape of a job: `pods` pods with `leaves` leaves of `each` nodes, one pod with `fewer` leaves, and one leaf with
+/// `left` nodes.
 pub(super) struct Shape {
-    /// What the leaves have in common.
+    /// The slots that all leaves have in common.
     pub(super) set: u64,
     pub(super) each: u32,
     pub(super) pods: usize,
     pub(super) leaves: u32,
     pub(super) fewer: u32,
     pub(super) left: u32,
-    /// What `leaves` leaves need of every plane.
+    /// For each plane, what `leaves` leaves need.
     needs: Vec<Need>,
 }
 
-/// What leaves need of a plane.
+/// What the leaves of a pod need in one plane.
 struct Need {
-    /// Their slots into it.
+    /// Their uplink slots into the plane.
     slots: u32,
-    /// Links of the pod to the core.
+    /// Links to the core that the pod needs in the plane.
     links: u32,
 }
 
-/// The first partition of equal parts over several pods under one third-level group.
+/// Returns the first partition of equal parts over several pods of one third-level group.
 pub fn several_pods(even: &EqualParts<'_>, across: Across) -> Option<Plan> {
     let candidates = even.candidates;
     if candidates.fabric.depth() < 3 {
@@ -63,7 +64,7 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
     if across == Across::AnyLeaves {
         sizes = (1..=sizes.first().copied()?).rev().collect();
     }
-    // Sizes of which there are too few leaves are not looked at any further: in a full machine all are.
+    // Drop sizes with too few leaves: on a full machine this drops them all.
     let wanted = even.candidates.wanted;
     sizes.retain(|&each| {
         let or_more = counts.partition_point(|&idle| idle >= each);
@@ -77,7 +78,7 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
     if sizes.is_empty() {
         return None;
     }
-    // The links of all pods in one piece of memory, and where those of each end.
+    // All pods' links are in one vector, `ends` marks where each pod's links end: one allocation.
     let (mut links, mut ends) = (Vec::new(), Vec::new());
     for leaves in leaves.chunk_by(|one, other| one.pod == other.pod) {
         links.extend(even.candidates.core_links(leaves[0].pod));
@@ -109,7 +110,7 @@ fn under_one_top(even: &EqualParts<'_>, across: Across, leaves: &[Leaf]) -> Opti
         sizes.filter(|&(each, common)| common.count_ones() >= even.slots(each)).collect();
     let most = sizes.first()?.0;
     let (sets, _) = closed_sets(usable.iter().map(|leaf| leaf.slots), fewest);
-    // How many leaves have each set, by their free nodes, as far as they are looked at.
+    // For each set, the number of leaves by free nodes; computed when a set is first examined.
     let mut members: Vec<Option<Vec<u32>>> = vec![None; sets.len()];
     sizes.into_iter().find_map(|(each, common)| {
         sets.iter().zip(&mut members).find_map(|(&set, members)| {
@@ -135,8 +136,8 @@ fn holding(leaves: &[Leaf], set: u64, most: u32) -> Vec<u32> {
     holding
 }
 
-/// The slots that at least `full` leaves have which hold `each` nodes and have `slots` of those slots: what they have in common is
-/// among them.
+/// The slots that can be common to `full` leaves with at least `each` free nodes and `slots` slots: those that at least
+/// `full` such leaves have.
 fn slots_in_common(leaves: &[Leaf], each: u32, full: u32, slots: u32) -> u64 {
     let mut common = !0;
     loop {
@@ -152,7 +153,7 @@ fn slots_in_common(leaves: &[Leaf], each: u32, full: u32, slots: u32) -> u64 {
 
 /// The bits that are set in at least `least` of the words.
 fn in_at_least(words: impl Iterator<Item = u64>, least: u32) -> u64 {
-    // Bit by bit of all 64 counts: the counts begin so that they overflow at `least`.
+    // Counts all 64 bits at once, one binary digit per word. Counts start so that they overflow at `least`.
     const DIGITS: usize = u32::BITS as usize;
     let digits = DIGITS - (least.max(1) - 1).leading_zeros() as usize;
     let start = (1u64 << digits) - u64::from(least);
@@ -176,12 +177,13 @@ pub(super) struct Search<'a> {
     pub(super) across: Across,
     pub(super) pods: Vec<Pod<'a>>,
     pub(super) steps: usize,
-    /// Memory for the links that pods have in common.
+    /// Vectors to reuse for the links that pods have in common.
     unused: Vec<Vec<u64>>,
 }
 
 impl Search<'_> {
-    /// `each` nodes on every leaf, which have the set in common: most leaves in a pod first.
+    /// Finds a partition with `each` nodes on every leaf, where all leaves have the set in common. It tries the largest
+    /// number of leaves per pod first.
     fn of_size(&mut self, each: u32, set: u64) -> Option<Plan> {
         if self.steps == 0 {
             return None;
@@ -216,7 +218,7 @@ impl Search<'_> {
         })
     }
 
-    /// The leaves of a pod that can hold `each` nodes of the job on the set.
+    /// The leaves of a pod that can hold `each` nodes of the job with this set of slots.
     pub(super) fn full_leaves(
         &self,
         pod: &Pod<'_>,
@@ -232,7 +234,7 @@ impl Search<'_> {
         (0..leaves.len()).filter(move |&at| holds(&leaves[at]))
     }
 
-    /// Adds pods from `at` on to those chosen, which have `common` slots to the core.
+    /// Extends the chosen pods with pods from index `at` on. All chosen pods have the core slots `common` free.
     fn choose(
         &mut self,
         shape: &Shape,
@@ -267,8 +269,8 @@ impl Search<'_> {
         None
     }
 
-    /// Whether enough pods from `at` on may have links to the core in common with those chosen: enough of them have enough of these
-    /// links, and enough links are free in as many of them as are still wanted.
+    /// Whether the search can still succeed with pods from index `at` on: enough of them share enough links to the core
+    /// with the chosen pods.
     fn can_go_on(
         &self,
         shape: &Shape,
@@ -299,7 +301,7 @@ impl Search<'_> {
         able.len() >= wanting && (wanting == 1 || enough(&in_common))
     }
 
-    /// Whether there are as many pods for a shape as it takes, each of them looked at by itself.
+    /// Whether there are enough pods for a shape if each pod is checked on its own.
     fn may_hold(&self, shape: &Shape, counts: &[u32]) -> bool {
         let slots = self.even.slots(shape.each);
         let has = |pod: usize, needs: &[Need]| {
@@ -326,7 +328,7 @@ impl Search<'_> {
         (0..self.pods.len()).filter(is_smaller).any(|pod| equal > shape.pods || !is_equal(pod))
     }
 
-    /// The slots of a set into each plane, and the links that `leaves` leaves with them need.
+    /// For each plane, the slots of a set into it and the links that `leaves` leaves with these slots need.
     fn needs(&self, set: u64, leaves: u32) -> Vec<Need> {
         let parallel = self.parallel();
         let planes = (0..self.pods[0].core.len() as u32)
@@ -335,7 +337,7 @@ impl Search<'_> {
         planes.map(|slots| Need { slots, links: self.even.core(leaves * slots) }).collect()
     }
 
-    /// Whether there may be partitions with `each` nodes on each leaf, whatever set of slots these have.
+    /// Whether partitions with `each` nodes on each leaf may exist for any set of slots.
     fn may_hold_size(&self, each: u32) -> bool {
         let (full, slots) = (self.even.candidates.wanted / each, self.even.slots(each));
         let able = |leaf: &&Leaf| leaf.idle >= each && leaf.slots.count_ones() >= slots;
@@ -358,7 +360,7 @@ impl Search<'_> {
         })
     }
 
-    /// The slots of a set in whose planes `common` has enough links to the core for `leaves` leaves.
+    /// The slots of a set that lead to planes where `common` has enough links to the core for `leaves` leaves.
     fn able(&self, shape: &Shape, set: u64, common: &[u64], leaves: u32) -> u64 {
         let parallel = self.parallel();
         (0..).zip(common).take_while(|&(plane, _)| plane * parallel < u64::BITS).fold(
@@ -376,7 +378,7 @@ impl Search<'_> {
         )
     }
 
-    /// The links to the core that a pod has of those that others have in common.
+    /// The links to the core that are free both in `common` and in the pod.
     fn both(&mut self, common: &[u64], pod: usize) -> Vec<u64> {
         let mut both = self.unused.pop().unwrap_or_default();
         both.clear();
@@ -388,7 +390,7 @@ impl Search<'_> {
         self.even.parallel(self.pods[0].leaves[0].leaf)
     }
 
-    /// Adds the smaller pod, if there is one.
+    /// Adds the smaller pod, if the shape has one, and returns the plan.
     fn finish(
         &mut self,
         shape: &Shape,

@@ -9,7 +9,7 @@ use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{Members, lowest, nodes_on, planes_of, rarest};
 use crate::dedicated::search::{Budget, Pod};
 
-/// The best placement of this shape.
+/// Returns the cheapest placement of this shape.
 pub fn search(
     candidates: &Candidates<'_>,
     leaves: &[Leaf],
@@ -40,13 +40,13 @@ pub fn search(
     best
 }
 
-/// The search for pods, given a set of planes and how many of them the job owns on each leaf.
+/// The search for pods, given a set of planes and the number of planes that the job owns on each leaf.
 struct Search<'a> {
     candidates: &'a Candidates<'a>,
     pods: &'a [Pod<'a>],
     set: u64,
     slots: u32,
-    /// Nodes that each pod's leaves with the set could hold, most first.
+    /// For each pod, the number of nodes that its leaves with the set can hold, largest first.
     capacity: Vec<(usize, u32)>,
 }
 
@@ -68,7 +68,7 @@ impl<'a> Search<'a> {
         self.choose(0, &mut Vec::new(), &vec![!0; width], budget)
     }
 
-    /// Adds pods from `at` on to those chosen, which have `common` slots to the core.
+    /// Extends the chosen pods with pods from index `at` on. All chosen pods have the core slots `common` free.
     fn choose(
         &self,
         at: usize,
@@ -101,7 +101,7 @@ impl<'a> Search<'a> {
         self.choose(at + 1, chosen, common, budget)
     }
 
-    /// Links to the core that as many planes of the set as slots are wanted have at least.
+    /// The number of links to the core that the job can own in each of `slots` planes of the set.
     fn links(&self, common: &[u64]) -> u32 {
         let mut links: Vec<u32> = self.planes().map(|plane| common[plane].count_ones()).collect();
         links.sort_unstable_by_key(|&links| Reverse(links));
@@ -112,12 +112,12 @@ impl<'a> Search<'a> {
         planes_of(self.set)
     }
 
-    /// The job on exactly these pods, if they hold it.
+    /// Returns the plan on exactly these pods, if they can hold the job.
     fn plan(&self, chosen: &[(usize, u32)], common: &[u64]) -> Option<Plan> {
         let links = self.links(common);
         let wanted = self.candidates.wanted;
         let most = self.candidates.need.nodes_of_pod(links, self.slots);
-        // One pod may hold more than half of the job if the others together are few enough.
+        // One pod may hold over half of the job if the other pods hold few enough nodes.
         let majority = chosen[0].1.min(wanted - 1);
         let first = if wanted - majority <= most { majority } else { majority.min(most) };
         let mut left = wanted - first;
@@ -156,7 +156,7 @@ impl<'a> Search<'a> {
             plan.cost += cost
                 + weights.core_link * (f64::from(links * self.slots) - f64::from(nodes)).max(0.0);
         }
-        // One pod, here the one with fewest nodes, may own only a part of what the others own.
+        // One pod may own only a part of the others' links; choose the pod with the fewest nodes.
         let smallest = parts.iter().min_by_key(|part| part.1)?.0;
         for plane in planes_of(set) {
             let owned = lowest(common[plane], links);

@@ -1,4 +1,4 @@
-//! The leaves that a search chooses from, and what the request needs.
+//! The leaves that a search chooses from, and the links that the request needs.
 
 use topolane_fabric::{Fabric, GroupIndex};
 
@@ -6,18 +6,18 @@ use crate::dedicated::condition::need::Need;
 use crate::dedicated::search::leaf::{Leaf, Weights};
 use crate::{FreeSlots, Occupancy, Request};
 
-/// The leaves with free slots, and what the request needs of them.
+/// The leaves with free slots, and the links that the request needs.
 pub struct Candidates<'a> {
     pub fabric: &'a Fabric,
     pub occupancy: &'a Occupancy,
     pub wanted: u32,
     pub need: Need,
     pub weights: Weights,
-    /// Whether any placement will do: a search ends with the first that it finds.
+    /// Whether any placement will do, so that a search stops at the first one.
     pub any: bool,
-    /// Whether the last strategy over several pods, `fallback_pods`, is skipped.
+    /// Whether to skip `fallback_pods`, the last strategy over several pods.
     pub tidy: bool,
-    /// In order.
+    /// The leaves in the order of the fabric.
     pub leaves: Vec<Leaf>,
 }
 
@@ -33,7 +33,7 @@ impl<'a> Candidates<'a> {
         Candidates::among(request, free, occupancy, weights, bandwidth_share, leaves)
     }
 
-    /// Only some leaves, in order.
+    /// Returns candidates on some leaves only, which must be in order.
     pub fn among(
         request: &Request,
         free: &FreeSlots<'a>,
@@ -62,7 +62,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// The same for the question whether there is a placement.
+    /// Returns the candidates for a search that only asks whether a placement exists.
     #[must_use]
     pub fn for_any(self) -> Self {
         Candidates { any: true, ..self }
@@ -77,35 +77,36 @@ impl<'a> Candidates<'a> {
         Leaf { leaf, pod, idle, slots, untouched }
     }
 
-    /// Whether the leaves could hold the job if their slots were the same ones. Their numbers alone tell.
+    /// Whether these leaves could hold the job if they all had the same slots free. A quick test: false is certain,
+    /// true is not.
     pub fn may_hold(&self, leaves: &[Leaf]) -> bool {
         let idle: u32 = leaves.iter().map(|leaf| leaf.idle).sum();
         if idle < self.wanted {
             return false;
         }
-        // A leaf with over half of the job needs slots for the other nodes only.
+        // A leaf with over half of the job needs slots only for the nodes on other leaves.
         let usable = |leaf: &Leaf| leaf.idle.min(self.need.nodes(leaf.slots.count_ones()));
         let most = leaves.iter().map(|leaf| leaf.idle).max().unwrap_or(0);
         2 * most >= self.wanted || leaves.iter().map(usable).sum::<u32>() >= self.wanted
     }
 
-    /// The leaves of each third-level group: no link above is dedicated.
+    /// Returns the leaves of each third-level group. Links above that level are never dedicated.
     pub fn tops(&self) -> impl Iterator<Item = &[Leaf]> {
         let top = |leaf: &Leaf| self.fabric.parent(2, leaf.pod);
         self.leaves.chunk_by(move |one, other| top(one) == top(other))
     }
 
-    /// The leaves of each pod.
+    /// Returns the leaves of each pod.
     pub fn pods(&self) -> impl Iterator<Item = &[Leaf]> {
         self.leaves.chunk_by(|one, other| one.pod == other.pod)
     }
 
-    /// Free uplink slots towards the core of every plane of a pod.
+    /// For each plane, the free uplink slots of a pod to the core.
     pub fn core(&self, pod: GroupIndex) -> Vec<u64> {
         self.core_links(pod).collect()
     }
 
-    /// The same, one plane after another.
+    /// Same as [`Candidates::core`], as an iterator.
     pub fn core_links(&self, pod: GroupIndex) -> impl Iterator<Item = u64> + '_ {
         let width = self.fabric.rail_width(self.fabric.site_of_group(2, pod), 2);
         (0..width).map(move |plane| self.occupancy.free_uplink_slots(2, pod, plane))

@@ -1,4 +1,5 @@
-//! What a placement takes from later jobs beyond its nodes. Of several placements the search takes the one of least cost.
+//! The cost of a placement: what it takes from later jobs in addition to its nodes. The search takes the cheapest of
+//! the placements that it finds.
 
 use topolane_fabric::GroupIndex;
 
@@ -6,14 +7,14 @@ use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::leaf::Weights;
 use crate::{LinkPlan, Occupancy, Placement, Share};
 
-/// The cost of a placement on its leaves for each node that it takes; at least 0, and 0 for a job that shares its nodes.
+/// The cost of a placement, divided by the nodes that it takes. At least 0; exactly 0 for a job that shares its nodes.
 pub fn waste(weights: &Weights, placement: &Placement, occupancy: &Occupancy) -> f64 {
     let fabric = occupancy.fabric();
     let mut nodes = placement.nodes().to_vec();
     nodes.sort_unstable();
-    // Ascending, as a placement has its links.
+    // A placement keeps its links in ascending order.
     let links = placement.links();
-    // A slot is a cable in every rail: those of the first are counted.
+    // A slot is a cable in every rail; count the first rail only.
     let slots = |leaf| {
         if links.is_empty() {
             return 0;
@@ -31,7 +32,7 @@ pub fn waste(weights: &Weights, placement: &Placement, occupancy: &Occupancy) ->
     waste_on(weights, placement.share(), leaves, occupancy)
 }
 
-/// The same of a plan.
+/// The cost of a plan, as in [`waste`].
 pub fn waste_of_plan(
     weights: &Weights,
     share: &Share,
@@ -43,7 +44,7 @@ pub fn waste_of_plan(
     waste_on(weights, share, leaves, occupancy)
 }
 
-/// The same of leaves in order, with the nodes and slots that it takes of each.
+/// The cost of the nodes and slots taken on each leaf. The leaves must be in order.
 fn waste_on(
     weights: &Weights,
     share: &Share,

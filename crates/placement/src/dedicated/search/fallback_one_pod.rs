@@ -1,22 +1,21 @@
-//! The shapes in one pod that the other strategies pass over: conditions (1) and (2) with a leaf of over half of the job and a
-//! remainder at once.
+//! The remaining shapes in one pod: conditions (1) and (2) with both a leaf of over half of the job and a remainder.
 
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::rarest;
 
-/// Leaves of one pod that have a set of slots, and how much of them a job may take.
+/// Leaves of one pod that have a set of slots, and the number of nodes that a job may take on them.
 pub struct Members {
-    /// Place among the leaves, and the most nodes; one with more than half of the job first.
+    /// For each leaf, its index and the most nodes that the job may take; a leaf with over half of the job comes first.
     pub leaves: Vec<(usize, u32)>,
-    /// Nodes of all of them.
+    /// The nodes on all these leaves.
     pub nodes: u32,
 }
 
 impl Members {
-    /// The leaves that `has` accepts, with at most `most` nodes each. With `majority`, one of them takes all nodes that it can, if
-    /// that leaves at most `most` for the others.
+    /// Collects the leaves that `has` accepts, with at most `most` nodes each. With `majority`, one leaf may exceed
+    /// `most` if the other leaves then hold at most `most` nodes of the job.
     pub fn of(
         candidates: &Candidates<'_>,
         leaves: &[Leaf],
@@ -42,7 +41,7 @@ impl Members {
         Some(Members { leaves: taken, nodes })
     }
 
-    /// Takes `wanted` nodes, in order. Returns what is taken and how many nodes are still wanted.
+    /// Takes `wanted` nodes, in order. Returns the nodes taken per leaf and the number still missing.
     pub fn take(&self, mut wanted: u32) -> (Vec<(usize, u32)>, u32) {
         let mut taken = Vec::new();
         for &(at, most) in &self.leaves {
@@ -56,8 +55,8 @@ impl Members {
     }
 }
 
-/// A partition in a pod, if there is any: leaves that have one of the sets, maybe one of them with more than half of the job,
-/// and a remainder on leaves that have a part of it.
+/// Returns a partition in one pod, if one exists. All leaves own one of the sets, one of them may hold over half of the
+/// job, and a remainder on further leaves owns a part of the set.
 pub fn search(candidates: &Candidates<'_>, leaves: &[Leaf], sets: &[u64]) -> Option<Plan> {
     let (need, wanted) = (&candidates.need, candidates.wanted);
     let having =

@@ -1,5 +1,5 @@
-//! The shapes over several pods that the other strategies pass over: conditions (1) and (3) with any pods, one of which may
-//! hold over half of the job, one that owns only a part of what the others own of the core, and parallel cables under a core.
+//! The remaining shapes over several pods: conditions (1) and (3) with any pods. One pod may hold over half of the job,
+//! one may own only a part of the others' core links, and cables to a core switch may be parallel.
 
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::fallback_one_pod::Members;
@@ -10,8 +10,8 @@ use crate::dedicated::search::slot_sets::lowest;
 use crate::dedicated::search::{BOUNDS, Pod};
 use crate::dedicated::uplink_slots::bits;
 
-/// A partition over several pods, if there is any with one of the sets of slots, and whether the search was cut short: any
-/// pods, one of which may hold more than half of the job, and one own only a part of what the others own of the core.
+/// Returns a partition over several pods with one of the sets of slots, if one exists, and whether the search reached a
+/// bound. One pod may hold over half of the job, and one may own only a part of the others' core links.
 pub fn search(
     candidates: &Candidates<'_>,
     pods: &[Pod<'_>],
@@ -38,33 +38,33 @@ pub fn search(
     (None, false)
 }
 
-/// Given a set of slots and how many of them the job owns on each leaf.
+/// The search for one set of slots and a number of them that the job owns on each leaf.
 struct Search<'a> {
     candidates: &'a Candidates<'a>,
     pods: &'a [Pod<'a>],
-    /// Uplink slots of the set by plane.
+    /// For each plane, the number of uplink slots of the set.
     in_plane: Vec<u32>,
     set: u64,
     slots: u32,
-    /// Parallel cables of a leaf into a plane.
+    /// Parallel cables from a leaf into one plane.
     parallel: u32,
-    /// Pods with leaves that have the set, most nodes first.
+    /// Pods with leaves that have the set; pods that can hold most nodes come first.
     members: Vec<OfPod>,
-    /// The most nodes of all members from each place on.
+    /// For each index, the nodes that the members from there on can hold.
     left: Vec<u32>,
-    /// The width from which on more core cables hold no more of any of them.
+    /// The width from which on more core cables per slot add no nodes in any pod.
     widest: u32,
     shares: Vec<Share>,
     choices: usize,
 }
 
-/// Pods that are looked at together.
+/// The pods chosen so far.
 struct Chosen {
-    /// By place among the members.
+    /// The pods, as indices into the members.
     pods: Vec<usize>,
-    /// The one that may own a part.
+    /// The pod that may own only a part of the links, if any.
     rest: Option<usize>,
-    /// What all but that one have free of the core, by plane.
+    /// For each plane, the core links that all pods except `rest` have free.
     common: Vec<u64>,
     nodes: u32,
 }
@@ -76,12 +76,12 @@ impl Chosen {
     }
 }
 
-/// What a job may take of a pod.
+/// The nodes that a job may take from a pod.
 struct OfPod {
-    /// Place of the pod.
+    /// Index of the pod.
     pod: usize,
     even: Members,
-    /// With one leaf of more than half of the job, where that can be.
+    /// With one leaf that holds over half of the job, if that is possible.
     majority: Option<Members>,
 }
 
@@ -91,7 +91,7 @@ impl OfPod {
     }
 }
 
-/// Core cables in a plane for each slot into it: of most pods, of the one that may own a part.
+/// Core cables per slot in a plane: for most pods, and for the pod that may own only a part.
 type Width = (u32, u32);
 
 impl<'a> Search<'a> {
@@ -140,7 +140,7 @@ impl<'a> Search<'a> {
         })
     }
 
-    /// Adds pods from `at` on to those chosen.
+    /// Extends the chosen pods with pods from index `at` on.
     fn choose(&mut self, at: usize, chosen: &mut Chosen) -> Option<Plan> {
         self.choices = self.choices.checked_sub(1)?;
         if chosen.nodes + self.left[at] < self.candidates.wanted
@@ -173,8 +173,8 @@ impl<'a> Search<'a> {
         found.or_else(|| self.choose(at + 1, chosen))
     }
 
-    /// Whether the pods chosen could hold the job together with some of those from `at` on. Each of these is looked at by itself, so
-    /// what they have in common may still be too little.
+    /// Whether the chosen pods could hold the job together with pods from index `at` on. It checks each of those pods
+    /// on its own, so true is not certain.
     fn may_hold(&mut self, at: usize, chosen: &Chosen) -> bool {
         let common = || chosen.common.iter().zip(&self.in_plane);
         let share =
@@ -191,7 +191,7 @@ impl<'a> Search<'a> {
         hold(&self.candidates.need, self.slots, &self.shares, chosen.rest.is_none())
     }
 
-    /// Uplink slots into every plane that pods can go on with, and the number of core cables for each.
+    /// For each plane, the number of uplink slots for which pods have enough core cables.
     fn slots_of<'c>(
         &'c self,
         chosen: &'c Chosen,
@@ -205,7 +205,8 @@ impl<'a> Search<'a> {
         chosen.common.iter().enumerate().map(slots)
     }
 
-    /// The job on these pods, if they hold it: with most core cables for each slot, first of most pods, then of the other one.
+    /// Returns the plan on these pods, if they can hold the job. It gives each slot the most core cables: first in most
+    /// pods, then in the pod that may own a part.
     fn plan(&self, chosen: &Chosen) -> Option<Plan> {
         let common: Vec<u32> = chosen.common.iter().map(|common| common.count_ones()).collect();
         let of_rest = chosen.rest.map(|at| {
@@ -219,7 +220,7 @@ impl<'a> Search<'a> {
             };
             (0..common.len()).map(slots).sum::<u32>() >= self.slots
         };
-        // The wider, the fewer slots.
+        // A larger width leaves fewer slots.
         let widest = common.iter().copied().max().unwrap_or(0);
         let widest = last_where(widest, |most| enough((most, 1)))?;
         for most in (1..=widest).rev() {
@@ -230,13 +231,13 @@ impl<'a> Search<'a> {
             if let Some(nodes) = self.nodes(chosen, (most, rest)) {
                 return Some(self.lay_out(chosen, (most, rest), &nodes));
             }
-            // With no pod of its own width, the narrower the fewer nodes.
+            // If no pod has a width of its own, a smaller width holds fewer nodes.
             chosen.rest?;
         }
         None
     }
 
-    /// Nodes in each of the pods.
+    /// The nodes of the job in each pod.
     fn nodes(&self, chosen: &Chosen, width: Width) -> Option<Vec<u32>> {
         let most = |at: usize| {
             let core = if chosen.rest == Some(at) { width.1 } else { width.0 };
@@ -306,7 +307,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The last number from 1 to `most` for which `holds`, which is true up to some number and false from there on.
+/// The last number from 1 to `most` for which `holds` is true. `holds` must be true up to some number and false after
+/// it.
 fn last_where(most: u32, holds: impl Fn(u32) -> bool) -> Option<u32> {
     let (mut low, mut high) = (0, most);
     while low < high {

@@ -1,14 +1,15 @@
-//! Which leaves a job takes that own one set of uplink slots, and how much of each.
+//! Fills leaves that own one set of uplink slots.
 
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::slot_sets::rarest;
 
-/// Nodes and slots taken of a leaf, by its place among the leaves.
+/// Index of a leaf, and the nodes and slots taken there.
 pub type Taken = (usize, u32, u64);
 
-/// Takes `wanted` nodes of leaves that all have `set`, each at most what its slots are enough for. With `remainder` the
-/// last leaf owns only as many slots as it has nodes. `None` where they hold fewer.
+/// Takes `wanted` nodes from leaves that all have `set`; on each leaf at most the nodes that its slots serve. With
+/// `remainder`, the last leaf may own fewer slots: only what its own nodes need. `None` if the leaves hold too few
+/// nodes.
 pub fn fill(
     candidates: &Candidates<'_>,
     leaves: &[Leaf],
@@ -42,7 +43,7 @@ pub fn fill(
             left -= nodes;
             continue;
         }
-        // The last one: the leaf that what is left fits best.
+        // Put the rest on the leaf where it costs least.
         let owned = if remainder { need.remainder(left).min(slots) } else { slots };
         let fitting = std::iter::once(at)
             .chain(rest.by_ref().filter(|last| last.2 >= left).map(|last| last.1));

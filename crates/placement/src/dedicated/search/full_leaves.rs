@@ -1,5 +1,5 @@
-//! Placements over several pods in which every leaf but one holds as many nodes as it owns uplink slots: conditions (1) and
-//! (2), links to the core counted by (4).
+//! Placements over several pods in which every leaf but one holds all nodes that its uplink slots serve: conditions (1)
+//! and (2), with links to the core counted by (4).
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{Members, lowest, nodes_on, planes_of};
 use crate::dedicated::search::{BOUNDS, Budget, Pod};
 
-/// The best of the first placements of this shape.
+/// Returns the cheapest of the first placements of this shape.
 pub fn search(
     candidates: &Candidates<'_>,
     leaves: &[Leaf],
@@ -56,23 +56,23 @@ struct FullLeaves<'a> {
     candidates: &'a Candidates<'a>,
     pods: &'a [Pod<'a>],
     set: u64,
-    /// Nodes of each leaf but the remainder.
+    /// Nodes on each full leaf.
     most: u32,
-    /// Leaves of that kind wanted.
+    /// The number of full leaves that the job needs.
     leaves: u32,
-    /// Nodes left for one more leaf.
+    /// Nodes left for one more leaf, the remainder.
     rest: u32,
-    /// Leaves of that kind of each pod, by its place: those that cost least first.
+    /// For each pod, by index, the leaves that can be full; the cheapest leaf comes first.
     full: Vec<(usize, Vec<usize>)>,
-    /// How many there are from each place on.
+    /// For each index, the number of such leaves in the pods from there on.
     left: Vec<u32>,
 }
 
-/// Leaves taken of a pod, by its place.
+/// Index of a pod, and the number of leaves taken there.
 type Part = (usize, u32);
 
 impl<'a> FullLeaves<'a> {
-    /// `None` where there are too few leaves of that kind.
+    /// Returns the search; `None` if there are too few leaves that can be full.
     fn new(candidates: &'a Candidates<'a>, pods: &'a [Pod<'a>], set: u64) -> Option<Self> {
         let slots = set.count_ones();
         let most = candidates.need.nodes(slots);
@@ -100,7 +100,7 @@ impl<'a> FullLeaves<'a> {
         self.choose(0, self.leaves, &mut Vec::new(), budget)
     }
 
-    /// Adds pods from `at` on to those chosen until no leaf is wanting.
+    /// Extends the chosen pods with pods from index `at` on until no more leaves are needed.
     fn choose(
         &self,
         at: usize,
@@ -115,7 +115,7 @@ impl<'a> FullLeaves<'a> {
             return None;
         }
         let (pod, leaves) = &self.full[at];
-        // All but the largest pod own as many links in each plane as they have leaves.
+        // All pods except the largest own one link per leaf in each plane.
         let most = if chosen.is_empty() { u32::MAX } else { self.least_core(*pod) };
         let taken = (leaves.len() as u32).min(wanted).min(most);
         if taken > 0 {
@@ -129,14 +129,14 @@ impl<'a> FullLeaves<'a> {
         self.choose(at + 1, wanted, chosen, budget)
     }
 
-    /// Leaves that own every plane and for which a pod has links in all of them.
+    /// The number of leaves that this pod's core links can serve in every chosen plane.
     fn least_core(&self, pod: usize) -> u32 {
         let links = |plane: usize| self.pods[pod].core[plane].count_ones();
         let links = planes_of(self.set).map(links).min().unwrap_or(0);
         self.candidates.need.leaves(links)
     }
 
-    /// Finds a leaf for what is left, in the chosen pods, the last first, then in others.
+    /// Finds a leaf for the remaining nodes: first in the chosen pods, starting with the last one, then in other pods.
     fn with_rest(&self, chosen: &[Part], budget: &mut Budget) -> Option<Plan> {
         *budget = budget.checked_sub(1)?;
         if self.rest == 0 {
@@ -160,7 +160,7 @@ impl<'a> FullLeaves<'a> {
         None
     }
 
-    /// The leaf of a pod that fits the nodes left best, without the leaves taken.
+    /// The leaf of a pod where the remaining nodes fit best. Leaves already taken are skipped.
     fn last_leaf(&self, chosen: &[Part], pod: usize) -> Option<usize> {
         let slots = self.candidates.need.remainder(self.rest);
         let taken =
@@ -176,7 +176,7 @@ impl<'a> FullLeaves<'a> {
         costs.min_by(|one, other| one.1.total_cmp(&other.1)).map(|(at, _)| at)
     }
 
-    /// Uplink slots for the remainder: those in whose planes most is left towards the core.
+    /// Uplink slots for the remainder: those whose planes have most links to the core to spare.
     fn slots_of_rest(&self, leaf: &Leaf, chosen: &[Part], pod: usize) -> u64 {
         let slack = |plane: usize| {
             let here = self.pods[pod].core[plane].count_ones();
@@ -219,9 +219,10 @@ impl<'a> FullLeaves<'a> {
         Some(plan)
     }
 
-    /// Links to the core by the leaves that own each plane; `None` where there are too few.
+    /// Assigns links to the core, depending on the number of leaves that own each plane; `None` if there are too few
+    /// links.
     fn own_core(&self, parts: &[(usize, u32, u64)], plan: &mut Plan) -> Option<()> {
-        // The planes that the remainder owns, and the others.
+        // Planes that the remainder owns need more links than the other planes.
         let rest = parts.iter().fold(0, |planes, part| planes | part.2);
         let needed = [false, true].map(|of_rest| self.needed(parts, of_rest));
         plan.core.reserve(parts.len() * self.set.count_ones() as usize);
@@ -244,7 +245,7 @@ impl<'a> FullLeaves<'a> {
         Some(())
     }
 
-    /// What the parts need in a plane that the remainder owns, or does not; `None` for no links.
+    /// The links that the parts need in one plane, with the remainder or without it; `None` if they need none.
     fn needed(&self, parts: &[(usize, u32, u64)], of_rest: bool) -> Option<Needed> {
         let leaves = |part: &(usize, u32, u64)| part.1 + u32::from(of_rest && part.2 != 0);
         let all: u32 = parts.iter().map(leaves).sum();
@@ -264,15 +265,15 @@ impl<'a> FullLeaves<'a> {
     }
 }
 
-/// Links to the core that parts need in a plane.
+/// Links to the core that the parts need in one plane.
 struct Needed {
-    /// Of every part but the smallest that needs any, by its place.
+    /// For each part, by index, its number of links; without the part that needs the fewest.
     links: Vec<(usize, u32)>,
-    /// The part that needs fewest.
+    /// The part that needs the fewest links.
     smallest: usize,
     least: u32,
     most: u32,
-    /// What the others have in common, by plane.
+    /// For each plane, the links that the other parts have in common.
     common: Vec<u64>,
 }
 
@@ -286,7 +287,7 @@ fn full_leaves(weights: &Weights, leaves: &[Leaf], set: u64, most: u32) -> Vec<u
     full.into_iter().map(|(_, at)| at).collect()
 }
 
-/// The `count` planes of a set with the most free links to the core; `links` has the number of each plane.
+/// The `count` planes of a set with the most free links to the core. `links` has the number of links in each plane.
 fn widest(set: u64, count: u32, links: &[u32]) -> u64 {
     if set.count_ones() <= count {
         return set;

@@ -1,4 +1,4 @@
-//! A leaf as the search sees it, and what it costs to take nodes of it.
+//! A leaf as the search sees it, and the cost of taking nodes there.
 
 use topolane_fabric::GroupIndex;
 
@@ -7,28 +7,28 @@ use topolane_fabric::GroupIndex;
 pub struct Leaf {
     pub leaf: GroupIndex,
     pub pod: GroupIndex,
-    /// Nodes of it that the request may have.
+    /// Free nodes that the request may use.
     pub idle: u32,
-    /// Its free uplink slots.
+    /// Free uplink slots of the leaf.
     pub slots: u64,
-    /// Whether it is as it would be on the empty machine.
+    /// Whether no job has taken nodes or uplinks of the leaf.
     pub untouched: bool,
 }
 
-/// The weights of the cost, in nodes.
+/// The weights of the cost, in units of one node.
 #[derive(Debug, Clone, Copy)]
 pub struct Weights {
-    /// Of breaking into a leaf that no job has touched.
+    /// Cost of using a leaf that no job has touched.
     pub untouched_leaf: f64,
-    /// Of each free node that is left on a leaf.
+    /// Cost of each free node that is left on a used leaf.
     pub left_over_node: f64,
-    /// Of each uplink to the core that the job owns and no flow needs.
+    /// Cost of each uplink to the core that the job owns and no flow needs.
     pub core_link: f64,
-    /// Of each pod that the job is in.
+    /// Cost of each pod that the job uses.
     pub pod: f64,
 }
 
-/// The weights of the policy. docs/explanation/dedicated-links.md ("The weights of the cost") has what others give, measured
+/// The weights of the policy. docs/explanation/dedicated-links.md ("The weights of the cost") compares others, measured
 /// by `cargo run --release -p topolane-simulator --example cost_weights`.
 impl Default for Weights {
     fn default() -> Self {
@@ -37,8 +37,9 @@ impl Default for Weights {
 }
 
 impl Weights {
-    /// What it costs to take `nodes` nodes and `slots` uplink slots of a leaf: by how much more than the nodes taken it cuts what jobs
-    /// over several leaves may have there, the free nodes that have slots.
+    /// The cost of taking `nodes` nodes and `slots` uplink slots of a leaf. Jobs over several leaves can use only free
+    /// nodes that also have a free slot; the cost is the number of such nodes lost in addition to the nodes taken, plus
+    /// the weights.
     pub fn cost(&self, leaf: &Leaf, nodes: u32, slots: u32) -> f64 {
         let free = leaf.slots.count_ones();
         let usable = |idle: u32, free: u32| f64::from(idle.min(free));

@@ -1,4 +1,4 @@
-//! The search of the policy `dedicated`: strategies in order. The first that finds a placement ends it.
+//! The search of the policy `dedicated`. It tries strategies in order and stops at the first that finds a placement.
 //!
 //! Each file names the conditions of docs/explanation/dedicated-links.md that its placements meet.
 
@@ -23,21 +23,21 @@ use most_of_pods::MostOfPods;
 use plan::Plan;
 use slot_sets::{by_weight, closed_sets};
 
-/// How far a search looks. A search that reaches one of these ends with the best placement that it has.
+/// Bounds of a search. A search that reaches one ends with the best placement found so far.
 pub struct Bounds {
-    /// Sets of uplink slots that leaves of a pod, or of a third-level group, have in common.
+    /// The most sets of uplink slots that leaves of a pod, or of a third-level group, have in common.
     pub slot_sets: usize,
-    /// Choices of pods, of `full_leaves` and `any_leaves` together.
+    /// The most choices of pods that `full_leaves` and `any_leaves` try together.
     pub pod_choices: Budget,
-    /// Placements with full leaves of which the one of least cost is taken.
+    /// The most placements with full leaves from which the cheapest is taken.
     pub full_leaves_plans: u32,
-    /// Choices of pods, of `fallback_pods`.
+    /// The most choices of pods that `fallback_pods` tries.
     pub fallback_choices: usize,
-    /// Pods that `equal_parts` looks at.
+    /// The most pods that `equal_parts` tries.
     pub equal_parts_pods: usize,
 }
 
-/// Choices that are left.
+/// The number of choices that a search may still try.
 pub type Budget = u32;
 
 /// The bounds of all searches. docs/explanation/dedicated-links.md says how often real jobs reach them.
@@ -49,7 +49,7 @@ pub const BOUNDS: Bounds = Bounds {
     equal_parts_pods: 20_000,
 };
 
-/// What a search finds, and whether it reached a bound.
+/// The result of a search, and whether the search reached a bound.
 pub struct Found {
     pub plan: Option<Plan>,
     pub cut_short: bool,
@@ -63,11 +63,11 @@ impl Found {
 struct Pod<'a> {
     pod: GroupIndex,
     leaves: &'a [Leaf],
-    /// Free uplink slots to the core by plane.
+    /// For each plane, the free uplink slots to the core.
     core: Vec<u64>,
 }
 
-/// The placement of the job: on one leaf, else in one pod, else over several.
+/// Searches a placement for the job: on one leaf, else in one pod, else over several pods.
 pub fn search(candidates: &Candidates<'_>) -> Found {
     if let Some(plan) = Plan::on_one_leaf(candidates) {
         return Found { plan: Some(plan), cut_short: false };
@@ -82,7 +82,7 @@ pub fn search(candidates: &Candidates<'_>) -> Found {
     Found { cut_short: found.cut_short || in_one_pod.cut_short, ..found }
 }
 
-/// In one pod: leaves that own one set of slots; one leaf with over half of the job, or a remainder; both.
+/// Searches in one pod: leaves that own one set of slots; one leaf with over half of the job, or a remainder; both.
 fn one_pod(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     if !candidates.may_hold(leaves) {
         return Found::NOTHING;
@@ -94,7 +94,8 @@ fn one_pod(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     Found { plan, cut_short }
 }
 
-/// In several pods under one third-level group: full leaves and one more; leaves with any number of nodes; what is left.
+/// Searches in several pods of one third-level group: full leaves plus one more; leaves with any number of nodes; all
+/// remaining shapes.
 fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     if !candidates.may_hold(leaves) {
         return Found::NOTHING;
@@ -103,7 +104,8 @@ fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
         .chunk_by(|one, other| one.pod == other.pod)
         .map(|leaves| Pod { pod: leaves[0].pod, leaves, core: candidates.core(leaves[0].pod) })
         .collect();
-    // The first two strategies take every uplink slot of a leaf for a plane of its own, and the first counts links otherwise.
+    // The first two strategies assume one cable from a leaf to each plane, and the first counts core links in another
+    // way.
     let by_plane = candidates.parallel(leaves[0].leaf) == 1;
     let mut most = (!by_plane).then(|| MostOfPods::new(candidates, &pods));
     let fewest = most.as_ref().map_or(Some(1), MostOfPods::fewest_slots);
@@ -127,7 +129,8 @@ fn several_pods(candidates: &Candidates<'_>, leaves: &[Leaf]) -> Found {
     Found { plan, cut_short: cut_short || was_cut }
 }
 
-/// The plan of least cost, the first among equals, and whether any search was cut short. If any will do, the first.
+/// The cheapest plan, the first among equals, and whether any search reached a bound. If any plan will do, returns the
+/// first one.
 fn cheapest(candidates: &Candidates<'_>, searches: impl Iterator<Item = Found>) -> Found {
     let mut best = Found::NOTHING;
     for Found { plan, cut_short } in searches {

@@ -1,4 +1,4 @@
-//! The most that pods can hold by condition (3), known before any pods are chosen: most refusals need no more.
+//! Upper bounds of what pods can hold by condition (3), computed before any pods are chosen. They decide most refusals.
 
 use crate::dedicated::condition::need::Need;
 use crate::dedicated::search::Pod;
@@ -7,16 +7,16 @@ use crate::dedicated::search::candidates::Candidates;
 /// What a pod could hold of a job that owns a given number of slots on each leaf.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
-    /// Nodes, of each leaf at most what the slots are enough for.
+    /// Nodes, if each leaf holds at most what its slots serve.
     pub even: u32,
-    /// The same with one leaf of more than half of the job, where that can be.
+    /// Nodes, if one leaf may also hold over half of the job.
     pub most: u32,
-    /// The most core cables for each slot: [`width`].
+    /// The largest number of core cables per slot ([`width`]).
     pub width: u32,
 }
 
-/// The most core cables in a plane for each slot into it, up to `widest`, of a pod; `planes` gives the slots into each plane and the
-/// links out of it. 0 if the pod cannot own `slots` slots at all.
+/// The largest number of core cables for each slot into a plane that a pod can own, at most `widest`. `planes` has, for
+/// each plane, the slots into it and the links out of it. 0 if the pod cannot own `slots` slots at all.
 pub fn width(planes: impl Iterator<Item = (u32, u32)>, slots: u32, widest: u32) -> u32 {
     let mut owned = [0u32; u64::BITS as usize + 1];
     for width in planes.flat_map(|(most, links)| widths(most, links)) {
@@ -32,18 +32,19 @@ pub fn width(planes: impl Iterator<Item = (u32, u32)>, slots: u32, widest: u32) 
     0
 }
 
-/// The most core cables for each slot into a plane, if there are one, two, up to `most` of them.
+/// The largest number of core cables per slot into a plane, for one slot, two slots, and so on up to `most`.
 fn widths(most: u32, links: u32) -> impl Iterator<Item = u32> {
     (1..=most.min(links)).map(move |slots| links / slots)
 }
 
-/// The width from which on more core cables hold no more of a pod's nodes.
+/// The width from which on more core cables per slot add no nodes in a pod.
 pub fn widest(need: &Need, nodes: u32, slots: u32) -> u32 {
     let enough = |&width: &u32| need.nodes_of_pod(width, slots) >= nodes;
     (1..u64::BITS).find(enough).unwrap_or(u64::BITS)
 }
 
-/// Whether pods could hold the job, if all that are wide enough had the same links. With `rest` one that is not may own a part.
+/// Whether pods could hold the job if all pods that are wide enough had the same links free. With `rest`, one narrower
+/// pod may own only a part.
 pub fn hold(need: &Need, slots: u32, shares: &[Share], rest: bool) -> bool {
     let wanted = need.total;
     let widest = shares.iter().map(|share| share.width).max().unwrap_or(0);
@@ -58,7 +59,7 @@ pub fn hold(need: &Need, slots: u32, shares: &[Share], rest: bool) -> bool {
             } else if rest {
                 of_rest = of_rest.max(held);
             }
-            // One pod may hold more than half of the job if the others are few enough.
+            // One pod may hold over half of the job if the others hold few enough nodes.
             let largest = share.most.min(wanted - 1);
             if share.most > share.even || wanted - largest <= most {
                 more = more.max(largest.saturating_sub(held));
@@ -67,7 +68,7 @@ pub fn hold(need: &Need, slots: u32, shares: &[Share], rest: bool) -> bool {
         if nodes + of_rest + more >= wanted {
             return true;
         }
-        // The wider, the fewer pods.
+        // A larger width leaves fewer pods.
         if most >= even {
             break;
         }
@@ -75,14 +76,14 @@ pub fn hold(need: &Need, slots: u32, shares: &[Share], rest: bool) -> bool {
     false
 }
 
-/// A leaf: its idle nodes, its slots, and the place of its pod.
+/// A leaf: its idle nodes, its slots, and the index of its pod.
 type OfLeaf = (u32, u64, usize);
 
-/// Leaves and pods, counted.
+/// The leaves and pods of a search, counted.
 pub struct MostOfPods {
     need: Need,
     leaves: Vec<OfLeaf>,
-    /// The width of every pod: row `n` holds for any `n` slots.
+    /// Row `n` has the width of every pod if the job owns `n` slots on each leaf, whichever these are.
     widths: Vec<Vec<u32>>,
     /// Entry `n` says whether the job could be held with `n` slots on each leaf.
     may_hold: Vec<bool>,
@@ -111,7 +112,7 @@ impl MostOfPods {
         let parallel = candidates.parallel(pods[0].leaves[0].leaf);
         let idle = pods.iter().map(|pod| pod.leaves.iter().map(|leaf| leaf.idle).sum::<u32>());
         let idle = idle.max().unwrap_or(0);
-        // The most core cables for each slot, if a pod owns one slot, two, three and so on.
+        // The largest number of core cables per slot, if a pod owns one slot, two, three and so on.
         let of_pod = |pod: &Pod<'_>| {
             let planes = pod.core.iter().map(|core| core.count_ones());
             let mut widths: Vec<u32> = planes.flat_map(|links| widths(parallel, links)).collect();
@@ -135,25 +136,25 @@ impl MostOfPods {
         most
     }
 
-    /// The fewest slots on each leaf with which the job could be held.
+    /// The smallest number of slots on each leaf with which the pods could hold the job; `None` if no number works.
     pub fn fewest_slots(&self) -> Option<u32> {
         self.may_hold.iter().position(|&may| may).map(|slots| slots as u32)
     }
 
-    /// Looks at the leaves that have a set of slots.
+    /// Selects the leaves that have a set of slots, for the questions that follow.
     pub fn look_at(&mut self, set: u64) {
         self.members.clear();
         self.members.extend(self.leaves.iter().filter(|leaf| leaf.1 & set == set));
     }
 
-    /// Whether the leaves looked at could hold the job with `slots` slots on each.
+    /// Whether the selected leaves could hold the job with `slots` slots on each.
     pub fn may_hold(&mut self, slots: u32) -> bool {
         self.may_hold.get(slots as usize).is_some_and(|&may| may)
             && self.have_nodes(slots)
             && self.pods_hold(slots)
     }
 
-    /// Whether they have nodes enough.
+    /// Whether the selected leaves have enough nodes.
     fn have_nodes(&self, slots: u32) -> bool {
         let most = self.need.nodes(slots);
         let (mut nodes, mut largest) = (0, 0);
@@ -164,7 +165,7 @@ impl MostOfPods {
         nodes + largest >= self.need.total
     }
 
-    /// Whether their pods have links enough.
+    /// Whether the pods of the selected leaves have enough links.
     fn pods_hold(&mut self, slots: u32) -> bool {
         let Some(widths) = self.widths.get(slots as usize).filter(|widths| !widths.is_empty())
         else {
@@ -176,7 +177,7 @@ impl MostOfPods {
         for &(idle, _, pod) in &self.members {
             let share = &mut self.shares[pod];
             share.even += idle.min(most);
-            // What one leaf holds beyond the others, until all are counted.
+            // What the largest leaf holds in addition, counted once all leaves are known.
             let nodes = idle.min(wanted - 1);
             if nodes > most && wanted - nodes <= most {
                 share.most = share.most.max(nodes - most);

@@ -1,4 +1,4 @@
-//! Placements in one pod.
+//! Searches for placements in one pod.
 
 use crate::dedicated::search::candidates::Candidates;
 use crate::dedicated::search::fill::{Taken, fill};
@@ -6,7 +6,7 @@ use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::plan::Plan;
 use crate::dedicated::search::slot_sets::{Members, nodes_on, rarest};
 
-/// Condition (1), with the last leaf as remainder (2): the leaves own one set, or its rarest slots.
+/// Meets condition (1), with the last leaf as remainder (2): the leaves own one set, or its rarest slots.
 pub fn one_set(candidates: &Candidates<'_>, leaves: &[Leaf], sets: &[u64]) -> Option<Plan> {
     let mut best: Found = None;
     let mut members = Members::default();
@@ -30,7 +30,7 @@ pub fn one_set(candidates: &Candidates<'_>, leaves: &[Leaf], sets: &[u64]) -> Op
     plan(leaves, best)
 }
 
-/// Condition (1) with a leaf of over half of the job, or (2) with a remainder of several leaves.
+/// Meets condition (1) with a leaf of over half of the job, or (2) with a remainder of several leaves.
 pub fn majority_or_remainder(
     candidates: &Candidates<'_>,
     leaves: &[Leaf],
@@ -40,7 +40,7 @@ pub fn majority_or_remainder(
     let mut best: Found = None;
     for &set in sets {
         best = cheaper(best, with_majority(candidates, leaves, set));
-        // A main part on fewer slots has a closed set of its own.
+        // If the main part owned fewer slots, these would be another of the sets, tried on their own.
         let main = nodes_on(leaves, set, need.nodes(set.count_ones()));
         let enough = |part: u64| main + need.nodes(part.count_ones()) >= wanted;
         let parts = sets.iter().filter(|&&part| part & set == part && part != set);
@@ -62,7 +62,7 @@ fn plan(leaves: &[Leaf], found: Found) -> Option<Plan> {
 
 type Found = Option<(Vec<Taken>, f64)>;
 
-/// The one of less cost, the first among equals.
+/// The cheaper of two plans, the first if they cost the same.
 fn cheaper(one: Found, other: Found) -> Found {
     match (&one, &other) {
         (Some(best), Some(found)) if found.1 < best.1 => other,
@@ -71,7 +71,7 @@ fn cheaper(one: Found, other: Found) -> Found {
     }
 }
 
-/// One leaf with more than half of the job, the others together no more than the slots are enough for.
+/// Puts over half of the job on one leaf; the other leaves together hold at most what the slots serve.
 fn with_majority(candidates: &Candidates<'_>, leaves: &[Leaf], set: u64) -> Found {
     let members = leaves.iter().enumerate().filter(|(_, leaf)| leaf.slots & set == set);
     let (majority, leaf) = members.max_by_key(|&(at, leaf)| (leaf.idle, std::cmp::Reverse(at)))?;
@@ -90,7 +90,7 @@ fn with_majority(candidates: &Candidates<'_>, leaves: &[Leaf], set: u64) -> Foun
     Some((taken, cost + candidates.weights.cost(leaf, nodes, slots.count_ones())))
 }
 
-/// Leaves that have the set, and a remainder of leaves that have a part of it.
+/// Puts the job on leaves that have the set and a remainder on leaves that have a part of it.
 fn with_remainder(candidates: &Candidates<'_>, leaves: &[Leaf], set: u64, part: u64) -> Found {
     let free = |keep: &dyn Fn(&Leaf) -> bool, most: u32| {
         leaves.iter().filter(|leaf| keep(leaf)).map(|leaf| leaf.idle.min(most)).sum::<u32>()

@@ -1,4 +1,4 @@
-//! A partition as it is found, before its nodes and cables have numbers.
+//! A partition as a search finds it, before nodes and cables are chosen.
 
 use topolane_fabric::GroupIndex;
 
@@ -7,18 +7,18 @@ use crate::dedicated::search::leaf::Leaf;
 use crate::dedicated::search::slot_sets::lowest;
 use crate::{Choice, FreeSlots, Occupancy};
 
-/// Nodes and slots of each leaf, slots to the core of each plane of each pod.
+/// The nodes and slots taken on each leaf, and the core slots of each pod in each plane.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     pub leaves: Vec<(GroupIndex, u32, u64)>,
-    /// Pod, plane, slots.
+    /// For each pod and plane, the core slots taken.
     pub core: Vec<(GroupIndex, u32, u64)>,
-    /// What it takes from later jobs; the less the better.
+    /// The cost to later jobs; lower is better.
     pub cost: f64,
 }
 
 impl Plan {
-    /// All of the job on the leaf that it fits best.
+    /// Puts the whole job on the leaf where it costs least.
     pub fn on_one_leaf(candidates: &Candidates<'_>) -> Option<Self> {
         let wanted = candidates.wanted;
         let holds = |leaf: &&Leaf| leaf.idle >= wanted;
@@ -29,7 +29,7 @@ impl Plan {
         Some(Plan { leaves: vec![(leaf, wanted, 0)], core: Vec::new(), cost })
     }
 
-    /// The one of less cost, the first among equals.
+    /// The cheaper of two plans, the first if they cost the same.
     pub fn cheaper(one: Option<Self>, other: Self) -> Self {
         match one {
             Some(one) if one.cost <= other.cost => one,
@@ -37,8 +37,8 @@ impl Plan {
         }
     }
 
-    /// The same on the lowest planes only, the share of them that a job needs which accepts `bandwidth_share`. The
-    /// remainder, leaves that own fewer planes than the others, keeps its share of its own.
+    /// Reduces the plan to what a job needs that accepts the share `bandwidth_share`: the lowest planes only. The
+    /// remainder, leaves that own fewer planes, keeps the same share of its own planes.
     pub fn shrunk(mut self, candidates: &Candidates<'_>, bandwidth_share: f64) -> Self {
         let set = self.leaves.iter().fold(0, |set, leaf| set | leaf.2);
         let part =
@@ -57,7 +57,7 @@ impl Plan {
         self
     }
 
-    /// Adds nodes of leaves that own these slots.
+    /// Adds nodes on leaves that own these slots.
     pub fn add(
         &mut self,
         candidates: &Candidates<'_>,
@@ -71,7 +71,7 @@ impl Plan {
         }
     }
 
-    /// The nodes and cables.
+    /// Chooses the nodes and cables of the plan.
     pub fn choice(&self, occupancy: &Occupancy, free: &FreeSlots<'_>) -> Choice {
         let mut choice = Choice::nodes(Vec::new());
         for &(leaf, nodes, slots) in &self.leaves {

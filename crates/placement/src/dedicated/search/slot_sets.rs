@@ -7,17 +7,17 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 use crate::dedicated::search::BOUNDS;
 use crate::dedicated::search::leaf::Leaf;
 
-/// The leaves that have a set of slots, by their free nodes.
+/// The leaves that have a set of slots, counted by their free nodes.
 #[derive(Default)]
 pub struct Members {
     /// Entry `n` is the number of leaves with at least `n` free nodes.
     holding: Vec<u32>,
-    /// Nodes of all of them, at most a given number of each.
+    /// Entry `n - 1` is the number of free nodes, counting at most `n` on each leaf.
     nodes: Vec<u32>,
 }
 
 impl Members {
-    /// Looks at those of `leaves` that have all of `set`.
+    /// Counts those of `leaves` that have all slots of `set`.
     pub fn look_at(&mut self, leaves: &[Leaf], set: u64) {
         self.holding.clear();
         for leaf in leaves.iter().filter(|leaf| leaf.slots & set == set) {
@@ -37,25 +37,25 @@ impl Members {
         }));
     }
 
-    /// Nodes of all of them, at most a given number of each.
+    /// Free nodes of these leaves, counting at most `most` on each.
     pub fn nodes(&self, most: u32) -> u32 {
         let most = self.nodes.len().min(most as usize);
         if most == 0 { 0 } else { self.nodes[most - 1] }
     }
 
-    /// How many leaves have at least `nodes` free nodes.
+    /// The number of these leaves with at least `nodes` free nodes.
     pub fn holding(&self, nodes: u32) -> u32 {
         self.holding.get(nodes as usize).copied().unwrap_or(0)
     }
 }
 
-/// Nodes of the leaves that have all of a set of slots, at most `most` of each.
+/// Free nodes of the leaves that have all slots of a set, counting at most `most` on each.
 pub fn nodes_on(leaves: &[Leaf], set: u64, most: u32) -> u32 {
     leaves.iter().filter(|leaf| leaf.slots & set == set).map(|leaf| leaf.idle.min(most)).sum()
 }
 
-/// All intersections of the given sets of slots that have at least `fewest` slots, none empty, and whether there are more than
-/// [`BOUNDS`] allows.
+/// Returns all intersections of the given sets that have at least `fewest` slots (never an empty one), and whether
+/// there are more than [`BOUNDS`] allows.
 pub fn closed_sets(slots: impl Iterator<Item = u64>, fewest: u32) -> (Vec<u64>, bool) {
     let mut sets: Vec<u64> = Vec::with_capacity(32);
     let mut known = FxHashSet::with_capacity_and_hasher(32, FxBuildHasher);
@@ -78,7 +78,7 @@ pub fn closed_sets(slots: impl Iterator<Item = u64>, fewest: u32) -> (Vec<u64>, 
     (sets, false)
 }
 
-/// The distinct sets of slots of leaves, those of most free nodes first.
+/// The distinct sets of free slots; the set whose leaves have most free nodes comes first.
 pub fn by_weight(leaves: &[Leaf]) -> Vec<u64> {
     let mut weights: Vec<(u64, u32)> = leaves.iter().map(|leaf| (leaf.slots, leaf.idle)).collect();
     weights.sort_unstable();
@@ -102,7 +102,7 @@ pub fn lowest(set: u64, count: u32) -> u64 {
     set & !left
 }
 
-/// The slots of a set that fewest of the leaves have free, the lowest among equals.
+/// The `count` slots of a set that the fewest leaves have free, the lowest among equals.
 pub fn rarest(set: u64, count: u32, leaves: &[Leaf]) -> u64 {
     if set.count_ones() <= count {
         return set;
@@ -116,7 +116,7 @@ pub fn rarest(set: u64, count: u32, leaves: &[Leaf]) -> u64 {
     slots[..count as usize].iter().fold(0, |chosen, &(_, slot)| chosen | 1 << slot)
 }
 
-/// The planes of a set of slots, where every slot is a plane, ascending.
+/// The planes of a set of slots, ascending, if every slot leads to a plane of its own.
 pub fn planes_of(set: u64) -> impl Iterator<Item = usize> {
     (0..u64::BITS as usize).filter(move |plane| set >> plane & 1 == 1)
 }

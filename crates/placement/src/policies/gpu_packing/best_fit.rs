@@ -5,8 +5,8 @@ use crate::{
     Choice, FreeSlots, GpuSet, Occupancy, Policy, Refusal, Request, Share, Traits, WHOLE_GPU,
 };
 
-/// The node with the least left after the slot, summed over its resources, each as a part of the most that any node has: the
-/// baseline of GPU schedulers. Of the GPUs of the node, the state's own rule chooses.
+/// Takes the node with the least left after the slot: the sum over its resources, each relative to the most that any
+/// node has. This is the usual baseline of GPU schedulers. The occupancy chooses the GPUs on the node.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BestFit;
 
@@ -31,8 +31,8 @@ impl Policy for BestFit {
     }
 }
 
-/// What a slot takes, in the measure of [`left`]; the same on every node, but for whole nodes, after which nothing is left: of
-/// these the smallest is taken.
+/// What a slot takes, in the unit of [`left`]. It is the same on every node. For whole nodes it is 0, so the smallest
+/// node wins.
 fn taken(request: &Request, occupancy: &Occupancy) -> f64 {
     let Share::Part(amounts) = &request.share else { return 0.0 };
     let fabric = occupancy.fabric();
@@ -43,7 +43,7 @@ fn taken(request: &Request, occupancy: &Occupancy) -> f64 {
     others + amounts.gpu_thousandths(fabric.resources()) as f64 / most_gpus(occupancy)
 }
 
-/// What is free on a node: the sum over resources of parts of the most that a node has.
+/// What is free on a node: the sum over resources, each relative to the most that any node has.
 pub(super) fn left(occupancy: &Occupancy, node: NodeIndex) -> f64 {
     let fabric = occupancy.fabric();
     let (names, most) = (fabric.resources().names(), fabric.most_of_a_node());
@@ -58,7 +58,7 @@ fn is_gpu(name: &str) -> bool {
     name == "gpu" || name.starts_with("gpu:")
 }
 
-/// Thousandths of the GPUs of the node with the most, at least 1.
+/// Thousandths of GPUs on the node with the most GPUs; at least 1.
 fn most_gpus(occupancy: &Occupancy) -> f64 {
     let fabric = occupancy.fabric();
     let gpu = fabric.resources().index("gpu");

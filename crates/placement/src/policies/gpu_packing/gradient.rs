@@ -10,39 +10,41 @@ use super::{Cost, cheapest};
 use crate::demand::{Demand, DemandKind};
 use crate::{Choice, FreeSlots, GpuSet, Occupancy, Policy, Refusal, Request, Share, Traits};
 
-/// The weight of GPUs that lack cores against fragments, chosen on the inflation experiment (`benches/gpu/inflation.py`).
+/// The weight of GPUs that lack cores, relative to fragments; chosen by experiment (`benches/gpu/inflation.py`).
 const UNFED: f64 = 1.0 / 6.0;
-/// States of nodes whose measure is remembered, and those whose cost is, at most.
+/// The most node states whose measure is cached, and the most whose cost is cached.
 const REMEMBERED: usize = 1 << 17;
 
-/// The node on which a slot makes the fewest GPUs useless to the requests that the scheduler has seen.
+/// Takes the node on which a slot makes the fewest GPUs useless for the kinds of requests seen so far.
 ///
-/// A measure is taken of a node before and after, over the kinds of requests with GPUs, by their shares. The slot goes to the
-/// node, and with a part of a GPU to the GPU, where the measure rises least; of equals to the node with the least left.
+/// It measures a node before and after the slot, over the kinds of GPU requests, weighted by their shares. The slot
+/// goes to the node, and a part of a GPU to the GPU, where the measure rises least; among equals to the node with the
+/// least left.
 ///
-/// Fragmentation gradient descent (Weng et al., USENIX ATC'23), rebuilt from the paper: for a kind that does not fit the node all
-/// its free GPUs are fragments, for one that fits those GPUs that have too little free. Kinds without GPUs make all free GPUs
-/// fragments on every node, so they do not change a comparison and are skipped.
+/// This is fragmentation gradient descent (Weng et al., USENIX ATC'23), rebuilt from the paper. If a kind does not fit
+/// on the node, all free GPUs there are fragments for it. If it fits, only GPUs with too little free are. Kinds without
+/// GPUs would make all free GPUs fragments on every node; they do not change a comparison and are skipped.
 ///
-/// `gpu-packing` adds GPUs that lack cores: what would stay free if requests of one kind used up the cores and the memory.
+/// `gpu-packing` also counts GPUs that lack cores: what would stay free if requests of one kind used up the cores and
+/// the memory.
 #[derive(Debug)]
 pub struct Gradient {
     name: &'static str,
-    /// The weight of GPUs that lack cores, against fragments.
+    /// The weight of GPUs that lack cores, relative to fragments.
     unfed: f64,
     remembered: Mutex<Remembered>,
 }
 
-/// What is known of states of nodes under one demand, which is that of one machine.
+/// Cached results for node states, valid for one demand and one machine.
 #[derive(Debug, Default)]
 struct Remembered {
     demand: Arc<Demand>,
     measures: FxHashMap<Box<[u64]>, f64>,
-    /// What the next slot of a share costs.
+    /// The cost of the next slot, by share and node state.
     costs: FxHashMap<Box<[u64]>, Cost>,
-    /// A number for every share asked for.
+    /// A number for every share, used in the keys.
     shares: FxHashMap<Share, u64>,
-    /// The key looked up last, to be written over.
+    /// The last key, kept to reuse its memory.
     key: Vec<u64>,
 }
 
@@ -62,17 +64,17 @@ impl Remembered {
 }
 
 impl Gradient {
-    /// The rule of the paper.
+    /// Returns the policy of the paper: fragments only.
     pub fn fragmentation() -> Self {
         Gradient { name: "fgd", unfed: 0.0, remembered: Mutex::default() }
     }
 
-    /// Fragments, and GPUs that lack cores.
+    /// Returns the policy that also counts GPUs that lack cores.
     pub fn packing() -> Self {
         Gradient { name: "gpu-packing", unfed: UNFED, remembered: Mutex::default() }
     }
 
-    /// The measure of a node, from memory if it is known.
+    /// The measure of a node, from the cache if possible.
     fn measure(&self, state: &NodeState<'_>, node: NodeIndex, seen: &mut Remembered) -> f64 {
         state.key(seen.demand.sort_of(node), &mut seen.key);
         if let Some(&measure) = seen.measures.get(&seen.key[..]) {
@@ -87,7 +89,7 @@ impl Gradient {
         measure
     }
 
-    /// Thousandths of a node that are useless to requests of one kind.
+    /// Thousandths of a node's GPUs that are useless for requests of one kind.
     fn of_kind(&self, state: &NodeState<'_>, kind: &DemandKind, node: NodeIndex) -> f64 {
         if kind.eligible.as_ref().is_some_and(|nodes| !nodes.contains(node)) {
             return (1.0 + self.unfed) * state.total();
@@ -99,7 +101,8 @@ impl Gradient {
         fragments + self.unfed * state.unfed(&kind.amounts, kind.thousandths as f64)
     }
 
-    /// What the next slot of a share, which has this number, costs on a node: from memory if a node in the same state is known.
+    /// The cost of the next slot of a share on a node, from the cache if a node in the same state was seen. `number`
+    /// identifies the share.
     fn cost(
         &self,
         occupancy: &Occupancy,
@@ -125,7 +128,7 @@ impl Gradient {
         cost
     }
 
-    /// The least that the measure rises by, and the GPUs with which it does.
+    /// The smallest increase of the measure, and the GPUs that give it.
     fn rise(
         &self,
         state: &NodeState<'_>,
@@ -142,7 +145,7 @@ impl Gradient {
                 best = (rise, gpus);
             }
         }
-        // Whole GPUs are those of the state's rule, which knows the rails of the other nodes.
+        // The occupancy chooses whole GPUs, because it knows the rails of the job's other nodes.
         if amounts.gpu_part().is_some() { best } else { (best.0, GpuSet::EMPTY) }
     }
 }
@@ -170,7 +173,7 @@ impl Policy for Gradient {
         let share = (&request.share, remembered.number_of(&request.share));
         let seen = RefCell::new(remembered);
         let cost_of = |node| self.cost(occupancy, share, node, &mut seen.borrow_mut());
-        // Idle nodes of one kind cost the same.
+        // Idle nodes of the same kind cost the same.
         let idle: RefCell<Vec<((u32, u32), Cost)>> = RefCell::default();
         let cost = |node| {
             if !occupancy.idle().contains(node) {

@@ -1,4 +1,4 @@
-//! Rules for jobs that take parts of nodes with GPUs: which node they leave least useless.
+//! Policies for jobs that take parts of GPU nodes: they keep the remaining GPUs useful for later jobs.
 
 mod best_fit;
 mod gradient;
@@ -13,18 +13,18 @@ pub use gradient::Gradient;
 
 use crate::{Choice, FreeSlots, GpuSet, Request};
 
-/// What it costs to give a node the next slot. The least is taken; of equals the lowest node.
+/// The cost of giving a node the next slot. The node of lowest cost wins; among equals the one of lowest index.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
     first: f64,
-    /// Decides if the first is equal.
+    /// Decides if `first` is equal.
     second: f64,
-    /// The GPUs of the slot; the empty set for those of the state's own rule.
+    /// The GPUs of the slot; empty if the occupancy chooses them.
     gpus: GpuSet,
 }
 
 impl Cost {
-    /// The first is rounded, so that what differs by rounding alone is equal.
+    /// Rounds `first`, so that costs that differ only by rounding errors are equal.
     fn new(first: f64, second: f64, gpus: GpuSet) -> Self {
         const STEPS: f64 = 1e6;
         Cost { first: (first * STEPS).round() / STEPS, second, gpus }
@@ -35,7 +35,7 @@ impl Cost {
     }
 }
 
-/// The nodes that cost least. Several slots on one node are reckoned like the first.
+/// Chooses the cheapest nodes. Further slots on a node are assumed to cost as much as the first.
 fn cheapest(request: &Request, free: &FreeSlots<'_>, cost: impl Fn(NodeIndex) -> Cost) -> Choice {
     let wanted = request.nodes as usize;
     if wanted == 1 {

@@ -1,24 +1,24 @@
-//! One node and what is free on it, apart from an occupancy, to try requests on.
+//! A copy of one node's free resources, on which to try requests.
 
 use topolane_fabric::NodeIndex;
 
 use crate::gpus::{GpuLayout, NodeGpus, NodeGpusMut};
 use crate::{Amounts, GpuPart, GpuSet, Occupancy, WHOLE_GPU};
 
-/// What is free on a node.
+/// What is free on one node.
 #[derive(Debug, Clone)]
 pub(super) struct NodeState<'a> {
     layout: &'a GpuLayout,
     has: &'a [u64],
     is_of_one_type: bool,
-    /// Of every resource.
+    /// The free amount of every resource.
     left: Vec<u64>,
-    /// Thousandths of every GPU.
+    /// Free thousandths of every GPU.
     free: Vec<u16>,
 }
 
 impl<'a> NodeState<'a> {
-    /// Of a node of an occupancy; `None` for one without GPUs.
+    /// Copies the state of a node; `None` for a node without GPUs.
     pub(super) fn of(occupancy: &'a Occupancy, node: NodeIndex) -> Option<Self> {
         let layout = occupancy.gpu_layout()?;
         let free = occupancy.gpus_free(node);
@@ -35,7 +35,7 @@ impl<'a> NodeState<'a> {
         NodeGpus { layout: self.layout, has: self.has, left: &self.left, free: &self.free }
     }
 
-    /// The same after a slot on these GPUs, which must be free.
+    /// Returns the state after a slot takes these GPUs, which must be free.
     pub(super) fn after(&self, amounts: &Amounts, gpus: GpuSet) -> NodeState<'a> {
         let mut after = self.clone();
         for (index, count) in amounts.iter().enumerate() {
@@ -48,8 +48,8 @@ impl<'a> NodeState<'a> {
         after
     }
 
-    /// The GPUs on which a slot could lie: for a part of one, the first of each number of thousandths that is free; for whole
-    /// ones, those of the state's own rule.
+    /// The GPU sets that a slot might take. For a part of a GPU: one GPU for each distinct number of free thousandths.
+    /// For whole GPUs: the set that the occupancy would choose.
     pub(super) fn choices(&self, amounts: &Amounts) -> Vec<GpuSet> {
         let Some(part) = amounts.gpu_part() else {
             return self.whole(amounts).into_iter().collect();
@@ -63,7 +63,7 @@ impl<'a> NodeState<'a> {
         found.into_iter().map(|(_, gpu)| GpuSet::one(gpu)).collect()
     }
 
-    /// Whole GPUs for a slot. Which ones is all the same to the measures if all are of one type.
+    /// The whole GPUs for a slot. If all GPUs are of one type, the measures do not depend on which ones.
     fn whole(&self, amounts: &Amounts) -> Option<GpuSet> {
         if !self.is_of_one_type {
             return self.gpus().choose(amounts, None);
@@ -73,12 +73,13 @@ impl<'a> NodeState<'a> {
         (available.len() >= wanted).then(|| available.lowest(wanted))
     }
 
-    /// Thousandths free on all GPUs.
+    /// Free thousandths of all GPUs.
     pub(super) fn total(&self) -> f64 {
         self.free.iter().map(|&free| f64::from(free)).sum()
     }
 
-    /// Thousandths that a slot of these amounts cannot use: all if it does not fit, otherwise those of GPUs that have too little.
+    /// Free thousandths that a slot of these amounts cannot use: all if it does not fit, otherwise those on GPUs with
+    /// too little free.
     pub(super) fn fragments(&self, amounts: &Amounts) -> f64 {
         let fits = amounts.fit_in(&self.left)
             && amounts.gpu_part().is_none_or(|part| self.gpus().parts(part) > 0);
@@ -89,8 +90,8 @@ impl<'a> NodeState<'a> {
         self.free.iter().filter(|&&free| free < needed).map(|&free| f64::from(free)).sum()
     }
 
-    /// Thousandths that stay free if slots of these amounts use up the cores, the memory or another resource first, GPUs taken
-    /// as divisible.
+    /// Free thousandths that remain if slots of these amounts first use up the cores, the memory or another resource.
+    /// GPUs are treated as divisible.
     pub(super) fn unfed(&self, amounts: &Amounts, thousandths: f64) -> f64 {
         let left = self.left.iter().enumerate().zip(amounts.iter());
         let others = left.filter(|&((index, _), count)| count > 0 && !self.layout.is_gpu(index));
@@ -100,7 +101,8 @@ impl<'a> NodeState<'a> {
         (self.total() - slots * thousandths).max(0.0)
     }
 
-    /// What decides all of these: nodes with the same key are alike. GPUs in any order, if all are of one type.
+    /// Appends everything that determines the measures: nodes with the same key are alike. If all GPUs are of one type,
+    /// their order does not matter.
     pub(super) fn key(&self, of_node: u32, key: &mut Vec<u64>) {
         let mut free = self.free.clone();
         if self.is_of_one_type {
@@ -114,25 +116,25 @@ impl<'a> NodeState<'a> {
     }
 }
 
-/// What decides what a slot costs on a node: its kind and what is free of it, GPU by GPU.
+/// Appends everything that determines the cost of a slot on a node: its kind and what is free, GPU by GPU.
 pub(super) fn state_key(occupancy: &Occupancy, node: NodeIndex, key: &mut Vec<u64>) {
     key.push(u64::from(occupancy.fabric().kind_index(node)));
     key.extend_from_slice(occupancy.free(node));
     key.extend(packed(occupancy.gpus_free(node)));
 }
 
-/// Thousandths of GPUs, four in a word.
+/// Packs the thousandths of four GPUs into each word.
 fn packed(free: &[u16]) -> impl Iterator<Item = u64> + '_ {
     let word = |four: &[u16]| four.iter().fold(0, |word, &free| word << 16 | u64::from(free));
     free.chunks(4).map(word)
 }
 
-/// Whether all GPUs of a node that has these counts are of one type, or none has a type.
+/// Whether all GPUs of a node with these amounts have the same type, or none has a type.
 fn is_of_one_type(layout: &GpuLayout, has: &[u64]) -> bool {
     let counts =
         has.iter().enumerate().filter(|&(index, &count)| layout.is_gpu(index) && count > 0);
     let mut counts = counts.map(|(_, &count)| count);
     let first = counts.next();
-    // All GPUs, and perhaps all of them again by their type.
+    // The count of all GPUs, and possibly the same count under their one type.
     counts.next().is_none_or(|count| Some(count) == first) && counts.next().is_none()
 }

@@ -4,13 +4,14 @@ use topolane_fabric::{Fabric, NodeIndex};
 
 use crate::{FreeSlots, Level};
 
-/// The levels from the nodes up: those of the tree and, where they nest in it and are none of its levels, the domains. After the domains their level has
-/// one more group for each group above: the nodes of it that are in no domain.
+/// The levels of a machine from the nodes up: those of the tree, plus the domains if they nest in it and differ from
+/// all its levels. The level of domains has an extra group for each group above it: the nodes there that are in no
+/// domain.
 pub(super) struct Levels<'a> {
     fabric: &'a Fabric,
     free: &'a FreeSlots<'a>,
     levels: Vec<Level>,
-    /// The level of the tree above the domains, and free slots by group of their level.
+    /// The level of the tree above the domains, and the free slots of each group of the domain level.
     domains: Option<(usize, Vec<u32>)>,
 }
 
@@ -30,7 +31,7 @@ impl<'a> Levels<'a> {
         Levels { fabric, free, levels, domains }
     }
 
-    /// The number of a level, 0 for that of the nodes; `None` for one that the machine has not.
+    /// The number of a level in this list, 0 for nodes; `None` if the machine does not have it.
     pub(super) fn number(&self, level: Level) -> Option<usize> {
         let level = match (level, self.fabric.level_of_domains()) {
             (Level::Domain, Some(same)) => Level::Tree(same as u8),
@@ -39,18 +40,18 @@ impl<'a> Levels<'a> {
         self.levels.iter().position(|&of| of == level)
     }
 
-    /// The level of domains or, where there are none or they do not nest, of leaves.
+    /// The number of the domain level; of the leaf level if there are no domains or they do not nest.
     pub(super) fn of_domains(&self) -> usize {
         self.number(Level::Domain).unwrap_or(1)
     }
 
-    /// The highest level that a topology would name: that below the site or, of several sites, theirs.
+    /// The highest level that a Kueue topology would name: the level below the site, or the sites if there are several.
     pub(super) fn top(&self) -> usize {
         let highest = self.levels.len() - 1;
         if self.fabric.sites() > 1 { highest } else { highest.saturating_sub(1).max(1) }
     }
 
-    /// How many groups a level has.
+    /// The number of groups of a level.
     pub(super) fn groups(&self, at: usize) -> u32 {
         match (self.levels[at], &self.domains) {
             (Level::Tree(level), _) => self.fabric.groups(level.into()),
@@ -58,7 +59,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Free slots of a group.
+    /// The free slots of a group.
     pub(super) fn slots(&self, at: usize, group: u32) -> u32 {
         match (self.levels[at], &self.domains) {
             (Level::Domain, Some((_, slots))) => slots[group as usize],
@@ -67,7 +68,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Whole slices of `size` slots that each lie inside one group of a level.
+    /// The number of whole slices of `size` slots if each lies inside one group of a level.
     pub(super) fn slices(&self, (size, at): (u32, usize)) -> u32 {
         if size == 1 {
             return self.free.total();
@@ -80,7 +81,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// The group of the next level that a group is in.
+    /// The group of the next level that contains a group.
     pub(super) fn above(&self, at: usize, group: u32) -> u32 {
         let fabric = self.fabric;
         match (self.levels[at], self.levels[at + 1]) {
@@ -97,7 +98,7 @@ impl<'a> Levels<'a> {
         }
     }
 
-    /// Adds the groups one level below a group to `below`.
+    /// Appends the groups one level below a group to `below`.
     pub(super) fn below(&self, at: usize, group: u32, below: &mut Vec<u32>) {
         let fabric = self.fabric;
         match (self.levels[at], self.levels[at - 1]) {
@@ -117,7 +118,7 @@ impl<'a> Levels<'a> {
     }
 }
 
-/// The group of a node at the level of domains.
+/// The group of the domain level that contains a node.
 fn domain_of(fabric: &Fabric, above: usize, node: NodeIndex) -> u32 {
     fabric.domain(node).unwrap_or_else(|| fabric.domains() + fabric.group(above, node))
 }

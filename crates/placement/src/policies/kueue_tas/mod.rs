@@ -7,32 +7,34 @@ use crate::{Choice, FreeSlots, Homes, Level, Occupancy, Policy, Refusal, Request
 use levels::Levels;
 use rule::{Rule, Wanted};
 
-/// Which groups go first: Kueue's feature gates.
+/// The order in which groups are tried, set by Kueue's feature gates.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Profile {
-    /// The least free for requests without constraint, else those with most room: the default of 0.15.
+    /// Requests without constraint take groups with least free capacity first, others those with most: the default of
+    /// 0.15.
     #[default]
     Mixed,
-    /// Those with most room, and the tightest for what is left: `TASProfileMixed=false`.
+    /// Groups with most free capacity first; the tightest group for the rest: `TASProfileMixed=false`.
     BestFit,
-    /// The least free: `TASProfileLeastFreeCapacity=true`.
+    /// Groups with least free capacity first: `TASProfileLeastFreeCapacity=true`.
     LeastFree,
 }
 
-/// The rule of Kueue's topology-aware scheduling, rebuilt from what Kueue 0.15.2 does: in one group of the level that the
-/// request names ([`Within`]) or of a higher one, in slices if it has segments, in as few groups of each level as a greedy
-/// choice finds. A request that names no level is one that prefers a domain, or a leaf.
+/// Kueue's topology-aware scheduling, rebuilt from the behaviour of Kueue 0.15.2. A request goes into one group of the
+/// level that it names ([`Within`]) or of a higher level. If it has segments, it goes there in slices. At each level it
+/// uses as few groups as a greedy choice finds. A request that names no level prefers a domain, or a leaf on machines
+/// without domains.
 ///
-/// Kueue's order of groups is that of their names; here it is that of their indices.
+/// Kueue orders equal groups by name; here they are ordered by index.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct KueueTas {
-    /// Which groups go first.
+    /// The order in which groups are tried.
     pub profile: Profile,
 }
 
 impl KueueTas {
-    /// What a request asks for; a refusal if it names levels that the machine has not, or if there are too few slices for it. If
-    /// there are enough and it requires no one group, it has a place.
+    /// What a request asks for. Refuses a request that names levels the machine does not have, or for which there are
+    /// too few slices. If this succeeds and the request does not require one group, it has a placement.
     fn wanted<'a>(
         request: &Request,
         free: &'a FreeSlots<'a>,
@@ -48,7 +50,7 @@ impl KueueTas {
         Ok((levels, wanted))
     }
 
-    /// The rule for a request.
+    /// The rule for one request.
     fn rule<'a>(self, request: &Request, free: &'a FreeSlots<'a>) -> Result<Rule<'a>, Refusal> {
         let (levels, wanted) = Self::wanted(request, free)?;
         let least_free = match self.profile {
@@ -60,8 +62,8 @@ impl KueueTas {
     }
 }
 
-/// What a request asks for on a machine; `None` if it names a level that is not there,
-/// or one of slices above that of all of it.
+/// What a request asks for on a machine; `None` if it names a level that the machine does not have, or a level for
+/// slices above its own level.
 fn wanted(request: &Request, levels: &Levels<'_>) -> Option<Wanted> {
     let slots = request.nodes;
     let slice = match request.segment {
@@ -100,7 +102,7 @@ impl Policy for KueueTas {
         true
     }
 
-    /// Requests without slices that require no level: those that find no group take several.
+    /// True for requests without slices that require no level: if no group holds them, they take several.
     fn counts_only(&self, request: &Request) -> bool {
         request.segment.is_none() && matches!(request.within, Within::Unsaid | Within::Anywhere)
     }

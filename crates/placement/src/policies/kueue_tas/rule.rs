@@ -1,31 +1,32 @@
-//! Kueue's assignment of pods to groups of nodes, rebuilt: where a whole request fits, then level by level down to nodes.
+//! Kueue's assignment of pods to groups of nodes, rebuilt: first the groups that hold the whole request, then level by
+//! level down to nodes.
 
 use topolane_fabric::NodeIndex;
 
 use super::levels::Levels;
 
-/// What is asked for.
+/// What a request asks for.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) slots: u32,
-    /// Slots of a slice, at most `slots`, and the level in a group of which each slice lies.
+    /// Slots per slice, at most `slots`, and the level of which one group must hold each slice.
     pub(super) slice: (u32, usize),
-    /// The level in a group of which everything is to lie; not below that of the slices.
+    /// The level of which one group is to hold everything; at or above the level of the slices.
     pub(super) level: usize,
-    /// Whether it may go to no higher level.
+    /// Whether it may not move to a higher level.
     pub(super) stays: bool,
-    /// Whether it may go to no second group.
+    /// Whether it may not use a second group.
     pub(super) required: bool,
 }
 
 impl Wanted {
-    /// Slices, of which the last may be smaller; there must be room for a whole one all the same.
+    /// The number of slices. The last may be smaller, but needs a free whole slice all the same.
     pub(super) fn slices(&self) -> u32 {
         self.slots.div_ceil(self.slice.0)
     }
 }
 
-/// A group with its free slots and the whole slices that fit.
+/// A group, its free slots and the whole slices that fit there.
 #[derive(Debug, Clone, Copy)]
 struct Offer {
     slices: u32,
@@ -36,9 +37,9 @@ struct Offer {
 pub(super) struct Rule<'a> {
     levels: Levels<'a>,
     wanted: Wanted,
-    /// Whether the groups with least room go first, instead of those with most.
+    /// Whether groups with least free capacity go first instead of those with most.
     least_free: bool,
-    /// From the level of the slices up: how many fit in each group. Empty where a slice is one slot.
+    /// For each level from that of the slices up, the slices that fit in each group. Empty if a slice is one slot.
     slices: Vec<Vec<u32>>,
 }
 
@@ -60,17 +61,16 @@ impl<'a> Rule<'a> {
         Rule { levels, wanted, least_free, slices }
     }
 
-    /// The groups that take the request and the slices of each, with their level.
+    /// The groups that take the request, the slices of each, and the level of the groups.
     ///
-    /// # Errors
-    /// The most slots that could be had.
+    /// # Errors The most slots that the request could get.
     pub(super) fn fit(&self) -> Result<(usize, Vec<(u32, u32)>), u32> {
         let Wanted { level, stays, required, slice: (size, _), .. } = self.wanted;
         let wanted = self.wanted.slices();
         for level in level..=if stays { level } else { self.levels.top().max(level) } {
             let groups = 0..self.levels.groups(level);
             let holding = groups.map(|group| self.offer(level, group));
-            // The tightest of those that hold everything: the same group in both orders.
+            // The tightest group that holds everything is the same in both orders.
             let tightest = holding
                 .filter(|offer| offer.slices >= wanted)
                 .min_by_key(|offer| (offer.slices, offer.slots, offer.group));
@@ -91,12 +91,12 @@ impl<'a> Rule<'a> {
 
     /// The node of each slot, ascending.
     ///
-    /// # Errors
-    /// The most slots that could be had.
+    /// # Errors The most slots that the request could get.
     pub(super) fn nodes(&self) -> Result<Vec<NodeIndex>, u32> {
         let (mut level, mut chosen) = self.fit()?;
         let (size, slice_level) = self.wanted.slice;
-        // Down to the slices all groups below those chosen are one choice: what a group was given does not bind.
+        // Above the level of slices, all groups below the chosen ones form one pool: the slices given to a chosen group
+        // are not binding.
         while level > slice_level {
             let mut below = Vec::new();
             for &(group, _) in &chosen {
@@ -111,7 +111,7 @@ impl<'a> Rule<'a> {
         if let Some((_, last)) = chosen.last_mut() {
             *last -= (size - self.wanted.slots % size) % size;
         }
-        // Further down it does.
+        // Below that level, each group keeps what it was given.
         while level > 0 {
             let mut next = Vec::with_capacity(self.wanted.slots as usize);
             for &(group, given) in &chosen {
@@ -127,8 +127,8 @@ impl<'a> Rule<'a> {
         Ok(slots.flatten().collect())
     }
 
-    /// Gives the groups, in order, all that they have, `unit` by group, until `left` are given. Unless the least free go first,
-    /// the one that could hold all the rest makes way for the tightest that can.
+    /// Gives groups, in order, all slots that they have, in steps of `unit`, until `left` are given. Unless groups with
+    /// least free capacity go first, the last step takes the tightest group that holds all the rest.
     fn spread(
         &self,
         level: usize,

@@ -1,4 +1,4 @@
-//! Sets of nodes worth trying.
+//! Proposes sets of nodes that are worth trying.
 
 use std::cmp::Reverse;
 
@@ -7,10 +7,11 @@ use topolane_fabric::{GroupIndex, NodeIndex};
 use crate::policies::{FirstFit, HopBytes, Isolated};
 use crate::{FreeSlots, Occupancy, Policy, Request};
 
-/// Groups of a level that are tried, the tightest first.
+/// The number of groups tried at each level, the tightest first.
 const HOMES: usize = 4;
 
-/// What other policies would choose, then leaves of the tightest groups that hold the job, in several orders.
+/// Returns what other policies would choose, then leaves of the tightest groups that can hold the job, in several
+/// orders.
 pub(super) fn candidates(
     request: &Request,
     free: &FreeSlots<'_>,
@@ -36,10 +37,11 @@ pub(super) fn candidates(
     found
 }
 
-/// A leaf's place in an order: the placements that cross it, and its free slots.
+/// The sort key of a leaf, from the number of placements that cross it and its free slots.
 type Order = fn(crossing: u32, slots: u32) -> (u32, Reverse<u32>);
 
-/// Leaves that no job crosses first, then the emptiest; the fewest leaves; those that the fewest jobs cross; the fullest.
+/// In this order: leaves that no job crosses first, then the emptiest; the fewest leaves; leaves that the fewest jobs
+/// cross first; the fullest leaves.
 const ORDERS: &[Order] = &[
     |crossing, slots| (crossing.min(1), Reverse(slots)),
     |_, slots| (0, Reverse(slots)),
@@ -47,7 +49,7 @@ const ORDERS: &[Order] = &[
     |_, slots| (slots, Reverse(0)),
 ];
 
-/// Fills the leaves of a group in an order.
+/// Fills the leaves of a group in the given order.
 fn by_leaves(
     (free, occupancy): (&FreeSlots<'_>, &Occupancy),
     (level, home): (usize, GroupIndex),

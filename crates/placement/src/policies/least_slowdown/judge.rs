@@ -1,4 +1,4 @@
-//! What a set of nodes costs, and the best so far.
+//! Computes the cost of a set of nodes and keeps the cheapest set so far.
 
 use topolane_fabric::NodeIndex;
 use topolane_traffic::Outlook;
@@ -6,18 +6,18 @@ use topolane_traffic::Outlook;
 use crate::newcomer::Newcomer;
 use crate::{FreeSlots, groups_crossed};
 
-/// About the number of flows that a decision looks at: each set of nodes that is tried counts all flows of the job.
+/// The approximate number of flows that a decision may evaluate. Every set of nodes costs as many flows as the job has.
 const MOST_FLOWS: usize = 10_000;
-/// The most sets of nodes that it tries. The first few, which other policies would choose, are tried in any case.
+/// The most sets of nodes that it tries. The first few, which other policies would choose, are always tried.
 const MOST_TRIES: usize = 80;
 const FEWEST_TRIES: usize = 4;
-/// What later jobs are taken to lose for every free node that stays next to one of the job in a group that the job crosses, in
-/// node-seconds each second. It decides among sets of nodes on which no job present loses anything.
+/// The assumed loss of later jobs for each free node that remains in a group that the job crosses, in node-seconds per
+/// second. It decides among sets of nodes on which no running job loses time.
 const NEIGHBOUR: f64 = 0.001;
-/// The same for every group that the job crosses.
+/// The same for each group that the job crosses.
 const CROSSED: f64 = 0.0001;
 
-/// Tries sets of nodes, and keeps the one that costs least; of equals the first.
+/// Tries sets of nodes and keeps the cheapest one, the first among equals.
 pub(super) struct Judge<'a> {
     newcomer: &'a Newcomer<'a>,
     outlook: Outlook<'a>,
@@ -29,7 +29,7 @@ pub(super) struct Judge<'a> {
 }
 
 impl<'a> Judge<'a> {
-    /// Tries some sets of nodes, each in ascending order. `first` is the best if none can be used.
+    /// Tries the given sets of nodes, each in ascending order. `first` stays the best if none can be used.
     pub fn new(
         newcomer: &'a Newcomer<'a>,
         free: &'a FreeSlots<'a>,
@@ -56,8 +56,8 @@ impl<'a> Judge<'a> {
         judge
     }
 
-    /// Finds the best of the sets given. Those with the smallest guess come first, because they make most of the others
-    /// needless to look at.
+    /// Finds the best of the given sets. It starts with the smallest estimated loss of later jobs, because that often
+    /// rules out the other sets.
     fn begin(&mut self) {
         let mut order: Vec<(f64, usize)> =
             self.seen.iter().map(|nodes| self.later(nodes)).zip(0..).collect();
@@ -65,7 +65,7 @@ impl<'a> Judge<'a> {
         let mut best = usize::MAX;
         let seen = std::mem::take(&mut self.seen);
         for (later, place) in order {
-            // Of equals the one that was given first.
+            // Among equals, keep the set that was given first.
             let is_better = |cost: f64, least| cost < least || (cost <= least && place < best);
             if is_better(later, self.least) {
                 let cost = self.loss(&seen[place]) + later;
@@ -80,27 +80,27 @@ impl<'a> Judge<'a> {
         self.seen = seen;
     }
 
-    /// Whether it may try more, and more may cost less.
+    /// Whether more sets may be tried and one could still be cheaper.
     pub fn goes_on(&self) -> bool {
         self.seen.len() < self.most && self.least > 0.0
     }
 
-    /// The best so far.
+    /// The best set so far.
     pub fn best(&self) -> &[NodeIndex] {
         &self.best
     }
 
-    /// The best of all.
+    /// Returns the best set.
     pub fn into_best(self) -> Vec<NodeIndex> {
         self.best
     }
 
-    /// Tries nodes, in ascending order, unless they were tried before. Answers whether they are the best so far.
+    /// Tries a set of nodes, in ascending order, unless it was tried before. Returns whether it is the best so far.
     pub fn consider(&mut self, nodes: Vec<NodeIndex>) -> bool {
         if !self.goes_on() || self.seen.contains(&nodes) {
             return false;
         }
-        // A loss is never below 0, so the guess alone may tell that they cost no less.
+        // A loss is never negative, so if the estimate for later jobs is already too high, skip the rest.
         let later = self.later(&nodes);
         let cost = if later < self.least { self.loss(&nodes) + later } else { later };
         let is_best = cost < self.least;
@@ -112,7 +112,7 @@ impl<'a> Judge<'a> {
         is_best
     }
 
-    /// Node-seconds lost each second on these nodes, those of later jobs included.
+    /// Node-seconds lost per second if the job gets these nodes, including the estimate for later jobs.
     #[cfg(test)]
     pub fn cost(&mut self, nodes: &[NodeIndex]) -> f64 {
         self.loss(nodes) + self.later(nodes)
@@ -122,7 +122,7 @@ impl<'a> Judge<'a> {
         self.newcomer.loss(&mut self.outlook, nodes)
     }
 
-    /// What later jobs are taken to lose on the uplinks that the job may use.
+    /// The estimated loss of later jobs on the uplinks that the job may use.
     fn later(&self, nodes: &[NodeIndex]) -> f64 {
         let fabric = self.free.fabric();
         let crossed = groups_crossed(fabric, nodes);

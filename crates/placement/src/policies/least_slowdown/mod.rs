@@ -13,10 +13,11 @@ use crate::{
 use super::SlurmTree;
 use judge::Judge;
 
-/// Of some sets of nodes, the one on which jobs are predicted to lose least to each other on shared links: the new job and
-/// those that run. docs/explanation/least-slowdown.md has the reasons. It refuses nothing for links.
+/// Tries several sets of nodes and takes the one where jobs are predicted to slow each other down least on shared
+/// links: the new job and the running ones. docs/explanation/least-slowdown.md has the reasons. It never refuses a job
+/// because of links.
 ///
-/// Without a state that keeps count of traffic, and for a job whose traffic is not known, it chooses as `slurm-tree`.
+/// If the occupancy does not track traffic, or the job's traffic is unknown, it chooses as `slurm-tree`.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LeastSlowdown;
 
@@ -26,7 +27,7 @@ impl Policy for LeastSlowdown {
     }
 
     fn traits(&self) -> Traits {
-        // Jobs of one size that send otherwise get other nodes.
+        // Two jobs of the same size may send differently and then get different nodes.
         Traits { depends_only_on_size: false, ..Traits::COUNT_ONLY }
     }
 
@@ -60,7 +61,7 @@ impl Policy for LeastSlowdown {
 }
 
 impl QueueRule for LeastSlowdown {
-    /// Node-seconds lost each second while the job runs there, its own and those of the jobs present.
+    /// Node-seconds lost per second while the job runs there, by the job itself and by running jobs.
     fn waste(&self, request: &Request, placement: &Placement, occupancy: &Occupancy) -> f64 {
         let Some(newcomer) = occupancy.newcomer(request) else {
             return 0.0;

@@ -1,4 +1,4 @@
-//! What each part of the search contributes.
+//! Shows what each part of the search contributes.
 #![allow(clippy::unwrap_used)]
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::candidates::candidates;
 use super::{Judge, LeastSlowdown};
 use crate::{JobTraffic, Occupancy, Placement, Policy, Request, Share};
 
-/// Two pods of six leaves of eight nodes, each leaf and pod with two ways up.
+/// A machine of two pods with six leaves of eight nodes. Each leaf and each pod has two uplinks.
 fn machine() -> Occupancy {
     let fabric = Fabric::build(&pgft("n", &[8, 6, 2], &[1, 2, 2], &[1, 1, 1])).unwrap();
     let fabric = Arc::new(fabric);
@@ -33,7 +33,7 @@ fn hold(occupancy: &mut Occupancy, id: u64, nodes: Vec<u32>) {
     occupancy.claim(&held).unwrap();
 }
 
-/// The leaves of the nodes of every candidate, once each.
+/// The distinct leaves of every candidate.
 fn leaves_of_candidates(request: &Request, occupancy: &Occupancy) -> Vec<Vec<u32>> {
     let free = occupancy.free_slots(request);
     let leaves = |nodes: Vec<u32>| {
@@ -46,8 +46,8 @@ fn leaves_of_candidates(request: &Request, occupancy: &Occupancy) -> Vec<Vec<u32
 }
 
 proptest! {
-    /// On an empty machine the choice costs no more than any set of nodes that one of its generators makes, and all its cost
-    /// is the guess about later jobs: nothing is lost there.
+    /// On an empty machine, the choice is no more expensive than any set that a generator proposes. All its cost is the
+    /// estimate for later jobs, because no running job loses time.
     #[test]
     fn on_an_empty_machine_no_generator_has_a_better_set(
         nodes in 2u32..96, id in 0u64..1000, communication in 0.01f64..1.0, ring in any::<bool>(),
@@ -66,7 +66,7 @@ proptest! {
     }
 }
 
-/// Leaves of eight nodes in two pods that are alike. Of the leaves of a pod, by number: jobs that cross it, free nodes.
+/// Two identical pods of leaves with eight nodes. For each leaf of a pod: the jobs that cross it and its free nodes.
 ///
 /// ```text
 /// leaf      0  1  2  3  4  5
@@ -74,8 +74,8 @@ proptest! {
 /// free      6  5  1  2  1  0
 /// ```
 ///
-/// For seven nodes these sets are tried in each pod: first the leaves that no job crosses, then the emptiest (3, 4, 0); the
-/// fewest leaves (0, 1); first those that the fewest jobs cross (3, 4, 1); the fullest (2, 4, 3, 1).
+/// For seven nodes, these leaves are tried in each pod: leaves that no job crosses first, then the emptiest (3, 4, 0);
+/// the fewest leaves (0, 1); leaves that the fewest jobs cross first (3, 4, 1); the fullest leaves (2, 4, 3, 1).
 #[test]
 fn leaves_are_tried_in_four_orders() {
     let mut occupancy = machine();

@@ -1,14 +1,15 @@
-//! Small changes of the best nodes found, drawn one after the other.
+//! Tries small random changes of the best nodes found so far.
 
 use topolane_fabric::{GroupIndex, NodeIndex, scramble};
 
 use super::judge::Judge;
 use crate::FreeSlots;
 
-/// The search ends after this number of draws that lead to nothing new.
+/// The search ends after this number of attempts.
 const MOST_DRAWS: u64 = 160;
 
-/// Moves a node, or all nodes of a leaf, as long as there is time. The draws depend on `seed` alone.
+/// Tries to move one node, or all nodes of a leaf, as long as the judge allows more tries. The random numbers depend
+/// only on `seed`.
 pub(super) fn improve(judge: &mut Judge<'_>, free: &FreeSlots<'_>, seed: u64) {
     let leaves: Vec<GroupIndex> = free.groups_with(1, 1).collect();
     let mut others = None;
@@ -32,7 +33,7 @@ pub(super) fn improve(judge: &mut Judge<'_>, free: &FreeSlots<'_>, seed: u64) {
     }
 }
 
-/// Numbers that depend on the seed alone.
+/// Pseudo-random numbers that depend only on the seed.
 struct Draws(u64);
 
 impl Draws {
@@ -46,7 +47,7 @@ impl Draws {
     }
 }
 
-/// Up to `wanted` free slots of a leaf on nodes that are not among `nodes`, in node order.
+/// Up to `wanted` free slots of a leaf, in node order, on nodes that are not among `nodes`.
 fn unused(
     free: &FreeSlots<'_>,
     nodes: &[NodeIndex],
@@ -74,7 +75,7 @@ fn unused(
     into.truncate(place);
 }
 
-/// The free slots of the leaves that the job has, on other nodes than its own.
+/// The free slots on the job's leaves that are not on its own nodes.
 fn others_of_leaves(nodes: &[NodeIndex], free: &FreeSlots<'_>) -> Vec<NodeIndex> {
     let fabric = free.fabric();
     let mut others = Vec::new();
@@ -84,7 +85,7 @@ fn others_of_leaves(nodes: &[NodeIndex], free: &FreeSlots<'_>) -> Vec<NodeIndex>
     others
 }
 
-/// One node exchanged for one of others.
+/// Returns the nodes with one of them replaced by one of `others`.
 fn another_node(
     nodes: &[NodeIndex],
     others: &[NodeIndex],
@@ -96,7 +97,8 @@ fn another_node(
     Some(moved)
 }
 
-/// All nodes of one leaf exchanged for those of others, from a drawn leaf on. `leaves` are those with free slots.
+/// Returns the nodes with all nodes of one leaf replaced by free ones, starting from a random leaf. `leaves` are the
+/// leaves with free slots.
 fn without_a_leaf(
     nodes: &[NodeIndex],
     (free, leaves): (&FreeSlots<'_>, &[GroupIndex]),

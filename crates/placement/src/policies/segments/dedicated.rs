@@ -7,11 +7,12 @@ use crate::{
     Traits,
 };
 
-/// Blocks that are tried for a request that fits one: each costs a search for links.
+/// The most blocks tried for a request that fits in one. Each try searches for links.
 const TRIED: usize = 16;
 
-/// Segments as of [`Segments`](super::Segments), with links of its own for every job: whether links can be had is asked of
-/// [`Dedicated`], for the nodes of one plan after another. It may miss a placement, because it does not try all plans.
+/// Segments as in [`Segments`](super::Segments), with links of its own for every job. It makes one plan after another
+/// and asks [`Dedicated`] whether links are free for the nodes. It may miss a placement, because it does not try all
+/// plans.
 #[derive(Debug)]
 pub struct DedicatedSegments {
     links: Dedicated,
@@ -24,7 +25,7 @@ impl Default for DedicatedSegments {
 }
 
 impl DedicatedSegments {
-    /// Slots of every block that may come with links to other blocks: those on leaves with uplinks left.
+    /// For each block, the slots on leaves with free uplinks: those that can communicate with other blocks.
     fn reaching(free: &FreeSlots<'_>, counts: &[u32], occupancy: &Occupancy) -> Vec<u32> {
         let fabric = free.fabric();
         let within_leaves = !fabric.domains_span_leaves();
@@ -60,7 +61,7 @@ impl DedicatedSegments {
         reaching
     }
 
-    /// The plan's nodes with links, if the rule finds any.
+    /// The nodes of the plan with links of their own; `None` if there are no free links.
     fn with_links(
         &self,
         plan: &Plan,
@@ -75,7 +76,7 @@ impl DedicatedSegments {
         let choice = self.links.choose(request, &narrowed, occupancy).ok()?;
         let mut chosen = choice.nodes.clone();
         chosen.sort_unstable();
-        // The order of the plan keeps segments together; stacked slots may have been taken otherwise.
+        // The order of the plan keeps segments together. Stacked slots may have been taken in another order.
         Some(if chosen == inside { Choice { nodes, ..choice } } else { choice })
     }
 
@@ -90,7 +91,7 @@ impl DedicatedSegments {
         self.links.choose(request, &narrowed, occupancy).ok()
     }
 
-    /// The first blocks to try for a request that fits one: those with jobs first, the tightest of them first.
+    /// The first blocks to try for a request that fits in one: blocks with jobs first, the tightest of them first.
     fn holding(parts: Parts, counts: &[u32], occupancy: &Occupancy) -> Vec<BlockIndex> {
         let wanted = parts.wanted();
         let holds = |&(_, &count): &(BlockIndex, &u32)| count >= wanted;
@@ -103,7 +104,7 @@ impl DedicatedSegments {
         holding.into_iter().take(TRIED).map(|(.., block)| block).collect()
     }
 
-    /// The first of what `ask` finds for the plans over several blocks. No plan is asked about twice.
+    /// Calls `ask` for plans over several blocks, each plan once. Returns its first answer.
     fn over_blocks<T>(
         parts: Parts,
         counts: &[u32],
@@ -112,11 +113,11 @@ impl DedicatedSegments {
     ) -> Option<T> {
         let is_empty = |block| occupancy.held_in_block(block) == 0;
         let reaching = DedicatedSegments::reaching(free, counts, occupancy);
-        // Mostly all free nodes have uplinks left.
+        // Usually all free nodes have free uplinks, so both counts are equal.
         let other = (reaching != counts).then_some(counts);
         let mut asked: Vec<Plan> = Vec::new();
         for counts in std::iter::once(&reaching[..]).chain(other) {
-            // Blocks with jobs are preferred, and if that finds no links all blocks are alike.
+            // Prefer blocks with jobs; if that finds no links, treat all blocks alike.
             for prefers in [true, false] {
                 let plan = Plan::of(parts, counts, |block| prefers && is_empty(block));
                 let is_new = |plan: &Plan| plan.blocks() > 1 && !asked.contains(plan);
@@ -132,7 +133,8 @@ impl DedicatedSegments {
     }
 }
 
-/// Whether a block that holds a job is a place for it: every block is on one leaf, and every node is one slot.
+/// Whether any block with enough slots gives a placement: every block is on one leaf, and every slot is on a node of
+/// its own.
 fn is_decided_by_blocks(request: &Request, free: &FreeSlots<'_>) -> bool {
     !free.fabric().domains_span_leaves() && !request.stacked
 }
@@ -215,16 +217,16 @@ mod tests {
     use super::*;
     use crate::{Placement, Share};
 
-    /// The plans asked about are those for both kinds of counts, with and without preferred blocks, each once and in that order.
+    /// The plans are made for both kinds of counts, with and without preferred blocks, each once and in that order.
     #[test]
     fn every_plan_is_asked_about_once() -> Result<(), Box<dyn std::error::Error>> {
         let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 4], &[1, 4], &[1, 1]))?);
         let mut fewer = 0;
-        // Bit b of `held`: whether node b is held.
+        // Bit b of `held` says whether node b is held.
         for held in (0u32..1 << 16).step_by(97) {
             let nodes: Vec<u32> = (0..16).filter(|node| held >> node & 1 == 1).collect();
             let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-            // One job over all leaves without links of its own: no uplink is left on the leaves that it crosses.
+            // One job over all leaves without links of its own leaves no uplink on the leaves that it crosses.
             if !nodes.is_empty() {
                 occupancy.claim(&Placement::new(&fabric, nodes, Share::Whole))?;
             }

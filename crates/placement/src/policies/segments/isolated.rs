@@ -5,13 +5,14 @@ use topolane_fabric::{BlockIndex, GroupIndex, NodeIndex};
 use super::{Parts, Plan};
 use crate::{Choice, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, Traits};
 
-/// Segments as of [`Segments`](super::Segments) on links that no other job may use, whatever the routes.
+/// Segments as in [`Segments`](super::Segments), on links that no other job may use, whatever the routing.
 ///
-/// A job lies in one block or, in as many blocks as it takes, inside one group of the lowest level that has room for its parts. In
-/// every group below that it touches it is the only one to cross it. A placement is found exactly if there is one.
+/// A job lies in one block, or in several blocks inside one group of the lowest level that can hold its parts. Of every
+/// lower group that it crosses it is the only job to do so. It finds a placement whenever one exists.
 ///
-/// Choice: a job that fits one block takes the tightest of those that jobs are on already, and then an empty one. Otherwise groups
-/// are tried least available first, and what of the first one is not crossed is filled as by segments.
+/// A job that fits in one block takes the tightest block with jobs, otherwise an empty one. A larger job tries groups
+/// with the fewest free slots first, and fills the uncrossed part of the first group that can hold it as `Segments`
+/// does.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct IsolatedSegments;
 
@@ -55,21 +56,21 @@ impl Policy for IsolatedSegments {
     }
 }
 
-/// Where a request may lie.
+/// Searches where a request may lie.
 struct Search<'a> {
     request: &'a Request,
     parts: Parts,
     free: &'a FreeSlots<'a>,
-    /// Slots by block.
+    /// The free slots of each block.
     counts: Cow<'a, [u32]>,
     occupancy: &'a Occupancy,
     usable: Usable,
 }
 
-/// Slots of a group in subgroups that no job crosses, by block.
+/// For each block, the slots of a group that lie in subgroups that no job crosses.
 #[derive(Default)]
 struct Usable {
-    /// By index; 0 for blocks that are not among the touched.
+    /// By block index; 0 for blocks that are not in `touched`.
     counts: Vec<u32>,
     touched: Vec<BlockIndex>,
     total: u32,
@@ -95,8 +96,9 @@ impl Usable {
 }
 
 impl<'a> Search<'a> {
-    /// # Errors
-    /// The slots do not hold the parts, with or without links.
+    /// Starts a search.
+    ///
+    /// # Errors The free slots cannot hold the parts, whatever the links.
     fn of(
         request: &'a Request,
         free: &'a FreeSlots<'a>,
@@ -108,10 +110,10 @@ impl<'a> Search<'a> {
         Ok(Search { request, parts, free, counts, occupancy, usable })
     }
 
-    /// Blocks that hold the whole job, and in which it crosses no group.
+    /// The blocks that can hold the whole job without crossing a group, with their free slots.
     fn holding(&self) -> impl Iterator<Item = (BlockIndex, u32)> + '_ {
         let (fabric, wanted) = (self.free.fabric(), self.parts.wanted());
-        // A job that some of its slots are placed for already does not lie in one domain for itself.
+        // If some slots of the job are placed already, the new ones in one domain do not make up the whole job.
         let any = !fabric.domains_span_leaves() || self.request.members.is_empty();
         let on_one_leaf = move |block: BlockIndex| {
             let leaf = |node: Option<&NodeIndex>| node.map(|&node| fabric.group(1, node));
@@ -131,7 +133,7 @@ impl<'a> Search<'a> {
         Some(Plan::in_one(self.parts, block).nodes(self.free))
     }
 
-    /// Whether a group holds the parts.
+    /// Whether any group can hold the parts.
     fn any_group(&mut self) -> bool {
         let (free, wanted) = (self.free, self.parts.wanted());
         (1..=free.fabric().depth())
@@ -150,7 +152,7 @@ impl<'a> Search<'a> {
         None
     }
 
-    /// Whether what no job crosses of a group holds the parts.
+    /// Whether the uncrossed subgroups of a group can hold the parts.
     fn holds(&mut self, level: usize, group: GroupIndex) -> bool {
         self.usable.clear(self.free.fabric().blocks());
         self.add(level, group);
@@ -186,7 +188,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Takes the parts of a group that holds them, the last that was asked about.
+    /// Takes the parts from the group that [`holds`](Self::holds) last accepted.
     fn fill(&self, level: usize, group: GroupIndex) -> Option<Vec<NodeIndex>> {
         let is_empty = |block| self.occupancy.held_in_block(block) == 0;
         let plan = Plan::of(self.parts, &self.usable.counts, is_empty)?;
@@ -194,7 +196,7 @@ impl<'a> Search<'a> {
         if !fabric.domains_span_leaves() {
             return Some(plan.nodes(self.free));
         }
-        // Of a block on several leaves some nodes may be elsewhere, or where another job crosses the leaf.
+        // A node may be on another leaf of the block, where another job crosses the leaf.
         let is_clear = |node: &NodeIndex| {
             let clear = |below| self.occupancy.crossing(below, fabric.group(below, *node)) == 0;
             (1..level).all(clear)

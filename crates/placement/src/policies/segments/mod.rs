@@ -1,4 +1,4 @@
-//! Parts of jobs that lie in one domain each.
+//! Policies that place each part of a job in one domain.
 
 mod dedicated;
 mod isolated;
@@ -12,14 +12,15 @@ use plan::Plan;
 
 use crate::{Choice, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, RoomHelps, Traits};
 
-/// Segments: every part of `request.segment` nodes lies in one block, and so does what is left over. A block is a domain
-/// (of NVLink, say); nodes in none form a block with the others of their leaf.
+/// Every segment of `request.segment` nodes lies in one block, and so does the rest. A block is a domain, for example
+/// of NVLink. Nodes outside all domains form a block with the others of their leaf.
 ///
-/// A request that names no segment lies in one block if any block is large enough, and otherwise anywhere, in few blocks.
+/// A request that names no segment lies in one block if any block is large enough, otherwise anywhere, in few blocks.
 ///
-/// A request that fits a block takes the tightest of those that jobs are on already. Only if it fits none of them, whole or in
-/// segments, does it take the smallest empty one. A larger request takes its segments where they leave the fewest nodes over, and
-/// what is left over where it fits most tightly. A request for parts of nodes opens no idle node as long as nodes with jobs hold it.
+/// A request that fits in a block takes the tightest block with jobs. It opens the smallest empty block only if no
+/// block with jobs can hold it, whole or in segments. A larger request puts its segments where they leave the fewest
+/// nodes over, and the rest where it fits most tightly. A request for parts of nodes takes an idle node only if nodes
+/// with jobs cannot hold it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Segments;
 

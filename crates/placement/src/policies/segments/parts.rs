@@ -1,20 +1,20 @@
-//! Into what a request is parted.
+//! Splits a request into segments.
 
 use crate::{FreeSlots, Homes, Occupancy, Refusal, Request};
 
-/// A number of whole segments, and what is left over.
+/// The whole segments of a request, and the rest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Parts {
-    /// Slots of a segment, at least 1.
+    /// Slots of a segment; at least 1.
     pub segment: u32,
-    /// Whole segments.
+    /// The number of whole segments.
     pub whole: u32,
-    /// Slots left over, fewer than a segment.
+    /// Slots of the rest; fewer than a segment.
     pub rest: u32,
 }
 
 impl Parts {
-    /// Of a request; see [`Segments`](super::Segments) for one that names no segment.
+    /// Splits a request; see [`Segments`](super::Segments) for one that names no segment.
     pub fn of(request: &Request, occupancy: &Occupancy) -> Self {
         let wanted = request.nodes.max(1);
         let segment = match request.segment {
@@ -26,20 +26,19 @@ impl Parts {
         Parts { segment, whole: wanted / segment, rest: wanted % segment }
     }
 
-    /// All its slots.
+    /// The total number of slots.
     pub fn wanted(self) -> u32 {
         self.whole * self.segment + self.rest
     }
 
-    /// The blocks, if parts are larger than a slot.
+    /// The blocks, if a part has several slots; otherwise `None`.
     pub fn homes(self, occupancy: &Occupancy) -> Option<Homes> {
         (self.segment > 1).then(|| Homes::blocks(occupancy.fabric(), self.segment))
     }
 
-    /// Whether the free slots hold all parts.
+    /// Checks that the free slots can hold all parts.
     ///
-    /// # Errors
-    /// Why the request is not placed there.
+    /// # Errors The refusal.
     pub fn check(self, free: &FreeSlots<'_>) -> Result<(), Refusal> {
         let most = match free.blocks_with() {
             Some(blocks) => self.most((0..).zip(blocks.iter().copied())),
@@ -52,17 +51,17 @@ impl Parts {
         Err(Refusal::NotNow { wanted, free: u32::try_from(most).unwrap_or(u32::MAX) })
     }
 
-    /// Whether blocks with these numbers of free slots hold all parts.
+    /// Whether blocks with these numbers of free slots can hold all parts.
     pub fn fit_in(self, counts: impl Iterator<Item = u32>) -> bool {
         self.most(counts.map(|slots| (slots, 1))) >= u64::from(self.wanted())
     }
 
-    /// The most slots that can be had in such parts: whole segments, and one part that is no larger than what is left over. `blocks`
-    /// yields numbers of free slots, each with the number of blocks that have it.
+    /// The most slots available in such parts: whole segments, and one rest of at most the wanted size. `blocks` yields
+    /// numbers of free slots, each with the number of blocks that have it.
     fn most(self, blocks: impl Iterator<Item = (u32, u32)>) -> u64 {
         let Parts { segment, whole, rest } = self;
         if whole == 1 && rest == 0 {
-            // One part alone may lie in the fullest block.
+            // A single part may lie in the fullest block.
             let held = blocks.filter(|&(_, number)| number > 0);
             return held.map(|(slots, _)| slots).max().map_or(0, u64::from);
         }
@@ -71,13 +70,13 @@ impl Parts {
             segments += u64::from(slots / segment) * u64::from(number);
             over = over.max(slots % segment);
         }
-        // A whole segment more than is wanted holds what is left over.
+        // An extra whole segment can hold the rest.
         let over = if segments > u64::from(whole) { rest } else { over };
         segments * u64::from(segment) + u64::from(over)
     }
 }
 
-/// The most slots that a block has for the request on the empty machine.
+/// The most slots that any block has for the request on the empty machine.
 fn largest(request: &Request, occupancy: &Occupancy) -> u32 {
     if request.is_plain() {
         return occupancy.fabric().largest_block();

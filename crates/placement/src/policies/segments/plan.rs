@@ -1,4 +1,4 @@
-//! Which block takes how much of a request.
+//! Plans how many slots a request takes from each block.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,16 +8,16 @@ use topolane_fabric::{BlockIndex, NodeIndex};
 use super::Parts;
 use crate::FreeSlots;
 
-/// Slots to take from blocks.
+/// The slots to take from each block.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
-    /// Blocks and the slots of whole segments to take from each, in ascending order once made.
+    /// Blocks, and the slots of whole segments to take from each; ascending in a finished plan.
     whole: Vec<(BlockIndex, u32)>,
-    /// The block of what is left over, and how much that is.
+    /// The block of the rest, and the number of its slots.
     rest: Option<(BlockIndex, u32)>,
 }
 
-/// A block that can take part.
+/// A block that could be used.
 #[derive(Debug, Clone, Copy)]
 struct Block {
     index: BlockIndex,
@@ -26,13 +26,13 @@ struct Block {
 }
 
 impl Block {
-    /// Tightest first; those that jobs are on before empty ones.
+    /// A sort key: blocks with jobs before empty ones, then the tightest first.
     fn tightness(&self) -> (bool, u32, BlockIndex) {
         (self.is_empty, self.free, self.index)
     }
 }
 
-/// A block in the order in which blocks take whole segments: the fewest slots left over first, then the fullest.
+/// A block in the order in which blocks take whole segments: fewest slots left over first, then the fullest.
 #[derive(Debug, Clone, Copy)]
 struct Ranked {
     over: u32,
@@ -66,7 +66,7 @@ impl Ord for Ranked {
 }
 
 impl Plan {
-    /// Of these free slots by block; `None` if the parts do not fit.
+    /// Plans a request, given the free slots of each block; `None` if the parts do not fit.
     pub fn of(parts: Parts, counts: &[u32], is_empty: impl Fn(BlockIndex) -> bool) -> Option<Plan> {
         let wanted = parts.wanted();
         let holding = |(index, &free): (BlockIndex, &u32)| {
@@ -87,27 +87,27 @@ impl Plan {
         Plan::over(parts, with_jobs).or_else(|| Some(in_one(one)))
     }
 
-    /// In one block that holds them all.
+    /// Returns a plan in one block, which must hold all parts.
     pub fn in_one(parts: Parts, block: BlockIndex) -> Plan {
         let rest = (parts.rest > 0).then_some((block, parts.rest));
         Plan { whole: vec![(block, parts.whole * parts.segment)], rest }
     }
 
-    /// Over several blocks: those that whole segments leave the fewest slots in come first.
+    /// Returns a plan over several blocks. Blocks where whole segments leave the fewest slots over come first.
     fn over(parts: Parts, blocks: Vec<Block>) -> Option<Plan> {
         if !parts.fit_in(blocks.iter().map(|block| block.free)) {
             return None;
         }
         let Parts { segment, .. } = parts;
         let most = blocks.iter().map(|block| block.free).max().unwrap_or(0);
-        // A plan takes few of them: they are put in order as they are taken.
+        // A heap, because a plan takes only a few of the blocks.
         let ranked = |block: Block| Reverse(Ranked { over: block.free % segment, block });
         let mut left_over: BinaryHeap<Reverse<Ranked>> = blocks.into_iter().map(ranked).collect();
         let mut taken: Vec<Block> = Vec::new();
         let mut plan = Plan::default();
         let mut left = parts.whole;
         while left > 0 {
-            // The tightest that holds all that is left, if one does.
+            // Take the tightest block that holds all that is left, if there is one.
             let all = left * segment + parts.rest;
             if all <= most
                 && let Some(last) = tightest(left_over.iter().map(|ranked| &ranked.0.block), all)
@@ -134,7 +134,7 @@ impl Plan {
         Some(plan.sorted())
     }
 
-    /// Blocks that take part.
+    /// The number of blocks used.
     pub fn blocks(&self) -> usize {
         let of_rest = self.rest.filter(|rest| self.whole.iter().all(|whole| whole.0 != rest.0));
         self.whole.len() + usize::from(of_rest.is_some())
@@ -145,7 +145,7 @@ impl Plan {
         self
     }
 
-    /// The nodes: segment after segment, and at the end what is left over.
+    /// The nodes of the plan: segment after segment, then the rest.
     pub fn nodes(&self, free: &FreeSlots<'_>) -> Vec<NodeIndex> {
         let (mut nodes, mut last) = (Vec::new(), Vec::new());
         for &(block, slots) in &self.whole {
@@ -161,7 +161,7 @@ impl Plan {
     }
 }
 
-/// The block that holds `slots` slots and has the fewest left over, an empty one last.
+/// The block that can hold `slots` slots and leaves the fewest over; blocks with jobs before empty ones.
 fn tightest<'b>(blocks: impl Iterator<Item = &'b Block>, slots: u32) -> Option<BlockIndex> {
     let holding = blocks.filter(|block| block.free >= slots);
     holding.min_by_key(|block| block.tightness()).map(|block| block.index)

@@ -1,12 +1,13 @@
-//! Nodes that are in no domain.
+//! Places requests on nodes outside all domains.
 
 use topolane_fabric::NodeIndex;
 
 use super::part::is_tighter;
 use crate::free_slots::FreeSlots;
 
-/// Slots for a request that can use no node of a domain: run after run of consecutive free nodes. The tightest run that holds
-/// all that is left comes first, otherwise the longest; of equals the first. Slurm does so where its blocks end.
+/// Returns slots for a request that can use no node of a domain, from runs of consecutive free nodes. It takes the
+/// tightest run that holds all that is left, otherwise the longest; among equals the first. Slurm does this for nodes
+/// outside its blocks.
 pub(super) fn take_runs(free: &FreeSlots<'_>, wanted: u32) -> Vec<NodeIndex> {
     let mut runs: Vec<(NodeIndex, NodeIndex, u32)> = Vec::new();
     for node in free.nodes() {

@@ -10,13 +10,13 @@ use self::part::{Part, Sizes};
 use crate::homes::outside;
 use crate::{Choice, FreeSlots, Homes, Occupancy, Policy, Refusal, Request, Traits};
 
-/// The rule of Slurm's topology/block, as a running Slurm 24.11 applies it to whole nodes of one weight.
+/// Slurm's topology/block, as Slurm 24.11 applies it to whole nodes of one weight.
 ///
-/// The base blocks are the domains of the machine; on a machine without domains they are the leaves. A block is 1, 2, 4, ...
-/// base blocks side by side, as the sizes permit ([`Fabric::block_sizes`](topolane_fabric::Fabric::block_sizes)). A job goes
-/// into one block of the smallest size that could hold it, of those with room into the one with the fewest free nodes, of
-/// equals the last. A job with segments is placed segment by segment, each in one base block. Nodes outside of all domains are
-/// given only to requests that can use no others, in runs of consecutive nodes.
+/// The base blocks are the domains of the machine, or the leaves if it has no domains. A block is 1, 2, 4, ...
+/// neighbouring base blocks, as the sizes permit ([`Fabric::block_sizes`](topolane_fabric::Fabric::block_sizes)). A job
+/// goes into one block of the smallest size that could hold it. Among those with enough free nodes it takes the one
+/// with the fewest; among equals the last. A job with segments is placed segment by segment, each in one base block.
+/// Nodes outside all domains are given only to requests that can use no others, in runs of consecutive nodes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SlurmBlock;
 
@@ -46,7 +46,7 @@ impl Policy for SlurmBlock {
             let count = same.iter().map(|taken| taken.1).sum();
             free.take_in_block(same[0].0 as BlockIndex, count, &mut nodes);
         }
-        // Slurm numbers ranks by node, whichever segment a node belongs to.
+        // Slurm numbers ranks by node, regardless of the segment of each node.
         nodes.sort_unstable();
         Ok(Choice::nodes(nodes))
     }
@@ -85,7 +85,7 @@ impl Policy for SlurmBlock {
     }
 }
 
-/// Free slots of the base blocks: of the domains, which come first, or of the leaves.
+/// The free slots of the base blocks: of the domains, which come first, or of the leaves.
 fn base_blocks<'a>(fabric: &Fabric, counts: &'a [u32]) -> &'a [u32] {
     match fabric.domains() as usize {
         0 => counts,
@@ -93,9 +93,9 @@ fn base_blocks<'a>(fabric: &Fabric, counts: &'a [u32]) -> &'a [u32] {
     }
 }
 
-/// The parts that a request is placed in: its segments, or itself. Slurm refuses a job that is no multiple of its segment,
-/// and a segment over the size of the base block, even where base blocks have more nodes than that. It has no requests for
-/// several slots of one node, and sizes in nodes say nothing of these: they go into one base block if one has room.
+/// The unit in which a request is placed: a segment, or the whole job. Slurm refuses a job that is not a multiple of
+/// its segment, and a segment larger than the base block size, even if base blocks have more nodes than that. Slurm has
+/// no requests for several slots of one node here, so these go into one base block if one can hold them.
 fn part_of(request: &Request, fabric: &Fabric, counts: &[u32]) -> Result<Part, Refusal> {
     let wanted = request.nodes;
     let segment = request.segment.unwrap_or(wanted);
@@ -115,7 +115,7 @@ fn part_of(request: &Request, fabric: &Fabric, counts: &[u32]) -> Result<Part, R
     Ok(Part::new(segment, counts.len(), &sizes))
 }
 
-/// The nodes that a request takes from base blocks, part after part; ascending, and a block once for every part.
+/// The nodes that a request takes from base blocks, part by part, ascending. A block appears once for every part.
 fn lay(request: &Request, fabric: &Fabric, counts: &[u32]) -> Result<Vec<(usize, u32)>, Refusal> {
     let wanted = request.nodes;
     let part = part_of(request, fabric, counts)?;

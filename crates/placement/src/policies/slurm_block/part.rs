@@ -1,25 +1,26 @@
-//! Base blocks and the larger blocks made of them: where the rule of Slurm's topology/block puts one part of a job.
+//! Places one part of a job in base blocks and the larger blocks made of them, as Slurm's topology/block does.
 //!
-//! Read from Slurm 24.11.5 (`topology/block`, `eval_nodes_block.c`) and compared with a running one; written here independently.
+//! Derived from Slurm 24.11.5 (`topology/block`, `eval_nodes_block.c`) and compared with a running one; written
+//! independently.
 
 use std::ops::Range;
 
 use topolane_fabric::Fabric;
 
-/// Block sizes of Slurm that names none: 1, 2, 4, 8 and 16 base blocks.
+/// The block sizes if the configuration names none: 1, 2, 4, 8 and 16 base blocks.
 const UNNAMED: u64 = 0b1_1111;
 
 /// The sizes that blocks of a machine may have.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
-    /// Nodes of the smallest size. A base block may have more.
+    /// The number of nodes of the smallest size. A base block may have more.
     base: u32,
-    /// Bit k is set if a block may be 2^k base blocks side by side.
+    /// Bit k is set if a block may be 2^k neighbouring base blocks.
     multiples: u64,
 }
 
 impl Sizes {
-    /// Those of the machine; without any, what Slurm makes of the base block.
+    /// Returns the sizes of a machine; if it names none, Slurm's default sizes.
     pub(super) fn of(fabric: &Fabric) -> Self {
         let base = fabric.base_block().max(1);
         let multiple = |size: &u32| 1 << (size / base).checked_ilog2().unwrap_or(0);
@@ -27,30 +28,30 @@ impl Sizes {
         Sizes { base, multiples: if named == 0 { UNNAMED } else { named } }
     }
 
-    /// Nodes of the smallest size.
+    /// The number of nodes of the smallest size.
     pub(super) fn base(&self) -> u32 {
         self.base
     }
 }
 
-/// What holds a part of a job: the whole job or one of its segments.
+/// One part of a job: the whole job or one of its segments.
 ///
-/// The *outer* block holds all of it: the smallest size of which a full block holds that many nodes; the whole machine if
-/// there is none. The *inner* block is the next smaller size. The part may use as many inner blocks as it would fill, however
-/// few nodes are free in them.
+/// The *outer* block must hold the whole part: it has the smallest size with enough nodes in a full block, or is the
+/// whole machine. The *inner* block has the next smaller size. The part may use the number of inner blocks that it
+/// would fill if they were empty, even if few of their nodes are free.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     wanted: u32,
-    /// Base blocks of the outer block.
+    /// The number of base blocks in the outer block.
     outer: usize,
-    /// Base blocks of the inner block.
+    /// The number of base blocks in the inner block.
     inner: usize,
-    /// Inner blocks that it may use; `None` if those of an outer block are no more than that.
+    /// The most inner blocks that the part may use; `None` if an outer block has no more than that.
     most_inner: Option<usize>,
 }
 
 impl Part {
-    /// A part of `wanted` nodes on a machine of `base_blocks` base blocks.
+    /// Returns a part of `wanted` nodes on a machine with `base_blocks` base blocks.
     pub(super) fn new(wanted: u32, base_blocks: usize, sizes: &Sizes) -> Self {
         let blocks = u64::from(wanted.div_ceil(sizes.base).max(1));
         let level = blocks.next_power_of_two().ilog2();
@@ -66,24 +67,23 @@ impl Part {
         Part { wanted, outer, inner, most_inner }
     }
 
-    /// Base blocks of the block that holds all of it.
+    /// The number of base blocks in the outer block.
     pub(super) fn outer(&self) -> usize {
         self.outer
     }
 
-    /// A part of `wanted` slots in one base block if one has room for it, otherwise anywhere.
+    /// Returns a part of `wanted` slots: in one base block if any can hold it, otherwise anywhere.
     pub(super) fn anywhere(wanted: u32, counts: &[u32]) -> Self {
         let one = counts.iter().any(|&count| count >= wanted);
         let outer = if one { 1 } else { counts.len().max(1) };
         Part { wanted, outer, inner: 1, most_inner: None }
     }
 
-    /// The nodes that it takes from base blocks, whose free nodes are `counts`.
+    /// Chooses the nodes to take from each base block; `counts` has their free nodes.
     ///
-    /// Of the outer blocks with room it takes the one with the fewest free nodes, of equals the last.
+    /// It uses the outer block with the fewest free nodes that suffice, among equals the last.
     ///
-    /// # Errors
-    /// The most nodes that it could have, fewer than wanted.
+    /// # Errors The most nodes that the part could get, fewer than wanted.
     pub(super) fn choose(&self, counts: &[u32]) -> Result<Vec<(usize, u32)>, u32> {
         let inner: Vec<u32> = match self.most_inner {
             Some(_) => counts.chunks(self.inner).map(sum).collect(),
@@ -111,8 +111,8 @@ impl Part {
         filling.fill(first..(first + self.outer).min(counts.len()))
     }
 
-    /// Free nodes of the fullest inner blocks that it may use in an outer block. If the outer block is the whole machine, an
-    /// inner block with too few base blocks at its end does not count.
+    /// The free nodes of an outer block in the fullest inner blocks that the part may use. If the outer block is the
+    /// whole machine, an incomplete inner block at its end does not count.
     fn room(&self, outer: usize, most: usize, inner: &[u32]) -> u32 {
         let within = self.outer / self.inner;
         let first = (outer * within).min(inner.len());
@@ -123,13 +123,13 @@ impl Part {
     }
 }
 
-/// Base blocks of an outer block, taken one after another.
+/// Fills the base blocks of an outer block, one after another.
 struct Filling<'a> {
     part: &'a Part,
     counts: &'a [u32],
-    /// Free nodes of inner blocks before anything was taken; empty if their number does not matter.
+    /// The free nodes of each inner block at the start; empty if the number of inner blocks is not limited.
     inner: &'a [u32],
-    /// Inner blocks with a base block that was taken.
+    /// For each inner block, whether one of its base blocks is used.
     opened: Vec<bool>,
     left: u32,
 }
@@ -137,8 +137,8 @@ struct Filling<'a> {
 impl Filling<'_> {
     /// Takes the best base block until there are enough nodes.
     ///
-    /// A base block without free nodes may be the best: one of an inner block that is used already is better than any other.
-    /// The search then ends without a place. That is what Slurm does.
+    /// The best base block may have no free nodes, because one in an inner block that is already used ranks above all
+    /// others. Then the search fails, as in Slurm.
     fn fill(mut self, blocks: Range<usize>) -> Result<Vec<(usize, u32)>, u32> {
         let mut untaken: Vec<usize> = blocks.collect();
         let mut may_open = self.part.most_inner.unwrap_or(usize::MAX);
@@ -167,9 +167,9 @@ impl Filling<'_> {
         Ok(taken)
     }
 
-    /// Whether a base block is better than one with a lower index: first by the inner block, if their number is limited, then
-    /// by itself. A block that holds all that is left is better than one that does not; the smaller of two that do, and the
-    /// larger of two that do not; of equals the later.
+    /// Whether a base block ranks above one with a lower index. If the number of inner blocks is limited, inner blocks
+    /// are compared first, then base blocks. A block that can hold all that is left ranks above one that cannot. If
+    /// both can, the smaller one wins; if neither can, the larger one; among equals the later one.
     fn prefers(&self, block: usize, best: usize) -> bool {
         let (inner, best_inner) = (block / self.part.inner, best / self.part.inner);
         if self.part.most_inner.is_some() && inner != best_inner {
@@ -186,7 +186,7 @@ impl Filling<'_> {
     }
 }
 
-/// Whether `free` free nodes are better than `other` for what is left: the fewest that hold it, otherwise the most.
+/// Whether `free` free nodes suit `left` nodes better than `other`: the fewest that suffice, otherwise the most.
 pub(super) fn is_tighter(free: u32, other: u32, left: u32) -> bool {
     match (free >= left, other >= left) {
         (true, true) => free < other,
