@@ -1,4 +1,5 @@
-//! Free nodes now and later, kept from one pass of conservative backfilling to the next, for a policy that only counts.
+//! The plan of free nodes over time, kept between passes of conservative backfilling, for policies that only count
+//! nodes.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,10 +13,10 @@ use crate::queues::reservation::{Promise, SHORTEST, lasts, whole_nodes};
 use crate::steps::Steps;
 use crate::view::{View, Waiting};
 
-/// Differences of times may be off by rounding, seconds.
+/// Differences of times may be off by rounding errors; tolerance in seconds.
 const ROUNDING: f64 = 1e-3;
 
-/// The number of classes without a waiting job that are kept in any case.
+/// The number of classes without a waiting job that are always kept.
 const SPARE: usize = 16;
 
 /// A waiting job and its reservation.
@@ -24,26 +25,28 @@ struct Entry {
     id: u64,
     nodes: i64,
     lasts: f64,
-    /// Number of its class.
+    /// The index of its class.
     class: usize,
-    /// Infinite if it has no reservation.
+    /// The promised start; infinite if the job has no reservation.
     start: f64,
     end: f64,
-    /// Whether this plan made the reservation: one that it took over may no longer fit.
+    /// Whether this plan made the reservation; one taken over from elsewhere may no longer fit.
     is_own: bool,
 }
 
-/// Jobs that ask for the same, by nodes, ascending: a list for each of what is known of them, since all are looked at often.
+/// Classes of jobs with equal numbers of nodes and equal walltimes, in ascending order of nodes. Each property has its
+/// own list, because searches read all entries of one property.
 #[derive(Debug, Default)]
 struct Classes {
     nodes: Vec<i64>,
     lasts: Vec<f64>,
-    /// By class: before this time, seconds, no interval begins in which its nodes are free for as long as its jobs last.
+    /// By class: the earliest time, in seconds, at which an interval may begin in which its nodes are free for long
+    /// enough.
     clear: Vec<f64>,
     numbers: Vec<usize>,
-    /// By number: the place of a class in the lists.
+    /// For each class number, its position in the lists.
     places: Vec<usize>,
-    /// The longest that a job of any class lasts.
+    /// The longest walltime of any class.
     longest: f64,
 }
 
@@ -52,7 +55,7 @@ impl Classes {
         self.places.len()
     }
 
-    /// The number of a class.
+    /// Returns the number of a class, adding it if it is new.
     fn number(&mut self, nodes: i64, lasts: f64) -> usize {
         let first = self.nodes.partition_point(|&fewer| fewer < nodes);
         let alike = first..self.up_to(nodes);
@@ -75,13 +78,13 @@ impl Classes {
         &mut self.clear[self.places[number]]
     }
 
-    /// The number of classes that ask for at most `nodes` nodes.
+    /// The number of classes with at most `nodes` nodes.
     fn up_to(&self, nodes: i64) -> usize {
         self.nodes.partition_point(|&fewer| fewer <= nodes)
     }
 
-    /// Notes for some classes that their nodes are free from `begin` to `until` and perhaps before, but no earlier than `since`; what
-    /// begins too early to meet `start` was known before.
+    /// Records for some classes that their nodes are free from `begin` to `until`, and perhaps before, but no earlier
+    /// than `since`. Intervals that begin too early to affect `start` are known already.
     fn note(&mut self, some: Range<usize>, start: f64, (begin, until): (f64, f64), since: f64) {
         for (clear, lasts) in self.clear[some.clone()].iter_mut().zip(&self.lasts[some]) {
             let earliest = start - lasts - ROUNDING;
@@ -92,15 +95,15 @@ impl Classes {
     }
 }
 
-/// The plan for whole nodes under a policy that only counts. A job is given another reservation only where nodes are free for long
-/// enough before it, or up to it.
+/// The plan for whole nodes under a policy that only counts. A job gets another reservation only if nodes become free
+/// for long enough before it.
 pub(crate) struct CountedPlan {
-    /// The waiting jobs in order.
+    /// The waiting jobs in queue order.
     entries: Vec<Entry>,
-    /// Nodes that are not held and not promised.
+    /// Nodes over time that are neither held nor promised.
     idle: Steps,
     classes: Classes,
-    /// Whether a job waits that it is not for.
+    /// Whether a waiting job does not fit this kind of plan.
     is_unfit: bool,
     changes: u64,
     service: u64,
@@ -114,7 +117,7 @@ impl fmt::Debug for CountedPlan {
     }
 }
 
-/// Whether only numbers matter to those that run and to the policy.
+/// Whether the policy and all running jobs depend only on the number of nodes.
 fn suits(view: &View<'_>) -> bool {
     view.policy.traits().count_only
         && view.occupancy.is_joined()
@@ -133,7 +136,9 @@ fn nodes_in_service(placement: &Placement, view: &View<'_>) -> i64 {
 }
 
 impl CountedPlan {
-    /// The plan that was kept, brought up to date, or a new one with these promises; these if there can be none.
+    /// Returns the kept plan, updated, or a new plan with these promises.
+    ///
+    /// # Errors Returns the promises if no such plan is possible.
     pub fn of(
         kept: Option<Self>,
         promises: HashMap<u64, Promise>,
@@ -154,7 +159,7 @@ impl CountedPlan {
         if plan.is_unfit { Err(plan.into_promises()) } else { Ok(plan) }
     }
 
-    /// The start that each waiting job is promised.
+    /// The promised start of each waiting job that has one, by id.
     pub fn starts(&self) -> impl Iterator<Item = (u64, f64)> {
         let promised = self.entries.iter().filter(|entry| entry.start < f64::INFINITY);
         promised.map(|entry| (entry.id, entry.start))
@@ -171,7 +176,7 @@ impl CountedPlan {
         promised.map(|entry| (entry.id, promise(entry))).collect()
     }
 
-    /// A plan of what runs.
+    /// Returns a plan with the running jobs only.
     fn new(view: &View<'_>) -> Self {
         let mut idle = Steps::new(view.occupancy.idle_nodes().into());
         for job in view.running.jobs() {
@@ -189,7 +194,7 @@ impl CountedPlan {
         }
     }
 
-    /// Takes in what has changed since the last pass; false if it cannot.
+    /// Applies all changes since the last pass. Returns false if that is not possible.
     fn follow(&mut self, view: &View<'_>) -> bool {
         let is_same = self.service == view.occupancy.service_changes()
             && self.rule == number_of(view.policy)
@@ -213,7 +218,7 @@ impl CountedPlan {
         !self.is_unfit
     }
 
-    /// Has an entry for each waiting job, in order; a new one has the promise that is known of it.
+    /// Gives each waiting job an entry, in queue order. A new entry takes the promise in `known`, if there is one.
     fn align(&mut self, view: &View<'_>, mut known: HashMap<u64, Promise>) {
         let mut before = view.out_of_order(&mut self.entries, |entry| entry.id);
         for waiting in &view.waiting[self.entries.len()..] {
@@ -227,7 +232,7 @@ impl CountedPlan {
             self.give_back((entry.start, entry.end), entry.nodes, view.now);
         }
         for (index, waiting) in view.waiting.iter().enumerate().filter(|_| view.changed) {
-            // One that has come again under its old number may ask for other nodes.
+            // A requeued job with the same id may ask for another number of nodes.
             if self.entries[index].nodes != whole_nodes_of(waiting) {
                 let fresh = self.new_entry(&waiting.request, None, view);
                 let before = std::mem::replace(&mut self.entries[index], fresh);
@@ -250,7 +255,7 @@ impl CountedPlan {
         Entry { id: request.id, nodes, lasts, class, start, end, is_own: false }
     }
 
-    /// Forgets the classes of which no job waits any more.
+    /// Drops the classes that no waiting job uses.
     fn forget_classes(&mut self) {
         let mut before = std::mem::take(&mut self.classes);
         for entry in &mut self.entries {
@@ -260,14 +265,14 @@ impl CountedPlan {
         }
     }
 
-    /// Gives back nodes from now on, or from later.
+    /// Gives back nodes from now or from `start`, if that is later.
     fn give_back(&mut self, (start, end): (f64, f64), nodes: i64, now: f64) {
         let when = (start.max(now), end);
         self.idle.add(when, nodes);
         self.note_free(when);
     }
 
-    /// Notes for every class where nodes may be free for long enough around a time at which nodes have become free.
+    /// Records for every class where nodes may be free for long enough around a time at which nodes became free.
     fn note_free(&mut self, (start, end): (f64, f64)) {
         if start >= end {
             return;
@@ -294,7 +299,7 @@ impl CountedPlan {
             let side = |step: Option<&(f64, i64)>| step.map_or(0, |step| step.1);
             let lower = side(backward.peek()).max(side(forward.peek()));
             let next = if is_longest { 0 } else { lower.min(level - 1) };
-            // One that lasts long enough for all is not followed to its begin.
+            // If the interval is long enough for all classes, its beginning does not matter.
             let since = if is_longest { f64::NEG_INFINITY } else { begin };
             let narrower = self.classes.up_to(next).min(wider);
             self.classes.note(narrower..wider, start, (begin, until), since);
@@ -303,7 +308,7 @@ impl CountedPlan {
         }
     }
 
-    /// One pass over the queue.
+    /// Starts and promises jobs in one pass over the queue.
     pub fn pass(&mut self, view: &mut View<'_>) -> Pass {
         let mut pass = Pass::default();
         let mut started = Vec::new();
@@ -332,7 +337,7 @@ impl CountedPlan {
         pass
     }
 
-    /// Gives a job the earliest reservation.
+    /// Gives a job the earliest possible reservation.
     fn renew(&mut self, index: usize, view: &View<'_>) {
         let lasts = view.waiting[index].walltime.max(SHORTEST);
         let entry = &self.entries[index];
@@ -363,7 +368,7 @@ impl CountedPlan {
         }
     }
 
-    /// The earliest time before that of its reservation at which a job fits.
+    /// The earliest time before its reservation at which the job fits; `None` if there is none.
     fn earlier(&mut self, index: usize) -> Option<f64> {
         let &Entry { nodes, lasts, class, start, .. } = &self.entries[index];
         let clear = self.classes.clear_of(class);

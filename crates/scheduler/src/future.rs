@@ -1,4 +1,4 @@
-//! The machine as it will be when some of the running jobs have ended.
+//! The state of the machine at a later time, when some of the running jobs have ended.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use topolane_placement::{Occupancy, Placement, Share, WhatIf};
 use crate::running::Running;
 use crate::view::View;
 
-/// The state in which every job is gone that is expected to end by a certain time. It follows the running jobs from pass to
-/// pass, and goes to another time by the jobs that end in between.
+/// The state without the jobs that are expected to end by a given time. It is kept between passes and updated with the
+/// running jobs. To go to another time, it adds or removes the jobs that end in between.
 #[derive(Debug)]
 pub(crate) struct Future {
     occupancy: Occupancy,
     until: f64,
-    /// The changes of running jobs that are in it.
+    /// The number of changes of running jobs that the state includes.
     seen: u64,
 }
 
 impl Future {
-    /// The state now.
+    /// Returns the state now.
     fn now(view: &View<'_>) -> Self {
         Future {
             occupancy: view.occupancy.without_network(),
@@ -27,7 +27,7 @@ impl Future {
         }
     }
 
-    /// The state that was kept, brought up to date, or else the state now.
+    /// Returns the kept state, updated, or else the state now.
     pub fn of<'a>(kept: &'a mut Option<Self>, view: &View<'_>) -> &'a mut Self {
         if !kept.as_mut().is_some_and(|future| future.follow(view)) {
             *kept = None;
@@ -35,7 +35,7 @@ impl Future {
         kept.get_or_insert_with(|| Future::now(view))
     }
 
-    /// Takes in what has changed since; false if it cannot.
+    /// Applies all changes since the last update. Returns false if that is not possible.
     fn follow(&mut self, view: &View<'_>) -> bool {
         if self.occupancy.service_changes() != view.occupancy.service_changes() {
             return false;
@@ -53,12 +53,12 @@ impl Future {
         true
     }
 
-    /// The time of the state: whoever is expected to end by then is gone.
+    /// The time of the state: jobs expected to end by then are gone.
     pub fn until(&self) -> f64 {
         self.until
     }
 
-    /// Goes to another time. The running jobs are those that it follows.
+    /// Moves the state to another time. `running` must be the jobs that the state follows.
     pub fn go_to(&mut self, until: f64, running: &Running) {
         for job in running.ending_in(self.until, until) {
             self.occupancy.release(&job.placement);
@@ -70,7 +70,7 @@ impl Future {
         self.until = until;
     }
 
-    /// Whether there is more room for whole nodes in it without a placement that is gone.
+    /// Whether removing this placement frees whole nodes in the state.
     pub fn leaves_idle(&self, placement: &Placement) -> bool {
         let idle = self.occupancy.idle();
         matches!(placement.share(), Share::Whole)
@@ -78,27 +78,27 @@ impl Future {
             || placement.held().any(|node| idle.contains(node))
     }
 
-    /// The state.
+    /// The occupancy at that time.
     pub fn occupancy(&self) -> &Occupancy {
         &self.occupancy
     }
 
-    /// The state, to try things on.
+    /// Returns a guard through which to try changes of the state.
     pub fn what_if(&mut self) -> WhatIf<'_> {
         self.occupancy.what_if()
     }
 }
 
-/// The first index below `end` from which on `holds` is true, if there is one: `holds` is false up to some index and true from
-/// there on. It is known to be false before `bounds.0`, and true from `bounds.1` on if that is below `end`. It looks at `guess` first
-/// and in growing steps from there.
+/// The first index below `end` for which `holds` is true, if there is one. `holds` must be false up to some index and
+/// true from there on. It is known to be false below `bounds.0`, and true from `bounds.1` on (unless that is `end`).
+/// The search starts at `guess` and proceeds in growing steps.
 pub(crate) fn first_where(
     end: usize,
     bounds: (usize, usize),
     guess: usize,
     mut holds: impl FnMut(usize) -> bool,
 ) -> Option<usize> {
-    // Below `low` it is false, from `high` on true.
+    // `holds` is false below `low` and true from `high` on.
     let (mut low, mut high) = bounds;
     let mut probe = guess.min(high.saturating_sub(1)).max(low);
     let mut step = 1;
@@ -122,7 +122,7 @@ pub(crate) fn first_where(
 mod tests {
     use super::first_where;
 
-    /// Whatever the guess, it finds the first index, and asks few of them.
+    /// For any guess it finds the first index and calls `holds` only a few times.
     #[test]
     fn first_where_finds_the_first() {
         for end in 0..40 {

@@ -1,4 +1,4 @@
-//! What a queue remembers about which jobs leave room for its head at the head's reservation.
+//! Remembers which jobs would delay the head of the queue if they ran past its reservation.
 
 use std::collections::HashSet;
 use std::hash::{Hash, Hasher};
@@ -11,26 +11,27 @@ use crate::promise::{Promise, number_of};
 use crate::running::Change;
 use crate::view::View;
 
-/// Placements that are remembered as in the way of the head, at most.
+/// The most placements that are remembered as in the way of the head.
 const REMEMBERED: usize = 1 << 12;
 
-/// Answers for one head at one time, under a rule that more room never harms. A job that is in its way is so until there is more
-/// room at that time. A place of its own is good until a job comes that takes of it.
+/// Answers for one head at one time, under a policy that never refuses because of more free capacity. A job that is in
+/// the head's way stays so until something is freed at that time. A placement found for the head stays valid until
+/// another job takes a part of it.
 #[derive(Debug)]
 pub(crate) struct HeadAnswers {
     head: u64,
     nodes: u32,
-    /// The rule that answered.
+    /// The policy that gave the answers.
     rule: usize,
     at: f64,
-    /// The changes of running jobs, and of nodes and links in service, that are counted in.
+    /// The number of changes of running jobs, nodes and links that the answers include.
     seen: u64,
     service: u64,
     in_the_way: HashSet<Taken>,
     own: Option<Own>,
 }
 
-/// A place of the head, where links have owners.
+/// A placement found for the head, if links can be owned.
 #[derive(Debug)]
 struct Own {
     placement: Placement,
@@ -38,7 +39,7 @@ struct Own {
 }
 
 impl HeadAnswers {
-    /// What was kept, brought up to date, or else nothing yet; `None` if nothing may be remembered.
+    /// Returns the kept answers, updated, or empty ones; `None` if answers may not be remembered.
     pub fn of<'a>(
         kept: &'a mut Option<Self>,
         head: &Request,
@@ -65,7 +66,7 @@ impl HeadAnswers {
         kept.as_mut()
     }
 
-    /// Takes in which jobs came and went. False if it says nothing about this head at that time.
+    /// Applies arrivals and departures of jobs. Returns false if the answers are not about this head at this time.
     fn follow(&mut self, head: &Request, at: f64, rule: &dyn Policy, view: &View<'_>) -> bool {
         let (first, last) = (self.at.min(at), self.at.max(at));
         let is_same = self.head == head.id
@@ -77,7 +78,7 @@ impl HeadAnswers {
             return false;
         }
         let Some(changes) = view.running.changes_since(self.seen) else { return false };
-        // Who is expected to end by then is not there then.
+        // Jobs expected to end before then do not matter.
         for Change { came, placement, .. } in changes.filter(|change| change.expected_end > first) {
             if !came {
                 self.in_the_way.clear();
@@ -90,7 +91,7 @@ impl HeadAnswers {
         true
     }
 
-    /// Whether the head can be placed while this placement is held, if that is known.
+    /// Whether the head can be placed while this placement is held; `None` if unknown.
     pub fn knows(&self, placement: &Arc<Placement>) -> Option<bool> {
         if self.own.as_ref().is_some_and(|own| own.is_disjoint_from(placement)) {
             return Some(true);
@@ -98,7 +99,7 @@ impl HeadAnswers {
         self.in_the_way.contains(&Taken(Arc::clone(placement))).then_some(false)
     }
 
-    /// Asks whether the head can be placed in the state with this one, and remembers the answer.
+    /// Asks whether the head can be placed together with this placement, and remembers the answer.
     pub fn learn(
         &mut self,
         head: &Request,
@@ -127,7 +128,7 @@ impl Own {
         Own { placement, nodes }
     }
 
-    /// Whether another placement takes none of these nodes and links.
+    /// Whether another placement shares no node and no link with this one.
     fn is_disjoint_from(&self, other: &Placement) -> bool {
         other.share().is_whole()
             && other.bandwidth_share() >= 1.0
@@ -136,7 +137,7 @@ impl Own {
     }
 }
 
-/// Whether ascending numbers have none in common.
+/// Whether two ascending lists have no number in common.
 fn are_apart(one: &[u32], other: &[u32]) -> bool {
     let (mut one, mut other) = (one, other);
     while let (Some(&first), Some(&second)) = (one.first(), other.first()) {
@@ -149,7 +150,7 @@ fn are_apart(one: &[u32], other: &[u32]) -> bool {
     true
 }
 
-/// What a placement takes.
+/// The nodes and links that a placement takes.
 #[derive(Debug)]
 struct Taken(Arc<Placement>);
 
@@ -183,7 +184,7 @@ impl Hash for Taken {
 mod tests {
     use super::are_apart;
 
-    /// Ascending numbers are apart if none is in both, wherever it stands.
+    /// The result does not depend on where in the lists a common number is.
     #[test]
     fn apart() {
         let sets: [&[u32]; 6] = [&[], &[1], &[2, 5], &[1, 3, 5], &[0, 2, 4, 6], &[7, 8]];

@@ -1,4 +1,4 @@
-//! Kinds of requests: those of one kind and size differ in identity and times only.
+//! Numbers the kinds of requests. Requests of one kind and size differ only in id and times.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ pub(crate) struct Kinds {
 pub(crate) const NO_CLASS: u32 = u32::MAX;
 
 impl Kinds {
-    /// The kind of a request. `None` if something in it is its own: nodes that it names, or slots that another system counts. Also
-    /// `None` for a new kind when there are too many.
+    /// Returns the kind of a request. `None` if it depends on more than its kind: nodes that it names, or slots that
+    /// another system counts. Also `None` for a new kind if there are too many.
     pub(crate) fn of(&mut self, request: &Request) -> Option<u32> {
         let is_own = request.stacked
             || request.slots.is_some()
@@ -42,7 +42,7 @@ impl Kinds {
         kind.map(|kind| kind as u32)
     }
 
-    /// A number for a kind and size; [`NO_CLASS`] without a kind.
+    /// Returns a number for a kind and size; [`NO_CLASS`] without a kind.
     pub(crate) fn class_of(&mut self, kind: Option<u32>, nodes: u32) -> u32 {
         let next = self.classes.len() as u32;
         kind.map_or(NO_CLASS, |kind| *self.classes.entry((kind, nodes)).or_insert(next))

@@ -1,7 +1,7 @@
 //! Which request starts next, and where: queue disciplines over any policy.
 //!
-//! A driver (the simulator, a live system) owns a [`Scheduler`], reports each event to it and asks
-//! for a [`Scheduler::pass`]. The code knows no clock: `now` is what the driver says it is.
+//! A driver (the simulator, a live system) owns a [`Scheduler`], reports each event to it and asks for a
+//! [`Scheduler::pass`]. The code reads no clock: the driver passes `now`.
 
 mod counted_plan;
 mod defrag;

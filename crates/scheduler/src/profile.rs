@@ -10,12 +10,12 @@ pub(crate) struct Profile {
 }
 
 impl Profile {
-    /// `free` nodes from `now` on.
+    /// Returns a profile with `free` nodes from `now` on.
     pub fn new(now: f64, free: i64) -> Self {
         Profile { times: vec![now], free: vec![free] }
     }
 
-    /// Index of the step that begins at `time`, made if there is none.
+    /// The index of the step that begins at `time`, which is added if missing.
     fn step(&mut self, time: f64) -> usize {
         let index = self.times.partition_point(|&t| t < time);
         if self.times.get(index) != Some(&time) {
@@ -26,8 +26,8 @@ impl Profile {
         index
     }
 
-    /// Adds `nodes` (negative to take) from `start` to `end`, both no earlier than the profile's
-    /// begin; an infinite end means for good.
+    /// Adds `nodes` (negative to take nodes) from `start` to `end`. Both must not be before the beginning of the
+    /// profile; an infinite end means forever.
     pub fn add(&mut self, start: f64, end: f64, nodes: i64) {
         if start >= end {
             return;
@@ -63,10 +63,10 @@ impl Profile {
         self.free[first..last].iter().copied().min().unwrap_or(0)
     }
 
-    /// The time at which each step begins, and the fewest free nodes from there on for `duration`: what [`Profile::least`] gives, but
-    /// in one walk over all steps.
+    /// For each step, its beginning and the fewest free nodes for `duration` from there on: like [`Profile::least`] at
+    /// every step, in one walk.
     pub fn leasts(&self, duration: f64) -> impl Iterator<Item = (f64, i64)> + '_ {
-        // Steps from the present one on, each with fewer free nodes than all later ones that were seen.
+        // Steps from the present one on whose free nodes are fewer than in all later steps seen so far.
         let mut low: VecDeque<usize> = VecDeque::new();
         let mut seen = 0;
         self.times.iter().enumerate().map(move |(index, &time)| {
@@ -84,7 +84,7 @@ impl Profile {
         })
     }
 
-    /// The times at which a step begins.
+    /// The times at which steps begin.
     pub fn times(&self) -> &[f64] {
         &self.times
     }
@@ -97,7 +97,7 @@ mod tests {
     use super::Profile;
 
     proptest! {
-        /// A time that was taken and is given back can be had again, however its end was rounded.
+        /// Nodes that are taken and given back fit again for the same duration, however the end was rounded.
         #[test]
         fn what_is_given_back_fits_again(start in 0.0..1e7f64, duration in 1.0..1e5f64) {
             let mut profile = Profile::new(0.0, 0);
@@ -105,7 +105,7 @@ mod tests {
             prop_assert!(profile.earliest(duration, 1).total_cmp(&start).is_eq());
         }
 
-        /// Answers are those of an array that has the free nodes of each moment.
+        /// A profile gives the same answers as an array with the free nodes of each moment.
         #[test]
         fn a_profile_answers_as_an_array(
             held in prop::collection::vec((0usize..50, 0usize..30, any::<bool>(), -5i64..6), 0..20),
@@ -130,7 +130,7 @@ mod tests {
             }
         }
 
-        /// One walk over the steps gives at each what is asked for it alone.
+        /// One walk over the steps gives the same as a question at each step.
         #[test]
         fn leasts_is_least_at_every_step(
             held in prop::collection::vec((0u32..50, 1u32..30, -5i64..5), 0..20),

@@ -1,29 +1,29 @@
-//! What a queue remembers of the head's reservation from one pass to the next.
+//! Remembers the head's reservation between passes.
 
 use topolane_placement::{Policy, Refusal, Request, RoomHelps};
 
 use crate::future::Future;
 use crate::view::View;
 
-/// The answers that the last reservation rests on, under a policy that more room never harms: they hold until a job goes that
-/// leaves more room at that time, or one comes that the queue did not start.
+/// The answers behind the last reservation, under a policy that never refuses because of more free capacity. They hold
+/// until a job ends and frees capacity at that time, or a job arrives that the queue did not start.
 #[derive(Debug)]
 pub(crate) struct Promise {
     head: u64,
     nodes: u32,
-    /// The rule that answered.
+    /// The policy that gave the answers.
     rule: usize,
-    /// The head is placed once all jobs are gone that are expected to end by then.
+    /// The time of the reservation: the head fits once all jobs expected to end by then are gone.
     at: f64,
-    /// It is refused as long as those are there that are expected to end then or later, and so it is now.
+    /// The head is refused at every time before this one, including now.
     refused_before: f64,
-    /// The changes of running jobs, and of nodes and links in service, that are counted in.
+    /// The number of changes of running jobs, nodes and links that the answers include.
     seen: u64,
     service: u64,
 }
 
 impl Promise {
-    /// Whether the answers of a rule for a request may be remembered.
+    /// Whether answers of a policy for a request may be remembered.
     pub fn may_last(request: &Request, rule: &dyn Policy, view: &View<'_>) -> bool {
         rule.traits().isolates
             && request.is_plain()
@@ -33,7 +33,8 @@ impl Promise {
             && view.defrag.is_none()
     }
 
-    /// Of a head that is placed at one time and refused before another.
+    /// Returns a promise for a head that fits at `at` and is refused before `refused_before`; `None` if it may not be
+    /// remembered.
     pub fn new(head: &Request, at: f64, refused_before: f64, view: &View<'_>) -> Option<Self> {
         Promise::may_last(head, view.policy, view).then(|| Promise {
             head: head.id,
@@ -46,7 +47,8 @@ impl Promise {
         })
     }
 
-    /// Takes in which jobs came and went since the last pass. False if nothing is left of the promise to this request.
+    /// Applies arrivals and departures of jobs since the last pass. Returns false if the promise no longer holds for
+    /// this request.
     pub fn follow(
         &mut self,
         request: &Request,
@@ -66,7 +68,7 @@ impl Promise {
         let Some(mut changes) = view.running.changes_since(self.seen) else { return false };
         let ends = view.running.times();
         let before = ends.partition_point(|&end| end < self.refused_before);
-        // What is not idle in this state is not idle at any time before.
+        // A node that is busy in this state is busy at all earlier times too.
         let is_ahead = ends[..before].last().is_none_or(|&end| future.until() >= end);
         let mut refused = true;
         let known = changes.all(|change| {
@@ -74,14 +76,14 @@ impl Promise {
             if is_gone && (!is_ahead || future.leaves_idle(&change.placement)) {
                 refused = false;
             }
-            // What came since is nothing that the head was asked about.
+            // A job that arrived since was not part of the answers for the head.
             !change.came
         });
         self.seen = view.running.changes();
         known && refused
     }
 
-    /// Counts in what the queue itself has started since, none of which delays the head.
+    /// Includes the jobs that the queue itself has started since; none of them delays the head.
     pub fn count_own_starts(&mut self, view: &View<'_>) {
         self.seen = view.running.changes();
     }
@@ -93,8 +95,9 @@ impl Promise {
         is_known.then_some(Refusal::WouldShareLinks { wanted: request.nodes, free })
     }
 
-    /// Of the times, ascending, at which jobs are expected to end: the head is refused before the first, and placed at the second,
-    /// or known to be placed at none if that is their number.
+    /// Bounds for a search over `ends`, the ascending times at which jobs are expected to end: the head is refused at
+    /// all ends before the first index, and fits at the second. If the second is `ends.len()`, no end is known at which
+    /// it fits.
     pub fn bounds(&self, ends: &[f64], now: f64) -> (usize, usize) {
         let low = ends.partition_point(|&end| end < self.refused_before);
         let placed = ends.partition_point(|&end| end.max(now) <= self.at).saturating_sub(1);
@@ -103,7 +106,7 @@ impl Promise {
     }
 }
 
-/// Which of its rules a policy goes by.
+/// A number that identifies a policy object.
 pub(crate) fn number_of(rule: &dyn Policy) -> usize {
     std::ptr::from_ref(rule).cast::<()>().addr()
 }

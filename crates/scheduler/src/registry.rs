@@ -1,19 +1,19 @@
-//! Queue disciplines by name: one line each.
+//! The list of queue disciplines, by name.
 
 use crate::queue::Queue;
 use crate::queues::{Conservative, Easy, Fcfs, Recorded, Slurm};
 
-/// A discipline that can be asked for by name.
+/// A registered queue discipline.
 pub struct QueueInfo {
-    /// Its name.
+    /// The name of the discipline.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// What the discipline does, in one line.
     pub summary: &'static str,
-    /// Builds it.
+    /// Builds the discipline.
     pub build: fn() -> Box<dyn Queue>,
 }
 
-/// All disciplines.
+/// All queue disciplines.
 pub const QUEUES: [QueueInfo; 5] = [
     QueueInfo { name: "fcfs", summary: "in order; nothing overtakes", build: || Box::new(Fcfs) },
     QueueInfo {
@@ -38,7 +38,7 @@ pub const QUEUES: [QueueInfo; 5] = [
     },
 ];
 
-/// The discipline of that name; `None` where there is none.
+/// Returns the discipline of this name; `None` if there is none.
 pub fn queue(name: &str) -> Option<Box<dyn Queue>> {
     QUEUES.iter().find(|info| info.name == name).map(|info| (info.build)())
 }

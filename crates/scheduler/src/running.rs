@@ -1,4 +1,4 @@
-//! The running jobs, by expected end.
+//! The running jobs, ordered by expected end.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use topolane_placement::{Placement, Request};
 /// A job that holds nodes.
 #[derive(Debug, Clone)]
 pub struct RunningJob {
-    /// The request's identity.
+    /// The id of the request.
     pub id: u64,
-    /// What it asked for.
+    /// The request of the job.
     pub request: Arc<Request>,
     /// When it started, seconds.
     pub start: f64,
-    /// When it must have ended, seconds: start + walltime.
+    /// When it must have ended, in seconds: start + walltime.
     pub expected_end: f64,
-    /// What it holds.
+    /// The nodes and links that it holds.
     pub placement: Arc<Placement>,
 }
 
-/// A job that came or went.
+/// The start or end of a job.
 #[derive(Debug, Clone)]
 pub(crate) struct Change {
     pub came: bool,
@@ -29,22 +29,22 @@ pub(crate) struct Change {
     pub placement: Arc<Placement>,
 }
 
-/// Changes that are remembered: more than there are between two passes of a busy machine.
+/// The number of changes that are remembered: more than occur between two passes on a busy machine.
 const REMEMBERED: usize = 1 << 10;
 
-/// Running jobs in order of (expected end, id).
+/// The running jobs in order of (expected end, id).
 #[derive(Debug, Clone, Default)]
 pub struct Running {
-    /// The last changes, and how many there were before them.
+    /// The latest changes; `forgotten` counts the changes before them.
     changes: VecDeque<Change>,
     forgotten: u64,
     jobs: Vec<RunningJob>,
-    /// The times at which any of them is expected to end, each once, ascending.
+    /// The distinct times at which running jobs are expected to end, ascending.
     times: Vec<f64>,
     ends: FxHashMap<u64, f64>,
-    /// How many of them leave room for others on their nodes.
+    /// The number of jobs that share their nodes.
     sharing: usize,
-    /// How many own links with less than full bandwidth on them.
+    /// The number of jobs that own links and have less than full bandwidth on them.
     slowed: usize,
 }
 
@@ -54,38 +54,38 @@ impl Running {
         &self.jobs
     }
 
-    /// The running job of that identity.
+    /// The running job with this id.
     pub fn get(&self, id: u64) -> Option<&RunningJob> {
         self.position(id).map(|index| &self.jobs[index])
     }
 
-    /// Whether a job of that identity runs.
+    /// Whether a job with this id is running.
     pub(crate) fn contains(&self, id: u64) -> bool {
         self.ends.contains_key(&id)
     }
 
-    /// The jobs in groups that are expected to end at one time, earliest first.
+    /// The jobs grouped by expected end, earliest first.
     pub fn ending_together(&self) -> impl Iterator<Item = &[RunningJob]> {
         self.jobs.chunk_by(|a, b| a.expected_end.total_cmp(&b.expected_end).is_eq())
     }
 
-    /// The times at which jobs are expected to end, each once, ascending.
+    /// The distinct times at which running jobs are expected to end, ascending.
     pub(crate) fn times(&self) -> &[f64] {
         &self.times
     }
 
-    /// The jobs that are expected to end after one time and up to another.
+    /// The jobs expected to end later than `after` and not later than `up_to`.
     pub(crate) fn ending_in(&self, after: f64, up_to: f64) -> &[RunningJob] {
         let gone = |time: f64| self.jobs.partition_point(|job| job.expected_end <= time);
         if after < up_to { &self.jobs[gone(after)..gone(up_to)] } else { &[] }
     }
 
-    /// How many times a job came or went.
+    /// The number of starts and ends so far.
     pub(crate) fn changes(&self) -> u64 {
         self.forgotten + self.changes.len() as u64
     }
 
-    /// What came and went after the first `seen` changes; `None` if that is not remembered.
+    /// The starts and ends after the first `seen`; `None` if they are no longer remembered.
     pub(crate) fn changes_since(&self, seen: u64) -> Option<impl Iterator<Item = &Change>> {
         let known = usize::try_from(seen.checked_sub(self.forgotten)?).ok()?;
         (known <= self.changes.len()).then(|| self.changes.range(known..))
@@ -100,12 +100,12 @@ impl Running {
         self.changes.push_back(Change { came, expected_end, placement });
     }
 
-    /// Whether any of them leaves room for others on its nodes.
+    /// Whether any running job shares its nodes.
     pub fn any_sharing(&self) -> bool {
         self.sharing > 0
     }
 
-    /// Whether any of them owns links and has less than full bandwidth on them.
+    /// Whether any running job owns links and has less than full bandwidth on them.
     pub(crate) fn any_slowed(&self) -> bool {
         self.slowed > 0
     }
@@ -124,7 +124,7 @@ impl Running {
         self.jobs.insert(index, job);
     }
 
-    /// Whether the job at a place, or the one before it, is expected to end at that time.
+    /// Whether the job at `index`, or the one before it, is expected to end at `time`.
     fn neighbour_ends(&self, index: usize, time: f64) -> bool {
         let ends = |job: &RunningJob| job.expected_end.total_cmp(&time).is_eq();
         self.jobs.get(index).is_some_and(ends) || index > 0 && ends(&self.jobs[index - 1])

@@ -1,4 +1,4 @@
-//! The queue, the running jobs and the occupancy behind one call per event.
+//! The queue, the running jobs and the occupancy, with one call per event.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,28 +15,28 @@ use crate::queue::{HeadWait, Pass, Queue};
 use crate::running::{Running, RunningJob};
 use crate::view::{EndedEarly, View, Waiting};
 
-/// Everything a driver needs to decide: tell it what happened, then ask for a pass.
+/// Everything that a driver needs for decisions: report each event, then ask for a pass.
 pub struct Scheduler {
     occupancy: Occupancy,
     policy: Arc<dyn Policy>,
     queue: Box<dyn Queue>,
-    /// Jobs come at the back and leave near the front; always in one piece.
+    /// Waiting jobs: added at the back, mostly removed near the front. Always contiguous in memory.
     waiting: VecDeque<Waiting>,
-    /// The class of each of them, in the same order.
+    /// The class of each waiting job, in the same order.
     classes: VecDeque<u32>,
-    /// The identities of all that waits or runs.
+    /// The ids of all waiting and running jobs.
     known: HashSet<u64>,
     kinds: Kinds,
-    /// Kinds and sizes that the empty machine holds, under a policy that goes by these alone.
+    /// Kinds and sizes known to fit on the empty machine, if the policy depends on nothing else.
     placeable: HashSet<(u32, u32)>,
-    /// How many of them have a begin time.
+    /// The number of waiting jobs with a begin time.
     with_begin: usize,
     running: Running,
     fresh: usize,
     changed: bool,
-    /// When the last pass was.
+    /// The time of the last pass.
     last_now: f64,
-    /// Whether the rule was the one for many in the last pass.
+    /// Whether the last pass used the policy for long queues.
     other_rule: bool,
     last: Pass,
     defrag: Option<Defrag>,
@@ -47,7 +47,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// An empty machine and an empty queue.
+    /// Returns a scheduler with an empty machine and an empty queue.
     pub fn new(fabric: Arc<Fabric>, policy: Arc<dyn Policy>, queue: Box<dyn Queue>) -> Self {
         Scheduler {
             occupancy: Occupancy::new(fabric),
@@ -73,25 +73,23 @@ impl Scheduler {
         }
     }
 
-    /// The same, which keeps count of what jobs send over a routing, for a policy that reads it. Jobs of which nothing is known
-    /// are taken to send as [`JobTraffic::assumed`] says.
+    /// Returns the scheduler, tracking the traffic of jobs over a routing, for policies that read it. Jobs with unknown
+    /// traffic are assumed to send as in [`JobTraffic::assumed`].
     #[must_use]
     pub fn on_network(self, routing: Arc<dyn Routing>) -> Self {
         Scheduler { occupancy: self.occupancy.with_network(routing), ..self }
     }
 
-    /// The same, which may move running jobs; `None`: it never does.
+    /// Returns the scheduler with settings for moving running jobs; `None` to never move any.
     #[must_use]
     pub fn moving(self, defrag: Option<Defrag>) -> Self {
         Scheduler { defrag, ..self }
     }
 
-    /// Queues a request behind those of higher priority, and of its own that are not later by
+    /// Queues a request: behind those of higher priority and, within the same priority, in ascending
     /// [`Request::order`].
     ///
-    /// # Errors
-    /// [`Refusal::Never`] for what would not fit on the empty machine, [`Refusal::CannotIsolate`] for what would not
-    /// have links of its own there, and `Never` with `most` 0 for no slot or an identity that waits or runs already; it is not queued.
+    /// # Errors The request is not queued. [`Refusal::Never`] if it would not fit on the empty machine; [`Refusal::CannotIsolate`] if it could not have links of its own there; `Never` with `most` 0 if it asks for no slot or its id is already waiting or running.
     pub fn submit(&mut self, mut request: Request, priority: f64) -> Result<(), Refusal> {
         let wanted = request.nodes;
         if wanted == 0 || self.known.contains(&request.id) {
@@ -127,14 +125,14 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Fills in the traffic of a request that names none, where the state keeps count of traffic.
+    /// Sets the assumed traffic of a request without one, if the occupancy tracks traffic.
     fn assume_traffic(&self, request: &mut Request) {
         if self.occupancy.network().is_some() && request.traffic.is_none() {
             request.traffic = JobTraffic::assumed(request.nodes).ok();
         }
     }
 
-    /// Takes a waiting request out; false if it does not wait.
+    /// Removes a waiting request. Returns false if it is not waiting.
     pub fn cancel(&mut self, id: u64) -> bool {
         let Some(index) = self.waiting.iter().position(|waiting| waiting.request.id == id) else {
             return false;
@@ -145,7 +143,7 @@ impl Scheduler {
         cancelled.is_some()
     }
 
-    /// A running job has ended; false if it did not run.
+    /// Reports the end of a running job. Returns false if it was not running.
     pub fn complete(&mut self, id: u64) -> bool {
         let Some(job) = self.running.remove(id) else { return false };
         self.known.remove(&id);
@@ -154,8 +152,8 @@ impl Scheduler {
         true
     }
 
-    /// Lets a running job go on elsewhere, on nodes in service or not; answers its place there. `None`, and nothing done, if it
-    /// does not run or the place is not free.
+    /// Moves a running job to another placement, on nodes in service or not. Returns the new placement; `None`, with
+    /// nothing changed, if the job does not run or the placement is not free.
     pub fn relocate(&mut self, id: u64, placement: Placement) -> Option<Arc<Placement>> {
         let mut job = self.running.remove(id)?;
         self.occupancy.release(&job.placement);
@@ -164,7 +162,7 @@ impl Scheduler {
             job.placement = Arc::clone(&placement);
             Some(placement)
         } else {
-            // It held its own place a moment ago, so that is free.
+            // The job held this placement a moment ago, so it is free.
             let _ = self.occupancy.adopt(&job.placement);
             None
         };
@@ -173,12 +171,10 @@ impl Scheduler {
         relocated
     }
 
-    /// Takes over a job that another program started, or that ran before this driver did; if it
-    /// waits here, it waits no longer.
+    /// Takes over a job that another program started, or that was running before this driver. If it waits here, it is
+    /// removed from the queue.
     ///
-    /// # Errors
-    /// A node that cannot hold it or is not on the machine, or the first node where a job of that
-    /// identity runs already; nothing is done then.
+    /// # Errors A node that cannot hold the job or is not on the machine; or the first node, if a job with this id is already running. Then nothing is changed.
     pub fn adopt(
         &mut self,
         request: &Request,
@@ -188,10 +184,9 @@ impl Scheduler {
         self.adopt_with_links(request, nodes, (Vec::new(), 1.0), start)
     }
 
-    /// The same of a job that owns links, and its share of full bandwidth on them.
+    /// Takes over a job that owns links, with its share of full bandwidth on them.
     ///
-    /// # Errors
-    /// As [`Scheduler::adopt`], and where another job owns one of the links.
+    /// # Errors As [`Scheduler::adopt`], or if another job owns one of the links.
     pub fn adopt_with_links(
         &mut self,
         request: &Request,
@@ -230,7 +225,7 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Changes the walltime of a waiting or running job; false if there is no such job.
+    /// Changes the walltime of a waiting or running job. Returns false if there is no such job.
     pub fn set_walltime(&mut self, id: u64, walltime: f64) -> bool {
         self.changed = true;
         if let Some(mut job) = self.running.remove(id) {
@@ -253,8 +248,9 @@ impl Scheduler {
         self.changed = true;
     }
 
-    /// Takes cables out of service or puts them back. No job is placed on a cable that is out, and a job that is there stays until
-    /// its end. Returns the running jobs, ascending, that may use a cable that has just gone out.
+    /// Takes cables out of service or puts them back. No job is placed on a cable out of service; a job that already
+    /// uses it stays. Returns the ids of running jobs, ascending, that may use a cable that has just gone out of
+    /// service.
     pub fn set_links_in_service(&mut self, cables: &[CableId], in_service: bool) -> Vec<u64> {
         let out: HashSet<CableId> = self.occupancy.links_out().collect();
         let changing = |&cable: &CableId| out.contains(&cable) == in_service;
@@ -266,7 +262,7 @@ impl Scheduler {
         if in_service { Vec::new() } else { self.users_of(&changing) }
     }
 
-    /// The running jobs, ascending, that own one of these cables or, owning none, may use one.
+    /// The ids of running jobs, ascending, that own one of these cables or, if they own none, may use one.
     pub fn users_of(&self, cables: &[CableId]) -> Vec<u64> {
         let fabric = self.occupancy.fabric();
         let may_use =
@@ -277,25 +273,25 @@ impl Scheduler {
         found
     }
 
-    /// Takes over what another scheduler has decided about the wait of its head ([`Pass::head_wait`]).
+    /// Takes over another scheduler's decision about how its head waits ([`Pass::head_wait`]).
     pub fn set_head_wait(&mut self, wait: HeadWait) {
         self.queue.set_head_wait(wait);
         self.changed = true;
     }
 
-    /// Says what time it is, seconds, before requests are predicted or submitted; a pass says so itself.
+    /// Sets the time in seconds, for predictions and submissions before the next pass. A pass sets it too.
     pub fn set_time(&mut self, now: f64) {
         self.occupancy.set_time(now);
     }
 
-    /// Starts what may start at `now`, and returns the decisions in the order of the queue.
+    /// Starts the jobs that may start at `now`. Returns the decisions in queue order.
     pub fn pass(&mut self, now: f64) -> Vec<Decision> {
-        // A begin time that has come since makes a job visible that no pass has tried yet.
+        // A begin time reached since the last pass makes a job visible that no pass has tried.
         let come = |waiting: &Waiting| waiting.begin > self.last_now && waiting.begin <= now;
         self.changed |= self.with_begin > 0 && self.waiting.iter().any(come);
         self.last_now = now;
         self.set_time(now);
-        // Another rule may refuse what was placed, and place what was refused.
+        // Another policy may place what was refused and refuse what was placed.
         let rule = self.policy.queue_rule();
         let other = rule.and_then(|rule| rule.for_queue_length(self.waiting.len()));
         self.changed |= other.is_some() != self.other_rule;
@@ -331,7 +327,7 @@ impl Scheduler {
         starts
     }
 
-    /// Lends idle links to those who have less than full bandwidth on their own.
+    /// Lends idle links to jobs that have less than full bandwidth on their own links.
     fn lend_links(&mut self) {
         self.lent.clear();
         if self.running.any_slowed() {
@@ -340,12 +336,12 @@ impl Scheduler {
         }
     }
 
-    /// Links lent since the last pass, of every job that owns some and has less than full bandwidth on them.
+    /// Links lent since the last pass, for every job that owns links and has less than full bandwidth on them.
     pub fn last_lent(&self) -> &[Lent] {
         &self.lent
     }
 
-    /// When a pass is due though nothing happens: the next begin time after `now`.
+    /// When a pass is due even if nothing happens: the next begin time after `now`.
     pub fn next_begin(&self, now: f64) -> Option<f64> {
         if self.with_begin == 0 {
             return None;
@@ -354,7 +350,7 @@ impl Scheduler {
         later.min_by(f64::total_cmp)
     }
 
-    /// Moves the started requests, which stand in order of the queue, out of it.
+    /// Removes the started requests from the queue. They are in queue order.
     fn take(&mut self, mut started: Vec<(usize, Arc<Placement>)>) -> Vec<Decision> {
         started.sort_by_key(|&(index, _)| index);
         let from_the_end = started.into_iter().rev();
@@ -367,7 +363,7 @@ impl Scheduler {
         starts
     }
 
-    /// Takes a place of the queue out of it.
+    /// Removes the request at a position from the queue.
     fn leave(&mut self, index: usize) -> Option<Waiting> {
         let waiting = self.waiting.remove(index)?;
         self.waiting.make_contiguous();
@@ -377,15 +373,15 @@ impl Scheduler {
         Some(waiting)
     }
 
-    /// Why a request is not placed at this moment, and which jobs are in its way; `None` if the policy would place it.
-    /// Costs more than a pass spends on a request: for whoever asks, not for the queue.
+    /// Explains why a request is not placed at this moment and which jobs are in its way; `None` if the policy would
+    /// place it. It is slower than a pass, so it is meant for users and not for queues.
     pub fn explain(&self, request: &Request) -> Option<Explanation> {
         let jobs: Vec<Holder<'_>> =
             self.running.jobs().iter().map(|job| (job.id, &*job.placement)).collect();
         self.policy().explain(request, &self.occupancy, &jobs)
     }
 
-    /// When the queue wants a pass after the one at `now`, though nothing happens.
+    /// When the queue needs a pass after the one at `now` even if nothing happens.
     pub fn next_pass(&self, now: f64) -> Option<f64> {
         self.queue.next_pass(now)
     }
@@ -400,22 +396,22 @@ impl Scheduler {
         &self.running
     }
 
-    /// Who holds what.
+    /// Which job holds what.
     pub fn occupancy(&self) -> &Occupancy {
         &self.occupancy
     }
 
-    /// The policy to use at the present queue length.
+    /// The policy to use at the current queue length.
     pub fn policy(&self) -> &dyn Policy {
         self.policy.for_queue_length(self.waiting.len())
     }
 
-    /// The same, for a caller that outlives this borrow.
+    /// The policy, as a shared pointer for callers that outlive this borrow.
     pub fn shared_policy(&self) -> Arc<dyn Policy> {
         Arc::clone(&self.policy)
     }
 
-    /// The running jobs that the last pass moved, each to its new place, all before anything started.
+    /// The running jobs that the last pass moved, with their new placements. All moves came before the starts.
     pub fn last_moved(&self) -> &[Moved] {
         &self.moved
     }
@@ -425,7 +421,7 @@ impl Scheduler {
         &self.ended_early
     }
 
-    /// What the last pass promised and refused.
+    /// The promises and refusals of the last pass.
     pub fn last_pass(&self) -> &Pass {
         &self.last
     }

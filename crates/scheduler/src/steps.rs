@@ -1,33 +1,33 @@
-//! Free nodes as a step function of time that is changed often.
+//! Free nodes as a step function of time that changes often.
 
 /// The most steps of a block.
 const MOST: usize = 64;
 
-/// Consecutive steps; never empty.
+/// A block of consecutive steps; never empty.
 #[derive(Debug, Clone)]
 struct Block {
     /// `free[i]` nodes are free from `times[i]` to the next step.
     times: Vec<f64>,
     free: Vec<i32>,
-    /// The most and the fewest free nodes of its steps.
+    /// The most and the fewest free nodes of the block's steps.
     most: i32,
     least: i32,
 }
 
-/// A number of nodes as blocks store it: in 32 bits, to move and compare less.
+/// Converts a number of nodes to the 32 bits of a block, which are faster to move and compare.
 fn narrow(nodes: i64) -> i32 {
     nodes.clamp(i32::MIN.into(), i32::MAX.into()) as i32
 }
 
-/// A step: its block, and its place there.
+/// The position of a step: its block, and its index there.
 type At = (usize, usize);
 
-/// A step function in blocks, so that a change moves few steps and a search passes over many at once. The first step has begun
-/// before all times; the last never ends. No two neighbours are alike.
+/// A step function stored in blocks. A change moves only the steps of a block, and a search can skip whole blocks. The
+/// first step begins before all times; the last never ends. Neighbouring steps always differ.
 #[derive(Debug, Clone)]
 pub(crate) struct Steps {
     blocks: Vec<Block>,
-    /// When each block begins.
+    /// The beginning of each block.
     begins: Vec<f64>,
 }
 
@@ -43,20 +43,20 @@ impl Block {
         (self.most, self.least) = self.free.iter().fold((i32::MIN, i32::MAX), ends);
     }
 
-    /// Whether all its steps have as many free nodes as wanted; `None` if only some have.
+    /// Whether all steps of the block have at least `nodes` free nodes; `None` if only some have.
     fn has(&self, nodes: i32) -> Option<bool> {
         if self.least >= nodes { Some(true) } else { (self.most < nodes).then_some(false) }
     }
 }
 
 impl Steps {
-    /// `free` nodes are free at all times.
+    /// Returns a function with `free` free nodes at all times.
     pub fn new(free: i64) -> Self {
         let begin = f64::NEG_INFINITY;
         Steps { blocks: vec![Block::new(vec![begin], vec![narrow(free)])], begins: vec![begin] }
     }
 
-    /// The step at a time.
+    /// The step that contains a time.
     fn at(&self, time: f64) -> At {
         let block = self.begins.partition_point(|&begin| begin <= time).saturating_sub(1);
         let times = &self.blocks[block].times;
@@ -102,7 +102,7 @@ impl Steps {
         self.free(self.before(time))
     }
 
-    /// The most nodes that are free at some time from `start` to `end`.
+    /// The most free nodes at any time from `start` to `end`.
     pub fn most(&self, start: f64, end: f64) -> i64 {
         let (first, step) = self.at(start);
         let mut most = self.blocks[first].free[step];
@@ -123,20 +123,20 @@ impl Steps {
         most.into()
     }
 
-    /// Steps that end at `time` or before, latest first: when each begins, and its free nodes.
+    /// The steps that end at or before `time`, latest first: the beginning and the free nodes of each.
     pub fn backward(&self, time: f64) -> impl Iterator<Item = (f64, i64)> + '_ {
         let first = (self.begins[0] < time).then(|| self.before(time));
         let steps = std::iter::successors(first, |&at| self.previous(at));
         steps.map(|at| (self.begin(at), self.free(at)))
     }
 
-    /// Steps that begin at `time` or later, or go on then, earliest first: when each ends, and its free nodes.
+    /// The steps that contain `time` or begin later, earliest first: the end and the free nodes of each.
     pub fn forward(&self, time: f64) -> impl Iterator<Item = (f64, i64)> + '_ {
         let steps = std::iter::successors(Some(self.at(time)), |&at| self.next(at));
         steps.map(|at| (self.end(at), self.free(at)))
     }
 
-    /// Makes a step begin at a time, if none does.
+    /// Splits the step that contains a time, so that a step begins there.
     fn split(&mut self, time: f64) {
         let (block, step) = self.at(time);
         let changed = &mut self.blocks[block];
@@ -154,7 +154,7 @@ impl Steps {
         }
     }
 
-    /// Joins the step that begins at a time with the one before, if they are alike.
+    /// Merges the step that begins at a time with the one before, if they are equal.
     fn join(&mut self, time: f64) {
         let (block, step) = self.at(time);
         let Some(previous) = self.previous((block, step)) else { return };
@@ -173,7 +173,8 @@ impl Steps {
         }
     }
 
-    /// Adds `nodes` (negative to take) from `start` to `end`; an infinite end means for good. Times before the first step do not count.
+    /// Adds `nodes` (negative to take nodes) from `start` to `end`; an infinite end means forever. Times before the
+    /// first step are ignored.
     pub fn add(&mut self, (start, end): (f64, f64), nodes: i64) {
         let start = start.max(self.begins[0]);
         if start >= end {
@@ -202,7 +203,7 @@ impl Steps {
         }
     }
 
-    /// Forgets what was before: the first step begins now.
+    /// Drops everything before `now`.
     pub fn forget_before(&mut self, now: f64) {
         let (block, step) = self.at(now);
         self.blocks.drain(..block);
@@ -215,13 +216,14 @@ impl Steps {
         self.begins[0] = now;
     }
 
-    /// The begin of the interval that ends at `time` and in which `nodes` nodes are always free; `time` if there is none.
+    /// The beginning of the interval that ends at `time` and in which `nodes` nodes are always free; `time` if there is
+    /// none.
     pub fn free_since(&self, time: f64, nodes: i64) -> f64 {
         let steps = self.backward(time).take_while(|&(_, free)| free >= nodes);
         steps.last().map_or(time, |(begin, _)| begin)
     }
 
-    /// The first time from `from` to before `before` from which on `nodes` nodes are free for `duration`.
+    /// The first time, from `from` to before `before`, from which `nodes` nodes are free for `duration`.
     pub fn first(&self, nodes: i64, duration: f64, (from, before): (f64, f64)) -> Option<f64> {
         let (first, mut step) = self.at(from);
         let (mut since, nodes) = (None, narrow(nodes));
@@ -255,12 +257,12 @@ impl Steps {
         None
     }
 
-    /// The first time from `from` to before `before` from which on `nodes` nodes are free for `duration` and just before which
-    /// they are not; infinite if there is none.
+    /// The first time, from `from` to before `before`, from which `nodes` nodes are free for `duration` but not just
+    /// before it; infinite if there is none.
     pub fn earliest(&self, nodes: i64, duration: f64, (from, before): (f64, f64)) -> f64 {
         let (first, step) = self.at(from);
         let mut since = None;
-        // What is free already just before is no new time.
+        // An interval that begins before `from` is not a new one.
         let mut is_old = self.begins[0] < from && self.free_before(from) >= nodes;
         let nodes = narrow(nodes);
         for (index, block) in self.blocks.iter().enumerate().skip(first) {
@@ -303,7 +305,7 @@ mod tests {
     use super::Steps;
     use crate::profile::Profile;
 
-    /// When nodes that are free already before a time are free no more.
+    /// The end of the interval around `time` in which nodes that were free before it stay free.
     fn free_until(steps: &Steps, time: f64, nodes: i64) -> f64 {
         let is_free = steps.free_since(time, nodes) < time;
         let mut ends = steps.forward(time).take_while(|_| is_free);
@@ -315,7 +317,7 @@ mod tests {
     }
 
     proptest! {
-        /// Steps in blocks answer as a profile that is one list of steps.
+        /// Steps in blocks give the same answers as a profile with a single list of steps.
         #[test]
         fn steps_answer_as_a_profile(
             held in prop::collection::vec((0u32..900, 1u32..200, -5i64..6), 0..400),
@@ -354,7 +356,7 @@ mod tests {
                 let since = steps.free_since(time, nodes);
                 prop_assert!(since >= time || plain.least(since, time) >= nodes);
                 prop_assert!(since <= now || steps.free_before(since) < nodes);
-                // What was free before that time is not counted, so nothing there is either.
+                // Intervals that begin before that time do not count, so remove them from the profile.
                 plain.add(0.0, time, -1000);
                 plain.add(time, free_until(&steps, time, nodes), -1000);
                 let later = steps.earliest(nodes, length, (time, f64::INFINITY));

@@ -1,34 +1,34 @@
-//! What is held of one leaf over time.
+//! What jobs hold on one leaf over time.
 
-/// The bit of a leaf that a job crosses; the bits below are its nodes.
+/// The bit that says that a job crosses the leaf; the bits below it are nodes.
 pub(crate) const CROSSED: u64 = 1 << 63;
 
 /// The most nodes of a leaf that has a timeline.
 pub(crate) const MOST_NODES: u32 = 63;
 
-/// From `time` to the next step these bits are held.
+/// The bits held from `time` until the next step.
 #[derive(Debug, Clone, Copy)]
 struct Step {
     time: f64,
     held: u64,
 }
 
-/// Bits that are held as a step function of time. A bit has one holder at a time.
+/// The held bits as a step function of time. Each bit has at most one holder at a time.
 #[derive(Debug, Clone)]
 pub(crate) struct Timeline {
-    /// The first has begun before all times; the last never ends.
+    /// The first step begins before all times; the last never ends.
     steps: Vec<Step>,
     holds: u32,
 }
 
-/// For how long bits of one leaf are free together, of which at least one was given back or is about to be taken.
+/// How long bits of one leaf are free together, counting only times at which one of the given bits is free.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Openings {
     /// Entry `n` is the longest time for which `n + 1` nodes are free.
     pub with_nodes: Vec<f64>,
     /// The longest time for which nodes are free and no job crosses the leaf.
     pub uncrossed: f64,
-    /// The longest time for which one of the bits is free, and the first and the last moment of all such times.
+    /// The longest time for which one of the bits is free, and the first and last moments of all such times.
     pub longest: f64,
     pub first: f64,
     pub last: f64,
@@ -39,27 +39,27 @@ impl Timeline {
         Timeline { steps: vec![Step { time: f64::NEG_INFINITY, held: 0 }], holds: 0 }
     }
 
-    /// The number of holds so far; it wraps around.
+    /// The number of holds so far; wraps around.
     pub fn holds(&self) -> u32 {
         self.holds
     }
 
-    /// The step at that time.
+    /// The index of the step that contains a time.
     fn step_at(&self, time: f64) -> usize {
         self.steps.partition_point(|step| step.time <= time).saturating_sub(1)
     }
 
-    /// When a step ends.
+    /// The end of a step.
     fn end_of(&self, index: usize) -> f64 {
         self.steps.get(index + 1).map_or(f64::INFINITY, |step| step.time)
     }
 
-    /// When the next step begins after a time.
+    /// The beginning of the first step after a time.
     pub fn step_after(&self, time: f64) -> f64 {
         self.end_of(self.step_at(time))
     }
 
-    /// The step that begins at that time, made if there is none.
+    /// The index of the step that begins at a time, which is added if missing.
     fn split(&mut self, time: f64) -> usize {
         let index = self.step_at(time);
         if self.steps[index].time.total_cmp(&time).is_eq() {
@@ -69,7 +69,7 @@ impl Timeline {
         index + 1
     }
 
-    /// Joins a step with the one before it if they are alike.
+    /// Merges a step with the one before it, if they are equal.
     fn join(&mut self, index: usize) {
         if index > 0
             && index < self.steps.len()
@@ -79,7 +79,7 @@ impl Timeline {
         }
     }
 
-    /// Changes what is held, and says so of each step.
+    /// Changes the held bits, and reports the change of each step through `says`.
     fn change(
         &mut self,
         (start, end): (f64, f64),
@@ -100,7 +100,8 @@ impl Timeline {
         self.join(first);
     }
 
-    /// Holds bits from `start` to `end`; false if some were held at some of that time. Says when what is held changes, and from what to what.
+    /// Holds bits from `start` to `end`. Returns false if some were already held during that time. Calls `says` for
+    /// each change: the time span, the bits before and the bits after.
     pub fn hold(
         &mut self,
         bits: u64,
@@ -113,7 +114,7 @@ impl Timeline {
         is_free
     }
 
-    /// Gives back what was held, and says the same.
+    /// Gives bits back. Calls `says` for each change, as [`Timeline::hold`] does.
     pub fn give_back(
         &mut self,
         bits: u64,
@@ -123,7 +124,7 @@ impl Timeline {
         self.change(when, |held| held & !bits, says);
     }
 
-    /// What is held, from when to when.
+    /// All steps: their time spans and the bits held.
     pub fn spans(&self) -> impl Iterator<Item = ((f64, f64), u64)> + '_ {
         self.steps
             .iter()
@@ -131,7 +132,7 @@ impl Timeline {
             .map(|(index, step)| ((step.time, self.end_of(index)), step.held))
     }
 
-    /// Forgets most of what was before.
+    /// Drops most steps that have ended by `now`.
     pub fn forget_before(&mut self, now: f64) {
         const MANY: usize = 8;
         if self.steps.get(MANY).is_some_and(|step| step.time <= now) {
@@ -156,7 +157,7 @@ impl Timeline {
         self.steps[index.saturating_sub(1)].held
     }
 
-    /// The bits that are held at any time from a step to `end`, as long as `goes_on` with what is held.
+    /// The bits held at any time from a step to `end`. Stops early when `goes_on` is false for the bits found so far.
     fn held_from(&self, index: usize, end: f64, goes_on: impl Fn(u64) -> bool) -> u64 {
         let mut held = self.steps[index].held;
         for step in self.steps[index + 1..].iter().take_while(|step| step.time < end) {
@@ -168,7 +169,8 @@ impl Timeline {
         held
     }
 
-    /// Times from `from` to before `until` at which bits may have become free: `from`, and the begins of steps.
+    /// The times, from `from` to before `until`, at which bits may have become free: `from`, and the beginnings of
+    /// steps.
     fn starts(&self, (from, until): (f64, f64)) -> impl Iterator<Item = (usize, f64)> + '_ {
         let first = self.step_at(from);
         let later =
@@ -178,7 +180,7 @@ impl Timeline {
         std::iter::once((first, from)).chain(gains.map(|index| (index, self.steps[index].time)))
     }
 
-    /// The earliest time in `between` from which on `wanted` of the nodes are free for `duration`.
+    /// The earliest time in `between` from which `wanted` of the nodes are free for `duration`.
     pub fn earliest(
         &self,
         nodes: u64,
@@ -193,7 +195,7 @@ impl Timeline {
         found.map(|(_, start)| start)
     }
 
-    /// How many of the nodes are free for `duration` from some times on, by time. In between it becomes no more.
+    /// The number of nodes that are free for `duration`, at each time from which it may have grown.
     pub fn rooms<'a>(
         &'a self,
         room: impl Fn(u64) -> u32 + Copy + 'a,
@@ -205,7 +207,8 @@ impl Timeline {
         })
     }
 
-    /// For how long bits are free together with some of these, at a time that meets the one from `from` to `until`.
+    /// How long these bits of the leaf are free, alone and together with other nodes, at times that overlap the span
+    /// from `from` to `until`.
     pub fn openings(&self, bits: u64, nodes: u64, (from, until): (f64, f64), now: f64) -> Openings {
         let mut found =
             Openings { first: f64::INFINITY, last: f64::NEG_INFINITY, ..Openings::default() };
@@ -229,7 +232,7 @@ impl Timeline {
         found
     }
 
-    /// The same of times that begin with one step; whether any of the bits is free from there to `from`.
+    /// Adds the openings that begin with one step. Returns whether any of the bits is free from there to `from`.
     fn open_from(
         &self,
         start: usize,

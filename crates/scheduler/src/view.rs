@@ -1,4 +1,4 @@
-//! What a queue discipline sees and may do in one pass.
+//! What a queue discipline can see and do in one pass.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::running::{Running, RunningJob};
 /// Why a queue ends a running job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndedBy {
-    /// It makes room for another job.
+    /// Another job preempts it.
     Preemption,
     /// One of its nodes fails.
     NodeFailure,
@@ -24,9 +24,9 @@ pub enum EndedBy {
 /// A running job that a pass ended.
 #[derive(Debug, Clone)]
 pub struct EndedEarly {
-    /// Its request, to be submitted again with [`Request::begin`] at `again`.
+    /// The request, to be submitted again with [`Request::begin`] set to `again`.
     pub request: Arc<Request>,
-    /// When it may start again, seconds; `None` if it is lost.
+    /// When it may start again, in seconds; `None` if it is cancelled.
     pub again: Option<f64>,
     /// Why it was ended.
     pub by: EndedBy,
@@ -35,19 +35,19 @@ pub struct EndedEarly {
 /// A request in the queue.
 #[derive(Debug, Clone)]
 pub struct Waiting {
-    /// The request's identity. It is copied here, as the fields below, so that scans of the queue are quick.
+    /// The id of the request. Copied here, like the fields below, to make scans of the queue fast.
     pub id: u64,
-    /// Slots wanted.
+    /// Slots that it wants.
     pub nodes: u32,
     /// Whether it takes whole nodes.
     pub whole: bool,
-    /// Longest time it will run, seconds.
+    /// The longest time that it will run, in seconds.
     pub walltime: f64,
-    /// Not to be started before this time, seconds.
+    /// The earliest time at which it may start, in seconds.
     pub begin: f64,
-    /// Higher first.
+    /// The priority; the highest goes first.
     pub priority: f64,
-    /// The request.
+    /// The full request.
     pub request: Box<Request>,
 }
 
@@ -65,18 +65,19 @@ impl Waiting {
     }
 }
 
-/// How often the policy is asked at most about jobs that move for one that starts. Half of it is for plans of a few jobs.
+/// The most questions to the policy about jobs that move for one that starts. Half of them are for plans with few jobs.
 const QUESTIONS: u32 = 200;
 
-/// What a move costs in addition to the node-seconds for which its job stands still. The budget counts moves, so the fewest come first.
+/// The cost of a move, in addition to the node-seconds for which its job stops. It is high because the budget limits
+/// the number of moves, so plans with the fewest moves come first.
 const A_MOVE: f64 = 1e9;
 
-/// Whether all there is of it is in the request, and the occupancy knows what is free for it.
+/// Whether the request is complete in itself: no other members, and free slots counted by the occupancy.
 fn stands_alone(request: &Request) -> bool {
     request.members.is_empty() && request.slots.is_none()
 }
 
-/// What a number of slots takes: whole nodes, or cores of nodes that are shared.
+/// The size of a number of slots: in whole nodes, or in cores of shared nodes.
 fn size(share: &Share, slots: u32) -> u64 {
     match share {
         Share::Whole => u64::from(slots),
@@ -84,26 +85,27 @@ fn size(share: &Share, slots: u32) -> u64 {
     }
 }
 
-/// One pass over the queue: what there is, and the one thing a discipline may do, start jobs.
+/// One pass over the queue: the state, and the actions that a discipline may take.
 pub struct View<'a> {
     /// The driver's clock, seconds.
     pub now: f64,
     /// The queue in order.
     pub waiting: &'a [Waiting],
-    /// The class of each: requests of one class differ in identity and times only. [`NO_CLASS`] for one that is its own.
+    /// The class of each waiting request: requests of one class differ only in id and times. [`NO_CLASS`] if it has
+    /// none.
     pub(crate) classes: &'a [u32],
-    /// `waiting[fresh..]` came after the last pass.
+    /// `waiting[fresh..]` arrived after the last pass.
     pub fresh: usize,
-    /// Whether anything but arrivals and this queue's own starts happened since the last pass.
-    /// If not, what was refused then would be refused again.
+    /// Whether anything other than arrivals and this queue's own starts happened since the last pass. If not, jobs
+    /// refused then would be refused again.
     pub changed: bool,
-    /// The running jobs, those started in this pass included.
+    /// The running jobs, including those started in this pass.
     pub running: &'a mut Running,
-    /// Who holds what, the jobs started in this pass included.
+    /// Which job holds what, including jobs started in this pass.
     pub occupancy: &'a mut Occupancy,
-    /// The rule that chooses nodes at the present queue length.
+    /// The policy that chooses nodes at the current queue length.
     pub policy: &'a dyn Policy,
-    /// What may be moved to make room.
+    /// Limits for moving running jobs; `None` if none may be moved.
     pub defrag: Option<&'a mut Defrag>,
     pub(crate) started: Vec<(usize, Arc<Placement>)>,
     pub(crate) moved: Vec<Moved>,
@@ -111,7 +113,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Asks by another rule.
+    /// Runs `ask` with another policy.
     pub(crate) fn under<T>(
         &mut self,
         policy: &'a dyn Policy,
@@ -123,8 +125,8 @@ impl<'a> View<'a> {
         answer
     }
 
-    /// Starts `waiting[index]` on `placement`; false, and nothing done, if that is not free or the
-    /// job has been started.
+    /// Starts `waiting[index]` on `placement`. Returns false, with nothing changed, if the placement is not free or the
+    /// job was already started.
     pub fn start(&mut self, index: usize, placement: Arc<Placement>) -> bool {
         let waiting = &self.waiting[index];
         if self.has_started(index) || self.occupancy.claim(&placement).is_err() {
@@ -141,14 +143,14 @@ impl<'a> View<'a> {
         true
     }
 
-    /// Ends a running job; nothing happens if it does not run. It may start again at a time, or is lost.
+    /// Ends a running job; does nothing if it does not run. It may start again at the time `again`, or is cancelled.
     pub fn end_early(&mut self, id: u64, again: Option<f64>, by: EndedBy) {
         let Some(job) = self.running.remove(id) else { return };
         self.occupancy.release(&job.placement);
         self.ended_early.push(EndedEarly { request: job.request, again, by });
     }
 
-    /// Says that a running job ends at another time; nothing happens if it does not run.
+    /// Changes the expected end of a running job; does nothing if it does not run.
     pub(crate) fn set_expected_end(&mut self, id: u64, end: f64) {
         let Some(mut job) = self.running.remove(id) else { return };
         job.expected_end = end;
@@ -156,7 +158,8 @@ impl<'a> View<'a> {
         self.running.insert(job);
     }
 
-    /// Takes what is known of waiting jobs out of `entries`, by number, if the queue is in another order now; else nothing.
+    /// If the queue order has changed, moves the kept entries of waiting jobs into a map by id; otherwise returns an
+    /// empty map.
     pub(crate) fn out_of_order<E>(
         &self,
         entries: &mut Vec<E>,
@@ -176,11 +179,12 @@ impl<'a> View<'a> {
         self.started.iter().any(|&(started, _)| started == index)
     }
 
-    /// Starts `waiting[index]` where running jobs make room for it by moving, if they may: the fewest, and of these those that
-    /// stand still for the fewest node-seconds. False, and nothing done, if they cannot, or if `keeps` does not hold afterwards.
+    /// Starts `waiting[index]` by moving running jobs out of its way, if that is allowed. It moves the fewest jobs, and
+    /// among equal numbers those with the fewest node-seconds of stopping. Returns false, with nothing changed, if that
+    /// is not possible or if `keeps` does not hold afterwards.
     ///
-    /// No job is moved that is as large as the request, that shares its nodes if the request does not or the other way round, that
-    /// belongs to a group that grows, or that this pass has started or moved.
+    /// It does not move jobs that are as large as the request, that share nodes if the request does not (or the other
+    /// way round), that belong to a growing group, or that this pass has started or moved.
     pub fn start_moving(
         &mut self,
         index: usize,
@@ -236,7 +240,7 @@ impl<'a> View<'a> {
         true
     }
 
-    /// Puts running jobs elsewhere, all at one time; answers where they were.
+    /// Moves running jobs to other placements, all at once. Returns their old placements.
     fn replace(&mut self, moved: &[(u64, Arc<Placement>)]) -> Vec<(u64, Arc<Placement>)> {
         let mut before = Vec::with_capacity(moved.len());
         let jobs: Vec<RunningJob> =
@@ -255,8 +259,7 @@ impl<'a> View<'a> {
 
     /// Places `waiting[index]` now and starts it.
     ///
-    /// # Errors
-    /// The policy's refusal; also where the policy named nodes that are not free.
+    /// # Errors The policy refuses it, or it named nodes that are not free.
     pub fn place_and_start(&mut self, index: usize) -> Result<(), Refusal> {
         let request = &self.waiting[index].request;
         let placement = self.policy.place(request, self.occupancy)?;
@@ -264,11 +267,10 @@ impl<'a> View<'a> {
         if self.start(index, Arc::new(placement)) { Ok(()) } else { Err(refusal) }
     }
 
-    /// As [`View::place_and_start`], on as many nodes as the request can use: for a discipline
-    /// that has promised nothing yet when it does so.
+    /// Like [`View::place_and_start`], on the most nodes that the request can use. Only for disciplines that have not
+    /// promised anything yet.
     ///
-    /// # Errors
-    /// The policy's refusal of the fewest nodes.
+    /// # Errors The policy refuses even the fewest nodes.
     pub fn start_widest(&mut self, index: usize) -> Result<(), Refusal> {
         let request = &self.waiting[index].request;
         let sizes = (request.nodes + 1..=request.most.min(self.occupancy.idle_nodes())).rev();
@@ -283,7 +285,7 @@ impl<'a> View<'a> {
         self.place_and_start(index)
     }
 
-    /// Whether the request may start at all yet.
+    /// Whether the begin time of the request has come.
     pub fn is_visible(&self, index: usize) -> bool {
         self.waiting[index].begin <= self.now
     }

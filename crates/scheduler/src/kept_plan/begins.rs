@@ -1,4 +1,4 @@
-//! Jobs by where and when their reservations begin.
+//! Indexes waiting jobs by the place and the start of their reservations.
 
 use std::ops::Range;
 
@@ -7,10 +7,10 @@ use topolane_fabric::Fabric;
 use super::opening::Opening;
 use super::runs::Runs;
 
-/// When a reservation begins, seconds, and the index of its job.
+/// The start of a reservation in seconds, and the index of its job.
 type Begin = (f64, usize);
 
-/// For each run of leaves, its reservations in order of their begin.
+/// For each run of leaves, the reservations there in order of their start.
 pub(super) struct Begins(Runs<Vec<Begin>>);
 
 fn place_of(begins: &[Begin], (start, index): Begin) -> usize {
@@ -18,7 +18,7 @@ fn place_of(begins: &[Begin], (start, index): Begin) -> usize {
 }
 
 impl Begins {
-    /// No reservation.
+    /// Returns an index without reservations.
     pub fn new(fabric: &Fabric) -> Self {
         Begins(Runs::new(fabric.groups(1)))
     }
@@ -36,7 +36,7 @@ impl Begins {
         }
     }
 
-    /// The jobs up to whose reservations something has opened.
+    /// The jobs whose reservations an opening reaches, so that they might start earlier.
     pub fn reached<'a>(
         &'a self,
         opening: &'a Opening,

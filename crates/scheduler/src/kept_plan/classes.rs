@@ -1,4 +1,4 @@
-//! Jobs that ask for the same, and where they may fit.
+//! Classes of waiting jobs with equal requests, and the times at which they may fit.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -11,64 +11,66 @@ use super::opening::{Opening, Room};
 use super::windows::{Window, Windows};
 use crate::queues::reservation::lasts;
 
-/// Jobs that ask for the same nodes and walltime, and when they may fit, seconds.
+/// Jobs that ask for the same nodes and walltime, and the times, in seconds, at which they may fit.
 #[derive(Debug)]
 struct Class {
     nodes: u32,
     lasts: f64,
-    /// The index of where they must lie.
+    /// The index of the runs of leaves where they must lie.
     home: usize,
     windows: Windows,
-    /// No time before this one is known at which such a job fits, but in the windows.
+    /// Before this time, such a job is known not to fit, except in the windows.
     clear: f64,
-    /// When it may fit first.
+    /// The earliest time at which it may fit.
     first: f64,
-    /// How much of what has opened in its home is in its windows.
+    /// The number of its home's openings that its windows already include.
     seen: usize,
 }
 
-/// Something opened in a run of leaves.
+/// An opening in a run of leaves: something was given back there.
 #[derive(Debug)]
 struct Opened {
     /// The index of the run.
     run: usize,
-    /// From when to when it was held.
+    /// The time span for which it had been held.
     when: (f64, f64),
     room: Room,
 }
 
-/// Which jobs cannot use an opening, roughly: most cannot. It has all that is looked at for each job and opening.
+/// A quick test that excludes most jobs from using an opening. It has everything that is checked for every pair of job
+/// and opening.
 #[derive(Debug)]
 struct Bounds {
-    /// No job that uses some of it begins before.
+    /// No job that uses the opening begins before this time.
     first: f64,
-    /// From when on it was held.
+    /// When the span of the opening begins.
     begin: f64,
-    /// No job that uses some of it lasts longer, seconds.
+    /// No job that uses the opening lasts longer, in seconds.
     longest: f64,
 }
 
-/// Where jobs must lie, and what opens there.
+/// The runs of leaves where jobs must lie, and the openings there.
 #[derive(Debug)]
 struct Home {
     homes: Homes,
-    /// None of its classes has fewer nodes.
+    /// No class has fewer nodes than this.
     fewest: u32,
-    /// No class is clear for longer.
+    /// No class has a later `clear` than this.
     clear: f64,
-    /// What has opened since the last [`Classes::trim`].
+    /// The openings since the last [`Classes::trim`].
     opened: Vec<Opened>,
     bounds: Vec<Bounds>,
 }
 
 impl Home {
-    /// Notes that something has opened. No job that uses it can begin before `first`.
+    /// Records an opening. No job that uses it can begin before `first`.
     fn note(&mut self, first: f64, opened: Opened) {
         self.bounds.push(Bounds { first, begin: opened.when.0, longest: opened.room.longest() });
         self.opened.push(opened);
     }
 
-    /// When a job of a class may begin that uses some of what has opened; `None` if there is no room for it, or no more.
+    /// The window in which a job of a class may begin to use an opening; `None` if the opening is too small, or no
+    /// longer there.
     fn window(&mut self, index: usize, class: &Class, held: &mut Held, now: f64) -> Option<Window> {
         let Bounds { first, begin, .. } = self.bounds[index];
         let opened = &mut self.opened[index];
@@ -80,7 +82,7 @@ impl Home {
         let run = self.homes.runs[opened.run].clone();
         match &mut opened.room {
             Room::Within { leaf, bits, holds, longest } if *holds != held.holds(*leaf) => {
-                // Others have taken some of it since.
+                // Other jobs have taken a part of the opening since.
                 let openings = held.openings(*leaf, *bits, opened.when, now);
                 (*holds, *longest) = (held.holds(*leaf), openings.with_nodes);
                 let bounds = &mut self.bounds[index];
@@ -100,14 +102,14 @@ impl Home {
     }
 }
 
-/// All classes.
+/// All classes of waiting jobs.
 #[derive(Debug, Default)]
 pub(super) struct Classes {
     classes: Vec<Class>,
     homes: Vec<Home>,
-    /// The index of each class by its home, its nodes and the bits of its walltime.
+    /// The index of each class, by its home, its nodes and the bits of its walltime.
     known: HashMap<(usize, u32, u64), usize>,
-    /// Indices of classes that are no more.
+    /// Indices of dropped classes.
     gone: Vec<usize>,
 }
 
@@ -116,7 +118,7 @@ impl Classes {
         self.classes.len()
     }
 
-    /// The class of a request that must lie in these homes.
+    /// Returns the class of a request that must lie in these homes.
     pub fn of(&mut self, request: &Request, homes: Homes) -> usize {
         let known = self.homes.iter().position(|home| home.homes == homes);
         let home = known.unwrap_or_else(|| {
@@ -127,7 +129,7 @@ impl Classes {
         self.with(home, request.nodes, lasts(request))
     }
 
-    /// The class of jobs that are like those of a class but for how long they last.
+    /// Returns the class of jobs that differ from a class only in how long they last.
     pub fn like(&mut self, class: usize, lasts: f64) -> usize {
         let Class { home, nodes, .. } = self.classes[class];
         self.with(home, nodes, lasts)
@@ -164,23 +166,23 @@ impl Classes {
         self.classes[class].nodes
     }
 
-    /// How long jobs of a class last, seconds.
+    /// The walltime of the jobs of a class, in seconds.
     pub fn lasts(&self, class: usize) -> f64 {
         self.classes[class].lasts
     }
 
-    /// The run with a leaf of those in which jobs of a class lie.
+    /// The run, among those where jobs of a class must lie, that contains a leaf.
     pub fn run_with(&self, class: usize, leaf: u32) -> Option<Range<u32>> {
         let homes = &self.homes[self.classes[class].home].homes;
         homes.with(&(leaf..leaf + 1)).next().map(|run| homes.runs[run].clone())
     }
 
-    /// Whether a job of a class may fit before a time.
+    /// Whether a job of a class may fit before `start`.
     pub fn may_fit_before(&mut self, class: usize, held: &mut Held, start: f64, now: f64) -> bool {
         self.see(class, held, now).0.first < start
     }
 
-    /// A class and where its jobs must lie, when what has opened there is in its windows.
+    /// Returns a class and its home after adding all openings there to its windows.
     fn see(&mut self, class: usize, held: &mut Held, now: f64) -> (&mut Class, &mut Home) {
         let class = &mut self.classes[class];
         let home = &mut self.homes[class.home];
@@ -201,7 +203,7 @@ impl Classes {
         (class, home)
     }
 
-    /// Keeps no more of each class than up to a time of its own. A class without a time is no more.
+    /// Shortens the windows of each class to its time in `last`. Drops the classes whose time is `None`.
     pub fn trim(&mut self, last: &[Option<f64>], held: &mut Held, now: f64) {
         for (index, last) in last.iter().enumerate() {
             if last.is_some_and(|last| self.classes[index].clear.min(last) > now) {
@@ -216,7 +218,7 @@ impl Classes {
         for (index, (class, last)) in self.classes.iter_mut().zip(last).enumerate() {
             let Some(last) = last else {
                 let key = (class.home, class.nodes, class.lasts.to_bits());
-                // Another class may have come in its place.
+                // Another class may have reused the slot.
                 if self.known.get(&key) == Some(&index) {
                     self.known.remove(&key);
                     self.gone.push(index);
@@ -233,7 +235,7 @@ impl Classes {
         }
     }
 
-    /// Notes where and when jobs may fit since something was given back.
+    /// Records where and when jobs may fit after something was given back.
     pub fn open(&mut self, openings: &[Opening], held: &mut Held, now: f64) {
         for opening in openings.iter().filter(|opening| opening.bits != 0) {
             self.open_leaf(opening, held, now);
@@ -243,7 +245,7 @@ impl Classes {
         }
     }
 
-    /// For jobs that fit on a leaf.
+    /// Records an opening for jobs that fit on one leaf.
     fn open_leaf(&mut self, opening: &Opening, held: &Held, now: f64) {
         let (bits, when) = (opening.bits, opening.when);
         let longest = &opening.openings.with_nodes;
@@ -264,7 +266,7 @@ impl Classes {
         }
     }
 
-    /// For jobs that cross leaves.
+    /// Records an opening for jobs that cross leaves.
     fn open_leaves(&mut self, opening: &Opening, held: &mut Held, now: f64) {
         let first = opening.openings.first.max(now);
         for home in &mut self.homes {
@@ -298,7 +300,7 @@ impl Classes {
         found
     }
 
-    /// Leaves out a time at which a job of a class has no place.
+    /// Removes a time at which a job of a class turned out not to fit.
     pub fn pass_over(&mut self, class: usize, held: &Held, time: f64) {
         let class = &mut self.classes[class];
         let home = &mut self.homes[class.home];
@@ -321,7 +323,7 @@ mod tests {
 
     use super::{Classes, Held, Homes};
 
-    /// A class of which a job waits is the class of the next such job, also if it came in the place of another that is no more.
+    /// A class stays known while one of its jobs waits, even if it reuses the slot of a dropped class.
     #[test]
     fn a_class_that_came_again_is_not_forgotten() {
         let fabric = Fabric::build(&pgft("n", &[4, 3], &[1, 2], &[1, 1])).unwrap();

@@ -1,4 +1,4 @@
-//! What is held of the machine over time.
+//! Tracks what is held on the machine over time.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,18 +10,18 @@ use super::runs::Runs;
 use crate::steps::Steps;
 use crate::timeline::{CROSSED, Openings, Timeline};
 
-/// How far ahead a search for room looks first, seconds, and after which it looks at all that is left.
+/// Seconds ahead that a search for free nodes examines first. After that it examines all the rest.
 const FIRST_LOOK: f64 = 3600.0;
 const LAST_LOOK: f64 = 1e8;
 
-/// What is held on the leaves and of the groups above by one placement.
+/// What one placement holds on leaves and groups above them.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     pub leaves: Vec<(u32, u64)>,
     pub groups: Vec<(usize, GroupIndex)>,
 }
 
-/// A leaf, of which jobs that cross leaves have no use while another crosses it.
+/// A leaf. If crossing matters, jobs that cross leaves cannot use it while another job crosses it.
 struct Room {
     leaf: u32,
     nodes: u64,
@@ -38,7 +38,7 @@ impl Room {
         if is_crossed { 0 } else { (self.nodes & !held).count_ones().into() }
     }
 
-    /// Counts what has changed of its nodes.
+    /// Updates the counts after the held bits of the leaf change from `before` to `after`.
     fn count(&self, counts: &mut Runs<Option<Steps>>, when: (f64, f64), [before, after]: [u64; 2]) {
         let change = self.on(after) - self.on(before);
         if change != 0 {
@@ -51,23 +51,23 @@ impl Room {
     }
 }
 
-/// Timelines of all leaves and of the groups above.
+/// The timelines of all leaves and of the groups above.
 pub(super) struct Held {
     pub fabric: Arc<Fabric>,
-    /// Nodes in service of every leaf.
+    /// For every leaf, its nodes in service.
     nodes: Vec<u64>,
     leaves: Vec<Timeline>,
-    /// When a job crosses each group, by level; empty for leaves and below.
+    /// By level: for each group, when a job crosses it. Empty for leaves and below.
     groups: Vec<Vec<Timeline>>,
     crossing_matters: bool,
-    /// The most nodes of a leaf.
+    /// The most nodes of any leaf.
     largest_leaf: u32,
-    /// Free nodes on leaves that no job crosses, of runs of several leaves that were asked for.
+    /// For runs of several leaves asked about so far: the free nodes over time on leaves that no job crosses.
     counts: Runs<Option<Steps>>,
 }
 
 impl Held {
-    /// Nothing is held.
+    /// Returns timelines on which nothing is held.
     pub fn new(occupancy: &Occupancy) -> Self {
         let fabric = Arc::clone(occupancy.fabric());
         let groups = |level: usize| if level < 2 { 0 } else { fabric.groups(level) as usize };
@@ -115,7 +115,7 @@ impl Held {
         parts
     }
 
-    /// Holds parts for a time; false if some were held at some of it.
+    /// Holds parts for a time span. Returns false if some of them were already held during it.
     pub fn hold(&mut self, parts: &Parts, when: (f64, f64)) -> bool {
         let mut were_free = true;
         for &(leaf, bits) in &parts.leaves {
@@ -147,7 +147,7 @@ impl Held {
         self.counts.each(|steps| steps.iter_mut().for_each(|steps| steps.forget_before(now)));
     }
 
-    /// Whether a leaf that a job crosses is of no use to another that crosses leaves.
+    /// Whether a leaf that one job crosses is useless to other jobs that cross leaves.
     pub fn crossing_matters(&self) -> bool {
         self.crossing_matters
     }
@@ -158,17 +158,17 @@ impl Held {
         self.fabric.group(1, range.start)..self.fabric.group(1, range.end - 1) + 1
     }
 
-    /// How often something has been held on a leaf.
+    /// The number of times that something was held on a leaf.
     pub fn holds(&self, leaf: u32) -> u32 {
         self.leaves[leaf as usize].holds()
     }
 
-    /// For how long some bits of a leaf are free around a time.
+    /// How long these bits of a leaf are free around a time span.
     pub fn openings(&self, leaf: u32, bits: u64, when: (f64, f64), now: f64) -> Openings {
         self.leaves[leaf as usize].openings(bits, self.nodes[leaf as usize], when, now)
     }
 
-    /// For how long no job crosses a group around a time at which none does.
+    /// How long no job crosses a group around a time span in which no job does.
     pub fn openings_of_group(
         &self,
         (level, group): (usize, GroupIndex),
@@ -178,7 +178,7 @@ impl Held {
         self.groups[level][group as usize].openings(1, 1, when, now)
     }
 
-    /// What is held of every leaf at any time of a span.
+    /// For every leaf, the bits held at any time of a span.
     pub fn on_leaves(&self, (start, end): (f64, f64)) -> impl Iterator<Item = (u32, u64)> + '_ {
         let held = move |(timeline, &nodes): (&Timeline, &u64)| {
             timeline.held_of(nodes | CROSSED, (start, end))
@@ -197,7 +197,7 @@ impl Held {
         })
     }
 
-    /// Nodes of a leaf that are in service and not held.
+    /// The number of nodes of a leaf that are in service and not in the bits `held`.
     pub fn free_nodes(&self, leaf: u32, held: u64) -> u32 {
         (self.nodes[leaf as usize] & !held).count_ones()
     }
@@ -208,14 +208,15 @@ impl Held {
         leaves.iter().map(|timeline| timeline.step_after(time)).fold(f64::INFINITY, f64::min)
     }
 
-    /// Whether a run of leaves has nodes enough just before a time, if no two jobs may cross a leaf.
+    /// Whether a run of leaves has enough nodes just before a time, if no two jobs may cross a leaf.
     pub fn has_room_before(&self, run: &Range<u32>, nodes: u32, time: f64) -> bool {
         let held = |leaf: u32| self.leaves[leaf as usize].held_before(time);
         let rooms = run.clone().map(|leaf| self.room_on(leaf, held(leaf), nodes));
         rooms.sum::<u32>() >= nodes
     }
 
-    /// The earliest time between two from which on a run of leaves has nodes enough, if no two jobs may cross a leaf.
+    /// The earliest time in `between` from which a run of leaves has enough nodes for long enough, if no two jobs may
+    /// cross a leaf.
     pub fn room_from(
         &mut self,
         run: &Range<u32>,
@@ -231,7 +232,7 @@ impl Held {
         }
         let between = (self.counted_from(run, (nodes, lasts), between)?, between.1);
         let room = |leaf, held| self.room_on(leaf, held, nodes);
-        // Rooms of leaves by the time from which on they are free so long.
+        // Free nodes of leaves, with the time from which they are free for long enough.
         let mut rooms: Vec<(f64, u32, u32)> = Vec::new();
         let mut at_most = 0;
         for leaf in run.clone() {
@@ -269,7 +270,7 @@ impl Held {
         None
     }
 
-    /// A bound from below for [`Held::room_from`], from the number of free nodes in the run.
+    /// A lower bound of [`Held::room_from`], from the number of free nodes in the run.
     pub fn counted_from(
         &mut self,
         run: &Range<u32>,
@@ -282,7 +283,7 @@ impl Held {
         self.count_of(run).first(nodes.into(), lasts, between)
     }
 
-    /// Free nodes of a run on leaves that no job crosses, over time.
+    /// The free nodes over time of a run, on leaves that no job crosses.
     fn count_of(&mut self, run: &Range<u32>) -> &Steps {
         let (leaves, nodes, crossing_matters) = (&self.leaves, &self.nodes, self.crossing_matters);
         self.counts.of(run).get_or_insert_with(|| {
@@ -297,7 +298,8 @@ impl Held {
         })
     }
 
-    /// The earliest time between two from which on one of these runs of leaves has nodes enough. It looks at ever longer spans of time.
+    /// The earliest time in the span from which one of these runs of leaves has enough nodes. It searches in ever
+    /// longer steps.
     pub fn room_in(
         &mut self,
         runs: &[Range<u32>],
@@ -319,7 +321,7 @@ impl Held {
         None
     }
 
-    /// The most nodes that a run of leaves has at some time from `start` to `end`, on leaves that no job crosses.
+    /// The most nodes that a run of leaves has at any time from `start` to `end`, on leaves that no job crosses.
     pub fn most_room(&mut self, run: &Range<u32>, (start, end): (f64, f64)) -> u32 {
         self.count_of(run).most(start, end) as u32
     }

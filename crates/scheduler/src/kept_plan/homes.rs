@@ -1,21 +1,21 @@
-//! Where a job must lie.
+//! The places where a job must lie.
 
 use std::ops::Range;
 
 use topolane_placement::{Occupancy, Policy, Request};
 
-/// Runs of leaves one of which must hold the whole job, ascending.
+/// Runs of leaves, ascending. One of them must hold the whole job.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Homes {
     pub runs: Vec<Range<u32>>,
-    /// Whether each is one leaf.
+    /// Whether every run is a single leaf.
     pub are_leaves: bool,
-    /// For each leaf how many of the runs end before it.
+    /// For each leaf, the number of runs that end before it.
     before: Vec<usize>,
 }
 
 impl Homes {
-    /// Where a policy places a request; `None` if it does not tell, or if it divides the request.
+    /// Returns where a policy places a request; `None` if the policy does not say, or splits the request.
     pub fn of(request: &Request, policy: &dyn Policy, occupancy: &Occupancy) -> Option<Self> {
         let fabric = occupancy.fabric();
         let homes = policy.homes(request, occupancy).filter(|homes| homes.part == request.nodes)?;
@@ -23,7 +23,7 @@ impl Homes {
         let run = |set: &Vec<u32>| Some(leaf(set.iter().min())?..leaf(set.iter().max())? + 1);
         let mut runs: Vec<Range<u32>> = homes.sets.iter().filter_map(run).collect();
         runs.sort_unstable_by_key(|run| run.start);
-        // Of those that overlap, one run that holds both.
+        // Join runs that overlap.
         runs.dedup_by(|next, run| {
             let overlap = next.start < run.end;
             if overlap {
@@ -37,7 +37,7 @@ impl Homes {
         Some(Homes { runs, are_leaves, before })
     }
 
-    /// The indices of the runs that have some of these leaves.
+    /// The indices of the runs that contain any of these leaves.
     pub fn with(&self, leaves: &Range<u32>) -> Range<usize> {
         let first = self.before.get(leaves.start as usize).copied().unwrap_or_default();
         let later = self.runs[first..].partition_point(|run| run.start < leaves.end);

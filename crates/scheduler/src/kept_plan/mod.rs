@@ -1,4 +1,4 @@
-//! All that is held now and promised for later, kept from one pass of conservative backfilling to the next.
+//! The plan of everything held now and promised for later, kept between passes of conservative backfilling.
 
 mod begins;
 mod classes;
@@ -30,10 +30,10 @@ use opening::Opening;
 use span::Span;
 use windows::{Window, Windows};
 
-/// Times are compared with differences of times; those may be off by rounding, seconds.
+/// Comparisons of times with differences of times tolerate this rounding error, in seconds.
 const ROUNDING: f64 = 1e-3;
 
-/// Passes after which the plan looks up which classes have no job left that waits for long.
+/// The number of passes after which the plan drops classes that no longer have waiting jobs.
 const PASSES: u32 = 16;
 
 /// A waiting job and its reservation.
@@ -41,9 +41,9 @@ const PASSES: u32 = 16;
 struct Entry {
     class: usize,
     promise: Option<Promise>,
-    /// Whether this plan made the reservation: there may be an earlier one if it did not.
+    /// Whether this plan made the reservation; if not, an earlier one may be possible.
     is_own: bool,
-    /// From when to when the job may start in the leaves of its own reservation, as far as that has changed.
+    /// The time span in which the job may start on the leaves of its own reservation, as far as that has changed.
     in_own_leaves: Option<(f64, f64)>,
 }
 
@@ -52,7 +52,7 @@ impl Entry {
         self.promise.as_ref().is_some_and(|promise| promise.start.total_cmp(&start).is_eq())
     }
 
-    /// Notes that something has opened up to its reservation; false if that is no use to the job.
+    /// Records an opening before its reservation. Returns false if the job cannot use it.
     fn note(&mut self, opening: &Opening, lasts: f64, now: f64) -> bool {
         let Some(promise) = &self.promise else { return false };
         let (from, until) = (opening.from(lasts, now), opening.when.1.min(promise.start));
@@ -64,7 +64,7 @@ impl Entry {
     }
 }
 
-/// The place of a waiting job in the queue.
+/// The position of a waiting job in the queue.
 #[derive(Debug)]
 struct Seat {
     id: u64,
@@ -73,25 +73,25 @@ struct Seat {
     class: usize,
     nodes: u32,
     walltime: f64,
-    /// When its reservation begins, seconds; `None` if it has none, or if its walltime has changed since.
+    /// The start of its reservation in seconds; `None` if it has none, or if its walltime has changed since.
     start: Option<f64>,
 }
 
-/// The plan for whole nodes under a policy that isolates jobs without giving them links by number, and that more room never harms. A job
-/// is given another reservation only where something opens before its own, or up to it.
+/// The plan for whole nodes under a policy that isolates jobs without assigning single links, and that never refuses
+/// because of more free capacity. A job gets another reservation only if something opens before its own.
 pub(crate) struct KeptPlan {
-    /// The waiting jobs in order.
+    /// The waiting jobs in queue order.
     seats: Vec<Seat>,
-    /// In no order, with entries of jobs that are gone, and the indices of those.
+    /// Entries in no order, including unused ones of jobs that left; then the indices of unused entries.
     entries: Vec<Entry>,
     gone: Vec<usize>,
-    /// Whether something has opened up to the reservation of each entry.
+    /// For each entry, whether something has opened before its reservation.
     is_reached: Vec<bool>,
     classes: Classes,
     begins: Begins,
     held: Held,
     span: Span,
-    /// Whether it cannot be kept: two jobs hold the same at one time, or a job is not one that it is for.
+    /// Whether the plan cannot be kept: two jobs hold the same at one time, or a job does not fit this kind of plan.
     is_unfit: bool,
     passes: u32,
     changes: u64,
@@ -105,7 +105,7 @@ impl fmt::Debug for KeptPlan {
     }
 }
 
-/// Whether the policy and the state are such that a plan can be kept.
+/// Whether the policy and the state allow a plan to be kept.
 fn suits(view: &View<'_>) -> bool {
     let (policy, occupancy, running) = (view.policy, &*view.occupancy, &*view.running);
     let fabric = occupancy.fabric();
@@ -122,7 +122,9 @@ fn is_whole(placement: &Placement) -> bool {
 }
 
 impl KeptPlan {
-    /// The plan that was kept, brought up to date, or a new one with these promises; these if there can be none.
+    /// Returns the kept plan, updated, or a new plan with these promises.
+    ///
+    /// # Errors Returns the promises if no such plan is possible.
     pub fn of(
         kept: Option<Self>,
         promises: HashMap<u64, Promise>,
@@ -145,7 +147,7 @@ impl KeptPlan {
         self.seats.iter().filter_map(move |seat| Some((seat.id, promise(seat)?)))
     }
 
-    /// The start that each waiting job is promised.
+    /// The promised start of each waiting job that has one, by id.
     pub fn starts(&self) -> impl Iterator<Item = (u64, f64)> {
         self.promised().map(|(id, promise)| (id, promise.start))
     }
@@ -154,10 +156,10 @@ impl KeptPlan {
         self.promised().map(|(id, promise)| (id, promise.clone())).collect()
     }
 
-    /// A plan of what runs.
+    /// Returns a plan with the running jobs only.
     fn new(view: &View<'_>, promises: &HashMap<u64, Promise>) -> Option<Self> {
         let in_service = view.occupancy.in_service();
-        // What is promised on a node that has gone out of service is void.
+        // A promise of a node that has gone out of service is void.
         let stands = |placement: &Placement| {
             is_whole(placement) && placement.held().all(|node| in_service.contains(node))
         };
@@ -188,7 +190,7 @@ impl KeptPlan {
         Some(plan)
     }
 
-    /// Takes in what has changed since the last pass; false if it cannot.
+    /// Applies all changes since the last pass. Returns false if that is not possible.
     fn follow(&mut self, view: &View<'_>) -> bool {
         let is_same = !self.is_unfit
             && self.service == view.occupancy.service_changes()
@@ -212,7 +214,7 @@ impl KeptPlan {
         !self.is_unfit
     }
 
-    /// Has an entry for each waiting job, in order; a new one has the promise that is known of it.
+    /// Gives each waiting job an entry, in queue order. A new entry takes the promise in `known`, if there is one.
     fn align(&mut self, view: &View<'_>, mut known: HashMap<u64, Promise>) {
         let mut before = view.out_of_order(&mut self.seats, |seat| seat.id);
         for waiting in &view.waiting[self.seats.len()..] {
@@ -227,7 +229,7 @@ impl KeptPlan {
             self.gone.push(seat.entry);
         }
         for (seat, waiting) in self.seats.iter_mut().zip(view.waiting).filter(|_| view.changed) {
-            // One that has come again under its old number may ask for other nodes.
+            // A requeued job with the same id may ask for another number of nodes.
             self.is_unfit |= seat.nodes != waiting.nodes;
             if seat.walltime.total_cmp(&waiting.walltime).is_ne() {
                 (seat.walltime, seat.start) = (waiting.walltime, None);
@@ -287,7 +289,7 @@ impl KeptPlan {
         }
     }
 
-    /// Takes a reservation from a job; what it held is still to be given back.
+    /// Removes the reservation of a job. The caller must still give back what it held.
     fn forget(&mut self, index: usize) -> Option<Promise> {
         let run = self.run_of(index);
         let promise = self.entries[index].promise.take()?;
@@ -297,14 +299,14 @@ impl KeptPlan {
         Some(promise)
     }
 
-    /// The run of leaves in which the reservation of a job lies.
+    /// The run of leaves that contains the reservation of a job.
     fn run_of(&self, index: usize) -> Option<Range<u32>> {
         let entry = &self.entries[index];
         let node = entry.promise.as_ref()?.placement.as_ref()?.held().next()?;
         self.classes.run_with(entry.class, self.held.fabric.group(1, node))
     }
 
-    /// Takes a reservation from a job, and notes what opens.
+    /// Removes the reservation of a job, gives back what it held, and records the opening.
     fn give_up(&mut self, index: usize, now: f64) {
         if let Some(Promise { start, end, placement: Some(placement), .. }) = self.forget(index) {
             let parts = self.held.parts(&placement);
@@ -312,13 +314,13 @@ impl KeptPlan {
         }
     }
 
-    /// Gives back what was held, and notes what opens.
+    /// Gives back what was held, and records the opening.
     fn take_back(&mut self, parts: &Parts, when: (f64, f64), now: f64) {
         self.held.give_back(parts, when);
         self.note(parts, when, now);
     }
 
-    /// Notes where jobs may start since something was given back.
+    /// Records where jobs may start after something was given back.
     fn note(&mut self, parts: &Parts, (from, until): (f64, f64), now: f64) {
         let when = (from.max(now), until);
         if when.0 >= until {
@@ -342,7 +344,7 @@ impl KeptPlan {
         }
     }
 
-    /// One pass over the queue.
+    /// Starts and promises jobs in one pass over the queue.
     pub fn pass(&mut self, view: &mut View<'_>) -> Pass {
         self.span.state.set_demand(Arc::clone(view.occupancy.demand()));
         if view.changed {
@@ -391,7 +393,7 @@ impl KeptPlan {
         pass
     }
 
-    /// Whether a job may start now, or have an earlier reservation.
+    /// Whether a job may start now or get an earlier reservation.
     fn may_change(&mut self, seat: usize, view: &View<'_>) -> bool {
         let seat = &self.seats[seat];
         let Some(start) = seat.start.filter(|&start| start > view.now) else { return true };
@@ -400,7 +402,7 @@ impl KeptPlan {
                 || self.classes.may_fit_before(seat.class, &mut self.held, start, view.now))
     }
 
-    /// Keeps no more of a class than up to the last reservation of its jobs.
+    /// Shortens each class to the last reservation of its jobs.
     fn trim(&mut self, now: f64) {
         let mut last = vec![None; self.classes.len()];
         for seat in &self.seats {
@@ -412,7 +414,8 @@ impl KeptPlan {
         self.classes.trim(&last, &mut self.held, now);
     }
 
-    /// Gives a job the earliest reservation; if it has one, which begins at `start`, only an earlier one.
+    /// Gives a job the earliest possible reservation. If it has one, which begins at `start`, only an earlier one
+    /// replaces it.
     fn renew(&mut self, index: usize, start: Option<f64>, request: &Request, view: &View<'_>) {
         let entry = &mut self.entries[index];
         match start {
@@ -428,7 +431,7 @@ impl KeptPlan {
         self.entries[index].is_own = true;
     }
 
-    /// The earliest reservation of a job that has none, or one that is void.
+    /// Gives the earliest reservation to a job without one, or with a void one.
     fn promise(&mut self, index: usize, request: &Request, view: &View<'_>) {
         self.give_up(index, view.now);
         self.entries[index].class = self.classes.like(self.entries[index].class, lasts(request));
@@ -438,7 +441,7 @@ impl KeptPlan {
         }
     }
 
-    /// Lets the policy choose the nodes of a job whose reservation begins.
+    /// Lets the policy choose the nodes again when a reservation begins.
     fn choose_again(&mut self, index: usize, request: &Request, view: &View<'_>) {
         let Some(before) = self.forget(index) else { return };
         let Promise { start, end, placement: Some(placement), .. } = &before else { return };
@@ -454,7 +457,7 @@ impl KeptPlan {
         }
     }
 
-    /// An earlier reservation than at `start`, if there is one.
+    /// Replaces the reservation at `start` by an earlier one, if there is one.
     fn improve(&mut self, index: usize, request: &Request, start: f64, view: &View<'_>) {
         let entry = &mut self.entries[index];
         let class = entry.class;
@@ -484,7 +487,8 @@ impl KeptPlan {
         }
     }
 
-    /// The earliest reservation before `limit`: where the job's class may fit, or in the leaves of its own reservation.
+    /// The earliest reservation before `limit`, searched where the job's class may fit and on the leaves of its own
+    /// reservation.
     fn earliest(
         &mut self,
         index: usize,
@@ -508,7 +512,7 @@ impl KeptPlan {
         }
     }
 
-    /// The reservation from a time on, if there is a place.
+    /// The reservation that begins at `start`, if the policy finds a placement.
     fn place(&mut self, request: &Request, start: f64, policy: &dyn Policy) -> Option<Promise> {
         self.span.show(&self.held, (start, start + lasts(request)));
         let placement = policy.place(request, &self.span.state).ok()?;

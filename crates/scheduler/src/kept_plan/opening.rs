@@ -1,4 +1,4 @@
-//! What opens when something is given back, and for whom there may be room.
+//! Openings: what becomes free when something is given back, and which jobs may fit there.
 
 use std::ops::Range;
 
@@ -6,30 +6,30 @@ use super::ROUNDING;
 use super::held::Held;
 use crate::timeline::Openings;
 
-/// Something was given back.
+/// Something was given back and may be used by other jobs.
 #[derive(Debug)]
 pub(super) struct Opening {
     pub leaves: Range<u32>,
-    /// What it is of a leaf; 0 if it is not of one.
+    /// The bits of the leaf; 0 if it concerns several leaves.
     pub bits: u64,
-    /// From when to when it was held.
+    /// The time span for which it was held.
     pub when: (f64, f64),
-    /// What is free around it.
+    /// What is free around it, and for how long.
     pub openings: Openings,
 }
 
 impl Opening {
-    /// Bits of a leaf.
+    /// Returns the opening of some bits of a leaf.
     pub fn of_leaf(leaf: u32, bits: u64, when: (f64, f64), openings: Openings) -> Self {
         Opening { leaves: leaf..leaf + 1, bits, when, openings }
     }
 
-    /// These leaves: no job crosses them any more.
+    /// Records that no job crosses these leaves now.
     pub fn of_leaves(leaves: Range<u32>, when: (f64, f64), openings: Openings) -> Self {
         Opening { leaves, bits: 0, when, openings }
     }
 
-    /// All at once, for jobs that cross leaves: the leaves between are opened too.
+    /// Merges openings into one for jobs that cross leaves. It also covers the leaves in between.
     pub fn joined(openings: &[Opening]) -> Option<Opening> {
         let first = openings.first()?;
         let mut all = Opening::of_leaves(first.leaves.clone(), first.when, Openings::default());
@@ -43,13 +43,13 @@ impl Opening {
         Some(all)
     }
 
-    /// The earliest start of a job that would use some of it.
+    /// The earliest start of a job that would use a part of the opening.
     pub fn from(&self, lasts: f64, now: f64) -> f64 {
         self.openings.first.max(self.when.0 - lasts - 1.0).max(now)
     }
 }
 
-/// For how long nodes are free, at least, seconds: for rough answers. Most walltimes are round numbers of hours.
+/// The durations, in seconds, for which free nodes are counted, for rough answers. Most walltimes are whole hours.
 const SPANS: [f64; 9] = {
     let hour = 3600.0;
     [
@@ -65,34 +65,34 @@ const SPANS: [f64; 9] = {
     ]
 };
 
-/// The longest of [`SPANS`] that is no longer than a job lasts.
+/// The index of the longest of [`SPANS`] that is not longer than `lasts`.
 fn span_of(lasts: f64) -> usize {
     SPANS.iter().rposition(|&span| span <= lasts).unwrap_or(0)
 }
 
-/// For whom there may be room around an opening.
+/// The jobs that may fit around an opening.
 #[derive(Debug)]
 pub(super) enum Room {
-    /// On a leaf.
+    /// The opening is on one leaf.
     Within {
         leaf: u32,
         bits: u64,
-        /// How often something had been held on the leaf.
+        /// The number of times that something had been held on the leaf.
         holds: u32,
         /// Entry `n` is the longest time, seconds, for which `n + 1` nodes are free.
         longest: Vec<f64>,
     },
-    /// On several leaves.
+    /// The opening is on several leaves.
     Across {
-        /// The longest time for which jobs may cross some of them, seconds.
+        /// The longest time, in seconds, for which jobs may cross some of them.
         longest: f64,
-        /// At least as many nodes as are free together for each of [`SPANS`].
+        /// For each of [`SPANS`], an upper bound of the nodes that are free together.
         most: [u32; SPANS.len()],
     },
 }
 
 impl Room {
-    /// Room on a run of leaves around what has opened of some; `None` if there is none for as few nodes as `fewest`.
+    /// The room on a run of leaves around an opening; `None` if fewer than `fewest` nodes are free.
     pub fn across(
         opening: &Opening,
         held: &mut Held,
@@ -102,14 +102,14 @@ impl Room {
         let openings = &opening.openings;
         let matters = held.crossing_matters();
         let longest = if matters { openings.uncrossed } else { openings.longest };
-        // A job that ends when something was given back, off by rounding, uses some of it.
+        // Because of rounding, a job that ends when something was given back may use a part of it.
         let from = openings.first.max(opening.when.0 - 1.0);
         let most = held.most_room(run, (from, opening.when.1));
         (most >= fewest).then_some(Room::Across { longest, most: [most; SPANS.len()] })
     }
 
-    /// Notes that `nodes` nodes are not free for `lasts` seconds. A job that lasts longer may begin earlier, but the end of its time
-    /// is part of what was searched. What opens later is noted for itself.
+    /// Records that `nodes` nodes are not free for `lasts` seconds. A longer job might begin earlier, but its end is
+    /// within the time that was searched. Later openings are recorded on their own.
     pub fn rule_out(&mut self, nodes: u32, lasts: f64) {
         if let Room::Across { most, .. } = self {
             for (most, _) in most.iter_mut().zip(SPANS).filter(|&(_, span)| span >= lasts) {
@@ -118,7 +118,7 @@ impl Room {
         }
     }
 
-    /// The longest job that may fit, seconds.
+    /// The duration of the longest job that may fit, in seconds.
     pub fn longest(&self) -> f64 {
         match self {
             Room::Within { longest, .. } => longest.first().copied().unwrap_or(0.0) + ROUNDING,

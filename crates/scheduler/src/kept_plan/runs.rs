@@ -1,12 +1,12 @@
-//! What is kept of runs of leaves.
+//! Values kept for runs of leaves.
 
 use std::ops::Range;
 
-/// Runs of leaves, and what is kept of each.
+/// Runs of leaves, with a value for each.
 #[derive(Debug)]
 pub(super) struct Runs<T> {
     all: Vec<(Range<u32>, T)>,
-    /// The indices of the runs with each leaf.
+    /// For each leaf, the indices of the runs that contain it.
     with_leaf: Vec<Vec<usize>>,
 }
 
@@ -15,7 +15,7 @@ impl<T: Default> Runs<T> {
         Runs { all: Vec::new(), with_leaf: vec![Vec::new(); leaves as usize] }
     }
 
-    /// What is kept of a run; the default at first.
+    /// Returns the value of a run, at first the default.
     pub fn of(&mut self, run: &Range<u32>) -> &mut T {
         let known = self.with_leaf[run.start as usize].iter().copied();
         let known = known.into_iter().find(|&index| self.all[index].0 == *run);
@@ -29,19 +29,19 @@ impl<T: Default> Runs<T> {
         &mut self.all[index].1
     }
 
-    /// What is kept of each run with a leaf, to change.
+    /// Changes the value of each run that contains a leaf.
     pub fn each_with(&mut self, leaf: u32, mut change: impl FnMut(&mut T)) {
         for &index in &self.with_leaf[leaf as usize] {
             change(&mut self.all[index].1);
         }
     }
 
-    /// What is kept of each run, to change.
+    /// Changes the value of each run.
     pub fn each(&mut self, change: impl FnMut(&mut T)) {
         self.all.iter_mut().map(|(_, kept)| kept).for_each(change);
     }
 
-    /// What is kept of each run with some of these leaves.
+    /// The values of the runs that contain any of these leaves.
     pub fn with(&self, leaves: Range<u32>) -> impl Iterator<Item = &T> {
         let mut indices: Vec<usize> = Vec::new();
         for leaf in leaves {

@@ -1,4 +1,4 @@
-//! A state that shows a policy what is held at any time of a span.
+//! Presents everything held during a time span to a policy, as one occupancy.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use super::held::Held;
 use crate::timeline::CROSSED;
 use crate::view::View;
 
-/// The state, and what it shows of the leaves and of the groups above.
+/// The occupancy, and what it currently shows of the leaves and of the groups above.
 pub(super) struct Span {
     pub state: Occupancy,
     pub leaves: Vec<u64>,
@@ -16,7 +16,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    /// Shows that nothing is held.
+    /// Returns a state in which nothing is held.
     pub fn new(view: &View<'_>) -> Self {
         let fabric = view.occupancy.fabric();
         let mut state = view.occupancy.clone();
@@ -28,7 +28,7 @@ impl Span {
         Span { state, leaves, groups: (0..=fabric.depth()).map(groups).collect() }
     }
 
-    /// Shows what is held at any time of a span.
+    /// Shows everything that is held at any time of a span.
     pub fn show(&mut self, held: &Held, when: (f64, f64)) {
         for (leaf, bits) in held.on_leaves(when) {
             self.show_leaf(held, leaf, bits);
@@ -59,7 +59,7 @@ impl Span {
     }
 }
 
-/// Runs of consecutive bits.
+/// Splits bits into runs of consecutive ones.
 fn runs(mut bits: u64) -> impl Iterator<Item = Range<u32>> {
     std::iter::from_fn(move || {
         if bits == 0 {

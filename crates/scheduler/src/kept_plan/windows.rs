@@ -1,4 +1,4 @@
-//! Where and when jobs may fit that did not fit before.
+//! Windows: places and times at which jobs may fit that did not fit before.
 
 use std::ops::Range;
 
@@ -12,19 +12,19 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// Whether another continues it, or it the other.
+    /// Whether the two windows overlap or touch.
     fn meets(&self, other: &Window) -> bool {
         self.run == other.run && self.from <= other.until && other.from <= self.until
     }
 }
 
-/// Windows for jobs that ask for the same.
+/// The windows of jobs that ask for the same.
 #[derive(Debug)]
 pub(super) struct Windows {
     all: Vec<Window>,
-    /// When the first begins; infinite if there is none.
+    /// When the first window begins; infinite if there is none.
     first: f64,
-    /// Whether two of them may be joined.
+    /// Whether two windows may overlap.
     may_join: bool,
 }
 
@@ -56,7 +56,7 @@ impl Windows {
         }
     }
 
-    /// Joins windows of one run that overlap.
+    /// Joins windows of the same run that overlap.
     fn join(&mut self) {
         self.all
             .sort_unstable_by(|a, b| a.run.start.cmp(&b.run.start).then(a.from.total_cmp(&b.from)));
@@ -70,7 +70,7 @@ impl Windows {
         self.may_join = false;
     }
 
-    /// Leaves out what comes before a time.
+    /// Cuts off everything before a time.
     pub fn begin_at(&mut self, now: f64) {
         if self.first < now {
             self.all.iter_mut().for_each(|window| window.from = window.from.max(now));
@@ -78,7 +78,7 @@ impl Windows {
         }
     }
 
-    /// Leaves out what comes after a time.
+    /// Cuts off everything after a time.
     pub fn trim(&mut self, last: f64) {
         self.all.iter_mut().for_each(|window| window.until = window.until.min(last));
         self.keep_open();
@@ -89,7 +89,7 @@ impl Windows {
         self.first = self.all.iter().map(|window| window.from).fold(f64::INFINITY, f64::min);
     }
 
-    /// The earliest time before `limit` from which on there are nodes enough, if no two jobs may cross a leaf.
+    /// The earliest time before `limit` from which there are enough nodes, if no two jobs may cross a leaf.
     pub fn earliest(&mut self, held: &mut Held, shape: (u32, f64), limit: f64) -> Option<f64> {
         if self.may_join {
             self.join();
@@ -107,7 +107,7 @@ impl Windows {
         (best < limit).then_some(best)
     }
 
-    /// Leaves out a time at which there is no place.
+    /// Removes a time at which the job turned out not to fit.
     pub fn pass_over(&mut self, held: &Held, time: f64) {
         for window in self.all.iter_mut().filter(|window| window.from <= time) {
             window.from = held.step_after(&window.run, time);

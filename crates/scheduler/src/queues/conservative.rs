@@ -11,15 +11,17 @@ use crate::queue::{Pass, Queue, Reservation};
 use crate::running::RunningJob;
 use crate::view::View;
 
-/// Conservative backfilling (Mu'alem and Feitelson 2001) over any policy: every job has a
-/// reservation, and none is put later than first promised as long as its nodes are in service and no job runs over its time. When a
-/// job ends early, each waiting job in turn moves to the earliest reservation that leaves all others in place, if that is earlier.
+/// Conservative backfilling (Mu'alem and Feitelson 2001) over any policy: every job has a reservation. No job starts
+/// later than first promised, as long as its nodes stay in service and no job exceeds its walltime. When a job ends
+/// early, each waiting job in turn moves to the earliest reservation that leaves all others in place, if that is
+/// earlier.
 ///
-/// With a count-only policy a reservation is a number of nodes; otherwise it names the nodes. The policy chooses them again when
-/// the reservation begins. Where the policy refuses, a job takes the nodes of its reservation, if they are free.
+/// With a count-only policy a reservation is a number of nodes; otherwise it names the nodes. The policy chooses them
+/// again when the reservation begins. Where the policy refuses, a job takes the nodes of its reservation, if they are
+/// free.
 #[derive(Debug, Default)]
 pub struct Conservative {
-    /// Empty while a plan is kept, which has them then.
+    /// Empty while a kept plan has the promises.
     promises: HashMap<u64, Promise>,
     counted: Option<CountedPlan>,
     placed: Option<KeptPlan>,
@@ -32,8 +34,8 @@ impl Queue for Conservative {
 
     fn pass(&mut self, view: &mut View<'_>) -> Pass {
         let pass = self.pass_once(view);
-        // A reservation that was due may have moved to a later time, and so made way for jobs that were looked at before. With no job
-        // running, no end would come after which they are looked at again.
+        // A reservation that was due may have moved to a later time and so freed nodes for jobs examined before it. If
+        // no job runs, no later end would trigger another pass, so run one more now.
         let goes_on = !view.running.jobs().is_empty() || self.promised().is_empty();
         if goes_on { pass } else { self.pass_once(view) }
     }
@@ -58,7 +60,7 @@ impl Conservative {
         }
     }
 
-    /// The start that each waiting job is promised, by identity.
+    /// The promised start of each waiting job that has one, by id.
     pub fn promised(&self) -> Vec<(u64, f64)> {
         let mut found: Vec<(u64, f64)> =
             self.promises.iter().map(|(&id, promise)| (id, promise.start)).collect();
@@ -68,7 +70,7 @@ impl Conservative {
         found
     }
 
-    /// Runs a pass on a new plan.
+    /// Runs a pass that builds a new plan.
     fn pass_on_new_plan(&mut self, promises: HashMap<u64, Promise>, view: &mut View<'_>) -> Pass {
         let mut plan = Plan::of(view, promises);
         let mut pass = Pass::default();
@@ -107,23 +109,23 @@ fn start(index: usize, placement: Option<Arc<Placement>>, view: &mut View<'_>) -
     }
 }
 
-/// All that is held now and promised for later.
+/// Everything that is held now or promised for later.
 struct Plan {
-    /// Idle nodes over time; where jobs share nodes an upper bound, since a node then counts as
-    /// idle when the first of them ends.
+    /// Idle nodes over time. If jobs share nodes this is an upper bound, because a node then counts as idle when the
+    /// first of its jobs ends.
     idle: Profile,
     promises: HashMap<u64, Promise>,
-    /// Whether counts are all that matters.
+    /// Whether only the number of nodes matters.
     counting: bool,
-    /// Promises of nodes by start and by end, and then by identity.
+    /// Promises that name nodes, by start and by end, then by id.
     by_start: Vec<(f64, u64)>,
     by_end: Vec<(f64, u64)>,
-    /// Whether all placements, held and promised, are of whole nodes without links of their own. A state then counts how many
-    /// hold each node and cross each group, so that what leaves a span of time can be taken off again.
+    /// Whether all placements, held and promised, are whole nodes without owned links. Then an occupancy counts the
+    /// jobs on each node and group, so jobs that leave a time span can be subtracted again.
     slides: bool,
 }
 
-/// How far a span of time has slid: how many running jobs have left it, and how many promises have come and gone.
+/// How far a time span has moved: the numbers of running jobs that left it, and of promises that entered and left.
 #[derive(Debug, Default)]
 struct Slid {
     ended: usize,
@@ -131,14 +133,14 @@ struct Slid {
     left: usize,
 }
 
-/// Whether a request may keep a promise: it names nodes, begins later, and lasts as long as the request.
+/// Whether a request may keep a promise: the promise names nodes, begins later, and lasts as long as the request.
 fn stands(promise: &Promise, request: &Request, now: f64) -> bool {
     promise.placement.is_some()
         && promise.start > now
         && promise.end.total_cmp(&(promise.start + lasts(request))).is_eq()
 }
 
-/// Leaves out promises of nodes that are out of service, or that running jobs hold or cross then.
+/// Drops promises of nodes that are out of service, or that running jobs will hold or cross then.
 fn leave_out_void(promises: &mut HashMap<u64, Promise>, view: &View<'_>) {
     let placed = |(&id, promise): (&u64, &Promise)| {
         Some((promise.start.max(view.now), id, Arc::clone(promise.placement.as_ref()?)))
@@ -158,10 +160,10 @@ fn leave_out_void(promises: &mut HashMap<u64, Promise>, view: &View<'_>) {
     }
 }
 
-/// A request, and the nodes that it was promised before.
+/// A request, and the nodes promised to it before.
 type Asked<'a> = (&'a Request, Option<&'a Arc<Placement>>);
 
-/// Nodes that the policy chooses, or the request's own if it finds none.
+/// Returns the nodes that the policy chooses, or else those promised before.
 fn place(
     (request, own): Asked<'_>,
     state: &Occupancy,
@@ -192,7 +194,7 @@ impl Plan {
         for job in view.running.jobs() {
             let in_service = |&node: &u32| view.occupancy.in_service().contains(node);
             let nodes = job.placement.held().filter(in_service).count() as u32;
-            // One that is over its time ends at any moment, but not before now.
+            // A job that exceeds its walltime may end at any moment, but not before now.
             let over = job.expected_end <= view.now;
             let end = if over { view.now + SHORTEST } else { job.expected_end };
             if end.is_finite() {
@@ -200,7 +202,7 @@ impl Plan {
             }
         }
         if view.changed {
-            // One that has come again under its old number may ask for other nodes.
+            // A requeued job with the same id may ask for another number of nodes.
             let nodes: HashMap<u64, i64> = view
                 .waiting
                 .iter()
@@ -225,7 +227,7 @@ impl Plan {
         Plan { idle, promises, counting, by_start, by_end, slides }
     }
 
-    /// Keeps a promise.
+    /// Adds a promise to the plan.
     fn keep(&mut self, id: u64, promise: Promise) {
         if let Some(placement) = &promise.placement {
             self.slides &= counts_whole(placement);
@@ -238,7 +240,7 @@ impl Plan {
         self.promises.insert(id, promise);
     }
 
-    /// Takes a promise back.
+    /// Removes a promise from the plan and returns it.
     fn forget(&mut self, id: u64) -> Option<Promise> {
         let promise = self.promises.remove(&id)?;
         if promise.placement.is_some() {
@@ -251,8 +253,8 @@ impl Plan {
         Some(promise)
     }
 
-    /// Gives the request the earliest reservation that leaves all others in place. A reservation that stands is given up only for an
-    /// earlier one.
+    /// Gives a request the earliest reservation that leaves all others in place. Replaces a valid reservation only by
+    /// an earlier one.
     fn promise(&mut self, request: &Request, view: &View<'_>) {
         let old = self.forget(request.id);
         if let Some(old) = &old {
@@ -276,8 +278,8 @@ impl Plan {
         }
     }
 
-    /// The same as [`Plan::earliest_placed`], by one span of time that slides. Where more room always helps, the policy is not
-    /// asked again until a job has left the span.
+    /// Same as [`Plan::earliest_placed`], with one time span that slides. If more free capacity always helps, the
+    /// policy is asked again only when a job has left the span.
     fn earliest_slid(
         &self,
         (request, own): Asked<'_>,
@@ -305,7 +307,7 @@ impl Plan {
         })
     }
 
-    /// Slides a span of time on, to one that begins and ends no earlier. Returns whether a job has left it.
+    /// Moves a time span to one that begins and ends no earlier. Returns whether a job has left it.
     fn slide(
         &self,
         span: &mut Occupancy,
@@ -321,7 +323,7 @@ impl Plan {
             }
             slid.came += 1;
         }
-        // Whoever has ended by now came before the span's end, so it is there to be taken off.
+        // A promise that has ended by now also began before the end of the span, so the span contains it.
         while let Some((_, id)) = self.by_end.get(slid.left).filter(|entry| entry.0 <= start) {
             if let Some(placement) = placement(id) {
                 span.release(placement);
@@ -336,8 +338,8 @@ impl Plan {
         before != (slid.ended, slid.left)
     }
 
-    /// The earliest time before `before` at which there are nodes that no job holds or is promised until the request ends: nodes that
-    /// the policy finds, or the request's own.
+    /// The earliest time before `before` at which nodes are free until the request ends: nodes that the policy chooses,
+    /// or those promised before.
     fn earliest_placed(
         &self,
         (request, own): Asked<'_>,
@@ -357,7 +359,7 @@ impl Plan {
         })
     }
 
-    /// Fills `span` with all that is held or promised at any time from `start` to `end`.
+    /// Fills `span` with everything that is held or promised at any time from `start` to `end`.
     fn fill(&self, span: &mut Occupancy, start: f64, end: f64, view: &View<'_>) {
         span.clone_from(view.occupancy);
         span.set_time(start.max(view.now));
@@ -394,13 +396,13 @@ mod tests {
 
     const NODES: u32 = 24;
 
-    /// Nodes from one on, round the end of the machine, of a job that shares no link.
+    /// An isolated placement on consecutive nodes from `first` on, wrapping around at the end of the machine.
     fn nodes_from(fabric: &Fabric, first: u32, count: u32) -> Arc<Placement> {
         let nodes = (first..first + count).map(|node| node % NODES).collect();
         Arc::new(Placement::new(fabric, nodes, Share::Whole).isolated(true))
     }
 
-    /// Conservative backfilling that keeps no plan from pass to pass.
+    /// Conservative backfilling that keeps no plan between passes.
     #[derive(Default)]
     struct Unkept(Conservative);
 
@@ -420,15 +422,16 @@ mod tests {
         }
     }
 
-    /// When a job comes, how many nodes it asks for, its walltime and how long it runs.
+    /// A job: the time of its submission, its nodes, its walltime and its run time.
     type Job = (u32, u32, u32, u32);
 
-    /// Before which pass a job gets another walltime, which job, and which other job is cancelled with that; none if there is no such
-    /// job, or if it has ended. The other comes again and asks for the number of nodes that stands last, unless that is 0.
+    /// A change: before which pass, which job gets which other walltime, and which other job is cancelled. No effect if
+    /// there is no such job or it has ended. The cancelled job is submitted again with the last number as its nodes,
+    /// unless that is 0.
     type Change = (usize, u64, u32, (u64, u32));
 
-    /// What each job got, and when, and how many were cancelled. A node goes out of service for a while, and the walltime of the longest
-    /// running job changes.
+    /// The placement and start of each job, and the number of cancelled jobs. A node goes out of service for a while,
+    /// and the walltime of the longest running job changes.
     fn decisions(
         queue: Box<dyn Queue>,
         rule: &str,
@@ -486,7 +489,7 @@ mod tests {
         (found, cancelled)
     }
 
-    /// Jobs of seconds, or of up to 13 hours, of few kinds or of many, and what changes.
+    /// Jobs that last seconds or up to 13 hours, of few kinds or many, and changes.
     fn jobs() -> impl Strategy<Value = (Vec<Job>, Vec<Change>)> {
         let job = (0u32..4, 0u32..15, 0u32..39, 0u32..40);
         let change = (4usize..80, 0u64..60, 1u32..60, (0u64..200, 0u32..16));
@@ -510,7 +513,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(400))]
 
-        /// A plan that is kept from pass to pass starts the same jobs on the same nodes as a new plan at every pass.
+        /// A plan kept between passes starts the same jobs on the same nodes as a new plan at every pass.
         #[test]
         fn a_kept_plan_decides_as_a_new_one(
             (jobs, changes) in jobs(),
@@ -522,7 +525,7 @@ mod tests {
     }
 
     proptest! {
-        /// No job that fits the machine waits for ever, whatever the policy answers.
+        /// No job that fits the machine waits forever, whatever the policy answers.
         #[test]
         fn every_job_starts(
             (jobs, changes) in jobs(),
@@ -534,8 +537,8 @@ mod tests {
     }
 
     proptest! {
-        /// A span that slides from time to time holds what a new span that is filled at that time holds: idle nodes, those of
-        /// every group, and crossings.
+        /// A sliding span holds the same as a new span filled at that time: idle nodes in total and per group, and
+        /// crossings.
         #[test]
         fn a_span_that_slides_is_as_one_just_filled(
             held in prop::collection::vec((0u32..4, -2i32..30), 0..6),

@@ -13,14 +13,13 @@ use crate::view::{View, Waiting};
 
 /// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001) over any policy.
 ///
-/// Jobs start in order until one, the head, is refused. The head gets the one reservation: the
-/// earliest expected completion at which the policy can place it. A job behind it may start if
-/// the policy can place it now and it ends by then, or if the head can still be placed then with
-/// it running. With a count-only policy that is textbook EASY.
+/// Jobs start in order until one, the head, is refused. The head gets the only reservation: the earliest expected
+/// completion at which the policy can place it. A job behind it may start if the policy can place it now and it ends by
+/// then, or if the head can still be placed then with it running. With a count-only policy that is textbook EASY.
 ///
-/// Where a policy has a [`HeadRule`], the head is placed by that rule, and its reservation is the earliest end at which that
-/// rule can place it. This holds if it makes the head wait no longer than its patience; else the head goes by the policy itself.
-/// Which of them it is, is decided when a job becomes the head.
+/// Where a policy has a [`HeadRule`], the head is placed by that rule, and its reservation is the earliest end at which
+/// that rule can place it. If that takes longer than the patience of the rule, the policy itself places the head. The
+/// choice is made when a job becomes the head.
 #[derive(Debug, Default)]
 pub struct Easy {
     kept: Option<Kept>,
@@ -31,17 +30,17 @@ pub struct Easy {
     head_wait: Option<HeadWait>,
 }
 
-/// The head and its reservation, good until something other than an arrival happens.
+/// The head and its reservation, valid until something other than an arrival happens.
 #[derive(Debug)]
 struct Kept {
     head: u64,
     request: Request,
     refusal: Refusal,
     shadow: Shadow,
-    /// Whether the last pass backfilled a job by where it lies and not by numbers alone: with it
-    /// there the policy may choose otherwise for one refused before, so all are tried again.
+    /// Whether the last pass backfilled a job because of its location and not by numbers alone. Then the policy may now
+    /// place a job that it refused before, so all are tried again.
     again: bool,
-    /// Whether the head goes by the policy's [`HeadRule`].
+    /// Whether the head waits for a placement by the policy's [`HeadRule`].
     by_head_rule: bool,
 }
 
@@ -79,7 +78,7 @@ impl Queue for Easy {
 }
 
 impl Easy {
-    /// Starts jobs in order; returns the index of the first that is refused, now the head.
+    /// Starts jobs in order. Returns the index of the first that is refused: the new head.
     fn start_in_order(&mut self, view: &mut View<'_>) -> Option<usize> {
         self.kept = None;
         self.refused.forget_all();
@@ -116,7 +115,7 @@ impl Easy {
         Some((refusal, Shadow::of(request, view, &mut self.future, &mut self.promise)))
     }
 
-    /// The rule for heads, unless the job is known to go by the policy itself.
+    /// The rule for heads, unless it is decided that the policy itself places this job.
     fn head_rule<'a>(&self, index: usize, view: &View<'a>) -> Option<HeadRule<'a>> {
         let id = view.waiting[index].request.id;
         let decided = self.head_wait.filter(|wait| wait.id == id);
@@ -124,7 +123,7 @@ impl Easy {
         view.policy.for_head().filter(|_| !is_out)
     }
 
-    /// Whether the head, refused now, waits for a place by this rule, and remembers it.
+    /// Whether a head that is refused now may wait for a placement by this rule. Remembers the decision.
     fn may_wait(
         &mut self,
         index: usize,
@@ -135,7 +134,7 @@ impl Easy {
         let request = &view.waiting[index].request;
         let decided = self.head_wait.filter(|wait| wait.id == request.id);
         let until = decided.and_then(|decided| decided.until).unwrap_or_else(|| {
-            // Without a walltime there is no measure of a long wait.
+            // Without a walltime, no wait counts as long.
             let patience = rule.patience * request.walltime;
             let patience = if patience.is_finite() { patience } else { 0.0 };
             let mut until = view.now + patience;
@@ -152,7 +151,7 @@ impl Easy {
         waits
     }
 
-    /// The refusal of a job, if it is the head of the last pass and nothing has changed for it since.
+    /// The refusal of a job, if it was the head of the last pass and nothing has changed for it since.
     fn known_refusal(&mut self, index: usize, view: &View<'_>) -> Option<Refusal> {
         let request = &view.waiting[index].request;
         let promise = self.promise.as_mut()?;
@@ -175,7 +174,7 @@ impl Kept {
         Kept { head: request.id, request, refusal, shadow, again: false, by_head_rule }
     }
 
-    /// The rule by which the head is placed.
+    /// The policy that places the head.
     fn rule<'a>(&self, view: &View<'a>) -> &'a dyn Policy {
         let rule = view.policy.for_head().filter(|_| self.by_head_rule);
         rule.map_or(view.policy, |rule| rule.policy)
@@ -189,7 +188,7 @@ impl Kept {
         head.map_or(0, |head| head + 1)
     }
 
-    /// Whether only the size of a job that takes whole nodes decides if the head still fits once that job runs.
+    /// Whether only the number of nodes of a whole-node job decides if the head still fits while that job runs.
     fn counts_whole(&self, view: &View<'_>) -> bool {
         view.policy.counts_only(&self.request)
             && self.request.is_plain()
@@ -197,13 +196,13 @@ impl Kept {
     }
 }
 
-/// Jobs behind the head for which others are moved, in one pass at most.
+/// The most jobs behind the head for which a pass moves other jobs.
 const ATTEMPTS: u32 = 2;
 
-/// Jobs of the queue, from the first one on, among which the one is sought that wastes least.
+/// The number of jobs at the front of the queue that are compared for the least waste.
 const COMPARED: usize = 256;
 
-/// A job that may start, though what it takes others could use.
+/// A job that may start, but wastes capacity that others could use.
 struct Wasteful {
     index: usize,
     class: u32,
@@ -211,21 +210,21 @@ struct Wasteful {
     planned: Rc<Planned>,
 }
 
-/// The jobs behind the head in one pass.
+/// The jobs behind the head, during one pass.
 struct Backfill<'a> {
     kept: &'a mut Kept,
     refused: &'a mut RefusedSizes,
     future: &'a mut Option<Future>,
     answers: &'a mut Option<HeadAnswers>,
-    /// By size, what the policy answers now to jobs that are like the head.
+    /// By size, where the policy would now place jobs that are like the head.
     places: BTreeMap<u32, Rc<Planned>>,
-    /// Nodes that the head leaves idle at its reservation; `None` until they are asked for.
+    /// Nodes that stay idle when the head starts at its reservation; `None` until needed.
     left_then: Option<u32>,
 }
 
 impl Backfill<'_> {
-    /// Starts jobs behind the head that do not delay it: in order of the queue those that waste nothing, then of the others
-    /// the one that wastes least, as long as there are any.
+    /// Starts jobs behind the head that do not delay it. Jobs that waste nothing start in queue order; then the job
+    /// that wastes least starts, and so on until none is left.
     fn run(&mut self, view: &mut View<'_>, first: usize) {
         let running = view.running.jobs().len();
         let mut attempts = ATTEMPTS;
@@ -244,14 +243,14 @@ impl Backfill<'_> {
         self.kept.again = by_place && view.running.jobs().len() > running;
     }
 
-    /// A job has started.
+    /// Clears what is remembered, after a job has started.
     fn state_changed(&mut self) {
         self.refused.forget();
         self.places.clear();
         self.left_then = None;
     }
 
-    /// Where the policy places a job now, and what that wastes. `size` is the job's if nothing else of it matters.
+    /// Where the policy would place a job now, and the waste. `size` is set if nothing but the job's size matters.
     fn plan(
         &mut self,
         index: usize,
@@ -285,7 +284,7 @@ impl Backfill<'_> {
         (in_time || self.spares(&placement, view)).then_some(placement)
     }
 
-    /// Whether a job that runs past the reservation leaves too few nodes for the head then, wherever it is.
+    /// Whether a job that runs past the reservation would leave too few nodes for the head, wherever the job is placed.
     fn leaves_too_few(&mut self, job: &Waiting, view: &View<'_>) -> bool {
         let Kept { request: head, shadow, .. } = &*self.kept;
         if shadow.spare.is_some() || !job.whole || !head.is_plain() {
@@ -298,7 +297,7 @@ impl Backfill<'_> {
         left < job.nodes
     }
 
-    /// Whether one of these jobs, given by index and size as [`Backfill::plan`] takes them, can be placed and wastes something.
+    /// Whether one of these jobs can be placed and wastes something. They are given as in [`Backfill::plan`].
     fn any_wastes(&mut self, jobs: &[(usize, Option<u32>)], view: &View<'_>) -> bool {
         let mut wastes = |&(index, size)| {
             self.plan(index, size, view).is_ok_and(|planned| planned.waste() > 0.0)
@@ -313,7 +312,7 @@ impl Backfill<'_> {
         }
     }
 
-    /// Whether a job may run past the reservation, because the head can still be placed then.
+    /// Whether a job may run past the reservation because the head can still be placed then.
     fn spares(&mut self, placement: &Arc<Placement>, view: &View<'_>) -> bool {
         let counts = placement.share().is_whole() && self.kept.counts_whole(view);
         let rule = self.kept.rule(view);
@@ -339,7 +338,7 @@ impl Backfill<'_> {
         }
     }
 
-    /// Backfills a job that is refused for links by moving others, if the head keeps its promise.
+    /// Backfills a job that is refused for links by moving other jobs, if the head keeps its promise.
     fn make_room(
         &mut self,
         view: &mut View<'_>,
@@ -367,8 +366,8 @@ impl Backfill<'_> {
         started
     }
 
-    /// Starts jobs from `first` on that waste nothing, and answers with the one, if any, that wastes least of the others. Once there
-    /// is one, no further than the first [`COMPARED`] of the queue.
+    /// Starts jobs from index `first` on that waste nothing. Returns the job with the least waste among the others.
+    /// Once there is one, it only searches the first [`COMPARED`] jobs of the queue.
     fn start_those_that_fit(
         &mut self,
         view: &mut View<'_>,
@@ -380,9 +379,9 @@ impl Backfill<'_> {
         let head_counts = counts_whole && !view.running.any_sharing();
         let mut idle = view.occupancy.idle_nodes();
         let mut least: Option<Wasteful> = None;
-        // Sizes of which one job was compared already: others of that size would waste as much.
+        // Sizes already compared: other jobs of the same size would waste as much.
         let mut compared: BTreeSet<u32> = BTreeSet::new();
-        // Jobs passed over because they leave too few nodes for the head: what they waste is asked for only if it matters.
+        // Jobs skipped because they would leave too few nodes for the head; their waste is computed only if needed.
         let mut too_large: Vec<(usize, Option<u32>)> = Vec::new();
         let mut next = first;
         while next < view.waiting.len() {
@@ -393,7 +392,7 @@ impl Backfill<'_> {
                 }
                 too_large.clear();
             }
-            // What is known to be refused is passed over without a look at the request: most of a long queue is.
+            // Skip known refusals before looking at the request: they are most of a long queue.
             let class = view.classes[index];
             next += 1;
             if self.refused.contains(class, true) {
@@ -448,7 +447,7 @@ impl Backfill<'_> {
                     let blocked = matches!(refusal, Refusal::WouldShareLinks { .. });
                     blocked && self.make_room(view, index, in_time, attempts)
                 }
-                // One whose refusal is remembered by nothing would be found again and again: it is not compared.
+                // Without a size, its refusal could not be remembered and it would be found again and again.
                 Ok(planned) if planned.waste() > 0.0 && late_size.is_some() => {
                     compared.extend(size);
                     if least.as_ref().is_none_or(|least| planned.waste() < least.planned.waste()) {
@@ -473,7 +472,7 @@ impl Backfill<'_> {
                 too_large.clear();
                 least = None;
                 if any_compared {
-                    // What was found before is as it was no longer.
+                    // A start changes the state, so earlier results no longer hold.
                     compared.clear();
                     next = first;
                 }
@@ -483,28 +482,28 @@ impl Backfill<'_> {
     }
 }
 
-/// Jobs refused since the last start: all of the same class are refused again, since a policy that goes by shape sees the same
-/// state.
+/// Remembers which classes of jobs were refused since the last start. All jobs of a class are refused again as long as
+/// the state is the same.
 #[derive(Debug, Default)]
 struct RefusedSizes {
-    /// By class: one more than the generation in which it was refused whatever its end.
+    /// By class: 1 + the generation in which it was refused regardless of its end.
     any_end: Vec<u64>,
-    /// The same for jobs that outlast the reservation.
+    /// By class: 1 + the generation in which it was refused because it would outlast the reservation.
     late_end: Vec<u64>,
     generation: u64,
-    /// The same whatever its end and whatever starts, under a policy that more room never harms: one more than how often room was
-    /// made.
+    /// By class: 1 + the number of times capacity was freed, when it was refused under a policy that never refuses
+    /// because of more free capacity. Valid regardless of its end and of jobs that start.
     until_room: Vec<u64>,
     rooms: u64,
 }
 
 impl RefusedSizes {
-    /// Something has started.
+    /// Called after a job has started: refusals may no longer hold.
     fn forget(&mut self) {
         self.generation += 1;
     }
 
-    /// There may be more room.
+    /// Called when capacity may have been freed.
     fn forget_all(&mut self) {
         self.generation += 1;
         self.rooms += 1;
@@ -540,9 +539,10 @@ fn set(refused: &mut Vec<u64>, class: u32, to: u64) {
 /// The head's reservation.
 #[derive(Debug)]
 struct Shadow {
-    /// When the head starts at the latest, seconds.
+    /// The latest start of the head, in seconds.
     at: f64,
-    /// Where only counts matter: nodes beyond what the head needs at that time. Otherwise `None`: the state at that time decides.
+    /// If only counts matter: nodes beyond what the head needs at that time. Otherwise `None`: the state at that time
+    /// decides.
     spare: Option<u32>,
 }
 
@@ -574,7 +574,8 @@ impl Shadow {
         Shadow { at, spare: None }
     }
 
-    /// Nodes that end together count together, as in the textbook.
+    /// Computes the reservation by counting. As in the textbook, nodes that become free at the same time count
+    /// together.
     fn by_count(head: &Request, view: &View<'_>) -> Shadow {
         let mut free = view.occupancy.idle_nodes();
         for ending in view.running.ending_together() {
@@ -587,7 +588,7 @@ impl Shadow {
         Shadow { at: f64::INFINITY, spare: Some(0) }
     }
 
-    /// The first end at which the policy places the head, asked at one after another.
+    /// The first end at which the policy can place the head, by trying one end after another.
     fn one_by_one(head: &Request, view: &mut View<'_>) -> f64 {
         let mut then = view.occupancy.what_if();
         for ending in view.running.ending_together() {
@@ -604,8 +605,8 @@ impl Shadow {
         f64::INFINITY
     }
 
-    /// The same where more room is not in the way: then few ends need to be asked, and those of which the answer is known need not.
-    /// The search begins at the time of the last reservation.
+    /// The first end at which the policy can place the head, if more free capacity always helps. Then a binary search
+    /// suffices, and known answers are reused. It starts at the time of the last reservation.
     fn from_last(
         head: &Request,
         view: &View<'_>,
@@ -631,7 +632,8 @@ impl Shadow {
         at
     }
 
-    /// The same where it mostly is not. The search begins at the first end: where it begins can change the answer.
+    /// The first end at which the policy can place the head, if more free capacity nearly always helps. The binary
+    /// search starts at the first end, because the starting point may change the answer.
     fn by_halves(head: &Request, view: &View<'_>, future: &mut Option<Future>) -> f64 {
         let ends = ends(view);
         let future = Future::of(future, view);
@@ -642,16 +644,17 @@ impl Shadow {
         first.map_or(f64::INFINITY, |first| ends[first].max(view.now))
     }
 
-    /// Nodes beyond what the head needs under a policy that only counts, also where nodes are out of service.
+    /// Nodes beyond what the head needs, under a policy that only counts. Takes nodes out of service into account.
     fn spare_by_count(&self, head: &Request, view: &View<'_>, future: &mut Option<Future>) -> u32 {
         self.spare.unwrap_or_else(|| {
             self.then(view, future).occupancy().idle_nodes().saturating_sub(head.nodes)
         })
     }
 
-    /// Whether numbers let a job run past the reservation; `None` if they do not tell. They are counted down.
+    /// Whether a job may run past the reservation by counting alone; `None` if counting does not decide. Subtracts the
+    /// job's nodes if it may.
     fn spares_by_count(&mut self, placement: &Placement) -> Option<bool> {
-        // Numbers do not tell which nodes a job shares with others.
+        // Counting cannot tell which nodes a job shares with others.
         self.spare = self.spare.filter(|_| placement.share().is_whole());
         let spare = self.spare.as_mut()?;
         let left = spare.checked_sub(placement.nodes().len() as u32);
@@ -659,7 +662,7 @@ impl Shadow {
         Some(left.is_some())
     }
 
-    /// The state at that time.
+    /// The state at the time of the reservation.
     fn then<'a>(&self, view: &View<'_>, future: &'a mut Option<Future>) -> &'a mut Future {
         let future = Future::of(future, view);
         future.go_to(self.at, view.running);
@@ -667,8 +670,8 @@ impl Shadow {
     }
 }
 
-/// The times at which running jobs are expected to end, ascending. All that should have ended by now counts as ending now: only the
-/// last of these times is among them.
+/// The times at which running jobs are expected to end, ascending. Jobs that should have ended before count as ending
+/// now: of the times up to now, only the last is included.
 fn ends<'a>(view: &'a View<'_>) -> &'a [f64] {
     let ends = view.running.times();
     let ends = &ends[..ends.partition_point(|&end| end < f64::INFINITY)];

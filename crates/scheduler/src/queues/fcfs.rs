@@ -1,7 +1,7 @@
 use crate::queue::{Pass, Queue};
 use crate::view::View;
 
-/// In order of the queue; the first that cannot start stops the pass.
+/// First come, first served: starts jobs in queue order and stops at the first that cannot start.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Fcfs;
 

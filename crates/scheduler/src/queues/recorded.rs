@@ -1,8 +1,8 @@
 use crate::queue::{Pass, Queue};
 use crate::view::View;
 
-/// Every job as soon as its begin time has come and its nodes are free; nothing blocks anything.
-/// A driver that sets begin times from a log replays what really happened.
+/// Starts every job at its begin time if its nodes are free. No job blocks another. A driver that sets begin times from
+/// a log uses it to replay what really happened.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Recorded;
 

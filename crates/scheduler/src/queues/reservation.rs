@@ -1,13 +1,13 @@
-//! What conservative backfilling promises a job.
+//! Reservations of conservative backfilling.
 
 use std::sync::Arc;
 
 use topolane_placement::{Placement, Request};
 
-/// A reservation lasts at least this long, seconds, so that one for no time at all is kept too.
+/// The shortest reservation, in seconds, so that one of zero length is also tracked.
 pub(crate) const SHORTEST: f64 = 1.0;
 
-/// A reservation.
+/// The reservation of a waiting job.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Promise {
     pub start: f64,

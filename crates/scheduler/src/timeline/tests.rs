@@ -1,18 +1,18 @@
-//! A timeline answers as an array does that has the held bits of each moment.
+//! A timeline gives the same answers as an array with the held bits of each moment.
 
 use proptest::prelude::*;
 
 use super::{CROSSED, Openings, Timeline};
 
-/// Moments of the array; the last one never ends.
+/// The number of moments of the array; the last one never ends.
 const MOMENTS: usize = 40;
 
-/// Some of the six nodes of a leaf, and whether it is crossed.
+/// Random nodes of a leaf with six, and whether it is crossed.
 fn bits() -> impl Strategy<Value = u64> {
     (0u64..64, any::<bool>()).prop_map(|(nodes, crossed)| nodes | if crossed { CROSSED } else { 0 })
 }
 
-/// What is held of the moments from `start` to `end`.
+/// The bits held at any moment from `start` to `end`.
 fn held(moments: &[u64], start: usize, end: usize) -> u64 {
     let last = end.max(start + 1).min(MOMENTS);
     moments[start.min(MOMENTS - 1)..last.max(start.min(MOMENTS - 1) + 1)]
@@ -20,12 +20,12 @@ fn held(moments: &[u64], start: usize, end: usize) -> u64 {
         .fold(0, |all, &one| all | one)
 }
 
-/// A time as the timeline knows it: what ends with the last moment never ends.
+/// Converts a moment to a time; the end of the last moment is infinite.
 fn time(moment: usize) -> f64 {
     if moment < MOMENTS { moment as f64 } else { f64::INFINITY }
 }
 
-/// The same by trying all windows that meet the time from `from` to `until`.
+/// The openings found by trying all windows that overlap the span from `from` to `until`.
 fn openings(
     moments: &[u64],
     bits: u64,
@@ -61,8 +61,8 @@ fn openings(
 }
 
 proptest! {
-    /// Each change says from what to what the bits change, for all of its time and no other. Answers are those of the array, also after
-    /// the past has been forgotten.
+    /// Each change reports how the bits change, for exactly its time span. Answers equal those of the array, also after
+    /// the past has been dropped.
     #[test]
     fn it_answers_as_an_array(
         changes in prop::collection::vec((any::<bool>(), bits(), 0..MOMENTS, 0..20usize), 0..25),

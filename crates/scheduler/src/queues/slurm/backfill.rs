@@ -1,4 +1,4 @@
-//! Backfill: a promise for every job in order, and a start for each that delays no promise.
+//! Slurm's backfill: each job in order gets a reservation, and starts if that delays no other reservation.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::start::limited;
 use crate::running::RunningJob;
 use crate::view::View;
 
-/// Ends of running jobs that are tried together at first, seconds. Each time after that twice as many.
+/// The first time window, in seconds, in which ends of running jobs are tried together. It doubles after each try.
 const TOGETHER: f64 = 30.0;
 
 /// How often Slurm looks for a later time at which licences are not reserved.
 const RETRIES: usize = 10;
 
-/// What can be done for a job.
+/// The result of looking for a placement for a job.
 enum Found {
     Now(Placement),
     Later(NodeSet, f64),
@@ -31,27 +31,28 @@ enum Found {
 struct Chance {
     start: f64,
     placement: Placement,
-    /// Whether the nodes are free now. Slurm takes those of jobs that are over their time for free, and then fails to start it.
+    /// Whether the nodes are really free now. Slurm treats nodes of jobs that exceed their walltime as free, and then
+    /// fails to start the job.
     is_free: bool,
 }
 
-/// The machine as jobs end one after the other. It is copied only when it is first asked for.
+/// The machine as jobs end one after another. The state is copied only when it is first needed.
 struct Freed<'a> {
     now: &'a Occupancy,
-    /// The nodes that matter and that could be free by now.
+    /// The relevant nodes that could be free by now.
     at_most: NodeSet,
     nodes: &'a NodeSet,
     licenses: Licenses,
-    /// Licences that must be free.
+    /// Licences that the job needs.
     needed: Vec<(Arc<str>, u64)>,
     state: &'a mut Option<Occupancy>,
     is_copied: bool,
-    /// Jobs that have ended and that `state` still has.
+    /// Jobs that have ended but are still in `state`.
     ended: Vec<&'a Placement>,
 }
 
 impl<'a> Freed<'a> {
-    /// `state`: any, to be overwritten.
+    /// `state` may hold anything; it is overwritten.
     fn new(
         now: &'a Occupancy,
         (licenses, needed): (Licenses, Vec<(Arc<str>, u64)>),
@@ -70,7 +71,7 @@ impl<'a> Freed<'a> {
         self.ended.push(&job.placement);
     }
 
-    /// False only if it certainly cannot.
+    /// Whether the request could fit. False is certain, true is not.
     fn could_hold(&self, request: &Request) -> bool {
         let has_nodes = !request.share.is_whole() || self.at_most.count() >= request.nodes;
         has_nodes && self.licenses.suffice(&self.needed)
@@ -87,7 +88,7 @@ impl<'a> Freed<'a> {
     }
 }
 
-/// How many jobs backfill has looked at.
+/// The numbers of jobs that backfill has examined, per user and partition.
 #[derive(Default)]
 struct Seen {
     tried: usize,
@@ -96,7 +97,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// Counts a job, unless its user or its partition has too many.
+    /// Counts a job. Returns false if its user or partition has reached a limit.
     fn counts(&mut self, turn: &Turn<'_>, schedulers: &Schedulers) -> bool {
         let of_part = self.of_part.entry(turn.standing.part).or_insert(0);
         let of_user = self.of_user.entry(Arc::clone(&turn.whose.user)).or_insert(0);
@@ -113,7 +114,7 @@ impl Seen {
 }
 
 impl Slurm {
-    /// Goes through the jobs in order. Each starts, or is promised nodes at a time, or neither.
+    /// Goes through the jobs in order. Each job starts, is promised nodes for a later time, or neither.
     pub(super) fn run_backfill(&mut self, view: &mut View<'_>) {
         let never = Arc::clone(&self.never);
         let turns = self.turns(view, &never);
@@ -176,8 +177,8 @@ impl Slurm {
         self.scratch = state;
     }
 
-    /// The first turn from a place on that may end in a start or change a priority; the number of turns if there is none. A promise to
-    /// a job behind all these keeps no other from a start.
+    /// The first turn, from a given position on, that may end in a start or change a priority; the number of turns if
+    /// there is none. A promise to a later job keeps no other job from starting.
     fn next_that_matters(
         &self,
         view: &View<'_>,
@@ -193,7 +194,7 @@ impl Slurm {
         from + turns[from..].iter().position(matters).unwrap_or(turns.len() - from)
     }
 
-    /// False only if a job certainly cannot start now, nor later in this pass.
+    /// Whether a job could start now or later in this pass. False is certain, true is not.
     fn could_start(&self, view: &View<'_>, plan: &Plan, usable: &NodeSet, turn: &Turn<'_>) -> bool {
         let request = turn.request;
         if !request.share.is_whole() {
@@ -222,7 +223,7 @@ impl Slurm {
         !turn.standing.is_tested && is_fewer
     }
 
-    /// No promises, or with backfill of licences those to the running jobs.
+    /// Returns a plan without promises or, if backfill reserves licences, with those of running jobs.
     fn new_plan(&self, view: &View<'_>, usable: NodeSet) -> Plan {
         let Schedulers { backfill_window, backfill_resolution: step, backfill_licenses, .. } =
             self.config.schedulers;
@@ -245,8 +246,8 @@ impl Slurm {
         plan
     }
 
-    /// Keeps what a running job has up to its end: its licences, and its nodes if it shares none and gives way to no other job.
-    /// Slurm does this in `_bf_reserve_running`.
+    /// Reserves what a running job holds until its end: its licences, and its nodes if it shares none and cannot be
+    /// preempted. Slurm does this in `_bf_reserve_running`.
     fn keep(&self, plan: &mut Plan, request: &Request, mut nodes: NodeSet, end: f64) {
         let step = self.config.schedulers.backfill_resolution;
         let whose = whose(request);
@@ -260,27 +261,27 @@ impl Slurm {
         plan.promise(&nodes, &whose, (f64::NEG_INFINITY, self.down(end + step - 1.0)), step);
     }
 
-    /// Down to the resolution, in times of the day.
+    /// Rounds a time of day down to the resolution.
     fn down(&self, time: f64) -> f64 {
         let (step, epoch) = (self.config.schedulers.backfill_resolution, self.config.epoch);
         ((time + epoch) / step).floor() * step - epoch
     }
 
-    /// From when to when a job that starts then is promised nodes.
+    /// The time span for which a job that starts at `start` is promised nodes.
     fn slot(&self, start: f64, walltime: f64) -> (f64, f64) {
         let step = self.config.schedulers.backfill_resolution;
         (self.down(start), self.down(start + walltime + step - 1.0))
     }
 
-    /// When the first reservation ends that has not ended by `start`, rounded up, and then a second later.
+    /// One second after the end, rounded up, of the reservation that ends first at or after `start`.
     fn after_reservation(&self, start: f64) -> Option<f64> {
         let ends = self.reservations.iter().map(|kept| kept.until);
         let end = ends.filter(|&end| end >= start && end.is_finite()).min_by(f64::total_cmp)?;
         Some(self.down(end + self.config.schedulers.backfill_resolution - 1.0) + 1.0)
     }
 
-    /// When and where a job can start without delaying a promise, as Slurm looks for it: from now on, and then again from each
-    /// time at which a promise ends.
+    /// When and where a job can start without delaying a promise. As Slurm does, it tries now, and then each time at
+    /// which a promise ends.
     fn find(
         &self,
         view: &View<'_>,
@@ -338,8 +339,9 @@ impl Slurm {
         }
     }
 
-    /// From when on the licences of a job are free now and not reserved; `None` if that does not help. As in `job_test_resv` of Slurm, that
-    /// is asked while there is any reservation, of a job without one, and the next time is the first end of one with such licences.
+    /// The time from which the licences of a job are free and not reserved; `None` if there is no such time. As Slurm's
+    /// `job_test_resv`, it applies to jobs without a reservation while any reservation exists. The next time to try is
+    /// the first end of a reservation with such licences.
     fn after_reserved_licenses(&self, turn: &Turn<'_>, now: f64, start: f64) -> Option<f64> {
         let there = || self.reservations.iter().filter(|kept| kept.until >= now);
         if !turn.whose.reservation.is_empty() || there().next().is_none() {
@@ -360,8 +362,8 @@ impl Slurm {
         None
     }
 
-    /// When a job can start on some of these nodes as running jobs end: at once, at `from`, or at one of the ends up to `until`.
-    /// Ends that lie close together count as one. Jobs that make room for it are gone at once.
+    /// When a job can start on some of these nodes as running jobs end: now, at `from`, or at one of the ends up to
+    /// `until`. Ends close together count as one. Jobs that would be preempted are removed first.
     fn will_run(
         &self,
         view: &View<'_>,
@@ -435,7 +437,7 @@ impl Slurm {
             }
             let end = last?;
             if let Some(placement) = fits(&mut freed) {
-                // One that is over its time ends at any moment.
+                // A job that exceeds its walltime may end at any moment.
                 return Some(at(if end <= now { now + 1.0 } else { end }, placement));
             }
             let upcoming = running.get(next)?.expected_end;
@@ -446,7 +448,7 @@ impl Slurm {
         }
     }
 
-    /// The next time after an end at which Slurm lets a group of ends begin.
+    /// The first multiple of [`TOGETHER`] after an end, in times of day: there Slurm's next group of ends begins.
     fn after_window(&self, end: f64) -> f64 {
         let epoch = self.config.epoch;
         ((end + epoch) / TOGETHER).floor() * TOGETHER + TOGETHER - epoch

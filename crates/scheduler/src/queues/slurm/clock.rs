@@ -1,22 +1,22 @@
-//! When the schedulers run, and when priorities are computed.
+//! When the two schedulers run, and when priorities are computed.
 
 use super::Slurm;
 
-/// When something is due. Infinite: never, unless something happens.
+/// When each task is due; infinite if it waits for an event.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Clock {
-    /// When the main scheduler runs because a job came or ended.
+    /// When the main scheduler runs because a job was submitted or ended.
     pub main: f64,
-    /// When it runs because an epilogue ends.
+    /// When the main scheduler runs because an epilogue ends.
     pub epilog: f64,
-    /// When it last ran for any other reason.
+    /// When the main scheduler last ran for any other reason.
     pub last_main: f64,
     pub last_full: f64,
     pub backfill: f64,
     pub last_backfill: f64,
     /// When usage and priorities are next computed.
     pub period: f64,
-    /// When they last were.
+    /// When usage and priorities were last computed.
     pub last_period: f64,
     pub has_begun: bool,
 }
@@ -42,18 +42,18 @@ impl Slurm {
         };
     }
 
-    /// When something was last due that is due every `seconds`.
+    /// The last time at which a task that runs every `seconds` was due.
     pub(super) fn last_due(&self, seconds: f64, now: f64) -> f64 {
         let begin = self.config.begin;
         ((now - begin) / seconds).floor() * seconds + begin
     }
 
-    /// Slurm's main loop looks once a second, and so after a second in which something happened.
+    /// The next full second: Slurm's main loop checks once a second for events of the second before.
     pub(super) fn next_second(&self, time: f64) -> f64 {
         (time + self.config.epoch).floor() + 1.0 - self.config.epoch
     }
 
-    /// The main scheduler runs because something happened at `time`.
+    /// Schedules the main scheduler because something happened at `time`.
     pub(super) fn wake(&mut self, time: f64) {
         let earliest = self.clock.last_main + self.config.schedulers.submission_delay;
         let due = self.next_second(time).max(earliest);
@@ -61,7 +61,7 @@ impl Slurm {
         self.note_change(time);
     }
 
-    /// Backfill has something to look at, in its next turn.
+    /// Schedules backfill for its next turn, because something changed.
     pub(super) fn note_change(&mut self, now: f64) {
         let between = self.config.schedulers.backfill_interval;
         let seen = self.next_second(now).max(self.clock.last_backfill + between);

@@ -1,31 +1,31 @@
-//! What of a cluster's configuration the queue `slurm` reads, as JSON.
+//! The part of a cluster's configuration that the queue `slurm` reads, as JSON.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 use topolane_fabric::{Fabric, InputError, NodeSet, expand};
 
-/// Weights and times of the multifactor priority.
+/// Weights and times of Slurm's multifactor priority plugin.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Priority {
-    /// Of the time for which a job has been eligible.
+    /// Weight of the time for which a job has been eligible.
     pub weight_age: f64,
-    /// Of the share that its user has left.
+    /// Weight of the user's remaining fair share.
     pub weight_fair_share: f64,
-    /// Of its nodes and processors.
+    /// Weight of the job's nodes and processors.
     pub weight_job_size: f64,
-    /// Of its partition.
+    /// Weight of the job's partition.
     pub weight_partition: f64,
-    /// Of its QOS.
+    /// Weight of the job's QOS.
     pub weight_qos: f64,
-    /// Age that counts in full, seconds.
+    /// The age, in seconds, at which the age factor reaches its maximum.
     pub max_age: f64,
-    /// Seconds after which usage counts by half; 0 for never less.
+    /// The half-life of usage in seconds; 0 if usage does not decay.
     pub half_life: f64,
     /// Seconds between two computations of usage and priorities.
     pub period: f64,
-    /// Whether small jobs get the factor that large jobs get otherwise.
+    /// Whether small jobs are favoured instead of large ones.
     pub favor_small: bool,
 }
 
@@ -45,33 +45,33 @@ impl Default for Priority {
     }
 }
 
-/// When the two schedulers run, and how far they look. Times in seconds.
+/// When the two schedulers run, and how far they look ahead. Times are in seconds.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Schedulers {
-    /// Between two passes of the main scheduler over the whole queue.
+    /// Time between two passes of the main scheduler over the whole queue.
     pub interval: f64,
-    /// Between a pass of the main scheduler and the next one because of a submission.
+    /// The least time between a pass of the main scheduler and the next one caused by a submission.
     pub submission_delay: f64,
-    /// How long the epilogue runs on a job's nodes, which are free only then; none if there is no epilogue.
+    /// How long the epilogue runs on a job's nodes before they become free; `None` if there is no epilogue.
     pub epilog: Option<f64>,
-    /// Jobs that the main scheduler looks at after an event.
+    /// The number of jobs that the main scheduler examines after an event.
     pub depth: usize,
-    /// Between two passes of backfill.
+    /// Time between two passes of backfill.
     pub backfill_interval: f64,
-    /// To which times of promises are rounded.
+    /// The resolution to which times of promises are rounded.
     pub backfill_resolution: f64,
     /// How far ahead promises are made.
     pub backfill_window: f64,
-    /// Jobs that a pass of backfill looks at.
+    /// The most jobs that a pass of backfill examines.
     pub backfill_depth: usize,
-    /// Of one user; 0 for all.
+    /// The most jobs of one user that a pass examines; 0 for no limit.
     pub backfill_depth_user: usize,
-    /// Of one partition; 0 for all.
+    /// The most jobs of one partition that a pass examines; 0 for no limit.
     pub backfill_depth_partition: usize,
-    /// After a job's run is ended for another job or by a failure, it may start again only then.
+    /// How long a requeued job must wait after its run was preempted or failed.
     pub requeue_after: f64,
-    /// Whether backfill promises licences too, and nodes and licences of running jobs until their walltime.
+    /// Whether backfill also reserves licences, and the nodes and licences of running jobs until their walltime.
     pub backfill_licenses: bool,
 }
 
@@ -94,44 +94,44 @@ impl Default for Schedulers {
     }
 }
 
-/// What lets one job preempt another.
+/// The rule by which one job may preempt another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PreemptBy {
-    /// Its QOS names the other's.
+    /// Its QOS lists the QOS of the other job.
     Qos,
     /// Its partition has a higher tier.
     Partition,
 }
 
-/// What becomes of a job that gives way.
+/// What happens to a preempted job.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PreemptMode {
-    /// It does not give way.
+    /// It cannot be preempted.
     Off,
-    /// It waits again, and later starts with its full time.
+    /// It is requeued and later starts with its full time.
     #[default]
     Requeue,
-    /// It ends.
+    /// It is cancelled.
     Cancel,
 }
 
-/// How running jobs make room for others. Times in seconds.
+/// How running jobs are preempted. Times are in seconds.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Preemption {
-    /// What lets one job preempt another; none: nothing does.
+    /// The rule by which one job may preempt another; `None` for no preemption.
     pub by: Option<PreemptBy>,
-    /// What becomes of jobs whose QOS or partition does not say so.
+    /// What happens to preempted jobs whose QOS and partition do not say.
     pub mode: PreemptMode,
-    /// For how long after its start no job gives way whose QOS does not say so.
+    /// How long after its start a job cannot be preempted, if its QOS does not say.
     pub exempt: f64,
-    /// After a job has preempted others, it does so again only then.
+    /// How long a job that has preempted others must wait before it does so again.
     pub again: f64,
-    /// Whether jobs that started last give way first; otherwise those of low QOS or tier.
+    /// Whether the jobs that started last are preempted first; otherwise those of low QOS or tier.
     pub youngest_first: bool,
-    /// How often victims are reordered, to need fewer.
+    /// How often the list of preempted jobs is reordered to need fewer of them.
     pub reorder: usize,
 }
 
@@ -148,70 +148,70 @@ impl Default for Preemption {
     }
 }
 
-/// A partition.
+/// A Slurm partition.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Partition {
     /// Its name.
     pub name: String,
-    /// Hostlist of its nodes; none for all.
+    /// Hostlist of its nodes; `None` for all nodes.
     pub nodes: Option<String>,
-    /// Jobs of a higher tier go first, whatever their priority.
+    /// Its tier: jobs of a higher tier go first, whatever their priority.
     #[serde(default)]
     pub tier: u32,
-    /// Its factor in the priority.
+    /// Its factor in the priority of a job.
     #[serde(default)]
     pub factor: f64,
-    /// What becomes of its jobs that give way to a higher tier; none for what the cluster says.
+    /// What happens to its jobs when a higher tier preempts them; `None` for the cluster's setting.
     pub preempt_mode: Option<PreemptMode>,
-    /// For how long these keep their nodes, seconds.
+    /// How long preempted jobs keep their nodes, in seconds.
     #[serde(default)]
     pub grace: f64,
 }
 
-/// What jobs that count together may hold at one time; none for no limit.
+/// The most that jobs counted together may hold at one time; `None` for no limit.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
-    /// Running jobs of all together.
+    /// Running jobs in total.
     pub jobs: Option<u64>,
-    /// Nodes of all together.
+    /// Nodes in total.
     pub nodes: Option<u64>,
-    /// Running jobs of a user.
+    /// Running jobs per user.
     pub jobs_per_user: Option<u64>,
-    /// Nodes of a user.
+    /// Nodes per user.
     pub nodes_per_user: Option<u64>,
-    /// Running jobs of an account.
+    /// Running jobs per account.
     pub jobs_per_account: Option<u64>,
-    /// Nodes of an account.
+    /// Nodes per account.
     pub nodes_per_account: Option<u64>,
-    /// Nodes of a job.
+    /// Nodes per job.
     pub nodes_per_job: Option<u64>,
 }
 
-/// A quality of service.
+/// A quality of service (QOS).
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Qos {
     /// Its name.
     pub name: String,
-    /// Its priority; the highest of all has the factor 1.
+    /// Its priority; the highest of all QOS has the factor 1.
     #[serde(default)]
     pub priority: f64,
-    /// How many times usage under it counts.
+    /// The factor by which its usage counts.
     #[serde(default = "one")]
     pub usage_factor: f64,
-    /// What its jobs may hold.
+    /// The limits of its jobs.
     #[serde(default)]
     pub limits: Limits,
-    /// Names of the QOS whose jobs give way to its jobs.
+    /// Names of the QOS whose jobs its jobs may preempt.
     #[serde(default)]
     pub preempts: Vec<String>,
-    /// What becomes of its own jobs that give way; none for what the cluster says.
+    /// What happens to its own jobs when they are preempted; `None` for the cluster's setting.
     pub preempt_mode: Option<PreemptMode>,
-    /// For how long after their start they do not give way, seconds; none for what the cluster says.
+    /// How long after their start its jobs cannot be preempted, in seconds; `None` for the cluster's setting.
     pub preempt_exempt: Option<f64>,
-    /// For how long its own jobs that give way keep their nodes, seconds.
+    /// How long its preempted jobs keep their nodes, in seconds.
     #[serde(default)]
     pub grace: f64,
 }
@@ -220,42 +220,44 @@ fn one() -> f64 {
     1.0
 }
 
-/// An account, or a user in one.
+/// An account, or a user in an account.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Association {
     /// The account.
     pub account: String,
-    /// The user; empty for the account itself.
+    /// The user; empty if this is the account itself.
     #[serde(default)]
     pub user: String,
-    /// The account above an account; empty for the root.
+    /// The parent account; empty for the root.
     #[serde(default)]
     pub parent: String,
-    /// Its shares among its siblings; none for a user or account without shares of its own.
+    /// Its shares among its siblings; `None` if it has no shares of its own.
     pub shares: Option<f64>,
-    /// What its jobs may hold: `jobs` and `nodes` of all below it, `jobs_per_user` and `nodes_per_job` of each user.
+    /// The limits of its jobs: `jobs` and `nodes` in total for it and all below it, `jobs_per_user` and `nodes_per_job`
+    /// for each user.
     #[serde(default)]
     pub limits: Limits,
 }
 
-/// Nodes kept for some jobs, or out of service, for a time. Seconds since the workload's second 0.
+/// Nodes that are reserved for some jobs, or out of service, for a time. Times are in seconds since second 0 of the
+/// workload.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Withheld {
-    /// The reservation's name; empty for nodes out of service.
+    /// The name of the reservation; empty for nodes out of service.
     #[serde(default)]
     pub name: String,
-    /// Hostlist; empty for a reservation without nodes, the jobs of which may run on any.
+    /// Hostlist of the nodes. Empty for a reservation without nodes, whose jobs may run on any node.
     pub nodes: String,
-    /// Licences that only jobs of the reservation may take, by name.
+    /// Licences that only jobs of the reservation may use, by name.
     #[serde(default)]
     pub licenses: BTreeMap<String, u64>,
     /// When it begins.
     pub from: f64,
-    /// When it ends; none for never.
+    /// When it ends; `None` for never.
     pub until: Option<f64>,
-    /// Whether nodes out of service have failed: the jobs on them end when it begins.
+    /// Whether nodes out of service have failed, so that the jobs on them end when it begins.
     #[serde(default)]
     pub ends_jobs: bool,
 }
@@ -264,15 +266,15 @@ pub struct Withheld {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NeverStarted {
-    /// Its number.
+    /// The job number.
     pub id: u64,
-    /// When it could have started, seconds since the workload's second 0.
+    /// When it became eligible to start, in seconds since second 0 of the workload.
     pub submit: f64,
     /// When it left the queue.
     pub until: f64,
-    /// Nodes it asked for.
+    /// Nodes that it asked for.
     pub nodes: u32,
-    /// Longest time it would have run, seconds.
+    /// Its walltime in seconds.
     pub walltime: f64,
     /// Its partition.
     #[serde(default)]
@@ -286,37 +288,38 @@ pub struct NeverStarted {
     /// Its quality of service.
     #[serde(default)]
     pub qos: String,
-    /// What its owner took from its priority.
+    /// The amount that the user subtracted from its priority (`nice`).
     #[serde(default)]
     pub nice: i64,
-    /// Processors it asked for.
+    /// Processors that it asked for.
     pub processors: Option<u64>,
-    /// Licences it asked for, by name.
+    /// Licences that it asked for, by name.
     #[serde(default)]
     pub licenses: BTreeMap<String, u64>,
-    /// When it got its place among jobs of the same priority; none: when it could have started.
+    /// The time that orders it among jobs of the same priority; `None`: the time it became eligible.
     pub queued: Option<f64>,
 }
 
-/// A cluster as the queue `slurm` sees it.
+/// The configuration of a cluster, as the queue `slurm` uses it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SlurmConfig {
-    /// Seconds since 1970 of the workload's second 0: promises are rounded to times of the day.
+    /// Second 0 of the workload as seconds since 1970. Promises are rounded to times of day.
     pub epoch: f64,
-    /// When the scheduler began, seconds since second 0. Its periodic tasks run at multiples of their interval after that.
+    /// When the scheduler began, in seconds since second 0. Its periodic tasks run at multiples of their interval after
+    /// that.
     pub begin: f64,
-    /// Nodes of the cluster; 0 for those of the machine.
+    /// Nodes of the cluster; 0 to use the number of nodes of the machine.
     pub nodes: u32,
     /// Processors of a node.
     pub processors_per_node: u64,
-    /// Of the multifactor priority; all weights 0 for jobs in order of submission.
+    /// Weights of the multifactor priority; with all weights 0, jobs go in order of submission.
     pub priority: Priority,
-    /// Of the two schedulers.
+    /// The times of the two schedulers.
     pub schedulers: Schedulers,
-    /// Partitions; none for one of all nodes.
+    /// Partitions; if empty, one partition of all nodes.
     pub partitions: Vec<Partition>,
-    /// Qualities of service.
+    /// Qualities of service (QOS).
     pub qos: Vec<Qos>,
     /// Accounts and users.
     pub associations: Vec<Association>,
@@ -328,15 +331,14 @@ pub struct SlurmConfig {
     pub never_started: Vec<NeverStarted>,
     /// Licences of the cluster, by name.
     pub licenses: BTreeMap<String, u64>,
-    /// How running jobs make room for others.
+    /// How running jobs are preempted.
     pub preemption: Preemption,
 }
 
 impl SlurmConfig {
     /// Reads the JSON that `topolane workload import` writes.
     ///
-    /// # Errors
-    /// What is no JSON, an unknown key, a value of another type, a time or a weight that makes no sense; with the line.
+    /// # Errors Invalid JSON, an unknown key, a value of the wrong type, or an impossible time or weight; with the line.
     pub fn parse(text: &str) -> Result<Self, InputError> {
         let config: SlurmConfig = serde_json::from_str(text)
             .map_err(|error| InputError::at(error.line(), error.to_string()))?;
@@ -372,16 +374,15 @@ impl SlurmConfig {
     }
 }
 
-/// The nodes of a hostlist that the machine has.
+/// The nodes of a hostlist that are on the machine.
 pub(super) fn nodes_of(text: &str, fabric: &Fabric) -> Result<NodeSet, InputError> {
     let names = expand(text)?;
     Ok(NodeSet::of(fabric.nodes(), names.iter().filter_map(|name| fabric.node_named(name))))
 }
 
-/// Values by name.
+/// Collects values by name.
 ///
-/// # Errors
-/// A name that is there twice.
+/// # Errors A name that occurs twice.
 pub(super) fn by_name<T>(
     what: &str,
     named: impl Iterator<Item = (String, T)>,

@@ -1,4 +1,4 @@
-//! The jobs that the schedulers know: those that wait, in their order, and those that run.
+//! The jobs known to the schedulers: waiting jobs, in order, and running jobs.
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
@@ -41,25 +41,25 @@ impl Never {
     }
 }
 
-/// A job that waits.
+/// A waiting job.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standing {
-    /// Since when it is eligible.
+    /// The time at which it became eligible.
     pub since: f64,
-    /// From when on the schedulers see it.
+    /// The time from which the schedulers see it.
     pub seen: f64,
     pub priority: f64,
-    /// Whether backfill has found nodes for it. From then on all processors of its nodes count in its priority.
+    /// Whether backfill has found nodes for it. After that, all processors of its nodes count in its priority.
     pub is_tested: bool,
     pub part: usize,
     /// When it last preempted others.
     pub preempted: f64,
 }
 
-/// A job in its turn: in the queue, or of those that never start.
+/// A job whose turn it is: a job in the queue, or one that never starts.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
-    /// Its place in the queue; `None` for a job that never starts.
+    /// Its index in the queue; `None` for a job that never starts.
     pub index: Option<usize>,
     pub request: &'a Request,
     pub whose: Arc<Attributes>,
@@ -67,26 +67,26 @@ pub(super) struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// When it got its place among jobs of the same priority.
+    /// The time that orders it among jobs of the same priority.
     pub(super) fn place(&self) -> f64 {
         self.whose.queued.unwrap_or(self.standing.since)
     }
 }
 
-/// A job that runs, as far as usage goes.
+/// A running job, for the computation of usage.
 #[derive(Debug, Clone)]
 pub(super) struct Ran {
     pub whose: Arc<Attributes>,
     pub nodes: NodeSet,
     pub processors: u64,
-    /// Up to when its usage has been counted.
+    /// The time up to which its usage has been counted.
     pub counted: f64,
-    /// When the grace time ends that it has because it gives way; infinite if it does not.
+    /// The end of its grace time; infinite if it is not being preempted.
     pub leaves: f64,
 }
 
 impl Slurm {
-    /// Takes note of what happened since the last pass: ends, starts by others, arrivals.
+    /// Applies everything since the last pass: ends, starts by others, arrivals.
     pub(super) fn follow(&mut self, view: &View<'_>) {
         let now = view.now;
         for id in self.gone(view) {
@@ -115,8 +115,8 @@ impl Slurm {
         }
     }
 
-    /// A job is eligible from `since` on, if it is not known yet. The schedulers see it in the next second, or at once if it was
-    /// one of them that found it eligible.
+    /// Adds a job that became eligible at `since`, unless it is known. The schedulers see it in the next second, or at
+    /// once if a scheduler found it eligible itself.
     pub(super) fn arrive(&mut self, request: &Request, since: f64) {
         if self.waiting.contains_key(&request.id) {
             return;
@@ -130,7 +130,7 @@ impl Slurm {
         self.wake(since);
     }
 
-    /// Jobs that never start come and leave.
+    /// Adds and removes the jobs that never start.
     pub(super) fn follow_never_started(&mut self, now: f64) {
         let never = Arc::clone(&self.never);
         while let Some(one) = never.get(self.come).filter(|one| one.submit <= now) {
@@ -148,7 +148,7 @@ impl Slurm {
         });
     }
 
-    /// Forgets jobs that have left the queue without a start.
+    /// Drops jobs that have left the queue without starting.
     pub(super) fn forget_cancelled(&mut self, view: &View<'_>) {
         let waiting = view.waiting.iter().enumerate();
         let visible = waiting
@@ -184,7 +184,8 @@ impl Slurm {
         );
     }
 
-    /// A job leaves its nodes. Without an epilogue they are free at once, and the main scheduler runs as after a submission.
+    /// Releases the nodes of a job that has ended. Without an epilogue they are free at once, and the main scheduler
+    /// runs as after a submission.
     pub(super) fn clean_up(&mut self, nodes: NodeSet, now: f64) {
         let until = if let Some(seconds) = self.config.schedulers.epilog {
             self.clock.epilog = self.clock.epilog.min(now + seconds);
@@ -200,7 +201,7 @@ impl Slurm {
     }
 }
 
-/// The attributes of the user and account of a request; empty if they are not known.
+/// The attributes of a request; empty if unknown.
 pub(super) fn whose(request: &Request) -> Arc<Attributes> {
     static UNKNOWN: LazyLock<Arc<Attributes>> = LazyLock::new(Arc::default);
     request.attributes.as_ref().unwrap_or(&UNKNOWN).clone()

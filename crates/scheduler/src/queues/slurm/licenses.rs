@@ -1,4 +1,4 @@
-//! Licences: counted things that jobs hold wherever they run.
+//! Licences: counted resources that jobs hold on any node.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -7,26 +7,26 @@ use topolane_placement::{Attributes, Request};
 
 use super::config::SlurmConfig;
 
-/// Licences that a job asks for, by name.
+/// The licences that a job asks for: name and count.
 pub(super) type Asked = [(Arc<str>, u64)];
 
-/// How many licences of each name are free. Those that the configuration does not name are not counted.
+/// The free licences of each name. Names that the configuration does not have are not counted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Licenses {
-    /// Below 0 if jobs were started elsewhere on more than there are.
+    /// Free licences by name. Negative if jobs elsewhere hold more than there are.
     free: HashMap<Arc<str>, i64>,
-    /// Those that only jobs of a reservation may take, by its name and theirs.
+    /// Licences that only jobs of a reservation may take, by the names of the reservation and of the licence.
     reserved: HashMap<(Arc<str>, Arc<str>), i64>,
 }
 
 impl Licenses {
-    /// All licences of a cluster.
+    /// Returns all licences of a cluster as free.
     pub fn of(config: &SlurmConfig) -> Self {
         let free = config.licenses.iter().map(|(name, &total)| (Arc::from(&**name), count(total)));
         Licenses { free: free.collect(), reserved: HashMap::new() }
     }
 
-    /// Whether those that a job asks for are free.
+    /// Whether the licences that a job asks for are free.
     pub fn suffice(&self, asked: &Asked) -> bool {
         let is_free = |(name, number): &(Arc<str>, u64)| {
             self.free.get(name).is_none_or(|&free| free >= count(*number))
@@ -34,7 +34,7 @@ impl Licenses {
         asked.iter().all(is_free)
     }
 
-    /// Whether a job's licences are free, in its reservation and outside.
+    /// Whether a job's licences are free, inside and outside its reservation.
     pub fn suffice_for(&self, whose: &Attributes) -> bool {
         whose.licenses.iter().all(|(name, asked)| {
             let outside = count(*asked) - self.in_reservation(whose, name).min(count(*asked));
@@ -42,7 +42,7 @@ impl Licenses {
         })
     }
 
-    /// A job takes its licences, those of its reservation first.
+    /// Takes the licences of a job, those of its reservation first.
     pub fn take_for(&mut self, whose: &Attributes) {
         for (name, asked) in &whose.licenses {
             let inside = self.in_reservation(whose, name).min(count(*asked));
@@ -55,7 +55,7 @@ impl Licenses {
         }
     }
 
-    /// A reservation takes its licences, as far as they are free.
+    /// Sets the licences of a reservation aside, as far as they are free.
     pub fn reserve(&mut self, reservation: &Arc<str>, licenses: &Asked) {
         for (name, number) in licenses {
             if let Some(free) = self.free.get_mut(name) {
@@ -70,12 +70,12 @@ impl Licenses {
         self.reserved.get(&key(&whose.reservation, name)).copied().unwrap_or(0)
     }
 
-    /// A job takes its licences.
+    /// Takes licences for a job.
     pub fn take(&mut self, asked: &Asked) {
         self.change(asked, -1);
     }
 
-    /// A job gives its licences back.
+    /// Gives the licences of a job back.
     pub fn give_back(&mut self, asked: &Asked) {
         self.change(asked, 1);
     }
@@ -89,17 +89,17 @@ impl Licenses {
     }
 }
 
-/// Those that a request asks for.
+/// The licences that a request asks for.
 pub(super) fn of(request: &Request) -> &Asked {
     request.attributes.as_deref().map_or(&[], |whose| &whose.licenses)
 }
 
-/// Licences by name, as jobs have them.
+/// Converts licences to the form that jobs use.
 pub(super) fn named(licenses: &BTreeMap<String, u64>) -> Vec<(Arc<str>, u64)> {
     licenses.iter().map(|(name, &number)| (Arc::from(&**name), number)).collect()
 }
 
-/// Whether two jobs ask for licences of one name.
+/// Whether two jobs ask for licences of the same name.
 pub(super) fn meet(one: &Asked, other: &Asked) -> bool {
     one.iter().any(|(name, _)| other.iter().any(|(other, _)| name == other))
 }

@@ -1,4 +1,4 @@
-//! What jobs of one QOS, account or user may hold together.
+//! Limits on what jobs of one QOS, account or user may hold together.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -10,7 +10,7 @@ use topolane_placement::Attributes;
 use super::config::{Association, Limits, SlurmConfig};
 use super::licenses::Licenses;
 
-/// Jobs that count together: of a QOS, of an account or of a user in one, by name.
+/// Jobs that are counted together: those of a QOS, of an account, or of a user in either, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Together {
     Qos(Arc<str>),
@@ -20,23 +20,23 @@ enum Together {
     User(Arc<str>, Arc<str>),
 }
 
-/// What jobs that count together hold.
+/// What jobs that are counted together hold.
 #[derive(Debug, Clone, Default)]
 struct Holding {
     jobs: u64,
-    /// How many of the jobs are on each node.
+    /// The number of these jobs on each node.
     nodes: HashMap<u32, u32>,
 }
 
-/// The most of each; `None` for no limit.
+/// The most jobs and the most nodes; `None` for no limit.
 type Most = (Option<u64>, Option<u64>);
 
-/// An account and a user; no user for the account itself.
+/// An account and a user; the user is empty for the account itself.
 type Owner = (Arc<str>, Arc<str>);
-/// Its limits, and the account above it.
+/// The limits of an account or user, and the parent account.
 type OfOwner = (Limits, Arc<str>);
 
-/// The limits, and what counts towards them now.
+/// The limits, and what running jobs hold.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Held {
     qos: HashMap<Arc<str>, Limits>,
@@ -57,12 +57,12 @@ impl Held {
         Held { qos, associations, holdings: HashMap::new(), licenses: Licenses::of(config) }
     }
 
-    /// Whether the limits let a job start now, on nodes that no running job uses.
+    /// Whether the limits let a job start now on nodes that no running job uses.
     pub fn admits(&self, whose: &Attributes, nodes: u32) -> bool {
         self.admits_new(whose, nodes, |_| u64::from(nodes))
     }
 
-    /// The same on these nodes. One that counts already counts once.
+    /// Whether the limits let a job start now on these nodes. A node that counts already counts once.
     pub fn admits_on(&self, whose: &Attributes, nodes: &NodeSet) -> bool {
         self.admits_new(whose, nodes.count(), |holding| {
             nodes.iter().filter(|node| !holding.nodes.contains_key(node)).count() as u64
@@ -81,7 +81,7 @@ impl Held {
             })
     }
 
-    /// A job starts.
+    /// Adds a job that starts.
     pub fn add(&mut self, whose: &Attributes, nodes: &NodeSet) {
         self.licenses.take(&whose.licenses);
         for (together, (_, most_nodes)) in self.bounds(whose) {
@@ -93,7 +93,7 @@ impl Held {
         }
     }
 
-    /// A job that was added ends.
+    /// Removes a job that ends.
     pub fn remove(&mut self, whose: &Attributes, nodes: &NodeSet) {
         self.licenses.give_back(&whose.licenses);
         for (together, _) in self.bounds(whose) {
@@ -110,7 +110,7 @@ impl Held {
         }
     }
 
-    /// The limits that the job counts towards.
+    /// The limits that apply to a job.
     fn bounds(&self, whose: &Attributes) -> Vec<(Together, Most)> {
         let mut found = Vec::new();
         let mut keep = |together, most: Most| {
@@ -144,14 +144,14 @@ impl Held {
         [of_qos, of_association].into_iter().flatten().min()
     }
 
-    /// The limits of the job's user and then of its accounts, the nearest first.
+    /// The limits of the job's user, then of its accounts, from the nearest up.
     fn up(&self, whose: &Attributes) -> impl Iterator<Item = Limits> + '_ {
         let user = (Arc::clone(&whose.account), Arc::clone(&whose.user));
         let user = self.associations.get(&user).map(|(limits, _)| *limits);
         user.into_iter().chain(self.accounts(&whose.account).into_iter().map(|(_, limits)| limits))
     }
 
-    /// An account and those above it.
+    /// An account and all accounts above it.
     fn accounts(&self, account: &Arc<str>) -> Vec<(Arc<str>, Limits)> {
         let mut found: Vec<(Arc<str>, Limits)> = Vec::new();
         if self.associations.is_empty() {

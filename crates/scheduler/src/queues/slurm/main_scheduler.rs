@@ -1,4 +1,4 @@
-//! The main scheduler.
+//! Slurm's main scheduler.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::Slurm;
 use crate::view::View;
 
 impl Slurm {
-    /// The main scheduler as Slurm's main loop calls it. It knows what happened before this second, and jobs that it finds
-    /// eligible now.
+    /// Runs the main scheduler if it is due, as Slurm's main loop does. It uses what happened before this second, and
+    /// the jobs that it finds eligible now.
     pub(super) fn run_main_if_due(&mut self, view: &mut View<'_>) -> Option<(u64, Refusal)> {
         let now = view.now;
         let is_full = now >= self.clock.last_full + self.config.schedulers.interval;
@@ -22,7 +22,7 @@ impl Slurm {
                 self.arrive(&waiting.request, now);
             }
         }
-        // With an empty queue the main scheduler counts as run in time, even if no pass was asked for.
+        // With an empty queue, the main scheduler counts as run on time even if no pass was requested.
         let is_idle = self.waiting.is_empty();
         self.clock.last_main = if is_idle { self.clock.main.min(now) } else { now };
         self.clock.main = f64::INFINITY;
@@ -37,8 +37,8 @@ impl Slurm {
         refusal
     }
 
-    /// The main scheduler: each job in order starts where it fits. A partition is closed with all its nodes by the first job
-    /// that does not, and a reservation likewise.
+    /// Starts each job in order where it fits. The first job of a partition that does not fit closes the partition with
+    /// all its nodes; the same holds for a reservation.
     pub(super) fn run_main(
         &mut self,
         view: &mut View<'_>,

@@ -39,10 +39,10 @@ use limits::Held;
 use priority::{Factors, FairTree};
 use withheld::{Kept, Part};
 
-/// The main scheduler runs this long before priorities are computed at the same time, seconds.
+/// The main scheduler runs this many seconds before priorities that are due at the same time are computed.
 const A_MOMENT: f64 = 0.001;
 
-/// Slurm's two schedulers. Without a configuration they know one partition, and jobs go in order of submission.
+/// Slurm's two schedulers. Without a configuration, there is one partition and jobs go in order of submission.
 #[derive(Debug, Clone)]
 pub struct Slurm {
     config: SlurmConfig,
@@ -50,11 +50,11 @@ pub struct Slurm {
     part_of: HashMap<String, usize>,
     reservations: Vec<Kept>,
     out: Vec<Kept>,
-    /// Those of them that end jobs, by time; without those that have.
+    /// Times out of service that end jobs and are still to come, in order of time.
     failing: VecDeque<Kept>,
-    /// By time of submission.
+    /// Jobs that never start, in order of submission.
     never: Arc<[Never]>,
-    /// How many of these have come, and which of them still wait.
+    /// The number of these jobs that have been submitted, and the indices of those still waiting.
     come: usize,
     never_waiting: Vec<usize>,
     factors: Factors,
@@ -62,13 +62,13 @@ pub struct Slurm {
     held: Held,
     waiting: FxHashMap<u64, Standing>,
     running: FxHashMap<u64, Ran>,
-    /// Nodes whose jobs have just ended, and until when they are cleaned up.
+    /// Nodes whose jobs have just ended, and the end of the clean-up.
     completing: Vec<(f64, NodeSet)>,
     clock: Clock,
-    /// Whether all was tried on a machine where nothing runs, and only another event can help.
+    /// Whether nothing runs and every job was tried, so that only another event can help.
     is_stuck: bool,
     waits: bool,
-    /// Memory for the machine at later times, as backfill sees it.
+    /// A reusable state of the machine at later times, for backfill.
     scratch: Option<Occupancy>,
 }
 
@@ -101,10 +101,9 @@ impl Default for Slurm {
 }
 
 impl Slurm {
-    /// The schedulers of a cluster, on a machine that has its nodes or some of them.
+    /// Returns the schedulers of a cluster. The machine has all or some of its nodes.
     ///
-    /// # Errors
-    /// A hostlist that cannot be read, a partition without a node of the machine, a name that is there twice.
+    /// # Errors A hostlist that cannot be read, a partition without a node of the machine, or a name that occurs twice.
     pub fn new(config: SlurmConfig, fabric: &Fabric) -> Result<Self, InputError> {
         let mut parts = vec![Part::default()];
         let mut names = Vec::new();

@@ -1,4 +1,4 @@
-//! The order in which both schedulers look at the jobs that wait.
+//! The order in which both schedulers examine the waiting jobs.
 
 use topolane_placement::Request;
 
@@ -7,8 +7,8 @@ use super::jobs::{Never, Turn, whose};
 use crate::view::View;
 
 impl Slurm {
-    /// The jobs in the order in which both schedulers look at them: those in reservations, then by tier, priority, submission
-    /// (`sort_job_queue2` of Slurm).
+    /// The waiting jobs in the order of both schedulers: those in reservations first, then by tier, priority and
+    /// submission (`sort_job_queue2` of Slurm).
     pub(super) fn turns<'a>(&self, view: &View<'a>, never: &'a [Never]) -> Vec<Turn<'a>> {
         let turn = |index: Option<usize>, request: &'a Request| {
             let standing = *self.waiting.get(&request.id)?;
@@ -42,7 +42,8 @@ impl Slurm {
     }
 }
 
-/// Sorts as the C library of Slurm does: "may preempt" is no order, and what comes of it depends on the steps.
+/// Sorts as the list code of Slurm does. "May preempt" is not a consistent order, so the result depends on the steps of
+/// the algorithm.
 fn merge_sort<T>(mut turns: Vec<T>, is_first: &impl Fn(&T, &T) -> bool) -> Vec<T> {
     if turns.len() < 2 {
         return turns;

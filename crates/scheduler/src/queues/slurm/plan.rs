@@ -1,4 +1,4 @@
-//! Which nodes are promised to waiting jobs, and when.
+//! The plan of backfill: which nodes are promised to waiting jobs, and when.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use topolane_placement::Attributes;
 
 use super::licenses::{Asked, Licenses};
 
-/// Nodes and licences without a promise from one time to another.
+/// The nodes and licences without a promise during one time slot.
 #[derive(Debug, Clone)]
 struct Slot {
     begin: f64,
@@ -16,20 +16,20 @@ struct Slot {
     licenses: Licenses,
 }
 
-/// The slots of time from now to the end of the window, in order and without gaps.
+/// Time slots from now to the end of the window, in order and without gaps.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
     slots: Vec<Slot>,
 }
 
 impl Plan {
-    /// No promises on these nodes and licences from `begin` to `end`.
+    /// Returns a plan with one slot and no promises.
     pub fn new(begin: f64, end: f64, free: NodeSet, licenses: Licenses) -> Self {
         Plan { slots: vec![Slot { begin, end, free, licenses }] }
     }
 
-    /// Takes away from `nodes` those that are promised at any time from `start` to `end`. Answers when other nodes are free
-    /// for the first time after `start`; `None` if that never changes.
+    /// Removes from `nodes` those that are promised at any time from `start` to `end`. Returns the first time after
+    /// `start` at which other nodes are free; `None` if that never changes.
     pub fn keep_free(&self, nodes: &mut NodeSet, start: f64, end: f64) -> Option<f64> {
         let mut later = None;
         let wanted = nodes.clone();
@@ -45,7 +45,7 @@ impl Plan {
             if slot.begin > end {
                 let mut kept = nodes.clone();
                 kept.intersect(&slot.free);
-                // Slots that begin after the end are not looked at one by one.
+                // Slots that begin after the end are not examined one by one.
                 let next = next.filter(|_| index + 2 < self.slots.len());
                 return later.or_else(|| gains(&kept)).or(next.map(|next| next.end));
             }
@@ -55,7 +55,8 @@ impl Plan {
         later
     }
 
-    /// When licences of a job that are promised to others from `start` to `end` are free again; `None` if none is.
+    /// When the job's licences, promised to others between `start` and `end`, are free again; `None` if none are
+    /// promised.
     pub fn licenses_later(&self, whose: &Attributes, start: f64, end: f64) -> Option<f64> {
         let meets = |slot: &&Slot| slot.end > start && slot.begin <= end;
         let lacking =
@@ -63,14 +64,14 @@ impl Plan {
         lacking.map(|slot| slot.end)
     }
 
-    /// Whether all these nodes and the job's licences are without a promise from `start` to `end`.
+    /// Whether no job was promised these nodes or the job's licences from `start` to `end`.
     pub fn is_free(&self, nodes: &NodeSet, whose: &Attributes, start: f64, end: f64) -> bool {
         let meets = |slot: &&Slot| slot.end > start && slot.begin < end;
         let is_free = |slot: &Slot| nodes.is_within(&slot.free) && slot.licenses.suffice_for(whose);
         self.slots.iter().filter(meets).all(is_free)
     }
 
-    /// Promises these nodes and the job's licences from `start` to `end`, for `step` at least.
+    /// Promises these nodes and the job's licences from `start` to `end`, at least for `step`.
     pub fn promise(&mut self, nodes: &NodeSet, whose: &Attributes, span: (f64, f64), step: f64) {
         self.change(span, step, |slot| {
             slot.free.subtract(nodes);
@@ -78,7 +79,7 @@ impl Plan {
         });
     }
 
-    /// Leaves licences to the jobs of a reservation from `start` to `end`, for `step` at least.
+    /// Keeps licences for the jobs of a reservation from `start` to `end`, at least for `step`.
     pub fn reserve(
         &mut self,
         reservation: &Arc<str>,
@@ -89,8 +90,8 @@ impl Plan {
         self.change(span, step, |slot| slot.licenses.reserve(reservation, licenses));
     }
 
-    /// Changes what is free from `start` to `end`. As in Slurm, a change that begins or ends with a slot leaves an empty slot there, and no
-    /// more than two equal neighbours become one.
+    /// Changes what is free from `start` to `end`. As in Slurm, a change that begins or ends at a slot boundary leaves
+    /// an empty slot there, and at most two equal neighbours are merged.
     fn change(&mut self, (start, end): (f64, f64), step: f64, change: impl Fn(&mut Slot)) {
         let start = start.max(self.slots[0].begin);
         let end = end.max(start + step);
@@ -120,7 +121,7 @@ impl Plan {
         }
     }
 
-    /// Ends a slot at a time in it and lets another one begin there.
+    /// Splits a slot in two at a time.
     fn cut(&mut self, index: usize, time: f64) {
         let rest = Slot { begin: time, ..self.slots[index].clone() };
         self.slots[index].end = time;

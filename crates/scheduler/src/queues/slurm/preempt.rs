@@ -1,4 +1,4 @@
-//! Which running jobs make room for one that waits, and which end because their nodes fail.
+//! Preemption: which running jobs end for a waiting job or because their nodes fail.
 
 use topolane_fabric::NodeSet;
 use topolane_placement::{Attributes, Request};
@@ -10,14 +10,14 @@ use super::start::limited;
 use crate::running::RunningJob;
 use crate::view::{EndedBy, View};
 
-/// Between two looks of Slurm for jobs that are over their time, seconds.
+/// Seconds between two checks of Slurm for jobs that exceed their time.
 const LOOKS: f64 = 30.0;
 
-/// Priorities and nodes count up to here in the order of victims.
+/// The largest value that priorities and nodes have in the order of victims.
 const MOST: u32 = 0xffff;
 
 impl Slurm {
-    /// How a running job gives way; `Off` if it never does.
+    /// How a running job is preempted; `Off` if it cannot be.
     pub(super) fn mode_of(&self, whose: &Attributes) -> PreemptMode {
         let preemption = &self.config.preemption;
         let own = match preemption.by {
@@ -28,7 +28,7 @@ impl Slurm {
         own.unwrap_or(preemption.mode)
     }
 
-    /// Whether one job comes before another because it may preempt it.
+    /// Whether one job is tried before another because it may preempt that one.
     pub(super) fn goes_before(&self, one: &Turn<'_>, other: &Turn<'_>) -> bool {
         match self.config.preemption.by {
             None => false,
@@ -49,7 +49,7 @@ impl Slurm {
         qos.is_some_and(|qos| qos.preempts.iter().any(|name| **name == *other.qos))
     }
 
-    /// The running jobs that may make room for a job, in the order in which Slurm takes them.
+    /// The running jobs that a job may preempt, in the order in which Slurm takes them.
     pub(super) fn candidates(&self, view: &View<'_>, turn: &Turn<'_>) -> Vec<RunningJob> {
         let preemption = &self.config.preemption;
         if preemption.by.is_none() || turn.index.is_none() {
@@ -79,7 +79,7 @@ impl Slurm {
         found
     }
 
-    /// Jobs of low QOS or tier, and of these the small ones, give way first.
+    /// The sort key of victims: low QOS or tier first, then few nodes.
     fn rank(&self, job: &RunningJob) -> (u32, u32) {
         let victim = whose(&job.request);
         let priority = match self.config.preemption.by {
@@ -91,8 +91,8 @@ impl Slurm {
         (priority, (job.placement.nodes().len() as u32).min(MOST))
     }
 
-    /// Lets running jobs make room for one on some of these nodes, which starts when they are cleaned up. Answers the nodes that they
-    /// leave: none if they do not make enough room, or if the job has preempted others a moment ago.
+    /// Preempts running jobs for one on some of these nodes; it starts when they are cleaned up. Returns the nodes that
+    /// become free: none if that would not be enough, or if the job preempted others recently.
     pub(super) fn make_room(
         &mut self,
         view: &mut View<'_>,
@@ -127,7 +127,7 @@ impl Slurm {
         left
     }
 
-    /// Ends a running job. It may start again later, unless it is cancelled or asked not to be requeued.
+    /// Ends a running job. It is requeued, unless it is cancelled or its user asked not to requeue it.
     pub(super) fn end_early(&mut self, view: &mut View<'_>, job: &RunningJob, by: EndedBy) {
         let whose = whose(&job.request);
         let is_cancelled = by == EndedBy::Preemption && self.mode_of(&whose) == PreemptMode::Cancel;
@@ -140,7 +140,7 @@ impl Slurm {
         }
     }
 
-    /// For how long a job that gives way keeps its nodes, seconds.
+    /// How long a preempted job keeps its nodes, in seconds.
     fn grace_of(&self, whose: &Attributes) -> f64 {
         match self.config.preemption.by {
             Some(PreemptBy::Qos) => self.qos_of(whose).map_or(0.0, |qos| qos.grace),
@@ -148,7 +148,7 @@ impl Slurm {
         }
     }
 
-    /// A job that gives way keeps its nodes until then, or ends before. It has this time once.
+    /// Gives a preempted job until this time to end, once.
     fn give_grace(&mut self, view: &mut View<'_>, job: &RunningJob, until: f64) {
         if let Some(ran) = self.running.get_mut(&job.id).filter(|ran| ran.leaves.is_infinite()) {
             ran.leaves = until;
@@ -156,7 +156,7 @@ impl Slurm {
         }
     }
 
-    /// Ends the jobs whose grace time is over when Slurm last looked.
+    /// Ends the jobs whose grace time was over at Slurm's last check.
     pub(super) fn end_graces(&mut self, view: &mut View<'_>) {
         if self.config.preemption.by.is_none() {
             return;
@@ -170,7 +170,7 @@ impl Slurm {
         }
     }
 
-    /// When Slurm looks next after the end of a grace time.
+    /// The time of Slurm's first check after the end of a grace time.
     pub(super) fn next_grace_end(&self) -> Option<f64> {
         self.config.preemption.by?;
         let leaves = self.running.values().map(|ran| ran.leaves).min_by(f64::total_cmp)?;
@@ -178,7 +178,7 @@ impl Slurm {
         leaves.is_finite().then_some(if look < leaves { look + LOOKS } else { look })
     }
 
-    /// Lets nodes fail that do so by now: the jobs on them end.
+    /// Lets nodes fail that are due to fail by now: the jobs on them end.
     pub(super) fn fail_nodes(&mut self, view: &mut View<'_>) {
         while let Some(kept) = self.failing.pop_front() {
             if kept.from > view.now {
@@ -193,8 +193,9 @@ impl Slurm {
         }
     }
 
-    /// As Slurm looks for them: candidates are taken away until the job fits. Then the last of them goes first, the others by how many
-    /// of its nodes they have, and the search begins again, `reorder` times and once more.
+    /// The jobs to preempt, found as Slurm does. It removes candidates one by one until the job fits. Then it puts the
+    /// last one first, orders the others by how many of the job's nodes they hold, and searches again, `reorder` times
+    /// plus once more.
     fn victims(
         &self,
         view: &View<'_>,
@@ -225,7 +226,7 @@ impl Slurm {
             let rest = candidates.split_off(last + 1);
             let first = candidates.split_off(last);
             candidates.sort_by_key(|job| std::cmp::Reverse(of_chosen(job)));
-            // Those that have none of its nodes are equal to those behind the last one.
+            // Candidates without any of the job's nodes come after the others, next to `rest`.
             candidates = first.into_iter().chain(candidates).chain(rest).collect();
         }
         Vec::new()

@@ -1,4 +1,4 @@
-//! The multifactor priority, and fair share by Slurm's fair tree.
+//! Slurm's multifactor priority, with fair share by its fair tree algorithm.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use topolane_placement::Attributes;
 
 use super::config::{Association, Priority, SlurmConfig};
 
-/// ln 2 as Slurm writes it.
+/// ln 2, rounded as in Slurm's source.
 const HALF: f64 = 0.693;
 const ROOT: usize = 0;
 
@@ -18,30 +18,29 @@ struct Member {
     parent: usize,
     children: Vec<usize>,
     is_user: bool,
-    /// `None`: it has no shares of its own, and a user then goes before those who have.
+    /// `None` if it has no shares of its own. A user without shares ranks before those who have some.
     shares: Option<f64>,
-    /// Processor-seconds, decayed.
+    /// Usage in processor-seconds, decayed.
     usage: f64,
-    /// Shares over usage among its siblings.
+    /// Shares divided by usage, among its siblings.
     level: f64,
     factor: f64,
 }
 
-/// The tree of accounts and users with what they used.
+/// The tree of accounts and users with their usage.
 #[derive(Debug, Clone, Default)]
 pub(super) struct FairTree {
     members: Vec<Member>,
     of: HashMap<(Arc<str>, Arc<str>), usize>,
     users: u32,
-    /// What is left of usage after a second.
+    /// The fraction of usage that remains after one second.
     decay: f64,
 }
 
 impl FairTree {
-    /// The tree of these associations, without usage.
+    /// Returns the tree of these associations, without usage.
     ///
-    /// # Errors
-    /// An association that is there twice, or a parent that is not.
+    /// # Errors An association that occurs twice, or a parent that does not exist.
     pub fn of(associations: &[Association], half_life: f64) -> Result<Self, InputError> {
         let root = Member {
             parent: ROOT,
@@ -87,7 +86,7 @@ impl FairTree {
         Ok(tree)
     }
 
-    /// `None` as well where there is no user to whom it could matter.
+    /// The index of the job's user in the tree; `None` if unknown, or if the tree has no users.
     fn place(&self, whose: &Attributes) -> Option<usize> {
         if self.users == 0 {
             return None;
@@ -95,12 +94,12 @@ impl FairTree {
         self.of.get(&(Arc::clone(&whose.account), Arc::clone(&whose.user))).copied()
     }
 
-    /// The user's factor, 0 to 1: the rank among all users.
+    /// The fair share factor of the user, 0 to 1: its rank among all users.
     pub fn factor(&self, whose: &Attributes) -> f64 {
         self.place(whose).map_or(0.0, |place| self.members[place].factor)
     }
 
-    /// Counts usage that began `seconds` ago and ends now, in the last of which it counts in full.
+    /// Adds usage that began `seconds` ago and ends now. Usage in the last second counts in full, earlier usage decays.
     pub fn charge(&mut self, whose: &Attributes, processors: f64, seconds: f64) {
         let usage = processors * seconds * self.decay.powf(seconds);
         let mut at = self.place(whose);
@@ -119,7 +118,8 @@ impl FairTree {
         }
     }
 
-    /// Gives every user the factor of its rank: users by shares over usage in their account, accounts likewise among theirs.
+    /// Computes the factor of every user from its rank. Users rank by shares over usage within their account, and
+    /// accounts among their siblings.
     pub fn rank(&mut self) {
         let Some(root) = self.members.first() else { return };
         let children = root.children.clone();
@@ -127,7 +127,8 @@ impl FairTree {
         self.rank_siblings(children, &mut ranks, false);
     }
 
-    /// `ranks`: the rank that equals have, and the one of the next user without ties. `tied`: the parent equals its neighbour.
+    /// Ranks siblings and everything below them. `ranks` has the rank that ties get, and the rank of the next user
+    /// without a tie. `tied`: the parent is tied with its neighbour.
     fn rank_siblings(&mut self, mut siblings: Vec<usize>, ranks: &mut (u32, u32), tied: bool) {
         let all: f64 = siblings.iter().filter_map(|&place| self.members[place].shares).sum();
         for &place in &siblings {
@@ -167,26 +168,26 @@ impl FairTree {
     }
 }
 
-/// What a job asks for, as far as its priority goes.
+/// The properties of a job that determine its priority.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Asks<'a> {
     pub nodes: u32,
-    /// `None` if they are not known.
+    /// `None` if unknown.
     pub processors: Option<u64>,
     pub whose: &'a Attributes,
-    /// Seconds for which it has been eligible.
+    /// Seconds since it became eligible.
     pub age: f64,
 }
 
-/// What the factors are measured against.
+/// The maxima and weights by which the factors of a priority are normalised.
 #[derive(Debug, Clone)]
 pub(super) struct Factors {
     weights: Priority,
     nodes: f64,
     processors: f64,
-    /// By partition.
+    /// The factor of each partition.
     partitions: HashMap<Arc<str>, f64>,
-    /// By QOS.
+    /// The factor of each QOS.
     qos: HashMap<Arc<str>, f64>,
 }
 
@@ -201,7 +202,7 @@ impl Factors {
         }
     }
 
-    /// The priority of a job whose user has this factor of fair share: a whole number, at least 1.
+    /// The priority of a job whose user has this fair share factor: a whole number, at least 1.
     pub fn priority(&self, asks: Asks<'_>, fair_share: f64) -> f64 {
         let weights = &self.weights;
         let named = |factors: &HashMap<Arc<str>, f64>, name| factors.get(name).copied();
@@ -215,7 +216,7 @@ impl Factors {
         sum.max(1.0).floor()
     }
 
-    /// The mean of its parts of all nodes and of all processors.
+    /// The size of a job: the mean of its shares of all nodes and of all processors.
     fn size(&self, asks: Asks<'_>) -> f64 {
         if self.nodes <= 0.0 {
             return 0.0;
@@ -275,7 +276,7 @@ mod tests {
         Attributes { account: account.into(), user: user.into(), ..Attributes::default() }
     }
 
-    /// Start, end, processors and owner of every run of the records.
+    /// The start, end, processors and owner of every run in the records.
     fn runs() -> Vec<(f64, f64, f64, Attributes)> {
         let text = recorded("jobs.txt.gz");
         let rows = text.lines().skip(1).map(|line| line.split(';').collect::<Vec<_>>());
@@ -287,8 +288,8 @@ mod tests {
         .collect()
     }
 
-    /// Usage of the recorded runs, computed each minute, gives the fair share and the size that sprio printed for every job
-    /// that waited.
+    /// With usage computed every minute from the recorded runs, the fair share and size factors equal those that sprio
+    /// printed for every waiting job.
     #[test]
     fn fair_share_and_size_are_what_sprio_printed() {
         let config = SlurmConfig::parse(CONFIG).unwrap();
@@ -331,7 +332,8 @@ mod tests {
             let printed: f64 = cells[8].parse().unwrap();
             let factor = 10_000.0 * tree.factor(&whose(cells[3], cells[2]));
             assert!((factor - printed).abs() <= 1.0, "{sampled}: {line}: {factor}");
-            // Slurm counts the processors asked for, and all of the nodes once backfill has looked at the job.
+            // Slurm counts the processors that were asked for, and all processors of the nodes once backfill has
+            // examined the job.
             let printed: f64 = cells[9].parse().unwrap();
             let sizes = [1, 16].map(|each| {
                 let processors = Some(u64::from(asked) * each);
@@ -344,7 +346,7 @@ mod tests {
         assert!(seen > 4_000, "{seen} samples");
     }
 
-    /// The parts are added and cut off, as in the first lines that sprio printed.
+    /// The priority is the sum of its parts, rounded down, as in the first lines that sprio printed.
     #[test]
     fn the_parts_of_a_priority_are_added() {
         let factors = Factors::of(&SlurmConfig::parse(CONFIG).unwrap());

@@ -1,4 +1,4 @@
-//! Follows recorded starts, and asks before each of them what the queue would have started.
+//! Follows recorded starts and asks, before each of them, what the queue would have started.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +21,7 @@ pub enum By {
 }
 
 impl By {
-    /// Lets this scheduler have a turn.
+    /// Runs this scheduler once.
     fn run(self, slurm: &mut Slurm, view: &mut View<'_>) {
         match self {
             By::Main => drop(slurm.run_main(view, false)),
@@ -33,62 +33,63 @@ impl By {
 /// A start in the records.
 #[derive(Debug, Clone)]
 pub struct RecordedStart {
-    /// When, seconds.
+    /// The time of the start in seconds.
     pub at: f64,
-    /// Where.
+    /// The nodes of the job.
     pub nodes: Vec<NodeIndex>,
-    /// Which scheduler it was; `None` if it was another part of Slurm, or is not known.
+    /// The scheduler that started it; `None` if it was another part of Slurm or is unknown.
     pub by: Option<By>,
 }
 
-/// Why the queue does not start a job that the records start.
+/// Why the queue does not start a job that started in the records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Because {
-    /// It is not eligible yet, or unknown.
+    /// The job is not eligible yet, or unknown.
     Unknown,
-    /// A limit holds it, or licences that are in use.
+    /// A limit holds the job back, or its licences are in use.
     Limit,
-    /// It finds no nodes, though it is alone in the queue.
+    /// There are no nodes for the job, even if it is alone in the queue.
     Nodes,
-    /// It would start if it were alone in the queue.
+    /// The job would start if it were alone in the queue.
     Others,
 }
 
-/// What the queue says about a recorded start in the recorded state just before it.
+/// What the queue says about a recorded start, in the recorded state just before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// It starts the job as well; whether on the same nodes.
+    /// It starts the job too; true if on the same nodes.
     Same(bool),
-    /// It does not.
+    /// It does not start the job.
     Not(Because),
 }
 
-/// A question and its answer.
+/// A question to one scheduler, and its answers.
 #[derive(Debug, Clone)]
 pub struct Asked {
-    /// When the queue was asked, seconds.
+    /// The time of the question in seconds.
     pub time: f64,
-    /// Which scheduler was asked.
+    /// The scheduler that was asked.
     pub by: By,
-    /// The recorded starts, with the answer to each.
+    /// The ids of the recorded starts, with the answer to each.
     pub recorded: Vec<(u64, Answer)>,
-    /// Other jobs that the queue starts.
+    /// Ids of other jobs that the queue would start.
     pub more: Vec<u64>,
 }
 
-/// The queue, made to follow records. Asked what it would start, it ends no job.
+/// The queue, forced to follow recorded starts. While it is asked what it would start, no job is preempted.
 pub struct Retrace {
     slurm: Slurm,
     starts: HashMap<u64, RecordedStart>,
     asked: Arc<Mutex<Vec<Asked>>>,
-    /// The recorded starts that the queue was asked about.
+    /// The recorded starts that the queue has been asked about.
     seen: HashSet<u64>,
     /// When the next recorded start of a waiting job is due.
     next: f64,
 }
 
 impl Retrace {
-    /// starts: by identity of the request. What is asked is written to `asked`.
+    /// Returns a queue that follows `starts`, which is indexed by request id. Questions and answers are appended to
+    /// `asked`.
     pub fn new(
         mut slurm: Slurm,
         starts: HashMap<u64, RecordedStart>,
@@ -99,7 +100,7 @@ impl Retrace {
         Retrace { slurm, starts, asked, seen: HashSet::new(), next: f64::INFINITY }
     }
 
-    /// The places in the queue of recorded starts that are due.
+    /// The queue positions of recorded starts that are due.
     fn due(&self, view: &View<'_>, by: Option<By>) -> Vec<usize> {
         let is_due = |id| {
             let start = self.starts.get(&id);
@@ -109,7 +110,7 @@ impl Retrace {
         waiting.filter(|(_, waiting)| is_due(waiting.request.id)).map(|(index, _)| index).collect()
     }
 
-    /// Asks one scheduler about the recorded starts that are due, and starts them.
+    /// Asks one scheduler about the recorded starts that are due, then starts those jobs.
     fn follow_starts(&mut self, view: &mut View<'_>, by: Option<By>) {
         let due = self.due(view, by);
         if let Some(by) = by {
@@ -122,12 +123,12 @@ impl Retrace {
         }
     }
 
-    /// Asks one scheduler what it starts, where the records start these jobs.
+    /// Asks one scheduler what it would start, at the time when the records start these jobs.
     fn ask(&self, view: &View<'_>, ids: &[u64], by: By) {
         if ids.is_empty() {
             return;
         }
-        // The records do not say what came first in a second: the better answer counts.
+        // The records do not give an order within a second, so ask in both orders and keep the better answer.
         let knowing = [self.slurm.clone(), self.knowing_this_second()];
         let [starts, other] =
             knowing.map(|mut slurm| would_start(view, |view| by.run(&mut slurm, view)));
@@ -174,7 +175,7 @@ impl Retrace {
         Answer::Not(if alone.contains_key(&id) { Because::Others } else { Because::Nodes })
     }
 
-    /// The queue, with what happened in this second known.
+    /// A copy of the queue that also knows what happened in this second.
     fn knowing_this_second(&self) -> Slurm {
         let mut slurm = self.slurm.clone();
         slurm.completing.clear();
@@ -182,7 +183,7 @@ impl Retrace {
         slurm
     }
 
-    /// The queue's own turn, with what it would start taken back.
+    /// Runs the queue's own turn and undoes its starts.
     fn turn(&mut self, view: &View<'_>) {
         let before = self.slurm.waiting.clone();
         let last_period = self.slurm.clock.last_period;
@@ -230,7 +231,7 @@ impl Queue for Retrace {
         let left = waiting.filter(|&(index, _)| !view.has_started(index));
         let next = left.filter_map(|(_, waiting)| self.starts.get(&waiting.request.id));
         let next = next.map(|start| start.at).min_by(f64::total_cmp);
-        // Nodes that are not free yet are tried again a second later.
+        // If nodes are not free yet, try again a second later.
         self.next = next.map_or(f64::INFINITY, |next| next.max(view.now + 1.0));
         Pass::default()
     }
@@ -241,7 +242,7 @@ impl Queue for Retrace {
     }
 }
 
-/// What starts if a scheduler has its turn; nothing is changed.
+/// The jobs that a scheduler would start in its turn. Nothing is changed.
 fn would_start(view: &View<'_>, turn: impl FnOnce(&mut View<'_>)) -> HashMap<u64, Arc<Placement>> {
     let (mut running, mut occupancy) = (view.running.clone(), view.occupancy.clone());
     let mut copy = View {

@@ -1,4 +1,4 @@
-//! The start of a job on the nodes that a scheduler has found for it.
+//! Starts a job on the nodes that a scheduler has found for it.
 
 use std::sync::Arc;
 
@@ -26,7 +26,8 @@ impl Slurm {
         Err(Refusal::NotNow { wanted: request.nodes, free })
     }
 
-    /// Starts a job that the policy has just placed; false if it cannot. One that never starts is left alone.
+    /// Starts a job that the policy has just placed. Returns false if it cannot. A job that never starts is not
+    /// started.
     pub(super) fn start_on(
         &mut self,
         view: &mut View<'_>,
@@ -43,7 +44,7 @@ impl Slurm {
     }
 }
 
-/// The request on these nodes only.
+/// Returns the request, restricted to these nodes.
 pub(super) fn limited(request: &Request, mut nodes: NodeSet) -> Request {
     if let Some(eligible) = &request.eligible {
         nodes.intersect(eligible);

@@ -1,4 +1,4 @@
-//! What running jobs use, and the priorities of waiting jobs, which follow from it.
+//! The usage of running jobs, and the priorities of waiting jobs computed from it.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::priority::Asks;
 use crate::view::View;
 
 impl Slurm {
-    /// Computes usage and priorities as of all turns of the period up to `until`.
+    /// Computes usage and priorities for every period that ended by `until`.
     pub(super) fn compute_priorities(&mut self, view: &View<'_>, until: f64) {
         if until < self.clock.period {
             return;
@@ -35,7 +35,7 @@ impl Slurm {
         self.note_change(until);
     }
 
-    /// Gives every waiting job the priority of the last computation.
+    /// Sets the priority of every waiting job, as of the last computation.
     pub(super) fn set_priorities(&mut self, view: &View<'_>) {
         let time = self.clock.last_period;
         let never = Arc::clone(&self.never);
@@ -49,7 +49,7 @@ impl Slurm {
         }
     }
 
-    /// The priority of a waiting job at a time.
+    /// The priority of a waiting job at a given time.
     pub(super) fn priority(&self, request: &Request, standing: Standing, time: f64) -> f64 {
         let whose = whose(request);
         let of_nodes = self.processors_of(request);
@@ -63,7 +63,7 @@ impl Slurm {
         self.factors.priority(asks, self.fair.factor(&whose))
     }
 
-    /// The processors that a job gets on `nodes` nodes: all of them, or its part of each.
+    /// The processors of a job on `nodes` nodes: all of them, or its cores on each.
     pub(super) fn processors_on(&self, nodes: usize, request: &Request) -> u64 {
         let of_a_node = match &request.share {
             Share::Whole => self.config.processors_per_node,
@@ -72,12 +72,12 @@ impl Slurm {
         nodes as u64 * of_a_node
     }
 
-    /// The processors that a waiting job gets.
+    /// The processors that a waiting job would get.
     pub(super) fn processors_of(&self, request: &Request) -> u64 {
         self.processors_on(request.nodes as usize, request)
     }
 
-    /// Counts what a job used since its usage was last counted.
+    /// Adds the usage of a job since it was last counted.
     pub(super) fn charge(&mut self, ran: &Ran, until: f64) {
         let seconds = (until - ran.counted.max(self.clock.last_period)).max(0.0);
         let factor = self.qos_of(&ran.whose).map_or(1.0, |qos| qos.usage_factor);

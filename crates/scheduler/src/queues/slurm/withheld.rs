@@ -11,22 +11,22 @@ use super::jobs::Turn;
 use super::licenses;
 use crate::view::View;
 
-/// A partition's nodes and tier, and how its jobs give way.
+/// The nodes and tier of a partition, and how its jobs are preempted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Part {
-    /// `None`: all.
+    /// Its nodes; `None` for all.
     pub nodes: Option<NodeSet>,
     pub tier: u32,
     pub preempt_mode: Option<PreemptMode>,
     pub grace: f64,
 }
 
-/// Nodes and licences withheld for a time.
+/// Nodes and licences that are withheld for a time.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     pub name: Arc<str>,
     pub nodes: NodeSet,
-    /// Whether it is a reservation without nodes, the jobs of which may run on any.
+    /// Whether it is a reservation without nodes, whose jobs may run on any node.
     pub is_of_any: bool,
     pub licenses: Vec<(Arc<str>, u64)>,
     pub from: f64,
@@ -34,10 +34,9 @@ pub(super) struct Kept {
 }
 
 impl Part {
-    /// That of the configuration, on a machine.
+    /// Returns a partition of the configuration, on a machine.
     ///
-    /// # Errors
-    /// A hostlist that cannot be read, or no node of the machine.
+    /// # Errors A hostlist that cannot be read, or no node of the machine.
     pub fn of(partition: &Partition, fabric: &Fabric) -> Result<Self, InputError> {
         let in_partition =
             |message: String| InputError::whole(format!("partition {}: {message}", partition.name));
@@ -53,10 +52,9 @@ impl Part {
 }
 
 impl Kept {
-    /// Those of the configuration, on a machine.
+    /// Returns everything withheld by the configuration, on a machine.
     ///
-    /// # Errors
-    /// A hostlist that cannot be read.
+    /// # Errors A hostlist that cannot be read.
     pub fn all<'a>(
         withheld: impl IntoIterator<Item = &'a Withheld>,
         fabric: &Fabric,
@@ -74,19 +72,19 @@ impl Kept {
         withheld.into_iter().map(kept).collect()
     }
 
-    /// Whether they are withheld at any time from `start` on and before `end`, or at `start` if that is no later.
+    /// Whether it applies at any time from `start` to before `end`, or at `start` if `end` is not later.
     pub fn meets(&self, start: f64, end: f64) -> bool {
         (self.from < end || self.from <= start) && self.until > start
     }
 }
 
 impl Slurm {
-    /// The place of a job's partition.
+    /// The index of a job's partition.
     pub(super) fn part(&self, whose: &Attributes) -> usize {
         self.part_of.get(&*whose.partition).copied().unwrap_or(0)
     }
 
-    /// The nodes that are in service, in the replay and in the records, now.
+    /// The nodes in service now, both in the replay and in the records.
     pub(super) fn usable(&self, view: &View<'_>) -> NodeSet {
         let mut nodes = view.occupancy.in_service().clone();
         for kept in self.out.iter().filter(|kept| kept.meets(view.now, view.now)) {
@@ -95,8 +93,9 @@ impl Slurm {
         nodes
     }
 
-    /// Keeps of `nodes` those of a job's partition that reservations leave to it from `start` to `end`, or those of its own
-    /// reservation; whether a reservation took any away. `None` if its reservation does not hold then.
+    /// Keeps only those of `nodes` that a job may use from `start` to `end`: nodes of its partition outside
+    /// reservations, or nodes of its own reservation. Returns whether a reservation removed any; `None` if the job's
+    /// reservation does not apply then.
     pub(super) fn keep_allowed(
         &self,
         nodes: &mut NodeSet,
@@ -124,8 +123,8 @@ impl Slurm {
         (own.is_empty() || !knows_own || has_own).then_some(is_reduced)
     }
 
-    /// The licences that must be free so that a job can run from `start` on: its own, and those of the same kinds that other
-    /// reservations keep at that time. Slurm counts them in `job_test_lic_resv`.
+    /// The licences that must be free for a job to run from `start` on: its own, plus those of the same names that
+    /// other reservations hold at that time. Slurm counts them in `job_test_lic_resv`.
     pub(super) fn licenses_with_reservations(
         &self,
         request: &Request,
@@ -147,7 +146,7 @@ impl Slurm {
         needed
     }
 
-    /// Whether the licences of a job that starts at `start` are free, without those that reservations keep.
+    /// Whether the licences of a job that starts at `start` are free, apart from those that reservations hold.
     pub(super) fn has_licenses(&self, request: &Request, whose: &Attributes, start: f64) -> bool {
         whose.licenses.is_empty()
             || self.held.licenses.suffice(&self.licenses_with_reservations(request, whose, start))
