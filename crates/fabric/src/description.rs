@@ -1,35 +1,36 @@
-//! The description of a machine: what every reader produces and every writer consumes.
+//! The description of a machine: readers produce it, writers consume it.
 
 use serde::{Deserialize, Serialize};
 
 use crate::node_kind::NodeKind;
 
-/// A whole machine, not yet checked.
+/// A whole machine, before it is checked.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Description {
     /// Name of the machine, as shown in tables and figures.
     pub name: String,
-    /// The sites in order; a machine in one place has one.
+    /// The sites in order; a machine at one site has one entry.
     pub sites: Vec<SiteDescription>,
-    /// Links between sites. Two sites that no chain of links joins cannot share a job.
+    /// Links between sites. A job cannot use two sites that no chain of links connects.
     pub wans: Vec<WanDescription>,
     /// Kinds of node; nodes refer to them by index. Never empty in a valid machine.
     pub kinds: Vec<NodeKind>,
-    /// Sets of nodes that a faster network joins. A node is in one at most.
+    /// Sets of nodes that a faster network connects. A node is in at most one.
     pub domains: Vec<DomainDescription>,
-    /// Sizes of the blocks of domains that a scheduler plans with (`BlockSizes` of Slurm's topology/block), in nodes and
-    /// ascending: the base block, then power-of-two multiples of it. Empty if none were chosen.
+    /// Block sizes that a scheduler uses for domains (`BlockSizes` of Slurm's topology/block), in nodes and ascending:
+    /// the base block, then power-of-two multiples of it. Empty if none are configured.
     pub block_sizes: Vec<u32>,
 }
 
-/// Nodes that a network joins which is faster than the fabric, such as an NVLink domain. They need not be a group of the tree.
+/// Nodes connected by a network that is faster than the fabric, such as an NVLink domain. They need not be a group of
+/// the tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DomainDescription {
     /// Name of the domain, unique among the domains.
     pub name: String,
     /// Names of its nodes.
     pub nodes: Vec<String>,
-    /// Bandwidth of a node inside of it in each direction, bytes per second.
+    /// Bandwidth of each node inside the domain, in each direction, in bytes per second.
     pub bandwidth: f64,
 }
 
@@ -40,7 +41,7 @@ pub struct SiteDescription {
     pub root: Group,
     /// `cabling[l]` joins level `l` to level `l + 1` (0: nodes to leaves). One entry per level.
     pub cabling: Vec<Cabling>,
-    /// Cables that the cabling implies and that are not there.
+    /// Cables that the cabling implies but that do not exist.
     pub missing: Vec<MissingCable>,
 }
 
@@ -52,78 +53,79 @@ pub struct Cabling {
     pub parents: u32,
     /// Parallel cables to each parent.
     pub cables: u32,
-    /// Bandwidth of one cable in each direction, bytes per second.
+    /// Bandwidth of one cable in each direction, in bytes per second.
     pub bandwidth: f64,
-    /// Whether the parallel switches of a group all lead to the same parents: rails meet there. Never at the level of the
-    /// nodes. Otherwise every one of them has parents of its own.
+    /// Whether all parallel switches of a group lead to the same parents, so that rails meet there. Always false at the
+    /// level of the nodes. If false, every parallel switch has parents of its own.
     #[serde(default)]
     pub joined: bool,
 }
 
 impl Cabling {
-    /// Cabling of a PGFT: every parallel switch has parents of its own.
+    /// Returns the cabling of a PGFT: every parallel switch has parents of its own.
     pub const fn new(parents: u32, cables: u32, bandwidth: f64) -> Cabling {
         Cabling { parents, cables, bandwidth, joined: false }
     }
 
-    /// The same with the parallel switches of a group joined: they share their parents.
+    /// Returns the same cabling with joined switches: the parallel switches of a group share their parents.
     #[must_use]
     pub const fn meeting(self) -> Cabling {
         Cabling { joined: true, ..self }
     }
 
-    /// The number, among the parallel switches of the group above, of the parent number `parent` of switch `switch`.
+    /// The number of a parent, among the parallel switches of the group above: parent `parent` of switch `switch`.
     #[inline]
     pub const fn upper(&self, switch: u32, parent: u32) -> u32 {
         if self.joined { parent } else { switch * self.parents + parent }
     }
 
-    /// Parallel switches of a group above, if the groups below have `width`; `None` beyond `u32`.
+    /// The number of parallel switches of a group above, if the groups below have `width` each; `None` if it exceeds
+    /// `u32`.
     pub const fn width_above(&self, width: u32) -> Option<u32> {
         if self.joined { Some(self.parents) } else { width.checked_mul(self.parents) }
     }
 }
 
-/// A cable named by where it starts: switch `switch` of group `group` (by index at `level`),
-/// to its parent number `parent`, parallel cable `cable`; all from 0.
+/// The position of a missing cable, by its lower end: from switch `switch` of group `group` (its index at `level`) to
+/// parent `parent`, parallel cable `cable`; all from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingCable {
     /// Level of the lower end: 0 a node, 1 a leaf.
     pub level: usize,
-    /// Index of the group at that level, within the site.
+    /// Index of the group at that level within the site.
     pub group: u32,
-    /// Which of the group's parallel switches.
+    /// Number of the switch among the group's parallel switches.
     pub switch: u32,
-    /// Which parent.
+    /// Number of the parent.
     pub parent: u32,
-    /// Which of the parallel cables.
+    /// Number of the cable among the parallel cables.
     pub cable: u32,
 }
 
 /// A subtree: a leaf with nodes, or a pod, core or site with groups below.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
-    /// Name of the group (of its switch, where it has one).
+    /// Name of the group: of its switch, if that has one.
     pub name: String,
-    /// Names of its parallel switches in order; empty if they have no names.
+    /// Names of its parallel switches, in order; empty if they have none.
     pub switches: Vec<String>,
-    /// What hangs below.
+    /// The nodes or groups directly below.
     pub children: Children,
 }
 
-/// What a group holds.
+/// The nodes or groups directly below a group.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Children {
-    /// A leaf: nodes.
+    /// The nodes of a leaf.
     Nodes(Vec<NodeDescription>),
-    /// Groups, each a leaf or deeper.
+    /// Groups: leaves or deeper subtrees.
     Groups(Vec<Group>),
 }
 
 /// One node of a leaf.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeDescription {
-    /// Host name, unique in the machine.
+    /// Host name, unique on the machine.
     pub name: String,
     /// Index into [`Description::kinds`].
     pub kind: u32,
@@ -134,8 +136,8 @@ pub struct NodeDescription {
 pub struct WanDescription {
     /// Names of the two sites.
     pub between: (String, String),
-    /// One-way latency, seconds.
+    /// One-way latency in seconds.
     pub latency: f64,
-    /// Bandwidth in each direction, bytes per second.
+    /// Bandwidth in each direction, in bytes per second.
     pub bandwidth: f64,
 }

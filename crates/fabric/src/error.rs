@@ -1,31 +1,32 @@
-//! One clear sentence for input that cannot be used.
+//! Errors for bad input, each a single sentence.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Bad input: where it was found and what is wrong with it.
+/// A fault in the input: where it is, and what is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputError {
-    /// The file, or the option, that holds the bad value; empty if unknown.
+    /// The file or option with the bad value; empty if unknown.
     pub source: String,
-    /// Line number, from 1; 0 if the whole input is meant.
+    /// The line number, from 1; 0 for the whole input.
     pub line: usize,
-    /// What is wrong, naming the value.
+    /// What is wrong, including the bad value.
     pub message: String,
 }
 
 impl InputError {
-    /// An error at `line` (from 1, or 0 for the whole input) of the text being read.
+    /// Returns an error at `line` (from 1, or 0 for the whole input) of the text being read.
     pub fn at(line: usize, message: impl Into<String>) -> Self {
         InputError { source: String::new(), line, message: sentence(message.into()) }
     }
 
-    /// An error of the whole input.
+    /// Returns an error of the whole input.
     pub fn whole(message: impl Into<String>) -> Self {
         InputError::at(0, message)
     }
 
-    /// The same error, naming the file it stands in. One that names its file keeps it: an included file names itself.
+    /// Returns the error with the name of its file. An error that already has one keeps it, because an included file
+    /// names itself.
     #[must_use]
     pub fn in_file(mut self, source: impl Into<String>) -> Self {
         if self.source.is_empty() {
@@ -48,14 +49,14 @@ impl fmt::Display for InputError {
 
 impl std::error::Error for InputError {}
 
-/// Letters of a long value that an error shows.
+/// The most characters of a long value that an error shows.
 const SHOWN: usize = 60;
-/// The longest word that a message holds whole: host names and most paths are shorter.
+/// The longest word that a message shows in full: host names and most paths are shorter.
 const LONGEST_WORD: usize = 256;
-/// The longest message, in letters.
+/// The longest message, in characters.
 const LONGEST: usize = 1000;
 
-/// A value in quotes as an error shows it: control characters escaped, cut to 60 letters.
+/// Returns a value in quotes, as errors show it: control characters escaped, cut to 60 characters.
 pub fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         None => format!("{text:?}"),
@@ -66,14 +67,14 @@ pub fn shown(text: &str) -> String {
     }
 }
 
-/// Whether a terminal shows the character and obeys nothing in it: neither a control character nor one
-/// that turns the direction of text.
+/// Whether a character is safe to show on a terminal: neither a control character nor one that changes the direction of
+/// text.
 pub fn is_printable(letter: char) -> bool {
     let turns = matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !(letter.is_control() || turns || matches!(letter, '\u{2028}' | '\u{2029}'))
 }
 
-/// The text with characters that are not printable escaped.
+/// Returns the text with unsafe characters escaped.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if text.chars().all(is_printable) {
         return Cow::Borrowed(text);
@@ -89,7 +90,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// A message on one line of bounded length, whatever values it names.
+/// Returns a message on one line of limited length, whatever values it contains.
 fn sentence(message: String) -> String {
     let mut message = match printable(&message) {
         Cow::Borrowed(_) => message,

@@ -1,4 +1,4 @@
-//! The machine laid out in arrays: groups by level, node ranges, hops.
+//! The machine as arrays: groups by level, ranges of nodes, hops.
 
 mod blocks;
 mod build;
@@ -28,27 +28,27 @@ pub(crate) use check::{
     too_many_switches,
 };
 
-/// A node, numbered in leaf order.
+/// A node. Nodes are numbered in leaf order.
 pub type NodeIndex = u32;
-/// A group, numbered in node order within its level.
+/// A group. The groups of a level are numbered in node order.
 pub type GroupIndex = u32;
-/// A cable of the tree or, after all of those, a WAN link.
+/// A cable of the tree or, with higher numbers, a WAN link.
 pub type CableId = u32;
 
-/// Groups of one level. Level 0 is the nodes themselves.
+/// The groups of one level. At level 0, the nodes.
 #[derive(Debug, Clone, Default)]
 struct Level {
-    /// First node of each group, and one past the last node of the level at the end.
+    /// The first node of each group; then one past the last node of the level.
     start: Vec<NodeIndex>,
-    /// First child of each group at the level below, and their number at the end.
+    /// The first child of each group at the level below; then the number of children.
     first_child: Vec<GroupIndex>,
-    /// The group above, at the next level; empty at the top.
+    /// The parent of each group at the next level; empty at the top.
     parent: Vec<GroupIndex>,
     /// The group of each node.
     of_node: Vec<GroupIndex>,
-    /// First uplink of each group, and one past the last of the level at the end.
+    /// The first uplink of each group; then one past the last uplink of the level.
     first_cable: Vec<CableId>,
-    /// Whether the group stands only to fill up a branch shorter than the others.
+    /// Whether the group only pads a branch that is shorter than the others.
     padding: Vec<bool>,
     names: Vec<String>,
     switches: Vec<Vec<String>>,
@@ -58,11 +58,11 @@ struct Level {
 
 #[derive(Debug, Clone)]
 struct Site {
-    /// Levels of switches of this site alone, without padding.
+    /// The levels of switches of this site alone, without padding.
     depth: usize,
-    /// `cabling[l]` joins level `l` to `l + 1`.
+    /// `cabling[l]` connects level `l` to `l + 1`.
     cabling: Vec<Cabling>,
-    /// `width[l]`: parallel switches of a group of level `l` (level 0: the node, 1).
+    /// `width[l]` is the number of parallel switches of a group of level `l`; 1 at level 0.
     width: Vec<u32>,
 }
 
@@ -73,58 +73,58 @@ struct Wan {
     bandwidth: f64,
 }
 
-/// An immutable machine: sites of fat trees, every group, node and cable numbered.
+/// An immutable machine: one or more sites, each a fat tree, with every group, node and cable numbered.
 #[derive(Debug, Clone)]
 pub struct Fabric {
     name: String,
     levels: Vec<Level>,
     sites: Vec<Site>,
     wans: Vec<Wan>,
-    /// WAN links on the way between two sites, `u32::MAX` where there is no way.
+    /// WAN links on the shortest route between two sites; `u32::MAX` if there is none.
     site_hops: Vec<u32>,
     kinds: Vec<NodeKind>,
     kind_of: Vec<u32>,
     resources: Resources,
-    /// What a node of each kind has of every resource.
+    /// For each node kind, the amount of every resource.
     counts: Vec<Vec<u64>>,
-    /// The most of every resource that one node has.
+    /// The largest amount of every resource on any node.
     most: Vec<u64>,
     node_names: Vec<String>,
     node_by_name: HashMap<String, NodeIndex>,
     domains: domains::Domains,
     blocks: blocks::Blocks,
-    /// Ascending.
+    /// Ids of missing cables, ascending.
     missing: Vec<CableId>,
-    /// Links climbed from a node's leaf to each level: `climb[node * depth + level - 1]`; empty
-    /// where no branch is padded and it is `level - 1` for all.
+    /// Links climbed from a node's leaf to each level: `climb[node * depth + level - 1]`. Empty if no branch is padded;
+    /// then it is always `level - 1`.
     climb: Vec<u8>,
     cables: u32,
 }
 
 impl Fabric {
-    /// Name of the machine.
+    /// The name of the machine.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Number of nodes.
+    /// The number of nodes.
     pub fn nodes(&self) -> u32 {
         self.node_names.len() as u32
     }
 
-    /// Levels of switches: 1 for a single switch, 3 for a tree with pods. The groups of level
-    /// `depth()` are the sites.
+    /// The number of switch levels: 1 for a single switch, 3 for a tree with pods. The groups of level `depth()` are
+    /// the sites.
     pub fn depth(&self) -> usize {
         self.levels.len() - 1
     }
 
-    /// Number of groups at `level` (0: nodes).
+    /// The number of groups at `level` (0: nodes).
     #[inline]
     pub fn groups(&self, level: usize) -> u32 {
         self.levels[level].start.len() as u32 - 1
     }
 
-    /// Number of sites.
+    /// The number of sites.
     pub fn sites(&self) -> u32 {
         self.sites.len() as u32
     }
@@ -136,7 +136,7 @@ impl Fabric {
         start[group as usize]..start[group as usize + 1]
     }
 
-    /// How many uplinks of a group are there: those that its cabling implies without the missing ones.
+    /// The number of uplinks of a group that exist: those that its cabling implies, minus the missing ones.
     pub fn present_uplinks(&self, level: usize, group: GroupIndex) -> u32 {
         let uplinks = self.uplinks(level, group);
         let below = |end| self.missing_cables().partition_point(|&cable| cable < end) as u32;
@@ -150,13 +150,13 @@ impl Fabric {
         first[group as usize]..first[group as usize + 1]
     }
 
-    /// The group of `node` at `level`.
+    /// The group of level `level` that contains a node.
     #[inline]
     pub fn group(&self, level: usize, node: NodeIndex) -> GroupIndex {
         self.levels[level].of_node[node as usize]
     }
 
-    /// The group above `group` of `level`, which is below `depth()`.
+    /// The group above a group of `level`, which must be below `depth()`.
     #[inline]
     pub fn parent(&self, level: usize, group: GroupIndex) -> GroupIndex {
         self.levels[level].parent[group as usize]
@@ -168,14 +168,14 @@ impl Fabric {
         self.levels[self.depth()].of_node.get(node as usize).copied().unwrap_or_default()
     }
 
-    /// The groups of `level` that lie in `site`.
+    /// The groups of `level` in `site`.
     pub fn level_range(&self, site: u32, level: usize) -> Range<GroupIndex> {
         let nodes = self.node_range(self.depth(), site);
         let of_node = &self.levels[level].of_node;
         of_node[nodes.start as usize]..of_node[nodes.end as usize - 1] + 1
     }
 
-    /// Name of a group; a node's own name at level 0.
+    /// The name of a group; at level 0, of a node.
     pub fn group_name(&self, level: usize, group: GroupIndex) -> &str {
         if level == 0 {
             return self.node_name(group);
@@ -183,33 +183,33 @@ impl Fabric {
         &self.levels[level].names[group as usize]
     }
 
-    /// Names of the parallel switches of a group of `level` >= 1; empty if they have no names.
+    /// The names of the parallel switches of a group of `level` >= 1; empty if they have none.
     pub fn switch_names(&self, level: usize, group: GroupIndex) -> &[String] {
         &self.levels[level].switches[group as usize]
     }
 
-    /// Whether the group stands only to fill up a branch shorter than the others.
+    /// Whether the group only pads a branch that is shorter than the others.
     pub fn is_padding(&self, level: usize, group: GroupIndex) -> bool {
         self.levels[level].padding[group as usize]
     }
 
-    /// Name of a node.
+    /// The name of a node.
     pub fn node_name(&self, node: NodeIndex) -> &str {
         &self.node_names[node as usize]
     }
 
-    /// The node of that name.
+    /// The node with this name; `None` if there is none.
     pub fn node_named(&self, name: &str) -> Option<NodeIndex> {
         self.node_by_name.get(name).copied()
     }
 
-    /// The inside of a node.
+    /// The kind of a node: its cores, memory and interfaces.
     #[inline]
     pub fn kind(&self, node: NodeIndex) -> &NodeKind {
         &self.kinds[self.kind_of[node as usize] as usize]
     }
 
-    /// Index of the node's kind among [`Fabric::kinds`].
+    /// The index of a node's kind in [`Fabric::kinds`].
     pub fn kind_index(&self, node: NodeIndex) -> u32 {
         self.kind_of[node as usize]
     }
@@ -219,18 +219,18 @@ impl Fabric {
         &self.kinds
     }
 
-    /// The resources that are counted on some node, and cores and memory.
+    /// The resources of the machine: cores, memory, and whatever some node counts.
     pub fn resources(&self) -> &Resources {
         &self.resources
     }
 
-    /// What a node has of every resource, by index.
+    /// The amount of every resource on a node, by index.
     #[inline]
     pub fn counts(&self, node: NodeIndex) -> &[u64] {
         &self.counts[self.kind_of[node as usize] as usize]
     }
 
-    /// The most of every resource that one node has, by index.
+    /// The largest amount of every resource on any node, by index.
     pub fn most_of_a_node(&self) -> &[u64] {
         &self.most
     }
@@ -240,7 +240,7 @@ impl Fabric {
         self.sites[site as usize].cabling[level]
     }
 
-    /// Parallel switches of a group of `level` in `site` (1 at level 0).
+    /// The number of parallel switches of a group of `level` in `site`; 1 at level 0.
     pub fn width(&self, site: u32, level: usize) -> u32 {
         self.sites[site as usize].width[level]
     }
@@ -253,7 +253,7 @@ impl Fabric {
             .map(|(i, wan)| (self.cables + i as u32, wan.between, wan.latency, wan.bandwidth))
     }
 
-    /// WAN links on the shortest way between two sites; `None` where there is no way.
+    /// WAN links on the shortest route between two sites; `None` if there is none.
     #[inline]
     pub fn site_hops(&self, a: u32, b: u32) -> Option<u32> {
         let hops = self.site_hops[a as usize * self.sites.len() + b as usize];
@@ -271,7 +271,7 @@ impl Fabric {
         (0..=self.depth()).find(|&level| self.group(level, a) == self.group(level, b))
     }
 
-    /// Inter-switch links climbed from the leaf of `node` to its group of `level` >= 1.
+    /// Links between switches climbed from the leaf of `node` to its group of `level` >= 1.
     #[inline]
     pub fn climb(&self, node: NodeIndex, level: usize) -> u32 {
         if self.climb.is_empty() {
@@ -281,14 +281,14 @@ impl Fabric {
         }
     }
 
-    /// Whether a branch of the tree is shorter than the others.
+    /// Whether any branch of the tree is shorter than the others.
     pub fn is_padded(&self) -> bool {
         !self.climb.is_empty()
     }
 
-    /// Hops between two nodes: inter-switch links on the route, the node-to-leaf link not
-    /// counted (0 on one leaf, 2 in one pod, 4 across pods; a WAN link counts 1). 0 in one domain, whose own network
-    /// joins them. `None` where no link joins their sites. Takes O(depth).
+    /// Hops between two nodes: links between switches on the route, without the links of the nodes (0 on one leaf, 2 in
+    /// one pod, 4 across pods; a WAN link counts 1). 0 within one domain, which has its own network. `None` if no link
+    /// connects their sites. Takes O(depth).
     #[inline]
     pub fn hops(&self, a: NodeIndex, b: NodeIndex) -> Option<u32> {
         if self.share_domain(a, b) {

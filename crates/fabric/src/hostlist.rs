@@ -4,23 +4,20 @@ use std::collections::VecDeque;
 
 use crate::error::{InputError, is_printable, shown};
 
-/// The most names one expression may stand for.
+/// The most names that one expression may produce.
 pub(crate) const MOST_NAMES: usize = 1_000_000;
-/// Digits of the largest number that a range is built of: always fits in 64 bits.
+/// The most digits of a number in a range, so that it fits in 64 bits.
 const MOST_DIGITS: usize = 18;
-/// The most letters of all names of a machine or of one expression together.
+/// The most characters of all names together, of a machine or of one expression.
 pub(crate) const MOST_LETTERS: usize = 1 << 25;
-/// As many letters as a host name may have.
+/// The most characters of a host name.
 pub(crate) const LONGEST_NAME: usize = 255;
 
-/// The host names of a hostlist expression, in its order. Elements are separated by commas or
-/// white space; a number is padded to the width of the first number of its range; the last of
-/// several brackets runs fastest. An empty expression has no names.
+/// Expands a hostlist expression to its host names, in order. Elements are separated by commas or white space. Numbers
+/// are padded to the width of the first number of their range. With several brackets, the last one runs fastest. An
+/// empty expression gives no names.
 ///
-/// # Errors
-/// An unbalanced bracket, an empty or descending range, a name that goes on after its last
-/// bracket (Slurm refuses `unit[0-3]rack` too), a control character, a number of more than 18 digits, a
-/// name of more than 255 letters, more than a million names, or names of more than 32 MiB together.
+/// # Errors An unbalanced bracket, an empty or descending range, a name that continues after its last bracket (Slurm refuses `unit[0-3]rack` too), a control character, a number of more than 18 digits, a name of more than 255 characters, more than a million names, or names of more than 32 MiB together.
 pub fn expand(text: &str) -> Result<Vec<String>, InputError> {
     let mut names = Vec::new();
     let mut letters = 0;
@@ -36,9 +33,9 @@ pub fn expand(text: &str) -> Result<Vec<String>, InputError> {
     Ok(names)
 }
 
-/// The hostlist expression of the names, in their order: consecutive numbers of one width become
-/// a range, and only the last number of a name is bracketed. Names that hold brackets, commas or
-/// white space cannot be written as a hostlist and come out as they are.
+/// Returns the hostlist expression of names, in their order. Consecutive numbers of equal width become a range; only
+/// the last number of a name is bracketed. Names with brackets, commas or white space cannot be written as a hostlist
+/// and stay as they are.
 pub fn compress<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = String::new();
     let mut run: Vec<Numbered> = Vec::new();
@@ -65,7 +62,7 @@ fn is_separator(letter: char) -> bool {
     letter == ',' || letter.is_ascii_whitespace()
 }
 
-/// The first element, up to a separator outside brackets, and what follows it.
+/// Splits off the first element, up to a separator outside brackets. Returns it and the rest.
 fn split_element(text: &str) -> Result<(&str, &str), InputError> {
     let mut open = false;
     for (place, letter) in text.char_indices() {
@@ -85,7 +82,7 @@ fn bad(text: &str, what: &str) -> InputError {
     InputError::whole(format!("hostlist {} {what}", shown(text)))
 }
 
-/// The name with what separates, brackets or quotes replaced, so that every format can hold it.
+/// Replaces separators, brackets and quotes in a name, so that every format can hold it.
 pub(crate) fn plain(name: &str) -> String {
     let odd = |letter: char| {
         letter.is_whitespace() || letter.is_control() || "[],\"#=\\".contains(letter)
@@ -93,7 +90,7 @@ pub(crate) fn plain(name: &str) -> String {
     if name.is_empty() { "_".to_owned() } else { name.replace(odd, "_") }
 }
 
-/// Adds the names of one element such as `rack[0-1]n[01-16]`, and their letters.
+/// Appends the names of one element such as `rack[0-1]n[01-16]` and adds up their letters.
 fn expand_element(
     element: &str,
     names: &mut Vec<String>,
@@ -102,7 +99,7 @@ fn expand_element(
     let first = names.len();
     let mut stems = VecDeque::from([String::new()]);
     let mut rest = element;
-    // Names are multiplied below: what they will be is counted first, so that they do not fill the memory.
+    // Several brackets multiply the names, so count them before building any.
     let mut longest = 0;
     while let Some((before, after)) = rest.split_once('[') {
         let Some((ranges, after)) = after.split_once(']') else { break };
@@ -136,7 +133,7 @@ fn expand_element(
     if names.len() > MOST_NAMES { Err(too_many(element)) } else { Ok(()) }
 }
 
-/// Refuses an element whose longest name is too long, or with which all names are.
+/// Refuses an element if its longest name is too long, or if all names together become too long.
 fn check_letters(element: &str, longest: usize, letters: usize) -> Result<(), InputError> {
     if longest > LONGEST_NAME {
         return Err(bad(element, &format!("has a name of more than {LONGEST_NAME} letters")));
@@ -156,7 +153,7 @@ fn too_many(element: &str) -> InputError {
     bad(element, &format!("stands for more than {MOST_NAMES} names"))
 }
 
-/// The numbers `first..=last`, written at least `width` digits wide.
+/// The numbers `first..=last`, padded to at least `width` digits.
 struct Range {
     first: u64,
     last: u64,
@@ -178,13 +175,13 @@ impl Range {
         self.last - self.first + 1
     }
 
-    /// Digits of its longest number.
+    /// The number of digits of its longest number.
     fn digits(&self) -> usize {
         self.width.max(self.last.checked_ilog10().map_or(1, |log| log as usize + 1))
     }
 }
 
-/// A run of consecutive numbers, `digits` being the first as it was written.
+/// A run of consecutive numbers; `digits` is the first one as it was written.
 struct Numbered<'a> {
     digits: &'a str,
     first: u64,
@@ -197,7 +194,7 @@ impl Numbered<'_> {
     }
 }
 
-/// A name as its stem and its last digits; no digits where they are too many for a number.
+/// Splits a name into its stem and its last digits. No digits if they are too many for a number.
 fn split_number(name: &str) -> (&str, &str) {
     let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
     let digits = &name[stem.len()..];

@@ -1,4 +1,4 @@
-//! Two descriptions of the same machine made one.
+//! Combines two descriptions of the same machine.
 
 mod inside;
 
@@ -7,21 +7,21 @@ use std::collections::HashMap;
 use crate::description::{Children, Description, Group, MissingCable, NodeDescription};
 use crate::error::{InputError, shown};
 
-/// What [`join`] makes of two descriptions.
+/// The result of [`join`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Joined {
     /// The machine.
     pub description: Description,
-    /// Nodes that only the tree names and that were put on its leaves.
+    /// Nodes that only the tree names and that were added to its leaves.
     pub added: Vec<String>,
-    /// Nodes that only the tree names and of whose leaves the wiring knows no other node: they are skipped.
+    /// Nodes that only the tree names and that were skipped, because the wiring has no other node of their leaf.
     pub skipped: Vec<String>,
-    /// What else was added or skipped, a sentence each.
+    /// Anything else that was added or skipped, a sentence each.
     pub notes: Vec<String>,
 }
 
 impl Joined {
-    /// What was added and skipped, a sentence each.
+    /// Everything that was added or skipped, a sentence each.
     pub fn sentences(&self) -> Vec<String> {
         let plural = |names: &[String]| match names {
             [only] => format!("node {only}"),
@@ -46,20 +46,18 @@ impl Joined {
     }
 }
 
-/// The machine of `wiring`, with the nodes that only `tree` names. A leaf of `tree` is the leaf of `wiring` on which its nodes
-/// hang, whatever the two are called.
+/// Returns the machine of `wiring` plus the nodes that only `tree` names. Leaves are matched by their nodes, not by
+/// their names.
 ///
-/// Slurm's `topology.conf` names all nodes and says nothing of cables. `ibnetdiscover` knows the cables and only the nodes
-/// that were up. Nodes that only `wiring` names, such as file servers, stay. A node that is added is of the kind of the first
-/// node of its leaf. The nodes of a leaf stand in the order of `tree`.
+/// Slurm's `topology.conf` names all nodes but has no cables. `ibnetdiscover` has the cables but only the nodes that
+/// were up. Nodes that only `wiring` names, such as file servers, stay. An added node gets the kind of the first node
+/// of its leaf. The nodes of a leaf are in the order of `tree`.
 ///
-/// If `tree` has domains, as blocks of Slurm and labels of Kubernetes have, only these are taken, with their block sizes: the tree
-/// of such a file is often assumed. A node that only it names is skipped, with a note. What is inside of nodes is taken if `wiring`
-/// knows nothing of it.
+/// If `tree` has domains, as blocks of Slurm and labels of Kubernetes have, only these are used, with their block
+/// sizes, because the tree in such a file is often assumed. A node that only `tree` names is then skipped, with a note.
+/// Node kinds are taken if `wiring` has only default ones.
 ///
-/// # Errors
-/// The nodes of one leaf of `tree` hang on two leaves of `wiring`, or those of two leaves on one; both have domains; no node is in
-/// both.
+/// # Errors The nodes of one leaf of `tree` are on two leaves of `wiring`, or those of two leaves on one; both have domains; no node is in both.
 pub fn join(wiring: &Description, tree: &Description) -> Result<Joined, InputError> {
     let mut joined = if tree.domains.is_empty() {
         leaves_joined(wiring, tree)?
@@ -70,7 +68,7 @@ pub fn join(wiring: &Description, tree: &Description) -> Result<Joined, InputErr
     Ok(joined)
 }
 
-/// The machine of `wiring` with the nodes of the leaves of `tree`.
+/// Returns the machine of `wiring` with the nodes of the leaves of `tree`.
 fn leaves_joined(wiring: &Description, tree: &Description) -> Result<Joined, InputError> {
     let mut joined = Joined {
         description: wiring.clone(),
@@ -123,7 +121,7 @@ fn leaves_joined(wiring: &Description, tree: &Description) -> Result<Joined, Inp
     Ok(joined)
 }
 
-/// The leaf of the wiring on which the nodes of a leaf of the tree hang; None if it knows none of them.
+/// The leaf of the wiring with the nodes of a leaf of the tree; `None` if the wiring has none of them.
 fn home_of(
     leaf: &str,
     nodes: &[NodeDescription],
@@ -152,7 +150,7 @@ fn home_of(
     Ok(Some(home))
 }
 
-/// The leaves below a group in order: their names and nodes.
+/// The leaves below a group, in order: their names and nodes.
 fn leaves(group: &Group) -> Vec<(&str, &[NodeDescription])> {
     match &group.children {
         Children::Nodes(nodes) => vec![(group.name.as_str(), nodes.as_slice())],
@@ -160,7 +158,7 @@ fn leaves(group: &Group) -> Vec<(&str, &[NodeDescription])> {
     }
 }
 
-/// The leaf of each node, counted over all sites.
+/// The leaf of each node, numbered over all sites.
 fn homes(description: &Description) -> HashMap<&str, usize> {
     let all = description.sites.iter().flat_map(|site| leaves(&site.root));
     all.enumerate()
@@ -168,7 +166,7 @@ fn homes(description: &Description) -> HashMap<&str, usize> {
         .collect()
 }
 
-/// Gives every leaf the nodes of its plan in that order, then its own others.
+/// Sorts the nodes of every leaf: first those of its plan, in that order, then the others.
 fn arrange(group: &mut Group, index: &mut usize, plans: &HashMap<usize, Vec<String>>) {
     match &mut group.children {
         Children::Groups(groups) => groups.iter_mut().for_each(|each| arrange(each, index, plans)),

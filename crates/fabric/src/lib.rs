@@ -1,7 +1,7 @@
-//! What the machine is: fat trees of any depth, sites, the inside of nodes.
+//! Machines: fat trees of any depth, sites, and the inside of nodes.
 //!
-//! A reader turns text into a [`Description`]; [`Fabric::build`] checks it and lays it out in
-//! arrays that every other part shares read-only.
+//! A reader turns text into a [`Description`]. [`Fabric::build`] checks it and builds arrays that all other parts share
+//! read-only.
 
 mod description;
 mod error;

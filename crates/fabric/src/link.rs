@@ -1,8 +1,8 @@
-//! The directed links of a route, and the numbers that they have as channels.
+//! The directed links of a route, and their numbers as channels.
 
 use crate::fabric::CableId;
 
-/// Which way a link is used.
+/// The direction in which a link is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Direction {
     /// From the node towards the core (for a WAN link: from its first site to its second).
@@ -16,23 +16,22 @@ pub enum Direction {
 pub struct Link {
     /// The cable.
     pub cable: CableId,
-    /// Which way.
+    /// The direction of the traffic.
     pub direction: Direction,
 }
 
-/// Links from one node to another, in order; empty from a node to itself.
+/// Links from one node to another, in order; empty if both are the same node.
 pub type Route = Vec<Link>;
 
-/// What traffic contends for: one direction of a cable, or of all uplinks of a group where traffic
-/// is spread over them.
+/// What traffic contends for: one direction of a cable, or of all uplinks of a group if traffic spreads over them.
 pub type Channel = u32;
 
-/// The channel of one direction of a link.
+/// The channel for one direction of a link.
 pub(crate) fn channel_of(link: Link) -> Channel {
     2 * link.cable + Channel::from(link.direction == Direction::Down)
 }
 
-/// The link of a channel that [`channel_of`] made.
+/// The link of a channel made by [`channel_of`].
 pub(crate) fn link_of(channel: Channel) -> Link {
     let direction = if channel % 2 == 0 { Direction::Up } else { Direction::Down };
     Link { cable: channel / 2, direction }

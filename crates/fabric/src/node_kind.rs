@@ -1,47 +1,47 @@
-//! The inside of a node: cores, memory, and the interface to the network.
+//! The inside of a node: cores, memory and network interfaces.
 
 use serde::{Deserialize, Serialize};
 
 use crate::resources::{CORES, Counts, MEMORY, Resources};
 
-/// The inside of a node.
+/// A kind of node: its cores, memory and network interfaces.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct NodeKind {
-    /// Sockets (NUMA domains).
+    /// The number of sockets (NUMA domains).
     pub sockets: u32,
-    /// Cores of each socket.
+    /// The number of cores per socket.
     pub cores_per_socket: u32,
-    /// Clock of a core, Hz.
+    /// The clock rate of a core in Hz.
     pub core_speed: f64,
-    /// Memory, bytes.
+    /// The memory in bytes.
     pub memory: u64,
-    /// Network interfaces.
+    /// The number of network interfaces.
     pub nics: u32,
-    /// Bandwidth of one interface in each direction, bytes per second.
+    /// Bandwidth of one interface in each direction, in bytes per second.
     pub nic_bandwidth: f64,
-    /// Bytes per second that one message alone reaches; `None` where it fills the interface.
+    /// Bytes per second that a single message reaches; `None` if it can use the whole interface.
     pub flow_bandwidth: Option<f64>,
-    /// Seconds that a message to another node takes besides its bytes.
+    /// Seconds that a message to another node takes in addition to its bytes.
     pub latency: f64,
-    /// What several messages at once cost each other at the interface.
+    /// How concurrent messages slow each other down at the interface.
     pub penalty: Penalty,
-    /// Bytes per second from one process to another of the node, through shared memory.
+    /// Bytes per second between two processes of the node, through shared memory.
     pub copy_bandwidth: f64,
-    /// Seconds that a message inside the node takes besides its bytes.
+    /// Seconds that a message inside the node takes in addition to its bytes.
     pub copy_latency: f64,
-    /// Bytes per second that all cores together move to and from memory.
+    /// Bytes per second that all cores together can move to and from memory.
     pub memory_bandwidth: f64,
-    /// What else jobs take of it, counted: `gpu`, `gpu:h100`, `nic`, ...
+    /// Other resources that jobs take, with their counts: `gpu`, `gpu:h100`, `nic`, ...
     pub resources: Counts,
 }
 
-/// How an interface shared by several messages falls short of an even share of it. The factors are
-/// numbers above 0; the models are in the crate `traffic`.
+/// By how much an interface falls short of an even share if several messages use it. The factors are numbers above 0;
+/// the models are in the crate `traffic`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "model", deny_unknown_fields, rename_all = "lowercase")]
 pub enum Penalty {
-    /// It does not: an even share for each. With braces: only so does serde refuse a factor.
+    /// An even share for each message. The braces make serde refuse factors.
     Fair {},
     /// InfiniBand (Vienne 2010, as in `SimGrid`).
     InfiniBand {
@@ -51,19 +51,19 @@ pub enum Penalty {
         /// Cost of each message that arrives.
         #[serde(default = "incoming")]
         incoming: f64,
-        /// How much more where more than two messages arrive at a receiver.
+        /// Further factor if more than two messages arrive at a receiver.
         #[serde(default = "crowded")]
         crowded: f64,
     },
     /// TCP over Gigabit Ethernet (Vienne, Martinasso, Vincent & Mehaut 2008).
     Ethernet {
-        /// Cost of each of several messages.
+        /// Cost of each of several concurrent messages.
         #[serde(default = "beta")]
         beta: f64,
-        /// What those that leave for the busiest receivers lose to the others.
+        /// What messages to the busiest receivers lose compared with others.
         #[serde(default = "gamma_out", rename = "gamma-out")]
         gamma_out: f64,
-        /// What those that come from the busiest senders lose to the others.
+        /// What messages from the busiest senders lose compared with others.
         #[serde(default = "gamma_in", rename = "gamma-in")]
         gamma_in: f64,
     },
@@ -94,17 +94,17 @@ fn gamma_in() -> f64 {
 }
 
 impl Penalty {
-    /// InfiniBand with `SimGrid`'s factors.
+    /// Returns the InfiniBand model with `SimGrid`'s factors.
     pub fn infiniband() -> Self {
         Penalty::InfiniBand { outgoing: outgoing(), incoming: incoming(), crowded: crowded() }
     }
 
-    /// Gigabit Ethernet with the factors of the paper.
+    /// Returns the Gigabit Ethernet model with the factors of the paper.
     pub fn ethernet() -> Self {
         Penalty::Ethernet { beta: beta(), gamma_out: gamma_out(), gamma_in: gamma_in() }
     }
 
-    /// Its factors by name.
+    /// The factors of the model, by name.
     pub fn factors(&self) -> Vec<(&'static str, f64)> {
         match *self {
             Penalty::Fair {} => Vec::new(),
@@ -117,7 +117,7 @@ impl Penalty {
         }
     }
 
-    /// Its name.
+    /// The name of the model.
     pub fn name(&self) -> &'static str {
         match self {
             Penalty::Fair {} => "fair",
@@ -128,17 +128,17 @@ impl Penalty {
 }
 
 impl NodeKind {
-    /// Bytes per second that one message alone reaches.
+    /// Bytes per second that a single message reaches.
     pub fn lone_flow(&self) -> f64 {
         self.flow_bandwidth.unwrap_or(self.nic_bandwidth)
     }
 
-    /// Cores of the whole node.
+    /// The number of cores of the whole node.
     pub fn cores(&self) -> u32 {
         self.sockets.saturating_mul(self.cores_per_socket)
     }
 
-    /// What it has of each of these resources, by index.
+    /// The amount of each of these resources, by index.
     pub fn counts(&self, resources: &Resources) -> Vec<u64> {
         let mut counts = vec![0; resources.names().len()];
         counts[CORES] = u64::from(self.cores());
@@ -154,8 +154,8 @@ impl NodeKind {
 }
 
 impl Default for NodeKind {
-    /// A node of Cab: two sockets of eight cores, 2.6 GHz, 32 GB, one InfiniBand QDR port. Its
-    /// latencies and memory speeds are typical of its year, not measured.
+    /// Returns a node of Cab: two sockets of eight cores, 2.6 GHz, 32 GB, one InfiniBand QDR port. Its latencies and
+    /// memory speeds are typical of its year, not measured.
     fn default() -> Self {
         NodeKind {
             sockets: 2,

@@ -1,8 +1,8 @@
-//! A set of nodes as a bit per node.
+//! Sets of nodes, with one bit per node.
 
 use std::ops::Range;
 
-/// A fixed-capacity set of node indices, fast to scan by range; of cables too.
+/// A set of node indices (or cable ids) with a fixed capacity. Scans of ranges are fast.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeSet {
     words: Vec<u64>,
@@ -10,12 +10,12 @@ pub struct NodeSet {
 }
 
 impl NodeSet {
-    /// The empty set over nodes `0..capacity`.
+    /// Returns the empty set over nodes `0..capacity`.
     pub fn empty(capacity: u32) -> Self {
         NodeSet { words: vec![0; capacity.div_ceil(64) as usize], capacity }
     }
 
-    /// All nodes `0..capacity`.
+    /// Returns the set of all nodes `0..capacity`.
     pub fn full(capacity: u32) -> Self {
         let mut set = NodeSet { words: vec![!0; capacity.div_ceil(64) as usize], capacity };
         if let (Some(last), used @ 1..) = (set.words.last_mut(), capacity % 64) {
@@ -24,7 +24,7 @@ impl NodeSet {
         set
     }
 
-    /// The set of the given nodes; those outside `0..capacity` are ignored.
+    /// Returns the set of the given nodes; nodes outside `0..capacity` are ignored.
     pub fn of(capacity: u32, nodes: impl IntoIterator<Item = u32>) -> Self {
         let mut set = NodeSet::empty(capacity);
         for node in nodes {
@@ -35,8 +35,8 @@ impl NodeSet {
         set
     }
 
-    /// The set of the nodes whose bits are set, node 0 in the lowest bit of the first word; bits of nodes outside `0..capacity`
-    /// are ignored.
+    /// Returns the set of the nodes whose bits are set; node 0 is the lowest bit of the first word. Bits outside
+    /// `0..capacity` are ignored.
     pub fn of_words(capacity: u32, words: &[u64]) -> Self {
         let mut set = NodeSet::full(capacity);
         for (index, word) in set.words.iter_mut().enumerate() {
@@ -45,7 +45,7 @@ impl NodeSet {
         set
     }
 
-    /// Number of nodes the set can hold.
+    /// The number of nodes that the set can hold.
     pub fn capacity(&self) -> u32 {
         self.capacity
     }
@@ -62,13 +62,13 @@ impl NodeSet {
         self.words[(node / 64) as usize] |= 1 << (node % 64);
     }
 
-    /// Takes `node` out.
+    /// Removes `node`.
     #[inline]
     pub fn remove(&mut self, node: u32) {
         self.words[(node / 64) as usize] &= !(1 << (node % 64));
     }
 
-    /// Which of the 64 nodes from `first` on are in the set, `first` in the lowest bit.
+    /// The 64 nodes from `first` on as bits: 1 if in the set, `first` in the lowest bit.
     #[inline]
     pub fn bits_from(&self, first: u32) -> u64 {
         let (index, shift) = ((first / 64) as usize, first % 64);
@@ -77,13 +77,13 @@ impl NodeSet {
         if shift == 0 { low } else { low | word(index + 1) << (64 - shift) }
     }
 
-    /// Adds those of the 64 nodes from `first` on whose bits are set; all are below the capacity.
+    /// Adds nodes by their bits, for the 64 nodes from `first` on. All must be below the capacity.
     #[inline]
     pub fn insert_bits(&mut self, first: u32, bits: u64) {
         self.change_bits(first, bits, |word, bits| *word |= bits);
     }
 
-    /// Takes out those of the 64 nodes from `first` on whose bits are set.
+    /// Removes nodes by their bits, for the 64 nodes from `first` on.
     #[inline]
     pub fn remove_bits(&mut self, first: u32, bits: u64) {
         self.change_bits(first, bits, |word, bits| *word &= !bits);
@@ -114,14 +114,14 @@ impl NodeSet {
         }
     }
 
-    /// Takes out the nodes that are in `other`.
+    /// Removes the nodes that are in `other`.
     pub fn subtract(&mut self, other: &NodeSet) {
         for (word, taken) in self.words.iter_mut().zip(&other.words) {
             *word &= !taken;
         }
     }
 
-    /// Number of nodes in the set.
+    /// The number of nodes in the set.
     pub fn count(&self) -> u32 {
         self.words.iter().map(|word| word.count_ones()).sum()
     }
@@ -146,7 +146,7 @@ impl NodeSet {
             .any(|(index, word)| word & !but.words.get(index).copied().unwrap_or(0) != 0)
     }
 
-    /// Number of nodes of the set that lie in `range`.
+    /// The number of nodes of the set in `range`.
     pub fn count_in(&self, range: Range<u32>) -> u32 {
         let end = range.end.min(self.capacity);
         if range.start >= end {
@@ -162,7 +162,7 @@ impl NodeSet {
         (self.words[first] & from).count_ones() + between + (self.words[last] & to).count_ones()
     }
 
-    /// The nodes of the set that lie in `range`, ascending.
+    /// The nodes of the set in `range`, ascending.
     #[inline]
     pub fn iter_in(&self, range: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         let end = range.end.min(self.capacity);
@@ -198,7 +198,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     proptest! {
-        /// What is done to 64 nodes together is what is done to each of them.
+        /// Operations on 64 nodes at once do the same as operations on each of them.
         #[test]
         fn bits_are_nodes(
             nodes in prop::collection::vec(0u32..300, 0..80),
@@ -217,7 +217,7 @@ mod tests {
             prop_assert_eq!(&together, &each);
         }
 
-        /// A node set answers as the ordered set of its members does.
+        /// A node set gives the same answers as an ordered set of its members.
         #[test]
         fn behaves_as_an_ordered_set(
             capacity in 1u32..300,

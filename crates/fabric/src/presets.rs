@@ -1,4 +1,4 @@
-//! Machines known by name.
+//! Built-in machines, by name.
 
 mod nvl72;
 
@@ -6,7 +6,7 @@ use crate::description::{Cabling, Children, Description, Group, NodeDescription,
 use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 
-/// Names accepted by [`preset`], with what they are.
+/// The names that [`preset`] accepts, each with a description.
 pub const PRESETS: [(&str, &str); 6] = [
     ("cab", "1,296 nodes: 4 pods of 18 leaves of 18, 36-port switches, every port used (SC'18)"),
     ("pinot", "2,592 nodes: cab with 8 pods, full bisection; the wiring of its core is assumed"),
@@ -19,15 +19,15 @@ pub const PRESETS: [(&str, &str); 6] = [
     ("fat-tree(radix=R, pods=P)", "a full fat tree of radix R; pods= takes fewer than R pods"),
 ];
 
-/// Bandwidth of an InfiniBand QDR 4x cable: 32 Gbit/s of data.
+/// Bandwidth of an InfiniBand QDR 4x cable: 32 Gbit/s of data, in bytes per second.
 pub(crate) const QDR: f64 = 4e9;
-/// Of a node with four GPUs of NVLink 5, 900 GB/s each way (NVIDIA GB200 NVL72), bytes per second.
+/// NVLink 5 bandwidth of a node with four GPUs, 900 GB/s per GPU and direction (NVIDIA GB200 NVL72), in bytes per
+/// second.
 pub(crate) const NVLINK: f64 = 3.6e12;
 
-/// The machine of that name; `None` where there is none.
+/// Returns the machine of this name; `None` if there is none.
 ///
-/// # Errors
-/// Parameters of `fat-tree(...)` or `nvl72(...)` that are malformed or out of range.
+/// # Errors Parameters of `fat-tree(...)` or `nvl72(...)` that are malformed or out of range.
 pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
     let machine = match name {
         "cab" => pgft("cab", &[18, 18, 4], &[1, 18, 2], &[1, 1, 9]),
@@ -69,11 +69,10 @@ fn fat_tree_from(name: &str, arguments: &str) -> Result<Description, InputError>
     fat_tree(radix, pods.unwrap_or(radix))
 }
 
-/// The full three-level fat tree of `radix`-port switches, with `pods` of its `radix` pods:
-/// `radix / 2` nodes a leaf and leaves a pod.
+/// Returns a full three-level fat tree of `radix`-port switches, with `pods` of its `radix` pods. Each leaf has `radix
+/// / 2` nodes, each pod `radix / 2` leaves.
 ///
-/// # Errors
-/// An odd radix, one outside 2 to 128, or more pods than the radix.
+/// # Errors An odd radix, a radix outside 2 to 128, or more pods than the radix.
 pub fn fat_tree(radix: u32, pods: u32) -> Result<Description, InputError> {
     if radix % 2 != 0 || !(2..=128).contains(&radix) {
         return Err(InputError::whole(format!(
@@ -91,8 +90,8 @@ pub fn fat_tree(radix: u32, pods: u32) -> Result<Description, InputError> {
     Ok(machine)
 }
 
-/// A regular machine PGFT(children; parents; cables), levels from the nodes up; all three of one
-/// length. Nodes are `{name}1`, `{name}2`, ...; leaves `leaf0`, ...; pods `pod0`, ...; the top `core`.
+/// Returns a regular machine PGFT(children; parents; cables). The three lists have equal lengths, with levels from the
+/// nodes up. Nodes are named `{name}1`, `{name}2`, ...; leaves `leaf0`, ...; pods `pod0`, ...; the top `core`.
 pub fn pgft(name: &str, children: &[u32], parents: &[u32], cables: &[u32]) -> Description {
     let depth = children.len();
     let mut nodes = (1..).map(|number: u64| node_of_kind_0(format!("{name}{number}")));
@@ -116,8 +115,8 @@ fn node_of_kind_0(name: String) -> NodeDescription {
     NodeDescription { name, kind: 0 }
 }
 
-/// The regular group at `level` of a tree whose root is named `root`, its nodes taken from
-/// `nodes`; `next` counts the groups made so far at every level.
+/// Returns the regular group at `level` of a tree whose root is named `root`. Takes its nodes from `nodes`; `next`
+/// counts the groups made so far at each level.
 pub(crate) fn regular_group(
     root: &str,
     children: &[u32],

@@ -1,4 +1,4 @@
-//! Counted resources: the amounts that a node has, and what jobs take of them.
+//! Counted resources: the amounts that nodes have and jobs take.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::shown;
 
-/// Index of the cores of a node among its resources.
+/// The index of cores in a vector of counts.
 pub const CORES: usize = 0;
-/// Index of the memory of a node, bytes.
+/// The index of memory, in bytes, in a vector of counts.
 pub const MEMORY: usize = 1;
 
-/// The longest name of a resource, in letters.
+/// The longest name of a resource, in characters.
 const LONGEST: usize = 64;
-/// The most resources of a machine or a workload: every node has a counter for each.
+/// The most resources of a machine or a workload; every node has a counter for each.
 const MOST: usize = 64;
 
-/// The names of the resources that a machine (or a workload) counts. Cores and memory come first, the others in the order
-/// in which they were added. Vectors of counts are in this order.
+/// The names of the resources of a machine or a workload. Cores and memory come first, the others in the order in which
+/// they were added. Vectors of counts are in this order.
 ///
 /// A name may have a type: `gpu:h100` is a `gpu`. The count of `gpu` is that of all types together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resources {
     names: Vec<String>,
-    /// Of every resource with a type the same without.
+    /// For every resource with a type, the index of the resource without the type.
     untyped: Vec<Option<usize>>,
 }
 
@@ -41,15 +41,14 @@ impl Resources {
         &self.names
     }
 
-    /// The index of a name; `None` for what is not counted here.
+    /// The index of a name; `None` if it is not counted here.
     pub fn index(&self, name: &str) -> Option<usize> {
         self.names.iter().position(|known| known == name)
     }
 
-    /// The index of a name, which is added if it is new, and before it the name without its type.
+    /// Returns the index of a name. Adds a new name, and before it the name without its type.
     ///
-    /// # Errors
-    /// A name that [`check_resource`] refuses, and too many names.
+    /// # Errors A name that [`check_resource`] refuses, or too many names.
     pub fn add(&mut self, name: &str) -> Result<usize, String> {
         if let Some(known) = self.index(name) {
             return Ok(known);
@@ -64,7 +63,7 @@ impl Resources {
         Ok(self.names.len() - 1)
     }
 
-    /// Raises the count of every resource without a type to that of its types together.
+    /// Raises the count of every resource without a type to at least the sum of its types.
     pub fn include_types(&self, counts: &mut [u64]) {
         let mut typed = vec![0_u64; counts.len()];
         for (&count, untyped) in counts.iter().zip(&self.untyped) {
@@ -78,11 +77,10 @@ impl Resources {
     }
 }
 
-/// Whether a resource may have that name: up to 64 letters, digits, dots, dashes, underscores and slashes, and then perhaps
-/// a colon and a type of the same letters.
+/// Checks the name of a resource: up to 64 letters, digits, dots, dashes, underscores and slashes, optionally followed
+/// by a colon and a type of the same characters.
 ///
-/// # Errors
-/// A sentence that shows the name.
+/// # Errors A sentence that shows the name.
 pub fn check_resource(name: &str) -> Result<(), String> {
     let is_word = |word: &str| {
         !word.is_empty()
@@ -99,25 +97,24 @@ pub fn check_resource(name: &str) -> Result<(), String> {
     ))
 }
 
-/// How many of each resource a node has in addition to cores and memory, by name.
+/// The amount of each resource of a node in addition to cores and memory, by name.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Counts(BTreeMap<String, u32>);
 
 impl Counts {
-    /// Names and counts, by name.
+    /// The names and counts, sorted by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u32)> {
         self.0.iter().map(|(name, &count)| (name.as_str(), count))
     }
 
-    /// Whether nothing is counted.
+    /// Whether there are no counts.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether the counts can be of one node.
+    /// Checks that one node can have these counts.
     ///
-    /// # Errors
-    /// A name that [`check_resource`] refuses, cores or memory, and a resource with fewer than its types together.
+    /// # Errors A name that [`check_resource`] refuses, cores or memory, or a resource with fewer than the sum of its types.
     pub fn check(&self) -> Result<(), String> {
         for (name, count) in self.iter() {
             check_counted(name)?;
@@ -134,7 +131,7 @@ impl Counts {
     }
 }
 
-/// Cores and memory have keys of their own.
+/// Refuses cores and memory, which have keys of their own.
 fn check_counted(name: &str) -> Result<(), String> {
     check_resource(name)?;
     match name.split(':').next() {
@@ -156,7 +153,7 @@ impl<const N: usize> From<[(&str, u32); N]> for Counts {
 
 impl FromIterator<(String, u32)> for Counts {
     fn from_iter<I: IntoIterator<Item = (String, u32)>>(counts: I) -> Self {
-        // Of what there is none nothing is noted.
+        // Zero counts are dropped.
         Counts(counts.into_iter().filter(|&(_, count)| count > 0).collect())
     }
 }
@@ -185,7 +182,7 @@ impl<'de> Deserialize<'de> for Counts {
     }
 }
 
-/// A name of a resource, refused where it stands.
+/// The name of a resource, checked while it is parsed.
 struct Name(String);
 
 impl<'de> Deserialize<'de> for Name {
@@ -196,7 +193,7 @@ impl<'de> Deserialize<'de> for Name {
     }
 }
 
-/// The count of a resource of this name.
+/// The count of the resource with this name.
 struct CountOf<'a>(&'a str);
 
 impl CountOf<'_> {

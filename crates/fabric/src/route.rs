@@ -1,22 +1,21 @@
-//! The links of a route between two nodes: climb to the common level, then descend.
+//! Computes the links of a route between two nodes: up to the common level, then down.
 
 use crate::fabric::{CableId, Fabric, NodeIndex};
 use crate::link::{Channel, Direction, Link, Route, channel_of, link_of};
 use crate::routing::rule::Rule;
 
 impl Fabric {
-    /// The d-mod-k route from `from` to `to` (Zahavi 2010), node-to-leaf links included; see
-    /// [`Fabric::route_by`].
+    /// The d-mod-k route from `from` to `to` (Zahavi 2010), including the links of the nodes; see [`Fabric::route_by`].
     pub fn route(&self, from: NodeIndex, to: NodeIndex) -> Option<Route> {
         self.route_by(Rule::DestinationModK, from, to)
     }
 
-    /// The route from `from` to `to` by `rule`, missing cables skipped in port order, up and down
-    /// each for itself. Includes the node-to-leaf links. `None` where the two are not joined.
-    /// O(depth) on a whole tree.
+    /// The route from `from` to `to` by `rule`, including the links of the nodes. Missing cables are skipped in port
+    /// order, separately on the way up and the way down. `None` if no route connects the nodes. O(depth) on a complete
+    /// tree.
     ///
-    /// The route stays on one rail. Only if no rail has a whole route, and the rails meet, it goes up on one and down on
-    /// another.
+    /// The route stays on one rail. Only if no rail has a complete route, and the rails meet, it goes up on one rail
+    /// and down on another.
     pub fn route_by(&self, rule: Rule, from: NodeIndex, to: NodeIndex) -> Option<Route> {
         self.route_on(rule, (from, to), Ends::Same).or_else(|| {
             let site = self.site_of_group(0, from);
@@ -25,7 +24,7 @@ impl Fabric {
         })
     }
 
-    /// The route between two nodes whose ends are on these rails.
+    /// The route between two nodes that starts and ends on these rails.
     pub(crate) fn route_on(
         &self,
         rule: Rule,
@@ -49,8 +48,8 @@ impl Fabric {
         climb.to(from, to, top).then_some(climb.route)
     }
 
-    /// Appends the route on one rail between two nodes that meet at level `top`, where no cable is missing: the way down takes
-    /// the switches of the way up.
+    /// Appends the route on one rail between two nodes that meet at level `top`, on a tree without missing cables. The
+    /// way down uses the same switches as the way up.
     pub(crate) fn whole_path(
         &self,
         rule: Rule,
@@ -71,7 +70,7 @@ impl Fabric {
             if let Ends::Rails(rail, _) = ends
                 && level == 0
             {
-                // The next port to the parent on that rail.
+                // The next port that leads to the parent on that rail.
                 let parents = cabling.parents;
                 port = (port + (rail + parents - port % parents) % parents) % ports;
             }
@@ -86,21 +85,21 @@ impl Fabric {
             path[end - 1 - level] = channel(pair.1, Direction::Down);
             switch = cabling.upper(switch, parent);
         }
-        // A padded level has no cable of its own.
+        // A padded level has no cable.
         if path[first..].contains(&Channel::MAX) {
             let cables = path.split_off(first);
             path.extend(cables.into_iter().filter(|&channel| channel != Channel::MAX));
         }
     }
 
-    /// The level of the switches in which the rails of a node's site meet.
+    /// The level of the switches where the rails of a node's site meet; `None` if they do not.
     fn meeting_level(&self, node: NodeIndex) -> Option<usize> {
         let site = self.site_of_group(0, node);
         (1..self.depth()).find(|&level| self.cabling(site, level).joined).map(|level| level + 1)
     }
 
-    /// The cable if it is there, `None` if it is missing, `CableId::MAX` where the tree needs none:
-    /// above padding, and above a leaf that is a site of its own.
+    /// The cable if it exists; `None` if it is missing; `CableId::MAX` if the tree needs no cable there: above padding,
+    /// and above a leaf that is a site of its own.
     fn group_uplink(
         &self,
         level: usize,
@@ -116,14 +115,14 @@ impl Fabric {
     }
 }
 
-/// On which rails a route leaves its first node and enters its last.
+/// The rails on which a route leaves its first node and enters its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ends {
-    /// On one, whichever the rule prefers.
+    /// The same rail for both, as the rule prefers.
     Same,
-    /// Each on any; the rails must meet.
+    /// Any rails; the rails must meet.
     Any,
-    /// Up on the first and down on the second.
+    /// Up on the first rail and down on the second.
     Rails(u32, u32),
 }
 
@@ -136,7 +135,7 @@ impl Ends {
         }
     }
 
-    /// Whether a node link to parent `up`, and one from parent `down`, may be used.
+    /// Whether a route may use the node link to parent `up` and the one from parent `down`.
     fn allow(self, up: u32, down: u32) -> bool {
         match self {
             Ends::Same => up == down,
@@ -146,30 +145,30 @@ impl Ends {
     }
 }
 
-/// A search for a route: up by the rule, and down through switches of the same numbers, or of others until the two sides
-/// meet in a switch.
+/// A search for a route. It goes up by the rule, and down through switches with the same numbers, or with others if the
+/// two sides can still meet in one switch.
 struct Climb<'a> {
     fabric: &'a Fabric,
     rule: Rule,
-    /// The pair of nodes that the rule is asked for.
+    /// The pair of nodes whose ports the rule chooses.
     pair: (NodeIndex, NodeIndex),
     ends: Ends,
     route: Route,
 }
 
 impl Climb<'_> {
-    /// Makes `route` the way between two nodes that meet at level `top`; false if none is whole.
+    /// Sets `route` to the links between two nodes that meet at level `top`. Returns false if no complete route exists.
     fn to(&mut self, from: NodeIndex, to: NodeIndex, top: usize) -> bool {
         self.route.clear();
         self.route.resize(2 * top, Link { cable: 0, direction: Direction::Up });
         let found = self.at_level(from, to, top, 0, (0, 0));
-        // A padded level has no cable of its own.
+        // A padded level has no cable.
         self.route.retain(|link| link.cable != CableId::MAX);
         found
     }
 
-    /// Fills `route[level]` and its counterpart on the way down, from these switches on both sides; false if no way is
-    /// whole.
+    /// Sets `route[level]` and its counterpart on the way down, starting from these switches on both sides. Returns
+    /// false if no complete route exists.
     fn at_level(
         &mut self,
         from: NodeIndex,
@@ -186,7 +185,7 @@ impl Climb<'_> {
         let cabling = fabric.cabling(site, level);
         let ports = cabling.parents * cabling.cables;
         let preferred = self.rule.port(self.pair, level, fabric.width(site, level), ports);
-        // Sides that differ meet at a joined level, where both take one parent.
+        // Sides on different switches meet at a joined level, where both take the same parent.
         let may_part = self.ends.may_differ() && !cabling.joined;
         for port in (preferred..ports).chain(0..preferred) {
             let (parent, cable) = (port % cabling.parents, port / cabling.parents);
@@ -199,8 +198,7 @@ impl Climb<'_> {
                 if level == 0 && !self.ends.allow(parent, down_parent) {
                     continue;
                 }
-                // The switch above looks for its own way down: the parallel cable of the way up may be
-                // missing there.
+                // The way down chooses its own parallel cable, because the one used on the way up may be missing there.
                 let mut downs = (cable..cabling.cables).chain(0..cable);
                 let down = downs.find_map(|cable| end(to, down_to, down_parent, cable));
                 let Some(down) = down else { continue };
@@ -215,7 +213,7 @@ impl Climb<'_> {
         false
     }
 
-    /// Up to a core switch of the one site, over the WAN, down from the other's.
+    /// Sets the route between two sites: up to a core switch of the first, over the WAN, and down in the second.
     fn between_sites(&mut self) -> bool {
         let (from, to) = self.pair;
         let top = self.fabric.depth();
@@ -239,7 +237,7 @@ impl Climb<'_> {
 }
 
 impl Fabric {
-    /// The WAN links of the shortest way from one site to another; `None` where there is none.
+    /// The WAN links of the shortest route from one site to another; `None` if there is none.
     pub(crate) fn wan_route(&self, from: u32, to: u32) -> Option<Route> {
         let mut site = from;
         let mut route = Route::new();

@@ -1,6 +1,6 @@
-//! Draws that depend on what they are for and on nothing else.
+//! Pseudo-random numbers that depend only on their input.
 
-/// `SplitMix64` (Steele, Lea and Flood 2014): neighbouring numbers become unrelated ones.
+/// Maps neighbouring numbers to unrelated ones: `SplitMix64` (Steele, Lea and Flood 2014).
 pub fn scramble(value: u64) -> u64 {
     let mut z = value.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

@@ -1,24 +1,24 @@
-//! Sets of nodes in which parts of jobs may have to lie.
+//! Blocks: the sets of nodes that may have to hold parts of jobs.
 
 use super::{Fabric, GroupIndex, NodeIndex};
 
-/// A block: a domain, or those nodes of a leaf that are in no domain. Domains come first, in their order.
+/// A block: a domain, or the nodes of a leaf that are in no domain. Domains come first, in their order.
 pub type BlockIndex = u32;
 
-/// The blocks of a machine: every node is in one.
+/// The blocks of a machine; every node is in exactly one.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blocks {
     of_node: Vec<BlockIndex>,
-    /// The first of each block's nodes in `nodes`, and their number at the end.
+    /// For each block, the index of its first node in `nodes`; then the length of `nodes`.
     first: Vec<u32>,
-    /// The nodes of one block after those of another, ascending in each.
+    /// The nodes of all blocks, one block after another, ascending within each.
     nodes: Vec<NodeIndex>,
     largest: u32,
     base: u32,
 }
 
 impl Blocks {
-    /// Of a machine whose domains are known.
+    /// Computes the blocks of a machine whose domains are known.
     pub(super) fn of(fabric: &Fabric) -> Blocks {
         let mut blocks = Blocks { of_node: vec![0; fabric.nodes() as usize], ..Blocks::default() };
         blocks.first.push(0);
@@ -36,8 +36,8 @@ impl Blocks {
         blocks
     }
 
-    /// Nodes of the first domain if none has fewer: Slurm then accepts no others. If one has fewer, or if there are no
-    /// domains, those of the largest.
+    /// The base block size if none is configured: the size of the first domain, if no domain is smaller (Slurm requires
+    /// this). Otherwise, or without domains, the size of the largest.
     fn unnamed_base(&self, domains: usize) -> u32 {
         let sizes = || self.first[..=domains].windows(2).map(|ends| ends[1] - ends[0]);
         match sizes().next() {
@@ -63,7 +63,7 @@ impl Blocks {
 }
 
 impl Fabric {
-    /// Number of blocks: the domains, and a block for every leaf with nodes that are in no domain. Without domains the
+    /// The number of blocks: the domains, plus one block for every leaf with nodes in no domain. Without domains, the
     /// blocks are the leaves.
     pub fn blocks(&self) -> u32 {
         self.blocks.first.len() as u32 - 1
@@ -75,14 +75,14 @@ impl Fabric {
         self.blocks.of_node[node as usize]
     }
 
-    /// The nodes of a block, ascending. They need not lie side by side.
+    /// The nodes of a block, ascending. They need not be consecutive.
     #[inline]
     pub fn block_nodes(&self, block: BlockIndex) -> &[NodeIndex] {
         let first = &self.blocks.first[block as usize..];
         &self.blocks.nodes[first[0] as usize..first[1] as usize]
     }
 
-    /// Name of a block: that of its domain, or of the leaf of its nodes.
+    /// The name of a block: that of its domain, or of the leaf of its nodes.
     pub fn block_name(&self, block: BlockIndex) -> &str {
         if block < self.domains() {
             return self.domain_name(block);
@@ -90,15 +90,15 @@ impl Fabric {
         self.group_name(1, self.group(1, self.block_nodes(block)[0]))
     }
 
-    /// Nodes of the largest block.
+    /// The number of nodes of the largest block.
     pub fn largest_block(&self) -> u32 {
         self.blocks.largest
     }
 
-    /// Nodes of the base block that a scheduler plans with: the first of the [block sizes](Fabric::block_sizes) or, if there
-    /// are none, what Slurm would take: the nodes of the first domain. Where Slurm would accept no such domains, because a
-    /// later one is smaller, the nodes of the largest domain, as if the others had nodes out of service; without domains
-    /// those of the largest leaf.
+    /// The number of nodes of the base block that a scheduler uses. This is the first of the [block
+    /// sizes](Fabric::block_sizes), if any are configured. Otherwise it is what Slurm would take: the size of the first
+    /// domain. If a later domain is smaller, Slurm would refuse that, so it is the size of the largest domain, as if
+    /// the others had nodes out of service. Without domains, it is the size of the largest leaf.
     pub fn base_block(&self) -> u32 {
         self.blocks.base
     }

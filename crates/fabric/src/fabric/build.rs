@@ -1,4 +1,4 @@
-//! From a description to the arrays.
+//! Builds a fabric, that is arrays, from a description.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,14 +14,9 @@ use crate::error::InputError;
 use crate::resources::Resources;
 
 impl Fabric {
-    /// Checks a description and lays it out.
+    /// Checks a description and builds the fabric.
     ///
-    /// # Errors
-    /// No site, no node or no node kind; two nodes or two sites of one name; a group without
-    /// children; cabling for another number of levels than the tree has, or with a zero or an
-    /// impossible bandwidth; a domain without nodes, or with a node that is not there or in another domain; block sizes
-    /// without domains or that are no power-of-two multiples of the first; a missing cable or a WAN link that names what is not there; a name with a
-    /// control character; more nodes, switches or cables than are accepted.
+    /// # Errors No site, no node or no node kind; two nodes or two sites with one name; a group without children; cabling for another number of levels than the tree has, or with a zero or impossible bandwidth; a domain without nodes, or with a node that does not exist or is in another domain; block sizes without domains, or that are not power-of-two multiples of the first; a missing cable or a WAN link that names what does not exist; a name with a control character; too many nodes, switches or cables.
     pub fn build(description: &Description) -> Result<Fabric, InputError> {
         check_name("machine", &description.name)?;
         check_kinds(description)?;
@@ -53,7 +48,7 @@ impl Fabric {
         };
         let mut switches = 0;
         for site in &description.sites {
-            // A shorter site is padded above its leaves, so that is where its cabling is too.
+            // A shorter site is padded above its leaves, so its cabling is padded there too.
             let own = site.cabling.len();
             let mut cabling = site.cabling.clone();
             let padding = Cabling::new(1, 1, 1.0);
@@ -81,8 +76,8 @@ impl Fabric {
         Ok(fabric)
     }
 
-    /// Adds `group` at `level`, padded down while it is shorter than the tree is deep; its switches are
-    /// added to those so far.
+    /// Adds `group` at `level`, with padding below if its branch is shorter than the tree. Adds its switches to the
+    /// total so far.
     fn add_group(
         &mut self,
         group: &Group,
@@ -107,7 +102,7 @@ impl Fabric {
         own.switches.push(group.switches.clone());
         own.padding.push(false);
         match &group.children {
-            // The leaf itself stands at level 1; what is above it on a short branch is padding.
+            // The leaf itself is at level 1; the levels above it on a short branch are padding.
             Children::Nodes(_) if level > 1 => {
                 self.levels[level].padding[index as usize] = true;
                 let child = self.add_group(group, level - 1, switches)?;
@@ -179,7 +174,8 @@ impl Fabric {
         }
     }
 
-    /// Refuses a joined level that a short branch passes by: its switches would all be cabled to one of those above.
+    /// Refuses a joined level that a short branch skips, because all its switches would be cabled to the same switch
+    /// above.
     fn check_joined(&self) -> Result<(), InputError> {
         for level in 2..self.depth() {
             for group in 0..self.groups(level) {
@@ -238,7 +234,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// Whether cables leave the group: it is not padding, and something above it is not either.
+    /// Whether cables leave the group: it is not padding, and some group above it is not either.
     fn has_switch_above(&self, level: usize, group: GroupIndex) -> bool {
         let node = self.levels[level].start[group as usize];
         !self.levels[level].padding[group as usize]
@@ -269,7 +265,7 @@ impl Fabric {
         Ok(())
     }
 
-    /// The cable at a place of a site; `None` where the site has no such place.
+    /// The id of a cable at a position in a site; `None` if the site has no such position.
     pub(crate) fn cable_at(&self, site: u32, cable: MissingCable) -> Option<CableId> {
         let own = self.sites[site as usize].depth;
         if cable.level >= own {

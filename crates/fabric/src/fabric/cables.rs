@@ -1,23 +1,23 @@
-//! The numbers of the cables.
+//! Numbers the cables of a machine.
 
 use std::ops::Range;
 
 use super::{CableId, Fabric, GroupIndex};
 
 impl Fabric {
-    /// Number of links with an id: the cables, the missing ones included, then the WAN links.
+    /// The number of links with an id: cables (including missing ones), then WAN links.
     pub fn links(&self) -> u32 {
         self.cables + self.wans.len() as u32
     }
 
-    /// The uplinks of a group of a level below the top: one contiguous range of ids.
+    /// The ids of the uplinks of a group below the top level: one contiguous range.
     pub fn uplinks(&self, level: usize, group: GroupIndex) -> Range<CableId> {
         let first = &self.levels[level].first_cable;
         first[group as usize]..first[group as usize + 1]
     }
 
-    /// Uplinks of a group of a level in one rail for each node in it, no more than carry what the node can send: the least of all
-    /// groups of that level that have uplinks, infinite where none has.
+    /// The number of uplinks per node that a group of this level has in one rail, but at most what carries a node's
+    /// full bandwidth. It is the minimum over all groups of the level that have uplinks; infinite if none has.
     pub fn uplinks_per_node(&self, level: usize) -> f64 {
         self.levels[level].uplinks_per_node
     }
@@ -37,7 +37,7 @@ impl Fabric {
         }
     }
 
-    /// Id of a cable from its lower end; `None` where the tree has no such place.
+    /// The id of a cable, given its lower end; `None` if the tree has no such position.
     pub fn cable(
         &self,
         level: usize,
@@ -62,7 +62,7 @@ impl Fabric {
         })
     }
 
-    /// Level, group, switch, parent and parallel cable of a cable id; `None` for a WAN link.
+    /// The level, group, switch, parent and parallel cable of a cable id; `None` for a WAN link.
     pub fn cable_place(&self, id: CableId) -> Option<(usize, GroupIndex, u32, u32, u32)> {
         if id >= self.cables {
             return None;
@@ -77,13 +77,13 @@ impl Fabric {
         Some((level, group, up / cabling.parents, up % cabling.parents, offset % cabling.cables))
     }
 
-    /// Whether the link is there.
+    /// Whether the link exists.
     pub fn has_cable(&self, id: CableId) -> bool {
         id < self.links() && self.missing.binary_search(&id).is_err()
     }
 
-    /// Bandwidth of a link in each direction, bytes per second; a node's link carries no more than
-    /// the node's interface does. 0 for a missing cable.
+    /// Bandwidth of a link in each direction, in bytes per second. A node's link is limited by the node's interface. 0
+    /// for a missing cable.
     pub fn bandwidth(&self, id: CableId) -> f64 {
         if !self.has_cable(id) {
             return 0.0;
@@ -95,7 +95,7 @@ impl Fabric {
         if level == 0 { bandwidth.min(self.kind(group).nic_bandwidth) } else { bandwidth }
     }
 
-    /// Ids of the cables that the cabling implies and that are not there, ascending.
+    /// Ids of the cables that the cabling implies but that do not exist, ascending.
     pub fn missing_cables(&self) -> &[CableId] {
         &self.missing
     }

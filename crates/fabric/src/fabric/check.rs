@@ -1,4 +1,4 @@
-//! What a description must fulfil before it is laid out.
+//! Checks of a description before the fabric is built.
 
 use crate::description::{Cabling, Children, Description, Group, WanDescription};
 use crate::error::{InputError, is_printable, shown};
@@ -9,14 +9,14 @@ use crate::node_kind::NodeKind;
 pub(crate) const DEEPEST: usize = 16;
 /// The most nodes that are accepted.
 pub(super) const MOST_NODES: usize = MOST_NAMES;
-/// The most switches, parallel ones and those that only fill up short branches included.
+/// The most switches that are accepted, including parallel ones and padding of short branches.
 pub(crate) const MOST_SWITCHES: u64 = 1 << 20;
-/// The most cables: those of a million nodes under three levels of full bandwidth.
+/// The most cables: a million nodes under three levels at full bandwidth.
 const MOST_CABLES: u64 = 1 << 22;
 /// The most cables of a small machine; a larger one may have `MOST_CABLES_OF_NODE` for each node.
 const MOST_CABLES_OF_FEW: u64 = 1 << 16;
 const MOST_CABLES_OF_NODE: u64 = 64;
-/// The most sites that are accepted: the ways between them are a table of all pairs.
+/// The most sites that are accepted; routes between sites are a table of all pairs.
 const MOST_SITES: usize = 1024;
 
 fn not_negative(value: f64) -> bool {
@@ -35,7 +35,7 @@ pub(crate) fn too_many_switches(name: &str) -> InputError {
     InputError::whole(format!("{name} is too large: more than {MOST_SWITCHES} switches"))
 }
 
-/// The most cables of a machine of that many nodes.
+/// The most cables of a machine with this number of nodes.
 pub(crate) fn most_cables(nodes: u32) -> u64 {
     (u64::from(nodes) * MOST_CABLES_OF_NODE).clamp(MOST_CABLES_OF_FEW, MOST_CABLES)
 }
@@ -45,7 +45,7 @@ pub(crate) fn too_many_cables(name: &str, nodes: u32) -> InputError {
     InputError::whole(format!("{name} is too large: more than {most} cables for {nodes} nodes"))
 }
 
-/// Names are printed by every command, so none may hold what a terminal obeys.
+/// Checks that a name has no characters that a terminal obeys, because every command prints names.
 pub(super) fn check_name(what: &str, name: &str) -> Result<(), InputError> {
     if name.chars().all(is_printable) {
         return Ok(());
@@ -63,12 +63,12 @@ pub(super) fn check_kinds(description: &Description) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Whether a node can be so; else the key of the value that it cannot have, and a sentence that names both.
+/// Checks the values of a node kind. If one is impossible, returns its key and a sentence that names both.
 pub(crate) fn check_kind(kind: &NodeKind) -> Result<(), (&'static str, String)> {
     let refuse = |key, needs: &str, value: &dyn std::fmt::Display| {
         Err((key, format!("{key} of a node must be {needs}, not {value}")))
     };
-    // A node may have less than one core to give, and then has none.
+    // A node may have less than one core to give; then it has none.
     let counts = [("sockets", kind.sockets), ("nics", kind.nics)];
     if let Some((key, value)) = counts.into_iter().find(|&(_, value)| value == 0) {
         return refuse(key, "at least 1", &value);

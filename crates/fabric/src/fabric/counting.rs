@@ -1,4 +1,4 @@
-//! What a scheduler counts on nodes, in place of what the machine file says.
+//! Replaces the resources of nodes by what a scheduler counts there.
 
 use super::Fabric;
 use crate::description::{Children, Group};
@@ -7,11 +7,10 @@ use crate::node_kind::NodeKind;
 use crate::resources::Counts;
 
 impl Fabric {
-    /// The machine with the given numbers of cores and other resources on each node, by its index. All else of the nodes stays. Nodes
-    /// beyond the list stay as they are.
+    /// Returns the machine with these numbers of cores and other resources on each node, by node index. Everything else
+    /// stays the same. Nodes beyond the end of the list are unchanged.
     ///
-    /// # Errors
-    /// A count that no node can have: no core, or what [`Counts::check`] refuses.
+    /// # Errors A count that no node can have: no core, or a count that [`Counts::check`] refuses.
     pub fn counting(&self, counts: &[(u32, Counts)]) -> Result<Fabric, InputError> {
         let mut description = self.description();
         let (old, mut kinds) = (description.kinds.clone(), Vec::new());

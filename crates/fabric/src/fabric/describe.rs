@@ -1,4 +1,4 @@
-//! From the arrays back to a description: what writers start from.
+//! Converts a fabric back to a description, for writers.
 
 use super::{Fabric, GroupIndex};
 use crate::description::{
@@ -6,13 +6,12 @@ use crate::description::{
 };
 
 impl Fabric {
-    /// Levels of switches of one site alone: [`Fabric::depth`] without padding.
+    /// The levels of switches of one site alone: [`Fabric::depth`] without padding.
     pub fn site_depth(&self, site: u32) -> usize {
         self.sites[site as usize].depth
     }
 
-    /// The description this fabric was built from, missing cables in ascending order of their
-    /// numbers and each once.
+    /// The description that this fabric was built from. Missing cables are sorted by number, without duplicates.
     pub fn description(&self) -> Description {
         let name = |site| self.group_name(self.depth(), site).to_owned();
         let wans = self.wans().map(|(_, (a, b), latency, bandwidth)| WanDescription {

@@ -1,4 +1,4 @@
-//! Sets of nodes that a faster network joins, such as NVLink domains.
+//! Domains: sets of nodes that a faster network connects, such as NVLink domains.
 
 use std::collections::HashMap;
 
@@ -11,32 +11,32 @@ use crate::error::shown;
 /// A domain, numbered in the order of the description.
 pub type DomainIndex = u32;
 
-/// What a fabric knows of its domains.
+/// The domains of a fabric.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Domains {
     all: Vec<Domain>,
     /// The domain of each node, `u32::MAX` for none; empty on a machine without domains.
     of_node: Vec<DomainIndex>,
-    /// Ascending; empty if none were chosen.
+    /// The configured block sizes, ascending; empty if there are none.
     block_sizes: Vec<u32>,
-    /// Whether one has nodes on several leaves.
+    /// Whether any domain has nodes on several leaves.
     pub(super) span_leaves: bool,
-    /// The level whose groups consist of domains, if they nest in the tree.
+    /// The lowest level whose groups consist of whole domains, if domains nest in the tree.
     pub(super) level_above: Option<usize>,
-    /// The level whose groups are the domains.
+    /// The level whose groups are exactly the domains, if there is one.
     pub(super) level_of: Option<usize>,
 }
 
 #[derive(Debug, Clone)]
 struct Domain {
     name: String,
-    /// Ascending.
+    /// The nodes of the domain, ascending.
     nodes: Vec<NodeIndex>,
     bandwidth: f64,
 }
 
 impl Domains {
-    /// Whether there are none.
+    /// Whether there are no domains.
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -46,7 +46,7 @@ impl Domains {
         self.all.iter().map(|domain| &*domain.nodes)
     }
 
-    /// Checks the domains of a description whose nodes are laid out already.
+    /// Checks the domains of a description, whose nodes already have numbers.
     pub(super) fn of(
         description: &Description,
         node_by_name: &HashMap<String, NodeIndex>,
@@ -98,7 +98,7 @@ impl Domains {
     }
 }
 
-/// The largest multiple of the base block, as Slurm's topology/block has 16 levels of them.
+/// The largest multiple of the base block: Slurm's topology/block has 16 levels.
 const LARGEST_MULTIPLE: u32 = 1 << 15;
 
 fn check_block_sizes(description: &Description) -> Result<(), InputError> {
@@ -111,7 +111,8 @@ fn check_block_sizes(description: &Description) -> Result<(), InputError> {
     }
 }
 
-/// Whether Slurm's topology/block accepts the sizes, in ascending order: the base block, then power-of-two multiples of it.
+/// Checks that Slurm's topology/block accepts the sizes: ascending, the base block first, then power-of-two multiples
+/// of it.
 pub(crate) fn check_sizes(sizes: &[u32]) -> Result<(), String> {
     let Some(&base) = sizes.first() else { return Ok(()) };
     if base == 0 {
@@ -132,25 +133,25 @@ pub(crate) fn check_sizes(sizes: &[u32]) -> Result<(), String> {
 }
 
 impl Fabric {
-    /// Sizes of the blocks that a scheduler plans with (`BlockSizes` of Slurm's topology/block), in nodes and ascending: the base
-    /// block, then power-of-two multiples of it. Empty if none were chosen; Slurm then takes the size of the first block times
-    /// 1, 2, 4, 8 and 16. A domain may have more nodes than the base block.
+    /// Block sizes that a scheduler uses (`BlockSizes` of Slurm's topology/block), in nodes and ascending: the base
+    /// block, then power-of-two multiples of it. Empty if none are configured; Slurm then takes the size of the first
+    /// block times 1, 2, 4, 8 and 16. A domain may have more nodes than the base block.
     pub fn block_sizes(&self) -> &[u32] {
         &self.domains.block_sizes
     }
 
-    /// Number of domains; 0 on a machine without a network faster than its fabric.
+    /// The number of domains; 0 on a machine without a network faster than its fabric.
     pub fn domains(&self) -> u32 {
         self.domains.all.len() as u32
     }
 
-    /// The domain of a node, if it is in one.
+    /// The domain of a node; `None` if it is in none.
     #[inline]
     pub fn domain(&self, node: NodeIndex) -> Option<DomainIndex> {
         self.domains.of_node.get(node as usize).copied().filter(|&domain| domain != u32::MAX)
     }
 
-    /// Whether two nodes are in one domain: what they send each other takes no link of the tree. Costs nothing on a machine
+    /// Whether two nodes are in one domain, so that their messages use no link of the tree. Costs nothing on a machine
     /// without domains.
     #[inline]
     pub fn share_domain(&self, a: NodeIndex, b: NodeIndex) -> bool {
@@ -167,12 +168,12 @@ impl Fabric {
         nodes.iter().all(|&node| self.share_domain(first, node))
     }
 
-    /// Whether a domain has nodes on several leaves. If not, a job in one domain crosses no leaf anyhow.
+    /// Whether any domain has nodes on several leaves. If not, a job in one domain never crosses a leaf.
     pub fn domains_span_leaves(&self) -> bool {
         self.domains.span_leaves
     }
 
-    /// The nodes of a domain, ascending. They need not lie side by side.
+    /// The nodes of a domain, ascending. They need not be consecutive.
     #[inline]
     pub fn domain_nodes(&self, domain: DomainIndex) -> &[NodeIndex] {
         &self.domains.all[domain as usize].nodes
@@ -183,12 +184,12 @@ impl Fabric {
         &self.domains.all[domain as usize].name
     }
 
-    /// Bandwidth of a node inside of its domain in each direction, bytes per second.
+    /// Bandwidth of each node inside its domain, in each direction, in bytes per second.
     pub fn domain_bandwidth(&self, domain: DomainIndex) -> f64 {
         self.domains.all[domain as usize].bandwidth
     }
 
-    /// The domains as a description has them.
+    /// Returns the domains in the form of a description.
     pub(super) fn describe_domains(&self) -> Vec<DomainDescription> {
         let describe = |domain: &Domain| DomainDescription {
             name: domain.name.clone(),

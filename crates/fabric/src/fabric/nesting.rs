@@ -1,21 +1,21 @@
-//! Whether the domains of a machine are a level of its tree.
+//! Finds out whether the domains of a machine are a level of its tree.
 
 use super::domains::Domains;
 use super::{Fabric, NodeIndex};
 
 impl Fabric {
-    /// The lowest level whose groups hold every domain whole, where the domains nest in the tree: each group below that
-    /// level then lies in one domain or in none. `None` where they do not nest, and on a machine without domains.
+    /// The lowest level whose groups contain every domain whole, if domains nest in the tree: each group below that
+    /// level is inside one domain or outside all. `None` if domains do not nest, or if there are none.
     pub fn level_above_domains(&self) -> Option<usize> {
         self.domains.level_above
     }
 
-    /// The level of which each group is one whole domain, if there is one.
+    /// The level whose groups are exactly the domains, if there is one.
     pub fn level_of_domains(&self) -> Option<usize> {
         self.domains.level_of
     }
 
-    /// Finds those levels.
+    /// Computes both levels.
     pub(super) fn nest_domains(&mut self) {
         self.domains.level_above = self.nesting(&self.domains);
         self.domains.level_of = self.domains.level_above.filter(|&level| self.are_domains(level));

@@ -1,4 +1,4 @@
-//! A part of a machine: some of its nodes with the switches above them.
+//! Restricts a machine to some of its nodes, with the switches above them.
 
 use super::{Fabric, NodeIndex};
 use crate::description::{Children, Group, SiteDescription};
@@ -6,11 +6,10 @@ use crate::error::InputError;
 use crate::nodeset::NodeSet;
 
 impl Fabric {
-    /// The machine with only these nodes, those of a partition for instance: switches without a
-    /// node left are dropped, the others keep their cables.
+    /// Returns the machine with only these nodes, for example those of a partition. Switches without remaining nodes
+    /// are removed; the others keep their cables.
     ///
-    /// # Errors
-    /// No node is left.
+    /// # Errors No node is left.
     pub fn only(&self, nodes: &NodeSet) -> Result<Fabric, InputError> {
         let mut description = self.description();
         let mut next = 0;
@@ -51,8 +50,8 @@ impl Fabric {
     }
 }
 
-/// Takes out the levels above the leaves that are padding on all branches left. Their cabling
-/// joined nothing, but of the switches above only each `step`-th has a cable down: those stay.
+/// Removes the levels above the leaves that are padding on all remaining branches. Their cabling connects nothing,
+/// except that only each `step`-th of the switches above has a cable down: those switches stay.
 fn take_out_padding(site: &mut SiteDescription, levels: usize) {
     let above_leaves = (site.cabling.len() - levels).min(2);
     let padding = site.cabling.drain(above_leaves..above_leaves + levels);
@@ -77,19 +76,19 @@ fn depth_of(group: &Group) -> usize {
 
 struct Part<'a> {
     nodes: &'a NodeSet,
-    /// Index of the next node in the whole machine.
+    /// The index of the next node in the whole machine.
     next: NodeIndex,
-    /// By level, for every group of the site in order: whether it is kept.
+    /// By level: for each group of the site in order, whether it is kept.
     kept: Vec<Vec<bool>>,
 }
 
 impl Part<'_> {
-    /// Takes out what is not wanted below a group of `level`; whether anything is left.
+    /// Removes unwanted nodes and groups below a group of `level`. Returns whether anything is left.
     fn prune(&mut self, group: &mut Group, level: usize) -> bool {
         let place = self.kept[level].len();
         self.kept[level].push(false);
         let any = match &mut group.children {
-            // On a short branch padding stands between here and the leaf.
+            // On a short branch, there is padding between this level and the leaf.
             Children::Nodes(_) if level > 1 => self.prune(group, level - 1),
             Children::Nodes(nodes) => {
                 nodes.retain(|_| {

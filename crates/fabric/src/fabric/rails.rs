@@ -1,22 +1,22 @@
-//! Rails: what joins the adapters of one number of all nodes.
+//! Rails: networks that each connect the adapters with the same number on all nodes.
 
 use super::{Fabric, NodeIndex};
 use crate::link::Route;
 use crate::route::Ends;
 use crate::routing::rule::Rule;
 
-/// How traffic goes from a GPU to one of another index on another node.
+/// How traffic goes between GPUs with different indices on different nodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CrossRail {
-    /// Over NVLink to the GPU of the other's index in its own node, then on that rail, as NCCL does (PXN).
+    /// Over NVLink inside the sending node to the GPU with the receiver's index, then on that rail, as NCCL does (PXN).
     #[default]
     NvLink,
-    /// Up on the rail of the first GPU and down on that of the other, where the rails meet.
+    /// Up on the sender's rail and down on the receiver's, through the switches where rails meet.
     Spines,
 }
 
 impl CrossRail {
-    /// The choice of that name.
+    /// Returns the choice of this name; `None` if there is none.
     pub fn named(name: &str) -> Option<CrossRail> {
         match name {
             "nvlink" => Some(CrossRail::NvLink),
@@ -26,30 +26,30 @@ impl CrossRail {
     }
 }
 
-/// A route from a GPU of one node to a GPU of another.
+/// A route between GPUs of two nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RailRoute {
-    /// Whether it changes the GPU over NVLink inside the first node.
+    /// Whether it goes over NVLink inside the first node.
     pub nvlink_first: bool,
-    /// Whether it changes the GPU over NVLink inside the last node.
+    /// Whether it goes over NVLink inside the last node.
     pub nvlink_last: bool,
-    /// The links between the nodes; none inside one node.
+    /// The links between the nodes; empty inside one node.
     pub links: Route,
 }
 
 impl Fabric {
-    /// Rails of a site: adapter number `r` of every node hangs on rail `r`. 1 where a node has one leaf switch.
+    /// The number of rails of a site: adapter `r` of every node is on rail `r`. 1 if each node has one leaf switch.
     pub fn rails(&self, site: u32) -> u32 {
         self.cabling(site, 0).parents
     }
 
-    /// Whether the rails of a site meet above the leaves, so that a switch leads from one to another. True for one rail.
+    /// Whether the rails of a site meet above the leaves, so that a switch connects them. True for a single rail.
     pub fn rails_meet(&self, site: u32) -> bool {
         self.rails(site) == 1 || self.meets_from(site, 1)
     }
 
-    /// Parallel switches of a group of `level` that lead to one rail: all of them where rails have met below. Switch number
-    /// `n` of a group of several rails is number `n % rail_width` of rail `n / rail_width`.
+    /// The number of parallel switches of a group of `level` on one rail; all of them if rails have met below. In a
+    /// group with several rails, switch `n` is number `n % rail_width` of rail `n / rail_width`.
     pub fn rail_width(&self, site: u32, level: usize) -> u32 {
         let own = &self.sites[site as usize].cabling;
         own[..level]
@@ -58,7 +58,8 @@ impl Fabric {
             .fold(1, |width, cabling| cabling.width_above(width).unwrap_or(u32::MAX))
     }
 
-    /// Rails that have switches of their own at `level`: 1 where rails have met below, and at the level of the nodes.
+    /// The number of rails with switches of their own at `level`: 1 if rails have met below, and at the level of the
+    /// nodes.
     pub fn rails_at(&self, site: u32, level: usize) -> u32 {
         self.width(site, level) / self.rail_width(site, level)
     }
@@ -68,11 +69,11 @@ impl Fabric {
         self.sites[site as usize].cabling.iter().skip(level).any(|cabling| cabling.joined)
     }
 
-    /// The route from the GPU on rail `rails.0` of a node to the GPU on rail `rails.1` of another by `rule`.
+    /// The route by `rule` from the GPU on rail `rails.0` of one node to the GPU on rail `rails.1` of another.
     ///
-    /// Traffic between GPUs of one index takes their rail. Other traffic goes as `cross` says. If the chosen way is not
-    /// whole, because a node lacks a rail or the rails do not meet, the others are tried: over NVLink in the first node, over
-    /// NVLink in the last, over the spines. `None` if no way is whole, or a rail is not there.
+    /// Traffic between GPUs with the same index takes their rail. Other traffic goes as `cross` says. If that route is
+    /// interrupted, because a node lacks a rail or the rails do not meet, it tries the others: NVLink in the first
+    /// node, NVLink in the last node, then the spines. `None` if no route is complete, or a rail does not exist.
     pub fn rail_route(
         &self,
         rule: Rule,

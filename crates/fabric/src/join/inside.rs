@@ -1,4 +1,4 @@
-//! Domains, block sizes and the inside of nodes, joined by the names of nodes.
+//! Joins domains, block sizes and node kinds of two machines by node name.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use crate::description::{Children, Description, Group, NodeDescription};
 use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 
-/// The machine of `wiring` with the domains and the block sizes of `other`.
+/// Returns the machine of `wiring` with the domains and block sizes of `other`.
 pub(super) fn domains_joined(
     wiring: &Description,
     other: &Description,
@@ -63,7 +63,7 @@ pub(super) fn domains_joined(
     })
 }
 
-/// Takes the kinds of the nodes of `other` if `wiring` knows nothing of the inside of nodes.
+/// Takes the node kinds of `other` if `wiring` has only default ones.
 pub(super) fn take_kinds(joined: &mut Joined, wiring: &Description, other: &Description) {
     let default = NodeKind::default();
     let says_nothing = |machine: &Description| machine.kinds.iter().all(|kind| *kind == default);
@@ -94,7 +94,7 @@ fn nodes(machine: &Description) -> impl Iterator<Item = &NodeDescription> {
     machine.sites.iter().flat_map(|site| leaves(&site.root)).flat_map(|(_, nodes)| nodes)
 }
 
-/// A sentence on names; none for none.
+/// A sentence about some names; `None` if there are none.
 fn several(what: &str, names: &[String], are: &str) -> Option<String> {
     match names {
         [] => None,

@@ -1,36 +1,35 @@
 //! Machines of GB200 NVL72 racks, as NVIDIA's reference architecture builds them.
 //!
-//! Source: NVIDIA's reference architecture for GB200 (docs.nvidia.com). A rack is one NVLink domain of 18 nodes with
-//! 4 GPUs each. Eight racks are a scalable unit. Every GPU has an adapter of 400 Gbit/s on a rail of its own; the switches
-//! have 64 such ports and the compute fabric has full bisection. How many spines a unit has, and how units are joined, is
-//! assumed here.
+//! Source: NVIDIA's reference architecture for GB200 (docs.nvidia.com). A rack is one NVLink domain of 18 nodes with 4
+//! GPUs each. Eight racks are a scalable unit. Every GPU has an adapter of 400 Gbit/s on a rail of its own; the
+//! switches have 64 such ports and the compute fabric has full bisection bandwidth. The number of spines per unit and
+//! the connections between units are assumptions.
 
 use super::{InputError, pgft, shown};
 use crate::description::{Cabling, Children, Description, DomainDescription, Group};
 use crate::node_kind::NodeKind;
 use crate::resources::Counts;
 
-/// Nodes of a rack, which is a domain and hangs on a leaf of each rail.
+/// Nodes of a rack. A rack is a domain and has one leaf on each rail.
 const NODES: u32 = 18;
-/// Racks of a scalable unit.
+/// Racks per scalable unit.
 const RACKS: u32 = 8;
-/// Adapters of a node, one for each GPU.
+/// Adapters per node, one for each GPU.
 const RAILS: u32 = 4;
-/// Spines of a unit in each rail: 18 uplinks of a leaf, three to each. Assumed.
+/// Spines per unit and rail: the 18 uplinks of a leaf go to them, three each. Assumed.
 const SPINES: u32 = 6;
-/// Core switches above each spine: the number of its ports to leaves. Assumed.
+/// Core switches above each spine: the number of the spine's ports to leaves. Assumed.
 const CORES: u32 = RACKS * NODES / SPINES;
-/// Units of the largest machine: ports of a core switch.
+/// Units of the largest machine: limited by the ports of a core switch.
 const MOST_UNITS: u32 = 64;
-/// A cable or an adapter of 400 Gbit/s, bytes per second.
+/// Bandwidth of a 400 Gbit/s cable or adapter, in bytes per second.
 const NDR: f64 = 5e10;
-/// NVLink of the four GPUs of a node in each direction, bytes per second: 900 GB/s a GPU.
+/// NVLink bandwidth of the four GPUs of a node in each direction, in bytes per second: 900 GB/s per GPU.
 const NVLINK: f64 = 3.6e12;
 
-/// `nvl72(units=U)`: U scalable units of eight racks.
+/// Parses `nvl72(units=U)`: U scalable units of eight racks.
 ///
-/// # Errors
-/// Units that are no number from 1 to 64.
+/// # Errors `units` is not a number from 1 to 64.
 pub(super) fn from_arguments(name: &str, arguments: &str) -> Result<Description, InputError> {
     let units = arguments
         .split_once('=')
@@ -46,7 +45,7 @@ pub(super) fn from_arguments(name: &str, arguments: &str) -> Result<Description,
     }
 }
 
-/// A machine of `units` scalable units. A unit alone has no core switches.
+/// Returns a machine of `units` scalable units. A single unit has no core switches.
 pub(super) fn nvl72(name: &str, units: u32) -> Description {
     let depth = if units == 1 { 2 } else { 3 };
     let levels = |of: [u32; 3]| of[..depth].to_vec();
@@ -68,7 +67,7 @@ pub(super) fn nvl72(name: &str, units: u32) -> Description {
     machine
 }
 
-/// A compute tray: two Grace processors, four Blackwell GPUs.
+/// The kind of a compute tray: two Grace processors and four Blackwell GPUs.
 fn tray() -> NodeKind {
     NodeKind {
         sockets: 2,
@@ -99,7 +98,7 @@ fn name_switches(group: &mut Group, level: usize) {
     }
 }
 
-/// Every leaf is a rack.
+/// Adds a domain for every leaf, because every leaf is a rack.
 fn add_racks(group: &Group, domains: &mut Vec<DomainDescription>) {
     match &group.children {
         Children::Nodes(nodes) => domains.push(DomainDescription {

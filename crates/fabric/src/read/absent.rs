@@ -1,4 +1,4 @@
-//! What a subnet has lost since its machine was read.
+//! Finds the cables that a subnet has lost since its machine was read.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,12 +9,11 @@ use super::subnet::{End, Subnet};
 use crate::error::InputError;
 use crate::fabric::{CableId, Fabric};
 
-/// The cables of a machine, ascending, that a subnet no longer has: `net` is the text of `ibnetdiscover` that the
-/// machine was read from, `now` a later one. A cable is known by the switches' identifiers, the hosts' names and the
-/// ports at its ends, so one that was plugged elsewhere is gone; what is new is passed over.
+/// The cables of a machine that a subnet no longer has, ascending. `net` is the `ibnetdiscover` text from which the
+/// machine was read, `now` a later one. A cable is identified by the switches' identifiers, the hosts' names and the
+/// ports at its ends, so a cable that was moved counts as lost. New cables are ignored.
 ///
-/// # Errors
-/// What is no text of `ibnetdiscover` or is cut short, and a machine that is not that of `net`.
+/// # Errors A text that is not from `ibnetdiscover` or is cut short, or a machine that is not that of `net`.
 pub fn absent(fabric: &Fabric, net: Source, now: Source) -> Result<Vec<CableId>, InputError> {
     let before = discover(net.text).map_err(|error| error.in_file(net.name))?;
     let built = Fabric::build(&before.description).map_err(|error| error.in_file(net.name))?;
@@ -39,7 +38,7 @@ pub fn absent(fabric: &Fabric, net: Source, now: Source) -> Result<Vec<CableId>,
     Ok(gone)
 }
 
-/// What does not change when other devices come or go.
+/// The names of devices that do not change when other devices come or go.
 struct Names<'a> {
     subnet: &'a Subnet,
     guids: HashMap<usize, u64>,

@@ -1,9 +1,9 @@
-//! Which host an adapter is of, and its place among the host's adapters.
+//! Assigns network adapters to hosts, and numbers the adapters of each host.
 //!
-//! An adapter is described as `host mlx5_5` or `host HCA-6`. Adapters whose host set no description are described by their
-//! model alone. Several hosts may also have one name, such as `localhost`: then adapters on different cards have one
-//! description. Both kinds are assigned by where they hang: hosts that share leaf switches hang on the same port of each, or at
-//! least in the same order of ports.
+//! An adapter is described as `host mlx5_5` or `host HCA-6`. If the host has set no description, it has only the
+//! adapter model. Several hosts may also share a name, such as `localhost`; then adapters on different cards have the
+//! same description. Both kinds are assigned by their position: hosts on the same leaf switches use the same port on
+//! each, or at least the same order of ports.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -12,15 +12,15 @@ use super::homes::leaf_groups;
 use super::natural::natural_order;
 use crate::error::{InputError, shown};
 
-/// The host of an adapter.
+/// The host and number of an adapter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Adapter {
     pub host: String,
-    /// Number among the host's adapters, from 0. Hosts that lack an adapter leave its number out.
+    /// The number among the host's adapters, from 0. If a host lacks an adapter, its number is not used.
     pub number: u32,
 }
 
-/// The host of every device that is an adapter with a cable, and what was assumed, a sentence each.
+/// For each device that is a connected adapter, its host; and the assumptions made, a sentence each.
 pub(super) fn adapters(
     devices: &[Device],
 ) -> Result<(Vec<Option<Adapter>>, Vec<String>), InputError> {
@@ -32,7 +32,7 @@ pub(super) fn adapters(
     let (ambiguous, alone): (Vec<usize>, Vec<usize>) =
         named.into_iter().partition(|&index| shared.contains(host_name(&devices[index])));
     named = alone;
-    // The other adapters on a card are of the host of its first.
+    // Further adapters on a card belong to the host of the first one.
     let mut cards: HashMap<(&str, u64), usize> = HashMap::new();
     let mut others = Vec::new();
     for &index in &ambiguous {
@@ -65,15 +65,15 @@ pub(super) fn adapters(
     Ok((of, notes))
 }
 
-/// The number that follows those of the adapters of a host.
+/// The first free adapter number of a host.
 fn others_before(of: &[Option<Adapter>], host: Option<&Adapter>) -> u32 {
     let numbers =
         of.iter().flatten().filter(|adapter| host.is_some_and(|h| h.host == adapter.host));
     numbers.map(|adapter| adapter.number + 1).max().unwrap_or_default()
 }
 
-/// Names that several hosts share: adapters on different cards have one description. If this is so for more than half of the
-/// names, descriptions do not name adapters, and it says nothing.
+/// Names that several hosts share: adapters on different cards have the same description. If this holds for more than
+/// half of the names, descriptions do not distinguish adapters and no name is returned.
 fn shared_names<'a>(devices: &[Device<'a>], named: &[usize]) -> HashSet<&'a str> {
     let mut cards: HashMap<&str, BTreeSet<(bool, u64)>> = HashMap::new();
     let mut names = BTreeSet::new();
@@ -89,7 +89,7 @@ fn shared_names<'a>(devices: &[Device<'a>], named: &[usize]) -> HashSet<&'a str>
     if shared.len() > 1 && 2 * shared.len() > names.len() { HashSet::new() } else { shared }
 }
 
-/// Whether a description has the model of an adapter and no host: `MT4129 ConnectX7   Mellanox Technologies`.
+/// Whether a description has only the model of an adapter and no host: `MT4129 ConnectX7   Mellanox Technologies`.
 fn is_model(description: &str) -> bool {
     let mut words = description.split_ascii_whitespace();
     let model = words.next().and_then(|word| word.strip_prefix("MT"));
@@ -97,16 +97,16 @@ fn is_model(description: &str) -> bool {
         && words.any(|word| word.eq_ignore_ascii_case("mellanox"))
 }
 
-/// What precedes the number of an adapter, and the number: `mlx5_` and 5.
+/// Splits the label of an adapter into the part before its number, and the number: `mlx5_` and 5.
 fn label<'a>(device: &Device<'a>) -> Option<(&'a str, u32)> {
     let label = device.description.split_ascii_whitespace().nth(1)?;
     let stem = label.trim_end_matches(|letter: char| letter.is_ascii_digit());
     Some((stem, label[stem.len()..].parse().ok()?))
 }
 
-/// Adapters of a host in the order of their descriptions. If labels of one kind have numbers, an adapter counts by the rank of
-/// its number among all hosts' numbers: `HCA-6` is the last of `HCA-1`, `HCA-2`, `HCA-5` and `HCA-6` on a host without
-/// `HCA-5` too.
+/// Numbers the adapters of each host in the order of their descriptions. If labels of one kind have numbers, an
+/// adapter's number is the rank of its label among the labels of all hosts. So `HCA-6` is the last of `HCA-1`, `HCA-2`,
+/// `HCA-5` and `HCA-6` even on a host without `HCA-5`.
 fn number_named(devices: &[Device], named: &[usize]) -> Vec<(usize, Adapter)> {
     let mut of_host: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     let mut numbers: HashMap<&str, BTreeSet<u32>> = HashMap::new();
@@ -143,20 +143,20 @@ fn number_named(devices: &[Device], named: &[usize]) -> Vec<(usize, Adapter)> {
     all
 }
 
-/// Adapters without the name of a host, by the leaf switches on which they hang.
+/// Adapters without a host name, by leaf switch.
 struct Nameless<'a> {
     devices: &'a [Device<'a>],
     /// Names of the switches.
     names: HashMap<usize, &'a str>,
-    /// `(port of the switch, adapter)` of every switch with one, ascending, by the number of the switch.
+    /// For each switch with such adapters: `(port of the switch, adapter)`, ascending.
     on: BTreeMap<usize, Vec<(u32, usize)>>,
-    /// The number that most named adapters on each switch have.
+    /// For each switch, the most frequent number of named adapters there.
     rail: HashMap<usize, u32>,
-    /// The group of rails of each switch with named hosts.
+    /// For each switch with named hosts, its group of rails.
     group: HashMap<usize, usize>,
 }
 
-/// Nameless adapters that are of one host: by switch, the port there and the adapter.
+/// The nameless adapters of one host: for each switch, the port and the adapter.
 type Cluster = BTreeMap<usize, (u32, usize)>;
 
 impl<'a> Nameless<'a> {
@@ -166,7 +166,7 @@ impl<'a> Nameless<'a> {
         let switch_of = |peer: &str| {
             by_id.get(peer).copied().filter(|&index| devices[index].role == Role::Switch)
         };
-        // The switch on which an adapter hangs by its first port, and the port there.
+        // The switch to which an adapter's first port leads, and the port there.
         let place = |index: usize| {
             let port = devices[index].ports.first()?;
             Some((switch_of(port.peer)?, port.back))
@@ -196,7 +196,7 @@ impl<'a> Nameless<'a> {
         Nameless { devices, names: switch_names, on, rail, group }
     }
 
-    /// The host of every nameless adapter by device, named by its first switch and the port there.
+    /// Assigns a host to every nameless adapter. The host is named by its first switch and the port there.
     fn hosts(self) -> Result<Vec<Option<Adapter>>, InputError> {
         let mut groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for &switch in self.on.keys() {
@@ -217,8 +217,8 @@ impl<'a> Nameless<'a> {
         self.names.get(&switch).copied().unwrap_or_default()
     }
 
-    /// The hosts below switches that share hosts: those on one port of several switches, then what is left in the order of
-    /// ports.
+    /// Groups adapters below switches that share hosts: first those on the same port of several switches, then the rest
+    /// by the order of ports.
     fn clusters(&self, switches: &[usize]) -> Result<Vec<Cluster>, InputError> {
         let mut by_port: BTreeMap<u32, Cluster> = BTreeMap::new();
         for &switch in switches {
@@ -245,7 +245,7 @@ impl<'a> Nameless<'a> {
         Ok(whole)
     }
 
-    /// Refuses leftovers of which one switch has more than another.
+    /// Refuses a rest in which one switch has more adapters than another.
     fn check_equal(&self, switches: &[usize], parts: &[Cluster]) -> Result<(), InputError> {
         let on = |switch: usize| parts.iter().filter_map(move |part| part.get(&switch));
         let count = |&switch: &usize| on(switch).count();

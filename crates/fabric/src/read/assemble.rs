@@ -1,4 +1,4 @@
-//! From a list of switches that name their children to trees of groups.
+//! Builds trees of groups from a list of switches that name their children.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,43 +9,43 @@ use crate::hostlist::{MOST_LETTERS, MOST_NAMES, expand};
 
 use super::slurm_lines::Place;
 
-/// One switch as a file describes it.
+/// A switch as a file describes it.
 pub(super) struct Switch {
     pub name: String,
-    /// Names of the group's parallel switches, where the file has them.
+    /// Names of the group's parallel switches, if the file has them.
     pub switches: Vec<String>,
     pub below: Below<String>,
     pub place: Place,
 }
 
-/// What a switch joins, as a hostlist or as a list of names.
+/// The children of a switch, as a hostlist or as a list of names.
 pub(super) enum Below<Names> {
     Nodes(Names),
     Switches(Names),
 }
 
-/// A switch with the names of what it joins.
+/// A switch with the expanded names of its children.
 pub(super) struct Listed {
     pub name: String,
-    /// Names of the group's parallel switches, where the file has them.
+    /// Names of the group's parallel switches, if the file has them.
     pub switches: Vec<String>,
     pub below: Below<Vec<String>>,
     pub place: Place,
 }
 
-/// The tree of one root, and where its switch stands.
+/// A tree with one root, and the place in the file where its root switch stands.
 pub(super) struct Tree {
     pub root: Group,
     pub depth: usize,
     pub place: Place,
 }
 
-/// The trees that the switches form, in the order of their roots. All nodes are of kind 0.
+/// Builds the trees that the switches form, in the order of their roots. All nodes get kind 0.
 pub(super) fn assemble(switches: Vec<Switch>) -> Result<Vec<Tree>, InputError> {
     trees(listed(switches)?)
 }
 
-/// The switches with all names. They are not more than a machine may have.
+/// Expands all names. Refuses more names than a machine may have.
 pub(super) fn listed(switches: Vec<Switch>) -> Result<Vec<Listed>, InputError> {
     let (mut count, mut letters) = (0, 0);
     let mut all = Vec::with_capacity(switches.len());
@@ -81,7 +81,7 @@ pub(super) fn listed(switches: Vec<Switch>) -> Result<Vec<Listed>, InputError> {
     Ok(all)
 }
 
-/// The names of a hostlist, of which some may be switches whose names have blanks: these would part them.
+/// Expands a hostlist that may contain names of switches with blanks. Blanks would otherwise separate names.
 fn names_in(list: &str, with_blanks: &HashSet<String>) -> Result<Vec<String>, InputError> {
     if with_blanks.is_empty() {
         return expand(list);
@@ -100,7 +100,7 @@ fn names_in(list: &str, with_blanks: &HashSet<String>) -> Result<Vec<String>, In
     Ok(names)
 }
 
-/// The number of every switch by its name.
+/// The index of every switch, by name.
 pub(super) fn numbers(switches: &[Listed]) -> Result<HashMap<String, usize>, InputError> {
     let mut by_name = HashMap::with_capacity(switches.len());
     for (index, switch) in switches.iter().enumerate() {
@@ -112,7 +112,7 @@ pub(super) fn numbers(switches: &[Listed]) -> Result<HashMap<String, usize>, Inp
     Ok(by_name)
 }
 
-/// The switch that another one names as its child.
+/// The index of a child switch.
 pub(super) fn child(
     own: &Listed,
     name: &str,
@@ -123,7 +123,7 @@ pub(super) fn child(
     })
 }
 
-/// The trees of switches of which each has one parent at most, and each node one switch.
+/// Builds trees of switches. Each switch may have at most one parent, and each node must be on one switch.
 pub(super) fn trees(switches: Vec<Listed>) -> Result<Vec<Tree>, InputError> {
     let by_name = numbers(&switches)?;
     let mut below = Vec::with_capacity(switches.len());
@@ -146,7 +146,7 @@ pub(super) fn at_line(error: InputError, line: usize) -> InputError {
     InputError { line, ..error }
 }
 
-/// Makes switch `index` the parent of the switches it names.
+/// Makes switch `index` the parent of the switches that it names.
 fn adopt(
     switches: &[Listed],
     index: usize,
@@ -172,9 +172,9 @@ fn adopt(
     Ok(children)
 }
 
-/// Every switch has one parent at most, so a cycle is met again by climbing.
+/// Refuses cycles. Every switch has at most one parent, so climbing from a switch meets a cycle again.
 fn refuse_cycles(switches: &[Listed], parent: &[Option<usize>]) -> Result<(), InputError> {
-    // The walk (by number, from 1) in which a switch was first met.
+    // For each switch, the walk (numbered from 1) that reached it first.
     let mut met = vec![0; switches.len()];
     for start in 0..switches.len() {
         let mut at = start;
@@ -200,7 +200,7 @@ fn refuse_cycles(switches: &[Listed], parent: &[Option<usize>]) -> Result<(), In
     Ok(())
 }
 
-/// The error of a cycle, from the top down.
+/// Returns the error for a cycle of switches, from the top down.
 pub(super) fn cycle(place: &Place, names: &[&str]) -> InputError {
     place.refuse(format!("switches form a cycle: {}", shorten(names)))
 }
@@ -214,7 +214,7 @@ fn shorten(names: &[&str]) -> String {
     }
 }
 
-/// The nodes of every leaf, each in one leaf only. They are taken out of the switches.
+/// Moves the node names out of the switches, for every leaf. Each node may be on one leaf only.
 fn leaf_nodes(switches: &mut [Listed]) -> Result<Vec<Vec<String>>, InputError> {
     let mut leaf_of: HashMap<&str, usize> = HashMap::new();
     let mut letters = 0;
@@ -249,7 +249,7 @@ fn leaf_nodes(switches: &mut [Listed]) -> Result<Vec<Vec<String>>, InputError> {
 struct Builder {
     switches: Vec<Listed>,
     below: Vec<Vec<usize>>,
-    /// Node names of the switches that are leaves; taken as the tree grows.
+    /// The node names of each leaf switch; removed as the tree is built.
     leaves: Vec<Vec<String>>,
 }
 
@@ -260,7 +260,7 @@ impl Builder {
         Ok(Tree { root, depth, place })
     }
 
-    /// The group of a switch `down` levels under the top, and its levels.
+    /// The group of a switch `down` levels below the top, and the number of its levels.
     fn group(&mut self, index: usize, down: usize) -> Result<(Group, usize), InputError> {
         if down > DEEPEST {
             let Listed { name, place, .. } = &self.switches[index];

@@ -1,4 +1,4 @@
-//! Blocks of nodes, as Slurm's topology/block has them, to a machine.
+//! Builds a machine from blocks of nodes, as in Slurm's topology/block.
 
 use std::collections::HashMap;
 
@@ -18,12 +18,12 @@ use super::slurm_tree::{keep_first, others};
 /// A block as a file describes it.
 pub(super) struct Block {
     pub name: String,
-    /// A hostlist.
+    /// Its nodes, as a hostlist.
     pub nodes: String,
     pub place: Place,
 }
 
-/// The block sizes of a file and where they stand.
+/// The block sizes in a file, and their position.
 pub(super) struct Sizes {
     pub sizes: Vec<u32>,
     pub place: Place,
@@ -36,7 +36,7 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// Sizes in any order, the base block first, as Slurm takes them.
+    /// Parses sizes. They may be in any order, except that Slurm takes the first as the base block.
     pub fn of(words: &[&str], place: Place) -> Result<Sizes, InputError> {
         let mut sizes = Vec::with_capacity(words.len());
         for word in words {
@@ -59,11 +59,11 @@ impl Sizes {
     }
 }
 
-/// The machine of blocks: each is a domain, and a leaf of a tree that is assumed, under one root. Their order stays: Slurm
-/// joins blocks that follow each other. A node counts in the first block that names it; a block without nodes is skipped.
+/// Returns a machine in which each block is a domain and also a leaf of an assumed tree with one root. Blocks keep
+/// their order, because Slurm joins consecutive blocks. A node belongs to the first block that names it; a block
+/// without nodes is skipped.
 ///
-/// # Errors
-/// With its line: two blocks of one name, too many nodes, no block with a node.
+/// # Errors With its line: two blocks with the same name, too many nodes, or no block with a node.
 pub(super) fn blocks(blocks: &[Block], sizes: Sizes) -> Result<Read, InputError> {
     let mut places: HashMap<&str, &Place> = HashMap::new();
     let mut block_of: HashMap<String, usize> = HashMap::new();
@@ -111,7 +111,7 @@ pub(super) fn blocks(blocks: &[Block], sizes: Sizes) -> Result<Read, InputError>
     }
     if let Some(&(index, _)) = empty.first() {
         let Block { name, place, .. } = &blocks[index];
-        // What follows it moves up by one, and Slurm joins blocks by their places.
+        // The blocks after a skipped one move up, and Slurm joins blocks by position.
         let moved = empty.iter().any(|&(_, before)| before < domains.len());
         let moved = if moved { ". Blocks after it join others than in Slurm" } else { "" };
         notes.push(format!(
@@ -138,7 +138,7 @@ pub(super) fn leaf(name: &str, nodes: &[String]) -> Group {
     Group { name: name.to_owned(), switches: Vec::new(), children }
 }
 
-/// A site of leaves: one alone is its root.
+/// Returns a site with these leaves; a single leaf is its root.
 pub(super) fn site(mut leaves: Vec<Group>) -> SiteDescription {
     let cabling = Cabling::new(1, 1, QDR);
     let (root, depth) = if leaves.len() == 1 {
@@ -150,7 +150,7 @@ pub(super) fn site(mut leaves: Vec<Group>) -> SiteDescription {
     SiteDescription { root, cabling: vec![cabling; depth], missing: Vec::new() }
 }
 
-/// What Slurm 24.11 would refuse and later releases accept.
+/// Warnings about what Slurm 24.11 would refuse and later releases accept.
 fn short_blocks(domains: &[DomainDescription], sizes: &Sizes) -> Vec<String> {
     let Some(&base) = sizes.sizes.first() else { return Vec::new() };
     let mut short = domains.iter().filter(|domain| domain.nodes.len() < base as usize);

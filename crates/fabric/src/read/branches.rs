@@ -1,4 +1,4 @@
-//! A machine from the way to each of its leaves, as a cloud's host aggregates tell it.
+//! Builds a machine from the path to each of its leaves, as host aggregates of a cloud give it.
 
 use crate::description::{
     Cabling, Children, Description, Group, NodeDescription, SiteDescription, WanDescription,
@@ -8,16 +8,15 @@ use crate::fabric::DEEPEST;
 use crate::node_kind::NodeKind;
 use crate::presets::QDR;
 
-/// A leaf: the groups above it from its site down, itself last, and its hosts.
+/// A leaf: the names of the groups from its site down to itself, and its hosts.
 pub type Branch = (Vec<String>, Vec<String>);
 
-/// The machine whose leaves hang where `branches` say. Groups stand in order of first mention.
+/// Returns the machine with its leaves at these paths. Groups are in order of first mention.
 ///
-/// Nothing is said of cables: every level gets one parent and one cable of QDR's 4 GB/s, every
-/// pair of sites a link of a millisecond and as much bandwidth. All nodes are of `kind`.
+/// The input has no cables, so they are assumed: every level gets one parent and one cable of QDR's 4 GB/s, and every
+/// pair of sites a link of one millisecond and the same bandwidth. All nodes are of `kind`.
 ///
-/// # Errors
-/// A way that is empty, too deep, or ends at a leaf of its own and on the way to another.
+/// # Errors A path that is empty or too deep, or that ends at a leaf which another path passes through.
 pub fn branches(
     name: &str,
     branches: &[Branch],

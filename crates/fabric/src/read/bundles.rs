@@ -1,21 +1,21 @@
-//! The cables of one level of a site by what they join, and which place of the cabling each takes.
+//! Sorts the cables of one level of a site into bundles, and gives each cable its position in the cabling.
 
 use std::collections::BTreeMap;
 
 use super::levels::Uplink;
 use super::planes::Planes;
 
-/// The cables up from one level, by their lower switch and the number of its parent.
+/// The cables up from one level, by lower switch and parent number.
 pub(super) struct Bundles<'a> {
     links: BTreeMap<(usize, usize), Vec<&'a Uplink>>,
-    /// Parallel cables of a whole bundle.
+    /// The number of parallel cables of a complete bundle.
     pub cables: usize,
-    /// The lower ports that lead to each parent, as a rule.
+    /// For each parent, the lower ports that usually lead to it.
     usual: Vec<Vec<u32>>,
 }
 
 impl<'a> Bundles<'a> {
-    /// The bundles of `uplinks`, which lead to the planes `above`.
+    /// Collects the bundles of `uplinks`, which lead to the planes `above`.
     pub(super) fn of(uplinks: &[&'a Uplink], above: &Planes) -> Bundles<'a> {
         let mut links: BTreeMap<(usize, usize), Vec<&Uplink>> = BTreeMap::new();
         for link in uplinks {
@@ -30,8 +30,8 @@ impl<'a> Bundles<'a> {
         Bundles { links, cables, usual }
     }
 
-    /// The cables from a switch to one of its parents, each with its number among the parallel
-    /// ones. Which it is shows by its port, if the other switches use the same ports in order.
+    /// The cables from a switch to one of its parents, each with its number among the parallel ones. The number follows
+    /// from the port, if other switches use the same ports in order.
     pub(super) fn numbered(
         &self,
         vertex: usize,
@@ -46,8 +46,8 @@ impl<'a> Bundles<'a> {
     }
 }
 
-/// The ports that lead to each parent: those of most whole bundles, or all ports in use where no
-/// bundle is whole but together they are.
+/// The ports that lead to each parent: those of most complete bundles. If no bundle is complete, all ports in use, if
+/// together they give a complete one.
 fn usual_ports(
     links: &BTreeMap<(usize, usize), Vec<&Uplink>>,
     parents: usize,

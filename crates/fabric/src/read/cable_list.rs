@@ -1,4 +1,4 @@
-//! A machine of a list of cables between named ports, such as `NetBox` and LLDP record them.
+//! Builds a machine from a list of cables between named ports, as `NetBox` and LLDP record them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -19,7 +19,7 @@ pub(super) struct Port {
 }
 
 impl Port {
-    /// A port whose names are checked.
+    /// Returns a port after checking its names.
     pub(super) fn of(device: &str, name: &str, line: usize) -> Result<Port, InputError> {
         for (what, text) in [("a device", device), ("a port", name)] {
             if text.is_empty() || text.len() > LONGEST_NAME || !text.chars().all(is_printable) {
@@ -31,19 +31,17 @@ impl Port {
     }
 }
 
-/// A cable and the line that names it.
+/// A cable, and the line that names it.
 pub(super) struct ListedCable {
     pub ends: [Port; 2],
     pub line: usize,
 }
 
-/// The machine of these cables. The nodes are those of `options.hosts`. All other devices are switches, except those that say
-/// that they do not forward packets, and those that have the ports of servers: these are skipped. A server may also say that it
-/// forwards packets, between its guests.
+/// Returns the machine of these cables. Its nodes are those of `options.hosts`. All other devices are switches, except
+/// those that report not forwarding packets and those with ports like servers: these are skipped. (A server may also
+/// report that it forwards packets, between its guests.)
 ///
-/// # Errors
-/// No hosts are named; a port with two cables or a cable from a device to itself, with its line; a cabling that is not a
-/// parallel-port fat tree.
+/// # Errors No hosts are named; a port with two cables or a cable from a device to itself, with its line; a cabling that is not a parallel-port fat tree.
 pub(super) fn machine_of(
     cables: &[ListedCable],
     forwards: &HashMap<String, bool>,
@@ -89,8 +87,8 @@ pub(super) fn machine_of(
     Ok(Read::with_notes(found.description, notes))
 }
 
-/// Devices that are cabled only to the switches of the nodes, by ports that have the kind of name which ports of nodes have and
-/// ports of these switches do not.
+/// Devices that are probably servers: they are cabled only to the nodes' switches, and their ports have the kind of
+/// name that nodes' ports have and these switches' ports do not.
 fn servers_by_ports<'a>(cables: &'a [ListedCable], hosts: &[&str]) -> HashSet<&'a str> {
     let hosts: HashSet<&str> = hosts.iter().copied().collect();
     let ends = || cables.iter().flat_map(|ListedCable { ends: [a, b], .. }| [(a, b), (b, a)]);
@@ -115,7 +113,7 @@ fn servers_by_ports<'a>(cables: &'a [ListedCable], hosts: &[&str]) -> HashSet<&'
     servers.difference(&others).copied().collect()
 }
 
-/// What precedes the first number of the name of a port: `eth` of `eth0`; nothing of an address, which shows no kind.
+/// The part of a port name before its first number: `eth` of `eth0`. Empty for an address, which shows no kind.
 fn kind_of_name(name: &str) -> String {
     if name.contains(':') {
         return String::new();
@@ -174,8 +172,8 @@ fn subnet_of(
     subnet
 }
 
-/// Numbers of ports. A port counts by the rank of its name among the names of all switches, or of all hosts with several
-/// cables. So it has the same number on every device, also where devices lack some ports.
+/// Port numbers. The number of a port is the rank of its name among the port names of all switches, or of all hosts
+/// with several cables. So the same name has the same number on every device, even if devices lack some ports.
 struct Numbers<'a> {
     hosts: usize,
     on_switches: HashMap<&'a str, u32>,
@@ -213,7 +211,7 @@ impl<'a> Numbers<'a> {
     }
 }
 
-/// A sentence about cables, or neighbours, that were skipped, by the reason.
+/// Sentences about skipped cables or neighbours, one for each reason.
 pub(super) fn skipped(unit: [&str; 2], reasons: &BTreeMap<&'static str, usize>) -> Vec<String> {
     let sentence = |(why, count): (&&str, &usize)| match count {
         1 => format!("1 {} is skipped: {why}", unit[0]),

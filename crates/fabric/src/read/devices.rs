@@ -1,11 +1,11 @@
-//! The text of `ibnetdiscover` as devices and the ports of each.
+//! Parses the text of `ibnetdiscover` into devices and their ports.
 
 use std::collections::HashMap;
 
 use super::lids::Lids;
 use crate::error::{InputError, shown};
 
-/// Adapters inside switches that reduce data on its way; they run no jobs.
+/// Description of adapters inside switches that reduce data in the network. They run no jobs.
 const AGGREGATION: &str = "Aggregation Node";
 
 #[derive(Clone, Copy, PartialEq)]
@@ -21,10 +21,10 @@ pub(super) struct Device<'a> {
     pub description: &'a str,
     pub role: Role,
     pub line: usize,
-    /// A switch's own LIDs, and the identifier of the port that they are of.
+    /// A switch's own LIDs and the identifier of its own port.
     pub lids: Option<Lids>,
     pub guid: Option<u64>,
-    /// The identifier that all adapters on one card have (system image GUID).
+    /// The identifier shared by all adapters on one card (system image GUID).
     pub image: Option<u64>,
     pub ports: Vec<Port<'a>>,
 }
@@ -32,22 +32,22 @@ pub(super) struct Device<'a> {
 pub(super) struct Port<'a> {
     pub number: u32,
     pub peer: &'a str,
-    /// Port at the peer.
+    /// The port number at the other end.
     pub back: u32,
     pub bandwidth: f64,
-    /// Of an adapter's port.
+    /// The LIDs of an adapter's port.
     pub lids: Option<Lids>,
     pub guid: Option<u64>,
     pub line: usize,
 }
 
-/// The first word of the description, without the adapter that follows it.
+/// The host name: the first word of the description, before the adapter name.
 pub(super) fn host_name<'a>(device: &Device<'a>) -> &'a str {
     device.description.split_ascii_whitespace().next().unwrap_or(device.id)
 }
 
-/// The shortest name of each switch, in their order, that is no other's: what stands between `MF0;` and the model
-/// in a description that a managed switch makes, the description, or the identifier.
+/// A short unique name for each switch, in their order. It is the part between `MF0;` and the model, if a managed
+/// switch made the description; otherwise the description; otherwise the identifier.
 pub(super) fn switch_names<'a>(devices: &[Device<'a>]) -> Vec<&'a str> {
     let short = |device: &Device<'a>| {
         let name = device.description.strip_prefix("MF0;").unwrap_or(device.description);
@@ -123,17 +123,17 @@ pub(super) fn devices(text: &str) -> Result<Vec<Device<'_>>, InputError> {
     Ok(devices)
 }
 
-/// Lines that say nothing of the cabling: comments, `vendid=...`, chassis headings.
+/// Whether a line says nothing about cabling: comments, `vendid=...`, chassis headings.
 fn is_remark(word: &str) -> bool {
     word.starts_with('#') || word.contains('=') || word.contains("Chassis")
 }
 
-/// `switchguid=0x20007d(20007d)`: the identifier in brackets is that of the switch's own port.
+/// Parses `switchguid=0x20007d(20007d)`. The identifier in brackets is that of the switch's own port.
 fn switch_guid(word: &str) -> Option<u64> {
     in_brackets(word.strip_prefix("switchguid=")?)
 }
 
-/// `sysimgguid=0x20007d`; 0 is no identifier.
+/// Parses `sysimgguid=0x20007d`; `None` for 0, which is not an identifier.
 fn image_guid(word: &str) -> Option<u64> {
     let digits = word.strip_prefix("sysimgguid=")?.trim_start_matches("0x");
     u64::from_str_radix(digits, 16).ok().filter(|&guid| guid != 0)
@@ -144,14 +144,14 @@ fn in_brackets(text: &str) -> Option<u64> {
     u64::from_str_radix(guid, 16).ok()
 }
 
-/// What is wrong with a line of a port.
+/// The fault of a port line.
 enum Fault<'a> {
     Form,
     Speed(&'a str),
 }
 
-/// `[19][ext 3](guid) "S-..."[18][ext 2](guid) # "name" lid 773 4xSDR`, what is in brackets
-/// after the first number being optional at both ends.
+/// Parses `[19][ext 3](guid) "S-..."[18][ext 2](guid) # "name" lid 773 4xSDR`. The brackets after the first number are
+/// optional at both ends.
 fn port(line: &str, number: usize) -> Result<Port<'_>, Fault<'_>> {
     let ends = || {
         let (own, rest) = bracketed(line)?;
@@ -168,7 +168,7 @@ fn port(line: &str, number: usize) -> Result<Port<'_>, Fault<'_>> {
             |word: &&str| word.split_once('x').is_some_and(|(width, _)| !width.is_empty());
         words().find(is_speed).map_or(Fault::Form, Fault::Speed)
     })?;
-    // What a port says of its own LIDs comes before the name of the device it leads to.
+    // The LIDs of the port itself come before the name of the device at the other end.
     let lids = comment.split('"').next().and_then(Lids::parse);
     let guid = in_brackets(before);
     Ok(Port { number: own, peer, back, bandwidth, lids, guid, line: number })
@@ -176,11 +176,11 @@ fn port(line: &str, number: usize) -> Result<Port<'_>, Fault<'_>> {
 
 fn bracketed(text: &str) -> Option<(u32, &str)> {
     let (number, rest) = text.strip_prefix('[')?.split_once(']')?;
-    // A port is a byte; beyond it the ports of a host's adapters would run into each other.
+    // Port numbers fit in a byte. Larger ones would collide with the ports of the host's next adapter.
     number.parse::<u8>().ok().map(|number| (u32::from(number), rest))
 }
 
-/// Data bandwidth of a link such as `4xQDR`, bytes per second.
+/// The data bandwidth of a link such as `4xQDR`, in bytes per second.
 fn bandwidth(word: &str) -> Option<f64> {
     let (width, speed) = word.split_once('x')?;
     let width = width.parse::<u8>().ok().filter(|width| [1, 2, 4, 8, 12].contains(width))?;
@@ -188,8 +188,9 @@ fn bandwidth(word: &str) -> Option<f64> {
     Some(four * f64::from(width) / 4.0)
 }
 
-/// Data bandwidth of four lanes, bytes per second: the bits of four lanes less their encoding, 8 of 10 bits up to QDR and 64 of 66
-/// up to EDR. From HDR on the name of a speed says the data, 50 Gbit/s a lane and its doubles.
+/// The data bandwidth of four lanes, in bytes per second. Up to EDR it is the bit rate minus the encoding: 8 of 10 bits
+/// up to QDR, 64 of 66 after that. From HDR on, the name of a speed gives the data rate: 50 Gbit/s per lane, then
+/// doubling.
 pub(crate) const SPEEDS: [(&str, f64); 9] = [
     ("SDR", 4.0 * 2.5e9 * 8.0 / 10.0 / 8.0),
     ("DDR", 4.0 * 5e9 * 8.0 / 10.0 / 8.0),

@@ -1,4 +1,4 @@
-//! The formats of machines: one row for each.
+//! The list of machine formats, one row each.
 
 use super::{
     Options, Read, ibnetdiscover, kubernetes, lingjun, lldp, machine_toml, netbox, openb,
@@ -10,48 +10,48 @@ use crate::error::{InputError, shown};
 /// A format that describes a machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// Topolane's own: `machine.toml`.
+    /// Topolane's own `machine.toml`.
     Toml,
     /// Slurm's `topology.conf`, for `topology/tree` or `topology/block`.
     SlurmTopology,
     /// Slurm's `topology.yaml`.
     SlurmYaml,
-    /// What `ibnetdiscover` prints of an `InfiniBand` subnet.
+    /// The output of `ibnetdiscover` for an `InfiniBand` subnet.
     Ibnetdiscover,
-    /// Nodes of Kubernetes with their labels, and Kueue's Topology objects.
+    /// Kubernetes nodes with their labels, and Kueue's Topology objects.
     Kubernetes,
-    /// The graph and the models of NVIDIA's topograph.
+    /// The graph and model files of NVIDIA's topograph.
     Topograph,
-    /// The table of switches in Alibaba's Lingjun data set.
+    /// The switch table of Alibaba's Lingjun data set.
     Lingjun,
-    /// The table of nodes in Alibaba's openb data set.
+    /// The node table of Alibaba's openb data set.
     Openb,
-    /// The cables of `NetBox`: CSV, or JSON of its REST API.
+    /// The cables of `NetBox`: CSV, or JSON from its REST API.
     Netbox,
-    /// `lldpctl -f json` of several devices.
+    /// The output of `lldpctl -f json` from several devices.
     Lldp,
 }
 
-/// What is known of a format.
+/// The properties of a format.
 pub struct FormatRow {
     /// The format.
     pub format: Format,
-    /// Its name, as options take it.
+    /// The name of the format, as options take it.
     pub name: &'static str,
-    /// What it is, for lists and errors.
+    /// A description of the format, for lists and errors.
     pub title: &'static str,
-    /// Endings of the names of its files.
+    /// The file name endings of the format.
     endings: &'static [&'static str],
-    /// Whether a line of a text, without white space at its start, shows that the text is of this format.
+    /// Whether a line, without leading white space, shows that a text has this format.
     marks: fn(&str) -> bool,
-    /// Whether it knows how many cables there are.
+    /// Whether the format has the number of cables.
     pub cables: bool,
-    /// Whether a text may hold several topologies.
+    /// Whether a file may contain several topologies.
     pub topologies: bool,
     read: fn(&str, &Options) -> Result<Read, InputError>,
 }
 
-/// Every format, in the order in which a text is compared with them.
+/// All formats, in the order in which a text is checked against them.
 pub const FORMATS: &[FormatRow] = &[
     FormatRow {
         format: Format::Toml,
@@ -159,7 +159,7 @@ pub const FORMATS: &[FormatRow] = &[
     },
 ];
 
-/// A header of a table, or a key and `=`.
+/// Whether a line is a table header, or a known key with `=`.
 fn is_toml(line: &str) -> bool {
     let header = line.trim_start_matches('[');
     let key = line.strip_prefix("name").or(line.strip_prefix("block-sizes"));
@@ -167,7 +167,7 @@ fn is_toml(line: &str) -> bool {
         || key.is_some_and(|rest| rest.trim_start().starts_with('='))
 }
 
-/// Whether a line of YAML or JSON begins with a key.
+/// Whether a line of YAML or JSON begins with this key.
 fn key_is(line: &str, key: &str) -> bool {
     let line = line.trim_start_matches(['{', '[', '-', ' ']).trim_start_matches('"');
     let rest = line.strip_prefix(key).map(|rest| rest.trim_start_matches('"').trim_start());
@@ -179,18 +179,18 @@ fn starts(line: &str, key: &str) -> bool {
 }
 
 impl Format {
-    /// What is known of the format.
+    /// The properties of the format.
     pub fn row(self) -> &'static FormatRow {
         FORMATS.iter().find(|row| row.format == self).unwrap_or(&FORMATS[0])
     }
 
-    /// The format of that name.
+    /// Returns the format with this name; `None` if there is none.
     pub fn named(name: &str) -> Option<Format> {
         FORMATS.iter().find(|row| row.name == name).map(|row| row.format)
     }
 
-    /// The format of a file, by the ending of its name and, where that says nothing, by its
-    /// text; `None` if neither decides it.
+    /// Guesses the format of a file from its name ending or, if that does not decide, from its text; `None` if neither
+    /// does.
     pub fn guess(file_name: &str, text: &str) -> Option<Format> {
         let ending = file_name.rsplit_once('.').map_or("", |(_, ending)| ending);
         let by_name = FORMATS
@@ -203,22 +203,20 @@ impl Format {
     }
 }
 
-/// Reads a machine, without what was assumed on the way: see [`read`].
+/// Reads a machine, without the notes about assumptions: see [`read`].
 ///
-/// # Errors
-/// As the reader of that format.
+/// # Errors The errors of the format's reader.
 pub fn machine(text: &str, format: Format) -> Result<Description, InputError> {
     read(text, format, &Options::default()).map(|read| read.description)
 }
 
-/// What some editors put before a text. It is no part of any format.
+/// A mark that some editors put before a text. It is not part of any format.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
-/// Reads a machine. Formats that do not say what is inside a node get the default
-/// [`NodeKind`](crate::NodeKind), and the machine is then named `machine`.
+/// Reads a machine and the notes about assumptions. If a format does not describe the inside of nodes, they get the
+/// default [`NodeKind`](crate::NodeKind), and the machine is named `machine`.
 ///
-/// # Errors
-/// As the reader of that format; a topology that the format cannot have.
+/// # Errors The errors of the format's reader, or a topology option that the format does not support.
 pub fn read(text: &str, format: Format, options: &Options) -> Result<Read, InputError> {
     let row = format.row();
     match &options.topology {
@@ -247,7 +245,7 @@ pub fn read(text: &str, format: Format, options: &Options) -> Result<Read, Input
     }
 }
 
-/// A sentence for a text of no format.
+/// The error sentence for a text of unknown format.
 pub fn no_format(source: &str) -> String {
     let titles: Vec<&str> = FORMATS.iter().map(|row| row.title).collect();
     format!("{source}: this is none of {}", titles.join(", "))

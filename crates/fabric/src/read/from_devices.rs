@@ -1,4 +1,5 @@
-//! The hosts and switches of a subnet from the text of `ibnetdiscover`: one host for all its adapters.
+//! Collects the hosts and switches of a subnet from the devices of `ibnetdiscover`. All adapters of a host become one
+//! host.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use super::subnet::{Address, Cable, End, Subnet, Vertex};
 use crate::error::InputError;
 use crate::hostlist::plain;
 
-/// Ports of an adapter that come before those of the host's next adapter.
+/// The port numbers reserved for one adapter, before those of the host's next adapter.
 const ADAPTER_PORTS: u32 = 256;
 
 impl Subnet {
@@ -63,8 +64,8 @@ impl Subnet {
         Ok(subnet)
     }
 
-    /// Adds a vertex for every switch, and one for all adapters of a host. Gives the vertex of
-    /// each device and the number that its ports start from.
+    /// Adds a vertex for every switch, and one for all adapters of a host. Returns the vertex of each device and the
+    /// offset of its port numbers.
     fn add_vertices(
         &mut self,
         devices: &[Device],
@@ -72,7 +73,7 @@ impl Subnet {
     ) -> Vec<Option<(usize, u32)>> {
         let mut names = switch_names(devices).into_iter();
         let mut hosts: HashMap<&str, usize> = HashMap::new();
-        // Hosts in the order of their descriptions, whatever the file's; switches as they come.
+        // Hosts are ordered by description, whatever the order in the file; switches keep their order.
         let mut order: Vec<usize> = (0..devices.len()).collect();
         order.sort_by_key(|&index| match devices[index].role {
             Role::Host => (devices[index].description, devices[index].id),
@@ -99,7 +100,7 @@ impl Subnet {
         place
     }
 
-    /// Notes who answers to which LID, given where [`Subnet::add_vertices`] put the devices.
+    /// Records which vertex has which LID. `place` is the result of [`Subnet::add_vertices`].
     fn add_addresses(&mut self, devices: &[Device], place: &[Option<(usize, u32)>]) {
         for (device, place) in devices.iter().zip(place) {
             let guid = device.id.strip_prefix("S-").map(|guid| u64::from_str_radix(guid, 16));

@@ -1,19 +1,22 @@
-//! Which leaf switches are the rails of one group, and on which leaf a host counts that hangs on several others.
+//! Decides which leaf switches are the rails of one group, and which leaf a host belongs to if it is connected to
+//! several.
 //!
-//! A group of a tree has one leaf switch, or one for each rail if the nodes have an adapter on every rail. A server of a file
-//! system, a login node or a bonded server may hang on leaf switches of several groups. Its cables do not make these one group.
+//! A group of the tree has one leaf switch, or one per rail if nodes have an adapter on every rail. A file server, a
+//! login node or a bonded server may be connected to leaf switches of several groups. Its cables do not merge these
+//! groups.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::subnet::{Cable, End, Subnet};
 use super::union::Union;
 
-/// The group of each leaf switch, named by one of its switches, given the leaf switches on which each host hangs.
+/// The group of each leaf switch, identified by one of its switches, from the leaf switches of each host.
 ///
-/// Two leaf switches are rails of one group if at least half of the hosts on each of the two hang on the other as well. Such a
-/// group counts as rails if two thirds of its hosts hang on all its switches, or on three quarters of many. If more than half of all
-/// hosts are in such groups, the number of rails is the greatest that at least half of these hosts have; groups with fewer
-/// switches lack some. Otherwise no group has rails. A greater group falls apart.
+/// Two leaf switches are rails of one group if at least half of the hosts on each are also on the other. Such a group
+/// has rails if two thirds of its hosts are on all its switches or, if there are many switches, on three quarters of
+/// them. If more than half of all hosts are in such groups, the number of rails is the greatest that at least half of
+/// these hosts have; groups with fewer switches lack some. Otherwise no group has rails. A group with more switches is
+/// split up.
 pub(super) fn leaf_groups(hosts: &[Vec<usize>]) -> HashMap<usize, usize> {
     let mut on: BTreeMap<usize, usize> = BTreeMap::new();
     let mut both: BTreeMap<(usize, usize), usize> = BTreeMap::new();
@@ -22,7 +25,7 @@ pub(super) fn leaf_groups(hosts: &[Vec<usize>]) -> HashMap<usize, usize> {
         for &leaf in &leaves {
             *on.entry(leaf).or_default() += 1;
         }
-        // A host on more leaf switches than rails can be is no evidence, and its pairs would be many.
+        // A host on more leaf switches than there can be rails proves nothing, and would make too many pairs.
         if leaves.len() <= MOST_RAILS {
             for (place, &one) in leaves.iter().enumerate() {
                 for &other in leaves.iter().skip(place + 1) {
@@ -50,7 +53,7 @@ pub(super) fn leaf_groups(hosts: &[Vec<usize>]) -> HashMap<usize, usize> {
     group_of
 }
 
-/// The most rails of a group: more adapters than a node of any maker has.
+/// The most rails of a group: more than any vendor's node has adapters.
 const MOST_RAILS: usize = 64;
 
 /// The number of rails of all groups.
@@ -66,7 +69,7 @@ fn rails(hosts: &[Vec<usize>], members: &BTreeMap<usize, Vec<usize>>, joined: &m
             of_group.entry(group).or_default().push(count);
         }
     }
-    // Hosts in groups of rails, by the number of switches.
+    // The hosts in groups with rails, by number of switches.
     let mut with: BTreeMap<usize, usize> = BTreeMap::new();
     let mut all = 0;
     for (group, counts) in of_group {
@@ -89,16 +92,16 @@ fn rails(hosts: &[Vec<usize>], members: &BTreeMap<usize, Vec<usize>>, joined: &m
     with.into_iter().rev().find(has_half).map_or(1, |(rails, _)| rails)
 }
 
-/// What is not taken of the cables of hosts.
+/// Cables of hosts that are not used.
 #[derive(Default)]
 pub(super) struct Spare {
-    /// Cables to leaf switches of other groups: their number, and the first host with the leaf on which it counts.
+    /// Cables to leaf switches of other groups: their number, and the first such host with its leaf.
     pub elsewhere: Count,
-    /// Cables beyond those that most hosts have to one leaf switch, with the first host and the leaf.
+    /// Cables beyond the usual number to one leaf switch: their number, and the first such host with its leaf.
     pub parallel: Count,
 }
 
-/// A number of cables, and a host and a switch as an example.
+/// A number of cables, with a host and a switch as an example.
 #[derive(Default)]
 pub(super) struct Count {
     pub cables: usize,
@@ -112,7 +115,8 @@ impl Count {
     }
 }
 
-/// Leaves each host with the cables to one group: the one with most of its cables, and among equals that of its first port. Of parallel cables to one leaf switch a host keeps the number that half of the hosts have.
+/// Keeps for each host the cables to one group: the group with most of its cables, among equals that of its first port.
+/// Of parallel cables to one leaf switch, a host keeps at most the number that half of the hosts have.
 pub(super) fn keep_home_cables(subnet: &mut Subnet) -> Spare {
     let mut spare = Spare::default();
     let mut ends: BTreeMap<usize, Vec<(u32, usize)>> = BTreeMap::new();
@@ -154,7 +158,7 @@ pub(super) fn keep_home_cables(subnet: &mut Subnet) -> Spare {
     spare
 }
 
-/// The ends of a cable at a host and at its leaf switch.
+/// The host end and the leaf switch of a cable; `None` if it does not connect a host to a switch.
 fn host_and_leaf(subnet: &Subnet, cable: &Cable) -> Option<(End, usize)> {
     let [a, b] = cable.ends;
     match [a, b].map(|end| subnet.vertices[end.vertex].is_host) {
@@ -164,7 +168,7 @@ fn host_and_leaf(subnet: &Subnet, cable: &Cable) -> Option<(End, usize)> {
     }
 }
 
-/// The first leaf switch of the group with most of the cables of a host, which are in the order of its ports.
+/// The first leaf switch of the group with most cables of a host. The cables are in port order.
 fn home(ends: &[(u32, usize)], group_of: &HashMap<usize, usize>) -> Option<usize> {
     let mut count: HashMap<Option<&usize>, usize> = HashMap::new();
     for (_, leaf) in ends {

@@ -16,29 +16,25 @@ use crate::error::{InputError, shown};
 use crate::hostlist::expand;
 use crate::node_kind::NodeKind;
 
-/// Reads what `ibnetdiscover` prints. A leaf is a switch with a host; levels are links from the
-/// nearest host; a group of a level is what cables up to that level join. Parallel switches are
-/// ordered so that the cabling is that of a PGFT, and cables which that cabling implies and the
-/// subnet lacks are marked missing. The bandwidth of a level is that of most of its cables.
+/// Reads the output of `ibnetdiscover`. A leaf is a switch with a host; the level of a switch is its distance in links
+/// from the nearest host. A group consists of the switches of a level that cables below connect. Parallel switches are
+/// ordered so that the cabling is that of a PGFT. Cables that this cabling implies and the subnet lacks are marked as
+/// missing. The bandwidth of a level is that of most of its cables.
 ///
-/// Hosts are named by the first word of their description and ordered by leaf, leaves by their
-/// names in natural order, then by port. Several adapters of a host are its parallel cables, or
-/// its rails where they lead to several leaves. A group of several switches is named by what
-/// their names share. Routers and the adapters inside switches are skipped; parts that no cable
-/// joins are sites. All nodes are of the default kind, with the network interfaces found.
+/// Hosts are named by the first word of their description. They are ordered by leaf (leaves by name, in natural order),
+/// then by port. Several adapters of a host become parallel cables, or rails if they lead to several leaves. A group of
+/// several switches is named by the part that their names share. Routers and adapters inside switches are skipped;
+/// parts that no cable connects become sites. All nodes are of the default kind, with the network interfaces found.
 ///
-/// A host that hangs on leaf switches of several groups counts on one of them. Hosts on switches above the leaves and switches
+/// A host on leaf switches of several groups belongs to one of them. Hosts on switches above the leaves and switches
 /// without nodes are skipped ([`trim`]).
 ///
-/// # Errors
-/// With its line: what is not a line of `ibnetdiscover`, a port whose far end is not described or
-/// leads elsewhere (a file cut short), a host cabled to a host, and a switch whose cables are not
-/// those of a parallel-port fat tree.
+/// # Errors With its line: a line that is not from `ibnetdiscover`; a port whose far end is not described or leads elsewhere (as in a truncated file); a host cabled to a host; a switch whose cables do not fit a parallel-port fat tree.
 pub fn ibnetdiscover(text: &str) -> Result<Description, InputError> {
     Ok(discover(text)?.description)
 }
 
-/// Reads what [`ibnetdiscover`] reads, of the hosts that the options name, and says what was skipped.
+/// Reads the same as [`ibnetdiscover`], with only the hosts that the options name, and notes what was skipped.
 pub(super) fn whole(text: &str, options: &Options) -> Result<Read, InputError> {
     let subnet = Subnet::parse(text)?;
     let mut notes = Vec::new();
@@ -54,12 +50,12 @@ pub(super) fn whole(text: &str, options: &Options) -> Result<Read, InputError> {
     Ok(Read::with_notes(found.description, notes))
 }
 
-/// The names of `--hosts`.
+/// Parses the names of `--hosts`.
 pub(super) fn hosts_of(list: &str) -> Result<Vec<String>, InputError> {
     expand(list).map_err(|error| InputError::whole(format!("--hosts: {}", error.message)))
 }
 
-/// A sentence on hosts of `--hosts` that no cable leads to.
+/// A sentence about hosts of `--hosts` without a cable; `None` if there are none.
 pub(super) fn absent_hosts(hosts: &[String], is_there: impl Fn(&str) -> bool) -> Option<String> {
     let absent: Vec<&String> = hosts.iter().filter(|host| !is_there(host)).collect();
     let first = shown(absent.first()?);
@@ -67,23 +63,23 @@ pub(super) fn absent_hosts(hosts: &[String], is_there: impl Fn(&str) -> bool) ->
     Some(format!("{} {unit} of --hosts, such as {first}, have no cable", absent.len()))
 }
 
-/// A subnet, the machine it is, and where its cables stand in that machine.
+/// A subnet, its machine, and the position of each cable in that machine.
 pub(super) struct Discovery {
     pub subnet: Subnet,
     pub description: Description,
-    /// The cables of every site.
+    /// For each site, its cables.
     pub cables: Vec<Vec<Cabled>>,
 }
 
-/// A cable of the subnet and its place in the cabling of its site.
+/// A cable of the subnet and its position in the cabling of its site.
 pub(super) struct Cabled {
     pub lower: End,
     pub upper: End,
-    /// Named as a missing cable is.
+    /// The position, in the form used for missing cables.
     pub place: MissingCable,
 }
 
-/// The cabling of every level of a site, the cables that are there and the places without one.
+/// The cabling of every level of a site, the cables found, and the positions without a cable.
 #[derive(Default)]
 struct Laid {
     cabling: Vec<Cabling>,
@@ -91,12 +87,12 @@ struct Laid {
     missing: Vec<MissingCable>,
 }
 
-/// Reads what [`ibnetdiscover`] reads, and keeps the ports.
+/// Reads the same as [`ibnetdiscover`] and keeps the ports.
 pub(super) fn discover(text: &str) -> Result<Discovery, InputError> {
     discovered(Subnet::parse(text)?, &None)
 }
 
-/// The machine of a subnet, of which the nodes are the named hosts.
+/// Returns the machine of a subnet; its nodes are the named hosts.
 pub(super) fn discovered(mut subnet: Subnet, nodes: &Nodes) -> Result<Discovery, InputError> {
     let skipped = trim(&mut subnet, nodes);
     subnet.notes.extend(skipped);
@@ -148,7 +144,7 @@ pub(super) fn discovered(mut subnet: Subnet, nodes: &Nodes) -> Result<Discovery,
     Ok(Discovery { subnet, description, cables })
 }
 
-/// The children of every group in order, and the name that orders it: its first leaf's.
+/// The children of every group, in order, and the name by which a group is sorted: that of its first leaf.
 struct Orders {
     children: Vec<Vec<Vec<usize>>>,
     key: Vec<Vec<String>>,
@@ -157,7 +153,7 @@ struct Orders {
 impl Orders {
     fn of(subnet: &Subnet, levels: &Levels) -> Orders {
         let name = |vertex: &usize| subnet.vertices[*vertex].name.as_str();
-        // The lowest-named leaf, and the port there, of every host.
+        // For every host, the leaf of lowest name and the port there.
         let mut leaf_port: HashMap<usize, (&str, u32)> = HashMap::new();
         for link in levels.uplinks.first().into_iter().flatten() {
             let here = (name(&link.upper.vertex), link.upper.port);
@@ -199,7 +195,7 @@ impl Orders {
     }
 }
 
-/// What belongs to the site of a root group, and the number of each of its groups by level.
+/// Everything in the site of a root group, and the number of each of its groups by level.
 fn part_of<'a>(
     levels: &'a Levels,
     orders: &Orders,
@@ -275,7 +271,7 @@ impl SiteReader<'_> {
         )
     }
 
-    /// Gives every cable of a level its place, and lists the places that no cable takes.
+    /// Assigns a position to every cable of a level, and records the positions without a cable.
     fn fill_places(&self, level: usize, groups: &[usize], bundles: &Bundles, laid: &mut Laid) {
         let parents = self.planes[level + 1].parents;
         for (index, &group) in groups.iter().enumerate() {
@@ -328,7 +324,7 @@ impl SiteReader<'_> {
         Group { name, switches, children }
     }
 
-    /// Name of a group, and of its switches where they have names of their own.
+    /// The name of a group, and of its switches if they have names of their own.
     fn names(&self, level: usize, group: usize) -> (String, Vec<String>) {
         let planes = &self.planes[level];
         let mut there: Vec<(usize, &str)> = self.levels.groups[level][group]
@@ -358,7 +354,7 @@ impl SiteReader<'_> {
     }
 }
 
-/// What the names share up to the number in which they differ; `None` if that is nothing.
+/// The common beginning of names, up to the number in which they differ; `None` if it is empty.
 fn shared_stem(names: &[(usize, &str)]) -> Option<String> {
     let (_, first) = names.first()?;
     let shared = names.iter().fold(*first, |stem: &str, (_, name)| {
@@ -367,15 +363,15 @@ fn shared_stem(names: &[(usize, &str)]) -> Option<String> {
         &stem[..end]
     });
     let digit = |letter: char| letter.is_ascii_digit();
-    // `agg-1-1` is not what `agg-1-10` and `agg-1-11` share.
+    // `agg-1-1` must not be the common part of `agg-1-10` and `agg-1-11`.
     let cut = names.iter().any(|(_, name)| name[shared.len()..].starts_with(digit));
     let stem = if cut { shared.trim_end_matches(digit) } else { shared };
     let stem = stem.trim_end_matches(|letter: char| !letter.is_alphanumeric());
     (!stem.is_empty()).then(|| format!("{stem}{}", shared_tail(names, stem.len())))
 }
 
-/// What the names share at their ends, from a letter on that is no letter or digit: `-04` of `leaf-01-04` and `leaf-02-04`. The
-/// first `taken` bytes do not count.
+/// The common end of names, starting at a separator: `-04` of `leaf-01-04` and `leaf-02-04`. The first `taken` bytes
+/// are not used.
 fn shared_tail<'a>(names: &[(usize, &'a str)], taken: usize) -> &'a str {
     let [(_, first), others @ ..] = names else { return "" };
     let mut shared = first.len() - taken.min(first.len());
@@ -386,12 +382,12 @@ fn shared_tail<'a>(names: &[(usize, &'a str)], taken: usize) -> &'a str {
     let is_start = |&start: &usize| {
         first.is_char_boundary(start) && first[start..].starts_with(|c: char| !c.is_alphanumeric())
     };
-    // At least one letter before it differs.
+    // At least one character before it must remain, because the names differ there.
     let start = (first.len() - shared..first.len()).filter(|&start| start > taken).find(is_start);
     start.map_or("", |start| &first[start..])
 }
 
-/// How many of some cables have each bandwidth, ascending. Positive numbers sort as their bits do.
+/// Counts cables by bandwidth, ascending. (The bits of positive numbers sort like the numbers.)
 fn bandwidths(uplinks: &[&Uplink]) -> BTreeMap<u64, usize> {
     let mut count: BTreeMap<u64, usize> = BTreeMap::new();
     for link in uplinks {
@@ -400,13 +396,13 @@ fn bandwidths(uplinks: &[&Uplink]) -> BTreeMap<u64, usize> {
     count
 }
 
-/// The bandwidth of most cables, and the greatest of equals.
+/// The most frequent bandwidth; the greatest if several are equally frequent.
 fn usual_bandwidth(uplinks: &[&Uplink]) -> f64 {
     let count = bandwidths(uplinks);
     count.into_iter().max_by_key(|&(_, count)| count).map_or(1.0, |(bits, _)| f64::from_bits(bits))
 }
 
-/// A sentence on the cables of a level that do not have the bandwidth that all of them get.
+/// A sentence about cables of a level with another bandwidth than the one assigned to all; `None` if there are none.
 fn mixed_speeds(subnet: &Subnet, level: usize, uplinks: &[&Uplink], all: f64) -> Option<String> {
     let other = uplinks.iter().find(|link| link.bandwidth.to_bits() != all.to_bits())?;
     let counts = bandwidths(uplinks);
@@ -426,7 +422,7 @@ fn mixed_speeds(subnet: &Subnet, level: usize, uplinks: &[&Uplink], all: f64) ->
     ))
 }
 
-/// A number with two decimals at most.
+/// Rounds to two decimals.
 fn rounded(number: f64) -> f64 {
     (number * 100.0).round() / 100.0
 }

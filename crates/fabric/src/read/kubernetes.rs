@@ -1,4 +1,4 @@
-//! Nodes of Kubernetes with their labels, and Kueue's Topology objects over them.
+//! Reads Kubernetes nodes with their labels, and Kueue's Topology objects.
 
 use super::labels::{Labelled, Names, TIER, lacking_note, machine_of};
 use super::yaml::{Value, documents};
@@ -7,34 +7,32 @@ use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 use crate::resources::{Counts, check_resource};
 
-/// The lowest level of a Topology that stands for the nodes themselves.
+/// The lowest level of a Topology, which stands for single nodes.
 pub(crate) const HOSTNAME: &str = "kubernetes.io/hostname";
-/// The resources that count GPUs.
+/// The resource names of GPUs.
 const GPUS: [&str; 2] = [GPU, "amd.com/gpu"];
-/// The resource that counts NVIDIA's.
+/// The resource name of NVIDIA GPUs.
 pub(crate) const GPU: &str = "nvidia.com/gpu";
-/// The label of their type.
+/// The label with the GPU type.
 pub(crate) const PRODUCT: &str = "nvidia.com/gpu.product";
-/// What is not read, and most of the text.
+/// Keys whose values are skipped: they are not used and are most of the text.
 const SKIPPED: [&str; 4] = ["annotations", "images", "managedFields", "addresses"];
-/// The largest amount: Kubernetes lowers larger ones to it.
+/// The largest quantity: Kubernetes reduces larger ones to it.
 const LARGEST: f64 = i64::MAX as f64;
-/// Letters of an amount.
+/// The most characters of a quantity.
 const LONGEST: usize = 64;
-/// How the keys of the taints begin that Kubernetes itself puts on nodes out of service.
+/// The beginning of taint keys that Kubernetes itself puts on nodes out of service.
 const OWN_TAINTS: &str = "node.kubernetes.io/";
 
-/// Reads what `kubectl get nodes -o json` (or `-o yaml`) prints, with `topologies.kueue.x-k8s.io` if there are any.
+/// Reads the output of `kubectl get nodes -o json` (or `-o yaml`), with `topologies.kueue.x-k8s.io` if there are any.
 ///
-/// Without a Topology the tree is that of the labels `fabric.topograph.run/tier-N`, or of the older
-/// `network.topology.nvidia.com/*`. With one, `options` choose which of several, it is that of the labels of its levels; a node
-/// that lacks one of them is skipped, as Kueue does. Domains are those of `accelerator.topograph.run/domain`, of the older
-/// label, or of `nvidia.com/gpu.clique`. Cores, memory and GPUs are what a node can allocate, whole ones: of 940m it has no core. Nodes
-/// that take no pods now are nodes nevertheless, and named in a note.
+/// Without a Topology, the tree follows the labels `fabric.topograph.run/tier-N`, or the older
+/// `network.topology.nvidia.com/*`. With one (`options` choose among several), it follows the labels of its levels, and
+/// nodes that lack one of them are skipped, as Kueue does. Domains are those of `accelerator.topograph.run/domain`, of
+/// the older label, or of `nvidia.com/gpu.clique`. Cores, memory and GPUs are the allocatable amounts, rounded down:
+/// 940m gives no core. Nodes that currently take no pods are included, and a note names them.
 ///
-/// # Errors
-/// With its line: another form, a node twice or without a name, a quantity that is none, labels that contradict each other, several
-/// topologies without a choice, no node with a label.
+/// # Errors With its line: input of another form, a node that occurs twice or has no name, an invalid quantity, labels that contradict each other, several topologies without a choice, no node with a label.
 pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
     let documents = documents(text, &SKIPPED)?;
     let mut objects = Objects::default();
@@ -86,11 +84,11 @@ pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
     Ok(read)
 }
 
-/// The objects of the documents.
+/// The objects in the documents.
 #[derive(Default)]
 struct Objects<'a> {
     nodes: Vec<&'a Value>,
-    /// Topologies of Kueue by name.
+    /// Kueue's Topology objects by name.
     topologies: Vec<(&'a str, &'a Value)>,
     others: usize,
 }
@@ -132,7 +130,7 @@ impl<'a> Objects<'a> {
         Ok(())
     }
 
-    /// The name of the topology that is meant and the labels of its levels, from the top down; none without one.
+    /// The name of the chosen topology and the labels of its levels, from the top down; `None` if there is no topology.
     fn levels(&self, options: &Options) -> Result<Option<(&'a str, Vec<&'a str>)>, InputError> {
         let names = || self.topologies.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let chosen = match (&options.topology, &self.topologies[..]) {
@@ -187,7 +185,8 @@ fn node_of(value: &Value) -> Result<(Labelled, Option<&Value>), InputError> {
     Ok((Labelled::of(name, value.line, labels)?, labels))
 }
 
-/// The values of the levels above a node; none if it lacks one. Hosts alone hang on one switch of the topology's name.
+/// The values of the levels above a node; `None` if it lacks one. With no level above the hosts, all nodes are on one
+/// switch with the topology's name.
 fn way_of(
     topology: &str,
     levels: &[&str],
@@ -208,14 +207,14 @@ fn way_of(
     Ok(Some(way))
 }
 
-/// The kinds of node so far.
+/// The node kinds found so far.
 #[derive(Default)]
 struct Kinds {
     all: Vec<NodeKind>,
 }
 
 impl Kinds {
-    /// Index of the kind of a node, by what it can allocate.
+    /// The index of the kind of a node, by its allocatable amounts.
     fn of(&mut self, node: &Value, labels: Option<&Value>) -> Result<u32, InputError> {
         let status = node.get("status");
         let found = |key| status.and_then(|status| status.get(key));
@@ -225,7 +224,7 @@ impl Kinds {
             value.map(|value| quantity(value, key)).transpose()
         };
         let mut kind = NodeKind::default();
-        // A number that is too large becomes the largest.
+        // A number that is too large becomes the largest possible.
         if let Some(cores) = amount("cpu")? {
             (kind.sockets, kind.cores_per_socket) = (1, cores as u32);
         }
@@ -261,7 +260,8 @@ impl Kinds {
     }
 }
 
-/// A quantity of Kubernetes: a number with a suffix of 1000 or 1024 or an exponent. As there, larger ones than 2^63 - 1 become that.
+/// Parses a Kubernetes quantity: a number with a suffix (powers of 1000 or 1024) or an exponent. As in Kubernetes,
+/// larger values than 2^63 - 1 become that value.
 fn quantity(value: &Value, key: &str) -> Result<f64, InputError> {
     let text = value.text(key)?;
     let end = text.find(|letter: char| !letter.is_ascii_digit() && !"+-.".contains(letter));
@@ -297,17 +297,17 @@ fn quantity(value: &Value, key: &str) -> Result<f64, InputError> {
     }
 }
 
-/// The text of a key; empty without it.
+/// The text value of a key; empty if the key is absent.
 fn word<'a>(of: &'a Value, key: &str) -> Result<&'a str, InputError> {
     of.get(key).map_or(Ok(""), |value| value.text(key))
 }
 
-/// The list of a key; empty without it.
+/// The list value of a key; empty if the key is absent.
 fn rows<'a>(of: Option<&'a Value>, key: &str) -> Result<&'a [Value], InputError> {
     of.and_then(|of| of.get(key)).map_or(Ok(&[][..]), |found| found.list(key))
 }
 
-/// Nodes that the machine has and that take no pods, or not all.
+/// Nodes that are included although they take no pods now, or not all.
 #[derive(Default)]
 struct Kept {
     cordoned: Vec<String>,
@@ -317,7 +317,7 @@ struct Kept {
 }
 
 impl Kept {
-    /// Looks at a node, with the number of whole cores that it can give.
+    /// Checks a node; `cores` is its number of whole allocatable cores.
     fn add(&mut self, name: &str, node: &Value, cores: u32) -> Result<(), InputError> {
         let spec = node.get("spec");
         if spec.map_or(Ok(""), |spec| word(spec, "unschedulable"))? == "true" {
@@ -342,7 +342,7 @@ impl Kept {
         Ok(())
     }
 
-    /// A sentence for each reason.
+    /// One sentence for each reason that applies.
     fn notes(&self) -> impl Iterator<Item = String> {
         [
             (&self.cordoned, "cordoned, and counted"),

@@ -1,4 +1,4 @@
-//! A machine from what labels say of each node: the switches above it, its domain, what is inside.
+//! Builds a machine from labels of nodes: the switches above each node, its domain, and its resources.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,35 +10,35 @@ use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 use crate::presets::NVLINK;
 
-/// The NVLink domain, as topograph writes it.
+/// The NVLink domain of a node, as topograph writes it.
 pub(crate) const DOMAIN: &str = "accelerator.topograph.run/domain";
 /// A part of a domain, such as one of its racks.
 pub(super) const SUB_DOMAIN: &str = "accelerator.topograph.run/sub-domain";
-/// The switch N levels above a node, from 0.
+/// The switch N levels above a node, with N from 0.
 pub(crate) const TIER: &str = "fabric.topograph.run/tier-";
-/// As topograph wrote labels until 2026.
+/// The prefix of labels that topograph wrote until 2026.
 const OLD: &str = "network.topology.nvidia.com/";
-/// The old names of each tier, from the node up: of 2025 and of before.
+/// The old names of each tier, from the node up: the ones of 2025, then earlier ones.
 const OLD_TIERS: [[&str; 2]; 3] = [["leaf", "block"], ["spine", "spine"], ["core", "datacenter"]];
-/// As NVIDIA's GPU operator writes it: UUID of the domain, dot, number of its part.
+/// The label of NVIDIA's GPU operator: UUID of the domain, a dot, number of the part.
 const CLIQUE: &str = "nvidia.com/gpu.clique";
 
-/// What labels say of a node.
+/// What the labels of a node say.
 #[derive(Debug, Default)]
 pub(super) struct Labelled {
     pub node: String,
     pub line: usize,
-    /// The switches above it from the top down; empty if nothing is known of them.
+    /// The switches above it from the top down; empty if unknown.
     pub way: Vec<String>,
     pub domain: Option<String>,
     pub sub_domain: Option<String>,
     pub clique: Option<String>,
-    /// Index of its kind.
+    /// Index of the node's kind.
     pub kind: u32,
 }
 
 impl Labelled {
-    /// What a map of labels says. An empty value says nothing.
+    /// Reads the labels of a node. Empty values are ignored.
     pub fn of(node: &str, line: usize, labels: Option<&Value>) -> Result<Labelled, InputError> {
         let mut found = Labelled { node: node.to_owned(), line, ..Labelled::default() };
         let (mut tiers, mut old_tiers, mut old_domain) = (Vec::new(), Vec::new(), None);
@@ -77,7 +77,7 @@ impl Labelled {
         Ok(found)
     }
 
-    /// Refuses old labels that say something else than the new ones.
+    /// Refuses old labels that contradict the new ones.
     fn agree(
         &self,
         tiers: &[(usize, String)],
@@ -110,19 +110,18 @@ impl Labelled {
     }
 }
 
-/// What names a switch.
+/// How switches are identified.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Names {
-    /// Its name alone: it hangs in one place.
+    /// By name alone: each name is one switch.
     Unique,
-    /// Its name and those of the switches above it.
+    /// By name together with the names of the switches above.
     ByPath,
 }
 
-/// The machine of the nodes. Without a label of a switch, domains are leaves under one root.
+/// Returns the machine of the nodes. If no label names a switch, the domains become leaves under one root.
 ///
-/// # Errors
-/// With its line: a node twice, labels that contradict each other, no node with a label.
+/// # Errors With its line: a node that occurs twice, labels that contradict each other, no node with a label.
 pub(super) fn machine_of(
     all: &[Labelled],
     kinds: Vec<NodeKind>,
@@ -181,7 +180,7 @@ pub(super) fn machine_of(
     Ok(Read::with_notes(description, notes))
 }
 
-/// A sentence on nodes that lack something; none for no node.
+/// A sentence about nodes that lack something; `None` if there are none.
 pub(super) fn lacking_note(nodes: &[&str], what: &str) -> Option<String> {
     match nodes {
         [] => None,
@@ -192,7 +191,7 @@ pub(super) fn lacking_note(nodes: &[&str], what: &str) -> Option<String> {
     }
 }
 
-/// Domains in order of first mention.
+/// Domains, in order of first mention.
 #[derive(Default)]
 struct Sets {
     domains: Vec<DomainDescription>,
@@ -222,7 +221,7 @@ fn check_nodes(all: &[Labelled]) -> Result<(), InputError> {
     Ok(())
 }
 
-/// Refuses a part of a domain that is in two.
+/// Refuses a sub-domain that is in two domains.
 fn check_parts<'a>(
     all: &'a [Labelled],
     what: &str,
@@ -250,7 +249,8 @@ fn check_parts<'a>(
     Ok(())
 }
 
-/// Sub-domains as base blocks, and domains as blocks of them, if each has as many and Slurm could join them.
+/// The block sizes with sub-domains as base blocks and domains as larger blocks. Empty unless all domains have the same
+/// number of sub-domains and Slurm could use the sizes.
 fn sub_domain_sizes(all: &[Labelled], notes: &mut Vec<String>) -> Vec<u32> {
     let mut parts_of: HashMap<&str, HashSet<&str>> = HashMap::new();
     let mut sizes: HashMap<&str, u32> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Levels and groups of a subnet: how far a switch is from the hosts, and what it joins.
+//! Sorts the switches of a subnet into levels, by distance from the hosts, and into groups.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,14 +7,14 @@ use super::union::Union;
 use crate::error::InputError;
 use crate::fabric::DEEPEST;
 
-/// A cable from the lower to the upper end.
+/// A cable, with its lower and upper end.
 pub(super) struct Uplink {
     pub lower: End,
     pub upper: End,
     pub bandwidth: f64,
 }
 
-/// One group: its parallel switches (or one host) and the group above.
+/// One group: its parallel switches (or one host), and the group above.
 pub(super) struct Branch {
     pub switches: Vec<usize>,
     pub children: Vec<usize>,
@@ -22,13 +22,13 @@ pub(super) struct Branch {
 
 /// A subnet sorted by level.
 pub(super) struct Levels {
-    /// `groups[level]`: level 0 the hosts.
+    /// `groups[level]`: the groups of a level; level 0 has the hosts.
     pub groups: Vec<Vec<Branch>>,
-    /// Group of each vertex, at its own level.
+    /// The group of each vertex, at its own level.
     pub group_of: Vec<usize>,
     /// `uplinks[level]`: the cables from `level` to the next.
     pub uplinks: Vec<Vec<Uplink>>,
-    /// Level and number of the groups that nothing joins to a greater one: the sites.
+    /// Level and index of the groups that no other group contains: the sites.
     pub roots: Vec<(usize, usize)>,
 }
 
@@ -70,7 +70,7 @@ impl Levels {
         Ok(levels)
     }
 
-    /// The groups of one level: its switches that cables below them join.
+    /// Adds the groups of one level: sets of its switches that are connected by cables below.
     fn add_level(&mut self, level: usize, vertices: &[usize], joined: &mut Union) {
         let mut branches: Vec<Branch> = Vec::new();
         let mut by_root = HashMap::new();
@@ -94,7 +94,7 @@ impl Levels {
     }
 }
 
-/// Links from each vertex to the nearest host.
+/// The number of links from each vertex to the nearest host.
 fn distances(subnet: &Subnet) -> Result<Vec<usize>, InputError> {
     let mut near = vec![Vec::new(); subnet.vertices.len()];
     for cable in &subnet.cables {

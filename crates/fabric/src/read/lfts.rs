@@ -1,4 +1,5 @@
-//! Forwarding tables of a real subnet: what `opensm` or `dump_fts` wrote, with `ibnetdiscover`'s text.
+//! Reads the forwarding tables of a real subnet, as `opensm` or `dump_fts` write them, with the text of
+//! `ibnetdiscover`.
 
 mod parse;
 mod wire;
@@ -13,26 +14,20 @@ use crate::error::InputError;
 use crate::fabric::{Fabric, NodeIndex};
 use crate::routing::{Fault, NO_PORT, PORTS, Tables};
 
-/// A text and the name of the file it is from.
+/// A text, and the name of its file.
 #[derive(Debug, Clone, Copy)]
 pub struct Source<'a> {
     /// The text.
     pub text: &'a str,
-    /// What errors call it.
+    /// The file name that errors show.
     pub name: &'a str,
 }
 
-/// The routing of a machine by the linear forwarding tables of its subnet: `opensm`'s
-/// `opensm-lfts.dump` or the output of `dump_fts`, and the output of `ibnetdiscover` of the same
-/// moment, which `fabric` was read from. A way leads from the first port of a host to the base
-/// LID of the other's first port.
+/// Returns the routing of a machine by the linear forwarding tables of its subnet. It needs `opensm`'s
+/// `opensm-lfts.dump` or the output of `dump_fts`, and the output of `ibnetdiscover` from the same moment, from which
+/// `fabric` was read. A route leads from the first port of a host to the base LID of the other host's first port.
 ///
-/// # Errors
-/// Named with file and line. In `net`: what [`ibnetdiscover`](super::ibnetdiscover) refuses, a
-/// subnet that is not `fabric`, a host without a LID, a LID given twice. In `lfts`: what is not a
-/// line of a table, a table cut short, a switch or a LID that `net` does not have, a switch of
-/// `net` without a table; and, naming the switch and the destination, a table that loops, or does
-/// not lead to a host of its site because it has no entry, no cable or another host there.
+/// # Errors With file and line. In `net`: whatever [`ibnetdiscover`](super::ibnetdiscover) refuses, a subnet that is not `fabric`, a host without a LID, or a LID given twice. In `lfts`: a line that does not belong to a table, a truncated table, a switch or a LID that `net` does not have, or a switch of `net` without a table. Also, naming the switch and the destination: a table that loops, or that does not lead to a host of its site because of a missing entry, a missing cable or another host there.
 pub fn lfts(fabric: &Arc<Fabric>, lfts: Source, net: Source) -> Result<Tables, InputError> {
     let found = discover(net.text).map_err(|error| error.in_file(net.name))?;
     let wire = Wire::of(fabric, &found).map_err(|error| error.in_file(net.name))?;
@@ -40,7 +35,7 @@ pub fn lfts(fabric: &Arc<Fabric>, lfts: Source, net: Source) -> Result<Tables, I
     read.map_err(|error| error.in_file(lfts.name))
 }
 
-/// What an entry of a table is for: a switch by its identifier, and a LID.
+/// The key of a table entry: the identifier of a switch, and a LID.
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct LidEntry {
     pub guid: u64,
@@ -78,7 +73,7 @@ fn fill(
             match wire.owner(entry.lid) {
                 Some(Owner::Node(node)) => out[node as usize * switches + switch] = entry.port,
                 Some(Owner::Other) => {}
-                // A LID for which the subnet manager itself knows no port takes no traffic.
+                // No traffic goes to a LID for which the subnet manager itself knows no port.
                 None if entry.unknown => {}
                 None => {
                     let message = format!("LID 0x{:04x} belongs to no port of {net}", entry.lid);
@@ -102,7 +97,7 @@ fn fill(
     }
 }
 
-/// The sentence on a table that does not lead to a host.
+/// The error for a table that does not lead to a host.
 fn refusal(
     made: &Tables,
     wire: &Wire,

@@ -1,17 +1,17 @@
-//! The addresses that a subnet manager gave: local identifiers (LIDs) of hosts and switches.
+//! Local identifiers (LIDs): the addresses that a subnet manager gives to hosts and switches.
 
-/// The LIDs of one port: `2^lmc` of them from a base on.
+/// The LIDs of one port: `2^lmc` consecutive ones from a base.
 #[derive(Clone, Copy)]
 pub(super) struct Lids {
     pub base: u16,
     pub count: u16,
 }
 
-/// Highest LID of one receiver; those above are multicast.
+/// The highest LID of a single receiver; higher ones are multicast.
 pub(super) const HIGHEST: u16 = 0xbfff;
 
 impl Lids {
-    /// Reads `... lid 13 lmc 0`; `None` where there is no LID, or none was given yet (0).
+    /// Parses `... lid 13 lmc 0`; `None` if there is no LID, or none was assigned yet (0).
     pub(super) fn parse(text: &str) -> Option<Lids> {
         let mut words = text.split_ascii_whitespace();
         words.find(|word| *word == "lid")?;

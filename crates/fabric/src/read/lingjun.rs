@@ -1,4 +1,4 @@
-//! The switches above every host in Alibaba's Lingjun data set of 2023.
+//! Reads the switches above every host from Alibaba's Lingjun data set of 2023.
 
 use super::labels::{Labelled, Names, machine_of};
 use super::{Options, Read};
@@ -6,13 +6,13 @@ use crate::error::{InputError, is_printable, shown};
 use crate::hostlist::{LONGEST_NAME, MOST_NAMES};
 use crate::node_kind::NodeKind;
 
-/// The first line: host, core, aggregation and access switch.
+/// The header line: host, core, aggregation and access switch.
 const HEADER: &str = "ip,DSW,PSW,ASW";
 
-/// Reads the table of `ip,DSW,PSW,ASW`. An access switch is one below its aggregation switch only: names repeat under others.
+/// Reads a table of `ip,DSW,PSW,ASW`. An access switch is identified together with its aggregation switch, because
+/// names repeat.
 ///
-/// # Errors
-/// With its line: another header, a row of another number of fields or with an empty one, a host twice, no host.
+/// # Errors With its line: another header, a row with the wrong number of fields or an empty one, a host that occurs twice, no host.
 pub fn lingjun(text: &str, options: &Options) -> Result<Read, InputError> {
     let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
     match lines.next() {

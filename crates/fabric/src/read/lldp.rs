@@ -1,4 +1,4 @@
-//! What devices know of their neighbours by LLDP: `lldpctl -f json` of each, under the name of the device.
+//! Reads what devices report about their neighbours by LLDP: `lldpctl -f json` of each, under the device name.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -8,12 +8,11 @@ use super::yaml::{Kind, Value, documents};
 use super::{Options, Read};
 use crate::error::{InputError, shown};
 
-/// Reads `{"leaf1": {"lldp": {"interface": ...}}, ...}`. A cable may be described by one of its ends or by both, also if the
-/// ends have other names for a port ([`cables`]). The domain of a device's name does not count. Neighbours without a name are
-/// skipped and counted. A device that is neither a bridge nor a router is no switch.
+/// Reads `{"leaf1": {"lldp": {"interface": ...}}, ...}`. A cable may be reported by one end or by both, even if they
+/// have different names for a port ([`cables`]). The domain part of a device name is ignored. Neighbours without a name
+/// are skipped and counted. A device that is neither a bridge nor a router is not a switch.
 ///
-/// # Errors
-/// With its line: another form, a neighbour without a port, a port with two neighbours; and what [`machine_of`] refuses.
+/// # Errors With its line: input of another form, a neighbour without a port, a port with two neighbours; and whatever [`machine_of`] refuses.
 pub fn lldp(text: &str, options: &Options) -> Result<Read, InputError> {
     let mut found = Neighbours::default();
     for document in &documents(text, &[])? {
@@ -35,11 +34,11 @@ pub fn lldp(text: &str, options: &Options) -> Result<Read, InputError> {
     machine_of(&cables(found.reports), &found.forwards, notes, options)
 }
 
-/// What one port knows of its neighbour.
+/// What one port reports about its neighbour.
 struct Report {
     own: Port,
     device: String,
-    /// What the neighbour calls its port, the best name first.
+    /// The neighbour's names for its port, the best name first.
     names: Vec<String>,
     line: usize,
 }
@@ -47,10 +46,10 @@ struct Report {
 #[derive(Default)]
 struct Neighbours {
     reports: Vec<Report>,
-    /// The report of each port on each device.
+    /// For each port and neighbouring device, the index of the report.
     known: HashMap<(Port, String), usize>,
     nameless: usize,
-    /// Whether a device says that it forwards packets.
+    /// Whether a device reports that it forwards packets.
     forwards: HashMap<String, bool>,
 }
 
@@ -58,7 +57,7 @@ impl Neighbours {
     fn add(&mut self, own: Port, neighbour: &Value) -> Result<(), InputError> {
         let chassis = neighbour.get("chassis").ok_or_else(|| lacks(&own, neighbour, "chassis"))?;
         let (device, about) = match chassis.map("chassis")? {
-            // Without a name the chassis itself stands here, whose identifier is a map too.
+            // A chassis without a name appears directly here, and its identifier is a map too.
             [(name, about @ Value { kind: Kind::Map(_), .. })] if name != "id" => {
                 (host_part(name).to_owned(), about)
             }
@@ -74,7 +73,7 @@ impl Neighbours {
         for name in &names {
             Port::of(&device, name, neighbour.line)?;
         }
-        // Two protocols on one port may describe the same neighbour.
+        // Two protocols on one port may report the same neighbour.
         let next = self.reports.len();
         let place = *self.known.entry((own.clone(), device.clone())).or_insert(next);
         if place < next {
@@ -86,12 +85,13 @@ impl Neighbours {
     }
 }
 
-/// The name without its domain.
+/// The device name without its domain.
 fn host_part(name: &str) -> &str {
     name.split('.').next().unwrap_or(name)
 }
 
-/// The interfaces of a device with what each knows of its neighbour: a list of maps, or one map if there are few.
+/// The interfaces of a device, each with its report about the neighbour. The input has a list of maps, or a single map
+/// if there are few.
 fn interfaces<'a>(device: &str, known: &'a Value) -> Result<Vec<(&'a str, &'a Value)>, InputError> {
     let refuse =
         || known.refuse(format!("{} has no lldp: this is not `lldpctl -f json`", shown(device)));
@@ -122,7 +122,7 @@ fn lacks(own: &Port, neighbour: &Value, what: &str) -> InputError {
     neighbour.refuse(format!("the neighbour on port {port} of {device} has no {what}"))
 }
 
-/// Whether a device forwards packets, as a bridge, a router or a repeater; `None` if it does not say.
+/// Whether a device forwards packets as a bridge, router or repeater; `None` if it does not say.
 fn forwards(about: &Value) -> Result<Option<bool>, InputError> {
     let Some(capabilities) = about.get("capability") else { return Ok(None) };
     let all = match &capabilities.kind {
@@ -139,7 +139,7 @@ fn forwards(about: &Value) -> Result<Option<bool>, InputError> {
     Ok(Some(forwards))
 }
 
-/// What a neighbour calls its port: its name, its description, its identifier.
+/// The names of the neighbour's port: its name, its description, its identifier.
 fn port_names(own: &Port, neighbour: &Value) -> Result<Vec<String>, InputError> {
     let port = neighbour.get("port").ok_or_else(|| lacks(own, neighbour, "port"))?;
     let text = |value: Option<&Value>, what: &str| {
@@ -149,19 +149,19 @@ fn port_names(own: &Port, neighbour: &Value) -> Result<Vec<String>, InputError> 
     let kind = text(id.and_then(|id| id.get("type")), "the type of a port")?;
     let value = text(id.and_then(|id| id.get("value")), "the id of a port")?;
     let description = text(port.get("descr"), "the description of a port")?;
-    // Linux hosts give the address of the interface as its id, and its name as the description.
+    // Linux hosts report the interface's address as the id, and its name as the description.
     let is_name = kind.as_deref() == Some("ifname") || kind.as_deref() == Some("local");
     let names = if is_name { [value, description] } else { [description, value] };
     let names: Vec<String> = names.into_iter().flatten().filter(|name| !name.is_empty()).collect();
     if names.is_empty() { Err(lacks(own, neighbour, "name of a port")) } else { Ok(names) }
 }
 
-/// The cables that these reports describe, each once.
+/// Returns the reported cables, each once.
 ///
-/// Two reports of the two ends are of one cable if each names the port of the other. A switch may give its neighbours other
-/// names of its ports than it has for them itself (`fortyGigE0/0` for `Ethernet0`): names that are not of the kind of any port of
-/// that device say nothing of the port. One named port is then enough, and reports without any are paired in the order of
-/// the ports.
+/// Two reports belong to the same cable if each names the other's port. A switch may report other port names to its
+/// neighbours than it uses itself (`fortyGigE0/0` for `Ethernet0`). A name that looks like no port of that device
+/// identifies no port. Then it is enough that one report names the other's port, and reports that name none are paired
+/// in the order of their ports.
 fn cables(reports: Vec<Report>) -> Vec<ListedCable> {
     let mut kinds: HashMap<String, HashSet<String>> = HashMap::new();
     for report in &reports {
@@ -178,7 +178,7 @@ fn cables(reports: Vec<Report>) -> Vec<ListedCable> {
             ((report.own.device.as_str(), report.own.name.as_str()), index)
         })
         .collect();
-    // The report of the other end that this one names.
+    // The report from the other end that this report names.
     let named = |report: &Report| {
         let at = |name: &String| place.get(&(report.device.as_str(), name.as_str())).copied();
         report.names.iter().find_map(at).filter(|&other| reports[other].device == report.own.device)
@@ -225,7 +225,7 @@ fn cables(reports: Vec<Report>) -> Vec<ListedCable> {
     cables
 }
 
-/// The name of a port with a sign for each number: `fortyGigE#/#`.
+/// The name of a port with every number replaced by a sign: `fortyGigE#/#`.
 fn kind_of(name: &str) -> String {
     let mut kind = String::new();
     for letter in name.chars() {

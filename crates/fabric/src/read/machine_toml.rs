@@ -1,4 +1,4 @@
-//! Topolane's own description of a machine, `machine.toml`.
+//! Reads Topolane's own machine description, `machine.toml`.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -25,7 +25,7 @@ use crate::node_kind::{NodeKind, Penalty};
 use crate::presets::{NVLINK, QDR, regular_group};
 use crate::resources::{Counts, Resources};
 
-/// The longest text that is parsed: each of its values takes many times its letters.
+/// The longest text that is parsed, because parsed values take several times the memory of the text.
 const LONGEST_TEXT: usize = 16 << 20;
 
 #[derive(Deserialize)]
@@ -65,7 +65,7 @@ struct OtherKind {
 }
 
 impl OtherKind {
-    /// The kind, with what is absent as in `default`.
+    /// The kind; missing values are taken from `default`.
     fn over(self, default: &NodeKind) -> NodeKind {
         NodeKind {
             sockets: self.sockets.unwrap_or(default.sockets),
@@ -132,7 +132,7 @@ fn nvlink() -> f64 {
     NVLINK
 }
 
-/// One number for every level, or a number for each.
+/// One number for all levels, or one for each level.
 enum PerLevel {
     All(f64),
     Each(Vec<f64>),
@@ -166,12 +166,11 @@ impl<'de> Deserialize<'de> for PerLevel {
 
 /// Reads a machine in Topolane's own format.
 ///
-/// A site is regular, PGFT(children; parents; cables) from the nodes up, or has switches that
-/// name their children, the one that none names being its root; the group of the root has the
-/// site's name. A node with several parents at the first level has one adapter on each: these are rails, and they meet at
-/// a level that `joined` names. Parents and cables are 1 and bandwidth (of one cable, B/s; one number, or one a
-/// level) is 4e9 where absent, nodes of a regular site are the machine's name and a number, and
-/// `[node]` is the default [`NodeKind`].
+/// A site is either regular, PGFT(children; parents; cables) from the nodes up, or has switches that name their
+/// children. The switch that no other names is the root; its group has the site's name. A node with several parents at
+/// the first level has one adapter on each: these are rails, and they meet at a level that `joined` marks. Defaults:
+/// parents and cables are 1; bandwidth (of one cable, in B/s; one number, or one per level) is 4e9; nodes of a regular
+/// site are named after the machine, with a number; `[node]` is the default [`NodeKind`].
 ///
 /// ```
 /// let machine = topolane_fabric::read::machine_toml(r#"
@@ -217,17 +216,12 @@ impl<'de> Deserialize<'de> for PerLevel {
 /// # Ok::<(), topolane_fabric::InputError>(())
 /// ```
 ///
-/// # Errors
-/// With its line: what is not TOML, an unknown key, a value of another type or length than
-/// expected, a node name given twice or too often, a name with a control character or of more than 255
-/// letters, a domain without nodes or with a node that is in another, more nodes, switches or names than a machine may have, and, for explicit switches, what
-/// [`slurm_topology`](super::slurm_topology()) refuses, and more roots than one. What only the
-/// whole machine shows, [`Fabric::build`](crate::Fabric::build) refuses.
+/// # Errors With its line: invalid TOML; an unknown key; a value of the wrong type or length; a node name that occurs twice or too often; a name with a control character or of more than 255 letters; a domain without nodes or with a node that is in another domain; more nodes, switches or names than a machine may have; for explicit switches, whatever [`slurm_topology`](super::slurm_topology()) refuses, and several roots. Faults of the machine as a whole are left to [`Fabric::build`](crate::Fabric::build).
 pub fn machine_toml(text: &str) -> Result<Description, InputError> {
     whole(text).map(|read| read.description)
 }
 
-/// The machine and its other networks.
+/// Reads the machine and its other networks.
 pub(super) fn whole(text: &str) -> Result<Read, InputError> {
     if text.len() > LONGEST_TEXT {
         let message = format!("{} bytes of TOML are more than {LONGEST_TEXT}", text.len());
@@ -304,7 +298,7 @@ pub(super) fn whole(text: &str) -> Result<Read, InputError> {
 }
 
 impl Site {
-    /// Bandwidth of the cables to nodes, if it is given.
+    /// The bandwidth of the cables to nodes, if given.
     fn to_nodes(&self) -> Option<f64> {
         match self.bandwidth.as_ref()?.get_ref() {
             PerLevel::All(one) => Some(*one),
@@ -357,7 +351,7 @@ fn set_domains(
     Ok(())
 }
 
-/// Nodes of the sites so far, and letters of their names.
+/// The number of nodes in the sites so far, and the total length of their names.
 #[derive(Default)]
 struct NodeCount {
     nodes: usize,
@@ -378,7 +372,7 @@ impl NodeCount {
     }
 }
 
-/// Refuses a kind of node, the table of which starts at `place`, on the line of the key that is wrong.
+/// Refuses an invalid node kind, on the line of the wrong key. The table of the kind starts at `place`.
 fn check_read_kind(
     text: &str,
     lines: &Lines,
@@ -589,7 +583,7 @@ impl SiteReader<'_> {
         Ok(list.get_ref().clone())
     }
 
-    /// Names of the nodes of a regular site, one for each node that its tree holds.
+    /// The node names of a regular site, one for each node of its tree.
     fn node_names(
         &self,
         children: &Spanned<Vec<u32>>,
@@ -608,7 +602,7 @@ impl SiteReader<'_> {
             let message = format!("children {levels:?} make {count} nodes: not 1 to {MOST_NAMES}");
             return Err(InputError::at(line, message));
         }
-        // Of every level what the levels above make of it; none is 0, and the product fits.
+        // The number of groups at each level. No factor is 0, and the product fits.
         let above = levels.iter().scan(count, |left, &each| {
             *left /= each as usize;
             Some(*left)
@@ -671,8 +665,8 @@ impl SiteReader<'_> {
     }
 }
 
-/// Of every level the groups, if the site is regular, and the parallel switches of each. Too many of them are refused on
-/// the line of `parents`, too many cables on that of `cables`.
+/// For each level, the number of groups, if the site is regular, and the number of parallel switches per group. Too
+/// many switches are refused on the line of `parents`, too many cables on that of `cables`.
 fn widths(
     site: &str,
     cabling: &[Cabling],
@@ -707,7 +701,7 @@ fn widths(
     }
 }
 
-/// Nodes, and letters of their names.
+/// The number of nodes below a group, and the total length of their names.
 fn count_nodes(group: &Group) -> (usize, usize) {
     match &group.children {
         Children::Nodes(nodes) => (nodes.len(), nodes.iter().map(|node| node.name.len()).sum()),

@@ -1,4 +1,4 @@
-//! Readers: text in one of several formats to a [`Description`].
+//! Readers: parse text in one of several formats to a [`Description`].
 
 mod absent;
 mod adapters;
@@ -63,17 +63,17 @@ pub use topograph::topograph;
 
 use crate::description::Description;
 
-/// Name of a machine read from a format that does not name it.
+/// The name of a machine whose format does not name it.
 const UNNAMED: &str = "machine";
 
-/// What a reader makes of a text.
+/// The result of reading a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Read {
     /// The machine.
     pub description: Description,
     /// What was assumed, chosen or skipped, a sentence each.
     pub notes: Vec<String>,
-    /// Other networks over the same nodes, which only our own format names.
+    /// Other networks over the same nodes; only our own format has them.
     pub networks: Vec<NetworkEntry>,
 }
 
@@ -83,17 +83,17 @@ impl Read {
     }
 }
 
-/// What to read of a text that holds more than one machine.
+/// Options for reading a text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Options {
-    /// The topology of that name.
+    /// The name of the topology to read, if the text has several.
     pub topology: Option<String>,
-    /// Take accelerator sub-domains as the domains.
+    /// Whether to use accelerator sub-domains as the domains.
     pub sub_domains: bool,
-    /// A hostlist of the devices that are nodes, for formats that record cables alone.
+    /// A hostlist of the devices that are nodes, for formats that only record cables.
     pub hosts: Option<String>,
-    /// The files that a `topology.conf` includes.
+    /// The texts of files that a `topology.conf` includes.
     pub included: Included,
-    /// Refuse switches of Slurm that form no tree, instead of reading what a tree can hold of them.
+    /// Whether to refuse Slurm switches that do not form a tree, instead of reading the part that a tree can represent.
     pub only_trees: bool,
 }

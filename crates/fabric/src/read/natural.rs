@@ -1,9 +1,9 @@
-//! The order people expect of names with numbers in them.
+//! Natural order of names that contain numbers.
 
 use std::cmp::Ordering;
 
-/// Compares two names so that `leaf2` comes before `leaf10`: runs of digits as numbers, the rest
-/// as text; names equal in that sense by their bytes.
+/// Compares two names so that `leaf2` comes before `leaf10`: runs of digits as numbers, everything else as text. Names
+/// that are equal in that order are compared by their bytes.
 pub(super) fn natural_order(a: &str, b: &str) -> Ordering {
     let (mut left, mut right) = (a, b);
     while !left.is_empty() && !right.is_empty() {
@@ -28,7 +28,7 @@ fn digit(letter: char) -> bool {
     letter.is_ascii_digit()
 }
 
-/// The digits, or the text without digits, that a name starts with.
+/// Splits off the leading digits, or the leading text without digits.
 fn first_run(name: &str) -> (&str, &str) {
     let digits = name.starts_with(digit);
     name.split_at(name.find(|letter| digit(letter) != digits).unwrap_or(name.len()))

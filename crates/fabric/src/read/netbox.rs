@@ -1,4 +1,5 @@
-//! The cables of `NetBox`: the table that its web interface exports, the one that it imports, and what its REST API answers.
+//! Reads the cables of `NetBox`: the table that its web interface exports, the one that it imports, or the answer of
+//! its REST API.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,7 +8,7 @@ use super::yaml::{Value, documents};
 use super::{Options, Read};
 use crate::error::{InputError, shown};
 
-/// The columns of each side: device, port, type of the port; and of the cable: type, status.
+/// The columns of each side (device, port, port type), and of the cable (type, status).
 const EXPORTED: Columns = Columns {
     sides: [["Device A", "Termination A", ""], ["Device B", "Termination B", ""]],
     cable: ["Type", "Status"],
@@ -19,7 +20,7 @@ const IMPORTED: Columns = Columns {
     ],
     cable: ["type", "status"],
 };
-/// Columns of an export that names the ends of a cable by their numbers in the data base alone.
+/// The columns of an export that identifies the ends of a cable only by database ids.
 const NUMBERED: [&str; 2] = ["termination_a_id", "termination_b_id"];
 const INTERFACE: &str = "dcim.interface";
 
@@ -28,7 +29,7 @@ struct Columns {
     cable: [&'static str; 2],
 }
 
-/// Whether a line shows that a text holds cables of `NetBox`.
+/// Whether a line shows that a text is a list of `NetBox` cables.
 pub(super) fn is_netbox(line: &str) -> bool {
     let has = |columns: &Columns| {
         columns.sides.iter().all(|[device, port, _]| line.contains(device) && line.contains(port))
@@ -39,11 +40,9 @@ pub(super) fn is_netbox(line: &str) -> bool {
         || NUMBERED.iter().all(|column| line.contains(column))
 }
 
-/// Reads cables. Those that are no cables of interfaces, are not connected, or stand there again are skipped and counted.
+/// Reads cables. Cables that do not join interfaces, are not connected, or are repeated are skipped and counted.
 ///
-/// # Errors
-/// With its line: a table without a column that is needed, a row of another number of fields, an end without a device or with
-/// several, one page of several; and what [`machine_of`] refuses.
+/// # Errors With its line: a table without a required column, a row with the wrong number of fields, an end without a device or with several, a single page of several; and whatever [`machine_of`] refuses.
 pub fn netbox(text: &str, options: &Options) -> Result<Read, InputError> {
     let mut list = List::default();
     if text.trim_start().starts_with(['[', '{']) {
@@ -69,7 +68,7 @@ impl List {
         *self.skipped.entry(why).or_default() += 1;
     }
 
-    /// Takes a cable that is listed from each of its ends once.
+    /// Drops repetitions of cables that are listed once from each end.
     fn skip_repeated(&mut self) {
         let mut seen = HashSet::new();
         let before = self.cables.len();
@@ -80,7 +79,7 @@ impl List {
         (self.cables.len()..before).for_each(|_| self.skip("it is listed already"));
     }
 
-    /// Whether a cable of such a type and status is one of the network; if not, it is counted.
+    /// Whether a cable with this type and status belongs to the network; if not, counts it as skipped.
     fn is_connected(&mut self, kind: &str, status: &str) -> bool {
         if kind.eq_ignore_ascii_case("power") {
             self.skip("it carries power");
@@ -167,7 +166,7 @@ impl List {
     }
 }
 
-/// What is wrong with a breakout cable.
+/// The error message for a breakout cable.
 fn several_ends(what: &str, ends: usize) -> String {
     format!(
         "{what}: one side of this cable has {ends} ends (a breakout cable): give a cable for each of them, between ports of their \
@@ -175,7 +174,7 @@ fn several_ends(what: &str, ends: usize) -> String {
     )
 }
 
-/// A value of a cable that is a text, or a map that holds it under `value`.
+/// A value of a cable: a text, or a map with the text under `value`.
 fn choice<'a>(cable: &'a Value, key: &str) -> Result<&'a str, InputError> {
     match cable.get(key) {
         Some(found) => found.get("value").unwrap_or(found).text(key),
@@ -183,7 +182,7 @@ fn choice<'a>(cable: &'a Value, key: &str) -> Result<&'a str, InputError> {
     }
 }
 
-/// The interface at an end of a cable; `None` if it is something else.
+/// The interface at an end of a cable; `None` if the end is not an interface.
 fn end(cable: &Value, key: &str) -> Result<Option<Port>, InputError> {
     let needed =
         |value: &Value, what: &str| value.refuse(format!("{key} of a cable says no {what}"));
@@ -207,7 +206,7 @@ fn end(cable: &Value, key: &str) -> Result<Option<Port>, InputError> {
         .map(Some)
 }
 
-/// The fields of a line of CSV. A field may stand in quotes; two quotes in it are one.
+/// Splits a line of CSV into fields. A field may be in quotes; two quotes inside it stand for one.
 fn fields(row: &str, line: usize) -> Result<Vec<String>, InputError> {
     let mut fields = vec![String::new()];
     let mut quoted = false;

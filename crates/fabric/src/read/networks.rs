@@ -1,4 +1,4 @@
-//! The tables `[[network]]` of a machine file: other networks over the same nodes.
+//! Reads the `[[network]]` tables of a machine file: other networks over the same nodes.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use super::toml_lines::Lines;
 use crate::error::{InputError, shown};
 use crate::hostlist::{compress, expand, plain};
 
-/// The most servers of one network: every node has a route to each of them.
+/// The most servers of one network. It is limited because every node has a route to each of them.
 const MOST_SERVERS: usize = 1024;
 
 #[derive(Deserialize)]
@@ -22,21 +22,21 @@ pub(super) struct NetworkTable {
     servers: Option<Spanned<String>>,
 }
 
-/// Another network over the nodes of a machine, such as the one to its storage. The file is not read yet.
+/// Another network over the nodes of a machine, such as the storage network. Its file is not read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkEntry {
     /// Its name, unique in the machine.
     pub name: String,
-    /// The file that describes it, relative to that of the machine.
+    /// The file that describes it, relative to the machine file.
     pub file: String,
-    /// Names of the hosts that all jobs exchange data with; none if jobs send between their own nodes.
+    /// Names of the hosts with which all jobs exchange data; empty if jobs send between their own nodes.
     pub servers: Vec<String>,
-    /// The lines of the name and of the servers, to say what is wrong with them.
+    /// The lines of the name and of the servers, for error messages.
     pub lines: (usize, usize),
 }
 
 impl NetworkEntry {
-    /// The entry as a machine file has it.
+    /// Returns the entry as text of a machine file.
     pub fn toml(&self) -> String {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         let (name, file) = (quoted(&self.name), quoted(&self.file));
@@ -50,7 +50,7 @@ impl NetworkEntry {
     }
 }
 
-/// The networks of a machine file.
+/// Checks the networks of a machine file.
 pub(super) fn entries(
     lines: &Lines,
     tables: Vec<NetworkTable>,

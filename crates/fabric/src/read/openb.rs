@@ -1,7 +1,7 @@
 //! The nodes of Alibaba's cluster-trace-gpu-v2023 ("openb", Weng et al., USENIX ATC'23).
 //!
-//! `sn,cpu_milli,memory_mib,gpu,model`: thousandths of processors, mebibytes, GPUs and their type. The trace says nothing of the
-//! network, so all nodes hang on one switch.
+//! The columns `sn,cpu_milli,memory_mib,gpu,model` are the name, thousandths of processors, mebibytes, GPUs and their
+//! type. The trace does not describe the network, so all nodes are on one switch.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,12 @@ use crate::hostlist::{LONGEST_NAME, MOST_NAMES};
 use crate::node_kind::NodeKind;
 use crate::resources::Counts;
 
-/// The first line.
+/// The header line.
 const HEADER: &str = "sn,cpu_milli,memory_mib,gpu,model";
 
 /// Reads the table of nodes.
 ///
-/// # Errors
-/// With its line: another header, a row of another number of fields, a value that cannot be read, a node twice, no node.
+/// # Errors With its line: another header, a row with the wrong number of fields, an unreadable value, a node that occurs twice, no node.
 pub fn openb(text: &str) -> Result<Read, InputError> {
     let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
     match lines.next() {
@@ -61,7 +60,7 @@ pub fn openb(text: &str) -> Result<Read, InputError> {
     Ok(Read::with_notes(description, vec![assumed.to_owned()]))
 }
 
-/// The name of a node, and its kind.
+/// Parses a row: the name of a node and its kind.
 fn node(row: &str) -> Result<(String, NodeKind), String> {
     let fields: Vec<&str> = row.split(',').map(str::trim).collect();
     let [name, cpu, memory, gpus, model] = fields[..] else {

@@ -1,4 +1,4 @@
-//! A tree from the way to each node, as labels of nodes tell it.
+//! Builds a tree from the path to each node, as labels of nodes give it.
 
 use std::collections::HashMap;
 
@@ -8,16 +8,16 @@ use crate::error::{InputError, shown};
 use crate::fabric::DEEPEST;
 use crate::presets::QDR;
 
-/// The way to a node: the switches above it from the top down.
+/// The path to a node: the switches above it from the top down.
 pub(super) struct Way<'a> {
     pub node: &'a str,
     pub switches: Vec<&'a str>,
-    /// Index of the kind of the node.
+    /// Index of the node's kind.
     pub kind: u32,
     pub line: usize,
 }
 
-/// Refuses ways that hang a switch in two places.
+/// Refuses paths that put a switch under two parents.
 pub(super) fn check_parents(ways: &[Way]) -> Result<(), InputError> {
     let mut above: HashMap<&str, (Option<&str>, &Way)> = HashMap::new();
     let hangs = |parent: Option<&str>| match parent {
@@ -58,7 +58,7 @@ pub(super) fn check_parents(ways: &[Way]) -> Result<(), InputError> {
     Ok(())
 }
 
-/// A switch while the tree grows.
+/// A switch of the tree under construction.
 #[derive(Default)]
 struct Place<'a> {
     name: &'a str,
@@ -66,16 +66,16 @@ struct Place<'a> {
     nodes: Vec<NodeDescription>,
 }
 
-/// The tree of the ways, a switch being its whole way from the top. Groups and nodes stand in order of first mention. Several
-/// switches at the top get a root above them. Every level has one parent and one cable of QDR's 4 GB/s.
+/// Returns the tree of the paths. A switch is identified by its whole path from the top. Groups and nodes are in order
+/// of first mention. If there are several switches at the top, a root is added above them. Every level has one parent
+/// and one cable of QDR's 4 GB/s.
 ///
-/// # Errors
-/// With its line: a way of no or too many switches, a switch that has both nodes and switches.
+/// # Errors With its line: a path of no or too many switches, or a switch with both nodes and switches below.
 pub(super) fn tree(ways: &[Way]) -> Result<SiteDescription, InputError> {
     let mut places = vec![Place { name: UNNAMED, ..Place::default() }];
     let mut known: HashMap<(usize, &str), usize> = HashMap::new();
     for way in ways {
-        // One level is left for a root above all.
+        // One level is reserved for a root above all.
         if way.switches.is_empty() || way.switches.len() >= DEEPEST {
             let message = format!(
                 "node {} lies below {} switches, not 1 to {}",
@@ -117,13 +117,13 @@ pub(super) fn tree(ways: &[Way]) -> Result<SiteDescription, InputError> {
     Ok(SiteDescription { root, cabling: vec![cabling; depth], missing: Vec::new() })
 }
 
-/// The place of the last switch but one of a way.
+/// The position of the switch above the last one of a path.
 fn parent_of(known: &HashMap<(usize, &str), usize>, way: &Way) -> usize {
     let above = &way.switches[..way.switches.len().saturating_sub(1)];
     above.iter().fold(0, |at, name| known.get(&(at, *name)).copied().unwrap_or_default())
 }
 
-/// The group of a place, and its levels.
+/// The group at a position, and the number of its levels.
 fn group(places: &mut [Place], index: usize) -> (Group, usize) {
     let place = std::mem::take(&mut places[index]);
     let name = place.name.to_owned();

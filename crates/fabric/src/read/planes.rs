@@ -1,12 +1,12 @@
-//! The parallel switches of the groups of a site, numbered so that the cabling is that of a PGFT.
+//! Numbers the parallel switches of the groups of a site so that the cabling is that of a PGFT.
 //!
-//! In a PGFT, switch `u` of a group is cabled to the switches `u * parents + a` of the group
-//! above, for `a` in `0..parents`. So switches of one number in sibling groups share their
-//! parents: going down from the top, switches that share a parent of one plane are one plane.
-//! Going up from the hosts, the planes above plane `u` take the numbers `u * parents + a`.
+//! In a PGFT, switch `u` of a group is cabled to the switches `u * parents + a` of the group above, for `a` in
+//! `0..parents`. So switches with the same number in sibling groups share their parents. From the top down, switches
+//! that share a parent of one plane form one plane. From the hosts up, the planes above plane `u` get the numbers `u *
+//! parents + a`.
 //!
-//! If the switches of each group share their parents (rails that meet in the spines), the level is joined: the port of
-//! most cables that lead up to a switch gives its plane, and its adapter gives a host's port.
+//! If the switches of each group share their parents (rails that meet in the spines), the level is joined. Then the
+//! plane of a switch follows from the port of most cables that lead up to it, and the port of a host from its adapter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -16,25 +16,25 @@ use super::subnet::Subnet;
 use super::union::Union;
 use crate::error::InputError;
 
-/// The vertices of one level of a site, numbered.
+/// The numbered vertices of one level of a site.
 pub(super) struct Planes {
-    /// Planes of the level: switches of a whole group.
+    /// The number of planes of the level: the switches of a complete group.
     pub width: usize,
-    /// Planes over each plane of the level below.
+    /// The number of planes above each plane of the level below.
     pub parents: usize,
-    /// Whether all planes of the level below lead to the same planes of this one.
+    /// Whether all planes of the level below lead to the same planes of this level.
     pub below_joined: bool,
-    /// Number of the plane of each vertex of the level.
+    /// The plane number of each vertex of the level.
     pub of: HashMap<usize, usize>,
 }
 
-/// The vertices of a site by level, and the cables up from each.
+/// The vertices of a site by level, and the cables up from each level.
 pub(super) struct SitePart<'a> {
     pub vertices: Vec<Vec<usize>>,
     pub uplinks: Vec<Vec<&'a Uplink>>,
 }
 
-/// The planes of every level of a site, from the hosts up.
+/// Returns the planes of every level of a site, from the hosts up.
 pub(super) fn number_planes(
     subnet: &Subnet,
     levels: &Levels,
@@ -65,7 +65,7 @@ pub(super) fn number_planes(
     Ok(all)
 }
 
-/// Sorts the vertices of `level` into planes, given those of the level above.
+/// Sorts the vertices of `level` into planes, from those of the level above.
 fn classes_below(
     subnet: &Subnet,
     levels: &Levels,
@@ -109,16 +109,16 @@ fn classes_below(
     Ok(merge(levels, site, level, members, whole))
 }
 
-/// The lowest level whose switches share their parents, if nodes hang on several leaf switches. Without rails, spines that
-/// share a switch above them are rather below a leaf whose hosts are all down.
+/// The lowest level whose switches share their parents, if nodes are on several leaf switches. Without rails, two
+/// spines that share a switch above are more likely to be below a leaf whose hosts are all down.
 fn meeting_level(levels: &Levels, site: &SitePart) -> Option<usize> {
     let leaf_groups = site.vertices.get(1)?.iter().map(|&leaf| levels.group_of[leaf]);
     let has_rails = leaf_groups.into_iter().any(|group| levels.groups[1][group].switches.len() > 1);
     has_rails.then(|| (1..site.uplinks.len()).find(|&level| shares_parents(levels, site, level)))?
 }
 
-/// Whether the switches of the groups of a level share their parents: of the pairs of a switch and a switch of the group
-/// above, three quarters are cabled, and some group has several switches.
+/// Whether the switches of each group of a level share their parents. That is so if some group has several switches and
+/// at least three quarters of all pairs of a switch and a switch of the group above are cabled.
 fn shares_parents(levels: &Levels, site: &SitePart, level: usize) -> bool {
     let mut cabled: BTreeSet<(usize, usize)> = BTreeSet::new();
     let mut above_of: HashMap<usize, usize> = HashMap::new();
@@ -142,14 +142,14 @@ fn shares_parents(levels: &Levels, site: &SitePart, level: usize) -> bool {
     several && 4 * cabled.len() >= 3 * pairs && shares_one(levels, &cabled)
 }
 
-/// Whether two switches of one group have a parent in common.
+/// Whether two switches of one group have a common parent.
 fn shares_one(levels: &Levels, cabled: &BTreeSet<(usize, usize)>) -> bool {
     let mut seen = BTreeSet::new();
     !cabled.iter().all(|&(lower, upper)| seen.insert((levels.group_of[lower], upper)))
 }
 
-/// Sorts the vertices of a joined level into planes by the port of most cables that lead up to each; if those do not tell, by
-/// the names of the switches.
+/// Sorts the vertices of a joined level into planes, by the port of most cables that lead up to each. If ports do not
+/// decide, by the names of the switches.
 fn classes_by_port(
     subnet: &Subnet,
     levels: &Levels,
@@ -200,8 +200,8 @@ fn classes_by_port(
     Ok(classes)
 }
 
-/// Joins planes that missing cables keep apart, until there are no more than `whole`: planes
-/// without a common group, those on the same ports of the switches below first.
+/// Merges planes that are only separate because cables are missing, until there are at most `whole`. It merges planes
+/// without a common group, starting with those on the same ports of the switches below.
 fn merge(
     levels: &Levels,
     site: &SitePart,
@@ -257,8 +257,8 @@ fn first_ports(uplinks: &[&Uplink], class: impl Fn(usize) -> usize) -> HashMap<u
     first
 }
 
-/// Numbers the planes of `level` upwards from those below: by the ports that lead to them, then
-/// by the names of their switches; those of a level where rails meet are in order as they are.
+/// Numbers the planes of `level` from those below: by the ports that lead to them, then by the names of their switches.
+/// The planes of a level where rails meet keep their order.
 fn number(
     subnet: &Subnet,
     site: &SitePart,
@@ -271,7 +271,7 @@ fn number(
     let uplinks = &site.uplinks[level - 1];
     let mut ports = first_ports(uplinks, |vertex| class_of[&vertex]);
     if in_order {
-        // Most cables decide: a single wrong cable must not change the order.
+        // Most cables decide, so that a single wrong cable does not change the order.
         ports = class_of.values().map(|&class| (class, class as u32)).collect();
     }
     let mut names: HashMap<usize, &str> = HashMap::new();
@@ -282,7 +282,7 @@ fn number(
             *first = name;
         }
     }
-    // All that lies below a class is of one plane: that is how the planes below were made.
+    // Everything below a class is in one plane, because the planes below were made that way.
     let mut over: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for link in uplinks {
         let plane = if below_joined { 0 } else { below.of[&link.lower.vertex] };

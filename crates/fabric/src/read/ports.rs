@@ -1,5 +1,5 @@
-//! The ports of a discovered subnet: by which port each switch sends over each cable, and who
-//! answers to which address.
+//! The ports of a discovered subnet: the port by which each switch sends over each cable, and the receiver of each
+//! address.
 
 use super::ibnetdiscover::{Discovery, discover};
 use super::lfts::Source;
@@ -10,64 +10,62 @@ use crate::error::InputError;
 use crate::fabric::{CableId, Fabric, NodeIndex};
 use crate::routing::{SwitchPlace, above};
 
-/// The ports and addresses of a subnet, in the numbers of its fabric.
+/// The ports and addresses of a subnet, in terms of its fabric.
 #[derive(Debug, Clone)]
 pub struct Ports {
-    /// In the order of the file.
+    /// The switches, in the order of the file.
     pub switches: Vec<SwitchPorts>,
-    /// Who answers to LIDs, ascending by those.
+    /// The receivers of LIDs, in ascending order of LID.
     pub receivers: Vec<Receiver>,
-    /// By cable, its port at the lower and at the upper end; 0 where there is no cable.
+    /// For each cable, its ports at the lower and at the upper end; 0 if the cable is missing.
     pub of_cable: Vec<(u8, u8)>,
-    /// LIDs of devices that are no part of the tree, such as routers.
+    /// LIDs of devices outside the tree, such as routers.
     pub outside: Vec<u16>,
 }
 
 /// A switch of a subnet.
 #[derive(Debug, Clone)]
 pub struct SwitchPorts {
-    /// Where it stands.
+    /// Its position in the fabric.
     pub place: SwitchPlace,
     /// Its identifier (node GUID).
     pub guid: u64,
     /// Its name.
     pub name: String,
-    /// Its own LID, 0 if it has none.
+    /// Its own LID; 0 if it has none.
     pub lid: u16,
 }
 
-/// Who answers to some LIDs.
+/// The receiver of some LIDs.
 #[derive(Debug, Clone)]
 pub struct Receiver {
     /// The first LID.
     pub base: u16,
-    /// How many there are from there on.
+    /// The number of consecutive LIDs from there.
     pub count: u16,
-    /// Identifier of the port, where the file gives it.
+    /// Identifier of the port, if the file gives it.
     pub guid: Option<u64>,
     /// Name of the host or switch.
     pub name: String,
-    /// What it is.
+    /// The kind of receiver.
     pub to: To,
 }
 
-/// What answers to a LID.
+/// The device that receives packets to a LID.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum To {
-    /// A port of a node: the node, and its cable there.
+    /// A port of a node: the node, and its cable at this port.
     Node(NodeIndex, CableId),
-    /// A switch itself.
+    /// A switch.
     Switch(SwitchPlace),
-    /// What the tree of nodes does without, behind a port of a switch: a host on a switch above the leaves, a further adapter of
-    /// a host, a switch without nodes.
+    /// A device outside the tree, behind a port of a switch: a host on a switch above the leaves, a further adapter of
+    /// a host, or a switch without nodes.
     Behind(SwitchPlace, u8),
 }
 
-/// The ports of the subnet that `net`, a text of `ibnetdiscover`, describes.
+/// Returns the ports of the subnet that `net`, a text of `ibnetdiscover`, describes.
 ///
-/// # Errors
-/// What [`ibnetdiscover`](super::ibnetdiscover) refuses; a subnet whose nodes, groups and cables are
-/// not numbered as those of `fabric`; a node or a switch without a LID; a LID given twice.
+/// # Errors Whatever [`ibnetdiscover`](super::ibnetdiscover) refuses; a subnet whose nodes, groups and cables are numbered differently from `fabric`; a node or a switch without a LID; a LID given twice.
 pub fn ports(fabric: &Fabric, net: Source) -> Result<Ports, InputError> {
     let found = discover(net.text).and_then(|found| read(fabric, &found));
     found.map_err(|error| error.in_file(net.name))
@@ -95,9 +93,9 @@ fn read(fabric: &Fabric, found: &Discovery) -> Result<Ports, InputError> {
 struct Reader<'a> {
     fabric: &'a Fabric,
     found: &'a Discovery,
-    /// Where every vertex stands.
+    /// The position of every vertex.
     place: Vec<Option<SwitchPlace>>,
-    /// Node ports with their cables.
+    /// For each port of a node, its cable.
     cable_at: Vec<((usize, u32), CableId)>,
 }
 
@@ -115,7 +113,7 @@ impl Reader<'_> {
                 };
                 let lower = SwitchPlace { level, group, number };
                 let mut upper = above(fabric, lower, parent);
-                // Above padding, the first parent stands for all that the padded levels would have.
+                // Above padding, the first parent stands for all parents of the padded levels.
                 while fabric.is_padding(upper.level, upper.group) {
                     upper = above(fabric, upper, 0);
                 }
@@ -175,7 +173,8 @@ impl Reader<'_> {
         }
     }
 
-    /// A port of a switch of the tree that a spare cable joins to a port of a host, or to any port of a switch.
+    /// A port of a switch of the tree that a spare cable connects to this port of a host, or to any port of this
+    /// switch.
     fn behind(&self, end: End) -> Option<To> {
         let subnet = &self.found.subnet;
         let is_host = subnet.vertices[end.vertex].is_host;
@@ -207,8 +206,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whether nodes, groups and cables of two machines have the same numbers, and nodes the same
-/// names; names of groups, speeds and the inside of nodes may differ.
+/// Whether nodes, groups and cables of two machines have the same numbers, and nodes the same names. Group names,
+/// bandwidths and node kinds may differ.
 pub(super) fn same_numbers(a: &Description, b: &Description) -> bool {
     a.sites.len() == b.sites.len()
         && a.sites.iter().zip(&b.sites).all(|(a, b)| {

@@ -1,4 +1,5 @@
-//! The lines of Slurm's configuration files: comments, continued lines, escapes, `Include`, and pairs `key = value`.
+//! Parses the lines of Slurm's configuration files: comments, continued lines, escapes, `Include`, and pairs `key =
+//! value`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -6,15 +7,15 @@ use std::sync::Arc;
 
 use crate::error::{InputError, is_printable, shown};
 
-/// The most files that one text may include, also through others.
+/// The most files that one text may include, directly or indirectly.
 const MOST_INCLUDED: usize = 256;
-/// The deepest that files may include each other.
+/// The deepest nesting of `Include`.
 const DEEPEST_INCLUDE: usize = 16;
 
-/// The texts of included files, by the name that `Include` gives: a path for messages, and the text.
+/// The included files. The key is the name after `Include`; the value is a path for messages, and the text.
 pub type Included = BTreeMap<String, (String, String)>;
 
-/// Where a line stands. The file is that of an `Include`; the whole text's own file is not known here.
+/// The position of a line. The file is set for lines of an included file; the name of the main file is not known here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     pub file: Option<Arc<str>>,
@@ -37,12 +38,12 @@ impl fmt::Display for Place {
 }
 
 impl Place {
-    /// An error here.
+    /// Returns an error at this position.
     pub fn refuse(&self, message: impl Into<String>) -> InputError {
         self.of(InputError::whole(message))
     }
 
-    /// The same error, here.
+    /// Returns the error with this position.
     pub fn of(&self, error: InputError) -> InputError {
         let error = InputError { line: self.line, ..error };
         match &self.file {
@@ -52,20 +53,19 @@ impl Place {
     }
 }
 
-/// A line without comment, with the lines that continue it, and without its escapes.
+/// A line without its comment and escapes, including the lines that continue it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Line {
     pub place: Place,
     pub words: String,
 }
 
-/// The lines of a text that hold anything, those of included files in the place of their `Include`.
+/// Returns the non-empty lines of a text. The lines of included files replace their `Include`.
 ///
-/// A `#` after an even number of backslashes begins a comment, in quotes too. An odd number of backslashes at the end of a line
-/// continues it. Any other backslash stands for the character after it.
+/// A `#` after an even number of backslashes begins a comment, even in quotes. An odd number of backslashes at the end
+/// of a line continues it. Any other backslash stands for the character after it.
 ///
-/// # Errors
-/// With its place: a file that `included` does not hold, that includes itself, or whose name is a pattern.
+/// # Errors With its position: a file that `included` does not have, that includes itself, or whose name is a pattern.
 pub(super) fn lines(text: &str, included: &Included) -> Result<Vec<Line>, InputError> {
     let mut all = Vec::new();
     let mut state = Including { included, count: 0, open: Vec::new() };
@@ -73,7 +73,7 @@ pub(super) fn lines(text: &str, included: &Included) -> Result<Vec<Line>, InputE
     Ok(all)
 }
 
-/// The names of the files that a text includes itself, with their lines.
+/// The names of the files that a text itself includes, with their lines.
 pub fn includes(text: &str) -> Vec<(usize, String)> {
     let name = |line: Line| {
         let name = include_of(&line.words)?.to_owned();
@@ -122,7 +122,7 @@ impl Including<'_> {
     }
 }
 
-/// The lines of one text.
+/// The lines of one text, with continued lines joined.
 fn joined(text: &str, file: Option<&Arc<str>>) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     let mut continues = false;
@@ -171,7 +171,7 @@ fn without_escapes(line: &str) -> String {
     plain
 }
 
-/// The file that a line includes. `Include` stands at the very start of its line.
+/// The file that a line includes; `None` for other lines. `Include` must be at the very start of its line.
 fn include_of(words: &str) -> Option<&str> {
     let (start, rest) = words.split_at_checked("include".len())?;
     let is_include = start.eq_ignore_ascii_case("include") && rest.starts_with(is_blank);
@@ -182,10 +182,9 @@ fn is_blank(letter: char) -> bool {
     letter.is_ascii_whitespace() || letter == '\u{b}'
 }
 
-/// The pairs of a line in order. Blanks may stand around `=`; a value in quotes may hold blanks.
+/// The pairs of a line, in order. Blanks may surround `=`; a value in quotes may contain blanks.
 ///
-/// # Errors
-/// What is no such pair, a key without a value, a value with a control character or with a quote in it.
+/// # Errors Anything that is not such a pair, a key without a value, or a value with a control character or a quote in it.
 pub(super) fn pairs(line: &Line) -> Result<Vec<(String, String)>, InputError> {
     let refuse = |key: &str, what: &str| line.place.refuse(format!("{key} {what}"));
     let mut pairs = Vec::new();
@@ -195,7 +194,7 @@ pub(super) fn pairs(line: &Line) -> Result<Vec<(String, String)>, InputError> {
             rest.find(|letter: char| !(letter.is_ascii_alphanumeric() || "_.".contains(letter)));
         let (key, after) = rest.split_at(end.unwrap_or(rest.len()));
         let after = after.trim_start_matches(is_blank);
-        // Slurm takes `+=` and its kind here as `=`.
+        // Slurm treats `+=` and similar operators here like `=`.
         let signed = after.strip_prefix(['-', '+', '*', '/']).unwrap_or(after);
         let Some(after_sign) = signed.strip_prefix('=').filter(|_| !key.is_empty()) else {
             let word = rest.split(is_blank).next().unwrap_or(rest);
@@ -218,7 +217,7 @@ pub(super) fn pairs(line: &Line) -> Result<Vec<(String, String)>, InputError> {
     Ok(pairs)
 }
 
-/// The value that a text begins with, what follows it, and whether it stands in quotes.
+/// The value at the beginning of a text, the rest of the text, and whether the value is in quotes.
 fn value(text: &str) -> Option<(&str, &str, bool)> {
     if let Some((inside, after)) = text.strip_prefix('"').and_then(|rest| rest.split_once('"')) {
         if after.is_empty() || after.starts_with(is_blank) {

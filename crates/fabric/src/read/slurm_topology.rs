@@ -1,4 +1,4 @@
-//! Slurm's `topology.conf`: the switches of `topology/tree`, the blocks of `topology/block`.
+//! Reads Slurm's `topology.conf`: the switches of `topology/tree` or the blocks of `topology/block`.
 
 use super::assemble::{Below, Switch};
 use super::blocks::{Block, Sizes, blocks};
@@ -9,28 +9,24 @@ use crate::description::Description;
 use crate::error::InputError;
 use crate::node_kind::NodeKind;
 
-/// Reads a `topology.conf` of lines `SwitchName=s Nodes=hostlist` and `SwitchName=s Switches=hostlist`, as Slurm's parser does:
-/// keys are of any case, blanks may stand around `=`, values may stand in quotes, `#` starts a comment, and a backslash at the end
-/// of a line continues it. `LinkSpeed`, of which Slurm makes nothing, is skipped.
+/// Reads a `topology.conf` with lines `SwitchName=s Nodes=hostlist` and `SwitchName=s Switches=hostlist`, by the rules
+/// of Slurm's parser: keys in any case, blanks around `=`, values in quotes, comments after `#`, and a backslash at the
+/// end of a line to continue it. `LinkSpeed` is ignored, as in Slurm.
 ///
-/// The file says neither how many cables there are nor how fast: every level gets one parent
-/// and one cable of QDR's 4 GB/s. All nodes are of `kind`. Several roots give several sites that
-/// no WAN joins, as Slurm keeps a job under one root.
+/// The file has neither the number of cables nor their bandwidth, so every level gets one parent and one cable of QDR's
+/// 4 GB/s. All nodes are of `kind`. Several roots become several sites without WAN links, because Slurm keeps a job
+/// under one root.
 ///
-/// # Errors
-/// With its line: a key that is unknown or without a value; a switch that is described twice, has both nodes and switches, names
-/// what is not described, or lies in a cycle; a name with a control character; no node at all; `Include`.
+/// # Errors With its line: a key that is unknown or without a value; a switch that is described twice, has both nodes and switches, names one that is not described, or is in a cycle; a name with a control character; no node at all; `Include`.
 pub fn slurm_topology(text: &str, kind: NodeKind) -> Result<Description, InputError> {
     let (switches, _) = switches(&lines(text, &Included::new())?)?;
     of_switches(switches, kind, false).map(|read| read.description)
 }
 
-/// Reads a `topology.conf`, of switches as [`slurm_topology`] or of lines `BlockName=b Nodes=hostlist` and one
-/// `BlockSizes=18,36`. Every block is a domain, and a leaf of a tree that is assumed.
+/// Reads a `topology.conf`: of switches as in [`slurm_topology`], or of lines `BlockName=b Nodes=hostlist` and one
+/// `BlockSizes=18,36`. Every block becomes a domain, and a leaf of an assumed tree.
 ///
-/// # Errors
-/// With its line: lines of both kinds; a block given twice; sizes that are no power-of-two multiples of the first; and what
-/// [`slurm_topology`] refuses.
+/// # Errors With its line: lines of both kinds; a block that occurs twice; sizes that are not power-of-two multiples of the first; and whatever [`slurm_topology`] refuses.
 pub fn slurm_conf(text: &str, options: &Options) -> Result<Read, InputError> {
     let lines = lines(text, &options.included)?;
     let is = |line: &Line, key: &str| {
@@ -86,7 +82,7 @@ fn of_blocks(lines: &[Line]) -> Result<Read, InputError> {
     Ok(read)
 }
 
-/// The switches of the lines, and what Slurm warns of in them.
+/// The switches of the lines, and warnings like those of Slurm.
 fn switches(lines: &[Line]) -> Result<(Vec<Switch>, Vec<String>), InputError> {
     if lines.is_empty() {
         return Err(InputError::whole("there is no SwitchName= line"));
@@ -97,8 +93,8 @@ fn switches(lines: &[Line]) -> Result<(Vec<Switch>, Vec<String>), InputError> {
     Ok((switches, warnings))
 }
 
-/// The values of a line by `keys`, which are in small letters; the line begins with the first. The last of two values of a key
-/// counts, and a note says so.
+/// The values of a line for `keys`, which are in lower case; the line begins with the first. If a key occurs twice, the
+/// last value counts and a note says so.
 fn values<const N: usize>(
     line: &Line,
     keys: [&str; N],
@@ -135,7 +131,8 @@ fn values<const N: usize>(
     Ok(found)
 }
 
-/// Slurm finds no node of the name ALL and leaves the switch empty; a function would need Slurm's own nodes.
+/// Whether a hostlist cannot be expanded here. Slurm finds no node with the name ALL and leaves the switch empty; a
+/// function in braces would need Slurm's own node list.
 pub(super) fn no_hostlist(hosts: &str) -> bool {
     hosts.eq_ignore_ascii_case("all") || hosts.contains('{')
 }

@@ -1,4 +1,5 @@
-//! Switches as Slurm takes them, to trees: switches without nodes, with several parents, and nodes on several leaves.
+//! Converts switches, as Slurm accepts them, to trees. They may have no nodes, several parents, or nodes on several
+//! leaves.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -11,17 +12,16 @@ use crate::error::{InputError, shown};
 use crate::node_kind::NodeKind;
 use crate::presets::QDR;
 
-/// The trees of the switches, each a site. Where the file says more than a tree can, a note says what became of it.
+/// Returns the trees of the switches, each as a site. A note reports everything that a tree cannot represent.
 ///
-/// A node counts once, on the first leaf that names it. A switch below which no node lies is skipped. Switches that name the same
-/// switch as a child are one group, as parallel switches of a subnet are; the nearest ones if they lie on several levels, and
-/// those above them then join that group. Cables are assumed: every level has one parent and one cable.
+/// A node belongs to the first leaf that names it. A switch with no node below it is skipped. Switches that name the
+/// same child become one group, like parallel switches of a subnet. If they are on several levels, the nearest ones
+/// become the group, and those above join the next group. Cables are assumed: one parent and one cable per level.
 ///
-/// With `only_trees`, a node on two leaves and a switch below two others are refused, because no promise on links could rest on
-/// such a tree.
+/// With `only_trees`, a node on two leaves and a switch below two others are refused, because such a tree cannot
+/// guarantee links.
 ///
-/// # Errors
-/// A switch of a name that another one has, that names itself or what is not described, or lies in a cycle; no node at all.
+/// # Errors A switch whose name occurs twice, that names itself or one that is not described, or that is in a cycle; no node at all.
 pub(super) fn of_switches(
     switches: Vec<Switch>,
     kind: NodeKind,
@@ -60,14 +60,14 @@ pub(super) fn of_switches(
     Ok(Read::with_notes(description, notes))
 }
 
-/// Switches, by number in the order of the file.
+/// The switches, in the order of the file.
 struct Tree {
     switches: Vec<Listed>,
-    /// The children of each, each once; none of a leaf.
+    /// The children of each switch, without repetitions; empty for a leaf.
     below: Vec<Vec<usize>>,
-    /// Levels above the leaves, by the longest way down.
+    /// The level of each switch above the leaves, by the longest path down.
     level: Vec<usize>,
-    /// Which are skipped, or part of the group of another.
+    /// Whether each switch is skipped, or merged into the group of another.
     gone: Vec<bool>,
 }
 
@@ -93,7 +93,7 @@ impl Tree {
         Ok(Tree { switches, below, level, gone })
     }
 
-    /// Says which child Slurm does not find, because blanks part the names of a hostlist.
+    /// Notes which child Slurm would not find, because blanks separate the names of a hostlist.
     fn note_blanks(&self, notes: &mut Vec<String>) {
         let child = self.below.iter().flatten().map(|&child| &self.switches[child]);
         let odd = child.into_iter().find(|child| child.name.contains(char::is_whitespace));
@@ -105,7 +105,8 @@ impl Tree {
         }
     }
 
-    /// Leaves every node on the first leaf that names it. Returns where the first node stands that is on another too.
+    /// Keeps every node only on the first leaf that names it. Returns the position of the first node that was also on
+    /// another leaf.
     fn keep_first_leaf(&mut self, notes: &mut Vec<String>) -> Option<Place> {
         let mut leaf_of: HashMap<String, usize> = HashMap::new();
         let mut several: Vec<(String, usize, usize)> = Vec::new();
@@ -125,7 +126,7 @@ impl Tree {
         Some(other.place.clone())
     }
 
-    /// Takes out the switches below which no node lies.
+    /// Removes the switches with no node below them.
     fn skip_empty(&mut self, notes: &mut Vec<String>) -> Result<(), InputError> {
         let mut has_nodes = vec![false; self.switches.len()];
         let mut order: Vec<usize> = (0..self.switches.len()).collect();
@@ -161,7 +162,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Makes one group of the switches that share a child, so that every switch has one parent at most.
+    /// Merges the switches that share a child into one group, so that every switch has at most one parent.
     fn join_parents(&mut self, notes: &mut Vec<String>) {
         let count = self.switches.len();
         let mut above: Vec<BTreeSet<usize>> = vec![BTreeSet::new(); count];
@@ -177,7 +178,7 @@ impl Tree {
         let mut parent: Vec<Option<usize>> = vec![None; count];
         let mut order: Vec<usize> = (0..count).collect();
         order.sort_by_key(|&index| self.level[index]);
-        // Groups of a level are only joined on account of switches below it, which come first.
+        // Groups of a level merge only because of switches below, which come first in this order.
         for index in order {
             if joined.find(index) != index {
                 continue;
@@ -197,7 +198,7 @@ impl Tree {
         self.put_together(&mut joined, &parent, notes);
     }
 
-    /// Leaves of every group its first switch, with the children of all.
+    /// Keeps the first switch of every group, with the children of all its switches.
     fn put_together(
         &mut self,
         joined: &mut Union,
@@ -215,7 +216,7 @@ impl Tree {
                 children[joined.find(*parent)].push(index);
             }
         }
-        // In the order in which the switches of the group name them; others last.
+        // Order children as the switches of the group name them; others come last.
         for (group, children) in children.iter_mut().enumerate() {
             let named = members[group].iter().flat_map(|&member| &self.below[member]);
             let mut place = HashMap::new();
@@ -253,7 +254,7 @@ impl Tree {
         }
     }
 
-    /// The switches that are left, which form trees.
+    /// The remaining switches, which form trees.
     fn listed(mut self) -> Vec<Listed> {
         let names: Vec<String> = self.switches.iter().map(|switch| switch.name.clone()).collect();
         for (switch, below) in self.switches.iter_mut().zip(&self.below) {
@@ -268,7 +269,7 @@ impl Tree {
     }
 }
 
-/// Makes two groups one, under the smaller number.
+/// Merges two groups under the smaller index.
 fn join(joined: &mut Union, above: &mut [BTreeSet<usize>], a: usize, b: usize) {
     let (a, b) = (joined.find(a), joined.find(b));
     if a != b {
@@ -279,7 +280,8 @@ fn join(joined: &mut Union, above: &mut [BTreeSet<usize>], a: usize, b: usize) {
     }
 }
 
-/// Whether no leaf or block before number `index` names a node. If another one does, `several` gets the node with both.
+/// Whether no leaf or block before `index` names a node. If another one does, adds the node and both indices to
+/// `several`.
 pub(super) fn keep_first(
     node: &str,
     index: usize,
@@ -295,7 +297,7 @@ pub(super) fn keep_first(
     first.is_none()
 }
 
-/// How many others there are, for a note.
+/// The end of a sentence that counts further cases.
 pub(super) fn others(count: usize) -> String {
     match count {
         0 => String::new(),
@@ -304,7 +306,7 @@ pub(super) fn others(count: usize) -> String {
     }
 }
 
-/// The level of every switch: leaves 0, others one above the highest of their children.
+/// The level of every switch: 0 for leaves, otherwise one above the highest of its children.
 fn levels(switches: &[Listed], below: &[Vec<usize>]) -> Result<Vec<usize>, InputError> {
     let mut waiting: Vec<usize> = below.iter().map(Vec::len).collect();
     let mut above: Vec<Vec<usize>> = vec![Vec::new(); switches.len()];
@@ -324,7 +326,7 @@ fn levels(switches: &[Listed], below: &[Vec<usize>]) -> Result<Vec<usize>, Input
             }
         }
     }
-    // Whoever still waits has a child that waits: going down meets a switch again.
+    // A switch still waiting has a child that waits too, so walking down from one must meet a cycle.
     let Some(start) = waiting.iter().position(|&count| count > 0) else { return Ok(level) };
     let mut way = Vec::new();
     let mut met = HashMap::new();

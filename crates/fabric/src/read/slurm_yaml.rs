@@ -1,4 +1,4 @@
-//! Slurm's `topology.yaml`: several topologies in one file.
+//! Reads Slurm's `topology.yaml`, which may have several topologies.
 
 use std::collections::{HashMap, HashSet};
 
@@ -23,20 +23,18 @@ struct Topology<'a> {
     line: usize,
 }
 
-/// Keys of a topology that say of which type it is.
+/// The keys that give the type of a topology.
 const TYPES: [&str; 5] = ["tree", "block", "flat", "ring", "torus3d"];
 
-/// Reads the topology of a `topology.yaml` that `options` name, the one with `cluster_default: true` if they name none, or the
-/// first of the file if none has that.
+/// Reads one topology of a `topology.yaml`: the one that `options` name, otherwise the one with `cluster_default:
+/// true`, otherwise the first.
 ///
-/// A topology is a `tree` of switches, a list of `block`s, or `flat`. A block is a domain. As a block topology says nothing of
-/// switches, its blocks become leaves under one root. A flat topology names no nodes: it has those that the other topologies of
-/// the file name, on one switch. Cables, speeds and the inside of nodes are as
-/// [`slurm_topology`](super::slurm_topology()) assumes them.
+/// A topology is a `tree` of switches, a list of `block`s, or `flat`. Each block is a domain. A block topology does not
+/// describe switches, so its blocks become leaves under one root. A flat topology names no nodes: it has all nodes of
+/// the file's other topologies, on one switch. Cables, bandwidths and node kinds are assumed as in
+/// [`slurm_topology`](super::slurm_topology()).
 ///
-/// # Errors
-/// With its line: what is not YAML or has another form, two topologies of one name, two defaults, a topology of no type, of several or of a
-/// ring or a torus, a name that no topology has, and what the readers of `topology.conf` refuse of switches and blocks.
+/// # Errors With its line: invalid YAML or another form; two topologies with one name; two defaults; a topology without a type, with several types, or a ring or torus; a name that no topology has; and whatever the readers of `topology.conf` refuse about switches and blocks.
 pub fn slurm_yaml(text: &str, options: &Options) -> Result<Read, InputError> {
     let documents = documents(text, &[])?;
     let mut topologies = Vec::new();
@@ -171,7 +169,7 @@ fn named(value: &Value, key: &str) -> Result<String, InputError> {
     name.map(str::to_owned).ok_or_else(|| value.refuse(format!("a {key} has no name")))
 }
 
-/// A hostlist, unless it is one that only Slurm could expand.
+/// Returns a hostlist. Refuses one that only Slurm could expand.
 fn hosts(value: &Value, key: &str) -> Result<String, InputError> {
     let hosts = value.text(key)?;
     if no_hostlist(hosts) {
@@ -205,7 +203,7 @@ fn block(topology: &Topology) -> Result<Read, InputError> {
     blocks(&block_list(topology)?, sizes)
 }
 
-/// All nodes that the other topologies of the file name, on one switch.
+/// Returns all nodes of the file's other topologies, on one switch.
 fn flat(topology: &Topology, all: &[Topology]) -> Result<Read, InputError> {
     let mut seen = HashSet::new();
     let mut nodes = Vec::new();

@@ -8,9 +8,9 @@ use super::lids::Lids;
 pub(super) struct Vertex {
     pub name: String,
     pub is_host: bool,
-    /// Line of the file that describes it.
+    /// The line of the file that describes it.
     pub line: usize,
-    /// Whether it is no part of the tree of nodes.
+    /// Whether it is outside the tree of nodes.
     pub skipped: bool,
 }
 
@@ -20,8 +20,8 @@ impl Vertex {
     }
 }
 
-/// One end of a cable: a vertex and its port. Ports of a host's second adapter follow those of
-/// its first.
+/// One end of a cable: a vertex and its port. The ports of a host's second adapter are numbered after those of its
+/// first.
 #[derive(Clone, Copy)]
 pub(super) struct End {
     pub vertex: usize,
@@ -30,18 +30,18 @@ pub(super) struct End {
 
 pub(super) struct Cable {
     pub ends: [End; 2],
-    /// Data, bytes per second in each direction.
+    /// Data bandwidth in each direction, in bytes per second.
     pub bandwidth: f64,
 }
 
-/// Who answers to some LIDs.
+/// The receiver of some LIDs.
 pub(super) struct Address {
     pub lids: Lids,
-    /// Port 0 of a switch, or a port of a host; `None` for a device that is no part of the tree.
+    /// Port 0 of a switch, or a port of a host; `None` for a device outside the tree.
     pub end: Option<End>,
-    /// Identifier of the port (port GUID), where the file gives it.
+    /// Identifier of the port (port GUID), if the file gives it.
     pub guid: Option<u64>,
-    /// Line of the file that gives the LIDs.
+    /// The line of the file that gives the LIDs.
     pub line: usize,
 }
 
@@ -49,9 +49,9 @@ pub(super) struct Address {
 pub(super) struct Subnet {
     pub vertices: Vec<Vertex>,
     pub cables: Vec<Cable>,
-    /// Cables that are no part of the tree of nodes.
+    /// Cables outside the tree of nodes.
     pub spare: Vec<Cable>,
-    /// The switches by their identifiers (node GUIDs).
+    /// The switches, by identifier (node GUID).
     pub switches: HashMap<u64, usize>,
     pub addresses: Vec<Address>,
     /// What was assumed or skipped, a sentence each.
@@ -59,7 +59,8 @@ pub(super) struct Subnet {
 }
 
 impl Subnet {
-    /// Skips the vertices for which `which` says so, with their cables; gives those that were not skipped before.
+    /// Marks as skipped the vertices that `which` selects, with their cables. Returns those that were not skipped
+    /// before.
     pub(super) fn skip(&mut self, which: impl Fn(usize, &Vertex) -> bool) -> Vec<usize> {
         let mut skipped = Vec::new();
         for (index, vertex) in self.vertices.iter_mut().enumerate() {
@@ -75,7 +76,7 @@ impl Subnet {
         skipped
     }
 
-    /// Makes the cables spare for which `which` says so.
+    /// Makes spare the cables that `which` selects.
     pub(super) fn drop_cables(&mut self, which: impl Fn(&[Vertex], &Cable) -> bool) {
         let vertices = &self.vertices;
         let all = std::mem::take(&mut self.cables).into_iter();

@@ -1,11 +1,11 @@
-//! The lines that the values of a TOML file stand on, for messages.
+//! Finds the lines of values in a TOML file, for messages.
 
 use toml::Spanned;
 
 use crate::error::{InputError, is_printable, shown};
 use crate::hostlist::LONGEST_NAME;
 
-/// Where the lines of a text end.
+/// The positions at which the lines of a text end.
 pub(super) struct Lines(Vec<usize>);
 
 impl Lines {
@@ -13,12 +13,12 @@ impl Lines {
         Lines(text.match_indices('\n').map(|(place, _)| place).collect())
     }
 
-    /// Number of the line, from 1, that a byte of the text stands on.
+    /// The line number, from 1, of a byte position in the text.
     pub(super) fn at(&self, place: usize) -> usize {
         self.0.partition_point(|&end| end < place) + 1
     }
 
-    /// A name, unless it is one that no table could show.
+    /// Returns a name. Refuses one with control characters.
     pub(super) fn name(&self, name: Spanned<String>) -> Result<String, InputError> {
         let line = self.at(name.span().start);
         let name = name.into_inner();

@@ -1,4 +1,4 @@
-//! NVIDIA's topograph: the JSON of its graph engine, and its models of machines.
+//! Reads the files of NVIDIA's topograph: the JSON of its graph engine, and its machine models.
 
 use std::collections::HashMap;
 
@@ -12,16 +12,14 @@ use crate::node_kind::NodeKind;
 
 use super::assemble::at_line;
 
-/// The annotations of a model, and the labels that say the same.
+/// The annotations of a model and the labels that mean the same.
 const ANNOTATED: [&str; 2] =
     ["accelerator.topology.test/domain", "accelerator.topology.test/sub-domain"];
 
-/// Reads what topograph's graph engine writes (`{"instances": [{"id", "network_layers", "labels"}]}`, layers from the node
-/// up), or one of its models (`switches`, and `blocks` of nodes with the annotation of their domain).
+/// Reads the output of topograph's graph engine (`{"instances": [{"id", "network_layers", "labels"}]}`, layers from the
+/// node up), or one of its models (`switches`, and `blocks` of nodes annotated with their domain).
 ///
-/// # Errors
-/// With its line: another form, a node twice, layers that hang a switch in two places, a switch under two, a block without nodes
-/// or on a switch that is not described, and what labels of nodes must not say.
+/// # Errors With its line: another form; a node that occurs twice; layers that put a switch in two positions; a switch under two parents; a block without nodes, or on a switch that is not described; and labels that contradict each other.
 pub fn topograph(text: &str, options: &Options) -> Result<Read, InputError> {
     let documents = documents(text, &[])?;
     let mut nodes = Vec::new();
@@ -107,7 +105,7 @@ fn of_model(model: &Value, blocks: &Value, nodes: &mut Vec<Labelled>) -> Result<
     Ok(())
 }
 
-/// The switches from the top down to one.
+/// The switches from the top down to this one.
 fn way_to(
     switch: &Value,
     parents: &HashMap<&str, (Option<&str>, usize)>,

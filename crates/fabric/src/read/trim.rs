@@ -1,13 +1,14 @@
-//! What of a subnet is its tree of nodes: without hosts on switches above the leaves, without the further cables of hosts that
-//! hang on several leaf switches, and without switches that lead to no node.
+//! Reduces a subnet to its tree of nodes. Removes hosts on switches above the leaves, further cables of hosts that are
+//! on several leaf switches, and switches that lead to no node.
 //!
-//! The level of a switch is counted from the leaves. A leaf is a switch with hosts. Two things would make other switches count
-//! as leaves, or leaves as other switches, and are found here by the shape of the cabling:
+//! The level of a switch is counted from the leaves, and a leaf is a switch with hosts. Two situations would confuse
+//! leaves and other switches. They are recognised by the shape of the cabling:
 //!
-//! - A host on a spine or on a core switch. Such a switch is cabled to several switches with hosts, and has at most half of the
-//!   hosts of one of them; or it joins switches that nothing joins which lies below them, from leaves with twice its hosts up.
-//! - A leaf whose hosts are off or somewhere else. It is cabled to spines as a core switch is, but joins what is joined
-//!   already. It is skipped, because it leads to no node.
+//! - A host on a spine or a core switch. Such a switch is cabled to several switches with hosts and has at most half of
+//!   the hosts of one of them. Or it connects switches that nothing below it connects, from leaves with at least twice
+//!   its hosts upwards.
+//! - A leaf whose hosts are off or elsewhere. It is cabled to spines like a core switch, but connects only what is
+//!   connected already. It is skipped, because it leads to no node.
 
 use std::collections::{BTreeSet, HashSet, VecDeque};
 
@@ -16,10 +17,10 @@ use super::subnet::{Cable, Subnet, Vertex};
 use super::union::Union;
 use crate::error::shown;
 
-/// The hosts that are nodes, by name; all if there is no list.
+/// The names of the hosts that are nodes; `None` for all hosts.
 pub(super) type Nodes<'a> = Option<HashSet<&'a str>>;
 
-/// Skips what is no part of the tree of nodes, and says so.
+/// Skips everything outside the tree of nodes. Returns a sentence for each kind of thing skipped.
 pub(super) fn trim(subnet: &mut Subnet, nodes: &Nodes) -> Vec<String> {
     let mut notes = Vec::new();
     let unnamed = |name: &str| nodes.as_ref().is_some_and(|nodes| !nodes.contains(name));
@@ -45,7 +46,7 @@ pub(super) fn trim(subnet: &mut Subnet, nodes: &Nodes) -> Vec<String> {
     notes
 }
 
-/// Skips hosts all of whose cables lead to switches above the leaves, and drops the cables that do.
+/// Skips hosts whose cables all lead to switches above the leaves, and drops such cables of other hosts.
 fn skip_hosts_above(subnet: &mut Subnet, above: &HashSet<usize>, notes: &mut Vec<String>) {
     let (mut up, mut elsewhere) = (Vec::new(), HashSet::new());
     for cable in &subnet.cables {
@@ -69,7 +70,7 @@ fn skip_hosts_above(subnet: &mut Subnet, above: &HashSet<usize>, notes: &mut Vec
     notes.extend(sentence(subnet, &further, ["cable", "cables"], what));
 }
 
-/// The ends of a cable between a host and a switch.
+/// The host and the switch that a cable connects; `None` for other cables.
 fn host_and_switch(vertices: &[Vertex], cable: &Cable) -> Option<(usize, usize)> {
     let [a, b] = cable.ends.map(|end| end.vertex);
     match [a, b].map(|vertex| vertices[vertex].is_host) {
@@ -79,7 +80,7 @@ fn host_and_switch(vertices: &[Vertex], cable: &Cable) -> Option<(usize, usize)>
     }
 }
 
-/// `2 hosts not named by --hosts, such as "oss1", are skipped`; nothing of none.
+/// A sentence like `2 hosts not named by --hosts, such as "oss1", are skipped`; `None` if nothing was skipped.
 pub(super) fn sentence(
     subnet: &Subnet,
     which: &[usize],
@@ -93,7 +94,7 @@ pub(super) fn sentence(
     })
 }
 
-/// The hosts with a cable to each vertex.
+/// For each vertex, the hosts with a cable to it.
 fn hosts_on(subnet: &Subnet) -> Vec<BTreeSet<usize>> {
     let mut on = vec![BTreeSet::new(); subnet.vertices.len()];
     for cable in &subnet.cables {
@@ -104,12 +105,12 @@ fn hosts_on(subnet: &Subnet) -> Vec<BTreeSet<usize>> {
     on
 }
 
-/// Switches with hosts that stand above leaves.
+/// The switches with hosts that are above the leaves.
 fn switches_above(subnet: &Subnet) -> HashSet<usize> {
     let mut hosts: Vec<usize> = hosts_on(subnet).iter().map(BTreeSet::len).collect();
     let mut above = HashSet::new();
     let cabling = Tree::over(subnet, std::iter::empty(), &HashSet::new());
-    // The clearest case first: without its hosts another one may be a leaf.
+    // Start with the clearest case: without its hosts, another switch may turn out to be a leaf.
     while let Some(spine) = clearest_spine(&cabling, &hosts) {
         hosts[spine] = 0;
         above.insert(spine);
@@ -128,8 +129,8 @@ fn switches_above(subnet: &Subnet) -> HashSet<usize> {
     above
 }
 
-/// Of the switches that are cabled to two others with hosts or more, and have at most half of the hosts of one of these, the one
-/// with the smallest share.
+/// The switch with the smallest share of hosts, among those cabled to at least two others with hosts and having at most
+/// half of the hosts of one of these.
 fn clearest_spine(cabling: &Tree, hosts: &[usize]) -> Option<usize> {
     let share = |&spine: &usize| {
         let near: BTreeSet<usize> = cabling.near(spine).filter(|&near| hosts[near] > 0).collect();
@@ -142,7 +143,7 @@ fn clearest_spine(cabling: &Tree, hosts: &[usize]) -> Option<usize> {
     all.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(spine, _)| spine)
 }
 
-/// Switches that lead to no node: leaves without a node, and switches above that join nothing.
+/// The switches that lead to no node: leaves without a node, and switches above that connect nothing.
 fn idle_switches(subnet: &Subnet, leaves: &[usize]) -> HashSet<usize> {
     let hosts = hosts_on(subnet);
     let (with, without): (Vec<usize>, Vec<usize>) =
@@ -159,7 +160,7 @@ fn idle_switches(subnet: &Subnet, leaves: &[usize]) -> HashSet<usize> {
             idle.insert(switch);
         }
     }
-    // Switches to which only idle ones lead.
+    // Switches that only idle ones lead to.
     let near_idle = |&switch: &usize| {
         tree.levels[switch] == usize::MAX && tree.near(switch).any(|near| idle.contains(&near))
     };
@@ -172,18 +173,18 @@ fn idle_switches(subnet: &Subnet, leaves: &[usize]) -> HashSet<usize> {
     idle
 }
 
-/// The switches of a subnet by their distance from some leaves.
+/// The switches of a subnet, by distance from some leaves.
 struct Tree {
-    /// The cables of each switch to others: the switch there and the own port.
+    /// The cables of each switch to others: the other switch and the own port.
     cables: Vec<Vec<(usize, u32)>>,
-    /// 1 for the leaves; `usize::MAX` where none is reached, and for hosts.
+    /// 1 for the leaves; `usize::MAX` for hosts and for switches that are not reached.
     levels: Vec<usize>,
-    /// Switches of one level that lower ones join have the same number.
+    /// A number per switch: equal for switches of one level that lower switches connect.
     part: Vec<usize>,
 }
 
 impl Tree {
-    /// The tree without the switches in `idle`, which keep their cables.
+    /// Returns the tree over the given leaves. It does not pass through switches in `idle`, but keeps their cables.
     fn over(subnet: &Subnet, leaves: impl Iterator<Item = usize>, idle: &HashSet<usize>) -> Tree {
         let count = subnet.vertices.len();
         let mut tree = Tree {
@@ -216,7 +217,7 @@ impl Tree {
         tree
     }
 
-    /// Notes which switches of a level lower ones join; `order` is from the leaves up.
+    /// Computes which switches of a level are connected by lower ones; `order` is from the leaves up.
     fn join_parts(&mut self, order: &[usize]) {
         self.part = vec![usize::MAX; self.levels.len()];
         let mut joined = Union::new(self.levels.len());
@@ -231,7 +232,7 @@ impl Tree {
         }
     }
 
-    /// The switches at the other ends of the cables of one.
+    /// The switches at the other ends of a switch's cables.
     fn near(&self, switch: usize) -> impl Iterator<Item = usize> + '_ {
         self.cables[switch].iter().map(|&(near, _)| near)
     }
@@ -240,12 +241,12 @@ impl Tree {
         self.near(switch).filter(|&near| self.levels[near] < self.levels[switch]).collect()
     }
 
-    /// The parts of the level below that a switch joins.
+    /// The parts of the level below that a switch connects.
     fn parts_below(&self, switch: usize) -> BTreeSet<usize> {
         self.below(switch).into_iter().map(|near| self.part[near]).collect()
     }
 
-    /// Whether a switch above the spines is a leaf that is cabled to them, rather than a switch above them.
+    /// Whether a switch above the spines is really a leaf cabled to them, and not a switch above them.
     fn joins_nothing(&self, switch: usize, idle: &HashSet<usize>) -> bool {
         let below = self.below(switch);
         if self.parts_below(switch).len() > 1 {
@@ -264,7 +265,8 @@ impl Tree {
                 || self.part[other] != self.part[spine]
                 || self.levels[other] != level - 1
         });
-        // A core switch may have lost its cables to all spines but this one. A leaf has the ports of other leaves.
+        // A core switch may have lost its cables to all spines except this one. A leaf has the same ports as other
+        // leaves.
         let ports = |of: usize, to: &dyn Fn(usize) -> bool| -> BTreeSet<u32> {
             let cables = self.cables[of].iter();
             cables.filter(|&&(near, _)| to(near)).map(|&(_, port)| port).collect()
@@ -275,7 +277,7 @@ impl Tree {
             return true;
         }
         if joining.is_empty() {
-            // A leaf would be cabled to all spines. Ports down to other switches are a switch's first.
+            // A leaf would be cabled to all spines. A switch's first ports usually lead down to other switches.
             return alone && !own.contains(&1);
         }
         let mut upper =

@@ -1,6 +1,6 @@
-//! Sets of numbers that are joined, such as the switches of one group.
+//! A union-find structure, for example for the switches of one group.
 
-/// Sets that are joined and never parted.
+/// Disjoint sets of numbers that can be joined but not separated.
 pub(super) struct Union(Vec<usize>);
 
 impl Union {

@@ -1,4 +1,4 @@
-//! YAML, and JSON as a part of it, to values that know their lines.
+//! Parses YAML (and JSON, which is part of it) to values with line numbers.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,12 @@ use crate::error::{InputError, is_printable, shown};
 
 /// The longest text that is parsed.
 const LONGEST_TEXT: usize = 256 << 20;
-/// The most values of a text: each takes many times its letters.
+/// The most values of a text, because each takes several times the memory of its text.
 const MOST_VALUES: usize = 8 << 20;
 /// The deepest nesting.
 const DEEPEST: usize = 64;
 
-/// A value and the line it starts on, from 1.
+/// A value and the line on which it starts, from 1.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Value {
     pub line: usize,
@@ -22,23 +22,23 @@ pub(super) struct Value {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Kind {
-    /// Nothing: an empty value or `null`.
+    /// An empty value or `null`.
     Null,
     Text(String),
     List(Vec<Value>),
-    /// In the order of the text, no key twice.
+    /// Entries in the order of the text; no key occurs twice.
     Map(Vec<(String, Value)>),
 }
 
 impl Value {
-    /// The value of a key of a map; `None` for other values, and for keys that are absent or null.
+    /// The value of a key; `None` if this is not a map, or if the key is absent or null.
     pub fn get(&self, key: &str) -> Option<&Value> {
         let Kind::Map(entries) = &self.kind else { return None };
         let found = entries.iter().find(|(name, _)| name == key);
         found.map(|(_, value)| value).filter(|value| value.kind != Kind::Null)
     }
 
-    /// The text of a value; `what` it is, for the error.
+    /// The text of a value; `what` describes it in errors.
     pub fn text(&self, what: &str) -> Result<&str, InputError> {
         match &self.kind {
             Kind::Text(text) if text.chars().all(is_printable) => Ok(text),
@@ -49,7 +49,7 @@ impl Value {
         }
     }
 
-    /// The items of a list; none of null.
+    /// The items of a list; empty for null.
     pub fn list(&self, what: &str) -> Result<&[Value], InputError> {
         match &self.kind {
             Kind::List(items) => Ok(items),
@@ -58,7 +58,7 @@ impl Value {
         }
     }
 
-    /// The entries of a map; none of null.
+    /// The entries of a map; empty for null.
     pub fn map(&self, what: &str) -> Result<&[(String, Value)], InputError> {
         match &self.kind {
             Kind::Map(entries) => Ok(entries),
@@ -67,7 +67,7 @@ impl Value {
         }
     }
 
-    /// Whether it is true, as YAML 1.1 and 1.2 write it.
+    /// The value as a boolean, as YAML 1.1 and 1.2 write it.
     pub fn truth(&self, what: &str) -> Result<bool, InputError> {
         match self.text(what)?.to_ascii_lowercase().as_str() {
             "true" | "yes" | "on" => Ok(true),
@@ -76,7 +76,7 @@ impl Value {
         }
     }
 
-    /// Refuses keys of a map other than those.
+    /// Refuses keys of a map other than the known ones.
     pub fn only_keys(&self, what: &str, known: &[&str]) -> Result<(), InputError> {
         let entries = self.map(what)?;
         match entries.iter().find(|(key, _)| !known.contains(&key.as_str())) {
@@ -104,11 +104,9 @@ impl Value {
     }
 }
 
-/// The documents of a text, without the values of the keys in `skipped`, wherever they stand.
+/// Parses the documents of a text. Values of the keys in `skipped` are dropped at any depth.
 ///
-/// # Errors
-/// With its line: text that is not YAML, an alias, a key that is given twice or is not a text, a text too long, too deep or of
-/// too many values.
+/// # Errors With its line: invalid YAML, an alias, a key that occurs twice or is not a text, or a text that is too long, too deep or has too many values.
 pub(super) fn documents(text: &str, skipped: &[&str]) -> Result<Vec<Value>, InputError> {
     if text.len() > LONGEST_TEXT {
         let message = format!("{} bytes of YAML are more than {LONGEST_TEXT}", text.len());
@@ -128,20 +126,20 @@ fn not_yaml(error: &ScanError) -> InputError {
     InputError::at(error.marker().line(), format!("neither YAML nor JSON: {what}"))
 }
 
-/// A list or a map that is not closed yet.
+/// A list or map that is not closed yet.
 struct Open {
     value: Value,
-    /// The key of a map that waits for its value.
+    /// The key of a map whose value comes next.
     key: Option<String>,
-    /// The keys of a map of many.
+    /// The keys of a map with many entries.
     many: HashSet<String>,
 }
 
-/// A map with this number of keys or more keeps them as a set.
+/// A map with at least this number of keys keeps them in a set.
 const MANY: usize = 16;
 
 impl Open {
-    /// The line of an earlier entry of that key; 0 if its value was skipped.
+    /// The line of an earlier entry with this key; 0 if its value was skipped.
     fn repeated(&mut self, name: &str) -> Option<usize> {
         let Kind::Map(entries) = &self.value.kind else { return None };
         if entries.len() >= MANY {
@@ -194,7 +192,7 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// Puts a value that is complete where it belongs.
+    /// Puts a complete value into the list or map that contains it.
     fn put(&mut self, value: Value) -> Result<(), InputError> {
         self.values += 1;
         if self.values > MOST_VALUES {
@@ -212,7 +210,7 @@ impl Builder<'_> {
                 entries.push((name, value));
             }
             (Kind::Map(_), None) => {
-                // It is a key.
+                // The value is a key of a map.
                 let line = value.line;
                 let Kind::Text(name) = value.kind else {
                     return Err(InputError::at(line, "a key is not a text"));

@@ -1,4 +1,4 @@
-//! Ideal adaptive routing: every flow spread over all shortest routes.
+//! Ideal adaptive routing: every flow is spread over all shortest routes.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use super::{Routing, Unreachable};
 use crate::fabric::{Fabric, NodeIndex};
 use crate::link::{Channel, Direction, Link, link_of};
 
-/// Ideal adaptive routing. A channel is one direction of all uplinks of a group together, with the
-/// summed bandwidth of those that are there: on a whole tree every shortest route between two groups
-/// uses their uplinks evenly, and where cables are missing what remains is taken to be filled
-/// evenly too, which is the best that could be done. After them come the WAN links.
+/// Ideal adaptive routing. A channel is one direction of all uplinks of a group together, with the sum of their
+/// bandwidths. On a complete tree, the shortest routes between two groups use their uplinks evenly. If cables are
+/// missing, the remaining ones are assumed to be used evenly too, which is the best case. The WAN links are numbered
+/// after the groups.
 #[derive(Debug, Clone)]
 pub struct Adaptive {
     fabric: Arc<Fabric>,
-    /// First bundle of every level below the top; at the end the first WAN link.
+    /// The first bundle of every level below the top; then the first WAN link.
     first: Vec<u32>,
-    /// Of every bundle, then of every WAN link, bytes per second in each direction.
+    /// Bandwidth of every bundle, then of every WAN link, in each direction, in bytes per second.
     bandwidth: Vec<f64>,
 }
 
 impl Adaptive {
-    /// The routes of a machine.
+    /// Returns the routing of a machine.
     pub fn new(fabric: Arc<Fabric>) -> Self {
         let mut first = vec![0];
         let mut bandwidth = Vec::new();
@@ -34,7 +34,7 @@ impl Adaptive {
         Adaptive { fabric, first, bandwidth }
     }
 
-    /// The channels from a node up to its group of `top`, in that order.
+    /// The channels from a node up to its group at level `top`, in this order.
     fn climb(&self, node: NodeIndex, top: usize) -> impl DoubleEndedIterator<Item = Channel> + '_ {
         (0..top).map(move |level| (level, self.fabric.group(level, node))).filter_map(
             |(level, group)| {
@@ -45,8 +45,8 @@ impl Adaptive {
         )
     }
 
-    /// Whether a route is whole from end to end. Where cables are missing, two groups that both have
-    /// uplinks left may have none to the same switch.
+    /// Whether a complete route exists. If cables are missing, two groups that both have uplinks left may have none to
+    /// the same switch.
     fn joins(&self, from: NodeIndex, to: NodeIndex) -> bool {
         self.fabric.missing_cables().is_empty() || self.fabric.route(from, to).is_some()
     }

@@ -14,63 +14,57 @@ use crate::nodeset::NodeSet;
 /// A running job and the links it owns.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct JobLinks {
-    /// What errors call it.
+    /// The name of the job in errors.
     pub name: String,
     /// Its nodes, in any order.
     pub nodes: Vec<NodeIndex>,
-    /// Its cables between switches, in any order; none if it lies in one leaf, or takes its chance
-    /// with all others.
+    /// Its cables between switches, in any order. Empty if the job is inside one leaf, or uses links that others share.
     pub links: Vec<CableId>,
 }
 
-/// Uplink slots reserved for traffic to and from some nodes.
+/// Uplink slots that are reserved for traffic to and from service nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Service {
-    /// The nodes: storage, login, management.
+    /// The service nodes: storage, login, management.
     pub nodes: Vec<NodeIndex>,
-    /// How many of the highest uplink slots of every switch are reserved for them.
+    /// The number of highest uplink slots of every switch that are reserved for them.
     pub uplinks: u32,
 }
 
 impl Service {
-    /// The cables in reserved uplink slots, ascending: no job may own one.
+    /// The cables in reserved uplink slots, ascending. No job may own one.
     pub fn cables(&self, fabric: &Fabric) -> Vec<CableId> {
         check::reserved(fabric, self.uplinks)
     }
 }
 
-/// Routing by destination that keeps jobs apart. At every switch the entry of a destination is
+/// Routing by destination that keeps jobs on their own links. At every switch, the entry for a destination is
 ///
-/// 1. a link of the destination's job, where those lead from this switch to it;
-/// 2. a reserved uplink slot, where the destination is a service node, the switch is the leaf of one or
-///    above the leaves, and those slots lead to it;
-/// 3. that of d-mod-k on all cables.
+/// 1. a link of the destination's job, if these links lead from this switch to it;
+/// 2. a reserved uplink slot, if the destination is a service node, the switch is above the leaves or is the leaf of a
+///    service node, and these slots lead to it;
+/// 3. the entry of d-mod-k on all cables.
 ///
-/// Destinations of a job are dealt over its links as d-mod-k deals nodes over a whole tree, by
-/// their places among the job's nodes. An entry leads down if the destination is below the switch
-/// and up if not, so no traffic waits in a circle. It depends on the job of its destination and on
-/// no other.
+/// The destinations of a job are spread over its links as d-mod-k spreads nodes over a whole tree, by their index among
+/// the job's nodes. An entry leads down if the destination is below the switch, otherwise up, so there is no deadlock.
+/// An entry depends only on the job of its destination.
 #[derive(Debug, Clone)]
 pub struct Dedicated {
     all: Fixed,
-    /// Of every job with links: those.
+    /// For every job with links, the set of its links.
     links: Vec<NodeSet>,
-    /// Of every node the job with links, and its place among the job's nodes.
+    /// For every node, the index of its job with links, and the node's index in that job.
     place: Vec<Option<(u32, u32)>>,
     service: Vec<bool>,
-    /// Leaves of service nodes.
+    /// The leaves of service nodes.
     service_leaves: Vec<GroupIndex>,
     uplinks: u32,
 }
 
 impl Dedicated {
-    /// The tables for these jobs.
+    /// Returns the tables for these jobs.
     ///
-    /// # Errors
-    /// Naming the job: a node, or a link,
-    /// that the machine does not have or that another job has too; a missing cable; a link that
-    /// joins no switches, that none of the job's nodes is below, or that is in a reserved slot; leaves
-    /// of the job that its links do not join on every rail.
+    /// # Errors Naming the job: a node or link that the machine does not have or that another job has too; a missing cable; a link that does not connect switches, that has none of the job's nodes below it, or that is in a reserved slot; leaves of the job that its links do not connect on every rail.
     pub fn new(
         fabric: &Arc<Fabric>,
         jobs: &[JobLinks],
@@ -103,14 +97,14 @@ impl Dedicated {
         Ok(routing)
     }
 
-    /// The step that the table of a switch (or a node, which sends by it) has for a destination, a
-    /// node or a switch. `None` if there is none: no route is whole, the two are at different sites,
-    /// or the destination is a switch that only a route down and up again would reach.
+    /// The step from a switch to a destination, by the switch's table; a node sends by the same rule. `None` if there
+    /// is no complete route, if they are at different sites, or if the destination is a switch that can only be reached
+    /// down and up again.
     pub fn step(&self, at: SwitchPlace, to: SwitchPlace) -> Option<Step> {
         self.step_on(at, to, None)
     }
 
-    /// The same to the adapter that a node has on a rail: a subnet addresses every adapter on its own.
+    /// Same as [`Dedicated::step`], to the adapter of a node on a rail: a subnet addresses every adapter separately.
     pub fn step_on(&self, at: SwitchPlace, to: SwitchPlace, rail: Option<u32>) -> Option<Step> {
         let fabric = self.fabric();
         if fabric.site_of_group(at.level, at.group) != fabric.site_of_group(to.level, to.group) {
@@ -131,17 +125,18 @@ impl Dedicated {
             .or_else(|| Routes::new(fabric, Layer::All, to, node).on_rail(rail).step(at))
     }
 
-    /// The job with links, by its number among those, that owns a link.
+    /// The index of the job that owns a link, among the jobs with links.
     pub fn owner(&self, link: CableId) -> Option<usize> {
         self.links.iter().position(|links| links.contains(link))
     }
 
-    /// The job with links, by its number among those, that has a node.
+    /// The index of the job that has a node, among the jobs with links.
     pub fn job(&self, node: NodeIndex) -> Option<usize> {
         self.place[node as usize].map(|(job, _)| job as usize)
     }
 
-    /// The route from a switch or a node to a node of the same site, or to its adapter on a rail; `None` where none is whole.
+    /// The route from a switch or node to a node of the same site, or to its adapter on a rail; `None` if there is no
+    /// complete route.
     pub(super) fn route(
         &self,
         from: SwitchPlace,
@@ -165,12 +160,12 @@ impl Dedicated {
         Some(Routes::new(self.fabric(), layer, SwitchPlace::node(to), place))
     }
 
-    /// Whether traffic from service nodes passes a switch in reserved uplink slots.
+    /// Whether traffic of service nodes uses the reserved uplink slots of a switch.
     fn serves(&self, at: SwitchPlace) -> bool {
         at.level != 1 || self.service_leaves.contains(&at.group)
     }
 
-    /// Whether the links of a job join all its leaves, whichever of them a route takes.
+    /// Checks that the links of a job connect all its leaves, whichever of them a route uses.
     fn check_joined(&self, name: &str, nodes: &[NodeIndex]) -> Result<(), InputError> {
         let fabric = self.fabric();
         let mut leaves: Vec<GroupIndex> = nodes.iter().map(|&node| fabric.group(1, node)).collect();
@@ -207,7 +202,7 @@ impl Routing for Dedicated {
         self.all.capacity(channel)
     }
 
-    /// Between sites, as d-mod-k.
+    /// Routes between sites are those of d-mod-k.
     fn path(
         &self,
         from: NodeIndex,
@@ -230,7 +225,7 @@ impl Routing for Dedicated {
         true
     }
 
-    /// Over NVLink the data is on the rail of the destination before it leaves the first node.
+    /// With NVLink, the data is already on the destination's rail when it leaves the first node.
     fn rail_path(
         &self,
         (from, to): (NodeIndex, NodeIndex),
@@ -250,9 +245,8 @@ impl Routing for Dedicated {
 }
 
 impl Dedicated {
-    /// How many of the routes between a service node and a node of a job with links, both
-    /// directions, there are; how many of them pass over a link that a job owns; and over one that
-    /// is another job's than the node's.
+    /// Counts the routes between service nodes and nodes of jobs with links, in both directions: all of them; those
+    /// over a link that any job owns; those over a link of another job than the node's.
     pub fn service_routes(&self) -> [u64; 3] {
         let mut counts = [0; 3];
         let nodes = || 0..self.fabric().nodes();

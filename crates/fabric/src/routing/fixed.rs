@@ -1,4 +1,4 @@
-//! Static routing: one route for every pair, by a rule for the port at each level.
+//! Static routing: one route per pair of nodes, by a rule for the port at each level.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::route::Ends;
 pub struct Fixed {
     fabric: Arc<Fabric>,
     rule: Rule,
-    /// Of every link, bytes per second in each direction.
+    /// Bandwidth of every link in each direction, in bytes per second.
     bandwidth: Box<[f64]>,
 }
 
 impl Fixed {
-    /// The routes by `rule` on a machine.
+    /// Returns the routing by `rule` on a machine.
     pub fn new(fabric: Arc<Fabric>, rule: Rule) -> Self {
         let bandwidth = (0..fabric.links()).map(|link| fabric.bandwidth(link)).collect();
         Fixed { fabric, rule, bandwidth }

@@ -1,4 +1,4 @@
-//! Which route traffic takes: one file per rule, one line each in [`ROUTINGS`].
+//! Routings: which route traffic takes. One file per rule, one line each in [`ROUTINGS`].
 
 mod adaptive;
 mod dedicated;
@@ -26,19 +26,19 @@ pub(crate) use tables::{Fault, Hop, NO_PORT, PORTS, To};
 
 /// The routes between the nodes of one machine.
 pub trait Routing: fmt::Debug + Send + Sync {
-    /// Its name.
+    /// The name of the routing.
     fn name(&self) -> &str;
 
     /// The machine.
     fn fabric(&self) -> &Arc<Fabric>;
 
-    /// Number of channels; they are numbered from 0. Unless a routing spreads its traffic, a channel
-    /// is one direction of one link.
+    /// The number of channels; they are numbered from 0. Unless a routing spreads traffic, a channel is one direction
+    /// of one link.
     fn channels(&self) -> u32 {
         2 * self.fabric().links()
     }
 
-    /// Bandwidth of a channel, bytes per second.
+    /// Bandwidth of a channel in bytes per second.
     fn capacity(&self, channel: Channel) -> f64;
 
     /// The links that make up a channel; each carries an equal share of its load.
@@ -46,12 +46,10 @@ pub trait Routing: fmt::Debug + Send + Sync {
         vec![link_of(channel)]
     }
 
-    /// Appends the channels from one node to another in order, node links included; nothing from
-    /// a node to itself, and nothing between nodes of one domain, which do not use the tree
-    /// ([`Fabric::share_domain`]).
+    /// Appends the channels from one node to another, in order, including the links of the nodes. Appends nothing from
+    /// a node to itself, or between nodes of one domain, which do not use the tree ([`Fabric::share_domain`]).
     ///
-    /// # Errors
-    /// Two nodes that no route joins; nothing is appended then.
+    /// # Errors No route connects the nodes; nothing is appended then.
     fn path(
         &self,
         from: NodeIndex,
@@ -59,22 +57,23 @@ pub trait Routing: fmt::Debug + Send + Sync {
         path: &mut Vec<Channel>,
     ) -> Result<(), Unreachable>;
 
-    /// Whether the routes from the nodes of a leaf to a node differ in their first channel only, which is the same to all nodes.
+    /// Whether all nodes of a leaf use the same route to a destination except for their own link, and each node's own
+    /// link is the same for all destinations.
     fn by_leaf(&self) -> bool {
         false
     }
 
-    /// Whether traffic on different rails takes different channels. If not, [`Routing::rail_path`] is the same on all.
+    /// Whether traffic on different rails uses different channels. If not, [`Routing::rail_path`] gives the same path
+    /// for all rails.
     fn distinguishes_rails(&self) -> bool {
         false
     }
 
-    /// As [`Routing::path`], from the adapter that one node has on rail `rails.0` to the one that the other has on rail
-    /// `rails.1`. Between different rails the data first goes over NVLink inside a node, if that way is whole
-    /// ([`CrossRail::NvLink`](crate::CrossRail::NvLink)).
+    /// Appends the channels from one node's adapter on rail `rails.0` to the other's adapter on rail `rails.1`, as
+    /// [`Routing::path`] does. Between different rails, the data first goes over NVLink inside a node, if that route is
+    /// complete ([`CrossRail::NvLink`](crate::CrossRail::NvLink)).
     ///
-    /// # Errors
-    /// Two adapters that no route joins; nothing is appended then.
+    /// # Errors No route connects the adapters; nothing is appended then.
     fn rail_path(
         &self,
         (from, to): (NodeIndex, NodeIndex),
@@ -86,12 +85,12 @@ pub trait Routing: fmt::Debug + Send + Sync {
     }
 }
 
-/// Two nodes that no route joins.
+/// The error for two nodes without a route between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unreachable {
-    /// Where the route should begin.
+    /// The first node of the route.
     pub from: NodeIndex,
-    /// Where it should end.
+    /// The last node of the route.
     pub to: NodeIndex,
 }
 
@@ -102,7 +101,7 @@ impl fmt::Display for Unreachable {
 }
 
 impl Unreachable {
-    /// The same with the names of the nodes.
+    /// Returns the error as a sentence with the names of the nodes.
     pub fn on(&self, fabric: &Fabric) -> String {
         let name = |node| fabric.node_name(node);
         format!("no route leads from node {} to node {}", name(self.from), name(self.to))
@@ -111,13 +110,13 @@ impl Unreachable {
 
 impl std::error::Error for Unreachable {}
 
-/// A routing that can be asked for by name.
+/// A registered routing.
 pub struct RoutingInfo {
-    /// Its name.
+    /// The name of the routing.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// What the routing does, in one line.
     pub summary: &'static str,
-    /// Builds it; the seed matters to those that draw at random.
+    /// Builds the routing; only routings that draw at random use the seed.
     pub build: fn(fabric: Arc<Fabric>, seed: u64) -> Box<dyn Routing>,
 }
 
@@ -145,7 +144,7 @@ pub const ROUTINGS: &[RoutingInfo] = &[
     },
 ];
 
-/// The routing of that name; `None` where there is none.
+/// Returns the routing of this name; `None` if there is none.
 pub fn routing(name: &str, fabric: &Arc<Fabric>, seed: u64) -> Option<Box<dyn Routing>> {
     let info = ROUTINGS.iter().find(|info| info.name == name)?;
     Some((info.build)(Arc::clone(fabric), seed))

@@ -1,4 +1,4 @@
-//! The routes of forwarding tables, each looked up once for all nodes of a leaf.
+//! Caches the routes of forwarding tables: each is looked up once for all nodes of a leaf.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,22 +7,22 @@ use super::{Dedicated, Routing, Step, SwitchPlace, Unreachable};
 use crate::fabric::{Fabric, NodeIndex};
 use crate::link::{Channel, channel_of};
 
-/// [`Dedicated`] for callers that ask for many routes: past its own link a packet takes the same route to a destination from every node
-/// of a leaf, so that is remembered.
+/// A cache over [`Dedicated`], for callers that ask for many routes. After the first link, packets from all nodes of a
+/// leaf take the same route to a destination, so one entry serves the whole leaf.
 #[derive(Debug)]
 pub struct Remembered {
     tables: Dedicated,
     routes: Mutex<HashMap<(SwitchPlace, NodeIndex, Rail), Path>>,
 }
 
-/// The rail of the adapter at the end; any if `None`.
+/// The rail of the adapter at the end; `None` for any.
 type Rail = Option<u32>;
 
-/// From a leaf to a node; `None` where none is whole.
+/// The channels from a leaf to a node; `None` if there is no complete route.
 type Path = Option<Vec<Channel>>;
 
 impl Remembered {
-    /// The same routes.
+    /// Returns a cache for these tables.
     pub fn new(tables: Dedicated) -> Self {
         Remembered { tables, routes: Mutex::default() }
     }

@@ -1,23 +1,23 @@
-//! Routes to one destination over a part of the cables: up, then down, dealt out as d-mod-k does.
+//! Routes to one destination over a subset of the cables: up, then down, spread as by d-mod-k.
 
 use crate::description::Cabling;
 use crate::fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 use crate::link::{Direction, Link};
 use crate::nodeset::NodeSet;
 
-/// One of the parallel switches of a group; at level 0 a node, whose number is 0.
+/// One of the parallel switches of a group. At level 0 it is a node, with number 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SwitchPlace {
-    /// 1 for a leaf.
+    /// The level; 1 for a leaf.
     pub level: usize,
-    /// Index of the group at that level.
+    /// The index of the group at that level.
     pub group: GroupIndex,
-    /// Which of the group's parallel switches.
+    /// The number of the switch in its group.
     pub number: u32,
 }
 
 impl SwitchPlace {
-    /// A node as the end of a route.
+    /// Returns a node as the end of a route.
     pub fn node(node: NodeIndex) -> SwitchPlace {
         SwitchPlace { level: 0, group: node, number: 0 }
     }
@@ -26,24 +26,24 @@ impl SwitchPlace {
 /// One step of a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Step {
-    /// The link; `None` where the tree needs none, above padding.
+    /// The link; `None` above padding, where the tree needs none.
     pub link: Option<Link>,
-    /// Where it leads.
+    /// The switch or node to which it leads.
     pub to: SwitchPlace,
 }
 
-/// Which cables routes may use. The links of nodes are in every layer.
+/// The cables that routes may use. Links of nodes are in every layer.
 #[derive(Clone, Copy)]
 pub(super) enum Layer<'a> {
-    /// These, which a job owns.
+    /// Cables that a job owns.
     Dedicated(&'a NodeSet),
-    /// This number of the highest uplink slots of every switch.
+    /// This number of highest uplink slots of every switch.
     Reserved(u32),
-    /// All that are there.
+    /// All cables that exist.
     All,
 }
 
-/// An uplink of a switch: to which parent, and which of the parallel cables there.
+/// An uplink of a switch: the number of the parent, and the number of the parallel cable.
 #[derive(Clone, Copy)]
 struct Uplink {
     parent: u32,
@@ -51,19 +51,19 @@ struct Uplink {
     id: CableId,
 }
 
-/// The routes to one destination over the cables of a layer. On a whole tree they are those of
-/// d-mod-k (Zahavi 2010) with `place` for the destination; on a part of the cables, the same on the
-/// tree that those make up: from wherever a packet comes, it goes up over the uplink by which the
-/// destination's own switch of that number would go up, if the layer leads there.
+/// The routes to one destination over the cables of a layer. On a complete tree they are those of d-mod-k (Zahavi 2010)
+/// with `place` as the number of the destination. On a subset of the cables they are the same on the tree that these
+/// cables form: a packet from anywhere goes up over the uplink that the destination's own switch of the same number
+/// would use, if the layer leads there.
 pub(super) struct Routes<'a> {
     fabric: &'a Fabric,
     layer: Layer<'a>,
     to: SwitchPlace,
-    /// A node below the destination, or itself.
+    /// A node below the destination, or the destination itself.
     node: NodeIndex,
-    /// Number of the destination among those that share the layer.
+    /// The number of the destination among those that share the layer.
     place: u32,
-    /// The rail by which a node is entered; any if `None`.
+    /// The rail on which the node is entered; `None` for any.
     rail: Option<u32>,
 }
 
@@ -78,12 +78,12 @@ impl<'a> Routes<'a> {
         Routes { fabric, layer, to, node, place, rail: None }
     }
 
-    /// The same to the adapter of the node on that rail.
+    /// Returns the routes to the adapter of the node on this rail.
     pub(super) fn on_rail(self, rail: Option<u32>) -> Routes<'a> {
         Routes { rail, ..self }
     }
 
-    /// The step from a switch or a node; `None` if the layer does not lead from there.
+    /// The step from a switch or node; `None` if the layer does not lead to the destination from there.
     pub(super) fn step(&self, at: SwitchPlace) -> Option<Step> {
         if !self.covers(at) {
             return self.up(at);
@@ -94,7 +94,7 @@ impl<'a> Routes<'a> {
         if self.turns(at) { self.up(at) } else { None }
     }
 
-    /// Whether the layer leads from a switch or a node to the destination, up and then down.
+    /// Whether the layer leads from a switch or node to the destination, up and then down.
     pub(super) fn arrives(&self, at: SwitchPlace) -> bool {
         if at == self.to {
             return true;
@@ -137,12 +137,12 @@ impl<'a> Routes<'a> {
         (!open.is_empty()).then(|| step(open[turn % open.len()]))
     }
 
-    /// Whether a packet at a switch above the destination, but on another rail, may go on up to where the rails meet.
+    /// Whether a packet above the destination, but on another rail, can go on up to where the rails meet.
     fn turns(&self, at: SwitchPlace) -> bool {
         self.fabric.meets_from(self.fabric.site_of_group(at.level, at.group), at.level)
     }
 
-    /// The step down from a switch that [`Routes::falls`].
+    /// The step down from a switch for which [`Routes::falls`] holds.
     fn down(&self, at: SwitchPlace) -> Step {
         let (to, parent) = self.fall(at).unwrap_or_else(|| self.first_below(at));
         let wanted = self.wanted(to.level, to.number).filter(|uplink| uplink.parent == parent);
@@ -152,14 +152,14 @@ impl<'a> Routes<'a> {
         Step { link, to }
     }
 
-    /// The uplink to a parent over that parallel cable, or over another if the layer lacks it.
+    /// The uplink to a parent over this parallel cable, or over another one if the layer does not have it.
     fn parallel(&self, at: SwitchPlace, parent: u32, cable: u32) -> Option<Uplink> {
         let uplinks = || self.uplinks(at).filter(|uplink| uplink.parent == parent);
         let same = uplinks().find(|uplink| uplink.cable == cable);
         same.or_else(|| uplinks().nth(cable as usize % uplinks().count().max(1)))
     }
 
-    /// The uplink by which the switch of that level and number above the destination goes up for it.
+    /// The uplink that the switch with this level and number above the destination would use towards it.
     fn wanted(&self, level: usize, number: u32) -> Option<Uplink> {
         if level < self.to.level {
             return None;
@@ -171,8 +171,8 @@ impl<'a> Routes<'a> {
         uplinks().nth(turn % uplinks().count().max(1))
     }
 
-    /// Which turn a destination has among those that share a switch of that level and number:
-    /// `floor(place / w)`, where `w` counts the routes up to there.
+    /// The rank of the destination among those that share a switch with this level and number: `floor(place / w)`,
+    /// where `w` is the number of routes up to it.
     fn turn(&self, level: usize, number: u32) -> u32 {
         let (mut routes, mut number) = (1u32, number);
         for level in (self.to.level..level).rev() {
@@ -184,7 +184,7 @@ impl<'a> Routes<'a> {
         self.place / routes
     }
 
-    /// How many parents a switch has in the layer.
+    /// The number of a switch's parents in the layer.
     fn planes(&self, at: SwitchPlace) -> u32 {
         let ports = self.ports(at);
         let reached = |parent: &u32| {
@@ -197,17 +197,17 @@ impl<'a> Routes<'a> {
         at.level > self.to.level && self.fabric.group(at.level, self.node) == at.group
     }
 
-    /// Whether the cables of the layer lead down from a switch above the destination.
+    /// Whether the cables of the layer lead down to the destination from a switch above it.
     fn falls(&self, at: SwitchPlace) -> bool {
         at == self.to || (at.level > self.to.level && self.fall(at).is_some())
     }
 
-    /// The switch below from which the destination is reached, and which of its parents this one is.
+    /// The switch below that leads to the destination, and the number by which it knows this switch as its parent.
     fn fall(&self, at: SwitchPlace) -> Option<(SwitchPlace, u32)> {
         self.below(at).find(|&(below, parent)| self.is_joined(below, parent) && self.falls(below))
     }
 
-    /// Whether a cable of the layer leads from a switch down to one below, of which it is that parent.
+    /// Whether a cable of the layer connects a switch below with its parent of this number.
     fn is_joined(&self, below: SwitchPlace, parent: u32) -> bool {
         if below.level == 0 && !self.is_entered(parent) {
             return false;
@@ -218,13 +218,13 @@ impl<'a> Routes<'a> {
         self.uplinks(below).any(|uplink| uplink.parent == parent)
     }
 
-    /// Whether the destination, a node, may be entered from that parent of it.
+    /// Whether the destination, a node, may be entered from this parent.
     fn is_entered(&self, parent: u32) -> bool {
         self.rail.is_none_or(|rail| rail == parent)
     }
 
-    /// The switches below towards the destination, and which of its parents this one is. At a joined level all switches of
-    /// the group are below; the one that the destination prefers comes first.
+    /// The switches below towards the destination, each with the number by which it knows this switch as its parent. At
+    /// a joined level these are all switches of the group; the one that the destination prefers comes first.
     fn below(&self, at: SwitchPlace) -> impl Iterator<Item = (SwitchPlace, u32)> + '_ {
         let (first, parent) = self.first_below(at);
         let site = self.fabric.site_of_group(first.level, first.group);
@@ -248,7 +248,7 @@ impl<'a> Routes<'a> {
         (SwitchPlace { level, group, number }, parent)
     }
 
-    /// The number of the switch of a level above the destination by which d-mod-k enters it.
+    /// The number of the switch, at a level above the destination, through which d-mod-k enters it.
     fn preferred(&self, level: usize) -> u32 {
         (self.to.level..level).fold(self.to.number, |number, level| {
             let group = self.fabric.group(level, self.node);
@@ -262,12 +262,13 @@ impl<'a> Routes<'a> {
         above(self.fabric, at, parent)
     }
 
-    /// Whether the group is padding, which has no cables of its own.
+    /// Whether the group is padding, which has no cables.
     fn is_short(&self, at: SwitchPlace) -> bool {
         self.fabric.uplinks(at.level, at.group).is_empty()
     }
 
-    /// The uplinks of a switch in the layer in the order of ports: parallel cables after parents.
+    /// The uplinks of a switch in the layer, in port order: all parents for the first parallel cable, then for the next
+    /// one.
     fn uplinks(&self, at: SwitchPlace) -> impl Iterator<Item = Uplink> + '_ {
         let ports = self.ports(at);
         let Cabling { parents, cables, .. } = ports.cabling;
@@ -299,17 +300,17 @@ impl<'a> Routes<'a> {
     }
 }
 
-/// Where the uplinks of a switch are.
+/// The uplink ports of a switch.
 #[derive(Clone, Copy)]
 struct Ports {
     level: usize,
     cabling: Cabling,
     first: CableId,
-    /// Whether it has any: padding has not.
+    /// Whether it has uplinks; padding has none.
     there: bool,
 }
 
-/// The switch that a parent of a switch or a node is.
+/// The switch that is the parent number `parent` of a switch or node.
 pub(crate) fn above(fabric: &Fabric, at: SwitchPlace, parent: u32) -> SwitchPlace {
     let cabling = fabric.cabling(fabric.site_of_group(at.level, at.group), at.level);
     SwitchPlace {

@@ -1,25 +1,24 @@
-//! The rules by which static routing chooses a port at each level.
+//! Rules by which static routing chooses the port at each level.
 
 use crate::fabric::NodeIndex;
 use crate::scramble::scramble;
 
-/// How the port up is chosen at every level; `w` counts the parallel switches there.
+/// How the port up is chosen at each level; `w` is the number of parallel switches there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
     /// `floor(to / w) mod ports` (Zahavi 2010).
     DestinationModK,
     /// `floor(from / w) mod ports`.
     SourceModK,
-    /// Drawn for every pair and level.
+    /// Drawn at random for every pair and level.
     Random {
-        /// Seed of the draws.
+        /// The seed of the draws.
         seed: u64,
     },
 }
 
 impl Rule {
-    /// The preferred port of `ports` for a pair of nodes at a level whose groups have `width`
-    /// parallel switches.
+    /// The preferred one of `ports` ports for a pair of nodes, at a level whose groups have `width` parallel switches.
     pub(crate) fn port(
         self,
         (from, to): (NodeIndex, NodeIndex),

@@ -1,4 +1,4 @@
-//! Routing by forwarding tables: at every switch the port that its table gives for the destination.
+//! Routing by forwarding tables: every switch has a port for each destination.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,27 +7,26 @@ use super::{Routing, Unreachable};
 use crate::fabric::{Fabric, NodeIndex};
 use crate::link::Channel;
 
-/// Table entry for a destination that the switch has no port for, as in `InfiniBand`.
+/// The table entry for a destination without a port, as in `InfiniBand`.
 pub(crate) const NO_PORT: u8 = 255;
 
-/// Routing by the tables that a subnet manager installed. A channel is one direction of one link.
-/// A route goes wherever the tables send it, over shortest routes or not; a node with several links
-/// sends by its first and is addressed there.
+/// Routing by the tables that a subnet manager installed. A channel is one direction of one link. Routes follow the
+/// tables, whether these use shortest paths or not. A node with several links sends and receives by its first.
 #[derive(Clone)]
 pub struct Tables {
     fabric: Arc<Fabric>,
-    /// `out[to * switches + switch]`: the port out, [`NO_PORT`] where there is none.
+    /// `out[to * switches + switch]`: the output port; [`NO_PORT`] if there is none.
     out: Box<[u8]>,
     switches: usize,
-    /// `hops[switch * PORTS + port]`: what hangs there.
+    /// `hops[switch * PORTS + port]`: the step through that port.
     hops: Box<[Option<Hop>]>,
-    /// The route from every node to its first switch.
+    /// The step from every node to its first switch.
     first: Box<[Hop]>,
-    /// Of every link, bytes per second in each direction.
+    /// Bandwidth of every link in each direction, in bytes per second.
     bandwidth: Box<[f64]>,
 }
 
-/// Ports of a switch: a port is a byte.
+/// The number of ports of a switch: a port number is a byte.
 pub(crate) const PORTS: usize = 256;
 
 /// One step of a route.
@@ -37,38 +36,38 @@ pub(crate) struct Hop {
     pub to: To,
 }
 
-/// Where a step leads.
+/// The device that a step leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum To {
     Switch(u32),
     Node(NodeIndex),
 }
 
-/// Why a table does not lead to a node.
+/// Why the tables do not lead to a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
-    /// It has no port for the node.
+    /// A switch has no port for the node.
     Drops,
-    /// Nothing hangs on its port.
+    /// There is no cable at the port.
     NoCable,
-    /// Another node, or another link of the same node, hangs on its port.
+    /// Another node, or another link of the same node, is at the port.
     Astray(NodeIndex),
-    /// What it sends there comes back.
+    /// Packets to the node return to the same switch.
     Loops,
 }
 
-/// Where a walk through the tables ends.
+/// The end of a walk through the tables.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     Unknown,
-    /// On the walk that is under way.
+    /// On the walk that is in progress.
     Here,
     Arrives,
     Fails(u32, Fault),
 }
 
 impl Tables {
-    /// Tables as `out`, `hops` and `first` have them; see the fields.
+    /// Returns the routing of these tables; see the fields for the layout.
     pub(crate) fn new(
         fabric: Arc<Fabric>,
         out: Vec<u8>,
@@ -99,7 +98,7 @@ impl Tables {
         }
         let hop = self.hops[switch as usize * PORTS + usize::from(port)].ok_or(Fault::NoCable)?;
         match hop.to {
-            // A node takes in only what comes by its first link, whose address it is.
+            // A node only accepts packets on its first link, which has the address.
             To::Node(node)
                 if node != to || hop.channel / 2 != self.first[to as usize].channel / 2 =>
             {
@@ -109,12 +108,12 @@ impl Tables {
         }
     }
 
-    /// The first switch and destination for which the tables fail: those that send in a loop, and
-    /// those that do not lead from a node to another of its site. O(switches) per destination.
+    /// The first switch and destination for which the tables fail: they loop, or do not lead from a node to another of
+    /// its site. O(switches) per destination.
     pub(crate) fn fault(&self) -> Option<(u32, NodeIndex, Fault)> {
         let fabric = &self.fabric;
         let site = |node| fabric.group(fabric.depth(), node);
-        // The sites of the nodes that begin at each switch: one at most, as cables join them.
+        // For each switch, the site of the nodes that send to it. There is at most one, because cables connect them.
         let mut begins = vec![None; self.switches];
         for (node, hop) in (0..).zip(&self.first) {
             if let To::Switch(switch) = hop.to {
@@ -137,7 +136,7 @@ impl Tables {
         None
     }
 
-    /// Where the route from a switch to a node ends; notes the same of all switches on it.
+    /// The end of the route from a switch to a node. Records the end for all switches on the route.
     fn walk(&self, start: u32, to: NodeIndex, ends: &mut [End]) -> End {
         let mut at = start;
         let end = loop {
@@ -163,7 +162,7 @@ impl Tables {
         end
     }
 
-    /// The switches that what `start` sends to a node passes again and again, `start` first.
+    /// The switches of the loop through which packets from `start` to a node go, `start` first.
     pub(crate) fn circle(&self, start: u32, to: NodeIndex) -> Vec<u32> {
         let mut passed = vec![start];
         while let Ok(Hop { to: To::Switch(next), .. }) = self.step(passed[passed.len() - 1], to) {

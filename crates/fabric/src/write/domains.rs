@@ -1,4 +1,4 @@
-//! Domains for people to look at.
+//! Prints the domains of a machine for people.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,7 +7,8 @@ use super::labels::domain_level;
 use super::numbers::{short, thousands};
 use crate::fabric::Fabric;
 
-/// Writes how many domains of each size there are, where they lie in the tree, and the block sizes; nothing without domains.
+/// Writes the number of domains of each size, their position in the tree, and the block sizes; nothing if there are no
+/// domains.
 pub(super) fn put_domains(text: &mut String, fabric: &Fabric) {
     if fabric.domains() == 0 {
         return;

@@ -1,4 +1,4 @@
-//! `InfiniBand` subnets: what `ibnetdiscover` would print, and the file `ibsim` reads.
+//! Writes `InfiniBand` subnets: the output of `ibnetdiscover`, and the input file of `ibsim`.
 
 use std::fmt::Write;
 
@@ -8,13 +8,12 @@ use crate::fabric::Fabric;
 use crate::hostlist::plain;
 use crate::read::SPEEDS;
 
-/// The fabric as `ibnetdiscover` would print it, with invented identifiers and the speed of
-/// four lanes that comes closest to each cable.
+/// Returns the fabric as `ibnetdiscover` would print it. Identifiers are invented, and each cable has the four-lane
+/// speed closest to its bandwidth.
 ///
-/// Parallel switches without names are named `{group}-s{number}`. What the format cannot hold
-/// is skipped: WAN links, the inside of nodes, the names of groups whose switches have names,
-/// and nodes and switches of which every cable is missing. A group too wide for the 254 ports
-/// of a real switch is written all the same; no reader will take it.
+/// Parallel switches without names are named `{group}-s{number}`. The format cannot represent WAN links, node kinds,
+/// the names of groups whose switches have names, and nodes and switches without any existing cable: these are skipped.
+/// A group too wide for the 254 ports of a real switch is still written, but no reader accepts it.
 pub fn ibnetdiscover(fabric: &Fabric) -> String {
     ibnetdiscover_named(fabric, &mut Names::new(Limits::INFINIBAND))
 }
@@ -73,7 +72,7 @@ pub(super) fn ibnetdiscover_named(fabric: &Fabric, names: &mut Names) -> String 
 struct Writer<'a> {
     fabric: &'a Fabric,
     wiring: &'a Wiring,
-    /// Names of the nodes.
+    /// The names of the nodes.
     nodes: Vec<String>,
 }
 
@@ -111,7 +110,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The address of a switch, or of a port of a node.
+    /// The LID of a switch, or of a port of a node.
     fn lid(&self, device: Device, port: u32) -> usize {
         match device {
             Device::Switch(switch) => switch + 1,
@@ -131,26 +130,26 @@ fn switch_guid(switch: usize) -> u64 {
     (1 << 52) + switch as u64
 }
 
-/// Every port of an adapter has an identifier of its own, after the adapter's.
+/// The identifier of a node's adapter. The identifiers of its ports follow it.
 fn node_guid(node: u32) -> u64 {
     (2 << 52) + (u64::from(node) << 16)
 }
 
-/// The speed of four lanes next to the bandwidth, such as `4xQDR`.
+/// The four-lane speed closest to a bandwidth, such as `4xQDR`.
 fn rate(bandwidth: f64) -> String {
     let distance = |speed: f64| (speed.ln() - bandwidth.ln()).abs();
     let nearest = SPEEDS.iter().min_by(|a, b| distance(a.1).total_cmp(&distance(b.1)));
     format!("4x{}", nearest.map_or("SDR", |(name, _)| *name))
 }
 
-/// The fabric as a net file for `ibsim`, the simulated subnet.
+/// Returns the fabric as a net file for `ibsim`, the subnet simulator.
 ///
-/// Switches are named as in [`ibnetdiscover`], and the same is skipped.
+/// Names of switches and skipped parts are as in [`ibnetdiscover`].
 pub fn ibsim_net(fabric: &Fabric) -> String {
     ibsim_net_named(fabric, &mut Names::new(Limits::INFINIBAND))
 }
 
-/// ibsim knows hosts and switches by their names alone, so these are of one kind.
+/// ibsim distinguishes hosts and switches only by name, so no two may have the same name.
 pub(super) fn ibsim_net_named(fabric: &Fabric, names: &mut Names) -> String {
     names.begin(Limits::INFINIBAND);
     let nodes = names.nodes(fabric);

@@ -1,4 +1,4 @@
-//! Labels of nodes: for Kubernetes, for Kueue's Topology over them, and as topograph's graph.
+//! Writes node labels: for Kubernetes, as a Topology for Kueue, and as topograph's graph.
 
 use std::fmt::Write;
 
@@ -6,8 +6,9 @@ use super::names::{Limits, Names};
 use crate::fabric::{Fabric, GroupIndex, NodeIndex};
 use crate::read::{DOMAIN, GPU, HOSTNAME, PRODUCT, TIER};
 
-/// The nodes with the labels that topograph writes (`fabric.topograph.run/tier-N`, `accelerator.topograph.run/domain`), and what
-/// they can allocate: cores, memory, GPUs. A `List` in YAML for `kubectl apply` or `kubectl create`.
+/// Returns the nodes with the labels that topograph writes (`fabric.topograph.run/tier-N`,
+/// `accelerator.topograph.run/domain`) and their allocatable cores, memory and GPUs: a `List` in YAML for `kubectl
+/// apply` or `kubectl create`.
 pub fn kubernetes(fabric: &Fabric) -> String {
     kubernetes_named(fabric, &mut Names::new(Limits::KUBERNETES))
 }
@@ -34,7 +35,7 @@ pub(super) fn kubernetes_named(fabric: &Fabric, taken: &mut Names) -> String {
     text
 }
 
-/// The type of the GPUs as a label, and the status.
+/// Writes the GPU type as a label, and the node status.
 fn put_amounts(text: &mut String, fabric: &Fabric, node: NodeIndex) {
     let kind = fabric.kind(node);
     let gpus = kind.resources.iter().find(|(name, _)| *name == "gpu");
@@ -58,8 +59,8 @@ fn put_amounts(text: &mut String, fabric: &Fabric, node: NodeIndex) {
     }
 }
 
-/// A Topology of Kueue over the labels of [`kubernetes`]: the tiers from the top down, the domain where it nests between two of
-/// them, the nodes.
+/// Returns a Kueue Topology over the labels of [`kubernetes`]: the tiers from the top down, the domain if it nests
+/// between two of them, and the nodes.
 pub fn kueue(fabric: &Fabric) -> String {
     let name = Names::new(Limits::KUBERNETES).unique("machine", fabric.name(), "");
     let mut text = format!(
@@ -79,8 +80,9 @@ pub fn kueue(fabric: &Fabric) -> String {
     text
 }
 
-/// The highest level whose groups each lie in one domain while the domains lie in groups of the level above; `None` if domains do
-/// not nest in the tree, or not all nodes are in one, or branches differ in their levels.
+/// The highest level at which each group lies in one domain while each domain lies in one group of the level above.
+/// `None` if domains do not nest in the tree, if some nodes are in none, or if branches have different numbers of
+/// levels.
 pub(super) fn domain_level(fabric: &Fabric) -> Option<usize> {
     let in_domains = (0..fabric.nodes()).all(|node| fabric.domain(node).is_some());
     if fabric.domains() == 0 || !in_domains || fabric.is_padded() {
@@ -104,7 +106,8 @@ pub(super) fn domain_level(fabric: &Fabric) -> Option<usize> {
     (0..=fabric.depth()).find(|&level| groups_nest(level) && domains_nest(level + 1))
 }
 
-/// The machine as topograph's graph engine writes it: JSON with the switches above each node, from the node up, and its domain.
+/// Returns the machine as topograph's graph engine writes it: JSON with the switches above each node, from the node up,
+/// and its domain.
 pub fn topograph(fabric: &Fabric) -> String {
     topograph_named(fabric, &mut Names::new(Limits::TOML))
 }
@@ -132,9 +135,9 @@ pub(super) fn topograph_named(fabric: &Fabric, taken: &mut Names) -> String {
     text
 }
 
-/// Names of groups and domains as values of labels, each given once.
+/// The names of groups and domains as label values, without repetitions.
 struct LabelNames {
-    /// By level from 1 and by group.
+    /// By level from 1, then by group.
     groups: Vec<Vec<String>>,
     domains: Vec<String>,
 }
@@ -147,7 +150,7 @@ impl LabelNames {
             let of_level = (0..fabric.groups(level)).map(|group| {
                 let site = fabric.site_of_group(level, group);
                 let site = fabric.group_name(fabric.depth(), site);
-                // The leaf of a short branch stands once more above itself; that has no name.
+                // Padding above the leaf of a short branch has no name of its own.
                 if fabric.is_padding(level, group) {
                     return String::new();
                 }
@@ -162,7 +165,7 @@ impl LabelNames {
         LabelNames { groups, domains }
     }
 
-    /// The switches above a node from its leaf up.
+    /// The switches above a node, from its leaf up.
     fn tiers(&self, fabric: &Fabric, node: NodeIndex) -> Vec<&str> {
         let group = |level: usize| -> GroupIndex { fabric.group(level, node) };
         (1..=fabric.depth())
@@ -172,7 +175,7 @@ impl LabelNames {
     }
 }
 
-/// The name as the value of a label.
+/// Converts a name to a label value.
 fn value_of(name: &str) -> String {
     Names::new(Limits::LABEL).unique("label", name, "")
 }

@@ -1,4 +1,4 @@
-//! Linear forwarding tables, as `OpenSM`'s file routing engine loads them.
+//! Writes linear forwarding tables in the form that `OpenSM`'s file routing engine loads.
 
 use std::fmt::Write;
 
@@ -8,16 +8,16 @@ use crate::nodeset::NodeSet;
 use crate::read::{LidEntry, Ports, Receiver, Source, To, lft_entries};
 use crate::routing::{Dedicated, Routing, SwitchPlace};
 
-/// The tables of every switch of a subnet.
+/// The forwarding tables of every switch of a subnet.
 #[derive(Debug, Clone)]
 pub struct LinearTables {
     ports: Ports,
-    /// `out[switch][receiver]`: the port out; `None` where there is no route.
+    /// `out[switch][receiver]`: the output port; `None` if there is no route.
     out: Vec<Vec<Option<u8>>>,
 }
 
 impl LinearTables {
-    /// The tables that `routes` give the switches of a subnet. Every LID of a port has the same.
+    /// Returns the tables that `routes` give to the switches of a subnet. All LIDs of a port have the same entries.
     pub fn new(routes: &Dedicated, ports: Ports) -> LinearTables {
         let port = |at: SwitchPlace, receiver: &Receiver| port(routes, &ports, at, receiver);
         let of_switch = |at| ports.receivers.iter().map(|receiver| port(at, receiver)).collect();
@@ -25,7 +25,7 @@ impl LinearTables {
         LinearTables { ports, out }
     }
 
-    /// The tables after jobs came or went, which can change the entries of their nodes alone.
+    /// Returns the tables after jobs started or ended on `nodes`; only the entries of these nodes can change.
     #[must_use]
     pub fn after(&self, routes: &Dedicated, nodes: &NodeSet) -> LinearTables {
         let mut tables = self.clone();
@@ -39,7 +39,7 @@ impl LinearTables {
         tables
     }
 
-    /// Number of entries.
+    /// The number of entries.
     pub fn entries(&self) -> usize {
         let routes = |(receiver, port): (&Receiver, &Option<u8>)| {
             if port.is_some() { usize::from(receiver.count) } else { 0 }
@@ -50,14 +50,14 @@ impl LinearTables {
         self.out.iter().map(of_switch).sum()
     }
 
-    /// Entries that are others in tables of the same subnet.
+    /// The number of entries that differ from other tables of the same subnet.
     pub fn differing(&self, other: &LinearTables) -> usize {
         let pairs = self.out.iter().flatten().zip(other.out.iter().flatten());
         pairs.filter(|(one, other)| one != other).count()
     }
 
-    /// The text that `opensm -R file -U FILE` loads, in the form of its own `opensm-lfts.dump`. It
-    /// goes by the identifiers of ports: where a LID has changed, `opensm` takes the new one.
+    /// The text that `opensm -R file -U FILE` loads, in the format of its `opensm-lfts.dump`. `opensm` matches ports by
+    /// their identifiers, so it uses the new LID if one has changed.
     pub fn text(&self) -> String {
         let mut text = String::new();
         let last = self.ports.receivers.last();
@@ -80,11 +80,10 @@ impl LinearTables {
         text
     }
 
-    /// The entries that differ from those of an earlier text, by the receivers of this one: `(node,
-    /// entries)` for every node with any, then those of everybody else.
+    /// The entries that differ from an earlier text: `(node, number of entries)` for each node, then the number for all
+    /// other receivers.
     ///
-    /// # Errors
-    /// What is not a dump of forwarding tables.
+    /// # Errors A text that is not a dump of forwarding tables.
     pub fn changed(&self, earlier: Source) -> Result<(Vec<(u32, usize)>, usize), InputError> {
         let mut before = lft_entries(earlier)?;
         let (mut nodes, mut others) = (std::collections::BTreeMap::new(), 0);
@@ -116,14 +115,14 @@ fn put_receiver(text: &mut String, receiver: &Receiver) {
     };
 }
 
-/// The port by which a switch sends to a receiver: 0 if it is the switch itself.
+/// The port by which a switch sends to a receiver; 0 for the switch itself.
 fn port(routes: &Dedicated, ports: &Ports, at: SwitchPlace, receiver: &Receiver) -> Option<u8> {
     let (to, last) = match receiver.to {
         To::Behind(place, port) if place == at => return Some(port),
         To::Switch(place) | To::Behind(place, _) => (place, None),
         To::Node(node, cable) => (SwitchPlace::node(node), Some(cable)),
     };
-    // A LID is of one adapter, so of one rail.
+    // A LID belongs to one adapter, and so to one rail.
     let rail = last.and_then(|cable| routes.fabric().cable_place(cable)).map(|place| place.3);
     let mut at = at;
     if at == to {
@@ -131,7 +130,7 @@ fn port(routes: &Dedicated, ports: &Ports, at: SwitchPlace, receiver: &Receiver)
     }
     loop {
         let step = routes.step_on(at, to, rail)?;
-        // The last step of several to one node is that of the port which the LID is of.
+        // The last of several cables to one node is the one at the port with this LID.
         let cable = if step.to == to && last.is_some() { last } else { step.link.map(|l| l.cable) };
         match (cable, step.link) {
             (Some(cable), Some(link)) => {

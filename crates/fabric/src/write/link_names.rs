@@ -1,4 +1,4 @@
-//! What to call the links of a fabric.
+//! Names the links of a fabric.
 
 use super::wiring::Wiring;
 use crate::error::{InputError, shown};
@@ -7,24 +7,24 @@ use crate::fabric::{CableId, Fabric};
 /// The two ends of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkName {
-    /// The lower end, a node or a switch, and the group it is of; the first site of a WAN link.
+    /// The lower end, a node or switch, with its group; for a WAN link, the first site.
     pub lower: End,
-    /// The upper end; the second site of a WAN link.
+    /// The upper end; for a WAN link, the second site.
     pub upper: End,
-    /// Which of the parallel cables between the two, from 0; `None` where there is only one.
+    /// The number of the cable among parallel ones, from 0; `None` if there is only one.
     pub number: Option<u32>,
 }
 
 /// One end of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct End {
-    /// Name of the node or switch; parallel switches without names are `{group}-s{number}`.
+    /// The name of the node or switch; parallel switches without names are called `{group}-s{number}`.
     pub name: String,
-    /// Name of the group; a node's own name.
+    /// The name of the group; for a node, its own name.
     pub group: String,
 }
 
-/// The ends of every link by its id, missing cables included.
+/// The ends of every link, by id, including missing cables.
 pub fn link_names(fabric: &Fabric) -> Vec<LinkName> {
     let mut names = Vec::with_capacity(fabric.links() as usize);
     Wiring::each_bundle(fabric, |lower, upper, cables| {
@@ -46,7 +46,8 @@ pub fn link_names(fabric: &Fabric) -> Vec<LinkName> {
 }
 
 impl LinkName {
-    /// Whether `text` names the link from either end, `leaf0->pod0-s1`, with `#1` for one of parallel cables.
+    /// Whether `text` names the link, from either end: `leaf0->pod0-s1`, followed by `#1` for one of several parallel
+    /// cables.
     fn is_called(&self, text: &str) -> bool {
         let (ends, number) = match text.rsplit_once('#') {
             Some((ends, number)) if number.parse().ok() == self.number => (ends, true),
@@ -62,11 +63,10 @@ impl LinkName {
     }
 }
 
-/// The cables that `text` names: a link by its ends, `leaf0->pod0-s1` (`#1` behind it for one of parallel cables, else
-/// all), a cable by its id, or a switch or node by its name: all cables of it.
+/// The cables that `text` names. It may be a link by its ends, `leaf0->pod0-s1` (with `#1` for one of several parallel
+/// cables, otherwise all of them), a cable by its id, or a switch or node by its name, for all its cables.
 ///
-/// # Errors
-/// Nothing of the machine is called so, or the name stands for several parallel switches.
+/// # Errors The machine has nothing with this name, or it stands for several parallel switches.
 pub fn cables_named(
     fabric: &Fabric,
     names: &[LinkName],

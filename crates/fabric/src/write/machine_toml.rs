@@ -1,4 +1,4 @@
-//! Topolane's own description of a machine, `machine.toml`.
+//! Writes Topolane's own machine description, `machine.toml`.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -11,9 +11,9 @@ use crate::node_kind::NodeKind;
 use crate::presets::regular_group;
 use crate::read::nodes_mut;
 
-/// The fabric in Topolane's own format: sites that are regular and whose groups have the default
-/// names as PGFT(children; parents; cables), others switch by switch. Reading it back gives the
-/// same fabric, unless a name holds what no hostlist can or two groups of a site share one.
+/// Returns the fabric in Topolane's own format. Regular sites whose groups have default names are written as
+/// PGFT(children; parents; cables), others switch by switch. Reading the text gives the same fabric, unless a name
+/// cannot be in a hostlist or two groups of a site share a name.
 pub fn machine_toml(fabric: &Fabric) -> String {
     machine_toml_named(fabric, &mut Names::new(Limits::TOML))
 }
@@ -35,7 +35,7 @@ pub(super) fn machine_toml_named(fabric: &Fabric, names: &mut Names) -> String {
         let own = (0..fabric.nodes()).filter(|&node| fabric.kind_index(node) == index as u32);
         let names: Vec<String> = own.map(|node| nodes[node as usize].clone()).collect();
         let _ = writeln!(text, "\n[[node-kind]]\nnodes = {}", quoted(&hostlist(&names)));
-        // What is absent would be as in [node].
+        // A missing key would mean the value of [node].
         let as_interface = default.flow_bandwidth.map(|_| kind.lone_flow());
         let resources_differ = kind.resources != default.resources;
         put_kind(&mut text, kind, kind.flow_bandwidth.or(as_interface), resources_differ);
@@ -64,7 +64,7 @@ pub(super) fn machine_toml_named(fabric: &Fabric, names: &mut Names) -> String {
     text
 }
 
-/// Gives the nodes of a description, and those of its domains, other names, by number.
+/// Renames the nodes of a description, and in its domains; `names` are in node order.
 fn rename_nodes(description: &mut Description, names: &[String]) {
     let mut renamed = HashMap::new();
     for (node, name) in nodes_mut(description).into_iter().zip(names) {
@@ -82,7 +82,7 @@ fn rename_nodes(description: &mut Description, names: &[String]) {
     }
 }
 
-/// Gives the machine, its sites, domains and parallel switches names of the length that is read.
+/// Shortens the names of the machine, its sites, domains and parallel switches to what the reader accepts.
 fn rename_others(description: &mut Description, names: &mut Names) {
     names.begin(Limits::TEXT);
     description.name = names.unique("machine", &description.name, "");
@@ -122,7 +122,7 @@ fn quoted(text: &str) -> String {
     toml::Value::from(text).to_string()
 }
 
-/// A key, in quotes where TOML wants them.
+/// A key, in quotes if TOML requires them.
 fn key(name: &str) -> String {
     let is_bare = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     if is_bare { name.to_owned() } else { quoted(name) }
@@ -167,7 +167,7 @@ fn put_kind(text: &mut String, kind: &NodeKind, flow_bandwidth: Option<f64>, res
     }
 }
 
-/// Writes one site and gives the number of its nodes; `before` nodes come before it.
+/// Writes one site and returns the number of its nodes; `before` nodes come before it.
 fn put_site(
     text: &mut String,
     machine: &Description,
@@ -220,8 +220,8 @@ fn node_names(group: &Group, names: &mut Vec<String>) {
     }
 }
 
-/// Children of a group of each level, from the nodes up, if the regular tree of that shape is
-/// this one, down to the names of its groups.
+/// The children per group of each level, from the nodes up, if the group equals the regular tree of that shape,
+/// including group names.
 fn regular_children(root: &Group) -> Option<Vec<u32>> {
     let mut children = Vec::new();
     let mut first = root;
@@ -255,7 +255,7 @@ fn same_groups(a: &Group, b: &Group) -> bool {
     below && a.name == b.name && a.switches == b.switches
 }
 
-/// Writes the tables of a group, those below it first, and gives the name it got.
+/// Writes the tables of a group, those below it first. Returns the name that it got.
 fn put_switch(text: &mut String, group: &Group, site: &str, taken: &mut Names) -> String {
     let (key, below): (_, Vec<String>) = match &group.children {
         Children::Nodes(nodes) => ("nodes", nodes.iter().map(|node| node.name.clone()).collect()),

@@ -1,28 +1,29 @@
-//! What each format permits in a name, and names that keep to it: every name is checked here, once.
+//! The rules of each format for names, and the one place where names are made to obey them.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::error::{is_printable, shown};
 use crate::fabric::Fabric;
 
-/// What a format permits in a name. A name that does not keep to it is written as another one, and a note says so.
+/// What a format permits in a name. A name that breaks the rules is replaced, and a note says so.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// The most bytes.
+    /// The most bytes of a name.
     longest: usize,
     allows: fn(char) -> bool,
-    /// What is written for a letter that is not allowed.
+    /// The replacement for a character that is not allowed.
     instead: char,
-    /// The most digits at its end.
+    /// The most digits at the end of a name.
     digits: usize,
-    /// Whether it begins and ends with a letter or a digit, and in small letters throughout.
+    /// Whether a name must begin and end with a letter or digit; and whether it must be in lower case.
     ends: bool,
     small: bool,
-    /// A name that means something else, in small letters.
+    /// A name with a special meaning, in lower case.
     reserved: &'static str,
 }
 
-/// A name of a hostlist: separators and brackets would end it. Quotes, `#`, `=` and `\` mean something in the files around it.
+/// Whether a hostlist can contain the character: separators and brackets would end a name. Quotes, `#`, `=` and `\`
+/// have a meaning in the surrounding files.
 fn in_hostlist(letter: char) -> bool {
     !letter.is_whitespace() && is_printable(letter) && !"[],\"#=\\".contains(letter)
 }
@@ -50,25 +51,25 @@ const PLAIN: Limits = Limits {
 };
 
 impl Limits {
-    /// Names that only Topolane shows.
+    /// Names that are only shown by Topolane.
     pub const SHOWN: Limits = PLAIN;
-    /// Our own machine file, whose hostlists take names of 255 letters.
+    /// Names in hostlists of our own machine file: 255 characters.
     pub const TOML: Limits = Limits { longest: 255, ..PLAIN };
-    /// Names in our own machine file that stand in no hostlist.
+    /// Other names in our own machine file.
     pub const TEXT: Limits = Limits { longest: 255, allows: is_printable, ..PLAIN };
-    /// Nodes, switches and blocks of Slurm: 64 letters (`HOST_NAME_MAX`); a number at the end overflows its hostlist from 20
-    /// digits on, and ours from 19; `ALL` stands for all nodes, and `{...}` for a function.
+    /// Nodes, switches and blocks of Slurm: 64 characters (`HOST_NAME_MAX`). A number at the end overflows Slurm's
+    /// hostlist from 20 digits on, and ours from 19. `ALL` stands for all nodes, and `{...}` for a function.
     pub const SLURM: Limits =
         Limits { longest: 64, allows: in_slurm, digits: 18, reserved: "all", ..PLAIN };
-    /// The description of an `InfiniBand` node: 64 bytes with a zero at the end.
+    /// The description of an `InfiniBand` node: 64 bytes including a final zero.
     pub const INFINIBAND: Limits = Limits { longest: 63, ..PLAIN };
-    /// A value of a label of Kubernetes.
+    /// The value of a Kubernetes label.
     pub const LABEL: Limits = Limits { longest: 63, allows: in_label, ends: true, ..PLAIN };
-    /// The name of a node of Kubernetes, which is also the value of its label for the host: a DNS name.
+    /// The name of a Kubernetes node, which is also the value of its hostname label: a DNS name.
     pub const KUBERNETES: Limits =
         Limits { longest: 63, allows: in_dns, instead: '-', ends: true, small: true, ..PLAIN };
 
-    /// The name as the format permits it, with `room` bytes to spare.
+    /// Returns the name as the format permits it, shortened to leave `room` bytes.
     fn fit(&self, name: &str, room: usize) -> String {
         let letter = |letter: char| {
             let letter = if self.small { letter.to_ascii_lowercase() } else { letter };
@@ -100,38 +101,39 @@ impl Limits {
     }
 }
 
-/// The names that a text gives, each once among those of its kind, and which of them are others than those of the machine.
+/// The names in a text, unique among things of one kind, and a list of those that were changed.
 #[derive(Debug)]
 pub(super) struct Names {
     limits: Limits,
     taken: HashSet<String>,
-    /// The next number behind a name that is taken.
+    /// The next number to append to a name that is taken.
     next: HashMap<String, usize>,
-    /// What is named, its name in the machine, and its name in the text.
+    /// For each changed name: the kind of thing, the name in the machine, the name in the text.
     renamed: Vec<(&'static str, String, String)>,
 }
 
 impl Names {
-    /// For names of these limits.
+    /// Returns an empty list for names with these limits.
     pub fn new(limits: Limits) -> Self {
         Names { limits, taken: HashSet::new(), next: HashMap::new(), renamed: Vec::new() }
     }
 
-    /// Names of other things follow, which may have the same names.
+    /// Starts another kind of thing, which may reuse the names.
     pub fn begin(&mut self, limits: Limits) {
         self.limits = limits;
         self.taken.clear();
         self.next.clear();
     }
 
-    /// `name` as the limits permit it; where it is taken, with `site` before it, and where that is taken too, a number behind.
+    /// Returns `name` as the limits permit it. If it is taken, puts `site` before it; if that is taken too, appends a
+    /// number.
     pub fn unique(&mut self, what: &'static str, name: &str, site: &str) -> String {
         let mut free = self.limits.fit(name, 0);
         if self.taken.contains(&free) {
             free = self.limits.fit(&format!("{site}-{name}"), 0);
         }
         if self.taken.contains(&free) {
-            // The number takes the place of the last letters of a long name.
+            // In a long name, the number replaces the last characters.
             let stem = self.limits.fit(&format!("{site}-{name}"), 1 + NUMBER);
             let next = self.next.entry(stem.clone()).or_insert(2);
             while self.taken.contains(&free) {
@@ -146,19 +148,19 @@ impl Names {
         free
     }
 
-    /// Takes over which names others have given.
+    /// Takes over the changed names of another list.
     pub fn add(&mut self, others: Names) {
         self.renamed.extend(others.renamed);
     }
 
-    /// The names of all nodes, by number.
+    /// The names of all nodes, in node order.
     pub fn nodes(&mut self, fabric: &Fabric) -> Vec<String> {
         (0..fabric.nodes())
             .map(|node| self.unique("node", fabric.node_name(node), "node"))
             .collect()
     }
 
-    /// A sentence for the names that are others than in the machine, and why, one of each kind of thing.
+    /// A sentence for each kind of thing with changed names, with an example and the reason.
     pub fn notes(&self, format: &str) -> Vec<String> {
         let mut notes = Vec::new();
         for what in ["machine", "site", "node", "switch", "domain"] {
@@ -179,5 +181,5 @@ impl Names {
     }
 }
 
-/// Digits of the largest number behind a name.
+/// The number of digits reserved for a number after a name.
 const NUMBER: usize = 7;

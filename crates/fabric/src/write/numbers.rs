@@ -1,6 +1,6 @@
-//! Numbers for people to look at.
+//! Formats numbers for people.
 
-/// The number with a comma between each three digits.
+/// Formats a number with a comma between groups of three digits.
 pub(super) fn thousands(number: u32) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -13,7 +13,7 @@ pub(super) fn thousands(number: u32) -> String {
     text
 }
 
-/// The number to three decimals, without zeros at the end.
+/// Rounds a number to three decimals.
 pub(super) fn short(number: f64) -> f64 {
     (number * 1e3).round() / 1e3
 }

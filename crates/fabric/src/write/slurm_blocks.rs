@@ -1,4 +1,4 @@
-//! Slurm's `topology.conf` for `topology/block`, and `topology.yaml`.
+//! Writes Slurm's `topology.conf` for `topology/block`, and `topology.yaml`.
 
 use std::fmt::Write;
 
@@ -7,7 +7,8 @@ use super::slurm_topology::each_switch;
 use crate::fabric::Fabric;
 use crate::hostlist::compress;
 
-/// The domains as blocks, in their order, and the block sizes, if they were chosen. Nodes that are in no domain are skipped.
+/// Returns the domains as blocks, in their order, and the block sizes if configured. Nodes outside all domains are
+/// skipped.
 pub fn slurm_blocks(fabric: &Fabric) -> String {
     slurm_blocks_named(fabric, &mut Names::new(Limits::SLURM))
 }
@@ -25,7 +26,8 @@ pub(super) fn slurm_blocks_named(fabric: &Fabric, names: &mut Names) -> String {
     text
 }
 
-/// The fabric as a `topology.yaml`: the tree as the default topology `tree`, the domains as the topology `blocks`.
+/// Returns the fabric as a `topology.yaml`: the tree as the default topology `tree`, the domains as the topology
+/// `blocks`.
 pub fn slurm_yaml(fabric: &Fabric) -> String {
     slurm_yaml_named(fabric, &mut Names::new(Limits::SLURM))
 }
@@ -45,7 +47,7 @@ pub(super) fn slurm_yaml_named(fabric: &Fabric, names: &mut Names) -> String {
         let _ = writeln!(text, "    block_sizes: [{}]", sizes(fabric, ", "));
     }
     text.push_str("    blocks:\n");
-    // The tree has said already which names of nodes are others.
+    // The tree has already noted which node names were changed.
     let nodes = Names::new(Limits::SLURM).nodes(fabric);
     for (name, nodes) in blocks(fabric, &nodes, names) {
         let _ = writeln!(text, "      - block: \"{name}\"\n        nodes: \"{nodes}\"");
@@ -58,7 +60,7 @@ fn sizes(fabric: &Fabric, separator: &str) -> String {
     sizes.join(separator)
 }
 
-/// Name and hostlist of every domain.
+/// The name and hostlist of every domain.
 fn blocks(fabric: &Fabric, nodes: &[String], names: &mut Names) -> Vec<(String, String)> {
     names.begin(Limits::SLURM);
     let block = |domain| {

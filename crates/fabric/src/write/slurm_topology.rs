@@ -1,4 +1,4 @@
-//! Slurm's `topology.conf` for `topology/tree`.
+//! Writes Slurm's `topology.conf` for `topology/tree`.
 
 use std::fmt::Write;
 
@@ -7,11 +7,11 @@ use crate::description::{Children, Group};
 use crate::fabric::Fabric;
 use crate::hostlist::compress;
 
-/// The fabric as a `topology.conf`, every switch after those it names.
+/// Returns the fabric as a `topology.conf`, with every switch after those that it names.
 ///
-/// What Slurm's format cannot hold is skipped: cables and their speed, parallel switches, WAN
-/// links (the sites become trees of their own), the inside of nodes, the machine's name. A group
-/// whose name stands at another site too gets its site's name before it.
+/// Slurm's format cannot represent cables and their bandwidth, parallel switches, WAN links (the sites become separate
+/// trees), node kinds and the machine's name: these are skipped. If a group's name occurs at another site too, its
+/// site's name is put before it.
 pub fn slurm_topology(fabric: &Fabric) -> String {
     slurm_topology_named(fabric, &mut Names::new(Limits::SLURM))
 }
@@ -25,7 +25,7 @@ pub(super) fn slurm_topology_named(fabric: &Fabric, names: &mut Names) -> String
     text
 }
 
-/// Calls `see` with the name of every switch, whether it is a leaf, and the hostlist of what is below it, which comes before it.
+/// Calls `see` for every switch, children first: its name, whether it is a leaf, and the hostlist of its children.
 pub(super) fn each_switch(
     fabric: &Fabric,
     names: &mut Names,
@@ -39,7 +39,7 @@ pub(super) fn each_switch(
     }
 }
 
-/// Sees a group and gives the name it got.
+/// Visits a group and returns the name that it got.
 fn put_group(
     group: &Group,
     site: &str,

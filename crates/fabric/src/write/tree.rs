@@ -1,4 +1,4 @@
-//! The fabric as people look at it: a header, then its tree with alike siblings on one line.
+//! Prints a fabric for people: a header, then its tree with equal siblings on one line.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -8,15 +8,15 @@ use super::numbers::{short, thousands};
 use crate::fabric::{Fabric, GroupIndex};
 use crate::hostlist::compress;
 
-/// Longest hostlist that a line of the tree shows.
+/// The longest hostlist in a line of the tree.
 const LONGEST_LIST: usize = 60;
 
-/// The fabric for a screen: nodes and levels, each site's PGFT(children; parents; cables) where
-/// it is regular, kinds of node, cables and taper of each level, WAN links; then the tree of at
-/// most `limit` lines, siblings of one shape on one line.
+/// Returns the fabric as text for a screen: nodes and levels, each regular site as PGFT(children; parents; cables),
+/// node kinds, cables and taper of each level, and WAN links; then the tree in at most `limit` lines, with equal
+/// siblings on one line.
 ///
-/// The taper of a level is the bandwidth up from one of its switches over the bandwidth down
-/// from it: 1 in a full fat tree, less in a tapered one.
+/// The taper of a level is the bandwidth up from one of its switches divided by the bandwidth down from it: 1 in a full
+/// fat tree, less in an oversubscribed one.
 pub fn tree(fabric: &Fabric, limit: usize) -> String {
     let mut text = String::new();
     let depth = fabric.depth();
@@ -152,12 +152,12 @@ fn put_site(text: &mut String, fabric: &Fabric, site: u32) {
     }
 }
 
-/// Whether all groups of the level in the site are padding.
+/// Whether all groups of a level in a site are without uplinks, that is padding.
 fn uncabled(fabric: &Fabric, site: u32, level: usize) -> bool {
     fabric.level_range(site, level).all(|group| fabric.uplinks(level, group).is_empty())
 }
 
-/// Bandwidth up over bandwidth down of the fullest switch of a level, two digits.
+/// Bandwidth up divided by bandwidth down of the fullest switch of a level, with two digits.
 fn taper(fabric: &Fabric, site: u32, level: usize) -> String {
     let up = fabric.cabling(site, level);
     let up = f64::from(up.parents) * f64::from(up.cables) * up.bandwidth;
@@ -173,7 +173,7 @@ fn taper(fabric: &Fabric, site: u32, level: usize) -> String {
     if fullest > 0.0 { format!("{:.2}", up / fullest) } else { "-".to_owned() }
 }
 
-/// A number for the shape of every group: groups of one number are alike below.
+/// A shape number for every group: groups with the same number have equal subtrees.
 struct Shapes {
     of: Vec<Vec<usize>>,
 }
@@ -203,7 +203,7 @@ impl Shapes {
     }
 }
 
-/// Adds a line for every run of alike groups, and under it the lines of their children.
+/// Adds a line for every run of equal groups and, under it, the lines of their children.
 fn put_runs(
     lines: &mut Vec<String>,
     fabric: &Fabric,
@@ -244,7 +244,7 @@ fn put_runs(
     }
 }
 
-/// The names as a hostlist, cut where it is too long for a line.
+/// The names as a hostlist, shortened if it is too long for a line.
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let list = compress(names);
     if list.chars().count() <= LONGEST_LIST {
@@ -254,7 +254,7 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     start + "..."
 }
 
-/// Children of each level, from the nodes up, where the site is regular.
+/// The children per group of each level, from the nodes up, if the site is regular.
 fn regular_children(fabric: &Fabric, site: u32) -> Option<Vec<u32>> {
     let mut children = Vec::new();
     for level in 1..=fabric.depth() {

@@ -1,4 +1,4 @@
-//! Every switch and cable of a fabric with port numbers, as a subnet would have them.
+//! The switches and cables of a fabric with port numbers, as in a subnet.
 
 use super::names::{Limits, Names};
 use crate::fabric::{Fabric, GroupIndex, NodeIndex};
@@ -6,26 +6,26 @@ use crate::fabric::{Fabric, GroupIndex, NodeIndex};
 /// One physical switch.
 pub(super) struct Switch {
     pub name: String,
-    /// Level and index of its group.
+    /// Level and index of the switch's group.
     pub group: (usize, GroupIndex),
-    /// Ports the switch has, cabled or not; ports count from 1.
+    /// The number of ports of the switch, cabled or not; ports are numbered from 1.
     pub ports: u32,
     pub links: Vec<Link>,
 }
 
-/// A cable as one of its ends sees it.
+/// A cable, seen from one of its ends.
 pub(super) struct Link {
     pub port: u32,
     pub to: Device,
     pub to_port: u32,
-    /// Bytes per second.
+    /// Bandwidth in bytes per second.
     pub bandwidth: f64,
 }
 
 #[derive(Clone, Copy)]
 pub(super) enum Device {
     Node(NodeIndex),
-    /// By number in [`Wiring::switches`].
+    /// A switch, as an index into [`Wiring::switches`].
     Switch(usize),
 }
 
@@ -35,13 +35,13 @@ pub(super) struct Wiring {
     pub nodes: Vec<Vec<Link>>,
 }
 
-/// Cables of a node, or of a switch, to one parent of the level above.
+/// The parallel cables from a node or switch to one parent.
 struct Bundle {
     lower: Device,
     upper: usize,
-    /// First port of the bundle at the lower end; its cables take the ports that follow.
+    /// The first port of the bundle at the lower end; its other cables use the next ports.
     up_port: u32,
-    /// Which of the cables are there, and how many there could be.
+    /// The numbers of the existing cables, and the number of possible ones.
     there: Vec<u32>,
     cables: u32,
     bandwidth: f64,
@@ -59,8 +59,8 @@ impl Wiring {
         wiring
     }
 
-    /// Calls `see` with name and group of both ends, and the cables there could be, of every
-    /// bundle of parallel cables, in the order of their ids.
+    /// Calls `see` for every bundle of parallel cables, in the order of their ids: the name and group of both ends, and
+    /// the number of possible cables.
     pub(super) fn each_bundle(
         fabric: &Fabric,
         mut see: impl FnMut((&str, &str), (&str, &str), u32),
@@ -80,7 +80,7 @@ impl Wiring {
         }
     }
 
-    /// Makes the switches without cables; gives the first of each group by level, from level 1.
+    /// Creates the switches without cables. Returns, by level from 1, the first switch of each group.
     fn name_switches(&mut self, fabric: &Fabric, names: &mut Names) -> Vec<Vec<usize>> {
         let mut all = vec![Vec::new()];
         for level in 1..=fabric.depth() {
@@ -111,8 +111,8 @@ impl Wiring {
         all
     }
 
-    /// Gives the down ports of every switch in the order of what is below, the up ports after
-    /// them, from one number on in all switches of a level of a site.
+    /// Numbers the ports. On every switch, the ports down come first, in the order of what is below. The ports up start
+    /// at the same number on all switches of a level of a site.
     fn connect(&mut self, fabric: &Fabric, first: &[Vec<usize>], bundles: &[Bundle]) {
         let mut down = vec![0; self.switches.len()];
         for bundle in bundles {
@@ -186,7 +186,7 @@ fn add_bundles(
 ) {
     let site = fabric.site_of_group(level, group);
     let cabling = fabric.cabling(site, level);
-    // Above padding, the first parent stands for all that the padded levels would have.
+    // Above padding, the first parent stands for all parents of the padded levels.
     let (mut above, mut step) = (level + 1, 1);
     let mut parent_group = fabric.parent(level, group);
     while fabric.is_padding(above, parent_group) {

@@ -1,4 +1,4 @@
-//! The formats in which machines are written, and what each cannot say.
+//! The output formats for machines, and what each cannot represent.
 
 use super::infiniband::{ibnetdiscover_named, ibsim_net_named};
 use super::labels::{kubernetes_named, topograph_named};
@@ -13,18 +13,18 @@ use super::{
 use crate::fabric::Fabric;
 use crate::node_kind::NodeKind;
 
-/// A format that machines are written in.
+/// An output format for machines.
 pub struct Writer {
-    /// Its name, as options take it.
+    /// The name of the format, as options take it.
     pub name: &'static str,
-    /// Writes a machine.
+    /// Writes a machine in the format.
     pub write: fn(&Fabric) -> String,
-    /// The same, and says which names are others than in the machine.
+    /// Writes a machine and records which names were changed.
     named: fn(&Fabric, &mut Names) -> String,
     says: &'static [Part],
 }
 
-/// A part of the description of a machine.
+/// A part of a machine description.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Tree,
@@ -36,7 +36,7 @@ enum Part {
 
 use Part::{Cables, Domains, Inside, Tree, Wans};
 
-/// Every format that machines are written in.
+/// All output formats for machines.
 pub const WRITERS: &[Writer] = &[
     Writer {
         name: "toml",
@@ -80,12 +80,12 @@ pub const WRITERS: &[Writer] = &[
 ];
 
 impl Writer {
-    /// The writer of that name.
+    /// Returns the format with this name; `None` if there is none.
     pub fn named(name: &str) -> Option<&'static Writer> {
         WRITERS.iter().find(|writer| writer.name == name)
     }
 
-    /// What the machine has and the format cannot say, a sentence each.
+    /// A sentence for each thing that the machine has and the format cannot represent.
     pub fn lost(&self, fabric: &Fabric) -> Vec<String> {
         let name = self.name;
         let left = |part: Part| !self.says.contains(&part);

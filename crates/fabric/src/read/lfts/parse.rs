@@ -1,29 +1,28 @@
-//! The lines of a dump of forwarding tables.
+//! Parses the lines of a dump of forwarding tables.
 
 use crate::error::{InputError, shown};
 
 use super::super::lids::HIGHEST;
 
-/// The table of one switch.
+/// The forwarding table of one switch.
 pub(super) struct Table {
     pub guid: u64,
     pub name: String,
-    /// Line of its heading.
+    /// The line of the table's heading.
     pub line: usize,
     pub entries: Vec<Entry>,
 }
 
-/// The port by which a switch sends to a LID.
+/// An entry: the port by which a switch sends to a LID.
 pub(super) struct Entry {
     pub lid: u16,
     pub port: u8,
-    /// The dump says that it knows no port of this LID.
+    /// Whether the dump says that it knows no port with this LID.
     pub unknown: bool,
     pub line: usize,
 }
 
-/// Reads a dump of `opensm`, or of `dump_fts`, which differ in the heading and in what follows an
-/// entry's port:
+/// Parses a dump of `opensm` or of `dump_fts`. They differ in the heading and in the text after an entry's port:
 ///
 /// ```text
 /// Unicast lids [0-53] of switch Lid 2 guid 0x0000000000200000 ('leaf0'):
@@ -37,7 +36,7 @@ pub(super) struct Entry {
 /// 53 valid lids dumped
 /// ```
 ///
-/// `opensm`'s count is that of the highest LID, `dump_fts`'s that of the entries.
+/// In the last line, `opensm` gives the highest LID, `dump_fts` the number of entries.
 pub(super) fn tables(text: &str) -> Result<Vec<Table>, InputError> {
     let mut tables: Vec<Table> = Vec::new();
     let mut open = false;
@@ -100,7 +99,8 @@ fn heading(line: &str, number: usize) -> Option<Table> {
     Some(Table { guid, name: name.to_owned(), line: number, entries: Vec::new() })
 }
 
-/// `0x0001 005 # Switch ...`: four digits of LID, three of port, so that what is cut short shows.
+/// Parses `0x0001 005 # Switch ...`. It requires four digits of LID and three of port, so that truncated lines are
+/// noticed.
 fn entry(line: &str, number: usize) -> Option<Entry> {
     let (lid, rest) = line.strip_prefix("0x")?.split_once(' ')?;
     let (port, remark) = rest.split_once(' ')?;

@@ -1,4 +1,4 @@
-//! What hangs on every port of a subnet, in the numbers of its fabric, and who has which LID.
+//! Finds what is connected to every port of a subnet, in terms of its fabric, and who has each LID.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,22 +10,22 @@ use crate::error::InputError;
 use crate::fabric::{CableId, Fabric, NodeIndex};
 use crate::routing::{Hop, PORTS, To};
 
-/// Who answers to a LID.
+/// The receiver of a LID.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Owner {
-    /// A node, by the base LID of its first port: traffic is addressed so.
+    /// A node. The LID is the base LID of its first port, to which traffic is addressed.
     Node(NodeIndex),
-    /// A switch, another port or LID of a node, or what is no part of the tree.
+    /// A switch, another port or LID of a node, or a device outside the tree.
     Other,
 }
 
 pub(super) struct Wire {
-    /// Names of the switches in their own numbering.
+    /// The names of the switches, by their index here.
     pub switches: Vec<String>,
     pub by_guid: HashMap<u64, usize>,
-    /// Switches of the subnet that are no part of its tree.
+    /// Switches of the subnet that are not part of its tree.
     pub skipped: HashSet<u64>,
-    /// `hops[switch * PORTS + port]`.
+    /// `hops[switch * PORTS + port]` is the step through that port.
     pub hops: Vec<Option<Hop>>,
     /// The first link of every node.
     pub first: Vec<Hop>,
@@ -35,7 +35,7 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// The wiring of a discovered subnet, which must be what `fabric` was read from.
+    /// Returns the wiring of a discovered subnet. `fabric` must have been read from the same subnet.
     pub(super) fn of(fabric: &Fabric, found: &Discovery) -> Result<Wire, InputError> {
         let built = Fabric::build(&found.description)?;
         if !same_places(&built.description(), &fabric.description()) {
@@ -76,12 +76,12 @@ impl Wire {
         Ok(wire)
     }
 
-    /// The owner of a LID; `None` if it has none.
+    /// The receiver of a LID; `None` if there is none.
     pub(super) fn owner(&self, lid: u16) -> Option<Owner> {
         self.owners.get(usize::from(lid)).copied().flatten()
     }
 
-    /// Lays the cables; gives the port of the first link of every node.
+    /// Connects the ends of all cables. Returns the port of the first link of every node.
     fn connect(
         &mut self,
         fabric: &Fabric,
@@ -97,7 +97,7 @@ impl Wire {
                 })?;
                 let [lower, upper] = [cabled.lower, cabled.upper];
                 let at = |end: End| places.of_vertex[end.vertex];
-                // A cable with a place in the tree has no end that was skipped.
+                // A cable with a position in the tree has no skipped end.
                 let (Some(below), Some(above)) = (at(lower), at(upper)) else { continue };
                 let way = |to, direction| Hop { channel: 2 * cable + direction, to };
                 for (end, from, hop) in
@@ -139,7 +139,7 @@ impl Wire {
             _ => Owner::Other,
         };
         for lid in address.lids.all() {
-            // Beyond the base, LIDs are for other ways to the same port.
+            // LIDs above the base address other routes to the same port.
             let owner = if lid == address.lids.base { owner } else { Owner::Other };
             if self.owners[usize::from(lid)].replace(owner).is_some() {
                 let message = format!("LID {lid} is given twice");
@@ -150,9 +150,9 @@ impl Wire {
     }
 }
 
-/// The vertices of a subnet as nodes of the fabric, and as switches numbered in their order.
+/// The nodes and switches of the fabric for the vertices of a subnet. Switches are numbered in their order.
 struct Places {
-    /// `None` for what is no part of the tree.
+    /// For each vertex, its node or switch; `None` if it is not part of the tree.
     of_vertex: Vec<Option<To>>,
 }
 
@@ -178,8 +178,7 @@ impl Places {
     }
 }
 
-/// Whether nodes and cables of two machines have the same numbers; speeds and the inside of nodes
-/// may differ.
+/// Whether nodes and cables of two machines have the same numbers. Bandwidths and node kinds may differ.
 fn same_places(a: &Description, b: &Description) -> bool {
     a.sites.len() == b.sites.len()
         && a.sites.iter().zip(&b.sites).all(|(a, b)| {

@@ -1,10 +1,10 @@
-//! What the jobs of a state must keep to.
+//! Checks the jobs for which tables are to be made.
 
 use super::{JobLinks, Service};
 use crate::error::InputError;
 use crate::fabric::{CableId, Fabric, GroupIndex};
 
-/// Refuses, by name, what no tables can be made for.
+/// Refuses, by name, jobs for which no tables can be made.
 pub(super) fn jobs(
     fabric: &Fabric,
     jobs: &[JobLinks],
@@ -24,7 +24,7 @@ pub(super) fn jobs(
                 let what = format!("node {node} is not among the {} nodes", fabric.nodes());
                 return Err(refused(job, &what));
             };
-            // Entries are by destination: what leads to a node cannot tell two jobs on it apart.
+            // Entries are by destination, so they cannot separate two jobs on the same node.
             match holder.replace(job) {
                 Some(other) if !(other.links.is_empty() && job.links.is_empty()) => {
                     let name = fabric.node_name(node);
@@ -83,8 +83,8 @@ fn check_link(
     Ok(())
 }
 
-/// Whether a cable, by level, group, parent and place among parallel cables, is in one of the `reserved` highest uplink slots of its
-/// switch.
+/// Whether a cable is in one of the `reserved` highest uplink slots of its switch. It is given by level, group, parent
+/// and number among parallel cables.
 fn is_reserved(
     fabric: &Fabric,
     (level, group, parent, cable): (usize, GroupIndex, u32, u32),
