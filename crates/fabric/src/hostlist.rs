@@ -17,7 +17,10 @@ pub(crate) const LONGEST_NAME: usize = 255;
 /// are padded to the width of the first number of their range. With several brackets, the last one runs fastest. An
 /// empty expression gives no names.
 ///
-/// # Errors An unbalanced bracket, an empty or descending range, a name that continues after its last bracket (Slurm refuses `unit[0-3]rack` too), a control character, a number of more than 18 digits, a name of more than 255 characters, more than a million names, or names of more than 32 MiB together.
+/// # Errors
+/// An unbalanced bracket, an empty or descending range, a name that continues after its last bracket (Slurm refuses
+/// `unit[0-3]rack` too), a control character, a number of more than 18 digits, a name of more than 255 characters, more
+/// than a million names, or names of more than 32 MiB together.
 pub fn expand(text: &str) -> Result<Vec<String>, InputError> {
     let mut names = Vec::new();
     let mut letters = 0;

@@ -57,7 +57,9 @@ impl Joined {
 /// sizes, because the tree in such a file is often assumed. A node that only `tree` names is then skipped, with a note.
 /// Node kinds are taken if `wiring` has only default ones.
 ///
-/// # Errors The nodes of one leaf of `tree` are on two leaves of `wiring`, or those of two leaves on one; both have domains; no node is in both.
+/// # Errors
+/// The nodes of one leaf of `tree` are on two leaves of `wiring`, or those of two leaves on one; both have domains; no
+/// node is in both.
 pub fn join(wiring: &Description, tree: &Description) -> Result<Joined, InputError> {
     let mut joined = if tree.domains.is_empty() {
         leaves_joined(wiring, tree)?

@@ -27,7 +27,8 @@ pub(crate) const NVLINK: f64 = 3.6e12;
 
 /// Returns the machine of this name; `None` if there is none.
 ///
-/// # Errors Parameters of `fat-tree(...)` or `nvl72(...)` that are malformed or out of range.
+/// # Errors
+/// Parameters of `fat-tree(...)` or `nvl72(...)` that are malformed or out of range.
 pub fn preset(name: &str) -> Option<Result<Description, InputError>> {
     let machine = match name {
         "cab" => pgft("cab", &[18, 18, 4], &[1, 18, 2], &[1, 1, 9]),
@@ -72,7 +73,8 @@ fn fat_tree_from(name: &str, arguments: &str) -> Result<Description, InputError>
 /// Returns a full three-level fat tree of `radix`-port switches, with `pods` of its `radix` pods. Each leaf has `radix
 /// / 2` nodes, each pod `radix / 2` leaves.
 ///
-/// # Errors An odd radix, a radix outside 2 to 128, or more pods than the radix.
+/// # Errors
+/// An odd radix, a radix outside 2 to 128, or more pods than the radix.
 pub fn fat_tree(radix: u32, pods: u32) -> Result<Description, InputError> {
     if radix % 2 != 0 || !(2..=128).contains(&radix) {
         return Err(InputError::whole(format!(

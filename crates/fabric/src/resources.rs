@@ -48,7 +48,8 @@ impl Resources {
 
     /// Returns the index of a name. Adds a new name, and before it the name without its type.
     ///
-    /// # Errors A name that [`check_resource`] refuses, or too many names.
+    /// # Errors
+    /// A name that [`check_resource`] refuses, or too many names.
     pub fn add(&mut self, name: &str) -> Result<usize, String> {
         if let Some(known) = self.index(name) {
             return Ok(known);
@@ -80,7 +81,8 @@ impl Resources {
 /// Checks the name of a resource: up to 64 letters, digits, dots, dashes, underscores and slashes, optionally followed
 /// by a colon and a type of the same characters.
 ///
-/// # Errors A sentence that shows the name.
+/// # Errors
+/// A sentence that shows the name.
 pub fn check_resource(name: &str) -> Result<(), String> {
     let is_word = |word: &str| {
         !word.is_empty()
@@ -114,7 +116,8 @@ impl Counts {
 
     /// Checks that one node can have these counts.
     ///
-    /// # Errors A name that [`check_resource`] refuses, cores or memory, or a resource with fewer than the sum of its types.
+    /// # Errors
+    /// A name that [`check_resource`] refuses, cores or memory, or a resource with fewer than the sum of its types.
     pub fn check(&self) -> Result<(), String> {
         for (name, count) in self.iter() {
             check_counted(name)?;

@@ -109,7 +109,8 @@ impl Amounts {
     /// Returns amounts from pairs of a resource name and a count. A resource with a type, such as `gpu:h100`, also
     /// counts as the resource without it.
     ///
-    /// # Errors Returns the first resource that the machine does not have.
+    /// # Errors
+    /// Returns the first resource that the machine does not have.
     pub fn named<'a>(
         resources: &Resources,
         counts: impl IntoIterator<Item = (&'a str, u64)>,
@@ -125,7 +126,8 @@ impl Amounts {
 
     /// Returns the same amounts in the order of another machine's resources.
     ///
-    /// # Errors Returns the first resource that the other machine does not have.
+    /// # Errors
+    /// Returns the first resource that the other machine does not have.
     pub fn reordered(&self, from: &Resources, to: &Resources) -> Result<Self, Lack> {
         if from == to || self.counts.len() <= MEMORY + 1 && self.part.is_none() {
             return Ok(self.clone());

@@ -42,7 +42,8 @@ impl JobTraffic {
 
     /// Returns the traffic assumed for a job on `slots` slots whose traffic is unknown.
     ///
-    /// # Errors There are more slots than a matrix may have ranks.
+    /// # Errors
+    /// There are more slots than a matrix may have ranks.
     pub fn assumed(slots: u32) -> Result<Self, InputError> {
         let traffic = pattern(JobTraffic::ASSUMED)?.traffic(slots, 0)?;
         Ok(JobTraffic::new(&Arc::new(traffic), JobTraffic::ASSUMED_COMMUNICATION))

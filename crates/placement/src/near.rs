@@ -22,7 +22,8 @@ const MOST_QUESTIONS: usize = 64;
 /// Each new slot goes where the hops to the others are fewest. Then the policy is asked for exactly these nodes, so it
 /// decides whether the job may lie there and which links it owns. If it refuses, the next nearest nodes are tried.
 ///
-/// # Errors There are too few free slots, or the policy refuses the nearest nodes.
+/// # Errors
+/// There are too few free slots, or the policy refuses the nearest nodes.
 pub fn place_near(
     rule: &dyn Policy,
     request: &Request,

@@ -15,7 +15,8 @@ use crate::request::{Request, Share};
 impl dyn Policy + '_ {
     /// Places a request.
     ///
-    /// # Errors The policy refuses, or there are too few slots, now or even on the empty machine.
+    /// # Errors
+    /// The policy refuses, or there are too few slots, now or even on the empty machine.
     pub fn place(&self, request: &Request, occupancy: &Occupancy) -> Result<Placement, Refusal> {
         let ask = |free: &FreeSlots<'_>| self.choose(request, free, occupancy);
         in_regions(request, occupancy, ask).map(|choice| self.placed(request, choice, occupancy))
@@ -23,7 +24,8 @@ impl dyn Policy + '_ {
 
     /// Returns where [`place`](#method.place) would place a request, and the waste ([`QueueRule::waste`]).
     ///
-    /// # Errors As `place`.
+    /// # Errors
+    /// As `place`.
     pub fn plan(&self, request: &Request, occupancy: &Occupancy) -> Result<Planned, Refusal> {
         let rule = self.queue_rule().and_then(QueueRule::plans_first);
         let Some(rule) = rule.filter(|_| occupancy.is_joined()) else {
@@ -89,7 +91,8 @@ impl dyn Policy + '_ {
     /// Returns the cost of giving each node the next slot; infinite if a node has none. See [`SlotCosts`]. If the
     /// policy has no costs, it is asked for a choice: 0 for the nodes it chooses, 1 for other free nodes.
     ///
-    /// # Errors The policy refuses, or there are too few slots, now or even on the empty machine.
+    /// # Errors
+    /// The policy refuses, or there are too few slots, now or even on the empty machine.
     pub fn weigh(&self, request: &Request, occupancy: &Occupancy) -> Result<Vec<f64>, Refusal> {
         in_regions(request, occupancy, |free| match self.slot_costs() {
             Some(rule) => rule.costs(request, free, occupancy),
@@ -99,7 +102,8 @@ impl dyn Policy + '_ {
 
     /// Whether [`place`](#method.place) would succeed. Does not choose nodes if counts suffice.
     ///
-    /// # Errors The refusal that `place` would return.
+    /// # Errors
+    /// The refusal that `place` would return.
     pub fn can_place(&self, request: &Request, occupancy: &Occupancy) -> Result<(), Refusal> {
         in_regions(request, occupancy, |free| {
             if self.counts_only(request) {

@@ -79,7 +79,8 @@ pub trait Policy: Send + Sync {
     /// Chooses the nodes for the request, once per slot, in rank order, and the uplinks that the job owns. There are at
     /// least `request.nodes` free slots, all joined by links.
     ///
-    /// # Errors A refusal if the policy finds no placement in the free slots.
+    /// # Errors
+    /// A refusal if the policy finds no placement in the free slots.
     fn choose(
         &self,
         request: &Request,
@@ -89,7 +90,8 @@ pub trait Policy: Send + Sync {
 
     /// Whether [`Policy::choose`] would succeed, for policies with a cheaper way to find out.
     ///
-    /// # Errors The refusal that [`Policy::choose`] would give.
+    /// # Errors
+    /// The refusal that [`Policy::choose`] would give.
     fn has_place(
         &self,
         request: &Request,
@@ -166,7 +168,8 @@ pub trait SlotCosts {
     /// choose a node of least cost and never one of infinite cost. The slots given so far are among the request's
     /// members.
     ///
-    /// # Errors A refusal if the policy finds no placement in the free slots.
+    /// # Errors
+    /// A refusal if the policy finds no placement in the free slots.
     fn costs(
         &self,
         request: &Request,

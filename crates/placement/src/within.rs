@@ -14,7 +14,8 @@ use crate::request::Request;
 /// Places a request in the group that it asks for ([`Request::within`]). A policy that does not read this field is
 /// asked for one group of the level after another, the group with the fewest free slots first.
 ///
-/// # Errors The policy's refusal, or no group of a required level has enough slots.
+/// # Errors
+/// The policy's refusal, or no group of a required level has enough slots.
 pub fn place_within(
     rule: &dyn Policy,
     request: &Request,

@@ -138,7 +138,8 @@ fn nodes_in_service(placement: &Placement, view: &View<'_>) -> i64 {
 impl CountedPlan {
     /// Returns the kept plan, updated, or a new plan with these promises.
     ///
-    /// # Errors Returns the promises if no such plan is possible.
+    /// # Errors
+    /// Returns the promises if no such plan is possible.
     pub fn of(
         kept: Option<Self>,
         promises: HashMap<u64, Promise>,

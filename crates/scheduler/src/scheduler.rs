@@ -89,7 +89,10 @@ impl Scheduler {
     /// Queues a request: behind those of higher priority and, within the same priority, in ascending
     /// [`Request::order`].
     ///
-    /// # Errors The request is not queued. [`Refusal::Never`] if it would not fit on the empty machine; [`Refusal::CannotIsolate`] if it could not have links of its own there; `Never` with `most` 0 if it asks for no slot or its id is already waiting or running.
+    /// # Errors
+    /// The request is not queued. [`Refusal::Never`] if it would not fit on the empty machine;
+    /// [`Refusal::CannotIsolate`] if it could not have links of its own there; `Never` with `most` 0 if it asks for no
+    /// slot or its id is already waiting or running.
     pub fn submit(&mut self, mut request: Request, priority: f64) -> Result<(), Refusal> {
         let wanted = request.nodes;
         if wanted == 0 || self.known.contains(&request.id) {
@@ -174,7 +177,9 @@ impl Scheduler {
     /// Takes over a job that another program started, or that was running before this driver. If it waits here, it is
     /// removed from the queue.
     ///
-    /// # Errors A node that cannot hold the job or is not on the machine; or the first node, if a job with this id is already running. Then nothing is changed.
+    /// # Errors
+    /// A node that cannot hold the job or is not on the machine; or the first node, if a job with this id is already
+    /// running. Then nothing is changed.
     pub fn adopt(
         &mut self,
         request: &Request,
@@ -186,7 +191,8 @@ impl Scheduler {
 
     /// Takes over a job that owns links, with its share of full bandwidth on them.
     ///
-    /// # Errors As [`Scheduler::adopt`], or if another job owns one of the links.
+    /// # Errors
+    /// As [`Scheduler::adopt`], or if another job owns one of the links.
     pub fn adopt_with_links(
         &mut self,
         request: &Request,

@@ -259,7 +259,8 @@ impl<'a> View<'a> {
 
     /// Places `waiting[index]` now and starts it.
     ///
-    /// # Errors The policy refuses it, or it named nodes that are not free.
+    /// # Errors
+    /// The policy refuses it, or it named nodes that are not free.
     pub fn place_and_start(&mut self, index: usize) -> Result<(), Refusal> {
         let request = &self.waiting[index].request;
         let placement = self.policy.place(request, self.occupancy)?;
@@ -270,7 +271,8 @@ impl<'a> View<'a> {
     /// Like [`View::place_and_start`], on the most nodes that the request can use. Only for disciplines that have not
     /// promised anything yet.
     ///
-    /// # Errors The policy refuses even the fewest nodes.
+    /// # Errors
+    /// The policy refuses even the fewest nodes.
     pub fn start_widest(&mut self, index: usize) -> Result<(), Refusal> {
         let request = &self.waiting[index].request;
         let sizes = (request.nodes + 1..=request.most.min(self.occupancy.idle_nodes())).rev();

@@ -1,4 +1,4 @@
-//! The coupling of a run with the network: who communicates how, and what it costs the others.
+//! Couples a run with the network: how jobs communicate, and how they slow each other down.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,10 +13,11 @@ use crate::network::Network;
 use crate::widths::Width;
 use crate::workload::Job;
 
-/// The number of ranks from which on all-to-all traffic is laid leaf by leaf. With fewer, pair by pair is as fast.
+/// From this number of ranks on, all-to-all traffic is computed leaf by leaf. With fewer ranks, pair by pair is as
+/// fast.
 const MANY: usize = 64;
 
-/// A job's pace, seconds needed for one second alone.
+/// The pace of a job: the seconds it needs for one second of work done alone.
 pub(crate) type Pace = f64;
 
 /// The running jobs on the network.
@@ -24,16 +25,16 @@ pub(crate) struct Coupling<'a> {
     network: &'a Network,
     seed: u64,
     contention: Box<dyn Contention>,
-    /// Traffic by (pattern, ranks).
+    /// Traffic by (pattern, ranks), for the contention model.
     known: HashMap<(usize, u32), Arc<Traffic>>,
-    /// The same as policies see it.
+    /// Traffic by (pattern, ranks), for policies.
     for_policies: HashMap<(usize, u32), JobTraffic>,
-    /// Bytes over every channel of the jobs present.
+    /// For each present job, its bytes over every channel.
     present: HashMap<u64, Box<[(Channel, f64)]>>,
-    /// Of jobs on links of their own how many times longer they communicate there than alone, at the share of full
-    /// bandwidth that they were placed with.
+    /// For jobs on links of their own: how many times longer they communicate there than alone, at the bandwidth share
+    /// of their placement.
     own: HashMap<u64, f64>,
-    /// Of every channel the seconds at full rate that the jobs ended so far needed it for.
+    /// For every channel, the seconds at full rate that ended jobs needed it for.
     busy: Vec<f64>,
 }
 
@@ -52,12 +53,12 @@ impl<'a> Coupling<'a> {
         }
     }
 
-    /// The jobs present.
+    /// The contention model with the present jobs.
     pub fn contention(&mut self) -> &mut dyn Contention {
         &mut *self.contention
     }
 
-    /// A job begins; answers its pattern. Without a width it has a rank on every node.
+    /// Adds a job that starts; returns its pattern. Without a width it has one rank on every node.
     pub fn enter(
         &mut self,
         id: u64,
@@ -95,7 +96,7 @@ impl<'a> Coupling<'a> {
         };
         let flows = lay(routing)?;
         if !placement.links().is_empty() {
-            // No other job uses these links, so the job meets only itself.
+            // No other job uses these links, so only the job's own messages compete.
             let ways = own_ways(routing.fabric(), placement)?;
             let (own, alone) =
                 (slowest(lay(&ways)?.per_channel(), &ways), slowest(flows.per_channel(), routing));
@@ -107,7 +108,7 @@ impl<'a> Coupling<'a> {
         Ok(pattern)
     }
 
-    /// What a job of `ranks` ranks sends, for a policy that looks at it.
+    /// What a job of `ranks` ranks sends, for policies that read traffic.
     pub fn traffic_of(&mut self, job: &Job, ranks: u32) -> Result<JobTraffic, InputError> {
         let pattern = self.network.pattern_of(job, self.seed);
         if let Some(known) = self.for_policies.get(&(pattern, ranks)) {
@@ -131,7 +132,7 @@ impl<'a> Coupling<'a> {
         Ok(made)
     }
 
-    /// A job ends that has done `done` seconds of what it needs alone.
+    /// Removes a job that ends after `done` seconds of its work alone.
     pub fn leave(&mut self, id: u64, done: f64) {
         if self.own.remove(&id).is_some() {
             return;
@@ -146,29 +147,29 @@ impl<'a> Coupling<'a> {
         }
     }
 
-    /// The pace of a job on links of its own that has `more` times the bandwidth it was placed with: all of what it
-    /// communicates is slowed, and nothing else.
+    /// The pace of a job on links of its own, with `more` times the bandwidth of its placement. Only its communication
+    /// slows down.
     pub fn own_pace(&self, id: u64, more: f64) -> Option<Pace> {
         let slower = (self.own.get(&id)? / more).max(1.0);
         Some(1.0 + self.network.communication * (slower - 1.0))
     }
 
-    /// The jobs whose pace has changed. A job communicates a share f of its time, and in that time
-    /// its neighbours do so for a share f of theirs: 1 + f f (slowdown - 1). For one neighbour that
-    /// is the mean over independent phases, for several an approximation of it.
+    /// The new pace of every job whose pace has changed. A job communicates for a share f of its time, and then each
+    /// neighbour communicates with probability f: the pace is 1 + f f (slowdown - 1). With one neighbour this is the
+    /// mean over independent phases, with several an approximation.
     pub fn settle(&mut self) -> Vec<(u64, Pace)> {
         let meeting = self.network.communication.powi(2);
         let pace = |(id, slowdown)| (id, 1.0 + meeting * (slowdown - 1.0));
         self.contention.settle().into_iter().map(pace).collect()
     }
 
-    /// Of every channel the seconds at full rate that all jobs needed it for.
+    /// For every channel, the seconds at full rate that all jobs needed it for.
     pub fn into_busy(self) -> Vec<f64> {
         self.busy
     }
 }
 
-/// The ways of a job over its own links, by the tables that `topolane routes` writes.
+/// The routes of a job over its own links, by the tables that `topolane routes` writes.
 fn own_ways(fabric: &Arc<Fabric>, placement: &Placement) -> Result<Remembered, InputError> {
     let job = JobLinks {
         name: "a job".to_owned(),

@@ -1,11 +1,11 @@
-//! The running jobs by when something is due of them: their end, or an overrun of their walltime.
+//! The running jobs, ordered by the next event of each: its end, or exceeding its walltime.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
 use crate::coupling::Pace;
 
-/// A time that orders as a number.
+/// A time that can be sorted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Time(pub f64);
 
@@ -23,37 +23,37 @@ impl PartialOrd for Time {
     }
 }
 
-/// A job as it begins.
+/// A job that starts.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Begun {
     pub id: u64,
-    /// Its place in the order of starts.
+    /// Its index in the order of starts.
     pub order: usize,
-    /// Seconds it needs when alone.
+    /// Seconds that it needs alone.
     pub alone: f64,
-    /// The walltime that the queue knows, seconds.
+    /// The walltime that the queue knows, in seconds.
     pub walltime: f64,
-    /// Whether it ends then, done or not.
+    /// Whether it ends at its walltime, finished or not.
     pub ends_at_walltime: bool,
 }
 
-/// What is due of a job.
+/// An event of a job that is due.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Due {
-    /// It ends, having done `done` seconds of what it needs alone; by its walltime if `killed`.
+    /// The job ends after `done` seconds of its work alone; `killed` if by its walltime.
     End { id: u64, order: usize, killed: bool, done: f64 },
-    /// It outlasts the walltime that the queue knows; it is expected to end at `until`.
+    /// The job exceeds the walltime that the queue knows; it is now expected to end at `until`.
     Overrun { id: u64, order: usize, until: f64 },
 }
 
 #[derive(Debug)]
 struct Running {
     job: Begun,
-    /// Seconds alone that it still needed at `since`.
+    /// The work left at `since`, in seconds alone.
     left: f64,
     since: f64,
     pace: Pace,
-    /// When it will be done at this pace.
+    /// When it will finish at this pace.
     done: f64,
     /// When the queue expects its end.
     expected: f64,
@@ -64,7 +64,7 @@ impl Running {
         self.done.min(self.expected)
     }
 
-    /// Seconds alone that it still needs.
+    /// The work left at `now`, in seconds alone.
     fn left(&self, now: f64) -> f64 {
         if now < self.since {
             return self.left;
@@ -73,11 +73,11 @@ impl Running {
     }
 }
 
-/// The running jobs.
+/// The running jobs with their next events.
 #[derive(Debug, Default)]
 pub(crate) struct Ends {
     running: HashMap<u64, Running>,
-    /// (time, order of start, request); one whose time is no longer that job's is passed over.
+    /// Events as (time, order of start, request). An event whose time no longer matches the job is skipped.
     due: BinaryHeap<Reverse<(Time, usize, u64)>>,
 }
 
@@ -99,9 +99,9 @@ impl Ends {
         self.running.insert(job.id, running);
     }
 
-    /// From now on the job needs `pace` seconds for one second alone.
+    /// Sets the pace of a job from now on: the seconds it needs for one second of work done alone.
     pub fn set_pace(&mut self, id: u64, pace: Pace, now: f64) {
-        // One that keeps its pace ends when it would have, to the bit.
+        // A job that keeps its pace must keep its exact end, so do not compute it again.
         let changed = |running: &&mut Running| running.pace.to_bits() != pace.to_bits();
         let Some(running) = self.running.get_mut(&id).filter(changed) else { return };
         running.left = running.left(now);
@@ -111,7 +111,7 @@ impl Ends {
         self.due.push(Reverse((Time(running.due()), running.job.order, id)));
     }
 
-    /// The job stands still for `seconds` seconds, in which neither its work nor its walltime goes on.
+    /// Stops a job for `seconds` seconds. Neither its work nor its walltime continues.
     pub fn pause(&mut self, id: u64, seconds: f64, now: f64) {
         let Some(running) = self.running.get_mut(&id) else { return };
         running.left = running.left(now);
@@ -121,22 +121,22 @@ impl Ends {
         self.due.push(Reverse((Time(running.due()), running.job.order, id)));
     }
 
-    /// Seconds alone that the job has done.
+    /// The work that a job has done, in seconds alone.
     pub fn done(&self, id: u64, now: f64) -> f64 {
         self.running.get(&id).map_or(0.0, |running| running.job.alone - running.left(now))
     }
 
-    /// Seconds for which the job still stands still.
+    /// Seconds for which a job is still stopped.
     pub fn paused(&self, id: u64, now: f64) -> f64 {
         self.running.get(&id).map_or(0.0, |running| (running.since - now).max(0.0))
     }
 
-    /// The job ends before its time.
+    /// Removes a job that ends early.
     pub fn interrupt(&mut self, id: u64) {
         self.running.remove(&id);
     }
 
-    /// When something is due next.
+    /// The time of the next event.
     pub fn next(&mut self) -> Option<f64> {
         while let Some(Reverse((Time(time), _, id))) = self.due.peek() {
             let current = self.running.get(id).is_some_and(|job| job.due().total_cmp(time).is_eq());
@@ -148,14 +148,15 @@ impl Ends {
         None
     }
 
-    /// Takes what is due by `now`, in order of time and start.
+    /// Removes and returns an event that is due by `now`; `None` if there is none. Events come in order of time, then
+    /// of start.
     pub fn pop(&mut self, now: f64) -> Option<Due> {
         if self.next()? > now {
             return None;
         }
         let Reverse((_, _, id)) = self.due.pop()?;
         let running = self.running.get_mut(&id)?;
-        // One that was interrupted and has started again may be due at the same time as before.
+        // A job that was interrupted and started again may have an event at the same time as before.
         let order = running.job.order;
         let is_done = running.done <= running.expected;
         if is_done || running.job.ends_at_walltime {

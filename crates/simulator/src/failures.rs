@@ -1,4 +1,4 @@
-//! Nodes that fail for a time, what becomes of their jobs, and spare nodes.
+//! Node failures: what happens to their jobs, and spare nodes.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,28 +10,28 @@ use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{Placement, Share};
 use topolane_scheduler::Scheduler;
 
-/// A node that fails. Times in seconds since the workload's epoch.
+/// The failure of a node. Times are in seconds since the workload's epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Failure {
     /// The node.
     pub node: NodeIndex,
-    /// When it fails.
+    /// When the node fails.
     pub from: f64,
-    /// When it is back.
+    /// When the node is back.
     pub until: f64,
 }
 
 /// How often nodes fail, and for how long.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FailureRate {
-    /// Failures of a node in a day.
+    /// Failures per node and day.
     pub per_node_day: f64,
-    /// Mean time until it is back, seconds; exponential.
+    /// Mean time to repair in seconds; exponentially distributed.
     pub repair: f64,
 }
 
 impl FailureRate {
-    /// Failures of the nodes of a machine from one time to another: each node by itself, at exponential distances.
+    /// Draws failures of all nodes between two times. Each node fails independently, at exponential intervals.
     pub fn draw(self, fabric: &Fabric, from: f64, until: f64, seed: u64) -> Vec<Failure> {
         let mut random = ChaCha8Rng::seed_from_u64(seed);
         let (Ok(gaps), Ok(repairs)) =
@@ -56,14 +56,14 @@ impl FailureRate {
     }
 }
 
-/// What a failure costs a job, and how many nodes stand by.
+/// What a failure costs a job, and how many spare nodes there are.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Recovery {
-    /// Idle nodes kept back in each domain (on each leaf of a machine without domains), to take the place of one that fails.
+    /// Idle nodes reserved in each domain (on each leaf of a machine without domains) to replace failed nodes.
     pub spares: u32,
-    /// Seconds of work between two checkpoints of a job: what it has done since the last one is lost.
+    /// Seconds of work between two checkpoints of a job. Work since the last checkpoint is lost.
     pub checkpoint: f64,
-    /// Seconds that a job needs to start again.
+    /// Seconds that a job needs to restart.
     pub restart: f64,
 }
 
@@ -73,25 +73,25 @@ impl Default for Recovery {
     }
 }
 
-/// What failures did in a run.
+/// The effects of failures in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct FailureCount {
-    /// Nodes that failed.
+    /// The number of node failures.
     pub failures: u64,
-    /// Interruptions of jobs.
+    /// The number of interruptions of jobs.
     pub interruptions: u64,
-    /// Those after which the job went on at once, with a spare node of the same domain.
+    /// Interruptions after which the job continued at once, on a spare node of the same domain.
     pub absorbed: u64,
-    /// Node-seconds of work that was lost and done again, and of starting again.
+    /// Node-seconds spent on restarts and on work that was lost and done again.
     pub node_seconds_lost: f64,
-    /// Node-seconds for which spare nodes stood by.
+    /// Node-seconds for which spare nodes were reserved.
     pub node_seconds_spare: f64,
 }
 
-/// A change of a node: when, whether it fails, and which.
+/// A change of a node: the time, whether it fails, and the node.
 type Change = (f64, bool, NodeIndex);
 
-/// Nodes that a placement takes, parts of nodes by their cores.
+/// The number of nodes that a placement holds. Parts of nodes count by their cores.
 pub(crate) fn nodes_held(fabric: &Fabric, placement: &Placement) -> f64 {
     match placement.share() {
         Share::Whole => placement.nodes().len() as f64,
@@ -104,17 +104,17 @@ pub(crate) fn nodes_held(fabric: &Fabric, placement: &Placement) -> f64 {
     }
 }
 
-/// Follows failures through a run, and keeps the spare nodes.
+/// Applies failures during a run, and manages the spare nodes.
 pub(crate) struct Failing {
     changes: Vec<Change>,
     next: usize,
-    /// By how many failures a node is out.
+    /// For each node, the number of failures that keep it out.
     out: Vec<u32>,
     spares: Spares,
 }
 
 impl Failing {
-    /// Those of a run that begins at `first`; keeps the spare nodes back.
+    /// Starts with the failures of a run that begins at `first`, and reserves the spare nodes.
     pub fn new(
         failures: &[Failure],
         spares: u32,
@@ -135,12 +135,12 @@ impl Failing {
         Failing { changes, next: 0, out, spares }
     }
 
-    /// When a node fails or comes back next.
+    /// The time at which a node next fails or comes back.
     pub fn next(&self) -> Option<f64> {
         self.changes.get(self.next).map(|change| change.0)
     }
 
-    /// The next change due by `now`, if a node really goes out or comes back by it.
+    /// The next change due by `now` that really takes a node out or brings it back.
     pub fn pop(&mut self, now: f64) -> Option<(NodeIndex, bool)> {
         while let Some(&(time, fails, node)) = self.changes.get(self.next)
             && time <= now
@@ -155,23 +155,23 @@ impl Failing {
         None
     }
 
-    /// Spare nodes.
+    /// The spare nodes.
     pub fn spares(&mut self) -> &mut Spares {
         &mut self.spares
     }
 }
 
-/// The nodes that are kept back.
+/// The spare nodes, which are kept free.
 pub(crate) struct Spares {
     groups: Groups,
-    /// How many are wanted in each group.
+    /// The number of spare nodes wanted in each group.
     wanted: u32,
     kept: HashSet<NodeIndex>,
     since: f64,
     node_seconds: f64,
 }
 
-/// Whether spare nodes are kept by domain or by leaf.
+/// Whether spare nodes are kept per domain or per leaf.
 enum Groups {
     Domains,
     Leaves,
@@ -195,7 +195,7 @@ impl Spares {
         }
     }
 
-    /// A node is there (again): it is kept back if its domain lacks a spare node, and may be used otherwise.
+    /// Takes in a node that is back: as a spare node if its domain needs one, otherwise for use by jobs.
     pub fn give_back(
         &mut self,
         node: NodeIndex,
@@ -218,14 +218,14 @@ impl Spares {
         }
     }
 
-    /// A node is no spare one any longer.
+    /// Removes a node from the spare nodes.
     pub fn take(&mut self, node: NodeIndex, now: f64) {
         self.count(now);
         self.kept.remove(&node);
     }
 
-    /// A spare node that can take the place of another in some placements: of the same domain, and of the same leaf if links
-    /// are at stake. The lowest one.
+    /// The lowest spare node that can replace a node in some placements: in the same domain, and on the same leaf if a
+    /// placement owns links.
     pub fn substitute(
         &self,
         node: NodeIndex,
@@ -248,28 +248,28 @@ impl Spares {
         self.since = now;
     }
 
-    /// Node-seconds for which spare nodes stood by, until `now`.
+    /// Node-seconds for which spare nodes were reserved until `now`.
     pub fn node_seconds(&mut self, now: f64) -> f64 {
         self.count(now);
         self.node_seconds
     }
 }
 
-/// What a job that is interrupted still has to do.
+/// The remaining work of an interrupted job.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Left {
-    /// Seconds that it still needs; `None` if it starts from the beginning.
+    /// Seconds of work left; `None` if it starts from the beginning.
     pub run: Option<f64>,
     /// When it was submitted again.
     pub submitted: f64,
 }
 
-/// What of `done` seconds of work is lost, if it is saved every `checkpoint` seconds.
+/// The part of `done` seconds of work that is lost, with a checkpoint every `checkpoint` seconds.
 pub(crate) fn lost(done: f64, checkpoint: f64) -> f64 {
     if checkpoint > 0.0 { done % checkpoint } else { 0.0 }
 }
 
-/// The placement with one node in the place of another.
+/// Returns the placement with one node replaced by another.
 pub(crate) fn replaced(
     placement: &Placement,
     fabric: &Fabric,

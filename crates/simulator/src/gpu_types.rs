@@ -1,4 +1,4 @@
-//! The nodes of jobs that can use several types of GPU.
+//! Finds the nodes of jobs that can use several GPU types.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use topolane_placement::{Lack, Refusal};
 
 use crate::workload::Job;
 
-/// The nodes for each set of types asked for so far.
+/// A cache of the nodes for each set of types.
 #[derive(Default)]
 pub(crate) struct GpuTypes {
     nodes: HashMap<Arc<[String]>, Arc<NodeSet>>,
 }
 
 impl GpuTypes {
-    /// The nodes that a job may use: those whose GPUs are all of one of its types. `None` for a job that names no types.
+    /// The nodes that a job may use: those whose GPUs are all of one of its types. `None` if the job names no types.
     ///
     /// # Errors
-    /// The types, if no node has GPUs of any of them.
+    /// The missing types, if no node has GPUs of any of them.
     pub(crate) fn nodes(
         &mut self,
         job: &Job,

@@ -1,4 +1,4 @@
-//! GPUs that jobs hold.
+//! Measures how many GPUs jobs hold.
 
 use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{GpuSet, Placement, Share};
@@ -6,8 +6,8 @@ use topolane_placement::{GpuSet, Placement, Share};
 use crate::simulate::Outcome;
 use crate::workload::Workload;
 
-/// The share of all GPUs that jobs held from the first submission to the last end; `None` for a machine without GPUs and a run
-/// without length. A whole node counts with all its GPUs, a part of a GPU with its thousandths.
+/// The share of all GPUs that jobs held, from the first submission to the last end. `None` for a machine without GPUs
+/// or a run of no duration. A whole node counts with all its GPUs, a part of a GPU with its fraction.
 pub(crate) fn allocated_gpus(fabric: &Fabric, outcome: &Outcome, makespan: f64) -> Option<f64> {
     let gpu = fabric.resources().index("gpu")?;
     let of_node = |node: u32| fabric.counts(node)[gpu] as f64;
@@ -24,8 +24,9 @@ pub(crate) fn allocated_gpus(fabric: &Fabric, outcome: &Outcome, makespan: f64) 
     (all > 0.0 && makespan > 0.0).then(|| used / (all * makespan))
 }
 
-/// Offered load of the GPUs: the GPU-seconds that jobs ask for over (GPUs x span of submissions); `None` for a machine without GPUs
-/// and for jobs that are submitted all at once. A whole node counts as many GPUs as a node of the machine has in the mean.
+/// The offered load of GPUs: GPU-seconds that jobs ask for, divided by (GPUs x span of submissions). `None` for a
+/// machine without GPUs, or if all jobs are submitted at once. A whole node counts as the machine's mean number of GPUs
+/// per node.
 pub(crate) fn gpu_load(fabric: &Fabric, workload: &Workload) -> Option<f64> {
     let gpu = fabric.resources().index("gpu")?;
     let all: f64 = (0..fabric.nodes()).map(|node| fabric.counts(node)[gpu] as f64).sum();
@@ -40,7 +41,7 @@ pub(crate) fn gpu_load(fabric: &Fabric, workload: &Workload) -> Option<f64> {
     offered.is_finite().then_some(offered)
 }
 
-/// The GPUs of a job's nodes, in ascending order of the nodes: `0-3|0-3|1,4`. Empty where they are not named.
+/// The GPUs on each of a job's nodes, in ascending order of nodes: `0-3|0-3|1,4`. Empty if they are not named.
 pub(crate) fn gpus_of(placement: &Placement) -> String {
     let of_node = |gpus: GpuSet| {
         let mut ranges: Vec<(usize, usize)> = Vec::new();

@@ -1,4 +1,4 @@
-//! A month of jobs in a second: workloads, the event loop, metrics and outputs.
+//! Simulates a month of jobs in a second: workloads, the event loop, metrics and output tables.
 
 mod coupling;
 mod drains;
@@ -23,7 +23,7 @@ mod tables;
 mod widths;
 pub mod workload;
 
-/// What a cell of CSV begins with that a spreadsheet takes for a formula.
+/// Characters with which a spreadsheet formula may begin in a CSV cell.
 pub(crate) const FORMULA: [char; 6] = ['=', '+', '-', '@', '\t', '\r'];
 
 pub use failures::{Failure, FailureCount, FailureRate, Recovery};

@@ -1,4 +1,4 @@
-//! The links that jobs have over time, and their share of full bandwidth on them.
+//! Records the links of each job over time, and its share of full bandwidth on them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,20 +6,20 @@ use std::sync::Arc;
 use topolane_fabric::CableId;
 use topolane_placement::Placement;
 
-/// The links of a job from one time until the next such entry, or until its end.
+/// The links of a job from one time until the next entry, or until its end.
 #[derive(Debug, Clone)]
 pub struct LinksHeld {
-    /// Since when, seconds.
+    /// The beginning, in seconds.
     pub from: f64,
-    /// The placement whose links it owns.
+    /// The placement whose links the job owns.
     pub placement: Arc<Placement>,
-    /// Links that it is lent, ascending.
+    /// Links lent to the job, ascending.
     pub lent: Box<[CableId]>,
-    /// Its share of full bandwidth on all of them.
+    /// The job's share of full bandwidth on all these links.
     pub bandwidth_share: f64,
 }
 
-/// The running jobs that own links, or did before they were moved.
+/// The running jobs that own links, or owned some before they were moved.
 #[derive(Debug, Default)]
 pub(crate) struct LinkLog {
     running: HashMap<u64, Holder>,
@@ -29,14 +29,14 @@ pub(crate) struct LinkLog {
 struct Holder {
     begin: f64,
     since: f64,
-    /// Integral of the share until `since`, seconds.
+    /// The integral of the share until `since`, in seconds.
     had: f64,
-    /// One entry for each time at which something changed; never empty.
+    /// One entry for each change; never empty.
     held: Vec<LinksHeld>,
 }
 
 impl LinkLog {
-    /// From now on the job is here. What it was lent elsewhere it has no more.
+    /// Records that a job is now on this placement. Links lent to it on the old one are gone.
     pub fn place(&mut self, id: u64, placement: &Arc<Placement>, start: f64, now: f64) {
         if placement.links().is_empty() && !self.running.contains_key(&id) {
             return;
@@ -50,14 +50,14 @@ impl LinkLog {
         let holder = self.running.entry(id).or_insert_with(|| Holder {
             begin: start,
             since: now,
-            // Inside one leaf it had all bandwidth, and no need of links.
+            // Inside one leaf it had full bandwidth and needed no links.
             had: now - start,
             held: Vec::new(),
         });
         holder.change(entry, now);
     }
 
-    /// From now on the job is lent these links, and has this share.
+    /// Records that a job is now lent these links and has this share.
     pub fn lend(&mut self, id: u64, lent: &[CableId], bandwidth_share: f64, now: f64) {
         let Some(holder) = self.running.get_mut(&id) else { return };
         let Some(last) = holder.held.last() else { return };
@@ -74,7 +74,7 @@ impl LinkLog {
         }
     }
 
-    /// What a job had that ends, and its share in the mean over its time; `None` for one that owned no links.
+    /// Removes a job that ends. Returns its links over time and the mean of its share; `None` if it owned no links.
     pub fn end(&mut self, id: u64, now: f64) -> Option<(Vec<LinksHeld>, f64)> {
         let mut holder = self.running.remove(&id)?;
         holder.count(now);
@@ -91,14 +91,14 @@ impl LinkLog {
 }
 
 impl Holder {
-    /// Adds up the share until now.
+    /// Adds the share up to now to the integral.
     fn count(&mut self, now: f64) {
         let bandwidth_share = self.held.last().map_or(1.0, |held| held.bandwidth_share);
         self.had += bandwidth_share * (now - self.since);
         self.since = now;
     }
 
-    /// At one time only the last entry stays.
+    /// Adds an entry. It replaces an entry of the same time.
     fn change(&mut self, entry: LinksHeld, now: f64) {
         self.count(now);
         if self.held.last().is_some_and(|last| last.from >= now) {

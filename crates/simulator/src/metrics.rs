@@ -1,4 +1,4 @@
-//! What a run's outcome says about users and machine.
+//! Computes metrics of a run for users and for the machine.
 
 use topolane_fabric::Fabric;
 use topolane_placement::{Quality, Share, least_aph};
@@ -8,22 +8,22 @@ use crate::shared_links::{links_shared, stays};
 use crate::simulate::Outcome;
 use crate::workload::Workload;
 
-/// Upper ends of the job-size bins of the SC'18 figures, in nodes; the last bin is open.
+/// Upper limits of the job-size bins in the SC'18 figures, in nodes; the last bin has none.
 pub const SIZE_BINS: [u32; 6] = [1, 4, 18, 64, 128, 256];
 
-/// Runs of less than this are counted as this long in the bounded slowdown, seconds.
+/// The shortest run time used in the bounded slowdown, in seconds.
 const SLOWDOWN_BOUND: f64 = 10.0;
 
-/// Mean wait of jobs of some sizes.
+/// The mean wait of jobs in a range of sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct SizeBin {
-    /// Fewest nodes.
+    /// The smallest number of nodes.
     pub low: u32,
-    /// Most nodes.
+    /// The largest number of nodes.
     pub high: u32,
-    /// Jobs of these sizes.
+    /// The number of jobs of these sizes.
     pub jobs: u64,
-    /// Their mean wait, seconds.
+    /// The mean wait of these jobs in seconds.
     pub mean_wait: f64,
 }
 
@@ -34,43 +34,43 @@ pub struct Minute {
     pub time: f64,
     /// Nodes in use; a shared node counts by its cores in use.
     pub busy_nodes: f64,
-    /// Jobs waiting.
+    /// The number of waiting jobs.
     pub waiting_jobs: u32,
 }
 
-/// All measures of a run. Per-job columns are in order of [`Outcome::jobs`].
+/// All metrics of a run. Columns with one value per job are in the order of [`Outcome::jobs`].
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
-    /// Average pairwise hops.
+    /// The average pairwise hops (APH) of each job.
     pub aph: Vec<f64>,
-    /// The least APH of that many nodes on the empty machine.
+    /// The least possible APH for the job's number of nodes, on the empty machine.
     pub least_aph: Vec<f64>,
-    /// Hop-bytes for one byte between every pair of nodes.
+    /// The hop-bytes of each job, for one byte between every pair of nodes.
     pub hop_bytes: Vec<f64>,
-    /// Links on which another job's traffic may meet the job's, at some time of its life.
+    /// The number of links that each job may have shared with another job at some time.
     pub links_shared: Vec<u32>,
     /// Seconds from submission to start.
     pub wait: Vec<f64>,
     /// Bounded slowdown: (wait + run) / max(run, 10 s), at least 1.
     pub slowdown: Vec<f64>,
-    /// Samples at every full minute.
+    /// Samples at each full minute.
     pub minutes: Vec<Minute>,
     /// Mean wait by job size.
     pub wait_by_size: Vec<SizeBin>,
-    /// First submission to last completion, seconds.
+    /// Time from the first submission to the last end, in seconds.
     pub makespan: f64,
     /// Share of the machine in use, over the makespan.
     pub utilization: f64,
-    /// Share of the machine in use while jobs wait; of a run in which none waits, 0.
+    /// The share of the machine in use while the queue is not empty; 0 if no job ever waits.
     pub utilization_while_waiting: f64,
-    /// Share of the GPUs that jobs hold, over the makespan; `None` for a machine without GPUs.
+    /// The share of the GPUs that jobs hold, over the makespan; `None` for a machine without GPUs.
     pub allocated_gpus: Option<f64>,
-    /// GPU-seconds that jobs ask for over (GPUs x span of submissions); `None` for a machine without GPUs.
+    /// GPU-seconds that jobs ask for, divided by (GPUs x span of submissions); `None` for a machine without GPUs.
     pub gpu_load: Option<f64>,
 }
 
 impl Metrics {
-    /// Measures a run.
+    /// Computes the metrics of a run.
     pub fn of(workload: &Workload, fabric: &Fabric, outcome: &Outcome) -> Self {
         let mut metrics = Metrics::default();
         let least = least_aph(fabric);
@@ -93,7 +93,7 @@ impl Metrics {
         metrics
     }
 
-    /// Follows busy nodes and waiting jobs through time.
+    /// Computes busy nodes and waiting jobs over time.
     fn follow(&mut self, fabric: &Fabric, outcome: &Outcome) {
         let mut events: Vec<(f64, f64, i32)> = Vec::with_capacity(3 * outcome.jobs.len());
         for job in &outcome.jobs {

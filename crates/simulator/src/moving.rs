@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use topolane_placement::Placement;
 
-/// A running job that changed its places.
+/// A move of a running job.
 #[derive(Debug, Clone)]
 pub struct Move {
-    /// When, seconds since the workload's epoch.
+    /// The time of the move, in seconds since the workload's epoch.
     pub time: f64,
-    /// Where it was until then.
+    /// The placement until then.
     pub from: Arc<Placement>,
-    /// Seconds for which it stood still.
+    /// Seconds for which the job stopped.
     pub pause: f64,
-    /// The job, an index into the workload's jobs, that started in the room that this made; `None` if a spare node took the place of
-    /// one that failed.
+    /// The job that could start because of the move, as an index into the workload's jobs; `None` if the job moved to a
+    /// spare node after a failure.
     pub made_room_for: Option<usize>,
 }
 
-/// Whether two lists have a node in common; neither is in order.
+/// Whether two unsorted lists have a node in common.
 pub(crate) fn meet(one: &[u32], other: &[u32]) -> bool {
     one.iter().any(|node| other.contains(node))
 }

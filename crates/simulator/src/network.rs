@@ -1,4 +1,4 @@
-//! How the jobs of a run communicate: the routes, the model of contention and the patterns.
+//! How the jobs of a run communicate: routing, contention model and patterns.
 
 use std::sync::Arc;
 
@@ -8,20 +8,20 @@ use topolane_traffic::{ModelInfo, Patterned};
 
 use crate::workload::Job;
 
-/// How the jobs of a run meet on the network.
+/// The network of a run, and how jobs use it.
 #[derive(Clone)]
 pub struct Network {
-    /// The ways between nodes.
+    /// The routing between nodes.
     pub routing: Arc<dyn Routing>,
-    /// The model of contention.
+    /// The contention model.
     pub model: &'static ModelInfo,
-    /// The part of its run time alone that a job communicates, 0 to 1.
+    /// The share of its run time alone for which a job communicates, 0 to 1.
     pub communication: f64,
-    /// The patterns; each job draws one of them. Never empty.
+    /// The communication patterns, from which each job draws one. Never empty.
     pub patterns: Vec<Patterned>,
-    /// Whether a job ends at its walltime though only contention has kept it so long.
+    /// Whether a job is ended at its walltime even if only contention has slowed it down.
     pub kill_at_walltime: bool,
-    /// How many cores of each node a job takes; `None`: the nodes of the log, whole.
+    /// How the cores per node of each job are chosen; `None`: whole nodes, as in the log.
     pub cores_per_node: Option<CoresPerNode>,
 }
 
@@ -37,15 +37,14 @@ impl std::fmt::Debug for Network {
 }
 
 impl Network {
-    /// What a pattern is called: its name, with its parameters where another has that name too.
+    /// The name of a pattern, with its parameters if another pattern has the same name.
     pub fn pattern_name(&self, pattern: usize) -> String {
         let Some(own) = self.patterns.get(pattern) else { return String::new() };
         let same = self.patterns.iter().filter(|other| other.name() == own.name());
         if same.count() > 1 { own.to_string() } else { own.name().to_owned() }
     }
 
-    /// Which pattern a job has: drawn from its number and the seed alone, so that it is the same
-    /// in every run.
+    /// The index of a job's pattern. It depends only on the job's number and the seed, so it is the same in every run.
     pub fn pattern_of(&self, job: &Job, seed: u64) -> usize {
         let draw = scramble(scramble(!seed) ^ job.id);
         ((u128::from(draw) * self.patterns.len() as u128) >> 64) as usize

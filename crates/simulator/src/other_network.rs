@@ -1,6 +1,6 @@
-//! What the jobs of a run do on another network over the same nodes, such as the one to the storage.
+//! Evaluates how the jobs of a run use another network over the same nodes, such as the storage network.
 //!
-//! Policies place by the machine alone. Nothing here slows a job: it is evaluated when the run is over.
+//! Policies place jobs by the machine alone. Nothing here slows a job down: it is computed after the run.
 
 use std::sync::Arc;
 
@@ -11,39 +11,40 @@ use crate::shared_links::{Stay, links_shared, stays};
 use crate::simulate::Outcome;
 use crate::summary::by_work;
 
-/// The most pairs of a node and a server.
+/// The most pairs of a node and a server that are evaluated.
 const MOST_PAIRS: usize = 1 << 24;
 
-/// Another network, and where on it the nodes of the machine are.
+/// Another network, and the positions of the machine's nodes on it.
 #[derive(Debug, Clone, Copy)]
 pub struct OtherNetwork<'a> {
-    /// The network.
+    /// The fabric of the network.
     pub fabric: &'a Arc<Fabric>,
-    /// For every node of the machine its number there; `None` for a node that is not on it.
+    /// For every node of the machine, its number on the network; `None` if it is not on it.
     pub nodes: &'a [Option<NodeIndex>],
-    /// The hosts there with which every node of a job exchanges data, as much with each; none if jobs send between their own
+    /// The hosts with which every node of a job exchanges equal amounts of data; empty if jobs send between their own
     /// nodes.
     pub servers: &'a [NodeIndex],
 }
 
-/// What jobs do on another network, in the order of [`Outcome::jobs`].
+/// How jobs use another network, in the order of [`Outcome::jobs`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkUse {
-    /// Links there on which another job's traffic may meet the job's. With servers these are links by d-mod-k, each direction
-    /// for itself, between the nodes and the switches where the routes turn; beyond, towards the servers, all jobs meet.
+    /// For each job, the links that it may have shared with another job. With servers, these are links by d-mod-k
+    /// between the nodes and the switches where the routes turn, each direction counted separately. Beyond, towards the
+    /// servers, all jobs share links.
     pub links_shared: Vec<u32>,
-    /// The share that the switches leave a job, when alone, of what its nodes' and the servers' own links could carry. `None`
-    /// without servers and for a job that has no node there.
+    /// For each job, the bandwidth that the switches leave it when alone, as a share of what the links of its nodes and
+    /// of the servers could carry. `None` without servers, and for a job without a node on the network.
     pub bandwidth_alone: Vec<Option<f64>>,
-    /// Its mean, weighted by node-seconds; `None` if no job has one.
+    /// The mean of these shares, weighted by node-seconds; `None` if no job has one.
     pub mean_bandwidth_alone: Option<f64>,
 }
 
 impl OtherNetwork<'_> {
-    /// What the jobs of a run do on it.
+    /// Computes how the jobs of a run use the network.
     ///
     /// # Errors
-    /// A node and a server that no route joins; too many pairs of them.
+    /// No route connects a node and a server, or there are too many pairs of them.
     pub fn used_by(&self, outcome: &Outcome) -> Result<NetworkUse, InputError> {
         let jobs = outcome.jobs.len();
         if self.servers.is_empty() {
@@ -73,7 +74,8 @@ impl OtherNetwork<'_> {
         Ok(NetworkUse { links_shared, bandwidth_alone, mean_bandwidth_alone })
     }
 
-    /// Of jobs that send between their own nodes: as on the machine, with the nodes that are on this network.
+    /// The links that jobs may share if they send between their own nodes: as on the machine, with the nodes on this
+    /// network.
     fn shared_between_nodes(&self, outcome: &Outcome) -> Vec<u32> {
         let here: Vec<(Stay<'_>, Placement)> = stays(outcome)
             .into_iter()
@@ -89,21 +91,21 @@ impl OtherNetwork<'_> {
     }
 }
 
-/// Routes between a node and all servers over one direction of a link.
+/// The routes between one node and all servers that use one direction of a link.
 struct Use {
     channel: Channel,
     routes: u32,
-    /// Whether it is between the node and the switch where a route turns.
+    /// Whether the link is between the node and the switch where a route turns.
     below: bool,
 }
 
-/// The links between every node and the servers.
+/// The links on the routes between every node and the servers.
 struct ServerRoutes {
-    /// By node of the machine; empty for one that is not on the network.
+    /// By node of the machine; empty for a node that is not on the network.
     of_node: Vec<Box<[Use]>>,
-    /// Bytes per second of every channel.
+    /// Bandwidth of every channel in bytes per second.
     capacity: Vec<f64>,
-    /// Whether it is the link of a node or of a server.
+    /// For each channel, whether it is the link of a node or of a server.
     is_end: Vec<bool>,
 }
 
@@ -152,7 +154,7 @@ fn uses(routing: &Fixed, node: NodeIndex, servers: &[NodeIndex]) -> Result<Box<[
             routing
                 .path(from, to, &mut path)
                 .map_err(|error| InputError::whole(error.on(fabric)))?;
-            // From the node's end.
+            // Count links from the node's end.
             let way = if to == node { Direction::Down } else { Direction::Up };
             if to == node {
                 path.reverse();
@@ -170,7 +172,7 @@ fn uses(routing: &Fixed, node: NodeIndex, servers: &[NodeIndex]) -> Result<Box<[
     Ok(uses.collect())
 }
 
-/// Counts the routes of one job over every channel.
+/// The number of routes of one job over every channel.
 struct Tally {
     routes: Vec<u64>,
     touched: Vec<Channel>,
@@ -223,14 +225,14 @@ impl Tally {
 /// The jobs on one direction of a link so far.
 #[derive(Clone)]
 struct LinkUsers {
-    /// When the last of them leaves it.
+    /// When the last of these jobs leaves it.
     until: f64,
-    /// The one that came last, if it has met no other there.
+    /// The last job, if it has not shared the link yet.
     unmet: Option<usize>,
 }
 
 impl LinkUsers {
-    /// A job comes; jobs come in order of time.
+    /// Adds a job and counts shared links. Jobs must be added in order of time.
     fn come(&mut self, job: usize, from: f64, until: f64, shared: &mut [u32]) {
         if self.until > from {
             shared[job] += 1;

@@ -1,4 +1,4 @@
-//! The nodes that a log says its jobs ran on.
+//! Finds the nodes on which jobs ran according to a log.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::workload::Job;
 
 type NamedNodes = Option<Arc<[NodeIndex]>>;
 
-/// Node lists of a log as node indices; lists recur, so each is looked up once.
+/// Node lists of a log as node indices. Lists recur, so each is looked up once.
 pub(crate) struct RecordedNodes<'a> {
     fabric: &'a Fabric,
     known: HashMap<String, Arc<[NodeIndex]>>,
@@ -20,8 +20,8 @@ impl<'a> RecordedNodes<'a> {
         RecordedNodes { fabric, known: HashMap::new() }
     }
 
-    /// The nodes a job ran on, if the log names them; inside, the error of a node that the machine
-    /// does not have; outside, that of a list that cannot be read.
+    /// The nodes on which a job ran, if the log names them. The inner error is for a node that the machine does not
+    /// have, the outer one for a list that cannot be read.
     pub fn nodes(&mut self, job: &Job) -> Result<Result<NamedNodes, InputError>, InputError> {
         let hosts = job.recorded.as_ref().map_or("", |recorded| &recorded.hosts);
         if hosts.is_empty() {

@@ -1,4 +1,4 @@
-//! The room on the machine in the course of a run, looked at now and then.
+//! Samples the free capacity of the machine during a run.
 
 use serde::Serialize;
 use topolane_fabric::Fabric;
@@ -9,21 +9,21 @@ use topolane_placement::{
 
 use crate::workload::{Job, Workload};
 
-/// At how many moments a run is looked at, at equal distances from the first submission to the last.
+/// The number of samples, at equal intervals from the first submission to the last.
 const MOMENTS: u32 = 720;
 
-/// The room on a machine with GPUs, in the mean over the moments that were looked at.
+/// The free capacity of a machine with GPUs, as means over the samples.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RoomFacts {
-    /// Moments.
+    /// The number of samples.
     pub moments: u32,
-    /// GPUs of the machine.
+    /// The GPUs of the machine.
     pub gpus: f64,
-    /// Those that are free.
+    /// The free GPUs.
     pub free: f64,
-    /// Where a job may have to lie, in the order of [`FitFacts`].
+    /// The levels of which one group may have to hold a job, in the order of [`FitFacts`].
     pub levels: Vec<String>,
-    /// For sizes of jobs how many more fit.
+    /// For each size, the number of further jobs that fit.
     pub fits: Vec<FitFacts>,
     /// Free GPUs that no job can use.
     pub stranded: Stranded,
@@ -31,33 +31,33 @@ pub struct RoomFacts {
     pub largest: LargestFacts,
 }
 
-/// How many more jobs of a size fit inside one group of each level.
+/// The number of further jobs of one size that fit inside one group of each level.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FitFacts {
-    /// GPUs of a job.
+    /// The GPUs of each job.
     pub size: u32,
-    /// How many fit, in the mean.
+    /// The mean number of jobs that fit, by level.
     pub jobs: Vec<f64>,
-    /// The share of the moments at which one fits.
+    /// The share of samples at which one job fits, by level.
     pub share_of_time: Vec<f64>,
 }
 
 /// How often the largest job of the workload could have started.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct LargestFacts {
-    /// Its number.
+    /// The number of the job.
     pub id: u64,
-    /// Its nodes.
+    /// The nodes of the job.
     pub nodes: u32,
-    /// The share of the moments at which the policy would have placed one more like it.
+    /// The share of samples at which the policy would have placed one more job like it.
     pub share_of_time: f64,
 }
 
-/// Looks at a run now and then.
+/// Takes the samples during a run.
 pub(crate) struct RoomLog {
     question: RoomQuestion,
     largest: Request,
-    /// The moment to look at next.
+    /// The time of the next sample.
     next: f64,
     last: f64,
     distance: f64,
@@ -65,7 +65,7 @@ pub(crate) struct RoomLog {
 }
 
 impl RoomLog {
-    /// `None` on a machine without GPUs, and where there are no jobs.
+    /// Returns a log for a run; `None` for a machine without GPUs, or if there are no jobs.
     pub fn of(workload: &Workload, fabric: &Fabric, segment: Option<u32>) -> Option<Self> {
         fabric.resources().index("gpu")?;
         let (first, last) = (workload.jobs.first()?.submit, workload.jobs.last()?.submit);
@@ -96,7 +96,7 @@ impl RoomLog {
         Some(RoomLog { question, largest: request, next, last, distance, facts })
     }
 
-    /// Looks at all moments before `now`, at which the state is the same.
+    /// Takes all samples before `now`; the state has not changed since the last call.
     pub fn follow(&mut self, now: f64, occupancy: &Occupancy, policy: &dyn Policy) {
         if self.next >= now.min(self.last) {
             return;
@@ -130,7 +130,7 @@ impl RoomLog {
         }
     }
 
-    /// The means; `None` if no moment was looked at.
+    /// Returns the means; `None` if no sample was taken.
     pub fn into_facts(mut self) -> Option<RoomFacts> {
         let moments = f64::from(self.facts.moments);
         let facts = &mut self.facts;
@@ -148,7 +148,7 @@ impl RoomLog {
     }
 }
 
-/// Thousandths of GPUs that a job takes of each node; all of a whole one.
+/// Thousandths of GPUs that a job takes on each node; the maximum for a whole node.
 fn gpus_of(job: &Job, workload: &Workload) -> u64 {
     match &job.share {
         Share::Whole => u64::MAX,
@@ -156,7 +156,7 @@ fn gpus_of(job: &Job, workload: &Workload) -> u64 {
     }
 }
 
-/// The least that jobs on parts of nodes take of each resource, if they take GPUs.
+/// The smallest amount of each resource that jobs on parts of nodes take, among jobs with GPUs.
 fn smallest(workload: &Workload, fabric: &Fabric) -> Amounts {
     let gpu = fabric.resources().index("gpu");
     let mut least: Option<(u64, u64, u64)> = None;

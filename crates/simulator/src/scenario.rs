@@ -1,32 +1,32 @@
-//! How much faster a job runs when no other job shares its links.
+//! Scenarios for how much faster jobs run if they share no links.
 
 use std::fmt;
 use std::str::FromStr;
 
 use topolane_fabric::{InputError, scramble};
 
-/// Jobs of this many nodes or more gain what the top of their bin says (SC'18).
+/// Jobs of this size or larger gain the upper limit of their bin (SC'18).
 const TOP_OF_BIN: u32 = 512;
-/// Jobs of this many nodes or fewer gain nothing under a plain percentage and under V2 (SC'18).
+/// Jobs of this size or smaller gain nothing in `Percent` and V2 (SC'18).
 const GAIN_NOTHING: u32 = 4;
-/// The widest job of V2's narrow class (SC'18).
+/// The largest job of the narrow class in V2 (SC'18).
 const NARROW_IN_V2: u32 = 128;
 
-/// Which part of its run time a job saves under a policy that isolates jobs.
+/// The share of its run time that a job saves under a policy that isolates jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Scenario {
     /// No job gains.
     #[default]
     None,
-    /// Jobs of more than four nodes run this many per cent shorter.
+    /// Jobs of more than four nodes run shorter by this percentage.
     Percent(f64),
-    /// Every job falls at random in a bin of 0-10, 0-20 or 0-30 %.
+    /// Every job gets at random a bin of 0-10, 0-20 or 0-30 %.
     V1,
-    /// 5-128 nodes: a bin of 0-10 or 0-20 %; more: 0-10, 10-20 or 10-30 %.
+    /// Jobs of 5 to 128 nodes get a bin of 0-10 or 0-20 %; larger ones 0-10, 10-20 or 10-30 %.
     V2,
 }
 
-/// A range of gains, per cent: its lower end for one node, its upper for 512 nodes and more.
+/// A range of gains in per cent: the lower limit for one node, the upper for 512 nodes and more.
 type Bin = (f64, f64);
 
 const V1: [Bin; 3] = [(0.0, 10.0), (0.0, 20.0), (0.0, 30.0)];
@@ -34,9 +34,9 @@ const V2_NARROW: [Bin; 2] = [(0.0, 10.0), (0.0, 20.0)];
 const V2_WIDE: [Bin; 3] = [(0.0, 10.0), (10.0, 20.0), (10.0, 30.0)];
 
 impl Scenario {
-    /// The part of its run time, in [0, 1), that the job saves when it is isolated.
+    /// The share of its run time, in [0, 1), that a job saves if it is isolated.
     ///
-    /// The bin depends on `job_id` and `seed` alone, so a job gains the same in every run.
+    /// The bin depends only on `job_id` and `seed`, so a job gains the same in every run.
     pub fn speed_up(&self, job_id: u64, nodes: u32, seed: u64) -> f64 {
         match self {
             Scenario::None => 0.0,
@@ -49,14 +49,14 @@ impl Scenario {
     }
 }
 
-/// The gain of a job of `nodes` nodes, linear between the ends of its bin.
+/// The gain of a job of `nodes` nodes, interpolated between the limits of its bin.
 fn in_bin((low, high): Bin, nodes: u32) -> f64 {
     let along = f64::from(nodes.clamp(1, TOP_OF_BIN) - 1) / f64::from(TOP_OF_BIN - 1);
     (low + (high - low) * along) / 100.0
 }
 
 fn pick(bins: &[Bin], job_id: u64, seed: u64) -> Bin {
-    // The high bits of the product are the bin: no bin is favoured by more than 2^-60.
+    // Use the high bits of the product: no bin is favoured by more than 2^-60.
     let draw = scramble(scramble(seed) ^ job_id);
     bins[((u128::from(draw) * bins.len() as u128) >> 64) as usize]
 }

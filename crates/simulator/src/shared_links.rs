@@ -1,4 +1,4 @@
-//! On which links the traffic of two jobs may meet.
+//! Counts the links that jobs may have shared.
 
 use std::collections::BTreeSet;
 
@@ -7,22 +7,23 @@ use topolane_placement::Placement;
 
 use crate::simulate::Outcome;
 
-/// A job on the uplinks of a group that it crosses.
+/// A job that crosses a group and may use its uplinks.
 struct User<'a> {
-    /// Its place in the outcome.
+    /// Its index in the outcome.
     job: usize,
-    /// When it leaves them.
+    /// When it leaves the uplinks.
     until: f64,
-    /// Those that are its own; `None` for a job that may use any.
+    /// The uplinks that it owns; `None` if it may use any.
     own: Option<&'a [CableId]>,
-    /// Whether it may have met others on all that it may use.
+    /// Whether it may have shared all uplinks that it may use.
     met_all: bool,
-    /// Else those on which it may have.
+    /// If not, the uplinks that it may have shared.
     met: BTreeSet<CableId>,
 }
 
 impl User<'_> {
-    /// Meets another job on the uplinks of a group, `there` of them. Returns the number of uplinks on which it had met no job before.
+    /// Records that another job may use the group's uplinks, of which there are `there`. Returns how many uplinks were
+    /// not shared before.
     fn meet(&mut self, other: Option<&[CableId]>, there: u32) -> u32 {
         if self.met_all {
             return 0;
@@ -42,25 +43,25 @@ impl User<'_> {
     }
 }
 
-/// A span of time that a job spends in one place.
+/// A time span that a job spends on one placement.
 #[derive(Debug, Clone, Copy)]
 pub struct Stay<'a> {
-    /// The job: a number below the count of jobs.
+    /// The index of the job, below the number of jobs.
     pub job: usize,
-    /// When it comes there.
+    /// When the job arrives.
     pub from: f64,
-    /// When it leaves; later.
+    /// When the job leaves; after `from`.
     pub until: f64,
-    /// The place.
+    /// Where the job is.
     pub placement: &'a Placement,
 }
 
-/// For every job the links that another job may have used at the same time: the uplinks of the
-/// groups that both cross, the links of the nodes that both share, the WANs on the ways of both.
-/// Of a job that owns links these are only its own. Stays are in order of beginning.
+/// For every job, the number of links that another job may have used at the same time: uplinks of groups that both
+/// cross, links of nodes that both share, and WAN links on the routes of both. For a job that owns links, only its own
+/// links count. `stays` must be in order of their beginning.
 pub fn links_shared(fabric: &Fabric, jobs: usize, stays: Vec<Stay<'_>>) -> Vec<u32> {
-    // By level and group: the jobs that cross it and may still run. The top has no uplinks; there
-    // the WAN links stand.
+    // By level and group: the jobs that cross it and may still run. The top level has no uplinks; its entries are the
+    // WAN links.
     let users = |groups: usize| (0..groups).map(|_| Vec::new()).collect();
     let mut crossing: Vec<Vec<Vec<User<'_>>>> =
         (0..fabric.depth()).map(|level| users(fabric.groups(level) as usize)).collect();
@@ -84,7 +85,7 @@ pub fn links_shared(fabric: &Fabric, jobs: usize, stays: Vec<Stay<'_>>) -> Vec<u
     shared
 }
 
-/// Every stay of some time in one place, in order of beginning.
+/// All stays of nonzero duration, in order of their beginning.
 pub(crate) fn stays(outcome: &Outcome) -> Vec<Stay<'_>> {
     let mut stays = Vec::with_capacity(outcome.jobs.len());
     for (index, job) in outcome.jobs.iter().enumerate() {
@@ -100,7 +101,7 @@ pub(crate) fn stays(outcome: &Outcome) -> Vec<Stay<'_>> {
     stays
 }
 
-/// The uplinks of a group that a placement with links of its own has there; `None` for one that may use any.
+/// The uplinks of a group that a placement owns; `None` if it may use any.
 fn own_uplinks<'a>(
     fabric: &Fabric,
     placement: &'a Placement,
@@ -116,9 +117,9 @@ fn own_uplinks<'a>(
     Some(&links[before(uplinks.start)..before(uplinks.end)])
 }
 
-/// The groups whose uplinks the placement may use, as (level, group), and as (top, number) the
-/// WANs that lie on a shortest way between two of its sites. The link of a node is skipped where
-/// the whole node is held: no other job uses it.
+/// The groups whose uplinks the placement may use, as (level, group); and the WAN links on shortest routes between two
+/// of its sites, as (top, number). The link of a node is skipped if the placement holds the whole node, because no
+/// other job uses it.
 fn links_of(fabric: &Fabric, placement: &Placement) -> Vec<(usize, u32)> {
     let top = fabric.depth();
     let crossed = placement.crossed().iter().map(|&(level, group)| (usize::from(level), group));

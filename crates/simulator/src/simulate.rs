@@ -1,4 +1,4 @@
-//! The event loop: a clock and a workload around a [`Scheduler`].
+//! The event loop of the simulator: a clock and a workload around a [`Scheduler`].
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -26,157 +26,156 @@ use crate::scenario::Scenario;
 use crate::widths::{Width, Widths};
 use crate::workload::{Job, LONGEST_DAYS, Workload};
 
-/// Longest run, seconds.
+/// The longest simulated time, in seconds.
 const LONGEST: f64 = LONGEST_DAYS * 86_400.0;
 
-/// Priority of jobs that a failure interrupted: above that of all others.
+/// The priority of jobs interrupted by a failure: above all others.
 const AHEAD: f64 = f64::MAX;
 
-/// What a run depends on besides workload, machine, policy and queue.
+/// Settings of a run, in addition to workload, machine, policy and queue.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Cut in run time that isolation brings; applied only under policies that isolate.
+    /// How much run time isolation saves; applied only under policies that isolate.
     pub scenario: Scenario,
-    /// Seed of the scenario's draws.
+    /// The seed of the scenario's random draws.
     pub seed: u64,
-    /// Walltime of jobs without one, seconds; `None`: their run time.
+    /// The walltime of jobs without one, in seconds; `None`: their run time.
     pub default_walltime: Option<f64>,
-    /// The least share of full bandwidth that jobs accept on links of their own; `None`: all of it.
+    /// The least share of full bandwidth that jobs accept on links of their own; `None`: full bandwidth.
     pub min_bandwidth: Option<f64>,
-    /// Which group of the machine every job is to lie in, for policies that ask jobs.
+    /// The group of the machine in which every job is to lie, for policies that read it from jobs.
     pub within: Within,
-    /// Whether running jobs may be moved to make room, and what it costs them.
+    /// Limits and costs of moving running jobs; `None` if they are never moved.
     pub moving: Option<Defrag>,
-    /// Nodes of each part of a job that must lie in one domain, for all jobs; `None`: as each job says.
+    /// The nodes of each segment, for all jobs; a segment must lie in one domain. `None`: as each job says.
     pub segment: Option<u32>,
-    /// How jobs meet on the network; `None`: they do not slow each other down.
+    /// How jobs communicate on the network; `None`: they do not slow each other down.
     pub network: Option<Network>,
-    /// Links that fail. No job is placed on them meanwhile; a job that is there stays, as fast as before.
+    /// Links that fail. Meanwhile no job is placed on them; a job already there stays, at the same speed.
     pub outages: Vec<Outage>,
-    /// Nodes that fail, and with them the jobs on them.
+    /// Nodes that fail, together with the jobs on them.
     pub failures: Vec<Failure>,
-    /// Nodes that take no new jobs for a time; the jobs on them end when they would have.
+    /// Nodes that take no new jobs for a time; jobs on them run to their normal end.
     pub out_of_service: Vec<Failure>,
-    /// What a failure costs a job, and how many spare nodes stand by.
+    /// What a failure costs a job, and how many spare nodes there are.
     pub recovery: Recovery,
 }
 
-/// Why a queue ended a run.
+/// Why a queue ended a run early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CutShort {
-    /// It made room for another job, and was submitted again.
+    /// Another job preempted it, and it was requeued.
     Requeued,
-    /// It made room for another job, and was lost.
+    /// Another job preempted it, and it was cancelled.
     Cancelled,
-    /// One of its nodes failed, and it was lost.
+    /// One of its nodes failed, and it was not requeued.
     Failed,
 }
 
-/// One job's fate. Times in seconds since the workload's epoch.
+/// The outcome of one run of a job. Times are in seconds since the workload's epoch.
 #[derive(Debug, Clone)]
 pub struct JobOutcome {
     /// Index into the workload's jobs.
     pub job: usize,
-    /// When it was submitted; again, if a failure had interrupted it.
+    /// When it was submitted; after an interruption, when it was submitted again.
     pub submitted: f64,
     /// When it started.
     pub start: f64,
     /// When it ended.
     pub finish: f64,
-    /// If a node's failure ended it, or another job did so that it will start again, the seconds that this cost. It was submitted
-    /// again, and has another outcome for that.
+    /// The seconds lost, if a node failure or preemption ended this run and the job was requeued. The next run has an
+    /// outcome of its own.
     pub interruption: Option<f64>,
-    /// Why a queue ended it, if one did; a failure after which it was submitted again is an interruption only.
+    /// Why a queue ended it, if it did. A failure after which the job was requeued counts as an interruption only.
     pub cut_short: Option<CutShort>,
-    /// The walltime it was scheduled with.
+    /// The walltime with which it was scheduled.
     pub walltime: f64,
     /// Whether it was ended at its walltime.
     pub killed: bool,
-    /// Seconds it would have run alone; of one ended at its walltime, for what it had done by then.
+    /// Seconds that it would have run alone; if it was ended at its walltime, the work done by then.
     pub alone: f64,
-    /// The share of full bandwidth that it had on links of its own, in the mean over its time; 1 where it owned none.
+    /// The mean share of full bandwidth that it had on links of its own; 1 if it owned none.
     pub bandwidth_share: f64,
-    /// Whether it outlasted its walltime.
+    /// Whether it exceeded its walltime.
     pub overran: bool,
-    /// Whether a link failed while it ran that it owned or, owning none, may have used.
+    /// Whether a link failed during its run that it owned or, if it owned none, may have used.
     pub affected: bool,
-    /// Index of its pattern among the network's; 0 without a network.
+    /// Index of its communication pattern; 0 without a network.
     pub pattern: usize,
-    /// Its moves in order of time.
+    /// Its moves, in order of time.
     pub moves: Vec<Move>,
-    /// Seconds for which it stood still, because it was moved or waited for jobs that left its nodes.
+    /// Seconds for which it stopped, because it was moved or waited for jobs to leave its nodes.
     pub stood_still: f64,
-    /// The links that it had in the course of time; empty for one that owned none.
+    /// Its links over time; empty if it owned none.
     pub links: Vec<LinksHeld>,
-    /// Where it ran; of one that was moved, at the end.
+    /// Its placement; if it was moved, the last one.
     pub placement: Arc<Placement>,
 }
 
 impl JobOutcome {
-    /// Where it was, each with the time until then: before its moves, and at the end.
+    /// Its placements in order, each with the time until which it held: before each move, and at the end.
     pub fn places(&self) -> impl Iterator<Item = (f64, &Placement)> {
         let before = self.moves.iter().map(|step| (step.time, &*step.from));
         before.chain([(self.finish, &*self.placement)])
     }
 
-    /// Seconds for which it ran past its walltime because it had stood still; 0 if it did not.
+    /// Seconds that it ran past its walltime because it had been stopped; 0 if it did not.
     pub fn past_walltime(&self) -> f64 {
         let longer = self.finish - self.start - self.walltime;
-        // The end is a sum, and rounded.
+        // The end is a rounded sum, so small differences do not count.
         if longer < 1e-6 { 0.0 } else { longer.min(self.stood_still) }
     }
 
-    /// Whether it was ended and submitted again.
+    /// Whether it was interrupted and submitted again.
     pub fn is_interrupted(&self) -> bool {
         self.interruption.is_some()
     }
 
-    /// How many times longer than alone it ran while others ran.
+    /// How many times longer it ran than it would have alone.
     pub fn contention(&self) -> f64 {
         if self.alone > 0.0 { (self.finish - self.start) / self.alone } else { 1.0 }
     }
 }
 
-/// What happened.
+/// The outcome of a run of the simulator.
 #[derive(Debug, Clone, Default)]
 pub struct Outcome {
     /// The jobs that ran, in order of start.
     pub jobs: Vec<JobOutcome>,
-    /// Indices of jobs that the policy would never place, and why.
+    /// Indices of jobs that the policy would never place, with the refusals.
     pub refused: Vec<(usize, Refusal)>,
     /// Jobs skipped because the log says they ran on nodes that the machine does not have.
     pub elsewhere: usize,
-    /// Seconds in which the head of the queue was refused though enough nodes were free.
+    /// Seconds for which the head of the queue was refused although enough nodes were free.
     pub fragmented_seconds: f64,
-    /// How many jobs that befell.
+    /// The number of jobs affected.
     pub fragmented_jobs: usize,
-    /// Jobs of the log whose recorded start had to wait for nodes the log also gave to another.
+    /// Jobs that started later than in the log, because the log also gave their nodes to another job.
     pub late_against_log: usize,
-    /// Heads of the queue that started later than they were first promised, because running jobs
-    /// overran.
+    /// Heads of the queue that started later than first promised, because running jobs exceeded their walltimes.
     pub late_heads: usize,
-    /// Moves of running jobs.
+    /// The number of moves of running jobs.
     pub moves: u64,
-    /// How often the policy searched, and how often its limit ended that before it had seen all.
+    /// The number of searches of the policy, and how many of them reached a bound.
     pub searches: (u64, u64),
-    /// Of every channel of the network the seconds at full rate that all jobs needed it for.
+    /// For every channel of the network, the seconds at full rate that all jobs needed it for.
     pub channel_busy: Vec<f64>,
-    /// By which rule the heads of the queue waited, from when on; empty if the policy has no rule for heads.
+    /// How heads of the queue waited, and from what time on; empty if the policy has no rule for heads.
     pub head_waits: Vec<(f64, HeadWait)>,
-    /// How much more would have fitted; `None` on a machine without GPUs.
+    /// How many further jobs would have fitted; `None` on a machine without GPUs.
     pub room: Option<RoomFacts>,
-    /// What failures did; `None` if there were none and no spare nodes.
+    /// The effects of failures; `None` if there were no failures and no spare nodes.
     pub failures: Option<FailureCount>,
 }
 
-/// Called with the share of jobs that have ended, after every event; an error stops the run.
+/// A callback after every event, with the share of jobs that have ended. An error stops the run.
 pub type Progress<'a, E> = &'a mut dyn FnMut(f64) -> Result<(), E>;
 
-/// Runs a workload. At one instant: completions, then arrivals, then one pass of the queue.
+/// Simulates a workload. At each instant, completions come first, then arrivals, then one pass of the queue.
 ///
 /// # Errors
-/// A recorded node list that does not parse or names nodes the machine does not have, or jobs over
-/// more than 20 years, as an [`InputError`]; and what `progress` returns.
+/// As an [`InputError`]: a recorded node list that cannot be read or names nodes that the machine does not have, or
+/// jobs over more than 20 years. Also any error of `progress`.
 pub fn simulate<E: From<InputError>>(
     workload: &Workload,
     fabric: &Arc<Fabric>,
@@ -229,7 +228,7 @@ pub fn simulate<E: From<InputError>>(
         let arrival = workload.jobs.get(next).map(|job| Time(job.submit));
         let end = run.ends.next().map(Time);
         let is_over = arrival.is_none() && end.is_none() && run.scheduler.waiting().is_empty();
-        // One that is as good as for ever must not make the run as long.
+        // A change in the far future must not extend the run.
         let change =
             [outages.next(), failing.next(), drains.next()].into_iter().flatten().map(Time).min();
         let change = change.filter(|Time(time)| !is_over && time - first <= LONGEST);
@@ -278,7 +277,7 @@ pub fn simulate<E: From<InputError>>(
     Ok(run.finish(policy, before))
 }
 
-/// A job asks under its index in the workload, so that ids in logs need not be unique numbers.
+/// The request of a job. Its id is the index in the workload, so ids in logs need not be unique numbers.
 fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Request {
     Request {
         id: index as u64,
@@ -293,7 +292,7 @@ fn request_of(index: usize, job: &Job, share: Share, options: &Options) -> Reque
     }
 }
 
-/// Whose a request is that is submitted again.
+/// The attributes of a request that is submitted again.
 fn whose_again(request: &Request, now: f64) -> Option<Arc<Attributes>> {
     request.attributes.as_ref().map(|of| Arc::new(of.queued_again(now)))
 }
@@ -302,7 +301,7 @@ fn walltime_of(job: &Job, options: &Options) -> f64 {
     job.walltime.or(options.default_walltime).unwrap_or(job.run)
 }
 
-/// The routes that a policy which reads traffic reckons with.
+/// The routing for policies that read traffic.
 fn routing_of(options: &Options, fabric: &Arc<Fabric>) -> Arc<dyn Routing> {
     options.network.as_ref().map_or_else(
         || Arc::new(Fixed::new(Arc::clone(fabric), Rule::DestinationModK)) as Arc<dyn Routing>,
@@ -321,27 +320,27 @@ struct Run<'a> {
     ends: Ends,
     coupling: Option<Coupling<'a>>,
     widths: Option<Widths<'a>>,
-    /// The widths of jobs, by identity.
+    /// The chosen width of each job, by id.
     chosen: HashMap<u64, Width>,
-    /// The places of the jobs in the order of starts, by identity.
+    /// The index of each job in the order of starts, by id.
     order: HashMap<u64, usize>,
     link_log: LinkLog,
-    /// What interrupted jobs still have to do, by identity.
+    /// The remaining work of interrupted jobs, by id.
     left: HashMap<u64, Left>,
     gpu_types: GpuTypes,
     failures: FailureCount,
-    /// The earliest start that the head of the queue was promised.
+    /// The earliest start promised to the head of the queue.
     promise: Option<Reservation>,
     outcome: Outcome,
     fragmented: HashSet<u64>,
-    /// Why the first job was skipped that ran on nodes that the machine does not have.
+    /// The error of the first job skipped because it ran on nodes that the machine does not have.
     stranger: Option<InputError>,
-    /// Who is the head and since when it is refused though enough nodes are free.
+    /// The head of the queue, and since when it is refused although enough nodes are free.
     blocked: Option<(u64, f64)>,
 }
 
 impl Run<'_> {
-    /// The outcome, with what is counted at the end.
+    /// Returns the outcome, after adding what is counted at the end.
     fn finish(self, policy: &Arc<dyn Policy>, searches_before: (u64, u64)) -> Outcome {
         let mut outcome = self.outcome;
         outcome.channel_busy = self.coupling.map(Coupling::into_busy).unwrap_or_default();
@@ -351,7 +350,7 @@ impl Run<'_> {
         outcome
     }
 
-    /// What a job asks for on this machine; `None`, and the job is refused, if no node has what it takes.
+    /// The request of a job on this machine. If no node has what it takes, the job is refused and the result is `None`.
     fn asked(&mut self, index: usize, job: &Job) -> Option<Request> {
         let fabric = self.scheduler.occupancy().fabric();
         let share = self.workload.share_on(job, fabric);
@@ -362,7 +361,7 @@ impl Run<'_> {
         asked.map_err(|refusal| self.outcome.refused.push((index, refusal))).ok()
     }
 
-    /// Submits a job, unless the machine cannot run it.
+    /// Submits a job, unless the machine can never run it.
     fn arrive(
         &mut self,
         index: usize,
@@ -383,7 +382,7 @@ impl Run<'_> {
         }
         if self.replay {
             request.begin = job.recorded.as_ref().map_or(0.0, |recorded| recorded.start);
-            // What ran longer than it asked for did so.
+            // A job that ran longer than its walltime in the log was allowed to do so.
             request.walltime = request.walltime.max(job.run);
         } else if let Some(time) = job.held_until {
             request.begin = time;
@@ -394,7 +393,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Lets nodes fail and come back that are due by `now`.
+    /// Applies the node failures and returns that are due by `now`.
     fn follow_failures(&mut self, failing: &mut Failing, now: f64) {
         while let Some((node, fails)) = failing.pop(now) {
             let fabric = Arc::clone(self.scheduler.occupancy().fabric());
@@ -432,7 +431,7 @@ impl Run<'_> {
         }
     }
 
-    /// A job that lost a node goes on with a spare one, from its last checkpoint.
+    /// Continues a job that lost a node on a spare one, from its last checkpoint.
     fn go_on(&mut self, id: u64, placement: Arc<Placement>, now: f64) {
         let Some(&order) = self.order.get(&id) else { return };
         // If another failure cuts a pause short, the rest of that pause is dropped.
@@ -446,7 +445,7 @@ impl Run<'_> {
         self.pause(id, pause, now);
     }
 
-    /// A job that lost a node ends, and is submitted again for what is left of it, ahead of the others.
+    /// Ends a job that lost a node, and submits its remaining work again ahead of all others.
     fn interrupt(&mut self, id: u64, now: f64) {
         let running = self.scheduler.running().get(id);
         let (Some(&order), Some(running)) = (self.order.get(&id), running) else { return };
@@ -458,7 +457,7 @@ impl Run<'_> {
         let job = &mut self.outcome.jobs[order];
         let run = left - done + cost;
         self.left.insert(id, Left { run: Some(run), submitted: now });
-        // It asked for time without failures.
+        // The requested walltime did not include failures.
         request.walltime = request.walltime.max(run);
         request.attributes = whose_again(&request, now);
         job.interruption = Some(cost);
@@ -468,7 +467,7 @@ impl Run<'_> {
         }
     }
 
-    /// Takes a job out before it is done; answers the seconds of its work that it has done.
+    /// Ends a job early. Returns the seconds of work that it has done.
     fn end_early(&mut self, id: u64, order: usize, now: f64) -> f64 {
         let done = self.ends.done(id, now);
         self.ends.interrupt(id);
@@ -486,7 +485,7 @@ impl Run<'_> {
         done
     }
 
-    /// Jobs that the pass ended are lost, or submitted again for all of their work.
+    /// Handles jobs that the pass ended: they are cancelled, or submitted again with all their work.
     fn follow_ended_early(&mut self, now: f64) {
         for EndedEarly { request, again, by } in self.scheduler.last_ended_early().to_vec() {
             let Some(&order) = self.order.get(&request.id) else { continue };
@@ -514,7 +513,7 @@ impl Run<'_> {
         }
     }
 
-    /// Seconds that a failure costs a job: what it has done since its last checkpoint, and starting again.
+    /// Seconds that a failure costs a job: the work since its last checkpoint, plus the restart.
     fn cost_of_failure(&mut self, id: u64, placement: &Placement, now: f64) -> f64 {
         let Recovery { checkpoint, restart, .. } = self.options.recovery;
         let cost = lost(self.ends.done(id, now), checkpoint) + restart;
@@ -524,7 +523,7 @@ impl Run<'_> {
         cost
     }
 
-    /// Ends jobs, and reports to the queue those that outlast their walltime.
+    /// Ends jobs that are due, and reports those that exceed their walltime to the queue.
     fn complete(&mut self, now: f64) {
         while let Some(due) = self.ends.pop(now) {
             match due {
@@ -553,7 +552,7 @@ impl Run<'_> {
         }
     }
 
-    /// Says what the job sends, for a policy that looks at it.
+    /// Sets the traffic of a request, for policies that read it.
     fn name_traffic(&mut self, request: &mut Request, job: &Job) -> Result<(), InputError> {
         let never_fits = job.nodes > self.scheduler.occupancy().fabric().nodes();
         if never_fits || !self.reads_traffic {
@@ -566,7 +565,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Chooses the cores per node, and with them nodes and walltime, if that is asked for.
+    /// Chooses the cores per node of a job, which sets its nodes and walltime, if the options ask for it.
     fn widen(
         &mut self,
         request: &mut Request,
@@ -623,7 +622,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Records the links lent to jobs whose own links carry less than full bandwidth, and their share of it.
+    /// Records the links lent to jobs whose own links carry less than full bandwidth, and the resulting share.
     fn follow_lending(&mut self, now: f64) {
         for &Lent { id, bandwidth_share, ref links } in self.scheduler.last_lent() {
             let order = self.order.get(&id);
@@ -642,7 +641,7 @@ impl Run<'_> {
         }
     }
 
-    /// Puts the jobs that the pass moved where they are now; answers what they left, and for how long it is busy.
+    /// Updates the jobs that the pass moved. Returns the placements that they left, and how long each stays busy.
     fn follow_moves(&mut self, now: f64) -> Vec<(Arc<Placement>, f64)> {
         let Some(moving) = self.options.moving else { return Vec::new() };
         let mut vacated = Vec::new();
@@ -693,7 +692,7 @@ impl Run<'_> {
         let alone = run.min(walltime);
         let order = self.outcome.jobs.len();
         let mut pattern = 0;
-        // What its walltime ended in the log ends then in any case.
+        // A run that its walltime ended in the log also ends there in the simulation.
         let is_given = job.walltime.or(self.options.default_walltime).is_some();
         let mut ends_at_walltime = is_given && logged >= walltime;
         if let (Some(coupling), Some(network)) = (&mut self.coupling, &self.options.network) {
@@ -736,7 +735,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Notes what the head is promised, and whether it is refused though enough nodes are free.
+    /// Records the promise to the head, and whether it is refused although enough nodes are free.
     fn follow_head(&mut self, now: f64) {
         let last = self.scheduler.last_pass();
         let kept = self.promise.filter(|kept| {
@@ -746,7 +745,7 @@ impl Run<'_> {
         let known = self.outcome.head_waits.last().map(|&(_, wait)| wait);
         let news = last.head_wait.filter(|&wait| known != Some(wait));
         self.outcome.head_waits.extend(news.map(|wait| (now, wait)));
-        // One that only counts nodes has never refused a job that enough are free for.
+        // A policy that only counts nodes never refuses a job for which enough are free.
         let counts = self.traits.count_only;
         let wanted = match last.refusal {
             Some((id, Refusal::WouldShareLinks { wanted, .. })) => Some((id, wanted)),
@@ -754,7 +753,7 @@ impl Run<'_> {
             _ => None,
         };
         if let Some((id, wanted)) = wanted {
-            // Those started after the head was refused may have left too little.
+            // Jobs started after the refusal may have left too few nodes.
             let head = self.scheduler.waiting().iter().find(|waiting| waiting.request.id == id);
             let free =
                 head.map(|head| self.scheduler.occupancy().free_slots(&head.request).total());

@@ -1,4 +1,4 @@
-//! A run in a few figures: means, quantiles, counts.
+//! Summarises a run in a few figures: means, quantiles and counts.
 
 use std::collections::BTreeMap;
 
@@ -11,18 +11,18 @@ use crate::room::RoomFacts;
 use crate::simulate::{CutShort, JobOutcome, Options, Outcome};
 use crate::workload::Workload;
 
-/// A run in a few figures, as `summary.json` has them. Times in seconds.
+/// The figures of a run, as in `summary.json`. Times are in seconds.
 #[derive(Debug, Clone, Serialize)]
 pub struct Summary {
     /// Nodes of the machine.
     pub nodes: u32,
     /// Jobs that ran.
     pub jobs: usize,
-    /// Node-seconds asked for over those there are; `None` where all jobs come at once.
+    /// Node-seconds that jobs ask for, divided by those available; `None` if all jobs are submitted at once.
     pub load: Option<f64>,
     /// Mean wait of jobs.
     pub mean_wait: f64,
-    /// Mean wait weighted by node-seconds: small jobs that overtake do not hide what wide ones wait.
+    /// Mean wait weighted by node-seconds, so that small jobs which overtake do not hide the waits of wide jobs.
     pub mean_wait_by_work: f64,
     /// Median wait.
     pub median_wait: f64,
@@ -32,15 +32,15 @@ pub struct Summary {
     pub wait_by_size: Vec<SizeRow>,
     /// Share of the machine in use.
     pub utilization: f64,
-    /// The same while jobs wait.
+    /// The share of the machine in use while the queue is not empty.
     pub utilization_while_waiting: f64,
-    /// Share of the GPUs that jobs hold, over the makespan; nothing on a machine without GPUs.
+    /// The share of the GPUs that jobs hold, over the makespan; absent on a machine without GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_gpus: Option<f64>,
-    /// GPU-seconds that jobs ask for over (GPUs x span of submissions); nothing on a machine without GPUs.
+    /// GPU-seconds that jobs ask for, divided by (GPUs x span of submissions); absent on a machine without GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gpu_load: Option<f64>,
-    /// First submission to last end.
+    /// Time from the first submission to the last end.
     pub makespan: f64,
     /// Mean time from submission to end.
     pub mean_turnaround: f64,
@@ -48,84 +48,85 @@ pub struct Summary {
     pub mean_slowdown: f64,
     /// Mean of the average pairwise hops of jobs of several nodes.
     pub mean_aph: f64,
-    /// What it would be on an empty machine.
+    /// The least possible mean of these jobs, on an empty machine.
     pub mean_least_aph: f64,
     /// Mean hop-bytes of these jobs.
     pub mean_hop_bytes: f64,
-    /// Jobs whose traffic may have met another's.
+    /// The number of jobs that may have shared links with another job.
     pub jobs_sharing_links: usize,
-    /// Share of full bandwidth of jobs on links of their own, weighted by node-seconds; 1 where there are none.
+    /// The mean share of full bandwidth of jobs on links of their own, weighted by node-seconds; 1 if there are none.
     pub mean_bandwidth_share: f64,
-    /// Heads of the queue that were refused though enough nodes were free.
+    /// How often the head of the queue was refused although enough nodes were free.
     pub fragmentation: Fragmentation,
-    /// Moves of running jobs.
+    /// The number of moves of running jobs.
     pub moves: u64,
-    /// Jobs that ran past their walltime because they had stood still: they were moved, or waited for jobs that left their nodes.
+    /// Jobs that ran past their walltime because they had been stopped: they were moved, or waited for jobs to leave
+    /// their nodes.
     pub moved_past_walltime: usize,
-    /// How often the policy searched.
+    /// The number of searches of the policy.
     pub searches: u64,
-    /// How often a limit ended that.
+    /// The number of searches that reached a bound.
     pub searches_cut_short: u64,
     /// Jobs ended at their walltime.
     pub killed_at_walltime: usize,
-    /// Jobs that named no walltime.
+    /// Jobs without a requested walltime.
     pub without_walltime: usize,
     /// Jobs that started later than the log says.
     pub late_against_log: usize,
     /// Jobs that did not run, by reason.
     pub left_out: BTreeMap<String, u64>,
-    /// How much more would have fitted; nothing on a machine without GPUs.
+    /// How many further jobs would have fitted; absent on a machine without GPUs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub room: Option<RoomFacts>,
-    /// What preemption did; of a run without, nothing.
+    /// The effects of preemption; absent if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub preemption: Option<PreemptionFacts>,
-    /// What failures of nodes did; of a run without failures and spare nodes, nothing.
+    /// The effects of node failures; absent if there were no failures and no spare nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failures: Option<FailureFacts>,
-    /// What outages did; of a run without, nothing.
+    /// The effects of outages; absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outages: Option<OutageFacts>,
-    /// What jobs on a network cost each other; of a run without, nothing.
+    /// How jobs slowed each other down on the network; absent for a run without a network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
 }
 
-/// Mean wait of jobs of some sizes.
+/// The mean wait of jobs in a range of sizes.
 #[derive(Debug, Clone, Serialize)]
 pub struct SizeRow {
-    /// Fewest nodes.
+    /// The smallest number of nodes.
     pub low: u32,
-    /// Most nodes; `None`: all of the machine.
+    /// The largest number of nodes; `None`: the whole machine.
     pub high: Option<u32>,
-    /// Jobs of these sizes.
+    /// The number of jobs of these sizes.
     pub jobs: u64,
-    /// Their mean wait.
+    /// The mean wait of these jobs.
     pub mean_wait: f64,
 }
 
-/// How often and how long the head of the queue was refused though enough nodes were free.
+/// How often and for how long the head of the queue was refused although enough nodes were free.
 #[derive(Debug, Clone, Serialize)]
 pub struct Fragmentation {
-    /// Heads that befell.
+    /// The number of heads affected.
     pub jobs: usize,
-    /// For how long in all.
+    /// The total time in seconds.
     pub seconds: f64,
 }
 
-/// Runs that were ended to make room for other jobs.
+/// Runs that other jobs preempted.
 #[derive(Debug, Clone, Serialize)]
 pub struct PreemptionFacts {
-    /// Runs of jobs that started again later.
+    /// Preempted runs whose jobs were requeued.
     pub requeued: usize,
-    /// Runs of jobs that did not.
+    /// Preempted runs whose jobs were cancelled.
     pub cancelled: usize,
-    /// Node-seconds of work that was lost.
+    /// Node-seconds of lost work.
     pub node_seconds_lost: f64,
 }
 
 impl PreemptionFacts {
-    /// `None` if there were none.
+    /// Returns the effects of preemption; `None` if there was none.
     fn of(outcome: &Outcome) -> Option<Self> {
         let made_room = |job: &&JobOutcome| {
             matches!(job.cut_short, Some(CutShort::Requeued | CutShort::Cancelled))
@@ -142,20 +143,20 @@ impl PreemptionFacts {
     }
 }
 
-/// What failures of nodes did.
+/// The effects of node failures.
 #[derive(Debug, Clone, Serialize)]
 pub struct FailureFacts {
-    /// Nodes that failed.
+    /// The number of node failures.
     pub failures: u64,
-    /// Interruptions of jobs.
+    /// The number of interruptions of jobs.
     pub interruptions: u64,
-    /// Those after which the job went on at once, with a spare node of the same domain.
+    /// Interruptions after which the job continued at once, on a spare node of the same domain.
     pub absorbed: u64,
-    /// Node-seconds of work that was done again, and of starting again.
+    /// Node-seconds spent on restarts and on work that was done again.
     pub node_seconds_lost: f64,
-    /// Spare nodes wanted in each domain.
+    /// The number of spare nodes wanted in each domain.
     pub spares: u32,
-    /// Node-seconds for which spare nodes stood by.
+    /// Node-seconds for which spare nodes were reserved.
     pub node_seconds_spare: f64,
 }
 
@@ -172,66 +173,66 @@ impl FailureFacts {
     }
 }
 
-/// What outages did.
+/// The effects of outages.
 #[derive(Debug, Clone, Serialize)]
 pub struct OutageFacts {
-    /// How many there were.
+    /// The number of outages.
     pub outages: usize,
-    /// How many jobs they affected.
+    /// The number of jobs affected.
     pub affected: usize,
-    /// The numbers of these jobs.
+    /// The numbers of the affected jobs.
     pub ids: Vec<u64>,
 }
 
 /// How much longer jobs of several nodes ran than they would have alone.
 #[derive(Debug, Clone, Serialize)]
 pub struct Contention {
-    /// The model.
+    /// The name of the contention model.
     pub model: String,
-    /// The routing.
+    /// The name of the routing.
     pub routing: String,
-    /// The part of its time alone that a job communicates.
+    /// The share of its time alone for which a job communicates.
     pub communication: f64,
-    /// Of all of them.
+    /// The slowdown of all these jobs.
     #[serde(flatten)]
     pub all: Spread,
-    /// Node-seconds that contention cost.
+    /// Node-seconds lost to contention.
     pub node_seconds_lost: f64,
-    /// Jobs that outlasted their walltime.
+    /// Jobs that exceeded their walltime.
     pub overran: usize,
     /// Heads of the queue that started later than first promised.
     pub late_heads: usize,
-    /// Of those of each pattern.
+    /// The slowdown of the jobs of each pattern.
     pub by_pattern: Vec<OfPattern>,
 }
 
-/// What jobs of a pattern suffer.
+/// The slowdown of the jobs of one pattern.
 #[derive(Debug, Clone, Serialize)]
 pub struct OfPattern {
-    /// Its name.
+    /// The name of the pattern.
     pub pattern: String,
-    /// What they suffer.
+    /// The slowdown of its jobs.
     #[serde(flatten)]
     pub suffered: Spread,
 }
 
-/// Times longer than alone.
+/// The distribution of slowdowns: run time divided by run time alone.
 #[derive(Debug, Clone, Serialize)]
 pub struct Spread {
-    /// Jobs.
+    /// The number of jobs.
     pub jobs: usize,
-    /// How many of them are slowed.
+    /// The number of jobs with a slowdown above 1.
     pub slowed: usize,
-    /// Mean.
+    /// Mean slowdown.
     pub mean: f64,
-    /// 95th percentile.
+    /// 95th percentile of the slowdown.
     pub p95: f64,
-    /// Largest.
+    /// Largest slowdown.
     pub max: f64,
 }
 
 impl Summary {
-    /// The figures of a run.
+    /// Computes the figures of a run.
     pub fn of(
         workload: &Workload,
         machine_nodes: u32,
@@ -241,7 +242,7 @@ impl Summary {
     ) -> Self {
         let mut waits = metrics.wait.clone();
         waits.sort_unstable_by(f64::total_cmp);
-        // Average hops mean nothing to a job of one node.
+        // Average hops have no meaning for a job of one node.
         let several: Vec<usize> = (0..outcome.jobs.len())
             .filter(|&index| outcome.jobs[index].placement.nodes().len() > 1)
             .collect();
@@ -334,7 +335,7 @@ impl Spread {
         let or_one = |value: f64| if values.is_empty() { 1.0 } else { value };
         Spread {
             jobs: values.len(),
-            // Differences of times of a month carry rounding of about 1e-9.
+            // Times over a month have rounding errors of about 1e-9.
             slowed: values.iter().filter(|&&value| value > 1.0 + 1e-6).count(),
             mean: or_one(mean(values.iter().copied())),
             p95: or_one(quantile(&values, 0.95)),
@@ -354,7 +355,7 @@ fn wait_by_size(metrics: &Metrics) -> Vec<SizeRow> {
     .collect()
 }
 
-/// Jobs that did not run, by reason: those that the workload has skipped already, then those of this run.
+/// Jobs that did not run, by reason: first those that the workload's reader skipped, then those of this run.
 fn skipped(workload: &Workload, outcome: &Outcome) -> BTreeMap<String, u64> {
     let mut skipped = workload.left_out.clone();
     for (_, refusal) in &outcome.refused {
@@ -378,7 +379,7 @@ fn mean_bandwidth_share(jobs: &[JobOutcome]) -> f64 {
     by_work(of, &shares).unwrap_or(1.0)
 }
 
-/// Mean of a value of jobs weighted by their node-seconds; `None` where there are none.
+/// The mean of a value per job, weighted by node-seconds; `None` if there are no jobs.
 pub(crate) fn by_work<'a>(
     jobs: impl IntoIterator<Item = &'a JobOutcome>,
     values: &[f64],
@@ -397,7 +398,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     if count == 0 { 0.0 } else { values.sum::<f64>() / count as f64 }
 }
 
-/// The value at a share of sorted values, the lower of two.
+/// The quantile `share` of sorted values; between two values, the lower one.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let index = (share * sorted.len().saturating_sub(1) as f64) as usize;
     sorted.get(index).copied().unwrap_or_default()

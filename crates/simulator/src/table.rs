@@ -1,4 +1,4 @@
-//! A table in columns, and how it is written as CSV.
+//! Tables of columns, and their output as CSV.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -8,79 +8,79 @@ use serde::{Deserialize, Serialize};
 
 use crate::FORMULA;
 
-/// Columns of one length. Whatever a table is read from, its columns are checked, so that code that hands out pointers
-/// to them need not check again.
+/// A table of columns with equal lengths. Columns are checked when a table is read, so code that hands out pointers to
+/// them need not check again.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct Table {
     columns: Vec<Column>,
 }
 
-/// A column.
+/// A column of a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Column {
-    /// Its name.
+    /// The name of the column.
     pub name: Cow<'static, str>,
-    /// Its values.
+    /// The values of the column.
     pub values: Values,
 }
 
 /// The values of a column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Values {
-    /// Numbers of jobs.
+    /// Numbers that identify jobs.
     Ids(Vec<u64>),
     /// Whole numbers.
     Whole(Vec<i64>),
-    /// Whole numbers of which some are absent: 0 there.
+    /// Whole numbers, some of which are missing; these are stored as 0.
     Optional(Vec<i64>, Vec<bool>),
-    /// Numbers, and how they are written.
+    /// Numbers, and the format to write them in.
     Numbers(Vec<f64>, Written),
-    /// Text; the empty text counts as absent.
+    /// Texts; an empty text counts as missing.
     Text(Texts),
 }
 
-/// How a number is written.
+/// The format of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Written {
-    /// A whole number without a fraction, another with six decimals.
+    /// Without a fraction if it is a whole number, otherwise with six decimals.
     Short,
     /// With this number of decimals.
     Decimals(u8),
-    /// With all digits that it has.
+    /// With all its digits.
     Exact,
 }
 
-/// Texts one after the other.
+/// Texts, stored one after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Texts {
-    /// Where each begins, and where the last one ends.
+    /// The offset of each text; then the end of the last one.
     offsets: Vec<i64>,
     bytes: Vec<u8>,
 }
 
 impl Table {
-    /// A table of columns of one length.
+    /// Returns a table of columns, which must have equal lengths.
     pub(crate) fn new(columns: Vec<Column>) -> Self {
         debug_assert!(columns.windows(2).all(|two| two[0].values.len() == two[1].values.len()));
         debug_assert!(columns.iter().all(|column| column.values.is_consistent()));
         Table { columns }
     }
 
-    /// Its columns.
+    /// The columns of the table.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// Its number of rows.
+    /// The number of rows.
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }
 
-    /// Writes it as CSV with a line of names.
+    /// Writes the table as CSV, with a header line.
     ///
     /// # Errors
-    /// What the writer returns.
+    /// The errors of the writer.
     pub fn write_csv(&self, to: &mut impl Write) -> io::Result<()> {
         let names: Vec<&str> = self.columns.iter().map(|column| &*column.name).collect();
         writeln!(to, "{}", names.join(","))?;
@@ -102,7 +102,7 @@ impl Table {
 impl<'de> Deserialize<'de> for Table {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let columns = Vec::<Column>::deserialize(deserializer)?;
-        // First, because only a consistent column has a length.
+        // Check this first, because only a consistent column has a length.
         if !columns.iter().all(|column| column.values.is_consistent()) {
             return Err(D::Error::custom("a column whose parts do not fit together"));
         }
@@ -130,7 +130,7 @@ impl Column {
         Column::new(name, Values::Whole(values.map(Into::into).collect()))
     }
 
-    // Lengths of what is in memory fit in 63 bits.
+    // Offsets of data in memory fit in 63 bits.
     #[allow(clippy::cast_possible_wrap)]
     pub(crate) fn text<T: AsRef<[u8]>>(
         name: &'static str,
@@ -146,7 +146,7 @@ impl Column {
 }
 
 impl Values {
-    /// How many there are.
+    /// The number of values.
     pub fn len(&self) -> usize {
         match self {
             Values::Ids(values) => values.len(),
@@ -156,12 +156,12 @@ impl Values {
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the parts of a column fit together: a mark for every number, and texts of UTF-8 that follow each other.
+    /// Whether the parts of a column match: a flag for every optional number, and valid UTF-8 texts without gaps.
     fn is_consistent(&self) -> bool {
         match self {
             Values::Ids(_) | Values::Whole(_) | Values::Numbers(..) => true,
@@ -176,7 +176,7 @@ impl Values {
         }
     }
 
-    /// Whether each is there; `None` where all are.
+    /// For each value, whether it is present; `None` if all are.
     pub fn present(&self) -> Option<Vec<bool>> {
         match self {
             Values::Ids(_) | Values::Whole(_) | Values::Numbers(..) => None,
@@ -205,7 +205,7 @@ impl Values {
 impl Written {
     fn write(self, value: f64, row: &mut Vec<u8>) -> io::Result<()> {
         match self {
-            // Which is also quicker.
+            // Writing it as an integer is also faster.
             Written::Short if value.fract() == 0.0 && value.abs() < 1e15 => {
                 write!(row, "{}", value as i64)
             }
@@ -217,12 +217,12 @@ impl Written {
 }
 
 impl Texts {
-    /// Where each begins, and where the last one ends.
+    /// The offset of each text; then the end of the last one.
     pub fn offsets(&self) -> &[i64] {
         &self.offsets
     }
 
-    /// All of them, in UTF-8.
+    /// All texts, in UTF-8.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -232,8 +232,8 @@ impl Texts {
     }
 }
 
-/// A field of text, quoted where CSV wants it. One that a spreadsheet would compute, as it begins like
-/// a formula, has an apostrophe in front.
+/// Writes a text as a CSV field, in quotes if necessary. A text that a spreadsheet would treat as a formula gets an
+/// apostrophe in front.
 fn quote(text: &[u8], row: &mut Vec<u8>) {
     let guard = text.first().is_some_and(|&first| FORMULA.contains(&char::from(first)));
     if !text.iter().any(|byte| matches!(byte, b',' | b'"' | b'\n' | b'\r')) {

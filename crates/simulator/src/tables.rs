@@ -1,4 +1,4 @@
-//! The tables that a run leaves behind. Times in seconds since the workload's epoch; nodes and cables as interval sets.
+//! The output tables of a run. Times are in seconds since the workload's epoch; nodes and cables are interval sets.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::simulate::{CutShort, JobOutcome, Options, Outcome};
 use crate::table::{Column, Table, Values, Written};
 use crate::workload::{Job, Workload};
 
-/// The tables of a run by name, those that it has something to say in.
+/// Returns the tables of a run by name. Tables without content are not included.
 pub fn tables(
     workload: &Workload,
     machine_nodes: u32,
@@ -28,8 +28,8 @@ pub fn tables(
     [("jobs", jobs(workload, outcome, metrics, options))].into_iter().chain(rest).collect()
 }
 
-/// The same tables, of an outcome that is not used afterwards. The memory of the placements is given back as soon as the tables have
-/// what they say, so that a run with a million jobs never holds all of both.
+/// Returns the same tables and consumes the outcome. It frees the placements early, so that a run with a million jobs
+/// never holds all placements and all tables at once.
 pub fn into_tables(
     workload: &Workload,
     machine_nodes: u32,
@@ -44,7 +44,7 @@ pub fn into_tables(
     [("jobs", jobs)].into_iter().chain(rest).collect()
 }
 
-/// All tables but that of the jobs.
+/// All tables except the one of jobs.
 fn other_tables(
     workload: &Workload,
     machine_nodes: u32,
@@ -71,15 +71,15 @@ fn other_tables(
     tables
 }
 
-/// A row for every job that ran, in order of start: the columns that Batsim writes (so that evalys reads it), then ours.
-/// `pattern` is empty without a network. Last columns stand there only where they have something to say: `affected` with
-/// outages or failures, `moves` and `past_walltime` where jobs may be moved, `gpus` where jobs share nodes with GPUs, and `taken` where jobs share
-/// nodes.
+/// A row for every job that ran, in order of start. The columns of Batsim come first (so that evalys can read the
+/// table), then ours. `pattern` is empty without a network. The last columns are optional: `affected` with outages or
+/// failures, `moves` and `past_walltime` if jobs may be moved, `gpus` if jobs share nodes with GPUs, and `taken` if
+/// jobs share nodes.
 pub fn jobs(workload: &Workload, outcome: &Outcome, metrics: &Metrics, options: &Options) -> Table {
     jobs_placed(workload, outcome, metrics, options, placed(outcome))
 }
 
-/// What the placements of the jobs say.
+/// The columns of the job table that come from placements.
 struct Placed {
     sizes: Column,
     nodes: Column,
@@ -102,7 +102,7 @@ fn placed(outcome: &Outcome) -> Placed {
     }
 }
 
-/// Gives all jobs the placement of the first one, so that the others are freed.
+/// Replaces all placements by the first one, so that the others are freed.
 fn drop_placements(outcome: &mut Outcome) {
     let Some((first, others)) = outcome.jobs.split_first_mut() else { return };
     for job in others {
@@ -185,7 +185,8 @@ fn jobs_placed(
     Table::new(columns)
 }
 
-/// What a job takes of each of its nodes, `cores=36;memory=1024;gpu=1`; empty for whole nodes. A part of a GPU is a fraction.
+/// What a job takes on each of its nodes, as `cores=36;memory=1024;gpu=1`; empty for whole nodes. A part of a GPU is
+/// written as a fraction.
 fn taken(workload: &Workload, job: &Job) -> String {
     let Share::Part(amounts) = &job.share else { return String::new() };
     let mut counts: Vec<String> = amounts
@@ -215,14 +216,13 @@ pub fn utilization(machine_nodes: u32, metrics: &Metrics) -> Table {
     ])
 }
 
-/// A row for every direction of every link, with the share of its capacity that the run's jobs used in the mean over
-/// the makespan.
+/// A row for every direction of every link, with the mean share of its capacity that jobs used over the makespan.
 pub fn links(network: &Network, outcome: &Outcome, metrics: &Metrics) -> Table {
     let share = |busy: &f64| if metrics.makespan > 0.0 { busy / metrics.makespan } else { 0.0 };
     loaded_links(&*network.routing, outcome.channel_busy.iter().map(share))
 }
 
-/// The same with these loads, by channel.
+/// A row for every direction of every link, with the given loads by channel.
 pub fn loaded_links(routing: &dyn Routing, loads: impl Iterator<Item = f64>) -> Table {
     let fabric = routing.fabric();
     let mut rows = Vec::new();
@@ -258,7 +258,7 @@ pub fn loaded_links(routing: &dyn Routing, loads: impl Iterator<Item = f64>) -> 
     ])
 }
 
-/// Of every job that owned links a row for each time in which it had the same ones, in order of the jobs' starts and of
+/// For every job that owned links, a row for each time span with the same links; ordered by start of the job, then by
 /// time.
 pub fn job_links(workload: &Workload, outcome: &Outcome) -> Table {
     let mut rows = Vec::new();
@@ -280,8 +280,8 @@ pub fn job_links(workload: &Workload, outcome: &Outcome) -> Table {
     ])
 }
 
-/// A row for each change of the rule by which a head of the queue waits, in order of time. `until` is empty if it goes by the policy
-/// itself.
+/// A row for each change in how a head of the queue waits, in order of time. `until` is empty if the policy itself
+/// places the head.
 pub fn head_waits(workload: &Workload, outcome: &Outcome) -> Table {
     let rows = || outcome.head_waits.iter();
     let until = |wait: &HeadWait| wait.until.map_or_else(String::new, |until| until.to_string());
@@ -292,7 +292,7 @@ pub fn head_waits(workload: &Workload, outcome: &Outcome) -> Table {
     ])
 }
 
-/// A row for every move of a running job, in order of the jobs' starts and of time.
+/// A row for every move of a running job, ordered by start of the job, then by time.
 pub fn moves(workload: &Workload, outcome: &Outcome) -> Table {
     let mut rows = Vec::new();
     for job in &outcome.jobs {
@@ -325,19 +325,19 @@ pub fn failures(failures: &[Failure]) -> Table {
     ])
 }
 
-/// The numbers of jobs, each given by its place in the workload.
+/// The numbers of jobs, which are given by their index in the workload.
 fn ids(workload: &Workload, jobs: impl Iterator<Item = usize>) -> Column {
     Column::new("job_id", Values::Ids(jobs.map(|job| workload.jobs[job].id).collect()))
 }
 
-/// Indices of nodes or cables as an interval set: `0-3 7`.
+/// Formats indices of nodes or cables as an interval set: `0-3 7`.
 fn interval_set(indices: &[CableId]) -> Vec<u8> {
     let mut sorted = indices.to_vec();
     sorted.sort_unstable();
     sorted.dedup();
     let mut text = Vec::new();
     for run in sorted.chunk_by(|a, b| a + 1 == *b) {
-        // Writing into memory does not fail.
+        // Writing to memory cannot fail.
         let _ = match run {
             [one] => write!(text, "{one} "),
             _ => write!(text, "{}-{} ", run[0], run[run.len() - 1]),

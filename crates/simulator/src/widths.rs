@@ -1,4 +1,4 @@
-//! Cores per node chosen for every job at its submission (rank k).
+//! Chooses the cores per node of every job when it is submitted (rank k).
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use topolane_traffic::Contention;
 use crate::network::Network;
 use crate::workload::{Job, Workload};
 
-/// What a job becomes with another number of cores of each node.
+/// The chosen cores per node of a job, and what follows from them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Width {
-    /// Processes of the job.
+    /// The number of processes of the job.
     pub processes: u32,
-    /// Cores of each node.
+    /// The cores per node.
     pub k: u32,
-    /// How many times longer than in the log it runs when alone.
+    /// The run time alone divided by the run time in the log.
     pub stretch: f64,
 }
 
@@ -31,25 +31,25 @@ impl Width {
     }
 }
 
-/// Chooses widths. A job of the log ran with all `full` cores of its nodes; of its run time there,
-/// alone, the network's fraction was communication by its pattern, and the rest computation that is
-/// as long with fewer processes a node.
+/// Chooses cores per node. A job of the log is assumed to have used all `full` cores of its nodes. The network's
+/// communication share of its run time alone was communication by its pattern; the rest was computation, which takes
+/// equally long with fewer processes per node.
 pub(crate) struct Widths<'a> {
     network: &'a Network,
     cores: CoresPerNode,
     full: u32,
     seed: u64,
-    /// No job on any channel.
+    /// A contention model without jobs.
     idle: Box<dyn Contention>,
     /// Seconds of one iteration alone on the empty machine, by (pattern, processes, k).
     alone: HashMap<(usize, u32, u32), Option<f64>>,
 }
 
 impl<'a> Widths<'a> {
-    /// For a run on a network that asks for it; `as_logged` if the log says its nodes or starts.
+    /// Returns the chooser if the network asks for one. `as_logged` says that nodes or starts come from the log.
     ///
     /// # Errors
-    /// A run as logged, and more cores of each node than any node has.
+    /// Starts or nodes come from the log, or more cores per node are wanted than any node has.
     pub fn of(
         network: Option<&'a Network>,
         workload: &Workload,
@@ -77,17 +77,16 @@ impl<'a> Widths<'a> {
         Ok(Some(Widths { network, cores, full: full.min(first), seed, idle, alone }))
     }
 
-    /// How many ranks a job has on each of its nodes in the log.
+    /// The number of ranks that a job has on each of its nodes in the log.
     pub fn ranks_of_each_node(&self, job: &Job) -> u32 {
         if job.share.is_whole() && job.run > 0.0 { self.full } else { 1 }
     }
 
-    /// The width that is predicted to run shortest in the state as it is, or, where none fits now,
-    /// on the empty machine next to the same neighbours. `None` leaves the job as it is: one that
-    /// shares its nodes, or that no width fits.
+    /// Returns the width with the shortest predicted run in the current state; if none fits now, on the empty machine
+    /// with the same neighbours. `None` leaves the job unchanged: it shares its nodes, or no width fits.
     ///
     /// # Errors
-    /// What the job's pattern refuses.
+    /// The errors of the job's pattern.
     pub fn choose(
         &mut self,
         request: &Request,
@@ -129,7 +128,7 @@ impl<'a> Widths<'a> {
         Ok(Some(Width { processes, k, stretch: 1.0 - saved / job.run }))
     }
 
-    /// Seconds of one iteration's communication alone with k processes a node.
+    /// Seconds of communication in one iteration, alone, with k processes per node.
     fn alone(
         &mut self,
         key: (usize, u32, u32),

@@ -16,7 +16,12 @@ use crate::resources::Resources;
 impl Fabric {
     /// Checks a description and builds the fabric.
     ///
-    /// # Errors No site, no node or no node kind; two nodes or two sites with one name; a group without children; cabling for another number of levels than the tree has, or with a zero or impossible bandwidth; a domain without nodes, or with a node that does not exist or is in another domain; block sizes without domains, or that are not power-of-two multiples of the first; a missing cable or a WAN link that names what does not exist; a name with a control character; too many nodes, switches or cables.
+    /// # Errors
+    /// No site, no node or no node kind; two nodes or two sites with one name; a group without children; cabling for
+    /// another number of levels than the tree has, or with a zero or impossible bandwidth; a domain without nodes, or
+    /// with a node that does not exist or is in another domain; block sizes without domains, or that are not
+    /// power-of-two multiples of the first; a missing cable or a WAN link that names what does not exist; a name with a
+    /// control character; too many nodes, switches or cables.
     pub fn build(description: &Description) -> Result<Fabric, InputError> {
         check_name("machine", &description.name)?;
         check_kinds(description)?;

@@ -10,7 +10,8 @@ impl Fabric {
     /// Returns the machine with these numbers of cores and other resources on each node, by node index. Everything else
     /// stays the same. Nodes beyond the end of the list are unchanged.
     ///
-    /// # Errors A count that no node can have: no core, or a count that [`Counts::check`] refuses.
+    /// # Errors
+    /// A count that no node can have: no core, or a count that [`Counts::check`] refuses.
     pub fn counting(&self, counts: &[(u32, Counts)]) -> Result<Fabric, InputError> {
         let mut description = self.description();
         let (old, mut kinds) = (description.kinds.clone(), Vec::new());

@@ -9,7 +9,8 @@ impl Fabric {
     /// Returns the machine with only these nodes, for example those of a partition. Switches without remaining nodes
     /// are removed; the others keep their cables.
     ///
-    /// # Errors No node is left.
+    /// # Errors
+    /// No node is left.
     pub fn only(&self, nodes: &NodeSet) -> Result<Fabric, InputError> {
         let mut description = self.description();
         let mut next = 0;

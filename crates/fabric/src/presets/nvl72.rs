@@ -29,7 +29,8 @@ const NVLINK: f64 = 3.6e12;
 
 /// Parses `nvl72(units=U)`: U scalable units of eight racks.
 ///
-/// # Errors `units` is not a number from 1 to 64.
+/// # Errors
+/// `units` is not a number from 1 to 64.
 pub(super) fn from_arguments(name: &str, arguments: &str) -> Result<Description, InputError> {
     let units = arguments
         .split_once('=')

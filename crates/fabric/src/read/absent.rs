@@ -13,7 +13,8 @@ use crate::fabric::{CableId, Fabric};
 /// machine was read, `now` a later one. A cable is identified by the switches' identifiers, the hosts' names and the
 /// ports at its ends, so a cable that was moved counts as lost. New cables are ignored.
 ///
-/// # Errors A text that is not from `ibnetdiscover` or is cut short, or a machine that is not that of `net`.
+/// # Errors
+/// A text that is not from `ibnetdiscover` or is cut short, or a machine that is not that of `net`.
 pub fn absent(fabric: &Fabric, net: Source, now: Source) -> Result<Vec<CableId>, InputError> {
     let before = discover(net.text).map_err(|error| error.in_file(net.name))?;
     let built = Fabric::build(&before.description).map_err(|error| error.in_file(net.name))?;

@@ -63,7 +63,8 @@ impl Sizes {
 /// their order, because Slurm joins consecutive blocks. A node belongs to the first block that names it; a block
 /// without nodes is skipped.
 ///
-/// # Errors With its line: two blocks with the same name, too many nodes, or no block with a node.
+/// # Errors
+/// With its line: two blocks with the same name, too many nodes, or no block with a node.
 pub(super) fn blocks(blocks: &[Block], sizes: Sizes) -> Result<Read, InputError> {
     let mut places: HashMap<&str, &Place> = HashMap::new();
     let mut block_of: HashMap<String, usize> = HashMap::new();

@@ -16,7 +16,8 @@ pub type Branch = (Vec<String>, Vec<String>);
 /// The input has no cables, so they are assumed: every level gets one parent and one cable of QDR's 4 GB/s, and every
 /// pair of sites a link of one millisecond and the same bandwidth. All nodes are of `kind`.
 ///
-/// # Errors A path that is empty or too deep, or that ends at a leaf which another path passes through.
+/// # Errors
+/// A path that is empty or too deep, or that ends at a leaf which another path passes through.
 pub fn branches(
     name: &str,
     branches: &[Branch],

@@ -41,7 +41,9 @@ pub(super) struct ListedCable {
 /// those that report not forwarding packets and those with ports like servers: these are skipped. (A server may also
 /// report that it forwards packets, between its guests.)
 ///
-/// # Errors No hosts are named; a port with two cables or a cable from a device to itself, with its line; a cabling that is not a parallel-port fat tree.
+/// # Errors
+/// No hosts are named; a port with two cables or a cable from a device to itself, with its line; a cabling that is not
+/// a parallel-port fat tree.
 pub(super) fn machine_of(
     cables: &[ListedCable],
     forwards: &HashMap<String, bool>,

@@ -205,7 +205,8 @@ impl Format {
 
 /// Reads a machine, without the notes about assumptions: see [`read`].
 ///
-/// # Errors The errors of the format's reader.
+/// # Errors
+/// The errors of the format's reader.
 pub fn machine(text: &str, format: Format) -> Result<Description, InputError> {
     read(text, format, &Options::default()).map(|read| read.description)
 }
@@ -216,7 +217,8 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 /// Reads a machine and the notes about assumptions. If a format does not describe the inside of nodes, they get the
 /// default [`NodeKind`](crate::NodeKind), and the machine is named `machine`.
 ///
-/// # Errors The errors of the format's reader, or a topology option that the format does not support.
+/// # Errors
+/// The errors of the format's reader, or a topology option that the format does not support.
 pub fn read(text: &str, format: Format, options: &Options) -> Result<Read, InputError> {
     let row = format.row();
     match &options.topology {

@@ -29,7 +29,9 @@ use crate::node_kind::NodeKind;
 /// A host on leaf switches of several groups belongs to one of them. Hosts on switches above the leaves and switches
 /// without nodes are skipped ([`trim`]).
 ///
-/// # Errors With its line: a line that is not from `ibnetdiscover`; a port whose far end is not described or leads elsewhere (as in a truncated file); a host cabled to a host; a switch whose cables do not fit a parallel-port fat tree.
+/// # Errors
+/// With its line: a line that is not from `ibnetdiscover`; a port whose far end is not described or leads elsewhere (as
+/// in a truncated file); a host cabled to a host; a switch whose cables do not fit a parallel-port fat tree.
 pub fn ibnetdiscover(text: &str) -> Result<Description, InputError> {
     Ok(discover(text)?.description)
 }

@@ -32,7 +32,9 @@ const OWN_TAINTS: &str = "node.kubernetes.io/";
 /// the older label, or of `nvidia.com/gpu.clique`. Cores, memory and GPUs are the allocatable amounts, rounded down:
 /// 940m gives no core. Nodes that currently take no pods are included, and a note names them.
 ///
-/// # Errors With its line: input of another form, a node that occurs twice or has no name, an invalid quantity, labels that contradict each other, several topologies without a choice, no node with a label.
+/// # Errors
+/// With its line: input of another form, a node that occurs twice or has no name, an invalid quantity, labels that
+/// contradict each other, several topologies without a choice, no node with a label.
 pub fn kubernetes(text: &str, options: &Options) -> Result<Read, InputError> {
     let documents = documents(text, &SKIPPED)?;
     let mut objects = Objects::default();

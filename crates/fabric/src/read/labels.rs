@@ -121,7 +121,8 @@ pub(super) enum Names {
 
 /// Returns the machine of the nodes. If no label names a switch, the domains become leaves under one root.
 ///
-/// # Errors With its line: a node that occurs twice, labels that contradict each other, no node with a label.
+/// # Errors
+/// With its line: a node that occurs twice, labels that contradict each other, no node with a label.
 pub(super) fn machine_of(
     all: &[Labelled],
     kinds: Vec<NodeKind>,

@@ -27,7 +27,12 @@ pub struct Source<'a> {
 /// `opensm-lfts.dump` or the output of `dump_fts`, and the output of `ibnetdiscover` from the same moment, from which
 /// `fabric` was read. A route leads from the first port of a host to the base LID of the other host's first port.
 ///
-/// # Errors With file and line. In `net`: whatever [`ibnetdiscover`](super::ibnetdiscover) refuses, a subnet that is not `fabric`, a host without a LID, or a LID given twice. In `lfts`: a line that does not belong to a table, a truncated table, a switch or a LID that `net` does not have, or a switch of `net` without a table. Also, naming the switch and the destination: a table that loops, or that does not lead to a host of its site because of a missing entry, a missing cable or another host there.
+/// # Errors
+/// With file and line. In `net`: whatever [`ibnetdiscover`](super::ibnetdiscover) refuses, a subnet that is not
+/// `fabric`, a host without a LID, or a LID given twice. In `lfts`: a line that does not belong to a table, a truncated
+/// table, a switch or a LID that `net` does not have, or a switch of `net` without a table. Also, naming the switch and
+/// the destination: a table that loops, or that does not lead to a host of its site because of a missing entry, a
+/// missing cable or another host there.
 pub fn lfts(fabric: &Arc<Fabric>, lfts: Source, net: Source) -> Result<Tables, InputError> {
     let found = discover(net.text).map_err(|error| error.in_file(net.name))?;
     let wire = Wire::of(fabric, &found).map_err(|error| error.in_file(net.name))?;

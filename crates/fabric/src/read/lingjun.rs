@@ -12,7 +12,9 @@ const HEADER: &str = "ip,DSW,PSW,ASW";
 /// Reads a table of `ip,DSW,PSW,ASW`. An access switch is identified together with its aggregation switch, because
 /// names repeat.
 ///
-/// # Errors With its line: another header, a row with the wrong number of fields or an empty one, a host that occurs twice, no host.
+/// # Errors
+/// With its line: another header, a row with the wrong number of fields or an empty one, a host that occurs twice, no
+/// host.
 pub fn lingjun(text: &str, options: &Options) -> Result<Read, InputError> {
     let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
     match lines.next() {

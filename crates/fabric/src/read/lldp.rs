@@ -12,7 +12,9 @@ use crate::error::{InputError, shown};
 /// have different names for a port ([`cables`]). The domain part of a device name is ignored. Neighbours without a name
 /// are skipped and counted. A device that is neither a bridge nor a router is not a switch.
 ///
-/// # Errors With its line: input of another form, a neighbour without a port, a port with two neighbours; and whatever [`machine_of`] refuses.
+/// # Errors
+/// With its line: input of another form, a neighbour without a port, a port with two neighbours; and whatever
+/// [`machine_of`] refuses.
 pub fn lldp(text: &str, options: &Options) -> Result<Read, InputError> {
     let mut found = Neighbours::default();
     for document in &documents(text, &[])? {

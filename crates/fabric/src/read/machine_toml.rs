@@ -216,7 +216,12 @@ impl<'de> Deserialize<'de> for PerLevel {
 /// # Ok::<(), topolane_fabric::InputError>(())
 /// ```
 ///
-/// # Errors With its line: invalid TOML; an unknown key; a value of the wrong type or length; a node name that occurs twice or too often; a name with a control character or of more than 255 letters; a domain without nodes or with a node that is in another domain; more nodes, switches or names than a machine may have; for explicit switches, whatever [`slurm_topology`](super::slurm_topology()) refuses, and several roots. Faults of the machine as a whole are left to [`Fabric::build`](crate::Fabric::build).
+/// # Errors
+/// With its line: invalid TOML; an unknown key; a value of the wrong type or length; a node name that occurs twice or
+/// too often; a name with a control character or of more than 255 letters; a domain without nodes or with a node that
+/// is in another domain; more nodes, switches or names than a machine may have; for explicit switches, whatever
+/// [`slurm_topology`](super::slurm_topology()) refuses, and several roots. Faults of the machine as a whole are left to
+/// [`Fabric::build`](crate::Fabric::build).
 pub fn machine_toml(text: &str) -> Result<Description, InputError> {
     whole(text).map(|read| read.description)
 }

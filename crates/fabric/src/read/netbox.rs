@@ -42,7 +42,9 @@ pub(super) fn is_netbox(line: &str) -> bool {
 
 /// Reads cables. Cables that do not join interfaces, are not connected, or are repeated are skipped and counted.
 ///
-/// # Errors With its line: a table without a required column, a row with the wrong number of fields, an end without a device or with several, a single page of several; and whatever [`machine_of`] refuses.
+/// # Errors
+/// With its line: a table without a required column, a row with the wrong number of fields, an end without a device or
+/// with several, a single page of several; and whatever [`machine_of`] refuses.
 pub fn netbox(text: &str, options: &Options) -> Result<Read, InputError> {
     let mut list = List::default();
     if text.trim_start().starts_with(['[', '{']) {

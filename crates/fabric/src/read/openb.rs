@@ -17,7 +17,9 @@ const HEADER: &str = "sn,cpu_milli,memory_mib,gpu,model";
 
 /// Reads the table of nodes.
 ///
-/// # Errors With its line: another header, a row with the wrong number of fields, an unreadable value, a node that occurs twice, no node.
+/// # Errors
+/// With its line: another header, a row with the wrong number of fields, an unreadable value, a node that occurs twice,
+/// no node.
 pub fn openb(text: &str) -> Result<Read, InputError> {
     let mut lines = text.lines().map(str::trim).zip(1..).filter(|(line, _)| !line.is_empty());
     match lines.next() {

@@ -70,7 +70,8 @@ struct Place<'a> {
 /// of first mention. If there are several switches at the top, a root is added above them. Every level has one parent
 /// and one cable of QDR's 4 GB/s.
 ///
-/// # Errors With its line: a path of no or too many switches, or a switch with both nodes and switches below.
+/// # Errors
+/// With its line: a path of no or too many switches, or a switch with both nodes and switches below.
 pub(super) fn tree(ways: &[Way]) -> Result<SiteDescription, InputError> {
     let mut places = vec![Place { name: UNNAMED, ..Place::default() }];
     let mut known: HashMap<(usize, &str), usize> = HashMap::new();

@@ -65,7 +65,9 @@ pub enum To {
 
 /// Returns the ports of the subnet that `net`, a text of `ibnetdiscover`, describes.
 ///
-/// # Errors Whatever [`ibnetdiscover`](super::ibnetdiscover) refuses; a subnet whose nodes, groups and cables are numbered differently from `fabric`; a node or a switch without a LID; a LID given twice.
+/// # Errors
+/// Whatever [`ibnetdiscover`](super::ibnetdiscover) refuses; a subnet whose nodes, groups and cables are numbered
+/// differently from `fabric`; a node or a switch without a LID; a LID given twice.
 pub fn ports(fabric: &Fabric, net: Source) -> Result<Ports, InputError> {
     let found = discover(net.text).and_then(|found| read(fabric, &found));
     found.map_err(|error| error.in_file(net.name))

@@ -65,7 +65,8 @@ pub(super) struct Line {
 /// A `#` after an even number of backslashes begins a comment, even in quotes. An odd number of backslashes at the end
 /// of a line continues it. Any other backslash stands for the character after it.
 ///
-/// # Errors With its position: a file that `included` does not have, that includes itself, or whose name is a pattern.
+/// # Errors
+/// With its position: a file that `included` does not have, that includes itself, or whose name is a pattern.
 pub(super) fn lines(text: &str, included: &Included) -> Result<Vec<Line>, InputError> {
     let mut all = Vec::new();
     let mut state = Including { included, count: 0, open: Vec::new() };
@@ -184,7 +185,8 @@ fn is_blank(letter: char) -> bool {
 
 /// The pairs of a line, in order. Blanks may surround `=`; a value in quotes may contain blanks.
 ///
-/// # Errors Anything that is not such a pair, a key without a value, or a value with a control character or a quote in it.
+/// # Errors
+/// Anything that is not such a pair, a key without a value, or a value with a control character or a quote in it.
 pub(super) fn pairs(line: &Line) -> Result<Vec<(String, String)>, InputError> {
     let refuse = |key: &str, what: &str| line.place.refuse(format!("{key} {what}"));
     let mut pairs = Vec::new();

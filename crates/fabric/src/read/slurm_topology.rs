@@ -17,7 +17,10 @@ use crate::node_kind::NodeKind;
 /// 4 GB/s. All nodes are of `kind`. Several roots become several sites without WAN links, because Slurm keeps a job
 /// under one root.
 ///
-/// # Errors With its line: a key that is unknown or without a value; a switch that is described twice, has both nodes and switches, names one that is not described, or is in a cycle; a name with a control character; no node at all; `Include`.
+/// # Errors
+/// With its line: a key that is unknown or without a value; a switch that is described twice, has both nodes and
+/// switches, names one that is not described, or is in a cycle; a name with a control character; no node at all;
+/// `Include`.
 pub fn slurm_topology(text: &str, kind: NodeKind) -> Result<Description, InputError> {
     let (switches, _) = switches(&lines(text, &Included::new())?)?;
     of_switches(switches, kind, false).map(|read| read.description)
@@ -26,7 +29,9 @@ pub fn slurm_topology(text: &str, kind: NodeKind) -> Result<Description, InputEr
 /// Reads a `topology.conf`: of switches as in [`slurm_topology`], or of lines `BlockName=b Nodes=hostlist` and one
 /// `BlockSizes=18,36`. Every block becomes a domain, and a leaf of an assumed tree.
 ///
-/// # Errors With its line: lines of both kinds; a block that occurs twice; sizes that are not power-of-two multiples of the first; and whatever [`slurm_topology`] refuses.
+/// # Errors
+/// With its line: lines of both kinds; a block that occurs twice; sizes that are not power-of-two multiples of the
+/// first; and whatever [`slurm_topology`] refuses.
 pub fn slurm_conf(text: &str, options: &Options) -> Result<Read, InputError> {
     let lines = lines(text, &options.included)?;
     let is = |line: &Line, key: &str| {

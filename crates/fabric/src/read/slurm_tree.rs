@@ -21,7 +21,9 @@ use crate::presets::QDR;
 /// With `only_trees`, a node on two leaves and a switch below two others are refused, because such a tree cannot
 /// guarantee links.
 ///
-/// # Errors A switch whose name occurs twice, that names itself or one that is not described, or that is in a cycle; no node at all.
+/// # Errors
+/// A switch whose name occurs twice, that names itself or one that is not described, or that is in a cycle; no node at
+/// all.
 pub(super) fn of_switches(
     switches: Vec<Switch>,
     kind: NodeKind,

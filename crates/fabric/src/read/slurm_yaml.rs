@@ -34,7 +34,10 @@ const TYPES: [&str; 5] = ["tree", "block", "flat", "ring", "torus3d"];
 /// the file's other topologies, on one switch. Cables, bandwidths and node kinds are assumed as in
 /// [`slurm_topology`](super::slurm_topology()).
 ///
-/// # Errors With its line: invalid YAML or another form; two topologies with one name; two defaults; a topology without a type, with several types, or a ring or torus; a name that no topology has; and whatever the readers of `topology.conf` refuse about switches and blocks.
+/// # Errors
+/// With its line: invalid YAML or another form; two topologies with one name; two defaults; a topology without a type,
+/// with several types, or a ring or torus; a name that no topology has; and whatever the readers of `topology.conf`
+/// refuse about switches and blocks.
 pub fn slurm_yaml(text: &str, options: &Options) -> Result<Read, InputError> {
     let documents = documents(text, &[])?;
     let mut topologies = Vec::new();

@@ -19,7 +19,9 @@ const ANNOTATED: [&str; 2] =
 /// Reads the output of topograph's graph engine (`{"instances": [{"id", "network_layers", "labels"}]}`, layers from the
 /// node up), or one of its models (`switches`, and `blocks` of nodes annotated with their domain).
 ///
-/// # Errors With its line: another form; a node that occurs twice; layers that put a switch in two positions; a switch under two parents; a block without nodes, or on a switch that is not described; and labels that contradict each other.
+/// # Errors
+/// With its line: another form; a node that occurs twice; layers that put a switch in two positions; a switch under two
+/// parents; a block without nodes, or on a switch that is not described; and labels that contradict each other.
 pub fn topograph(text: &str, options: &Options) -> Result<Read, InputError> {
     let documents = documents(text, &[])?;
     let mut nodes = Vec::new();

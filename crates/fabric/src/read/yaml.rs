@@ -106,7 +106,9 @@ impl Value {
 
 /// Parses the documents of a text. Values of the keys in `skipped` are dropped at any depth.
 ///
-/// # Errors With its line: invalid YAML, an alias, a key that occurs twice or is not a text, or a text that is too long, too deep or has too many values.
+/// # Errors
+/// With its line: invalid YAML, an alias, a key that occurs twice or is not a text, or a text that is too long, too
+/// deep or has too many values.
 pub(super) fn documents(text: &str, skipped: &[&str]) -> Result<Vec<Value>, InputError> {
     if text.len() > LONGEST_TEXT {
         let message = format!("{} bytes of YAML are more than {LONGEST_TEXT}", text.len());

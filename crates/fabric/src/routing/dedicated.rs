@@ -64,7 +64,10 @@ pub struct Dedicated {
 impl Dedicated {
     /// Returns the tables for these jobs.
     ///
-    /// # Errors Naming the job: a node or link that the machine does not have or that another job has too; a missing cable; a link that does not connect switches, that has none of the job's nodes below it, or that is in a reserved slot; leaves of the job that its links do not connect on every rail.
+    /// # Errors
+    /// Naming the job: a node or link that the machine does not have or that another job has too; a missing cable; a
+    /// link that does not connect switches, that has none of the job's nodes below it, or that is in a reserved slot;
+    /// leaves of the job that its links do not connect on every rail.
     pub fn new(
         fabric: &Arc<Fabric>,
         jobs: &[JobLinks],

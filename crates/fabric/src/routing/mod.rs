@@ -49,7 +49,8 @@ pub trait Routing: fmt::Debug + Send + Sync {
     /// Appends the channels from one node to another, in order, including the links of the nodes. Appends nothing from
     /// a node to itself, or between nodes of one domain, which do not use the tree ([`Fabric::share_domain`]).
     ///
-    /// # Errors No route connects the nodes; nothing is appended then.
+    /// # Errors
+    /// No route connects the nodes; nothing is appended then.
     fn path(
         &self,
         from: NodeIndex,
@@ -73,7 +74,8 @@ pub trait Routing: fmt::Debug + Send + Sync {
     /// [`Routing::path`] does. Between different rails, the data first goes over NVLink inside a node, if that route is
     /// complete ([`CrossRail::NvLink`](crate::CrossRail::NvLink)).
     ///
-    /// # Errors No route connects the adapters; nothing is appended then.
+    /// # Errors
+    /// No route connects the adapters; nothing is appended then.
     fn rail_path(
         &self,
         (from, to): (NodeIndex, NodeIndex),

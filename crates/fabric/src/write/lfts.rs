@@ -83,7 +83,8 @@ impl LinearTables {
     /// The entries that differ from an earlier text: `(node, number of entries)` for each node, then the number for all
     /// other receivers.
     ///
-    /// # Errors A text that is not a dump of forwarding tables.
+    /// # Errors
+    /// A text that is not a dump of forwarding tables.
     pub fn changed(&self, earlier: Source) -> Result<(Vec<(u32, usize)>, usize), InputError> {
         let mut before = lft_entries(earlier)?;
         let (mut nodes, mut others) = (std::collections::BTreeMap::new(), 0);

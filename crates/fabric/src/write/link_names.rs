@@ -66,7 +66,8 @@ impl LinkName {
 /// The cables that `text` names. It may be a link by its ends, `leaf0->pod0-s1` (with `#1` for one of several parallel
 /// cables, otherwise all of them), a cable by its id, or a switch or node by its name, for all its cables.
 ///
-/// # Errors The machine has nothing with this name, or it stands for several parallel switches.
+/// # Errors
+/// The machine has nothing with this name, or it stands for several parallel switches.
 pub fn cables_named(
     fabric: &Fabric,
     names: &[LinkName],

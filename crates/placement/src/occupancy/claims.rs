@@ -11,7 +11,8 @@ use crate::request::Share;
 impl Occupancy {
     /// Takes the slots of a placement.
     ///
-    /// # Errors Returns the first node that cannot take its slot; then nothing is claimed.
+    /// # Errors
+    /// Returns the first node that cannot take its slot; then nothing is claimed.
     pub fn claim(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
         if let Some(&cable) = placement.links().iter().find(|&&cable| !self.slots.is_free(cable)) {
             return Err(self.no_link(cable));
@@ -109,7 +110,8 @@ impl Occupancy {
     /// Takes a placement whose job already runs on its nodes, in service or not. A driver calls this for running jobs
     /// when it starts.
     ///
-    /// # Errors As [`Occupancy::claim`], except that nodes and links out of service are accepted.
+    /// # Errors
+    /// As [`Occupancy::claim`], except that nodes and links out of service are accepted.
     pub fn adopt(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
         if let Some(&cable) = placement.links().iter().find(|&&cable| self.slots.is_taken(cable)) {
             return Err(self.no_link(cable));

@@ -13,7 +13,8 @@ use crate::placement::Placement;
 impl Occupancy {
     /// Takes the nodes of a placement of whole nodes.
     ///
-    /// # Errors Returns the first node that is not idle; then nothing is taken.
+    /// # Errors
+    /// Returns the first node that is not idle; then nothing is taken.
     pub(super) fn take_whole(&mut self, placement: &Placement) -> Result<(), OccupancyError> {
         let fabric = Arc::clone(&self.fabric);
         for (index, run) in runs(&fabric, placement).enumerate() {

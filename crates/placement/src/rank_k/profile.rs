@@ -22,7 +22,8 @@ pub struct Profile {
 impl Profile {
     /// Returns a program of `processes` processes that only communicates: by a pattern, `iterations` times.
     ///
-    /// # Errors The pattern refuses the number of processes.
+    /// # Errors
+    /// The pattern refuses the number of processes.
     pub fn of(
         pattern: &Patterned,
         processes: u32,

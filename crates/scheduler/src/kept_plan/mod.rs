@@ -124,7 +124,8 @@ fn is_whole(placement: &Placement) -> bool {
 impl KeptPlan {
     /// Returns the kept plan, updated, or a new plan with these promises.
     ///
-    /// # Errors Returns the promises if no such plan is possible.
+    /// # Errors
+    /// Returns the promises if no such plan is possible.
     pub fn of(
         kept: Option<Self>,
         promises: HashMap<u64, Promise>,

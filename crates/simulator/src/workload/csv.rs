@@ -1,4 +1,4 @@
-//! Comma-separated workloads with a header line; the job tables of Batsim are read too.
+//! Reads comma-separated workloads with a header line, including the job tables of Batsim.
 
 use std::collections::HashSet;
 use std::io::BufRead;
@@ -14,11 +14,12 @@ use super::job::{EarlierRun, Job, Recorded, Workload};
 use super::parse::{Kept, amount, count, not_negative, seconds, shown};
 use super::rows::{find, need, rows};
 
-/// Reads comma-separated jobs; seconds and bytes, columns in any order, others passed over.
+/// Reads comma-separated jobs. Times are in seconds, memory in bytes. Columns may be in any order; unknown ones are
+/// ignored.
 ///
 /// # Errors
-/// A missing or doubled column, a row of another length, a value that cannot be read, numbers of GPUs and of nodes that do not fit,
-/// the same job twice, a record of more than a mebibyte, an input without rows.
+/// A missing or repeated column, a row with the wrong number of fields, an unreadable value, contradicting numbers of
+/// GPUs and nodes, a job that occurs twice, a record of more than a mebibyte, an input without rows.
 pub fn csv(input: impl BufRead) -> Result<Workload, InputError> {
     let begin = |header: &StringRecord| {
         let mut kept = Kept::default();
@@ -32,7 +33,7 @@ pub fn csv(input: impl BufRead) -> Result<Workload, InputError> {
     Ok(kept.into_workload(1))
 }
 
-/// Where each column stands.
+/// The positions of the columns.
 struct Columns {
     id: usize,
     submit: usize,
@@ -41,9 +42,9 @@ struct Columns {
     walltime: Option<usize>,
     cores: Option<usize>,
     memory: Option<usize>,
-    /// Of each further resource.
+    /// The columns of further resources.
     others: Vec<Resource>,
-    /// GPUs in all, those of each node, and their type.
+    /// The columns of the total number of GPUs, the GPUs per node, and the GPU type.
     gpus: Option<usize>,
     gpus_per_node: Option<usize>,
     gpu_type: Option<usize>,
@@ -53,7 +54,7 @@ struct Columns {
     earlier: Option<usize>,
 }
 
-/// A column with the count of a resource.
+/// The column of a resource's count.
 struct Resource {
     column: usize,
     name: String,
@@ -69,7 +70,7 @@ impl Columns {
         let run = need(&["run", "execution_time"])?;
         let (gpus, gpus_per_node) = (find(&["gpus"])?, find(&["gpus_per_node"])?);
         let nodes = ["nodes", "requested_number_of_resources"];
-        // GPUs in all and on each node say how many nodes there are.
+        // The total number of GPUs and the GPUs per node together give the number of nodes.
         let can_tell_nodes = gpus.is_some() && gpus_per_node.is_some();
         let nodes = if can_tell_nodes { find(&nodes)? } else { Some(need(&nodes)?) };
         Ok(Columns {
@@ -91,7 +92,7 @@ impl Columns {
         })
     }
 
-    /// `resource:NAME` of any name.
+    /// Finds the columns `resource:NAME`.
     fn others(header: &StringRecord, resources: &mut Resources) -> Result<Vec<Resource>, String> {
         let mut others: Vec<Resource> = Vec::new();
         for (column, title) in header.iter().enumerate() {
@@ -147,7 +148,7 @@ impl Columns {
             id: id.parse().map_err(|_| format!("id {} is not a number", shown(id.as_bytes())))?,
             submit: not_negative("submit", at(self.submit))?,
             run: not_negative("run", at(self.run))?,
-            // Batsim writes -1 where no time was requested.
+            // Batsim writes -1 if no walltime was requested.
             walltime: walltime.filter(|&walltime| walltime > 0.0),
             nodes,
             share,
@@ -159,8 +160,8 @@ impl Columns {
         })
     }
 
-    /// What it takes of each node, with GPUs in thousandths: the whole where none of the columns has a value. And the types of GPU
-    /// that will do, if several will.
+    /// What the job takes on each node, with GPUs in thousandths. It takes whole nodes if none of the columns has a
+    /// value. Also returns the GPU types, if there are several.
     fn share(
         &self,
         row: &StringRecord,
@@ -201,7 +202,7 @@ impl Columns {
     }
 }
 
-/// Where the columns stand that say whose a job is, and the names seen so far: they recur in most rows.
+/// The columns with the attributes of a job, and the names seen so far, which recur in most rows.
 struct Owners {
     columns: [Option<usize>; 5],
     nice: Option<usize>,
@@ -232,7 +233,7 @@ impl Owners {
         })
     }
 
-    /// Whose the job of a row is; `None` if no column says anything.
+    /// The attributes of a row's job; `None` if all columns are empty.
     fn attributes(&mut self, row: &StringRecord) -> Result<Option<Arc<Attributes>>, String> {
         let given = |column: Option<usize>| {
             column.and_then(|column| row.get(column)).filter(|text| !text.is_empty())
@@ -273,7 +274,7 @@ impl Owners {
         Ok((found != Attributes::default()).then(|| Arc::new(found)))
     }
 
-    /// Of `matlab:2,fluent`, as Slurm writes licences.
+    /// Parses licences as Slurm writes them: `matlab:2,fluent`.
     fn licenses(&mut self, text: &str) -> Result<Vec<(Arc<str>, u64)>, String> {
         let license = |one: &str| {
             let (name, asked) = one.split_once(':').unwrap_or((one, "1"));
@@ -298,13 +299,13 @@ impl Owners {
     }
 }
 
-/// When a job started; `None` for Batsim's -1, a job that did not.
+/// The start of a job; `None` for -1, which Batsim writes for a job that did not start.
 fn started(text: &str) -> Result<Option<f64>, String> {
     let is_none = seconds("start", text)?.total_cmp(&-1.0).is_eq();
     if is_none { Ok(None) } else { not_negative("start", text).map(Some) }
 }
 
-/// Of `600:60:4 900:30:4`: start, run time and nodes of each.
+/// Parses `600:60:4 900:30:4`: start, run time and nodes of each earlier run.
 fn earlier_runs(text: &str) -> Result<Box<[EarlierRun]>, String> {
     let run = |word: &str| {
         let mut parts = word.split(':');

@@ -1,6 +1,6 @@
-//! Files that are no log of a known format: what they are, and how to get a log from them.
+//! Recognises files in formats that no reader here supports, and says how to convert them.
 
-/// What a file is by its first bytes and what to do about it, if it is a known kind of file that no reader here reads.
+/// Identifies a file by its first bytes. Returns what it is and what to do; `None` if it is not recognised.
 pub(super) fn advice(start: &[u8]) -> Option<String> {
     let by_first_bytes = FIRST_BYTES.iter().find(|(bytes, _)| start.starts_with(bytes));
     if let Some((_, advice)) = by_first_bytes {
@@ -42,7 +42,7 @@ const FIRST_BYTES: [(&[u8], &str); 11] = [
     ),
     (b"%PDF", "it is a PDF document"),
 ];
-/// Fields of a record of Grid Engine at least.
+/// The least number of fields in a Grid Engine record.
 const SGE_FIELDS: usize = 40;
 
 fn of_json(text: &str) -> &'static str {
@@ -57,7 +57,7 @@ fn of_json(text: &str) -> &'static str {
     }
 }
 
-/// `04/01/2017 00:00:11;E;123.server;user=u ...`
+/// Whether a line looks like `04/01/2017 00:00:11;E;123.server;user=u ...`.
 fn is_pbs(line: &str) -> bool {
     let mut fields = line.splitn(4, ';');
     let (Some(time), Some(kind), Some(_), Some(_)) =
@@ -69,7 +69,7 @@ fn is_pbs(line: &str) -> bool {
     is_time && time.contains('/') && kind.len() == 1 && kind.as_bytes()[0].is_ascii_uppercase()
 }
 
-/// A line with names of columns that no reader can divide.
+/// Advice for a line of column names that no reader supports.
 fn of_header(line: &str) -> Option<String> {
     let has = |names: &[&str], cells: &[&str]| {
         names.iter().all(|name| cells.iter().any(|cell| cell.trim().eq_ignore_ascii_case(name)))

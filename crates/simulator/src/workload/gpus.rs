@@ -1,4 +1,4 @@
-//! GPUs of jobs: how many, on how many nodes, of which type.
+//! GPUs of jobs: their number, the number of nodes, and their type.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use topolane_placement::{Amounts, GpuPart, Share};
 
 use super::parse::{amount, shown};
 
-/// Thousandths of one GPU.
+/// One GPU in thousandths.
 pub(super) const WHOLE: u64 = 1000;
 
-/// A number of GPUs, in thousandths: whole ones, or a part of one to the nearest thousandth.
+/// Parses a number of GPUs into thousandths: whole GPUs, or a part of one rounded to a thousandth.
 ///
 /// # Errors
-/// What is no number, is below a thousandth, or is over 1 and not whole.
+/// A text that is not a number, a value below a thousandth, or one over 1 that is not whole.
 pub(super) fn gpus(what: &str, text: &str) -> Result<u64, String> {
     if !text.contains('.') {
         return amount(what, text).map(|whole| whole.saturating_mul(WHOLE));
@@ -34,21 +34,21 @@ pub(super) fn gpus(what: &str, text: &str) -> Result<u64, String> {
     Ok(thousandths as u64)
 }
 
-/// What a job says of its GPUs, in thousandths, and of its nodes.
+/// The GPUs (in thousandths) and nodes that a job asks for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Asked {
-    /// GPUs in all.
+    /// The total GPUs.
     pub(super) all: Option<u64>,
-    /// GPUs of each node.
+    /// The GPUs per node.
     pub(super) per_node: Option<u64>,
     pub(super) nodes: Option<u32>,
 }
 
 impl Asked {
-    /// Nodes, and thousandths of GPUs on each if GPUs are asked for.
+    /// Returns the number of nodes, and the thousandths of GPUs on each if GPUs are asked for.
     ///
     /// # Errors
-    /// Numbers that do not fit each other, or too few of them.
+    /// Numbers that contradict each other, or too few of them.
     pub(super) fn settled(self) -> Result<(u32, Option<u64>), String> {
         match self {
             Asked { all: None, per_node, nodes: Some(nodes) } => Ok((nodes, per_node)),
@@ -89,15 +89,15 @@ impl Asked {
     }
 }
 
-/// How many GPUs messages and files show: `4`, `0.46`.
+/// Formats a number of GPUs for messages and files: `4`, `0.46`.
 pub(super) fn said(thousandths: u64) -> String {
     (thousandths as f64 / WHOLE as f64).to_string()
 }
 
-/// The types in `T4` or `V100M16|V100M32`, each once, by name.
+/// Parses types such as `T4` or `V100M16|V100M32`. Returns each once, sorted by name.
 ///
 /// # Errors
-/// What is no name of a type.
+/// A text that is not the name of a type.
 pub(super) fn types(text: &str) -> Result<Vec<&str>, String> {
     let mut types: Vec<&str> = text.split('|').map(str::trim).collect();
     types.sort_unstable();
@@ -111,14 +111,14 @@ pub(super) fn types(text: &str) -> Result<Vec<&str>, String> {
     Ok(types)
 }
 
-/// Types of GPU of which one will do.
+/// GPU types, any one of which the job can use.
 pub(super) type Types = Arc<[String]>;
 
-/// What a slot takes of a node, with GPUs (thousandths) of the one type in `types` or of any; and the types if there are several:
-/// then a job may use the nodes that have one of them.
+/// Returns what a slot takes on a node, with GPUs (in thousandths) of the only type in `types`, or of any type. If
+/// there are several types, also returns them: the job may use nodes that have one of them.
 ///
 /// # Errors
-/// A name that cannot be a resource, and whole GPUs in `counts` with a part of one.
+/// A name that cannot be a resource, or whole GPUs in `counts` together with a part of one.
 pub(super) fn share(
     resources: &mut Resources,
     mut counts: Vec<u64>,

@@ -1,4 +1,4 @@
-//! Jobs as a log or a generator gives them.
+//! Jobs as a log or a generator describes them.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,8 @@ use topolane_placement::{Attributes, Refusal, Share};
 use crate::failures::FailureRate;
 
 const DAY: f64 = 86_400.0;
-/// Days of the longest run, 20 years. Its outcome has a row for every minute, and a time beyond is a mistake of the log.
+/// The longest simulated time in days: 20 years. The output has a row for every minute, and longer times are mistakes
+/// of the log.
 pub(crate) const LONGEST_DAYS: f64 = 7_305.0;
 
 /// One job of a workload.
@@ -18,83 +19,84 @@ pub(crate) const LONGEST_DAYS: f64 = 7_305.0;
 pub struct Job {
     /// The job's number in its log; unique in the workload.
     pub id: u64,
-    /// Submission, seconds since the workload's epoch.
+    /// Submission time in seconds since the workload's epoch.
     pub submit: f64,
-    /// How long it runs, seconds; at least 0.
+    /// Run time in seconds; at least 0.
     pub run: f64,
-    /// Requested walltime, seconds; `None` where the log has none.
+    /// Requested walltime in seconds; `None` if the log has none.
     pub walltime: Option<f64>,
-    /// Nodes it needs; at least 1.
+    /// The number of nodes; at least 1.
     pub nodes: u32,
-    /// What it takes of each node, in the order of the workload's resources.
+    /// What it takes on each node, in the order of the workload's resources.
     pub share: Share,
-    /// The types of GPU that will do, if several will: it may use nodes whose GPUs are all of one of them. One type alone is among
-    /// what it takes.
+    /// Several GPU types, any one of which the job can use: it may use nodes whose GPUs are all of one of them. A
+    /// single type is part of `share` instead.
     pub gpu_types: Option<Arc<[String]>>,
-    /// Nodes of each part of it that must lie in one domain of the machine; `None` for no such parts.
+    /// The nodes of each segment, which must lie in one domain of the machine; `None` for no segments.
     pub segment: Option<u32>,
-    /// When its hold ends, seconds since the workload's epoch: it waits from its submission on, and does not start before.
+    /// The end of its hold, in seconds since the workload's epoch. It waits in the queue from its submission, but
+    /// cannot start before.
     pub held_until: Option<f64>,
-    /// The highest comes first in the queue; jobs of the same come in order of submission.
+    /// The highest priority comes first in the queue; jobs of the same priority go in order of submission.
     pub priority: f64,
-    /// Whose it is, where the log says.
+    /// The owner and other attributes, if the log has them.
     pub attributes: Option<Arc<Attributes>>,
-    /// What really happened to it, where the log says.
+    /// What really happened to the job, if the log says.
     pub recorded: Option<Recorded>,
 }
 
-/// Where and when a log says a job ran.
+/// Where and when a job ran according to a log.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recorded {
-    /// Start, seconds since the workload's epoch.
+    /// Start in seconds since the workload's epoch.
     pub start: f64,
-    /// Hostlist expression of its nodes; empty where the log has none.
+    /// Hostlist expression of its nodes; empty if the log has none.
     pub hosts: String,
-    /// Runs that were ended, after which it ran again, in their order.
+    /// Earlier runs of the job, in order; each was ended, and the job ran again.
     pub earlier: Box<[EarlierRun]>,
 }
 
-/// A run of a job after which it ran again.
+/// A run of a job that was ended, after which the job ran again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct EarlierRun {
-    /// Start, seconds since the workload's epoch.
+    /// Start in seconds since the workload's epoch.
     pub start: f64,
-    /// How long it ran, seconds.
+    /// Run time in seconds.
     pub run: f64,
-    /// Nodes that it had.
+    /// The number of nodes.
     pub nodes: u32,
 }
 
-/// Jobs in order of submission, and the records that the reader skipped.
+/// Jobs in order of submission, and counts of the records that the reader skipped.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Workload {
-    /// Name shown in tables: the preset or the file's stem.
+    /// The name shown in tables: that of the preset or of the file.
     pub name: String,
-    /// Unix time of the workload's epoch (second 0); 0 where unknown.
+    /// Unix time of second 0 of the workload; 0 if unknown.
     pub epoch: f64,
-    /// Offset of local time from UTC at the site, seconds.
+    /// Offset of the site's local time from UTC, in seconds.
     pub utc_offset: f64,
-    /// Cores of a node by which processor counts were turned into nodes; 1 where nodes were given.
+    /// The cores per node used to convert processors to nodes; 1 if the log has nodes.
     pub cores_per_node: u32,
     /// The resources that jobs ask for, by name.
     pub resources: Resources,
-    /// How often nodes fail where the jobs ran; `None` where unknown.
+    /// How often nodes fail on the machine of the log; `None` if unknown.
     pub failures: Option<FailureRate>,
-    /// The jobs, by (submit, position in the log).
+    /// The jobs, sorted by submission, then by position in the log.
     pub jobs: Vec<Job>,
     /// Records skipped, by reason, e.g. "never ran": 4,588.
     pub left_out: BTreeMap<String, u64>,
-    /// Jobs that a reader changed, by what was wrong with them and what was done.
+    /// Jobs that the reader changed, by what was wrong and what was done.
     pub changed: BTreeMap<String, u64>,
-    /// Numbers that the log does not give and that change results, a sentence each.
+    /// Assumptions that change results, because the log has no number; a sentence each.
     pub assumed: Vec<String>,
 }
 
 impl Workload {
-    /// What a job takes of each node of a machine.
+    /// Returns what a job takes on each node of a machine.
     ///
     /// # Errors
-    /// A resource that the machine does not count: no node has any of it.
+    /// A resource that no node of the machine has.
     pub fn share_on(&self, job: &Job, fabric: &Fabric) -> Result<Share, Refusal> {
         match &job.share {
             Share::Whole => Ok(Share::Whole),
@@ -104,10 +106,10 @@ impl Workload {
         }
     }
 
-    /// Refuses times that no run lasts for: a job ends this long after the first submission at the earliest, whatever the machine.
+    /// Checks that no job ends later than the longest simulated time, on any machine.
     ///
     /// # Errors
-    /// The first such job.
+    /// Names the first job that does.
     pub fn check_times(&self) -> Result<(), InputError> {
         let first = self.jobs.first().map_or(0.0, |job| job.submit);
         for job in &self.jobs {
@@ -124,7 +126,8 @@ impl Workload {
         Ok(())
     }
 
-    /// How many nodes the log names, and how many of these the machine does not have. A list that cannot be read names none.
+    /// The number of nodes that the log names, and how many of them the machine does not have. A list that cannot be
+    /// read counts no nodes.
     pub fn strangers(&self, fabric: &Fabric) -> (usize, usize) {
         let recorded = self.jobs.iter().filter_map(|job| job.recorded.as_ref());
         let lists: HashSet<&str> = recorded.map(|recorded| recorded.hosts.as_str()).collect();
@@ -134,12 +137,12 @@ impl Workload {
         (names.len(), missing)
     }
 
-    /// Jobs without a requested walltime.
+    /// The number of jobs without a requested walltime.
     pub fn without_walltime(&self) -> usize {
         self.jobs.iter().filter(|job| job.walltime.is_none()).count()
     }
 
-    /// Sum of nodes x run time over all jobs, node-seconds.
+    /// The sum of nodes x run time over all jobs, in node-seconds.
     pub fn work(&self) -> f64 {
         self.jobs.iter().map(|job| f64::from(job.nodes) * job.run).sum()
     }
@@ -152,7 +155,8 @@ impl Workload {
         }
     }
 
-    /// Offered load: work over (machine nodes x span of submissions). A job that takes parts of nodes counts with all of them.
+    /// Offered load: work divided by (machine nodes x span of submissions). A job that takes parts of nodes counts with
+    /// whole nodes.
     pub fn load(&self, machine_nodes: u32) -> f64 {
         self.work() / (f64::from(machine_nodes) * self.span())
     }

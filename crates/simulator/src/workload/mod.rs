@@ -1,4 +1,4 @@
-//! Workloads: read from logs, written, drawn at random, and changed.
+//! Workloads: reading logs, writing, generating and transforming them.
 
 mod csv;
 mod foreign;

@@ -1,7 +1,8 @@
 //! Tasks of Alibaba's cluster-trace-gpu-v2023 ("openb", Weng et al., USENIX ATC'23).
 //!
-//! `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time`: each task runs on
-//! one node and takes thousandths of a processor, mebibytes, and whole GPUs or thousandths of one.
+//! `name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time`:
+//! each task runs on one node and takes thousandths of processors, mebibytes of memory, and whole GPUs or thousandths
+//! of one.
 
 use std::io::BufRead;
 
@@ -13,16 +14,16 @@ use super::job::{Job, Recorded, Workload};
 use super::parse::{Kept, Skipped, amount, not_negative, seconds, shown};
 use super::rows::{need, rows};
 
-/// How the header line begins.
+/// The beginning of the header line.
 pub(super) const BEGINS: &[u8] = b"name,cpu_milli,memory_mib,num_gpu,gpu_milli";
 
 const MEBIBYTE: u64 = 1 << 20;
 
-/// Reads such a trace. Processors are rounded up to whole cores. The number of a job is that at the end of its name. A task that was
-/// never scheduled is skipped.
+/// Reads an openb trace. Processors are rounded up to whole cores. The number of a job is the one at the end of its
+/// name. A task that was never scheduled is skipped.
 ///
 /// # Errors
-/// A missing column, a value that cannot be read, a part over a whole GPU, the same job twice, an input without rows.
+/// A missing column, an unreadable value, a part over a whole GPU, a job that occurs twice, an input without rows.
 pub fn openb(input: impl BufRead) -> Result<Workload, InputError> {
     let mut kept = Kept::default();
     rows(input, Columns::new, |columns, row| match columns.job(row, &mut kept)? {
@@ -35,7 +36,7 @@ pub fn openb(input: impl BufRead) -> Result<Workload, InputError> {
     Ok(kept.into_workload(1))
 }
 
-/// Where each column stands.
+/// The positions of the columns.
 struct Columns {
     name: usize,
     cpu: usize,
@@ -64,7 +65,7 @@ impl Columns {
         })
     }
 
-    /// The job of a row, or why it is none.
+    /// The job of a row, or why the row is not a job.
     fn job(
         &self,
         row: &csv::StringRecord,
@@ -108,7 +109,7 @@ impl Columns {
     }
 }
 
-/// Thousandths of GPUs: `gpu_milli` is what it takes of each.
+/// Thousandths of GPUs in total; `gpu_milli` is the amount on each GPU.
 fn gpus_of(gpus: u64, milli: &str) -> Result<u64, String> {
     let milli_each = amount("gpu_milli", milli)?;
     match (gpus, milli_each) {

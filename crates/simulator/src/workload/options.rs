@@ -1,14 +1,14 @@
-//! How to read a log, for every reader.
+//! Options of all log readers.
 
-/// How to read a log. What does not apply to its format is not looked at.
+/// Options for reading a log. An option that does not apply to the format is ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReadOptions {
-    /// Cores of a node, to turn processors into nodes; by default the log's header says.
+    /// Cores per node, to convert processors to nodes; by default from the header of the log.
     pub cores_per_node: Option<u32>,
-    /// GPUs of a node, to turn GPUs into nodes where a log counts only GPUs (Philly, Lingjun).
+    /// GPUs per node, to convert GPUs to nodes in logs that count only GPUs (Philly, Lingjun).
     pub gpus_per_node: Option<u32>,
-    /// Only the jobs of this partition (SWF: its number or name; sacct and CSV: its name).
+    /// Read only the jobs of this partition (SWF: number or name; sacct and CSV: name).
     pub partition: Option<String>,
-    /// Jobs take cores and memory of nodes that others may share (sacct); else whole nodes.
+    /// Whether jobs take cores and memory of nodes that others may share (sacct); otherwise they take whole nodes.
     pub shared: bool,
 }

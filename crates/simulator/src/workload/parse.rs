@@ -1,4 +1,4 @@
-//! What the readers share: numbers, times, and the jobs kept so far.
+//! Code shared by the readers: numbers, times, and the jobs kept so far.
 
 use std::collections::{BTreeMap, HashSet};
 use std::io::{self, BufRead, ErrorKind, Read};
@@ -8,25 +8,25 @@ use topolane_fabric::resources::Resources;
 
 use super::job::{Job, Workload};
 
-/// Times beyond this (30 million years) are a mistake.
+/// Times beyond this (30 million years) are mistakes.
 pub(super) const LATEST: f64 = 1e15;
-/// Integers beyond this have no exact floating-point number.
+/// Not every larger integer is an exact floating-point number.
 pub(super) const LARGEST_INTEGER: f64 = 9_007_199_254_740_992.0;
-/// More nodes or processors than this are a mistake.
+/// Larger numbers of nodes or processors are mistakes.
 pub(super) const MOST_PROCESSORS: f64 = 2_147_483_648.0;
 
-/// Bytes of the longest line or record, such as one with a hostlist of a hundred thousand nodes.
+/// The longest line or record in bytes: enough for a hostlist of a hundred thousand nodes.
 pub(super) const LONGEST_LINE: usize = 1 << 20;
 /// The most jobs of one log.
 const MOST_JOBS: usize = 10_000_000;
-/// The most bytes of the node lists and earlier runs of all its jobs.
+/// The most bytes of node lists and earlier runs of all jobs together.
 const MOST_HISTORY: usize = 1 << 28;
 
-/// What a clock that went back leaves in a log, and what becomes of it.
+/// The note about jobs that started before their submission, because a clock was set back.
 const STARTED_EARLY: &str =
     "started before submission: the clock jumped; submission is moved to the start";
 
-/// Why a record is no job.
+/// Why a record is not a job.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Skipped {
     NeverRan,
@@ -52,7 +52,7 @@ impl Skipped {
     }
 }
 
-/// The jobs kept so far and the count of the others.
+/// The jobs kept so far, and the counts of skipped records.
 #[derive(Default)]
 pub(super) struct Kept {
     pub(super) jobs: Vec<Job>,
@@ -63,7 +63,7 @@ pub(super) struct Kept {
     /// Bytes of all node lists and earlier runs.
     history: usize,
     highest: Option<u64>,
-    /// All ids, once they stop rising: most logs never need it.
+    /// All ids, collected only once they stop ascending; most logs never need it.
     seen: Option<HashSet<u64>>,
 }
 
@@ -72,8 +72,8 @@ impl Kept {
         self.skipped[why as usize] += 1;
     }
 
-    /// Keeps a job, unless its id was there before or the log is longer than the memory may be. A job that started before its
-    /// submission, because a clock went back, counts as submitted when it started.
+    /// Keeps a job. Refuses an id that occurred before, or a log that needs too much memory. A job that started before
+    /// its submission, because a clock was set back, counts as submitted at its start.
     pub(super) fn keep(&mut self, mut job: Job) -> Result<(), String> {
         let start = job.recorded.as_ref().map(|recorded| recorded.start);
         if let Some(start) = start.filter(|&start| start < job.submit) {
@@ -107,7 +107,7 @@ impl Kept {
         Ok(())
     }
 
-    /// The workload, its jobs by submission and then by position in the log.
+    /// Returns the workload, with jobs sorted by submission, then by position in the log.
     pub(super) fn into_workload(mut self, cores_per_node: u32) -> Workload {
         use Skipped::{
             EndBeforeStart, NeverRan, NeverStarted, OtherPartition, PartialExecution, Step,
@@ -141,7 +141,7 @@ impl Kept {
     }
 }
 
-/// The lines of an input, numbered from 1, without their ends.
+/// The lines of an input, numbered from 1, without line ends.
 pub(super) struct Lines<R> {
     input: R,
     line: Vec<u8>,
@@ -172,8 +172,8 @@ fn too_long() -> String {
     format!("the line is longer than {LONGEST_LINE} bytes")
 }
 
-/// An input that gives a bounded number of bytes for each record: a quote that nothing closes would
-/// otherwise make one record of all that follows.
+/// An input that limits the number of bytes per record. Otherwise a missing closing quote would make one record of all
+/// that follows.
 pub(super) struct Records<R> {
     input: R,
     left: usize,
@@ -184,7 +184,7 @@ impl<R: BufRead> Records<R> {
         Records { input, left: LONGEST_LINE }
     }
 
-    /// Allows for another record.
+    /// Allows another record.
     pub(super) fn begin(&mut self) {
         self.left = LONGEST_LINE;
     }
@@ -202,7 +202,7 @@ impl<R: BufRead> Read for Records<R> {
     }
 }
 
-/// The error of an input that breaks off.
+/// The error for an input that ends too early or cannot be read.
 pub(super) fn unreadable(line: usize, error: &io::Error) -> InputError {
     let message = match error.kind() {
         ErrorKind::UnexpectedEof => "the compressed data ends too early".to_string(),
@@ -215,7 +215,7 @@ pub(super) fn unreadable(line: usize, error: &io::Error) -> InputError {
     InputError::at(line, message)
 }
 
-/// Foreign text as an error message shows it: short, and without control characters.
+/// Formats input text for an error message: short, and without control characters.
 pub(super) fn shown(text: &[u8]) -> String {
     const LONGEST: usize = 40;
     let cut = &text[..text.len().min(LONGEST)];
@@ -223,7 +223,7 @@ pub(super) fn shown(text: &[u8]) -> String {
     format!("'{}{dots}'", String::from_utf8_lossy(cut).escape_debug())
 }
 
-/// A time or a length of time: finite, and not beyond belief.
+/// Parses a time or a duration: finite, and not implausibly large.
 pub(super) fn seconds(what: &str, text: &str) -> Result<f64, String> {
     match text.trim().parse::<f64>() {
         Ok(value) if value.abs() <= LATEST => Ok(value),
@@ -232,7 +232,7 @@ pub(super) fn seconds(what: &str, text: &str) -> Result<f64, String> {
     }
 }
 
-/// A time or a length of time that is not negative.
+/// Parses a time or a duration that is not negative.
 pub(super) fn not_negative(what: &str, text: &str) -> Result<f64, String> {
     match seconds(what, text)? {
         value if value < 0.0 => Err(format!("{what} {value} is negative")),
@@ -240,7 +240,7 @@ pub(super) fn not_negative(what: &str, text: &str) -> Result<f64, String> {
     }
 }
 
-/// A count of nodes, cores or processors, from 1 on.
+/// Parses a number of nodes, cores or processors; at least 1.
 pub(super) fn count(what: &str, text: &str) -> Result<u32, String> {
     match text.trim().parse::<f64>() {
         Ok(value) if value.fract() == 0.0 && (1.0..=MOST_PROCESSORS).contains(&value) => {
@@ -253,7 +253,7 @@ pub(super) fn count(what: &str, text: &str) -> Result<u32, String> {
     }
 }
 
-/// A count of a resource, from 0 on; K, M, G, T and P multiply by powers of 1024.
+/// Parses an amount of a resource; at least 0. K, M, G, T and P multiply by powers of 1024.
 pub(super) fn amount(what: &str, text: &str) -> Result<u64, String> {
     let powers = [('K', 1), ('M', 2), ('G', 3), ('T', 4), ('P', 5)];
     let power = powers.iter().find(|&&(letter, _)| text.ends_with(letter));
@@ -269,8 +269,8 @@ pub(super) fn amount(what: &str, text: &str) -> Result<u64, String> {
 
 /// Days from 1970-01-01 to a date of the Gregorian calendar.
 ///
-/// Counted from March on, so that the leap day is the last of its year (Hinnant,
-/// "chrono-compatible low-level date algorithms", 2013).
+/// Years begin in March here, so that the leap day is the last of its year (Hinnant, "chrono-compatible low-level date
+/// algorithms", 2013).
 fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -279,7 +279,7 @@ fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
-/// Seconds since 1970 of a civil time taken as UTC; `None` if there is no such time.
+/// Seconds since 1970 of a calendar time, taken as UTC; `None` if there is no such time.
 pub(super) fn civil_seconds(date: (i64, i64, i64), time: (i64, i64, i64)) -> Option<f64> {
     let (year, month, day) = date;
     let (hour, minute, second) = time;

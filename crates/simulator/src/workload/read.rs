@@ -1,4 +1,4 @@
-//! Workloads from files, by what they are called and what they hold.
+//! Reads workloads from files, whose format is recognised by name and content.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use super::options::ReadOptions;
 use super::parse::{Skipped, unreadable};
 use super::{csv::csv, foreign, openb, rfold, sacct::sacct, swf::swf};
 
-/// The formats known.
+/// The supported formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Format {
     Swf,
@@ -24,13 +24,13 @@ enum Format {
 
 const NO_PARTITIONS: &str = "a CSV log names no partitions, so none can be chosen";
 const GZIP: [u8; 2] = [0x1f, 0x8b];
-/// Enough for the first bytes of a file to hold a header line.
+/// Large enough that the first bytes of a file contain a header line.
 const BUFFER: usize = 1 << 16;
 
 /// Reads a log: SWF, CSV or the output of `sacct -P`, plain or gzipped.
 ///
 /// # Errors
-/// A file that is missing or unreadable, and whatever its reader finds; all name the file.
+/// A file that is missing or unreadable, or any error of its reader; all name the file.
 pub fn read(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Workload, InputError> {
     let path = path.as_ref();
     let in_file = |error: InputError| error.in_file(path.display().to_string());
@@ -82,7 +82,7 @@ fn read_plain(
     }
 }
 
-/// The jobs of one partition; the others are counted.
+/// Keeps the jobs of one partition; the others are counted.
 fn of_partition(mut workload: Workload, partition: &str) -> Result<Workload, InputError> {
     let name = |job: &Job| job.attributes.as_ref().map(|of| of.partition.clone());
     if workload.jobs.iter().all(|job| name(job).is_none_or(|name| name.is_empty())) {
@@ -97,7 +97,7 @@ fn of_partition(mut workload: Workload, partition: &str) -> Result<Workload, Inp
     Ok(workload)
 }
 
-/// The format by the first line that is no comment, and by the extension where that is unclear.
+/// Recognises the format by the first line that is not a comment; if that is unclear, by the file extension.
 fn format(path: &Path, start: &[u8]) -> Option<Format> {
     let line =
         start.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).find(|l| !l.is_empty())?;
@@ -124,7 +124,7 @@ fn format(path: &Path, start: &[u8]) -> Option<Format> {
     }
 }
 
-/// The file's name without its extensions.
+/// The file name without its extensions.
 fn name(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -132,6 +132,6 @@ fn name(path: &Path) -> String {
         Some((stem, _)) if !stem.is_empty() => stem,
         _ => name,
     };
-    // Tables show it.
+    // The name appears in tables, so replace characters that are unsafe to print.
     stem.replace(|letter| !is_printable(letter), "_")
 }

@@ -1,6 +1,6 @@
 //! Traces of GPU jobs as `RFold` redistributes them: Microsoft's Philly (2017) and Alibaba's Lingjun (2023).
 //!
-//! `#job id,arrival time (sec),topology,shape,size,duration (sec)`: the size is in GPUs, and no node is named.
+//! `#job id,arrival time (sec),topology,shape,size,duration (sec)`: the size is in GPUs; nodes are not named.
 
 use std::io::BufRead;
 
@@ -13,14 +13,15 @@ use super::options::ReadOptions;
 use super::parse::{Kept, count, not_negative, shown};
 use super::rows::{need, rows};
 
-/// How the header line begins.
+/// The beginning of the header line.
 pub(super) const BEGINS: &[u8] = b"#job id,";
 
-/// Reads such a trace. A job of fewer GPUs than a node has takes its GPUs on one node, and one core. Another takes whole nodes, the
-/// last one perhaps with GPUs to spare.
+/// Reads such a trace. A job with fewer GPUs than a node takes them on one node, with one core. A larger job takes
+/// whole nodes; some GPUs of the last one may be unused.
 ///
 /// # Errors
-/// No GPUs per node among the options, a missing column, a value that cannot be read, the same job twice, an input without rows.
+/// The option GPUs per node is missing; a missing column, an unreadable value, a job that occurs twice, an input
+/// without rows.
 pub fn rfold(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
     let Some(per_node) = options.gpus_per_node.filter(|&gpus| gpus > 0) else {
         let message =

@@ -1,4 +1,4 @@
-//! Rows of comma-separated files with a header line.
+//! Reads rows of comma-separated files with a header line.
 
 use std::io::BufRead;
 
@@ -7,11 +7,11 @@ use topolane_fabric::InputError;
 
 use super::parse::{Records, shown, unreadable};
 
-/// Gives the header to `begin` and then every row, with what `begin` made of the header, to `each`.
+/// Passes the header to `begin`, then every row to `each`, together with the result of `begin`.
 ///
 /// # Errors
-/// What `begin` and `each` find wrong, with the line; a row of another length, a record of more than a mebibyte, an input without
-/// rows.
+/// Any error of `begin` or `each`, with the line; a row with the wrong number of fields, a record of more than a
+/// mebibyte, an input without rows.
 pub(super) fn rows<C>(
     input: impl BufRead,
     begin: impl FnOnce(&StringRecord) -> Result<C, String>,
@@ -38,7 +38,7 @@ pub(super) fn rows<C>(
     if any { Ok(columns) } else { Err(InputError::whole("a header line and no jobs")) }
 }
 
-/// What is wrong with a header line, or that it is none.
+/// The error for a bad header line, or for a first line that is not a header.
 fn without_header(header: &StringRecord, message: String) -> String {
     let is_row = header.get(0).is_some_and(|cell| cell.parse::<f64>().is_ok());
     if is_row {
@@ -50,7 +50,7 @@ fn without_header(header: &StringRecord, message: String) -> String {
     message
 }
 
-/// An error of the csv crate in our words, about the record that begins at a line.
+/// Rewords an error of the csv crate. `line` is where the record begins.
 fn broken(line: usize, error: &csv::Error) -> InputError {
     let line = error.position().map_or(line, |at| at.line() as usize);
     match error.kind() {
@@ -63,10 +63,10 @@ fn broken(line: usize, error: &csv::Error) -> InputError {
     }
 }
 
-/// Where a column stands that has one of these names; `None` if there is none.
+/// The position of a column with one of these names; `None` if there is none.
 ///
 /// # Errors
-/// Two such columns.
+/// There are two such columns.
 pub(super) fn find(header: &StringRecord, names: &[&str]) -> Result<Option<usize>, String> {
     let mut places =
         header.iter().enumerate().filter(|(_, name)| names.contains(name)).map(|(at, _)| at);
@@ -76,10 +76,10 @@ pub(super) fn find(header: &StringRecord, names: &[&str]) -> Result<Option<usize
     }
 }
 
-/// Where a column stands that has one of these names.
+/// The position of a column with one of these names.
 ///
 /// # Errors
-/// No such column, and two of them.
+/// There is no such column, or there are two.
 pub(super) fn need(header: &StringRecord, names: &[&str]) -> Result<usize, String> {
     find(header, names)?.ok_or_else(|| format!("no column {}", names.join(" or ")))
 }

@@ -1,4 +1,4 @@
-//! What `sacct -P` prints: pipe-separated, with a header line that names the columns.
+//! Reads the output of `sacct -P`: pipe-separated, with a header line.
 
 use std::io::BufRead;
 
@@ -10,14 +10,14 @@ use super::job::{Job, Recorded, Workload};
 use super::options::ReadOptions;
 use super::parse::{Kept, Lines, Skipped, amount, civil_seconds, count, seconds, shown};
 
-/// Ids of array tasks are `job + (task + 1) * TASK`: no job number reaches it.
+/// The ids of array tasks are `job + (task + 1) * TASK`; no job number is that large.
 const TASK: u64 = 10_000_000_000;
 
-/// Reads the output of `sacct -P`; times are civil times of the site, taken as UTC.
+/// Reads the output of `sacct -P`. Times are the site's local times, taken as UTC.
 ///
 /// # Errors
-/// A missing column, a row with more or fewer fields than the header, a value that cannot be
-/// read, the same job twice, an input without rows.
+/// A missing column, a row with another number of fields than the header, an unreadable value, a job that occurs twice,
+/// an input without rows.
 pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
     let mut lines = Lines::new(input);
     let Some(header) = lines.next()? else {
@@ -28,7 +28,7 @@ pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
     let mut kept = Kept::default();
     let mut rows = 0_u64;
     while let Some(line) = lines.next()? {
-        // Exports one after the other repeat their header.
+        // Concatenated exports repeat the header.
         if line.is_empty() || line == header.as_bytes() {
             continue;
         }
@@ -60,7 +60,7 @@ pub fn sacct(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Inp
     Ok(workload)
 }
 
-/// Where each column stands.
+/// The positions of the columns.
 struct Columns {
     count: usize,
     submit: usize,
@@ -78,7 +78,7 @@ struct Columns {
     partition: Option<usize>,
     state: Option<usize>,
     memory: Option<usize>,
-    /// Where generic resources stand, the first that has any.
+    /// The columns with generic resources; the first that is not empty is used.
     tres: [Option<usize>; 2],
 }
 
@@ -86,7 +86,7 @@ impl Columns {
     fn new(header: &str, options: &ReadOptions) -> Result<Self, String> {
         let names: Vec<&str> = header.trim_start_matches('\u{feff}').split('|').collect();
         let find = |name: &str| names.iter().position(|n| n.trim().eq_ignore_ascii_case(name));
-        // The first cell of a row is the number of a job; no column is called like that.
+        // A first cell that begins with a digit is a job number, not a column name.
         let is_row = names.iter().any(|name| name.trim().starts_with(|c: char| c.is_ascii_digit()));
         if is_row && find("Submit").is_none() {
             return Err(
@@ -126,7 +126,7 @@ impl Columns {
         Ok(columns)
     }
 
-    /// The job of a row, or why it is none; `number` counts rows from 1.
+    /// The job of a row, or why the row is not a job. `number` counts rows from 1.
     fn job(
         &self,
         row: &[&str],
@@ -194,7 +194,7 @@ impl Columns {
         .map(|limit| Some(limit).filter(|&limit| limit > 0.0))
     }
 
-    /// What it takes of each node: an even share of the whole, rounded up.
+    /// What the job takes on each node: an even share of its total, rounded up.
     fn share(&self, row: &[&str], nodes: u32, resources: &mut Resources) -> Result<Share, String> {
         let cores = self.cores.map_or(Ok(nodes), |column| count("NCPUS", row[column]))?;
         let cores = cores.div_ceil(nodes);
@@ -213,7 +213,8 @@ impl Columns {
     }
 }
 
-/// Names and counts of `gres/gpu=8,gres/gpu:h100=8` among what else a job has, all of its nodes together.
+/// Parses the names and counts of `gres/gpu=8,gres/gpu:h100=8` among a job's other resources. Counts are for all its
+/// nodes together.
 fn generic_resources(tres: &str) -> Result<Vec<(&str, u64)>, String> {
     let items = tres.split(',').filter_map(|item| item.trim().strip_prefix("gres/"));
     items
@@ -224,7 +225,7 @@ fn generic_resources(tres: &str) -> Result<Vec<(&str, u64)>, String> {
         .collect()
 }
 
-/// `1552`, the array task `12_3` or the component `12+1` of a heterogeneous job.
+/// Parses `1552`, an array task `12_3`, or a component `12+1` of a heterogeneous job.
 fn job_id(text: &str) -> Result<u64, String> {
     let id = if let Some((job, task)) = text.split_once('_') {
         job.parse().ok().zip(task.parse().ok()).and_then(|(job, task): (u64, u64)| {
@@ -232,7 +233,7 @@ fn job_id(text: &str) -> Result<u64, String> {
             task.checked_add(1)?.checked_mul(TASK)?.checked_add(job)
         })
     } else if let Some((job, component)) = text.split_once('+') {
-        // Slurm numbers the components of a heterogeneous job one after another.
+        // Slurm gives consecutive numbers to the components of a heterogeneous job.
         let parts: Option<(u64, u64)> = job.parse().ok().zip(component.parse().ok());
         parts.and_then(|(job, component)| job.checked_add(component))
     } else {
@@ -241,7 +242,7 @@ fn job_id(text: &str) -> Result<u64, String> {
     id.ok_or_else(|| format!("{} is not a job number", shown(text.as_bytes())))
 }
 
-/// `2026-11-21T19:12:48`, or seconds since 1970; `None` where sacct knows none.
+/// Parses `2026-11-21T19:12:48`, or seconds since 1970; `None` if sacct does not know the time.
 fn time(what: &str, text: &str) -> Result<Option<f64>, String> {
     if ["", "Unknown", "None", "N/A"].contains(&text) {
         return Ok(None);
@@ -265,7 +266,7 @@ fn three(text: &str, separator: char) -> Option<(i64, i64, i64)> {
     parts.next().is_none().then_some(three)
 }
 
-/// `[days-][hours:]minutes:seconds` in seconds; fractions of a second are kept.
+/// Parses `[days-][hours:]minutes:seconds` into seconds; fractions of a second are kept.
 fn length(what: &str, text: &str) -> Result<f64, String> {
     let wrong = || format!("{what} {} is not a time like 1-02:03:04", shown(text.as_bytes()));
     let (days, clock) = text.split_once('-').unwrap_or(("0", text));
@@ -283,7 +284,7 @@ fn length(what: &str, text: &str) -> Result<f64, String> {
     Ok(f64::from(days) * 86_400.0 + clock)
 }
 
-/// Memory of each node, bytes: `4000Mn` is per node, `4Gc` per core, `4G` of the whole job.
+/// Parses memory into bytes per node: `4000Mn` is per node, `4Gc` per core, `4G` for the whole job.
 fn memory(text: &str, nodes: u32, cores_of_node: u32) -> Result<u64, String> {
     let wrong = || format!("ReqMem {} is not an amount of memory like 4G", shown(text.as_bytes()));
     let number =

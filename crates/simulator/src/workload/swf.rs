@@ -1,4 +1,4 @@
-//! The Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
+//! Reads the Standard Workload Format, version 2.2, of the Parallel Workloads Archive.
 
 use std::io::BufRead;
 
@@ -10,14 +10,14 @@ use super::parse::{
     Kept, LARGEST_INTEGER, LATEST, Lines, MOST_PROCESSORS, Skipped, civil_seconds, shown,
 };
 
-/// The most partitions that a header names, and letters of the longest name.
+/// The most partitions in a header, and the most characters of a partition name.
 const MOST_PARTITIONS: usize = 10_000;
 const LONGEST_NAME: usize = 255;
 
-/// Fields of a record.
+/// The number of fields in a record.
 const FIELDS: usize = 18;
 
-// Positions of the fields used, from 0.
+// Positions of the fields that are used, from 0.
 const ID: usize = 0;
 const SUBMIT: usize = 1;
 const WAIT: usize = 2;
@@ -31,8 +31,8 @@ const PARTITION: usize = 15;
 /// Reads a log in the Standard Workload Format.
 ///
 /// # Errors
-/// A record of fewer than 18 fields, a field that is no number or beyond belief, the same job
-/// twice, an unknown partition, an input without records.
+/// A record of fewer than 18 fields, a field that is not a plausible number, a job that occurs twice, an unknown
+/// partition, an input without records.
 pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, InputError> {
     let mut lines = Lines::new(input);
     let mut header = Header::default();
@@ -69,32 +69,32 @@ pub fn swf(input: impl BufRead, options: &ReadOptions) -> Result<Workload, Input
     Ok(workload)
 }
 
-/// What of the header decides how records are read.
+/// The parts of the header that decide how records are read.
 #[derive(Clone, Copy)]
 struct Setting {
     cores_per_node: u32,
-    /// Whether the header does not say them.
+    /// Whether the cores per node are assumed because the header does not give them.
     is_assumed: bool,
     partition: Option<f64>,
 }
 
-/// The header comments that matter here.
+/// The header comments that are used.
 #[derive(Default)]
 struct Header {
     unix_start: Option<f64>,
-    /// `StartTime`, the local time of `UnixStartTime`, as if it were UTC.
+    /// `StartTime`: the local time at `UnixStartTime`, taken as UTC.
     local_start: Option<f64>,
     time_zone: Option<f64>,
     nodes: Option<f64>,
     processors: Option<f64>,
     /// Numbers and names of partitions.
     partitions: Vec<(f64, String)>,
-    /// Sizes of the machine that are no numbers.
+    /// Sizes of the machine that are not numbers.
     unread: Vec<String>,
 }
 
 impl Header {
-    /// Takes one comment: `Label: value`. Anything else is for humans.
+    /// Reads one comment of the form `Label: value`. Ignores all others.
     fn read(&mut self, comment: &[u8]) -> Result<(), String> {
         let comment = String::from_utf8_lossy(comment);
         let Some((label, value)) = comment.split_once(':') else { return Ok(()) };
@@ -128,10 +128,10 @@ impl Header {
         Ok(())
     }
 
-    /// Seconds from UTC to the site's time when the log starts.
+    /// The offset of the site's local time from UTC at the beginning of the log, in seconds.
     ///
-    /// The difference between `StartTime` and `UnixStartTime` comes first: the format calls
-    /// `TimeZone` buggy, and logs from the Pacific coast say 3600 there.
+    /// The difference between `StartTime` and `UnixStartTime` is preferred. The format calls `TimeZone` unreliable:
+    /// logs from the Pacific coast have 3600 there.
     fn utc_offset(&self) -> f64 {
         const QUARTER: f64 = 900.0;
         const FARTHEST: f64 = 14.0 * 3_600.0;
@@ -154,13 +154,13 @@ impl Header {
         Ok(Setting { cores_per_node, is_assumed, partition })
     }
 
-    /// `MaxProcs / MaxNodes`, where both are given and divide.
+    /// `MaxProcs / MaxNodes`, if both are given and the result is a whole number.
     fn cores_per_node(&self) -> Option<u32> {
         let cores = self.processors? / self.nodes?;
         (cores.fract() == 0.0 && (1.0..=MOST_PROCESSORS).contains(&cores)).then_some(cores as u32)
     }
 
-    /// What is assumed of the cores of a node, and why.
+    /// A sentence about the assumed number of cores per node, and the reason.
     fn assumed_cores(&self) -> String {
         let why = match (self.nodes, self.processors) {
             _ if !self.unread.is_empty() => {
@@ -176,7 +176,7 @@ impl Header {
         )
     }
 
-    /// The number of a partition given by number or by name.
+    /// The number of a partition, which is given by number or by name.
     fn partition(&self, name: &str) -> Result<f64, InputError> {
         if let Some((number, _)) = self.partitions.iter().find(|(_, known)| known == name) {
             return Ok(*number);
@@ -192,7 +192,7 @@ impl Header {
     }
 }
 
-/// A number of the header: `1024`, or `1,024` with a comma before every three digits.
+/// Parses a number of the header: `1024`, or `1,024` with a comma before every three digits.
 fn number(text: &str) -> Option<f64> {
     let mut groups = text.split(',');
     let is_grouped = text.contains(',')
@@ -203,7 +203,7 @@ fn number(text: &str) -> Option<f64> {
     parsed.ok().filter(|number| number.abs() <= LATEST)
 }
 
-/// `Fri Nov 10 15:05:01 PST 2006` as if it were UTC.
+/// Parses `Fri Nov 10 15:05:01 PST 2006` as if it were UTC.
 fn local_time(text: &str) -> Option<f64> {
     const MONTHS: [&str; 12] =
         ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -215,7 +215,7 @@ fn local_time(text: &str) -> Option<f64> {
     civil_seconds((year.parse().ok()?, month, day.parse().ok()?), time)
 }
 
-/// Reads one record and keeps it or leaves it out.
+/// Reads one record and keeps or skips it.
 fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> {
     let fields = fields(line)?;
     let status = fields[STATUS];
@@ -223,7 +223,7 @@ fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> 
         kept.skip(Skipped::OtherPartition);
         return Ok(());
     }
-    // A job that was swapped out has one line for all of it and one for each part (2, 3, 4).
+    // A job that was swapped out has a line for the whole job and one for each part (status 2, 3, 4).
     if (2.0..=4.0).contains(&status) {
         kept.skip(Skipped::PartialExecution);
         return Ok(());
@@ -264,7 +264,7 @@ fn record(line: &[u8], setting: Setting, kept: &mut Kept) -> Result<(), String> 
     })
 }
 
-/// The fields of a record. More than 18 are allowed: some logs add their own.
+/// The fields of a record. There may be more than 18, because some logs add their own.
 fn fields(line: &[u8]) -> Result<[f64; FIELDS], String> {
     let mut fields = [0.0; FIELDS];
     let mut at = 0;
@@ -290,13 +290,13 @@ fn fields(line: &[u8]) -> Result<[f64; FIELDS], String> {
     Ok(fields)
 }
 
-/// The integer that is the first word of the text, and its length. Nearly all fields are one,
-/// and this loop is most of the time it takes to read a log.
+/// Parses the first word of a text as an integer; returns it and its length. Nearly all fields are integers, and
+/// reading a log spends most of its time in this loop.
 #[inline]
 fn integer(text: &[u8]) -> Option<(i64, usize)> {
-    // 15 digits stay exact, and cannot overflow.
+    // 15 digits are exact and cannot overflow.
     const DIGITS: usize = 15;
-    // Half of all fields are unknown.
+    // Half of all fields are -1, for unknown.
     if let [b'-', b'1', b' ', ..] = text {
         return Some((-1, 2));
     }
@@ -319,11 +319,11 @@ fn integer(text: &[u8]) -> Option<(i64, usize)> {
         .then_some((if sign == 1 { value.wrapping_neg() } else { value }, at))
 }
 
-/// Any number that is the first word of the text, and its length.
+/// Parses the first word of a text as any number; returns it and its length.
 fn fraction(text: &[u8]) -> Option<(f64, usize)> {
     let length = first_word(text).len();
     let value = std::str::from_utf8(&text[..length]).ok()?.parse::<f64>().ok()?;
-    // Rust reads `nan` and `inf` as numbers; the format has no such values.
+    // Rust accepts `nan` and `inf`; the format has no such values.
     value.is_finite().then_some((value, length))
 }
 

@@ -1,4 +1,4 @@
-//! A workload made wider, shorter, denser or heavier.
+//! Transforms a workload: wider jobs, fewer days, shorter intervals, another load.
 
 use std::sync::Arc;
 
@@ -9,46 +9,45 @@ use super::job::Workload;
 
 const DAY: f64 = 86_400.0;
 
-/// What to change; `None` leaves a thing as it is.
+/// The changes to make; `None` leaves a property as it is.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Shape {
-    /// Keep the jobs submitted in this number of days from the start of the log.
+    /// Keep the jobs submitted in the first days of the log; this number of days.
     pub days: Option<f64>,
-    /// Multiply the nodes of every job, rounded, at least 1.
+    /// Multiply the nodes of every job; the result is rounded and at least 1.
     pub nodes_x: Option<f64>,
-    /// Keep this number of the jobs that are left, the first ones.
+    /// Keep at most this number of the remaining jobs, the first ones.
     pub limit: Option<usize>,
-    /// Multiply the distances between submissions: 0.6 squeezes them.
+    /// Scale the interarrival times by this factor: below 1, jobs arrive faster.
     pub squeeze: Option<f64>,
-    /// Multiply the distances between submissions by the one factor that gives this load.
+    /// Scale the interarrival times by the factor that gives this load.
     pub load: Option<f64>,
-    /// Cut the run time of every job by up to this part of it, drawn evenly: the least change that makes other runs of
-    /// the same workload.
+    /// Shorten the run time of every job by a random share, uniform up to this one: a minimal change that gives other
+    /// runs of the same workload.
     pub jitter: Option<f64>,
-    /// Seed of those draws.
+    /// The seed of these draws.
     pub seed: u64,
 }
 
-/// Jobs that no placement could hold.
+/// Jobs that are wider than the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TooWide {
-    /// How many.
+    /// The number of such jobs.
     pub jobs: u64,
-    /// Nodes of the widest; 0 if there is none.
+    /// The nodes of the widest; 0 if there is none.
     pub widest: u32,
 }
 
 /// Changes a workload for a machine of `machine_nodes` nodes.
 ///
-/// In this order: the first days of the log as it was written; the jobs wider; those wider than
-/// the machine skipped; the first jobs up to the limit kept; the submissions squeezed or spread to
-/// the load; run times jittered, so that submissions do not hang on the seed. The load is therefore
-/// that of the jobs that are left, before jitter. What was recorded is dropped as soon as widths or
-/// times change: it happened to another workload.
+/// The order is: keep the first days of the original log; make jobs wider; skip those wider than the machine; keep the
+/// first jobs up to the limit; scale the interarrival times, by the factor or to the load; jitter the run times, so
+/// that submissions do not depend on the seed. So the load is that of the remaining jobs before jitter. Recorded starts
+/// are dropped as soon as widths or times change, because they belong to another workload.
 ///
 /// # Errors
-/// A factor that is not a number above 0, a jitter of 1 or more, `squeeze` together with `load`, a load that no spread
-/// of these submissions can give.
+/// A factor that is not a number above 0, a jitter of 1 or more, `squeeze` together with `load`, or a load that scaling
+/// cannot reach.
 pub fn apply(
     workload: &mut Workload,
     shape: &Shape,
@@ -110,7 +109,7 @@ pub fn apply(
     Ok(too_wide)
 }
 
-/// A number from 0 to under 1 that depends on the seed and the job alone.
+/// A number from 0 to below 1 that depends only on the seed and the job.
 fn draw(seed: u64, job: u64) -> f64 {
     let bits = scramble(scramble(seed) ^ job) >> 11;
     bits as f64 / (1u64 << 53) as f64
@@ -143,7 +142,7 @@ fn skip(workload: &mut Workload, reason: &str, jobs: u64) {
     }
 }
 
-/// Multiplies the distances between submissions; the first stays where it is.
+/// Scales the interarrival times; the first submission stays the same.
 fn spread(workload: &mut Workload, factor: f64) {
     let Some(first) = workload.jobs.first().map(|job| job.submit) else { return };
     for job in &mut workload.jobs {

@@ -1,4 +1,4 @@
-//! Workloads as text: the Standard Workload Format and comma-separated values.
+//! Writes workloads in the Standard Workload Format and as comma-separated values.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::gpus::said;
 use super::job::{EarlierRun, Job, Workload};
 use crate::FORMULA;
 
-/// The workload in the Standard Workload Format 2.2.
+/// Returns the workload in the Standard Workload Format 2.2.
 ///
-/// Times are whole seconds, as the format wants them. Host names have no place in it.
+/// Times are rounded to whole seconds, as the format requires. It has no host names.
 ///
 /// # Errors
-/// A job that shares its nodes: the format cannot say so.
+/// A job that shares its nodes, which the format cannot represent.
 pub fn to_swf(workload: &Workload) -> Result<String, InputError> {
     let cores = u64::from(workload.cores_per_node.max(1));
     let nodes = u64::from(workload.jobs.iter().map(|job| job.nodes).max().unwrap_or(0));
@@ -59,7 +59,7 @@ pub fn to_swf(workload: &Workload) -> Result<String, InputError> {
     Ok(text)
 }
 
-/// Seconds from submission to the recorded start; -1, the format's "unknown", without one.
+/// Seconds from submission to the recorded start; -1, the format's "unknown", if there is none.
 fn wait(job: &Job, submit: f64) -> f64 {
     match &job.recorded {
         Some(recorded) if recorded.start >= submit => recorded.start.round() - submit,
@@ -67,13 +67,13 @@ fn wait(job: &Job, submit: f64) -> f64 {
     }
 }
 
-/// The workload as comma-separated values with a header line; reads back exactly.
+/// Returns the workload as comma-separated values with a header line. Reading it gives the same workload.
 ///
-/// A column without any value is not written.
+/// Columns without any value are not written.
 ///
 /// # Errors
-/// A job that ran on hosts, or whose owner has a name, which a spreadsheet would compute: it is read back as it is, so nothing can
-/// be put in front of it.
+/// A host or owner name that a spreadsheet would treat as a formula: nothing may be put in front of it, because the
+/// text must be read back unchanged.
 pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
     let shares = workload.jobs.iter().any(|job| !job.share.is_whole());
     let recorded = workload.jobs.iter().any(|job| job.recorded.is_some());
@@ -161,17 +161,17 @@ pub fn to_csv(workload: &Workload) -> Result<String, InputError> {
     Ok(text)
 }
 
-/// As the reader wants them, `600:60:4 900:30:4`; empty if there are none.
+/// Formats earlier runs as the reader expects them, `600:60:4 900:30:4`; empty if there are none.
 fn earlier_runs(job: &Job) -> String {
     let runs = job.recorded.as_ref().map_or(&[][..], |recorded| &recorded.earlier);
     let run = |one: &EarlierRun| format!("{}:{}:{}", one.start, one.run, one.nodes);
     runs.iter().map(run).collect::<Vec<_>>().join(" ")
 }
 
-/// What a column of [`OWNERS`] says of a job; empty where it is not known.
+/// The value of a column of [`OWNERS`] for a job; empty if unknown.
 type Owner = fn(&Attributes) -> String;
 
-/// The columns that say whose a job is.
+/// The columns with the attributes of a job.
 const OWNERS: [(&str, Owner); 10] = [
     ("partition", |of| of.partition.to_string()),
     ("user", |of| of.user.to_string()),
@@ -185,10 +185,10 @@ const OWNERS: [(&str, Owner); 10] = [
     ("queued", |of| of.queued.map(|time| time.to_string()).unwrap_or_default()),
 ];
 
-/// Columns of [`OWNERS`] whose values may be negative numbers, which no spreadsheet computes.
+/// Columns of [`OWNERS`] with numbers. They may be negative, which no spreadsheet treats as a formula.
 const NUMBERS: [&str; 2] = ["nice", "queued"];
 
-/// As Slurm writes them.
+/// Formats licences as Slurm does.
 fn licenses(of: &Attributes) -> String {
     let license = |(name, asked): &(Arc<str>, u64)| format!("{name}:{asked}");
     of.licenses.iter().map(license).collect::<Vec<_>>().join(",")
@@ -198,7 +198,7 @@ fn owned(job: &Job, owner: Owner) -> String {
     job.attributes.as_deref().map(owner).unwrap_or_default()
 }
 
-/// The types of GPU that will do, or the one that a part of a GPU is of; types of whole GPUs have columns of their own.
+/// The GPU types that the job can use, or the type of a part of a GPU. Types of whole GPUs have columns of their own.
 fn gpu_type(job: &Job, workload: &Workload) -> Option<String> {
     if let Some(types) = &job.gpu_types {
         return Some(types.join("|"));
@@ -208,7 +208,7 @@ fn gpu_type(job: &Job, workload: &Workload) -> Option<String> {
     Some(name.strip_prefix("gpu:")?.to_owned())
 }
 
-/// A field in quotes, since hostlists hold commas.
+/// A field in quotes, because hostlists contain commas.
 fn quoted(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("\"{}\"", text.replace('"', "\"\"")) }
 }

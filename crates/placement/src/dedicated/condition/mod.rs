@@ -16,7 +16,8 @@ use crate::dedicated::condition::violation::Violation;
 /// cables it owns, by the condition of docs/explanation/dedicated-links.md. Extra cables do no harm. On a machine with
 /// rails, the cables of every rail must meet the condition on their own.
 ///
-/// # Errors Says which nodes or cables are not on the machine, or where the job owns too few.
+/// # Errors
+/// Says which nodes or cables are not on the machine, or where the job owns too few.
 pub fn check(
     fabric: &Fabric,
     nodes: &[NodeIndex],

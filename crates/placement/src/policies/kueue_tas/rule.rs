@@ -63,7 +63,8 @@ impl<'a> Rule<'a> {
 
     /// The groups that take the request, the slices of each, and the level of the groups.
     ///
-    /// # Errors The most slots that the request could get.
+    /// # Errors
+    /// The most slots that the request could get.
     pub(super) fn fit(&self) -> Result<(usize, Vec<(u32, u32)>), u32> {
         let Wanted { level, stays, required, slice: (size, _), .. } = self.wanted;
         let wanted = self.wanted.slices();
@@ -91,7 +92,8 @@ impl<'a> Rule<'a> {
 
     /// The node of each slot, ascending.
     ///
-    /// # Errors The most slots that the request could get.
+    /// # Errors
+    /// The most slots that the request could get.
     pub(super) fn nodes(&self) -> Result<Vec<NodeIndex>, u32> {
         let (mut level, mut chosen) = self.fit()?;
         let (size, slice_level) = self.wanted.slice;

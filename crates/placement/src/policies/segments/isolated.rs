@@ -98,7 +98,8 @@ impl Usable {
 impl<'a> Search<'a> {
     /// Starts a search.
     ///
-    /// # Errors The free slots cannot hold the parts, whatever the links.
+    /// # Errors
+    /// The free slots cannot hold the parts, whatever the links.
     fn of(
         request: &'a Request,
         free: &'a FreeSlots<'a>,

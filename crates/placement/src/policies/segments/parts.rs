@@ -38,7 +38,8 @@ impl Parts {
 
     /// Checks that the free slots can hold all parts.
     ///
-    /// # Errors The refusal.
+    /// # Errors
+    /// The refusal.
     pub fn check(self, free: &FreeSlots<'_>) -> Result<(), Refusal> {
         let most = match free.blocks_with() {
             Some(blocks) => self.most((0..).zip(blocks.iter().copied())),

@@ -83,7 +83,8 @@ impl Part {
     ///
     /// It uses the outer block with the fewest free nodes that suffice, among equals the last.
     ///
-    /// # Errors The most nodes that the part could get, fewer than wanted.
+    /// # Errors
+    /// The most nodes that the part could get, fewer than wanted.
     pub(super) fn choose(&self, counts: &[u32]) -> Result<Vec<(usize, u32)>, u32> {
         let inner: Vec<u32> = match self.most_inner {
             Some(_) => counts.chunks(self.inner).map(sum).collect(),

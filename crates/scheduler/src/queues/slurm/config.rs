@@ -338,7 +338,8 @@ pub struct SlurmConfig {
 impl SlurmConfig {
     /// Reads the JSON that `topolane workload import` writes.
     ///
-    /// # Errors Invalid JSON, an unknown key, a value of the wrong type, or an impossible time or weight; with the line.
+    /// # Errors
+    /// Invalid JSON, an unknown key, a value of the wrong type, or an impossible time or weight; with the line.
     pub fn parse(text: &str) -> Result<Self, InputError> {
         let config: SlurmConfig = serde_json::from_str(text)
             .map_err(|error| InputError::at(error.line(), error.to_string()))?;
@@ -382,7 +383,8 @@ pub(super) fn nodes_of(text: &str, fabric: &Fabric) -> Result<NodeSet, InputErro
 
 /// Collects values by name.
 ///
-/// # Errors A name that occurs twice.
+/// # Errors
+/// A name that occurs twice.
 pub(super) fn by_name<T>(
     what: &str,
     named: impl Iterator<Item = (String, T)>,

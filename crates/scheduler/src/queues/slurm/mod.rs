@@ -103,7 +103,8 @@ impl Default for Slurm {
 impl Slurm {
     /// Returns the schedulers of a cluster. The machine has all or some of its nodes.
     ///
-    /// # Errors A hostlist that cannot be read, a partition without a node of the machine, or a name that occurs twice.
+    /// # Errors
+    /// A hostlist that cannot be read, a partition without a node of the machine, or a name that occurs twice.
     pub fn new(config: SlurmConfig, fabric: &Fabric) -> Result<Self, InputError> {
         let mut parts = vec![Part::default()];
         let mut names = Vec::new();

@@ -40,7 +40,8 @@ pub(super) struct FairTree {
 impl FairTree {
     /// Returns the tree of these associations, without usage.
     ///
-    /// # Errors An association that occurs twice, or a parent that does not exist.
+    /// # Errors
+    /// An association that occurs twice, or a parent that does not exist.
     pub fn of(associations: &[Association], half_life: f64) -> Result<Self, InputError> {
         let root = Member {
             parent: ROOT,

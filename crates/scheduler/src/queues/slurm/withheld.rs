@@ -36,7 +36,8 @@ pub(super) struct Kept {
 impl Part {
     /// Returns a partition of the configuration, on a machine.
     ///
-    /// # Errors A hostlist that cannot be read, or no node of the machine.
+    /// # Errors
+    /// A hostlist that cannot be read, or no node of the machine.
     pub fn of(partition: &Partition, fabric: &Fabric) -> Result<Self, InputError> {
         let in_partition =
             |message: String| InputError::whole(format!("partition {}: {message}", partition.name));
@@ -54,7 +55,8 @@ impl Part {
 impl Kept {
     /// Returns everything withheld by the configuration, on a machine.
     ///
-    /// # Errors A hostlist that cannot be read.
+    /// # Errors
+    /// A hostlist that cannot be read.
     pub fn all<'a>(
         withheld: impl IntoIterator<Item = &'a Withheld>,
         fabric: &Fabric,

@@ -1,4 +1,4 @@
-//! When the jobs of a month are submitted.
+//! Draws the submission times of the jobs of a month.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,10 +10,10 @@ use super::parameters::Month;
 
 const SLOTS_OF_DAY: u32 = 48;
 const SLOT: f64 = 1_800.0;
-/// The half hour at which the cycle's gamma distribution begins (Lublin and Feitelson 2003).
+/// The half hour at which the gamma distribution of the daily cycle begins (Lublin and Feitelson 2003).
 const FIRST_SLOT: u32 = 11;
 
-/// Submissions of the jobs, in their order: whole seconds from 0 to `span`, both met.
+/// Draws the submission time of each job, in the order of `jobs`: whole seconds from 0 to `span`, both of which occur.
 pub(super) fn arrivals(
     month: &Month,
     jobs: &[(u32, f64)],
@@ -32,8 +32,8 @@ pub(super) fn arrivals(
     times.into_iter().map(|time| ((time - first) * stretch).round()).collect()
 }
 
-/// Moves submissions of wide jobs, given in order, to when those before them leave them room
-/// under `limit` nodes, if all start at once.
+/// Delays submissions of wide jobs, given in order, until each fits with earlier ones under `limit` nodes, assuming
+/// that each starts at once.
 fn hold_back(wide: &[usize], jobs: &[(u32, f64)], limit: f64, times: &mut [f64]) {
     let mut running: BinaryHeap<Reverse<(u64, u32)>> = BinaryHeap::new();
     let mut held = 0;
@@ -55,7 +55,7 @@ fn hold_back(wide: &[usize], jobs: &[(u32, f64)], limit: f64, times: &mut [f64])
     }
 }
 
-/// The submissions until the end of every half hour of the month, over all of them.
+/// For every half hour of the month, the share of all submissions until its end.
 struct Cycle {
     until: Vec<f64>,
 }
@@ -64,7 +64,7 @@ impl Cycle {
     fn new(month: &Month, depth: f64) -> Self {
         let (shape, scale) = month.arrivals.daily;
         let density = |slot: u32| {
-            // The gamma distribution begins in the morning and runs into the next night.
+            // The gamma distribution begins in the morning and continues into the next night.
             let x = f64::from((slot + SLOTS_OF_DAY - (FIRST_SLOT - 1)) % SLOTS_OF_DAY + FIRST_SLOT);
             ((shape - 1.0) * (x / (shape * scale)).ln() - x / scale + shape).exp()
         };
@@ -86,7 +86,7 @@ impl Cycle {
         Cycle { until }
     }
 
-    /// The time by which the part `part` of all submissions has come.
+    /// The time by which the share `part` of all submissions has come.
     fn time(&self, part: f64) -> f64 {
         let slot = self.until.partition_point(|&until| until < part).min(self.until.len() - 1);
         let before = if slot == 0 { 0.0 } else { self.until[slot - 1] };

@@ -1,4 +1,4 @@
-//! Jobs of exponential sizes and uniform run times, as in the study of Jigsaw.
+//! Generates jobs with exponential sizes and uniform run times, as in the study of Jigsaw.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -7,17 +7,17 @@ use topolane_fabric::InputError;
 
 use crate::workload::job::{Job, Workload};
 
-/// A mix of jobs to make up.
+/// The parameters of an exponential mix of jobs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Exponential {
-    /// Jobs.
+    /// The number of jobs.
     pub jobs: usize,
-    /// Mean of the exponential distribution the sizes are rounded up from, nodes.
+    /// The mean number of nodes; sizes are exponentially distributed and rounded up.
     pub mean_nodes: f64,
-    /// Least and most seconds a job runs; every whole second between is as likely.
+    /// The shortest and longest run time in seconds; whole seconds in between are equally likely.
     pub run: (u32, u32),
-    /// Nodes of a machine and its load, for which jobs come one by one at exponential distances;
-    /// `None` for all at once.
+    /// The nodes of a machine and the offered load on it. Jobs then arrive at exponential intervals; `None` to submit
+    /// all at once.
     pub load: Option<(u32, f64)>,
 }
 
@@ -27,7 +27,7 @@ impl Default for Exponential {
     }
 }
 
-/// Makes the mix up; the same mix and seed give the same jobs.
+/// Generates the mix; the same parameters and seed give the same jobs.
 ///
 /// # Errors
 /// A mean, a load or run times out of range, or a load for fewer than two jobs.

@@ -1,4 +1,4 @@
-//! A synthetic month of a GPU centre, fitted to published traces.
+//! Generates a synthetic month of a GPU centre, fitted to published traces.
 //!
 //! `docs/reference/workloads.md` gives the source of every parameter.
 
@@ -14,35 +14,36 @@ use crate::failures::FailureRate;
 use crate::workload::job::{Job, Workload};
 use tables::{DAILY, DEMANDS, LARGE, POSITIONS, SMALL, WEEKEND};
 
-/// Jobs of like sizes.
+/// A class of jobs of similar size.
 struct Class {
-    /// GPUs, and how many jobs of the trace ask for that number.
+    /// Numbers of GPUs, each with the number of jobs in the trace that ask for it.
     sizes: &'static [(u32, u32)],
     /// Run times at [`POSITIONS`], seconds.
     runs: [f64; POSITIONS.len()],
 }
 
-/// The machine that the month is for: `nvl72-5000`.
+/// The nodes of the machine that the month is for: `nvl72-5000`.
 const NODES: u32 = 5_040;
 const GPUS: u32 = 4;
 const CORES: u32 = 144;
 const MEMORY: u64 = 960 << 30;
 
 const DAYS: u32 = 30;
-/// Offered load of the GPUs. The machine is empty at first, so jobs hold 90 to 95 % of it while jobs are submitted.
+/// The offered load of GPUs. The machine is empty at first, so jobs hold 90 to 95 % of it while jobs are submitted.
 const LOAD: f64 = 0.98;
-/// The part of the work that jobs of up to a node do.
+/// The share of the work done by jobs of up to one node.
 const SMALL_WORK: f64 = 0.05;
-/// Longest run time and longest walltime, seconds.
+/// The longest run time and longest walltime, in seconds.
 const LONGEST: f64 = 7.0 * 86_400.0;
-/// A job of at least this many nodes has parts of this size, each of which must lie in one domain: a rack of 18 less two spares.
+/// Jobs of at least this number of nodes have segments of this size, each of which must lie in one domain: a rack of 18
+/// nodes minus two spares.
 const SEGMENT: u32 = 16;
-/// Share of jobs that ask for no more time than they need.
+/// The share of jobs whose walltime is exactly their run time.
 const EXACT_SHARE: f64 = 0.23;
-/// Second of the day at which most jobs are submitted.
+/// The second of the day at which most jobs are submitted.
 const BUSIEST: f64 = 14.0 * 3_600.0;
 
-/// Makes the month up; the same seed gives the same jobs.
+/// Generates the month; the same seed gives the same jobs.
 pub fn gpu_month(seed: u64) -> Workload {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let work = LOAD * f64::from(NODES * GPUS) * f64::from(DAYS) * 86_400.0;
@@ -79,7 +80,7 @@ pub fn gpu_month(seed: u64) -> Workload {
     }
 }
 
-/// Appends GPUs and run times of jobs that do `work` GPU-seconds together.
+/// Appends the GPUs and run times of jobs that together do `work` GPU-seconds.
 fn draw(classes: &[Class], work: f64, random: &mut ChaCha8Rng, drawn: &mut Vec<(u32, f64)>) {
     let sizes: Vec<(usize, u32, u32)> = (0..)
         .zip(classes)
@@ -107,7 +108,7 @@ fn weighted<'a, T>(
     })
 }
 
-/// The run time at a position from 0 to 1, logarithms interpolated; whole seconds.
+/// The run time at a position from 0 to 1, interpolated logarithmically; whole seconds.
 fn quantile(runs: &[f64; POSITIONS.len()], position: f64) -> f64 {
     let after = POSITIONS.partition_point(|&at| at <= position).clamp(1, POSITIONS.len() - 1);
     let (low, high) = (POSITIONS[after - 1], POSITIONS[after]);
@@ -115,7 +116,7 @@ fn quantile(runs: &[f64; POSITIONS.len()], position: f64) -> f64 {
     (runs[after - 1].ln() * (1.0 - part) + runs[after].ln() * part).exp().round()
 }
 
-/// A part of a node: GPUs, with as much of its cores and memory as users ask for them.
+/// Draws a part of a node: GPUs, with the cores and memory that users ask for with them.
 fn part(resources: &Resources, gpu: usize, gpus: u32, random: &mut ChaCha8Rng) -> Share {
     let times = weighted(&DEMANDS, |demand| demand.1, random).map_or(1.0, |demand| demand.0);
     let of_node = (times * f64::from(gpus) / f64::from(GPUS)).min(1.0);
@@ -126,7 +127,7 @@ fn part(resources: &Resources, gpu: usize, gpus: u32, random: &mut ChaCha8Rng) -
     Share::Part(Amounts::of(&amounts))
 }
 
-/// A second of the month: more in the afternoon, fewer at weekends. The first day is a Monday.
+/// Draws a submission time in the month: more in the afternoon, fewer at weekends. The first day is a Monday.
 fn submission(random: &mut ChaCha8Rng) -> f64 {
     loop {
         let time: f64 = random.random::<f64>() * f64::from(DAYS) * 86_400.0;

@@ -1,4 +1,4 @@
-//! A month of jobs after Lublin and Feitelson (2003), fitted to what is published of a log.
+//! Generates a month of jobs after Lublin and Feitelson (2003), fitted to a published log.
 //!
 //! `docs/reference/workloads.md` gives the source of every parameter.
 
@@ -10,17 +10,17 @@ use super::arrivals::arrivals;
 use super::parameters::{HyperGamma, Month};
 use crate::workload::job::{Job, Workload};
 
-/// The walltimes users ask for, minutes, up to any longest (Tsafrir, Etsion and Feitelson 2005; whole days are ours).
+/// Walltimes that users ask for, in minutes (Tsafrir, Etsion and Feitelson 2005; we added whole days).
 const WALLTIMES: [f64; 24] = [
     5.0, 10.0, 15.0, 20.0, 30.0, 45.0, 60.0, 90.0, 120.0, 150.0, 180.0, 240.0, 300.0, 360.0, 480.0,
     600.0, 720.0, 960.0, 1_080.0, 1_440.0, 2_880.0, 4_320.0, 5_760.0, 7_200.0,
 ];
 
-/// log2 of the lower end of the several-node sizes, so that 2 is drawn often enough (Lublin and
-/// Feitelson 2003).
+/// log2 of the lower limit for sizes of several nodes, so that size 2 is drawn often enough (Lublin and Feitelson
+/// 2003).
 const LOWEST_EXPONENT: f64 = 0.8;
 
-/// Makes a month up; the same month and seed give the same jobs.
+/// Generates a month; the same parameters and seed give the same jobs.
 pub fn generate(month: &Month, seed: u64) -> Workload {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let gammas = [gamma(month.run.short), gamma(month.run.long)];
@@ -62,7 +62,7 @@ pub fn generate(month: &Month, seed: u64) -> Workload {
     }
 }
 
-/// Nodes of a job: one, or two-stage log-uniform with powers of two favoured.
+/// Draws the nodes of a job: one, or two-stage log-uniform with a preference for powers of two.
 fn size(month: &Month, random: &mut ChaCha8Rng) -> u32 {
     let draw: f64 = random.random();
     if draw < month.serial_share {
@@ -89,7 +89,7 @@ fn gamma((shape, scale): (f64, f64)) -> Option<Gamma<f64>> {
     Gamma::new(shape, scale).ok()
 }
 
-/// Seconds a job would run, before the load is met.
+/// Draws the run time of a job in seconds, before scaling to the load.
 fn run_time(
     run: &HyperGamma,
     gammas: &[Option<Gamma<f64>>; 2],
@@ -105,7 +105,7 @@ fn scaled(run: f64, factor: f64, longest: f64) -> f64 {
     (run * factor).round().clamp(1.0, longest)
 }
 
-/// The factor on all run times that gives the work, node-seconds; found by halving intervals.
+/// The factor on all run times that gives this amount of work in node-seconds; found by bisection.
 fn factor(drawn: &[(u32, f64)], longest: f64, work: f64) -> f64 {
     let (mut low, mut high) = (0.0_f64, 64.0_f64);
     for _ in 0..40 {
@@ -123,8 +123,8 @@ fn factor(drawn: &[(u32, f64)], longest: f64, work: f64) -> f64 {
     low.midpoint(high)
 }
 
-/// What the user asks for, seconds: the run time over a uniform accuracy, rounded up to a usual value. `exact_share` of the
-/// users know how long it runs.
+/// Draws the walltime that a user asks for, in seconds: the run time divided by a uniform accuracy, rounded up to a
+/// usual value. A share `exact_share` of users know the run time.
 pub(super) fn walltime(exact_share: f64, longest: f64, run: f64, random: &mut ChaCha8Rng) -> f64 {
     let accuracy =
         if random.random::<f64>() < exact_share { 1.0 } else { 1.0 - random.random::<f64>() };

@@ -1,68 +1,68 @@
-//! The parameters of a month of jobs.
+//! The parameters of a synthetic month.
 
-/// Natural logarithms of run times: one of two gamma distributions, the first more often for
-/// narrow jobs.
+/// The distribution of the logarithm of run times: one of two gamma distributions. The first is more likely for narrow
+/// jobs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HyperGamma {
-    /// Shape and scale of the short jobs' logarithms.
+    /// Shape and scale of the distribution for short jobs.
     pub short: (f64, f64),
-    /// Shape and scale of the long jobs' logarithms.
+    /// Shape and scale of the distribution for long jobs.
     pub long: (f64, f64),
-    /// Share of short jobs among jobs of no nodes.
+    /// The share of short jobs, extrapolated to zero nodes.
     pub short_share: f64,
-    /// What every node takes from that share.
+    /// By how much this share decreases with each node.
     pub short_share_per_node: f64,
 }
 
-/// A month to make up.
+/// The parameters of a month.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Month {
     /// Name of the workload.
     pub name: String,
     /// Unix time of its first second: midnight at the site.
     pub epoch: f64,
-    /// Seconds from UTC to the site's time.
+    /// Offset of the site's local time from UTC, in seconds.
     pub utc_offset: f64,
     /// Weekday of the first day, 0 for Monday.
     pub first_weekday: u32,
     /// Days from the first submission to the last.
     pub days: u32,
-    /// Jobs.
+    /// The number of jobs.
     pub jobs: usize,
-    /// Offered load on `machine_nodes`, met by one factor on all run times.
+    /// The offered load on `machine_nodes`; all run times are scaled by one factor to reach it.
     pub load: f64,
-    /// Nodes of the machine the load is for.
+    /// The nodes of the machine for which the load is given.
     pub machine_nodes: u32,
-    /// Share of jobs of one node.
+    /// The share of jobs with one node.
     pub serial_share: f64,
-    /// Share of jobs under `narrow_below` nodes.
+    /// The share of jobs with fewer than `narrow_below` nodes.
     pub narrow_share: f64,
-    /// Nodes of the narrowest of the wide jobs; at least 3.
+    /// The nodes of the narrowest wide job; at least 3.
     pub narrow_below: u32,
-    /// Nodes of the widest job.
+    /// The nodes of the widest job.
     pub widest: u32,
-    /// Share of powers of two among jobs of several nodes.
+    /// The share of powers of two among jobs of several nodes.
     pub power_of_two_share: f64,
-    /// Run times before the load is met.
+    /// The distribution of run times before scaling to the load.
     pub run: HyperGamma,
-    /// Longest run time and longest walltime, seconds.
+    /// The longest run time and longest walltime, in seconds.
     pub longest: f64,
-    /// Share of jobs that run until their walltime ends them.
+    /// The share of jobs that run until their walltime ends them.
     pub killed_share: f64,
-    /// When jobs come.
+    /// When jobs are submitted.
     pub arrivals: Arrivals,
 }
 
-/// The rhythm of submissions.
+/// The daily and weekly rhythm of submissions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Arrivals {
     /// Shape and scale of the daily cycle, in half hours.
     pub daily: (f64, f64),
-    /// Depth of the daily and weekly cycles: 0 for none, 1 for all of them.
+    /// The depth of the daily and weekly cycles, from 0 (none) to 1 (full).
     pub cycle: f64,
-    /// Submissions of a day of the weekend over those of a weekday.
+    /// Submissions on a weekend day, relative to a weekday.
     pub weekend: f64,
-    /// Nodes, over the machine's, that the wide jobs running may hold when another is submitted:
-    /// its user holds it back until then. Infinite for users who do not look.
+    /// The nodes that running wide jobs may hold when another wide job is submitted, relative to the machine. Its user
+    /// delays the submission until then. Infinite for users who do not look.
     pub look: f64,
 }

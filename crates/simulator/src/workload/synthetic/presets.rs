@@ -1,4 +1,4 @@
-//! The workloads known by name.
+//! Built-in workloads, by name.
 
 use topolane_fabric::InputError;
 
@@ -8,7 +8,7 @@ use super::month::generate;
 use super::parameters::{Arrivals, HyperGamma, Month};
 use crate::workload::job::Workload;
 
-/// Names and what they stand for, for lists and error messages.
+/// The names of the presets, each with a description.
 pub const PRESETS: [(&str, &str); 5] = [
     ("cab-aug", "31 days on 1,296 nodes at load 0.86; cab-aug-2x doubles the nodes of every job"),
     ("cab-sep", "15 days at load 2.64"),
@@ -20,7 +20,7 @@ pub const PRESETS: [(&str, &str); 5] = [
     ),
 ];
 
-/// The workload of a name: `cab-aug`, `cab-nov-2x`, `exp-16`.
+/// Returns the workload of a name such as `cab-aug`, `cab-nov-2x` or `exp-16`.
 ///
 /// # Errors
 /// An unknown name.
@@ -58,9 +58,9 @@ pub fn preset(name: &str, seed: u64) -> Result<Workload, InputError> {
     Ok(workload)
 }
 
-/// August, September or November 2014 on Cab; `docs/reference/workloads.md` derives every number.
+/// The parameters of August, September or November 2014 on Cab; `docs/reference/workloads.md` derives every number.
 pub fn month(name: &str) -> Option<Month> {
-    // Midnight in California; 1 August was a Friday, 1 September a Monday, 1 November a Saturday.
+    // The epochs are midnight in California. 1 August was a Friday, 1 September a Monday, 1 November a Saturday.
     let (epoch, first_weekday, days, load, look) = match name {
         "cab-aug" => (1_406_876_400.0, 4, 31, 0.86, 0.785),
         "cab-sep" => (1_409_554_800.0, 0, 15, 2.64, f64::INFINITY),
