@@ -1,22 +1,22 @@
-//! Who sits where, and what every exchange of two seats would gain, kept up to date.
+//! Tracks the seat of each rank and the gain of every exchange of two seats.
 
 use super::problem::Problem;
 
-/// Entries of the largest table: 64 MB. Beyond it costs are summed over the neighbours when asked.
+/// The most entries of the cost table: 64 MB. For larger problems, costs are summed over the neighbours on demand.
 const MOST_ENTRIES: usize = 1 << 23;
 
-/// A rank on every seat, with the cost of every rank at every place.
+/// A rank on every seat, and the cost of every rank at every place.
 pub(super) struct Arrangement<'a> {
     pub(super) problem: &'a Problem<'a>,
     seat_of_rank: Vec<u32>,
     rank_on_seat: Vec<u32>,
     place_of_rank: Vec<u32>,
-    /// `cost[rank * places + place]`: what the rank's traffic would cost there, all others staying.
+    /// `cost[rank * places + place]`: the cost of the rank's traffic there if all other ranks stay.
     cost: Vec<f64>,
 }
 
 impl<'a> Arrangement<'a> {
-    /// The arrangement with rank i on seat `seat_of_rank[i]`; each seat is named once.
+    /// Returns the arrangement with rank i on seat `seat_of_rank[i]`; each seat must occur once.
     pub(super) fn new(problem: &'a Problem<'a>, seat_of_rank: Vec<u32>) -> Arrangement<'a> {
         let ranks = problem.ranks();
         let mut rank_on_seat = vec![u32::MAX; ranks];
@@ -59,12 +59,12 @@ impl<'a> Arrangement<'a> {
         self.rank_on_seat[seat as usize]
     }
 
-    /// Whether costs are in a table, so that every place can be looked at.
+    /// Whether there is a table of costs, so that all places can be tried.
     pub(super) fn is_tabled(&self) -> bool {
         !self.cost.is_empty()
     }
 
-    /// What the traffic of a rank would cost at a place, all others staying where they are.
+    /// The cost of a rank's traffic at a place, if all other ranks stay.
     #[inline]
     pub(super) fn cost(&self, rank: u32, place: u32) -> f64 {
         if self.cost.is_empty() {
@@ -75,7 +75,7 @@ impl<'a> Arrangement<'a> {
         self.cost[rank as usize * self.problem.places() + place as usize]
     }
 
-    /// What the traffic of a rank would cost at every place; empty without a table.
+    /// The cost of a rank's traffic at every place; empty if there is no table.
     #[inline]
     pub(super) fn costs(&self, rank: u32) -> &[f64] {
         if self.cost.is_empty() {
@@ -85,18 +85,18 @@ impl<'a> Arrangement<'a> {
         &self.cost[rank as usize * places..(rank as usize + 1) * places]
     }
 
-    /// What exchanging the seats of two ranks gains if they do not talk to each other; if they
-    /// do, it gains less by twice their weight times their distance.
+    /// An upper bound of [`Arrangement::gain`]. It is exact for ranks that do not communicate; otherwise the gain is
+    /// lower by twice their weight times their distance.
     #[inline]
     pub(super) fn most_gained(&self, a: u32, b: u32) -> f64 {
         let (at_a, at_b) = (self.place(a), self.place(b));
         self.cost(a, at_a) - self.cost(a, at_b) + self.cost(b, at_b) - self.cost(b, at_a)
     }
 
-    /// What exchanging the seats of two ranks gains.
+    /// The reduction in cost if two ranks exchange their seats.
     #[inline]
     pub(super) fn gain(&self, a: u32, b: u32) -> f64 {
-        // Their own pair stays as far apart as it was, but each cost takes the other to stay.
+        // The distance of the two ranks does not change, but each cost assumes that the other rank stays.
         let own = self.problem.graph.between(a, b);
         let gain = self.most_gained(a, b);
         if own == 0.0 {

@@ -1,25 +1,25 @@
-//! Pair swaps until no exchange of two seats gains anything.
+//! Swaps pairs of ranks until no exchange of two seats reduces the cost.
 
 use std::collections::VecDeque;
 
 use super::arrangement::Arrangement;
 
-/// Swaps that gain less than this share of the whole value are rounding.
+/// Gains below this share of the total value are rounding errors.
 const ROUNDING: f64 = 1e-12;
 
-/// Ranks whose best exchange has to be looked for.
+/// The ranks whose best exchange must still be searched.
 pub(super) struct Descent {
     queue: VecDeque<u32>,
     queued: Vec<bool>,
-    /// Weight from the rank looked at to all others.
+    /// The weight from the current rank to every other rank.
     weight_to: Vec<f64>,
-    /// A place was looked at for the rank with this mark.
+    /// For each place, the mark of the last rank for which it was tried.
     seen: Vec<u32>,
     mark: u32,
     least: f64,
 }
 
-/// The best exchange for a rank: with whom, and what it gains.
+/// The best exchange for a rank: the partner and the gain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Exchange {
     pub(super) with: u32,
@@ -27,7 +27,7 @@ pub(super) struct Exchange {
 }
 
 impl Descent {
-    /// For arrangements of one problem with about this value.
+    /// Returns a descent for arrangements of one problem with approximately this value.
     pub(super) fn new(arrangement: &Arrangement<'_>, value: f64) -> Descent {
         let (ranks, places) = (arrangement.problem.ranks(), arrangement.problem.places());
         Descent {
@@ -36,12 +36,12 @@ impl Descent {
             weight_to: vec![0.0; ranks],
             seen: vec![0; places],
             mark: 0,
-            // A value of 0 leaves rounding behind too, once ranks have moved to and fro.
+            // Even with value 0, moving ranks back and forth leaves rounding errors.
             least: ROUNDING * value.max(arrangement.problem.graph.total()),
         }
     }
 
-    /// Looks at a rank again.
+    /// Queues a rank for another search.
     pub(super) fn push(&mut self, rank: u32) {
         if !self.queued[rank as usize] {
             self.queued[rank as usize] = true;
@@ -49,7 +49,7 @@ impl Descent {
         }
     }
 
-    /// Swaps until there is nothing to gain for any rank; returns what was gained.
+    /// Swaps until no rank can gain. Returns the total gain.
     pub(super) fn all(&mut self, arrangement: &mut Arrangement<'_>) -> f64 {
         let mut gained = 0.0;
         loop {
@@ -62,8 +62,8 @@ impl Descent {
         }
     }
 
-    /// Swaps as long as there is something to gain for the ranks queued and those whose
-    /// neighbours moved. Calls `swapped` for every swap, and returns what was gained.
+    /// Swaps as long as queued ranks, and ranks whose neighbours moved, can gain. Calls `swapped` for every swap.
+    /// Returns the total gain.
     pub(super) fn queued(
         &mut self,
         arrangement: &mut Arrangement<'_>,
@@ -86,8 +86,8 @@ impl Descent {
         gained
     }
 
-    /// The exchange that gains most for `rank` of those that bring it closer to its neighbours.
-    /// One of two who gain by their exchange comes closer, so over all ranks nothing is missed.
+    /// The best exchange for `rank` among those that bring it closer to its neighbours. In any exchange with a gain,
+    /// one of the two ranks comes closer, so searching all ranks misses nothing.
     pub(super) fn best(&mut self, arrangement: &Arrangement<'_>, rank: u32) -> Option<Exchange> {
         let graph = &arrangement.problem.graph;
         for (other, weight) in graph.neighbours(rank) {
@@ -112,7 +112,7 @@ impl Descent {
         (best.with != rank).then_some(best)
     }
 
-    /// The places of the neighbours alone: without a table others would cost too much to look at.
+    /// Tries only the places of the neighbours, because without a table the others would take too long.
     fn look_near(&mut self, arrangement: &Arrangement<'_>, rank: u32, best: &mut Exchange) {
         self.mark += 1;
         let at = arrangement.place(rank);
@@ -128,7 +128,7 @@ impl Descent {
         }
     }
 
-    /// Exchanges with those at `place`, where `rank` itself gains `own`.
+    /// Tries exchanges with the ranks at `place`, where `rank` itself gains `own`.
     fn look_at(
         &self,
         arrangement: &Arrangement<'_>,

@@ -1,35 +1,35 @@
-//! How much work a mapping may cost: counted in steps, not by the clock.
+//! The amount of work for a mapping, counted in steps and not by the clock.
 
 use super::partition::Care;
 
-/// How much work to spend.
+/// The amount of work to spend.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effort {
-    /// One partition of each kind and pair swaps.
+    /// One partition of each kind, then pair swaps.
     Fast,
-    /// Partitions from several seeds, the best of them annealed and searched on.
+    /// Partitions from several seeds; the best ones are improved by annealing and local search.
     #[default]
     Eco,
-    /// More of all.
+    /// More of everything.
     Strong,
 }
 
-/// All efforts by name.
+/// All efforts, by name.
 pub const EFFORTS: &[(&str, Effort)] =
     &[("fast", Effort::Fast), ("eco", Effort::Eco), ("strong", Effort::Strong)];
 
-/// What an effort buys.
+/// The amounts of work of an effort.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Budget {
-    /// Seeds of each kind of partition.
+    /// The number of seeds for each kind of partition.
     pub(super) seeds: u64,
-    /// How many of the mappings found are searched on.
+    /// The number of mappings that are improved further.
     pub(super) kept: usize,
-    /// Exchanges drawn per rank when annealing.
+    /// Exchanges tried per rank in annealing.
     pub(super) trials: u64,
     /// Rounds of iterated local search per rank.
     pub(super) rounds: u64,
-    /// Care taken over each partition.
+    /// The effort for each partition.
     pub(super) care: Care,
 }
 

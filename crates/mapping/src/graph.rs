@@ -1,8 +1,8 @@
-//! Who exchanges how much with whom, both directions together.
+//! The communication graph of ranks: bytes between each pair, both directions added.
 
 use topolane_traffic::Traffic;
 
-/// An undirected graph with weights: neighbours in ascending order.
+/// An undirected weighted graph; neighbours are in ascending order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Graph {
     first: Vec<u32>,
@@ -11,7 +11,7 @@ pub(super) struct Graph {
 }
 
 impl Graph {
-    /// The graph of `vertices` vertices with the weights of all `pairs` added up; no loops.
+    /// Returns the graph of `vertices` vertices with the weights of all `pairs` added up, without loops.
     pub(super) fn of(vertices: usize, pairs: impl IntoIterator<Item = (u32, u32, f64)>) -> Graph {
         let mut arcs: Vec<(u32, u32, f64)> = Vec::new();
         for (a, b, weight) in pairs {
@@ -20,7 +20,7 @@ impl Graph {
                 arcs.push((b, a, weight));
             }
         }
-        // Stable, so that sums are taken in the order given.
+        // A stable sort, so that weights are added up in the given order.
         arcs.sort_by_key(|&(a, b, _)| (a, b));
         let mut graph = Graph { first: vec![0; vertices + 1], ..Graph::default() };
         for arc in arcs.chunk_by(|x, y| (x.0, x.1) == (y.0, y.1)) {
@@ -34,8 +34,8 @@ impl Graph {
         graph
     }
 
-    /// The bytes between the ranks of `traffic`, with vertices that send nothing after them. Where
-    /// sums of them could be infinite or lost, they are scaled.
+    /// Returns the graph of bytes between the ranks of `traffic`, followed by vertices without edges. Weights are
+    /// scaled if their sums could overflow or underflow.
     pub(super) fn of_traffic(traffic: &Traffic, vertices: usize) -> Graph {
         let most = traffic.entries().iter().fold(0.0, |most: f64, entry| most.max(entry.bytes));
         let unit = if (1e-100..1e100).contains(&most) || most == 0.0 { 1.0 } else { most };
@@ -46,7 +46,7 @@ impl Graph {
         self.first.len() - 1
     }
 
-    /// The neighbours of a vertex with the weights to them.
+    /// The neighbours of a vertex, with the weight of each edge.
     #[inline]
     pub(super) fn neighbours(&self, vertex: u32) -> impl Iterator<Item = (u32, f64)> + '_ {
         let range = self.range(vertex);
@@ -59,7 +59,7 @@ impl Graph {
         &self.to[self.range(vertex)]
     }
 
-    /// The weight between two vertices, 0 where they are not joined.
+    /// The weight between two vertices; 0 if there is no edge.
     #[inline]
     pub(super) fn between(&self, a: u32, b: u32) -> f64 {
         let range = self.range(a);
@@ -69,18 +69,18 @@ impl Graph {
         }
     }
 
-    /// All pairs, each once.
+    /// All edges, each once.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (u32, u32, f64)> + '_ {
         (0..self.vertices() as u32)
             .flat_map(|a| self.neighbours(a).filter(move |n| a < n.0).map(move |(b, w)| (a, b, w)))
     }
 
-    /// Sum of the weights of all pairs.
+    /// The sum of all edge weights.
     pub(super) fn total(&self) -> f64 {
         self.weight.iter().sum::<f64>() / 2.0
     }
 
-    /// The part of the graph between `vertices`, numbered in their order.
+    /// The subgraph of `vertices`, renumbered in their order.
     pub(super) fn induced(&self, vertices: &[u32]) -> Graph {
         let mut number = vec![u32::MAX; self.vertices()];
         for (index, &vertex) in vertices.iter().enumerate() {
@@ -100,7 +100,7 @@ impl Graph {
         part
     }
 
-    /// The graph of `groups` groups of vertices, `group` naming that of each vertex.
+    /// The graph whose vertices are `groups` groups; `group` has the group of each vertex.
     pub(super) fn quotient(&self, group: &[u32], groups: usize) -> Graph {
         let named =
             |(a, b, weight): (u32, u32, f64)| (group[a as usize], group[b as usize], weight);

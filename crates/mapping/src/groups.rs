@@ -1,4 +1,4 @@
-//! Swaps of whole groups: all ranks of one leaf or pod for those of another.
+//! Swaps whole groups: all ranks of one leaf or pod with those of another.
 
 use std::collections::HashMap;
 
@@ -7,9 +7,8 @@ use super::descent::Descent;
 use super::problem::{Distances, Problem};
 use super::slots::Slots;
 
-/// Exchanges groups of equal shape, level by level from the top, as long as that gains anything.
-/// The distances inside a group stay as they were, so that groups are to each other what ranks
-/// are: a smaller problem of the same kind.
+/// Swaps groups of equal shape, level by level from the top, as long as it reduces the cost. Distances inside a group
+/// do not change, so groups can be treated like ranks in a smaller problem of the same kind.
 pub(super) fn swap_groups(problem: &Problem<'_>, slots: &Slots<'_>, seats: &mut [u32]) {
     for level in slots.levels().rev() {
         let groups = slots.groups_of(level, 0..slots.places() as u32);

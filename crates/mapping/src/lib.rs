@@ -1,8 +1,8 @@
-//! Rank to slot: the mapping that takes the fewest hop-bytes.
+//! Maps ranks to slots so that hop-bytes are small.
 //!
-//! Hop-bytes are the sum over all messages of hops times bytes. To minimise them is the quadratic
-//! assignment problem, so this is a portfolio: rank order, recursive bipartition, multisection,
-//! each improved by swaps; the best is returned, checked, and never worse than rank order.
+//! Hop-bytes are the sum over all messages of hops times bytes. Minimising them is a quadratic assignment problem, so
+//! several methods are tried: rank order, recursive bipartition and multisection, each improved by swaps. The best
+//! result is checked and returned; it is never worse than rank order.
 
 mod arrangement;
 mod bisection;
@@ -31,42 +31,41 @@ use topolane_traffic::Traffic;
 /// Which links count as hops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Links {
-    /// Those between switches: 0 on one leaf, 2 in one pod, 4 across pods.
+    /// Links between switches: 0 on one leaf, 2 in one pod, 4 across pods.
     #[default]
     BetweenSwitches,
-    /// Those of the nodes too: 0 on one node, 2 on one leaf, 4 in one pod, 6 across pods.
+    /// Also the links of nodes: 0 on one node, 2 on one leaf, 4 in one pod, 6 across pods.
     All,
 }
 
 impl Links {
-    /// Links from a node to its leaf and from a leaf to another of its nodes.
+    /// The number of node links between two nodes: up to the leaf, and down.
     pub(crate) const NODE_LINKS: u32 = 2;
 
-    /// Hops between two nodes; `None` where no link joins them.
+    /// The hops between two nodes; `None` if no link connects them.
     pub fn hops(self, fabric: &Fabric, a: NodeIndex, b: NodeIndex) -> Option<u32> {
         let node_links = if self == Links::All && a != b { Links::NODE_LINKS } else { 0 };
         fabric.hops(a, b).map(|hops| hops + node_links)
     }
 }
 
-/// How to look for a mapping.
+/// Settings of the search for a mapping.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Search {
-    /// How much work to spend.
+    /// The amount of work to spend.
     pub effort: Effort,
-    /// Seed of all that is drawn.
+    /// The seed of all random draws.
     pub seed: u64,
-    /// Threads to work on; 0 for one per core. The answer does not depend on it.
+    /// The number of threads; 0 for one per core. The result does not depend on it.
     pub threads: usize,
-    /// Which links count.
+    /// The links that count as hops.
     pub links: Links,
 }
 
-/// Maps the ranks of `traffic` to slots, slot i being on `nodes[i]`, in rank order. There may be
-/// more slots than ranks.
+/// Maps the ranks of `traffic` to slots. Slot i is on `nodes[i]`, in rank order; there may be more slots than ranks.
 ///
 /// # Errors
-/// More ranks than slots; a node that is not on the machine; nodes that no link joins.
+/// More ranks than slots; a node that is not on the machine; nodes that no link connects.
 pub fn map(
     fabric: &Fabric,
     nodes: &[NodeIndex],
@@ -90,11 +89,11 @@ pub fn map(
     Ok(Mapping::best(fabric, nodes, traffic, search.links, &slots, members))
 }
 
-/// The part of every rank, part i having exactly `sizes[i]` of them, with few bytes between parts: recursive bisection, then
-/// pair swaps. A program's ranks, or guests, at several sites.
+/// Divides ranks into parts of exactly `sizes[i]` ranks with few bytes between parts, by recursive bisection and pair
+/// swaps. Returns the part of every rank. It serves programs, or their guests, at several sites.
 ///
 /// # Errors
-/// Sizes that do not add up to the ranks.
+/// The sizes do not add up to the number of ranks.
 pub fn parts(traffic: &Traffic, sizes: &[u32], seed: u64) -> Result<Vec<u32>, InputError> {
     let total: u64 = sizes.iter().map(|&size| u64::from(size)).sum();
     if total != u64::from(traffic.ranks()) {

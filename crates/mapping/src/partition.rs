@@ -1,4 +1,4 @@
-//! Parts of exact sizes with little weight between them: recursive bisection, then pair swaps.
+//! Partitions with exact sizes and little weight between parts: recursive bisection, then pair swaps.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -10,16 +10,17 @@ use super::graph::Graph;
 use super::perturbation::iterate;
 use super::problem::{Distances, Problem};
 
-/// How hard to look for each partition.
+/// The effort for each partition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Care {
-    /// Cuts of which each bisection keeps the best.
+    /// The number of cuts of which each bisection keeps the best.
     pub(super) cuts: u32,
     /// Rounds of iterated local search per vertex.
     pub(super) rounds: u64,
 }
 
-/// The part of every vertex: part i gets exactly `sizes[i]` vertices, which add up to all.
+/// Returns the part of every vertex: part i gets exactly `sizes[i]` vertices. The sizes must add up to the number of
+/// vertices.
 pub(super) fn partition(graph: &Graph, sizes: &[u32], care: Care, seed: u64) -> Vec<u32> {
     let mut draw = ChaCha8Rng::seed_from_u64(seed);
     let mut order = Vec::with_capacity(graph.vertices());
@@ -36,7 +37,7 @@ pub(super) fn partition(graph: &Graph, sizes: &[u32], care: Care, seed: u64) -> 
     (0..graph.vertices() as u32).map(|vertex| arrangement.place(vertex)).collect()
 }
 
-/// Adds the vertices to `order`: first those of the first part.
+/// Adds the vertices to `order`, part by part.
 fn divide(
     graph: &Graph,
     vertices: Vec<u32>,

@@ -1,4 +1,4 @@
-//! Out of a local optimum: annealing at a low temperature, and iterated local search.
+//! Leaves local optima: annealing at a low temperature, and iterated local search.
 
 use rand::{Rng, RngExt};
 use rand_chacha::ChaCha8Rng;
@@ -6,10 +6,9 @@ use rand_chacha::ChaCha8Rng;
 use super::arrangement::Arrangement;
 use super::descent::Descent;
 
-/// Kirkpatrick et al. 1983 with exchanges towards a neighbour: `trials` exchanges are drawn, and
-/// one that loses is made with probability exp(-loss / temperature). The temperature falls from
-/// `hottest` to `coldest` by one factor. Returns what was gained in sum, and leaves the
-/// arrangement where it ended.
+/// Annealing (Kirkpatrick et al. 1983) with exchanges towards a neighbour. It draws `trials` exchanges and makes one
+/// that loses with probability exp(-loss / temperature). The temperature falls from `hottest` to `coldest` by a
+/// constant factor. Returns the total gain, and leaves the arrangement as it is at the end.
 pub(super) fn anneal(
     arrangement: &mut Arrangement<'_>,
     (hottest, coldest): (f64, f64),
@@ -39,7 +38,7 @@ pub(super) fn anneal(
     gained
 }
 
-/// The mean of what an exchange drawn loses: the scale of temperatures.
+/// The mean loss of a random exchange, which sets the scale of temperatures.
 pub(super) fn mean_loss(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) -> f64 {
     const DRAWN: usize = 1000;
     let pairs = (0..DRAWN).filter_map(|_| towards_a_neighbour(arrangement, draw));
@@ -47,7 +46,7 @@ pub(super) fn mean_loss(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) ->
     losses.sum::<f64>() / DRAWN as f64
 }
 
-/// A rank and one at the place of one of its neighbours.
+/// Draws a rank, and another rank at the place of one of its neighbours.
 fn towards_a_neighbour(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) -> Option<(u32, u32)> {
     let problem = arrangement.problem;
     let rank = below(draw, problem.ranks() as u32);
@@ -59,7 +58,8 @@ fn towards_a_neighbour(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) -> 
     let place = arrangement.place(neighbour);
     let seats = problem.seats(place);
     let at = arrangement.place(rank);
-    // The neighbour is alone at its place, or shares the place of `rank`: no exchange near it is of use, so draw any rank.
+    // The neighbour is alone at its place, or shares the place of `rank`. No exchange near it is of use, so draw any
+    // rank.
     let seat = if place == at || seats.len() == 1 {
         below(draw, problem.ranks() as u32)
     } else {
@@ -71,13 +71,13 @@ fn towards_a_neighbour(arrangement: &Arrangement<'_>, draw: &mut ChaCha8Rng) -> 
         .then_some((rank, other))
 }
 
-/// A number below `limit` (Lemire 2019, without the rejection: a bias of 2^-32 does not matter).
+/// Draws a number below `limit` (Lemire 2019, without the rejection: a bias of 2^-32 does not matter).
 fn below(draw: &mut ChaCha8Rng, limit: u32) -> u32 {
     ((u64::from(draw.next_u32()) * u64::from(limit)) >> 32) as u32
 }
 
-/// Iterated local search (Lourenco, Martin & Stuetzle 2003): a few exchanges near one rank, pair
-/// swaps around them, and back if that lost. Returns what was gained.
+/// Iterated local search (Lourenco, Martin & Stuetzle 2003): makes a few exchanges near one rank, then pair swaps
+/// around them, and undoes everything if the cost rose. Returns the total gain.
 pub(super) fn iterate(
     arrangement: &mut Arrangement<'_>,
     value: f64,

@@ -1,4 +1,4 @@
-//! The members of the portfolio, and the threads that work on them.
+//! The methods of the portfolio, and the threads that run them.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,23 +16,23 @@ use super::problem::Problem;
 use super::slots::Slots;
 use super::starts::{Cut, Division};
 
-/// Where annealing begins and ends, in units of what an exchange drawn loses on average. Found by
-/// trial: hotter undoes what the partitions found, colder does not leave it.
+/// The first and last temperature of annealing, relative to the mean loss of a random exchange. Found by trial: higher
+/// temperatures undo the partition, lower ones do not leave it.
 const HOTTEST: f64 = 0.03;
 const COLDEST: f64 = 0.003;
 
-/// A mapping that one member of the portfolio found.
+/// A mapping that one method found.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
-    /// How it was found.
+    /// The name of the method.
     pub(super) name: String,
     /// The seat of every rank.
     pub(super) seats: Vec<u32>,
-    /// Sum of weight times distance.
+    /// The sum of weight times distance.
     pub(super) value: f64,
 }
 
-/// Runs all members; what they found, in the same order whatever the threads.
+/// Runs all methods. Results are in the same order for any number of threads.
 pub(super) fn run(problem: &Problem<'_>, slots: &Slots<'_>, search: Search) -> Vec<Found> {
     let budget = search.effort.budget();
     let mut starts: Vec<Option<(Cut, u64)>> = vec![None];
@@ -52,7 +52,7 @@ pub(super) fn run(problem: &Problem<'_>, slots: &Slots<'_>, search: Search) -> V
         swap_groups(problem, slots, &mut seats);
         swapped(problem, name, seats)
     });
-    // The best are searched on. The sort is stable: of equals, the first stays first.
+    // Improve the best ones further. The sort is stable, so among equals the first stays first.
     let mut best: Vec<(u64, Found)> = (0..).zip(found.iter().cloned()).collect();
     best.sort_by(|a, b| a.1.value.total_cmp(&b.1.value));
     best.truncate(budget.kept);
@@ -65,7 +65,7 @@ pub(super) fn run(problem: &Problem<'_>, slots: &Slots<'_>, search: Search) -> V
     found
 }
 
-/// The start with pair swaps until none gains.
+/// Improves a start by pair swaps until none gains.
 fn swapped(problem: &Problem<'_>, name: String, seats: Vec<u32>) -> Found {
     let value = problem.value(&seats);
     let mut arrangement = Arrangement::new(problem, seats);
@@ -74,7 +74,7 @@ fn swapped(problem: &Problem<'_>, name: String, seats: Vec<u32>) -> Found {
     Found { name, value: problem.value(&seats), seats }
 }
 
-/// A mapping searched on: annealed, then iterated local search.
+/// Improves a mapping by annealing, then by iterated local search.
 fn further(
     problem: &Problem<'_>,
     slots: &Slots<'_>,
@@ -88,7 +88,7 @@ fn further(
     Found { name, value: problem.value(&seats), seats }
 }
 
-/// Annealing and iterated local search from a start.
+/// Runs annealing and iterated local search from a start.
 pub(super) fn improved(
     problem: &Problem<'_>,
     start: &Found,
@@ -105,7 +105,7 @@ pub(super) fn improved(
     arrangement.into_seats()
 }
 
-/// The results of `work` on all items, in their order.
+/// The results of `work` for all items, in their order.
 pub(super) fn in_parallel<T: Sync, R: Send>(
     threads: usize,
     items: &[T],
@@ -125,7 +125,7 @@ pub(super) fn in_parallel<T: Sync, R: Send>(
     };
     std::thread::scope(|scope| {
         for _ in 1..threads {
-            // Where the system starts no more threads, those that there are do the work.
+            // If the system starts no more threads, the existing ones do the work.
             if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
                 break;
             }

@@ -1,16 +1,16 @@
-//! A mapping problem: a graph of ranks, seats in places, and the distance between places.
+//! A mapping problem: a graph of ranks, seats at places, and distances between places.
 
 use super::graph::Graph;
 
-/// Distances between places: symmetric, from 0, and 0 from a place to itself.
+/// Distances between places: symmetric, not negative, and 0 from a place to itself.
 pub(super) struct Distances<'a> {
     places: usize,
-    /// Row by row; empty where there are too many places.
+    /// The distances row by row; empty if there are too many places.
     table: Vec<f64>,
     rule: Box<dyn Fn(u32, u32) -> f64 + Send + Sync + 'a>,
 }
 
-/// A table of more places than this would not fit into a processor's caches.
+/// A table of more places would not fit in a processor's caches.
 const MOST_IN_TABLE: usize = 2048;
 
 impl<'a> Distances<'a> {
@@ -35,7 +35,7 @@ impl<'a> Distances<'a> {
         self.table.clear();
     }
 
-    /// All places equally far from each other: what a partition costs.
+    /// Returns equal distances between all places, for partitioning.
     pub(super) fn uniform(places: usize) -> Distances<'static> {
         Distances::new(places, |a, b| f64::from(u8::from(a != b)))
     }
@@ -52,7 +52,7 @@ impl<'a> Distances<'a> {
         self.table[a as usize * self.places + b as usize]
     }
 
-    /// The distances from a place to all; empty where there is no table.
+    /// The distances from a place to all others; empty if there is no table.
     #[inline]
     pub(super) fn row(&self, place: u32) -> &[f64] {
         if self.table.is_empty() {
@@ -62,19 +62,19 @@ impl<'a> Distances<'a> {
     }
 }
 
-/// A rank for every seat; the seats of a place are one range, and all alike.
+/// A problem with one rank per seat. The seats of a place are one range, and equivalent.
 pub(super) struct Problem<'a> {
     pub(super) graph: Graph,
     pub(super) distances: Distances<'a>,
-    /// First seat of every place, and their number at the end.
+    /// The first seat of every place; then the number of seats.
     pub(super) first_seat: Vec<u32>,
-    /// Seats change hands only between places of one kind.
+    /// Ranks may only be exchanged between places of the same kind.
     pub(super) kind: Vec<u32>,
     place_of_seat: Vec<u32>,
 }
 
 impl<'a> Problem<'a> {
-    /// The problem of `graph`, which has one vertex for each seat of all places.
+    /// Returns the problem of `graph`, which must have one vertex per seat.
     pub(super) fn new(graph: Graph, distances: Distances<'a>, seats: &[u32]) -> Problem<'a> {
         let mut first_seat = vec![0];
         let mut place_of_seat = Vec::new();
@@ -106,7 +106,7 @@ impl<'a> Problem<'a> {
         self.first_seat[place as usize]..self.first_seat[place as usize + 1]
     }
 
-    /// Sum over pairs of ranks of weight times distance, from nothing but the seats.
+    /// The sum over pairs of ranks of weight times distance, computed from the seats alone.
     pub(super) fn value(&self, seat_of_rank: &[u32]) -> f64 {
         let place = |rank: u32| self.place_of_seat(seat_of_rank[rank as usize]);
         self.graph.pairs().map(|(a, b, w)| w * self.distances.between(place(a), place(b))).sum()

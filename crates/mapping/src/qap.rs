@@ -1,4 +1,4 @@
-//! The same swaps on any quadratic assignment problem, to be measured on those of the literature.
+//! Applies the same search to any quadratic assignment problem, for comparison with the literature.
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
@@ -12,21 +12,20 @@ use super::graph::Graph;
 use super::portfolio::{Found, improved, in_parallel};
 use super::problem::{Distances, Problem};
 
-/// A place for every item, and the sum of flow times distance over ordered pairs.
+/// A solution: a place for every item, and its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assignment {
     /// The place of every item.
     pub places: Vec<u32>,
-    /// Sum over ordered pairs of flow times distance.
+    /// The sum over ordered pairs of flow times distance.
     pub value: f64,
 }
 
-/// Assigns n items with `flow[i * n + j]` from i to j to n places with `distance[k * n + l]`, to
-/// minimise the sum of flow times distance (Koopmans & Beckmann 1957). What stands on the
-/// diagonals is skipped.
+/// Assigns n items with `flow[i * n + j]` from i to j to n places with `distance[k * n + l]`, and minimises the sum of
+/// flow times distance (Koopmans & Beckmann 1957). The diagonals are ignored.
 ///
 /// # Errors
-/// Matrices that are not n x n, values negative or not finite, distances that are not symmetric.
+/// Matrices that are not n x n, values that are negative or not finite, or distances that are not symmetric.
 pub fn assign(
     n: usize,
     flow: &[f64],

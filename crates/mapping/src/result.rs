@@ -1,4 +1,4 @@
-//! What a mapping is: the slot of every rank, checked, and what it costs.
+//! The result of a mapping: the slot of every rank, checked, and its cost.
 
 use std::collections::BTreeMap;
 
@@ -9,36 +9,36 @@ use super::Links;
 use super::portfolio::Found;
 use super::slots::Slots;
 
-/// Bytes that cross a number of links, before and after.
+/// Bytes that cross a given number of links, before and after the mapping.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossed {
-    /// The links; `None` for bytes that stay inside a node.
+    /// The number of links; `None` for bytes that stay inside a node.
     pub hops: Option<u32>,
-    /// Bytes in one iteration when rank i is on slot i.
+    /// Bytes per iteration if rank i is on slot i.
     pub rank_order: f64,
-    /// Bytes in one iteration as mapped.
+    /// Bytes per iteration with the mapping.
     pub mapped: f64,
 }
 
-/// A slot for every rank, none of them twice.
+/// A slot for every rank; no slot is used twice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mapping {
     /// The slot of every rank.
     pub slots: Vec<u32>,
-    /// Hop-bytes of one iteration.
+    /// Hop-bytes per iteration.
     pub hop_bytes: f64,
-    /// Hop-bytes when rank i is on slot i.
+    /// Hop-bytes if rank i is on slot i.
     pub rank_order: f64,
-    /// Bytes by the links they cross, inside a node first.
+    /// Bytes by number of links; bytes inside a node come first.
     pub crossed: Vec<Crossed>,
-    /// How it was found.
+    /// The method that found the mapping.
     pub by: String,
-    /// The hop-bytes of every member of the portfolio.
+    /// The hop-bytes of every method of the portfolio.
     pub members: Vec<(String, f64)>,
 }
 
 impl Mapping {
-    /// The best of what was found; rank order itself where nothing is better.
+    /// Returns the best of the mappings found, or rank order if none is better.
     pub(super) fn best(
         fabric: &Fabric,
         nodes: &[NodeIndex],
@@ -55,7 +55,7 @@ impl Mapping {
         for member in found {
             let mut mapped = slots.slots(&member.seats);
             mapped.truncate(traffic.ranks() as usize);
-            // What is no mapping is no candidate, whoever found it.
+            // Drop a result that is not a valid mapping, whichever method found it.
             if !is_injective(&mapped, nodes.len()) {
                 continue;
             }
@@ -71,7 +71,7 @@ impl Mapping {
     }
 }
 
-/// Whether all slots are there and none stands twice.
+/// Whether all slots exist and none is used twice.
 fn is_injective(slots: &[u32], count: usize) -> bool {
     let mut taken = vec![false; count];
     slots.iter().all(|&slot| {
@@ -79,7 +79,7 @@ fn is_injective(slots: &[u32], count: usize) -> bool {
     })
 }
 
-/// What mappings cost, from the traffic and the fabric alone.
+/// Computes the cost of mappings from the traffic and the fabric alone.
 struct Costs<'a> {
     fabric: &'a Fabric,
     nodes: &'a [NodeIndex],
@@ -88,7 +88,7 @@ struct Costs<'a> {
 }
 
 impl Costs<'_> {
-    /// Hop-bytes, and to tell equals apart, bytes between nodes.
+    /// The hop-bytes, and the bytes between nodes to decide between equals.
     fn of(&self, slots: &[u32]) -> (f64, f64) {
         let mut cost = (0.0, 0.0);
         for (hops, bytes) in self.bytes(slots) {
@@ -113,12 +113,12 @@ impl Costs<'_> {
         rows.into_values().collect()
     }
 
-    /// The hops, `None` inside a node, and the bytes of every entry.
+    /// For every entry, its hops (`None` inside a node) and its bytes.
     fn bytes<'a>(&'a self, slots: &'a [u32]) -> impl Iterator<Item = (Option<u32>, f64)> + 'a {
         let node = |rank: u32| self.nodes[slots[rank as usize] as usize];
         self.traffic.entries().iter().map(move |entry| {
             let (from, to) = (node(entry.from), node(entry.to));
-            // That all nodes are joined was checked.
+            // It was checked before that links connect all nodes.
             let hops = self.links.hops(self.fabric, from, to).unwrap_or_default();
             ((from != to).then_some(hops), entry.bytes)
         })

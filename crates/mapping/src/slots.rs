@@ -1,4 +1,4 @@
-//! The slots of a job on a fabric: what is alike among them, and how far apart.
+//! The slots of a job on a fabric: which are equivalent, and the distances between them.
 
 use std::ops::Range;
 
@@ -7,27 +7,27 @@ use topolane_fabric::{Fabric, InputError, NodeIndex};
 use super::Links;
 use super::problem::Distances;
 
-/// Bytes between the nodes of a leaf, where no link between switches is used: so little that
-/// they decide only among mappings of equal hop-bytes.
+/// The cost per byte between nodes of one leaf if links of nodes do not count. It is so small that it only decides
+/// between mappings of equal hop-bytes.
 const SAME_LEAF: f64 = 1.0 / (1 << 20) as f64;
 
-/// Slots in the order of the fabric, gathered in places that are all alike to the network: leaves
-/// where each slot has a node of its own, else nodes.
+/// Slots in fabric order, grouped into places whose slots are equivalent for the network: leaves if every slot has a
+/// node of its own, otherwise nodes.
 pub(super) struct Slots<'a> {
     fabric: &'a Fabric,
     links: Links,
-    /// 0 where places are nodes, 1 where they are leaves.
+    /// 0 if places are nodes, 1 if they are leaves.
     level: usize,
-    /// A node of each place.
+    /// For each place, one of its nodes.
     node: Vec<NodeIndex>,
-    /// Seats in each place.
+    /// The number of seats at each place.
     pub(super) seats: Vec<u32>,
-    /// The slot behind each seat.
+    /// The slot of each seat.
     slot: Vec<u32>,
 }
 
 impl<'a> Slots<'a> {
-    /// Slot i is on `nodes[i]`.
+    /// Returns the slots of a job; slot i is on `nodes[i]`.
     pub(super) fn new(
         fabric: &'a Fabric,
         nodes: &[NodeIndex],
@@ -57,8 +57,8 @@ impl<'a> Slots<'a> {
         self.node.len()
     }
 
-    /// The distances between the places; where places are leaves, without the links of the nodes,
-    /// which all traffic takes.
+    /// The distances between the places. If places are leaves, without the links of nodes, because all traffic uses
+    /// these.
     pub(super) fn distances(&self) -> Distances<'a> {
         let (fabric, node) = (self.fabric, self.node.clone());
         let node_links = match self.links {
@@ -70,13 +70,13 @@ impl<'a> Slots<'a> {
             if a == b {
                 return 0.0;
             }
-            // All sites are joined to the first: checked when built.
+            // It was checked before that links connect all sites to the first.
             let hops = fabric.hops(node[a as usize], node[b as usize]).unwrap_or_default();
             f64::from(hops) + node_links
         })
     }
 
-    /// The seat of every rank when rank i is on slot i.
+    /// The seat of every rank if rank i is on slot i.
     pub(super) fn rank_order(&self) -> Vec<u32> {
         let mut seat_of_slot = vec![0; self.slot.len()];
         for (seat, &slot) in self.slot.iter().enumerate() {
@@ -85,13 +85,12 @@ impl<'a> Slots<'a> {
         seat_of_slot
     }
 
-    /// The slot of every rank from the seat of every rank.
+    /// Converts the seat of every rank to its slot.
     pub(super) fn slots(&self, seats: &[u32]) -> Vec<u32> {
         seats.iter().map(|&seat| self.slot[seat as usize]).collect()
     }
 
-    /// The highest level at which `places` are in several groups, and these groups; `None` for a
-    /// single place.
+    /// The highest level at which `places` are in several groups, with these groups; `None` for a single place.
     pub(super) fn groups(&self, places: Range<u32>) -> Option<(usize, Vec<Range<u32>>)> {
         (self.level..=self.fabric.depth()).rev().find_map(|level| {
             let groups = self.groups_of(level, places.clone());
@@ -99,7 +98,7 @@ impl<'a> Slots<'a> {
         })
     }
 
-    /// The places in groups of a level, which is not below that of the places.
+    /// Splits places by their groups of a level, which must not be below the level of places.
     pub(super) fn groups_of(&self, level: usize, places: Range<u32>) -> Vec<Range<u32>> {
         let mut groups: Vec<Range<u32>> = Vec::new();
         for place in places {
@@ -113,13 +112,13 @@ impl<'a> Slots<'a> {
         groups
     }
 
-    /// Levels whose groups may change hands as a whole.
+    /// The levels whose groups may be swapped as a whole.
     pub(super) fn levels(&self) -> Range<usize> {
         self.level..self.fabric.depth() + 1
     }
 
-    /// What must be equal for two groups of a level to change hands: the seats of every place,
-    /// where the groups inside begin, and the links climbed to leave the group.
+    /// The shape of a group. Two groups may be swapped if their shapes are equal: the seats of every place, the
+    /// positions where inner groups begin, and the links climbed to leave the group.
     pub(super) fn shape(&self, level: usize, places: Range<u32>) -> Vec<u32> {
         let mut shape = Vec::new();
         for place in places.clone() {

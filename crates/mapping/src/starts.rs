@@ -1,4 +1,4 @@
-//! Where the search starts: a partition for every group of the tree, from the top down.
+//! Initial mappings: a partition for every group of the tree, from the top down.
 
 use std::ops::Range;
 
@@ -6,12 +6,12 @@ use super::graph::Graph;
 use super::partition::{Care, partition};
 use super::slots::Slots;
 
-/// How a group's ranks are shared out.
+/// How the ranks of a group are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// In two halves of its groups, again and again (Pellegrini 1994).
+    /// Into two halves of its subgroups, repeatedly (Pellegrini 1994).
     Bipartition,
-    /// Into all its groups at once (Chan et al. 2012).
+    /// Into all its subgroups at once (Chan et al. 2012).
     Multisection,
 }
 
@@ -24,7 +24,7 @@ impl Cut {
     }
 }
 
-/// Ranks shared out over the groups of the slots from the top down.
+/// Divides ranks over the groups of the slots, from the top down.
 pub(super) struct Division<'a> {
     pub(super) graph: &'a Graph,
     pub(super) slots: &'a Slots<'a>,
@@ -46,7 +46,7 @@ impl Division<'_> {
         seats
     }
 
-    /// Adds the ranks to `order` seat by seat.
+    /// Appends the ranks to `order`, seat by seat.
     fn divide(&self, ranks: Vec<u32>, places: Range<u32>, order: &mut Vec<u32>) {
         let Some((_, groups)) = self.slots.groups(places) else {
             order.extend(ranks);
@@ -57,7 +57,7 @@ impl Division<'_> {
             Cut::Bipartition => self.halves(&groups),
         };
         let sizes: Vec<u32> = parts.iter().map(|part| self.seats_in(part)).collect();
-        // Each partition draws from its own place in the tree.
+        // The seed of each partition depends on its position in the tree.
         let seed = self.seed.wrapping_mul(0x9e37_79b9).wrapping_add(order.len() as u64);
         let part = partition(&self.graph.induced(&ranks), &sizes, self.care, seed);
         for (index, places) in parts.into_iter().enumerate() {
@@ -70,7 +70,7 @@ impl Division<'_> {
         self.slots.seats[places.start as usize..places.end as usize].iter().sum()
     }
 
-    /// The groups in two runs with nearly as many seats.
+    /// Splits the groups into two runs with nearly equal numbers of seats.
     fn halves(&self, groups: &[Range<u32>]) -> Vec<Range<u32>> {
         let (first, last) = (groups[0].start, groups[groups.len() - 1].end);
         let all = i64::from(self.seats_in(&(first..last)));

@@ -1,4 +1,4 @@
-//! What the search keeps up to date is what is computed from nothing.
+//! Values that the search updates incrementally equal those computed from scratch.
 
 use proptest::prelude::*;
 use rand::SeedableRng;
@@ -11,7 +11,7 @@ use super::partition::{Care, partition};
 use super::perturbation::{anneal, iterate};
 use super::problem::{Distances, Problem};
 
-/// Pairs of ranks with weights, seats by place, and a distance for every pair of places.
+/// A test problem: pairs of ranks with weights, seats per place, and a distance for every pair of places.
 #[derive(Debug, Clone)]
 struct Case {
     pairs: Vec<(u32, u32, f64)>,
@@ -48,8 +48,8 @@ fn close(a: f64, b: f64) -> bool {
 }
 
 proptest! {
-    /// gain(a, b) = value before - value after exchanging a and b, after any exchanges before,
-    /// with the table of costs and without it.
+    /// gain(a, b) equals the value before minus the value after the exchange, after any earlier exchanges, with the
+    /// table of costs and without it.
     #[test]
     fn a_gain_is_what_the_value_falls_by(
         case in case(),
@@ -69,8 +69,8 @@ proptest! {
         }
     }
 
-    /// What annealing, iterated search and pair swaps say they gained is what the value fell by,
-    /// and they leave every rank on a seat of its own.
+    /// The gains reported by annealing, iterated search and pair swaps equal the reduction of the value, and every rank
+    /// keeps a seat of its own.
     #[test]
     fn what_a_search_gains_is_what_the_value_falls_by(case in case(), seed in any::<u64>()) {
         let problem = case.problem(true);
@@ -89,7 +89,7 @@ proptest! {
         prop_assert_eq!(seats, (0..ranks).collect::<Vec<_>>());
     }
 
-    /// After the descent no exchange of two ranks gains anything.
+    /// After the descent, no exchange of two ranks gains anything.
     #[test]
     fn a_descent_ends_where_no_exchange_gains(case in case()) {
         let problem = case.problem(true);
@@ -103,7 +103,7 @@ proptest! {
         }
     }
 
-    /// Parts have exactly the sizes asked for.
+    /// Parts have exactly the requested sizes.
     #[test]
     fn a_partition_has_the_sizes_asked_for(case in case(), seed in any::<u64>()) {
         let problem = case.problem(true);

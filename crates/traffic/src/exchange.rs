@@ -1,4 +1,4 @@
-//! All-to-all traffic laid over the channels of a machine leaf by leaf, not pair by pair.
+//! All-to-all traffic over the channels of a machine, computed leaf by leaf and not pair by pair.
 
 use std::collections::HashMap;
 
@@ -7,41 +7,42 @@ use topolane_fabric::{Channel, NodeIndex, Routing};
 use crate::flows::LEAST_WEIGHT;
 use crate::matrix::Traffic;
 
-/// The flows of a job whose ranks all send each other the same, one on each node: what [`Flows`](crate::Flows) says of them,
-/// without a list of them.
+/// The flows of a job whose ranks all send each other the same amount, one rank per node. It has the same information
+/// as [`Flows`](crate::Flows) without a list of flows.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     bytes: f64,
     weight: f64,
-    /// Every channel used, ascending, and the number of flows on it.
+    /// The channels used, ascending, with the number of flows on each.
     used: Vec<(Channel, u32)>,
-    /// The place in `used` of the channel on which each rank sends.
+    /// For each rank, the index in `used` of the channel on which it sends.
     first: Vec<u32>,
     senders: Vec<Senders>,
 }
 
-/// The ranks on one leaf whose links have one bandwidth.
+/// The ranks on one leaf whose links have the same bandwidth.
 #[derive(Debug, Clone, Default)]
 struct Senders {
     ranks: Vec<u32>,
-    /// Of every receiver the end of its channels in `channels`.
+    /// For each receiver, the end of its range in `channels`.
     end: Vec<u32>,
-    /// Places in `used` of the channels beyond the senders' own.
+    /// Indices in `used` of the channels after the senders' own.
     channels: Vec<u32>,
 }
 
-/// Flows to one rank that share all channels but the first.
+/// Flows to one rank that share all channels except the first.
 pub(crate) struct Class<'a> {
     pub(crate) receiver: u32,
-    /// Number of flows, at least 1.
+    /// The number of flows; at least 1.
     pub(crate) flows: u32,
-    /// Places of their channels beyond the first.
+    /// Indices of their channels after the first.
     pub(crate) channels: &'a [u32],
 }
 
 impl Exchange {
-    /// Lays `traffic` over `routing` with rank r on `node_of[r]`. `None` where only [`Flows`](crate::Flows) can: the traffic is
-    /// not the same for all pairs, a node has several ranks or none, routes are not [by leaf](Routing::by_leaf), or one is missing.
+    /// Returns the flows of `traffic` over `routing` with rank r on `node_of[r]`. `None` if [`Flows`](crate::Flows) is
+    /// needed: the traffic is not the same for all pairs, a node has several ranks, a rank has no node, routes are not
+    /// [by leaf](Routing::by_leaf), or a route is missing.
     pub fn new(
         traffic: &Traffic,
         node_of: &[NodeIndex],
@@ -81,33 +82,33 @@ impl Exchange {
         Some(Exchange { bytes, weight, used, first, senders })
     }
 
-    /// Number of ranks.
+    /// The number of ranks.
     pub(crate) fn ranks(&self) -> usize {
         self.first.len()
     }
 
-    /// Bytes of every flow.
+    /// The bytes of every flow.
     pub fn bytes(&self) -> f64 {
         self.bytes
     }
 
-    /// Weight of every flow, as [`Flows::weight`](crate::Flows::weight).
+    /// The weight of every flow, as in [`Flows::weight`](crate::Flows::weight).
     pub fn weight(&self) -> f64 {
         self.weight
     }
 
-    /// Every channel used, ascending, and the number of flows on it.
+    /// The channels used, ascending, with the number of flows on each.
     pub fn used(&self) -> &[(Channel, u32)] {
         &self.used
     }
 
-    /// Bytes over every channel used, by channel.
+    /// The bytes over every channel used, sorted by channel.
     pub fn per_channel(&self) -> Box<[(Channel, f64)]> {
         let bytes = |&(channel, flows): &(Channel, u32)| (channel, f64::from(flows) * self.bytes);
         self.used.iter().map(bytes).collect()
     }
 
-    /// The senders of every group, each with the place of its own channel, and the classes of their flows.
+    /// For every group, its senders, each with the index of its own channel, and the classes of their flows.
     pub(crate) fn groups(
         &self,
     ) -> impl Iterator<
@@ -125,7 +126,7 @@ impl Senders {
     fn lay(&mut self, node_of: &[NodeIndex], routing: &dyn Routing) -> Option<()> {
         let mut path = Vec::new();
         for (receiver, &node) in (0..).zip(node_of) {
-            // Of a sender that is not the receiver; there is none if the group is the receiver alone.
+            // Use any sender of the group except the receiver; there is none if the group is only the receiver.
             if let Some(&from) = self.ranks.iter().find(|&&rank| rank != receiver) {
                 path.clear();
                 routing.path(node_of[from as usize], node, &mut path).ok()?;
@@ -156,7 +157,7 @@ fn has_double(nodes: &[NodeIndex]) -> bool {
     sorted.windows(2).any(|pair| pair[0] == pair[1])
 }
 
-/// The channel on which each of at least two ranks sends.
+/// The channel on which each rank sends; there must be at least two ranks.
 fn first_channels(node_of: &[NodeIndex], routing: &dyn Routing) -> Option<Vec<Channel>> {
     let mut path = Vec::new();
     let ends =
@@ -169,7 +170,7 @@ fn first_channels(node_of: &[NodeIndex], routing: &dyn Routing) -> Option<Vec<Ch
     .collect()
 }
 
-/// The ranks by leaf and bandwidth of their links, ascending in each group.
+/// Groups the ranks by leaf and by the bandwidth of their links, ascending in each group.
 fn by_leaf(node_of: &[NodeIndex], first: &[Channel], routing: &dyn Routing) -> Vec<Senders> {
     let fabric = routing.fabric();
     let mut place: HashMap<(u32, u64), usize> = HashMap::new();

@@ -1,4 +1,4 @@
-//! Traffic laid over the channels of a machine.
+//! The flows of a job over the channels of a machine.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -7,17 +7,18 @@ use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable};
 
 use crate::matrix::Traffic;
 
-/// Weights differ by no more than this, so that sums of them stay exact enough; what sends a smaller
-/// part of its node's bytes is never what a job waits for.
+/// The smallest relative weight, so that sums of weights stay accurate. A job never waits for a flow with a smaller
+/// share of its node's bytes.
 pub(crate) const LEAST_WEIGHT: f64 = 1e-6;
 
-/// Channels are sorted if the ways take fewer than a so-manieth part of those of the machine.
+/// Channels are sorted if the routes use fewer than 1 / `SPARSE` of the machine's channels.
 const SPARSE: usize = 16;
 
-/// The rails that a node's traffic takes, ascending, and the part of its bytes on each; above 0, 1 in all.
+/// The rails that a node's traffic takes, ascending, with the share of its bytes on each. Shares are above 0 and add up
+/// to 1.
 pub type RailShares = Box<[(u32, f64)]>;
 
-/// The rails on which data leaves a node and arrives at another one, and the part of the bytes on each.
+/// The rails on which data leaves one node and arrives at another, with the share of the bytes on each pair.
 pub(crate) fn rails_between(
     sends: &RailShares,
     receives: &RailShares,
@@ -29,28 +30,27 @@ pub(crate) fn rails_between(
     })
 }
 
-/// The flows of one job: for every entry of its traffic that carries bytes the two nodes, the
-/// bytes, and the channels on the way.
+/// The flows of one job. Each entry of its traffic with bytes becomes a flow: two nodes, bytes, and the channels of the
+/// route.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Flows {
     ends: Vec<(NodeIndex, NodeIndex)>,
-    /// Bytes in one iteration.
+    /// Bytes per iteration.
     bytes: Vec<f64>,
-    /// What each asks for compared with others, by their ratios.
+    /// The weight of each flow; only ratios matter.
     weight: Vec<f64>,
-    /// First channel of every flow, and their number at the end.
+    /// The first channel of every flow; then the number of channels.
     first: Vec<u32>,
     channels: Vec<Channel>,
     per_channel: Vec<(Channel, f64)>,
 }
 
 impl Flows {
-    /// Lays `traffic` over `routing`; `node_of[rank]` is the node that the rank runs on. Ranks
-    /// without a node (a matrix larger than the job) are the caller's to refuse; their flows are
-    /// skipped.
+    /// Returns the flows of `traffic` over `routing`; `node_of[rank]` is the node of each rank. Flows of ranks without
+    /// a node are skipped; callers should refuse a matrix that is larger than the job.
     ///
     /// # Errors
-    /// Two nodes that talk and that no way joins.
+    /// No route connects two nodes that communicate.
     pub fn new(
         traffic: &Traffic,
         node_of: &[NodeIndex],
@@ -70,12 +70,12 @@ impl Flows {
         Ok(flows)
     }
 
-    /// The same on a machine with rails: what a rank sends is spread over the rails of its node, `rails[rank]`, and arrives on
-    /// the same rail if the receiver has it, else on the receiver's rail at the same place in its list. Rails on which no
-    /// route joins the two nodes are skipped, and the others carry their part.
+    /// Returns the flows on a machine with rails. What a rank sends is spread over the rails of its node,
+    /// `rails[rank]`. It arrives on the same rail if the receiver has it, otherwise on the receiver's rail at the same
+    /// position in its list. Rails without a route between the two nodes are skipped; the others carry their share.
     ///
     /// # Errors
-    /// Two nodes that talk and that no rail joins.
+    /// No rail connects two nodes that communicate.
     pub fn on_rails(
         traffic: &Traffic,
         node_of: &[NodeIndex],
@@ -119,7 +119,7 @@ impl Flows {
         if joined > 0.0 { Ok(()) } else { Err(Unreachable { from, to }) }
     }
 
-    /// Flows with the ways given, all of one weight: (from, to), bytes and channels of each.
+    /// Returns flows over the given routes, all of the same weight: (from, to), bytes and channels of each.
     pub fn of_paths<'a>(
         paths: impl IntoIterator<Item = ((NodeIndex, NodeIndex), f64, &'a [Channel])>,
     ) -> Flows {
@@ -139,18 +139,18 @@ impl Flows {
         self.first.push(self.channels.len() as u32);
     }
 
-    /// Number of flows.
+    /// The number of flows.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no flows.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// A flow weighs what it has of the bytes that its node sends: a node's packets to all its
-    /// receivers are interleaved, and many receivers give it no more of a link than few would.
+    /// Sets the weight of each flow to its share of the bytes that its node sends. A node's packets to all receivers
+    /// are interleaved, so more receivers do not give it a larger share of a link.
     #[must_use]
     pub fn weighted(mut self) -> Flows {
         self.weigh();
@@ -175,7 +175,7 @@ impl Flows {
         self.weight = weight;
     }
 
-    /// The flows that follow each other and begin on one node.
+    /// Ranges of consecutive flows with the same sending node.
     fn by_sender(&self) -> impl Iterator<Item = (NodeIndex, Range<usize>)> + '_ {
         let runs = self.ends.chunk_by(|one, next| one.0 == next.0);
         runs.scan(0, |first, run| {
@@ -185,34 +185,35 @@ impl Flows {
         })
     }
 
-    /// What a flow asks for compared with others, by the ratio of their weights; above 0.
+    /// The weight of a flow, above 0. Flows on a channel share it in the ratio of their weights.
     pub fn weight(&self, flow: usize) -> f64 {
         self.weight[flow]
     }
 
-    /// The nodes of a flow's two ends.
+    /// The sending and the receiving node of a flow.
     pub fn ends(&self, flow: usize) -> (NodeIndex, NodeIndex) {
         self.ends[flow]
     }
 
-    /// Bytes of a flow in one iteration.
+    /// The bytes of a flow per iteration.
     pub fn bytes(&self, flow: usize) -> f64 {
         self.bytes[flow]
     }
 
-    /// The channels of a flow in order; none for a flow inside a node.
+    /// The channels of a flow, in order; empty for a flow inside a node.
     pub fn channels(&self, flow: usize) -> &[Channel] {
         &self.channels[self.first[flow] as usize..self.first[flow + 1] as usize]
     }
 
-    /// Bytes over every channel the flows use, by channel.
+    /// The bytes over every channel used, sorted by channel.
     pub fn per_channel(&self) -> &[(Channel, f64)] {
         &self.per_channel
     }
 
     fn add_up(&mut self) {
         let end = self.channels.iter().max().map_or(0, |&last| last as usize + 1);
-        // Few ways on a large machine are sorted. Both add up in the order of the flows, to the same last bit.
+        // Few routes on a large machine are sorted. Both methods add up in the order of the flows, so their results are
+        // exactly equal.
         self.per_channel =
             if self.channels.len() < end / SPARSE { self.sorted() } else { self.summed(end) };
     }
@@ -234,7 +235,7 @@ impl Flows {
         load
     }
 
-    /// With room for every channel below `end`.
+    /// Sums bytes per channel with an array over all channels below `end`.
     fn summed(&self, end: usize) -> Vec<(Channel, f64)> {
         let mut load = vec![None; end];
         for flow in 0..self.len() {

@@ -1,8 +1,8 @@
-//! Who sends what to whom, and what it costs where links, interfaces and memory are shared.
+//! Traffic of jobs, and how it slows down on shared links, interfaces and memory.
 //!
-//! A [`Traffic`] matrix, from a [pattern](pattern) or a file, laid over a [`Routing`] by the node of
-//! each rank, becomes [`Flows`], or an [`Exchange`] where all send each other the same; a [`Contention`] model says what
-//! they cost each other.
+//! A [`Traffic`] matrix comes from a [pattern](pattern) or a file. With a [`Routing`] and the node of each rank it
+//! becomes [`Flows`], or an [`Exchange`] if all ranks send each other the same amount. A [`Contention`] model then says
+//! how jobs slow each other down.
 //!
 //! [`Routing`]: topolane_fabric::Routing
 

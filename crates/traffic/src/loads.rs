@@ -1,4 +1,4 @@
-//! Who puts how much on every channel.
+//! Tracks how much of every channel each job wants.
 
 use std::collections::HashMap;
 
@@ -6,8 +6,8 @@ use topolane_fabric::{Channel, Routing};
 
 use crate::flows::Flows;
 
-/// Units of a channel's capacity in which shares are counted: sums of whole numbers do not depend
-/// on the order of events, and what goes leaves nothing behind.
+/// The number of units of a channel's capacity. Shares are whole numbers of units, so sums do not depend on the order
+/// of events and removals leave no rounding errors.
 const UNIT: f64 = (1u64 << 40) as f64;
 
 /// What one job wants of a channel when it is alone, in units.
@@ -20,24 +20,24 @@ struct Want {
 #[derive(Debug, Clone)]
 struct Job {
     wants: Box<[Want]>,
-    /// Seconds of an iteration's communication alone.
+    /// Seconds of communication per iteration alone.
     time: f64,
 }
 
-/// The share of every channel that the jobs present want, each as when it is alone: its bytes over
-/// the channel per capacity and per its own time, 1 at its bottleneck.
+/// The total share of every channel that the present jobs want, each as if alone: its bytes over the channel, divided
+/// by the capacity and by its own time. The share is 1 at the job's bottleneck.
 #[derive(Debug, Clone)]
 pub struct Loads {
     capacity: Box<[f64]>,
-    /// Units wanted of every channel.
+    /// The units wanted of every channel.
     load: Vec<u64>,
-    /// Jobs on every channel, with what each wants.
+    /// The jobs on every channel, with the units that each wants.
     users: Vec<Vec<(u64, u64)>>,
     jobs: HashMap<u64, Job>,
 }
 
 impl Loads {
-    /// No job on any channel of a routing.
+    /// Returns loads without jobs, for a routing.
     pub fn new(routing: &dyn Routing) -> Self {
         let channels = routing.channels();
         Loads {
@@ -48,7 +48,7 @@ impl Loads {
         }
     }
 
-    /// Adds a job; if one of that identity is there, it is replaced.
+    /// Adds a job; replaces a job with the same id.
     pub fn add(&mut self, job: u64, flows: &Flows) {
         self.remove(job);
         let per_channel = flows.per_channel();
@@ -66,7 +66,7 @@ impl Loads {
         self.jobs.insert(job, Job { wants, time });
     }
 
-    /// Takes a job away; false if it is not there.
+    /// Removes a job. Returns false if it is not present.
     pub fn remove(&mut self, job: u64) -> bool {
         let Some(gone) = self.jobs.remove(&job) else { return false };
         for want in &gone.wants {
@@ -76,22 +76,22 @@ impl Loads {
         true
     }
 
-    /// Number of channels.
+    /// The number of channels.
     pub fn channels(&self) -> u32 {
         self.load.len() as u32
     }
 
-    /// The share of a channel that is wanted: above 1 there is not enough for all.
+    /// The total share of a channel that jobs want; above 1, it is not sufficient for all.
     pub fn load(&self, channel: Channel) -> f64 {
         self.load[channel as usize] as f64 / UNIT
     }
 
-    /// Who uses a channel, and the share of it that each wants.
+    /// The jobs on a channel, with the share that each wants.
     pub fn users(&self, channel: Channel) -> impl Iterator<Item = (u64, f64)> + '_ {
         self.users[channel as usize].iter().map(|&(job, units)| (job, units as f64 / UNIT))
     }
 
-    /// Seconds of an iteration's communication of a job alone; 0 for one that is not there.
+    /// Seconds of a job's communication per iteration alone; 0 for a job that is not present.
     pub fn time_alone(&self, job: u64) -> f64 {
         self.jobs.get(&job).map_or(0.0, |job| job.time)
     }

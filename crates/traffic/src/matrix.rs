@@ -1,47 +1,47 @@
-//! The traffic matrix: bytes and messages between ranks in one iteration.
+//! Traffic matrices: bytes and messages between ranks in one iteration.
 
 use std::ops::RangeInclusive;
 
 use topolane_fabric::{InputError, scramble};
 
-/// What one rank sends another in one iteration.
+/// What one rank sends to another in one iteration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry {
-    /// The sender.
+    /// The sending rank.
     pub from: u32,
-    /// The receiver.
+    /// The receiving rank.
     pub to: u32,
-    /// Bytes in one iteration.
+    /// Bytes per iteration.
     pub bytes: f64,
-    /// Messages in one iteration.
+    /// Messages per iteration.
     pub messages: f64,
 }
 
-/// Bytes and messages between the ranks of one job in one iteration: sparse, rows by sender.
+/// Bytes and messages between the ranks of one job in one iteration: a sparse matrix with one row per sender.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Traffic {
     ranks: u32,
-    /// By (from, to), each pair once, no rank to itself, none without bytes and messages.
+    /// Entries sorted by (from, to), each pair once. No entry from a rank to itself, or without bytes and messages.
     entries: Vec<Entry>,
-    /// First entry of every sender, and their number at the end.
+    /// The first entry of every sender; then the number of entries.
     first: Vec<u32>,
-    /// Bytes of every entry, if there is one for each pair and all have the same.
+    /// The bytes of every entry, if all pairs have an entry and all have the same bytes.
     exchanged: Option<f64>,
 }
 
 impl Traffic {
-    /// The most ranks, and the most entries, that a matrix may have: 4,096 ranks all to all.
+    /// The most ranks, and the most entries, of a matrix: all-to-all traffic of 4,096 ranks.
     pub const MOST: usize = 1 << 24;
 
-    /// What bytes and messages may be other than 0: sums, shares and times of them are then numbers.
+    /// The range of bytes and messages that are not 0, chosen so that sums and products do not overflow.
     pub const AMOUNTS: RangeInclusive<f64> = 1e-30..=1e30;
 
-    /// The traffic of `ranks` ranks. Entries of one pair are added up; what a rank sends itself,
-    /// or sends nothing of, is skipped.
+    /// Returns the traffic of `ranks` ranks. Entries of the same pair are added up. Entries from a rank to itself, or
+    /// without content, are skipped.
     ///
     /// # Errors
-    /// More than [`Self::MOST`] ranks or entries; a rank out of range; bytes or messages that are
-    /// neither 0 nor among [`Self::AMOUNTS`].
+    /// More than [`Self::MOST`] ranks or entries; a rank out of range; bytes or messages that are neither 0 nor in
+    /// [`Self::AMOUNTS`].
     pub fn new(
         ranks: u32,
         entries: impl IntoIterator<Item = Entry>,
@@ -86,8 +86,8 @@ impl Traffic {
         )))
     }
 
-    /// The same program on another number of ranks: fewer take over ranks that follow each other, as evenly as
-    /// can be; of more the last are idle.
+    /// Returns the traffic of the same program on another number of ranks. With fewer ranks, each takes over
+    /// consecutive ranks, as evenly as possible. With more, the last ones are idle.
     ///
     /// # Errors
     /// More than [`Self::MOST`] ranks.
@@ -101,7 +101,7 @@ impl Traffic {
         )
     }
 
-    /// About as many entries as `most`, drawn evenly, with the bytes and messages of the others on them.
+    /// Returns a sample of about `most` entries, drawn evenly and scaled to the same total bytes and messages.
     #[must_use]
     pub fn thinned(&self, most: usize) -> Traffic {
         let share = most as f64 / self.entries.len().max(1) as f64;
@@ -117,37 +117,37 @@ impl Traffic {
                 .map(|amount| (amount / share).min(*Traffic::AMOUNTS.end()));
             Entry { bytes, messages, ..*entry }
         };
-        // Fewer entries than before, so none is refused.
+        // A sample has fewer entries, so this cannot fail.
         Traffic::new(self.ranks, drawn.map(larger)).unwrap_or_else(|_| self.clone())
     }
 
-    /// Number of ranks.
+    /// The number of ranks.
     pub fn ranks(&self) -> u32 {
         self.ranks
     }
 
-    /// All entries by (from, to); each pair once, no rank to itself.
+    /// All entries, sorted by (from, to); each pair once, no rank to itself.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// What a rank sends, by receiver.
+    /// What a rank sends, sorted by receiver.
     pub fn sent_by(&self, rank: u32) -> &[Entry] {
         let first = |rank: usize| self.first[rank] as usize;
         &self.entries[first(rank as usize)..first(rank as usize + 1)]
     }
 
-    /// The bytes that every rank sends each other rank, if that is the same for all.
+    /// The bytes that every rank sends to every other rank; `None` if they differ.
     pub fn exchanged(&self) -> Option<f64> {
         self.exchanged
     }
 
-    /// Bytes of one iteration.
+    /// The total bytes of one iteration.
     pub fn bytes(&self) -> f64 {
         self.entries.iter().map(|entry| entry.bytes).fold(0.0, |sum, bytes| sum + bytes)
     }
 
-    /// Messages of one iteration.
+    /// The total messages of one iteration.
     pub fn messages(&self) -> f64 {
         self.entries.iter().map(|entry| entry.messages).fold(0.0, |sum, count| sum + count)
     }
@@ -162,7 +162,7 @@ fn exchanged(ranks: u32, entries: &[Entry]) -> Option<f64> {
 }
 
 impl Entry {
-    /// Refuses what no matrix of `ranks` ranks can hold.
+    /// Checks that a matrix of `ranks` ranks can contain the entry.
     pub(crate) fn check(&self, ranks: u32) -> Result<(), InputError> {
         if let Some(rank) = [self.from, self.to].into_iter().find(|&rank| rank >= ranks) {
             return Err(InputError::whole(format!(

@@ -1,10 +1,10 @@
-//! Writers of traffic matrices.
+//! Writes traffic matrices.
 
 use std::fmt::Write;
 
 use crate::matrix::Traffic;
 
-/// The matrix as CSV, as [`crate::read::csv`] reads it.
+/// Returns the matrix as CSV, in the form that [`crate::read::csv`] reads.
 pub fn traffic_csv(traffic: &Traffic) -> String {
     let mut text = format!("# ranks: {}\nfrom,to,bytes,messages\n", traffic.ranks());
     for entry in traffic.entries() {

@@ -1,18 +1,18 @@
-//! How many flows leave each node and arrive there, and at which others they end.
+//! Counts the flows that leave each node and arrive there, with the node at the other end.
 
 use std::collections::HashMap;
 
 use topolane_fabric::NodeIndex;
 
-/// The flows between nodes, counted.
+/// Counts of the flows between nodes.
 #[derive(Debug, Default)]
 pub struct Conflicts {
-    /// Flows that leave every node.
+    /// The number of flows that leave each node.
     pub out: Vec<u32>,
-    /// Flows that arrive at every node.
+    /// The number of flows that arrive at each node.
     pub into: Vec<u32>,
-    /// Of every node that sends, the receivers with the flows to each.
+    /// For every sending node, its receivers and the number of flows to each.
     pub to: HashMap<NodeIndex, HashMap<NodeIndex, u32>>,
-    /// Of every node that receives, the senders with the flows from each.
+    /// For every receiving node, its senders and the number of flows from each.
     pub from: HashMap<NodeIndex, HashMap<NodeIndex, u32>>,
 }

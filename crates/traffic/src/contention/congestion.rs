@@ -1,4 +1,4 @@
-//! Each channel shared out by itself: fast enough for every event of a month.
+//! A contention model that treats each channel on its own, which is fast enough to run at every event of a month.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,30 +10,29 @@ use super::{Contention, is_news};
 use crate::exchange::{Class, Exchange};
 use crate::flows::Flows;
 
-/// A channel is taken to be enough when no more than this part of it is wanted too much: what is
-/// left of rounding.
+/// A channel counts as sufficient if the demand exceeds its capacity by at most this share, which rounding may cause.
 const ROUNDING: f64 = 1e-9;
 
-/// Max-min fairness channel by channel, with what each job wants when it is alone. On a channel
-/// where more is wanted than there is, rates per weight are cut to the level at which it is just
-/// full; a flow has the least that its channels leave it.
+/// Max-min fairness on each channel separately, based on what each job wants when it is alone. If the demand on a
+/// channel exceeds its capacity, rates per weight are cut to the level at which the channel is just full. A flow gets
+/// the smallest rate that its channels allow.
 #[derive(Debug, Clone)]
 pub struct Congestion {
     pub(super) capacity: Box<[f64]>,
-    /// Of every channel the rate per weight that it leaves a flow; infinite where there is enough.
+    /// For every channel, the largest rate per weight that a flow may have; infinite if the channel is sufficient.
     pub(super) level: Box<[f64]>,
-    /// Of every channel the jobs that use it, by what they want per weight, then by identity: what
-    /// is added up does not depend on the order of events.
+    /// For every channel, the jobs that use it, sorted by demand per weight, then by id. So sums do not depend on the
+    /// order of events.
     pub(super) users: Box<[Vec<User>]>,
     pub(super) jobs: HashMap<u64, Present>,
-    /// Jobs on whose channels something has changed since the last `settle`.
+    /// Jobs for which a channel has changed since the last `settle`.
     touched: Vec<u64>,
     scratch: Scratch,
-    /// What an outlook leaves for the next one.
+    /// Memory that one outlook leaves for the next.
     pub(super) room: Spare,
 }
 
-/// Room to add up what a job does on each channel. It need not be cleared between jobs.
+/// Memory to sum up what a job does on each channel. It need not be cleared between jobs.
 #[derive(Debug, Clone)]
 pub(super) struct Scratch {
     weight: Box<[f64]>,
@@ -46,8 +45,8 @@ impl Scratch {
     }
 }
 
-/// A job on a channel: the summed weight of its flows, the bytes per second that they want, and the most bytes per weight of
-/// one of them.
+/// A job on a channel: the sum of its flows' weights, the bytes per second that they want, and the most bytes per
+/// weight of any flow.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct User {
     pub(super) job: u64,
@@ -57,7 +56,7 @@ pub(super) struct User {
 }
 
 impl User {
-    /// Orders users of a channel by when they have all they want as the level rises.
+    /// The sort key of a channel's users: the level at which each gets all it wants.
     pub(super) fn key(&self) -> (f64, u64) {
         (self.wanted / self.weight, self.job)
     }
@@ -69,30 +68,31 @@ pub(super) struct Part {
     pub(super) channel: Channel,
     pub(super) weight: f64,
     pub(super) wanted: f64,
-    /// Most bytes per weight of its flows there: divided by the level, the seconds they need.
+    /// The most bytes per weight of its flows there. Divided by the level, this is the time in seconds that they need.
     pub(super) slowest: f64,
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Present {
     pub(super) wants: Wants,
-    /// As last reported by `settle`.
+    /// The slowdown that `settle` last reported.
     pub(super) slowdown: f64,
     touched: bool,
 }
 
-/// What a job wants when it is alone: a channel gives each of its flows a share by weight, and a flow has the least of
-/// its channels. The flows themselves are not kept: an all-to-all job has a million of them, on a few thousand channels.
+/// What a job wants when it is alone. A channel gives each of its flows a share by weight, and a flow gets the smallest
+/// share of its channels. Flows are not stored: an all-to-all job may have a million of them, on a few thousand
+/// channels.
 #[derive(Debug, Clone)]
 pub(super) struct Wants {
-    /// Seconds of an iteration's communication.
+    /// Seconds of communication per iteration.
     pub(super) time_alone: f64,
-    /// By channel.
+    /// What the job does on each channel, sorted by channel.
     pub(super) parts: Box<[Part]>,
 }
 
 impl Congestion {
-    /// No job on any channel of a routing.
+    /// Returns a model without jobs, for a routing.
     pub fn new(routing: &dyn Routing) -> Self {
         let channels = routing.channels();
         let count = channels as usize;
@@ -107,12 +107,12 @@ impl Congestion {
         }
     }
 
-    /// The rate per weight that a channel leaves its flows; infinite where there is enough for all.
+    /// The largest rate per weight that a channel allows its flows; infinite if the channel is sufficient.
     pub fn level(&self, channel: Channel) -> f64 {
         self.level[channel as usize]
     }
 
-    /// The slowdown of a job, as last reported by `settle`; 1 for one that is not there.
+    /// The slowdown of a job that `settle` last reported; 1 for a job that is not present.
     pub fn slowdown_of(&self, job: u64) -> f64 {
         self.jobs.get(&job).map_or(1.0, |present| present.slowdown)
     }
@@ -130,7 +130,7 @@ impl Congestion {
         }
     }
 
-    /// Finds the level of a channel again, and notes its users if it has changed.
+    /// Computes the level of a channel again, and records its users as affected if it has changed.
     fn share_out(&mut self, channel: Channel) {
         let index = channel as usize;
         let level = level(self.users[index].iter(), self.capacity[index]);
@@ -153,7 +153,7 @@ impl Congestion {
 }
 
 impl Wants {
-    /// Of a job, on channels of these capacities.
+    /// Returns what a job wants, on channels of these capacities.
     pub(super) fn of(flows: &Flows, capacity: &[f64], scratch: &mut Scratch) -> Wants {
         let Scratch { weight: summed, place } = scratch;
         let channels = flows.per_channel();
@@ -187,8 +187,8 @@ impl Wants {
         Wants { time_alone, parts }
     }
 
-    /// The same of an exchange, class by class: flows of a class have the same rate, because their first channels have the same
-    /// capacity and carry as many flows.
+    /// Returns what an exchange wants, computed class by class. Flows of a class have equal rates, because their first
+    /// channels have equal capacities and equal numbers of flows.
     fn of_exchange(exchange: &Exchange, capacity: &[f64]) -> Wants {
         let (bytes, weight) = (exchange.bytes(), exchange.weight());
         let of_channel = |&(channel, flows): &(Channel, u32)| {
@@ -222,14 +222,14 @@ impl Wants {
         Wants { time_alone, parts }
     }
 
-    /// The rate per weight that a channel gives the job's flows when it is alone.
+    /// The rate per weight that a channel gives the job's flows when the job is alone.
     fn share(&self, channel: Channel, capacity: &[f64]) -> f64 {
         let place = self.parts.partition_point(|part| part.channel < channel);
         self.parts.get(place).map_or(f64::INFINITY, |part| capacity[channel as usize] / part.weight)
     }
 }
 
-/// How many times longer than alone; at least 1.
+/// The slowdown: the ratio of both times, at least 1.
 pub(super) fn times(seconds: f64, alone: f64) -> f64 {
     if seconds > alone { seconds / alone } else { 1.0 }
 }
@@ -241,8 +241,8 @@ fn touch(job: u64, present: &mut Present, touched: &mut Vec<u64>) {
     }
 }
 
-/// The rate per weight at which a channel is just full; infinite where all have what they want. The users are in the
-/// order of their keys.
+/// The rate per weight at which a channel is just full; infinite if all users can have what they want. Users must be
+/// sorted by key.
 pub(super) fn level<'a>(users: impl Iterator<Item = &'a User> + Clone, capacity: f64) -> f64 {
     let wanted: f64 = users.clone().map(|user| user.wanted).sum();
     if users.clone().nth(1).is_none() || wanted <= capacity * (1.0 + ROUNDING) {

@@ -1,10 +1,9 @@
-//! TCP over Gigabit Ethernet: flows that share an interface, the busiest of them losing to the
-//! others.
+//! TCP over Gigabit Ethernet: flows share an interface, and those to or from busy nodes lose to the others.
 //!
-//! J. Vienne, M. Martinasso, J.-M. Vincent, J.-F. Mehaut, Predictive models for bandwidth sharing in
-//! high performance clusters, Cluster 2008, pages 286-291; the factors there are beta 0.75, gamma
-//! out 0.115, gamma in 0.036. Formulas and factors are as the authors of this file know them: the
-//! text itself was not at hand to check them against (docs/explanation/rank-k.md).
+//! J. Vienne, M. Martinasso, J.-M. Vincent, J.-F. Mehaut, Predictive models for bandwidth sharing in high performance
+//! clusters, Cluster 2008, pages 286-291; the factors there are beta 0.75, gamma out 0.115, gamma in 0.036. The
+//! formulas and factors were not checked against the text of the paper, which was not available
+//! (docs/explanation/rank-k.md).
 
 use std::collections::HashMap;
 
@@ -12,8 +11,8 @@ use topolane_fabric::NodeIndex;
 
 use super::conflicts::Conflicts;
 
-/// Among n flows out of a node, m of which go to the receivers with most arriving flows:
-/// n beta (1 + gamma (n - m)) for those m, n beta (1 - gamma m) for the others; 1 if n = 1.
+/// The penalty at the sender. Of n flows out of a node, m go to the receivers with most arriving flows. It is n beta (1
+/// + gamma (n - m)) for these m flows, n beta (1 - gamma m) for the others, and 1 if n = 1.
 pub fn at_sender(
     conflicts: &Conflicts,
     (from, to): (NodeIndex, NodeIndex),
@@ -24,8 +23,8 @@ pub fn at_sender(
     shared(flows, conflicts.to.get(&from), &conflicts.into, to, beta, gamma)
 }
 
-/// The same at the receiver: among n flows into a node, m of which come from the senders with most
-/// leaving flows.
+/// The penalty at the receiver, by the same formula: of n flows into a node, m come from the senders with most leaving
+/// flows.
 pub fn at_receiver(
     conflicts: &Conflicts,
     (from, to): (NodeIndex, NodeIndex),
@@ -36,7 +35,7 @@ pub fn at_receiver(
     shared(flows, conflicts.from.get(&to), &conflicts.out, from, beta, gamma)
 }
 
-/// `others` are the far ends with the flows to each, `degree` the flows at every far end.
+/// `others` has the nodes at the far ends and the flows to each; `degree` is the number of flows at every node.
 fn shared(
     flows: u32,
     others: Option<&HashMap<NodeIndex, u32>>,

@@ -1,4 +1,4 @@
-//! Max-min fair rates of flows over channels.
+//! Computes max-min fair rates of flows over channels.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,23 +7,22 @@ use topolane_fabric::Channel;
 
 use crate::flows::{Flows, LEAST_WEIGHT};
 
-/// Progressive filling (Bertsekas & Gallager, Data Networks, 1992, section 6.5.2): all rates grow
-/// together, each in proportion to its weight, until a channel is full; its flows stop there, the
-/// others go on.
+/// Progressive filling (Bertsekas & Gallager, Data Networks, 1992, section 6.5.2). All rates grow together, in
+/// proportion to their weights, until a channel is full. Its flows stop growing, the others continue.
 #[derive(Debug, Clone)]
 pub struct Filling {
-    /// Bytes per second of every channel.
+    /// Bandwidth of every channel in bytes per second.
     capacity: Box<[f64]>,
-    /// Scratch, by channel: what is left for the flows that still grow, their number and weight.
+    /// Working memory, by channel: the bandwidth left for flows that still grow, their number and their weight.
     left: Vec<f64>,
     growing: Vec<u32>,
     weight: Vec<f64>,
-    /// Whether all flows weigh the same, whatever they say.
+    /// Whether all flows are treated as having the same weight.
     alike: bool,
 }
 
 impl Filling {
-    /// For channels of these capacities, bytes per second.
+    /// Returns a solver for channels of these capacities, in bytes per second.
     pub fn new(capacity: Box<[f64]>) -> Self {
         let channels = capacity.len();
         let none = vec![0.0; channels];
@@ -36,14 +35,14 @@ impl Filling {
         }
     }
 
-    /// The same with all flows of one weight.
+    /// Returns a solver that gives all flows the same weight.
     #[must_use]
     pub fn alike(self) -> Self {
         Filling { alike: true, ..self }
     }
 
-    /// The max-min fair rate of every flow, one job's flows after the other's; infinite for a flow
-    /// without channels. O(L log L) for ways of L channels in all.
+    /// The max-min fair rate of every flow, one job's flows after another's; infinite for a flow without channels. O(L
+    /// log L) for L channels on all routes together.
     pub fn rates(&mut self, jobs: &[&Flows]) -> Vec<f64> {
         let flows =
             || jobs.iter().flat_map(|flows| (0..flows.len()).map(move |flow| (flows, flow)));
@@ -56,7 +55,7 @@ impl Filling {
         let mut rates = vec![f64::INFINITY; all.len()];
         let mut next: BinaryHeap<Reverse<(Share, Channel)>> =
             used.iter().map(|&channel| Reverse((self.share(channel), channel))).collect();
-        // Shares only grow while flows stop, so an old entry comes up too early, never too late.
+        // Shares only grow as flows stop, so an outdated entry comes up too early, never too late.
         while let Some(Reverse((share, channel))) = next.pop() {
             if self.growing[channel as usize] == 0 {
                 continue;
@@ -81,7 +80,7 @@ impl Filling {
         rates
     }
 
-    /// Counts all flows in, and answers the channels they use.
+    /// Counts all flows and returns the channels that they use.
     fn begin(&mut self, all: &[(&[Channel], f64)]) -> Vec<Channel> {
         let mut used: Vec<Channel> = Vec::new();
         for &(channels, weight) in all {
@@ -99,7 +98,7 @@ impl Filling {
         used
     }
 
-    /// A flow over the channel grows no more.
+    /// Stops the growth of a flow over the channel.
     fn stop(&mut self, channel: Channel, rate: f64, weight: f64) {
         let index = channel as usize;
         self.left[index] = (self.left[index] - rate).max(0.0);
@@ -107,16 +106,16 @@ impl Filling {
         self.growing[index] -= 1;
     }
 
-    /// What is left of a channel, per weight.
+    /// The bandwidth left on a channel, per weight.
     fn share(&self, channel: Channel) -> Share {
         let index = channel as usize;
-        // What rounding leaves of a sum of weights is never less than the least they can be.
+        // Rounding must not make the remaining weight smaller than its lower bound.
         let least = f64::from(self.growing[index]) * LEAST_WEIGHT;
         Share(self.left[index] / self.weight[index].max(least))
     }
 }
 
-/// A rate that orders as a number.
+/// A rate that can be sorted.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Share(f64);
 
@@ -136,7 +135,7 @@ impl PartialOrd for Share {
 
 /// The flows on every channel in use.
 struct FlowsOn {
-    /// By channel: first place in `flows`; `u32::MAX` where it is not in use.
+    /// For each channel, the first index in `flows`; `u32::MAX` if the channel is not in use.
     first: Vec<u32>,
     count: Vec<u32>,
     flows: Vec<u32>,

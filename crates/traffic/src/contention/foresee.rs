@@ -1,4 +1,4 @@
-//! What a job that comes would cost those present, asked for many choices of its nodes without letting it in.
+//! Predicts how a new job would slow down itself and others, for many choices of its nodes, without adding it.
 
 use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable};
 
@@ -7,19 +7,20 @@ use super::room::{Room, Use};
 use crate::flows::RailShares;
 use crate::matrix::Traffic;
 
-/// What a job that comes would cost, and what it would suffer.
+/// The predicted effect of a new job.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Foreseen {
-    /// Seconds of its iteration's communication with no other job there.
+    /// Seconds of its communication per iteration without other jobs.
     pub time_alone: f64,
-    /// How many times longer it would take with the jobs present.
+    /// Its slowdown with the present jobs.
     pub slowdown: f64,
-    /// The jobs that it would slow further, by identity: the slowdown before, and with it.
+    /// The present jobs that it would slow down further: id, slowdown before, slowdown with it.
     pub others: Vec<(u64, f64, f64)>,
 }
 
-/// A job that comes. What [`Outlook::foresee`] says of nodes is what `enter` and `settle` of [`Congestion`] would say of its
-/// flows there. It is several times as fast, because it keeps its memory, which the next outlook takes over, and sorts nothing.
+/// A predictor for a new job. [`Outlook::foresee`] gives the same answer for a set of nodes as adding the job to
+/// [`Congestion`] with `enter` and `settle`. It is several times as fast, because it sorts nothing and reuses its
+/// memory, which passes on to the next outlook.
 #[derive(Debug)]
 pub struct Outlook<'a> {
     present: &'a Congestion,
@@ -29,17 +30,18 @@ pub struct Outlook<'a> {
 }
 
 impl<'a> Outlook<'a> {
-    /// Of a job with that traffic between its ranks, on the routes that `present` is of.
+    /// Returns a predictor for a job with this traffic between its ranks. `routing` must be the routing of `present`.
     pub fn new(present: &'a Congestion, routing: &'a dyn Routing, traffic: &'a Traffic) -> Self {
         let new = || Box::new(Room::new(routing.fabric().nodes(), present.capacity.len()));
         Outlook { present, routing, traffic, room: present.room.take().unwrap_or_else(new) }
     }
 
-    /// With rank r on `node_of[r]`, and on `rails[r]` as in [`Flows::on_rails`](crate::Flows::on_rails) or on the routes that
-    /// the routing prefers; flows of ranks without a node are skipped.
+    /// Predicts the effect of the job with rank r on `node_of[r]`. Its traffic uses `rails[r]` as in
+    /// [`Flows::on_rails`](crate::Flows::on_rails), or the routes that the routing prefers. Flows of ranks without a
+    /// node are skipped.
     ///
     /// # Errors
-    /// Two nodes that talk and that no route joins.
+    /// No route connects two nodes that communicate.
     pub fn foresee(
         &mut self,
         node_of: &[NodeIndex],
@@ -92,7 +94,7 @@ fn level_with(present: &Congestion, channel: Channel, part: Use) -> f64 {
     level(before.iter().chain([&newcomer]).chain(after), capacity)
 }
 
-/// A job's slowdown before, and with flows of it that take `seconds` seconds; `None` if it is not slowed further.
+/// A job's slowdown before, and with flows that take `seconds` seconds; `None` if it is not slowed further.
 fn further(present: &Congestion, job: u64, seconds: f64) -> Option<(u64, f64, f64)> {
     let there = present.jobs.get(&job)?;
     let (before, after) = (there.slowdown, times(seconds, there.wants.time_alone));

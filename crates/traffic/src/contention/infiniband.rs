@@ -1,18 +1,18 @@
-//! InfiniBand: an interface's credits tie the flows that leave a node to its slowest receiver.
+//! InfiniBand: because of flow control by credits, all flows that leave a node wait for its slowest receiver.
 //!
-//! J. Vienne, Prediction de performances d'applications de calcul haute performance sur reseau
-//! `InfiniBand` (thesis, Grenoble 2010), with the three factors as `SimGrid`'s network model IB has
-//! them (0.965;0.925;1.35 by default: incoming, outgoing, crowded).
+//! J. Vienne, Prediction de performances d'applications de calcul haute performance sur reseau `InfiniBand` (thesis,
+//! Grenoble 2010), with the three factors as `SimGrid`'s network model IB has them (0.965;0.925;1.35 by default:
+//! incoming, outgoing, crowded).
 
 use topolane_fabric::NodeIndex;
 
 use super::conflicts::Conflicts;
 
-/// More flows than this at a receiver crowd it.
+/// A receiver is crowded if more flows than this arrive.
 const CROWD: u32 = 2;
 
-/// For n flows out of the node: 1 if n = 1, else n outgoing, times crowded if any of them goes to
-/// a receiver at which more than two arrive.
+/// The penalty at the sender of n flows out of the node: 1 if n = 1, otherwise n * outgoing. It is multiplied by
+/// crowded if any flow goes to a receiver where more than two arrive.
 pub fn at_sender(
     conflicts: &Conflicts,
     (from, _): (NodeIndex, NodeIndex),
@@ -28,8 +28,8 @@ pub fn at_sender(
     f64::from(flows) * outgoing * if crowd { crowded.max(1.0) } else { 1.0 }
 }
 
-/// For a flow that is one of f from the same node, at a receiver with flows from s nodes: 1 if no
-/// other arrives, else f s incoming.
+/// The penalty at the receiver of a flow that is one of f from the same node, if flows from s nodes arrive: 1 if no
+/// other flow arrives, otherwise f * s * incoming.
 pub fn at_receiver(
     conflicts: &Conflicts,
     (from, to): (NodeIndex, NodeIndex),

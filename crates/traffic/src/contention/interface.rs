@@ -1,5 +1,4 @@
-//! Interfaces shared by several flows: who sends and receives where, and what each model makes
-//! of it.
+//! Network interfaces shared by several flows: counts flows at each node and applies the node's penalty model.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,19 +10,18 @@ use super::per_node::NodeRule;
 use super::{ethernet, infiniband};
 use crate::flows::Flows;
 
-/// A flow between nodes gets what it gets alone, divided by its penalty: the greater of that at
-/// its sender's interface and that at its receiver's, by the models of the two nodes' kinds. Flows
-/// inside a node are not limited.
+/// A flow between nodes gets the rate it would have alone, divided by its penalty. The penalty is the greater of those
+/// at the sender's and the receiver's interface, by the model of each node's kind. Flows inside a node are not limited.
 #[derive(Debug)]
 pub struct Interfaces {
     fabric: Arc<Fabric>,
-    /// The model of all nodes; `None` where each node's kind says it.
+    /// The model for all nodes; `None` to use the model of each node's kind.
     all: Option<Penalty>,
     conflicts: Conflicts,
 }
 
 impl Interfaces {
-    /// No flow anywhere; `all`, if given, takes the place of what the nodes' kinds say.
+    /// Returns a model without flows. `all`, if given, replaces the models of the node kinds.
     pub fn new(fabric: Arc<Fabric>, all: Option<Penalty>) -> Self {
         let none = vec![0; fabric.nodes() as usize];
         let conflicts = Conflicts { out: none.clone(), into: none, ..Conflicts::default() };
@@ -34,7 +32,7 @@ impl Interfaces {
         self.all.unwrap_or(self.fabric.kind(node).penalty)
     }
 
-    /// How many times less than alone a flow between two nodes gets; at least 1.
+    /// By how much the rate of a flow between two nodes is divided, compared with being alone; at least 1.
     pub fn penalty(&self, ends: (NodeIndex, NodeIndex)) -> f64 {
         let at_sender = match self.model(ends.0) {
             Penalty::Fair {} => 1.0,

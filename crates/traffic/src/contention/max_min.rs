@@ -1,4 +1,4 @@
-//! Max-min fair rates: the finest model, at the cost of solving for all flows that meet.
+//! Max-min fair rates: the most accurate model, which must solve for all flows that share channels.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,36 +8,35 @@ use topolane_fabric::{Channel, Routing};
 use super::{Contention, Filling, is_news};
 use crate::flows::Flows;
 
-/// Every flow gets its max-min fair rate: no rate per weight (see [`Flows::weight`]) can grow but
-/// by taking from one that has no more.
-/// Jobs that share channels, directly or through others, are solved together.
+/// Every flow gets its max-min fair rate: no rate per weight (see [`Flows::weight`]) can grow without reducing one that
+/// is not larger. Jobs that share channels, directly or through other jobs, are solved together.
 #[derive(Debug)]
 pub struct MaxMin {
     name: &'static str,
     filling: Filling,
-    /// By identity: the order of solving does not depend on that of events.
+    /// The jobs by id, so that the order of solving does not depend on the order of events.
     jobs: BTreeMap<u64, Present>,
-    /// Jobs on every channel, ascending.
+    /// The jobs on every channel, ascending.
     users: Vec<Vec<u64>>,
-    /// Jobs that came, and neighbours of jobs that left, since the last solution.
+    /// Jobs that started, and neighbours of jobs that ended, since the last solution.
     unsolved: Vec<u64>,
 }
 
 #[derive(Debug)]
 struct Present {
     flows: Arc<Flows>,
-    /// The channels it uses, ascending.
+    /// The channels that it uses, ascending.
     channels: Box<[Channel]>,
     alone: Arc<[f64]>,
     time_alone: f64,
     rates: Arc<[f64]>,
     slowdown: f64,
-    /// What `settle` last reported.
+    /// The slowdown that `settle` last reported.
     reported: f64,
 }
 
 impl MaxMin {
-    /// No job on any channel of a routing.
+    /// Returns a model without jobs, for a routing.
     pub fn new(routing: &dyn Routing) -> Self {
         let channels = routing.channels();
         MaxMin {
@@ -49,7 +48,7 @@ impl MaxMin {
         }
     }
 
-    /// The same with all flows of one weight, as connections that are each fair to each other.
+    /// Returns the model with equal weights for all flows, as for connections that share fairly with each other.
     pub fn of_flows(routing: &dyn Routing) -> Self {
         let weighted = MaxMin::new(routing);
         MaxMin { name: "max-min-flows", filling: weighted.filling.alike(), ..weighted }
@@ -68,7 +67,7 @@ impl MaxMin {
         }
     }
 
-    /// The jobs that share channels with `job`, directly or through others, and itself; ascending.
+    /// The jobs that share channels with `job`, directly or through other jobs, and `job` itself; ascending.
     fn connected(&self, job: u64) -> Vec<u64> {
         let mut found = std::collections::BTreeSet::from([job]);
         let mut next = vec![job];
@@ -86,7 +85,7 @@ impl MaxMin {
 
     fn solve_together(&mut self, together: &[u64]) {
         if let [job] = together {
-            // A job that meets no other runs as alone, to the last bit.
+            // A job that shares no channel must get exactly the rates that it has alone.
             if let Some(present) = self.jobs.get_mut(job) {
                 present.rates = Arc::clone(&present.alone);
                 present.slowdown = 1.0;

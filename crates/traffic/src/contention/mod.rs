@@ -1,4 +1,4 @@
-//! What jobs cost each other where they share channels: one file per model, one line each in
+//! Contention models: how jobs that share channels slow each other down. One file per model, one line each in
 //! [`MODELS`].
 
 mod conflicts;
@@ -30,50 +30,51 @@ pub use per_node::{NodeRule, PerNode};
 pub use shared_memory::{PASSES, SharedMemory};
 pub use together::Together;
 
-/// The jobs present, their flows, and what they cost each other. All flows of a job's iteration
-/// are under way at once, and the iteration ends with its last flow.
+/// The present jobs with their flows, and how they slow each other down. All flows of a job's iteration start at the
+/// same time, and the iteration ends with its last flow.
 pub trait Contention: Send {
-    /// Its name.
+    /// The name of the model.
     fn name(&self) -> &'static str;
 
-    /// A job begins; one of that identity must not be present.
+    /// Adds a job; its id must not be present.
     fn enter(&mut self, job: u64, flows: Arc<Flows>);
 
-    /// A job begins whose ranks all send each other the same. False, and nothing happens, if the model needs every flow.
+    /// Adds a job whose ranks all send each other the same amount. Returns false, with nothing changed, if the model
+    /// needs every single flow.
     fn enter_exchange(&mut self, job: u64, exchange: &Exchange) -> bool {
         let _ = (job, exchange);
         false
     }
 
-    /// A job ends; nothing happens if it is not present.
+    /// Removes a job; does nothing if it is not present.
     fn leave(&mut self, job: u64);
 
-    /// The jobs whose slowdown has changed since the last call, by identity, and their slowdown
-    /// while all communicate: at least 1, and exactly 1 for a job that shares nothing. A job that
-    /// has just begun is among them only if it is slowed.
+    /// The jobs whose slowdown has changed since the last call, by id, with their slowdown while all jobs communicate.
+    /// It is at least 1, and exactly 1 for a job that shares nothing. A job that was just added is only included if it
+    /// is slowed down.
     fn settle(&mut self) -> Vec<(u64, f64)>;
 
-    /// Seconds of an iteration's communication now; 0 for a job that sends nothing.
+    /// Seconds of a job's communication per iteration now; 0 for a job that sends nothing.
     fn time(&mut self, job: u64) -> f64;
 
-    /// Bytes per second of each flow of a job now, in the order of `flows`, which it entered with;
-    /// infinite for what the model does not limit. Nothing for a job that is not present.
+    /// The rate of each flow of a job now, in bytes per second, in the order of `flows`, with which it was added.
+    /// Infinite if the model does not limit a flow. Empty for a job that is not present.
     fn rates(&mut self, job: u64, flows: &Flows) -> Vec<f64>;
 }
 
-/// A model that can be asked for by name.
+/// A registered contention model.
 pub struct ModelInfo {
-    /// Its name.
+    /// The name of the model.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// What the model does, in one line.
     pub summary: &'static str,
-    /// Whether it says what sharing links costs, not the inside of nodes alone.
+    /// Whether the model covers shared links, and not only the inside of nodes.
     pub of_links: bool,
-    /// Builds it for the channels of a routing.
+    /// Builds the model for the channels of a routing.
     pub build: fn(routing: &dyn Routing) -> Box<dyn Contention>,
 }
 
-/// The models of links, of the inside of nodes, and all of them together.
+/// All contention models: of links, of the inside of nodes, and combinations.
 pub const MODELS: &[ModelInfo] = &[
     ModelInfo {
         name: "congestion",
@@ -138,14 +139,14 @@ fn interfaces(routing: &dyn Routing, all: Option<Penalty>) -> Box<dyn Contention
     Box::new(PerNode::new(fabric, Interfaces::new(Arc::clone(fabric), all)))
 }
 
-/// Whether a slowdown differs from the one last reported of the job; records it as reported.
+/// Whether a slowdown differs from the last one reported. Records it as reported.
 fn is_news(reported: &mut f64, now: f64) -> bool {
     let news = reported.to_bits() != now.to_bits();
     *reported = now;
     news
 }
 
-/// The model of that name; `None` where there is none.
+/// Returns the model of this name; `None` if there is none.
 pub fn contention(name: &str, routing: &dyn Routing) -> Option<Box<dyn Contention>> {
     let info = MODELS.iter().find(|info| info.name == name)?;
     Some((info.build)(routing))

@@ -1,4 +1,4 @@
-//! What the models of the inside of nodes share: who is on which node, and each job's slowdown.
+//! Code shared by the models of the inside of nodes: the jobs on each node, and the slowdown of each job.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,38 +9,38 @@ use super::max_min::slowest;
 use super::{Contention, is_news};
 use crate::flows::Flows;
 
-/// A rule that gives flows their rates from the flows that share their nodes.
+/// A rule for the rates of flows that share nodes.
 pub trait NodeRule: Send {
-    /// Its name.
+    /// The name of the rule.
     fn name(&self) -> &'static str;
 
-    /// Counts a job's flows in (`present`), or out.
+    /// Adds the flows of a job (`present`), or removes them.
     fn count(&mut self, flows: &Flows, present: bool);
 
-    /// Bytes per second of a flow that is counted in; infinite for what the rule does not limit.
+    /// The rate of a flow that was added, in bytes per second; infinite if the rule does not limit it.
     fn rate(&self, ends: (NodeIndex, NodeIndex)) -> f64;
 }
 
-/// The jobs present under a rule of nodes.
+/// The present jobs under a rule.
 pub struct PerNode<R> {
     rule: R,
     jobs: BTreeMap<u64, Present>,
-    /// Jobs on every node.
+    /// The number of jobs on every node.
     on: Vec<u32>,
     changed: bool,
 }
 
 struct Present {
     flows: Arc<Flows>,
-    /// The nodes its flows begin or end on.
+    /// The nodes on which its flows begin or end.
     nodes: Box<[NodeIndex]>,
     time_alone: f64,
-    /// What `settle` last reported.
+    /// The slowdown that `settle` last reported.
     reported: f64,
 }
 
 impl<R: NodeRule> PerNode<R> {
-    /// No job on any node; `rule` has counted nothing yet.
+    /// Returns a model without jobs; `rule` must not have any flows yet.
     pub fn new(fabric: &Fabric, rule: R) -> Self {
         let on = vec![0; fabric.nodes() as usize];
         PerNode { rule, jobs: BTreeMap::new(), on, changed: false }
@@ -50,7 +50,7 @@ impl<R: NodeRule> PerNode<R> {
         (0..flows.len()).map(|flow| self.rule.rate(flows.ends(flow))).collect()
     }
 
-    /// Exactly 1 for a job that shares no node: what happens elsewhere does not reach it.
+    /// The slowdown of a job. Exactly 1 if the job shares no node, because other nodes do not affect it.
     fn slowdown(&self, present: &Present) -> f64 {
         let meets = present.nodes.iter().any(|&node| self.on[node as usize] > 1);
         if !meets || present.time_alone <= 0.0 {
@@ -124,7 +124,7 @@ impl<R: NodeRule> Contention for PerNode<R> {
     }
 }
 
-/// The nodes that a job's flows begin or end on, ascending, each once.
+/// The distinct nodes on which a job's flows begin or end, ascending.
 fn nodes_of(flows: &Flows) -> Box<[NodeIndex]> {
     let mut nodes: Vec<NodeIndex> =
         (0..flows.len()).flat_map(|flow| <[NodeIndex; 2]>::from(flows.ends(flow))).collect();

@@ -1,4 +1,4 @@
-//! The memory that an outlook works in: the flows of a job, and what they do on each channel.
+//! The working memory of an outlook: the flows of a job, and what they do on each channel.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,20 +7,20 @@ use topolane_fabric::{Channel, NodeIndex, Routing, Unreachable, scramble};
 use crate::flows::{LEAST_WEIGHT, RailShares, rails_between};
 use crate::matrix::Traffic;
 
-/// What an outlook works in.
+/// The working memory of an outlook.
 #[derive(Debug, Default)]
 pub(super) struct Room {
-    /// The nodes of what uses channels, by its place in the traffic.
+    /// The end nodes of flows that use channels, with the index of each flow in the traffic.
     pairs: Vec<(u32, (NodeIndex, NodeIndex))>,
-    /// The flows that use channels: bytes, weight, and the end of their channels in `channels`.
+    /// The flows that use channels: bytes, weight, and the end of their range in `channels`.
     flows: Vec<(f64, f64, u32)>,
     channels: Vec<Channel>,
-    /// Bytes that each node sends to others; of the nodes last asked for.
+    /// Bytes that each node sends to others; valid for the nodes of the current call.
     sent: Box<[f64]>,
-    /// What the job does on each channel; as new except during `foresee`.
+    /// What the job does on each channel; zero except during `foresee`.
     pub(super) uses: Box<[Use]>,
     pub(super) used: Vec<Channel>,
-    /// Seconds that flows of jobs present would take on the channels used, by the identity of the job.
+    /// Seconds that flows of present jobs would take on the channels used, with the id of the job.
     pub(super) slower: Vec<(u64, f64)>,
     routes: Routes,
 }
@@ -32,7 +32,7 @@ pub(super) struct Use {
     pub(super) slowest: f64,
 }
 
-/// Room that no caller works in at the moment. A copy begins without.
+/// Working memory that is not in use. A clone starts without any.
 #[derive(Debug, Default)]
 pub(super) struct Spare(Mutex<Option<Box<Room>>>);
 
@@ -113,7 +113,7 @@ impl Room {
         Ok(())
     }
 
-    /// Adds up what the flows want of each channel; answers the seconds of an iteration alone.
+    /// Sums up what the flows want of each channel. Returns the seconds of an iteration alone.
     pub(super) fn want(&mut self, capacity: &[f64]) -> f64 {
         let Room { flows, channels, uses, used, .. } = self;
         let mut first = 0;
@@ -146,8 +146,8 @@ impl Room {
     }
 }
 
-/// Routes asked for lately: sets of nodes that are tried for a job differ in few nodes. Two pairs of nodes may have the same
-/// place; the later one takes it.
+/// A cache of recent routes, because the node sets tried for a job differ in few nodes. Two pairs of nodes may share an
+/// entry; the later one replaces the earlier.
 #[derive(Debug, Default)]
 struct Routes {
     places: Vec<Route>,
@@ -155,16 +155,16 @@ struct Routes {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Route {
-    /// The same node twice where there is no route.
+    /// The ends of the route; both the same node if the entry is unused.
     ends: (NodeIndex, NodeIndex),
     rails: Option<(u32, u32)>,
     length: u32,
     channels: [Channel; LONGEST],
 }
 
-/// The most channels of a route that is kept. It is enough for a tree of four levels.
+/// The most channels of a cached route: enough for a tree of four levels.
 const LONGEST: usize = 8;
-/// Places for routes, as a power of 2.
+/// The number of entries, as a power of 2.
 const PLACES: u32 = 14;
 
 impl Routes {

@@ -1,4 +1,4 @@
-//! Messages between processes of one node: copies that share its memory.
+//! Messages between processes of one node: copies that share the memory bandwidth.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use topolane_fabric::{Fabric, NodeIndex};
 use super::per_node::NodeRule;
 use crate::flows::Flows;
 
-/// How often a byte that one process sends another passes to or from memory: into a shared buffer
-/// and out of it, each a read and a write.
+/// The number of times that a byte sent between processes passes to or from memory. It is copied into a shared buffer
+/// and out of it, and each copy is a read and a write.
 pub const PASSES: f64 = 4.0;
 
-/// n flows inside a node get each
+/// Each of n flows inside a node gets
 ///
 /// min(copy bandwidth, memory bandwidth / (PASSES n)).
 ///
@@ -19,12 +19,12 @@ pub const PASSES: f64 = 4.0;
 #[derive(Debug)]
 pub struct SharedMemory {
     fabric: Arc<Fabric>,
-    /// Flows inside every node.
+    /// The number of flows inside every node.
     inside: Vec<u32>,
 }
 
 impl SharedMemory {
-    /// No flow on any node.
+    /// Returns a rule without flows.
     pub fn new(fabric: Arc<Fabric>) -> Self {
         let inside = vec![0; fabric.nodes() as usize];
         SharedMemory { fabric, inside }

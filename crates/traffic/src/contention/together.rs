@@ -1,4 +1,4 @@
-//! Several models at once: each flow gets the least of its rates.
+//! Combines several models: each flow gets the smallest of its rates.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,11 +7,11 @@ use super::max_min::slowest;
 use super::{Contention, is_news};
 use crate::flows::Flows;
 
-/// Every flow gets the least of the rates that the parts give it.
+/// Every flow gets the smallest of the rates that the parts give it.
 pub struct Together {
     name: &'static str,
     parts: Vec<Box<dyn Contention>>,
-    /// The same parts without jobs, to see a job alone.
+    /// The same parts without jobs, used to compute a job alone.
     empty: Vec<Box<dyn Contention>>,
     jobs: BTreeMap<u64, Present>,
     changed: bool,
@@ -24,14 +24,14 @@ struct Present {
 }
 
 impl Together {
-    /// The parts that `build` makes.
+    /// Returns a combination of the parts that `build` creates.
     pub fn new(name: &'static str, build: impl Fn() -> Vec<Box<dyn Contention>>) -> Self {
         let (parts, empty) = (build(), build());
         Together { name, parts, empty, jobs: BTreeMap::new(), changed: false }
     }
 }
 
-/// The least rates of a job over the parts.
+/// The smallest rate of each flow of a job over all parts.
 fn least(parts: &mut [Box<dyn Contention>], job: u64, flows: &Flows) -> Vec<f64> {
     let mut least = vec![f64::INFINITY; flows.len()];
     for part in parts {
@@ -70,8 +70,8 @@ impl Contention for Together {
         self.changed = true;
     }
 
-    /// Asks all jobs as soon as one has come or gone: a flow's rate may change where it is not the
-    /// slowest of a part, and the part then reports nothing.
+    /// Recomputes all jobs as soon as one was added or removed. The rate of a flow may change even if it does not
+    /// determine its job's slowdown in any part, and then the part reports nothing.
     fn settle(&mut self) -> Vec<(u64, f64)> {
         let mut news = Vec::new();
         if !std::mem::take(&mut self.changed) {

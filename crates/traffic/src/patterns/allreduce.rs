@@ -1,5 +1,5 @@
-//! Allreduce by the messages of its algorithms, as MPICH has them (Thakur, Rabenseifner & Gropp
-//! 2005, "Optimization of collective communication operations in MPICH").
+//! The messages of allreduce by the algorithms of MPICH (Thakur, Rabenseifner & Gropp 2005, "Optimization of collective
+//! communication operations in MPICH").
 
 use topolane_fabric::InputError;
 
@@ -19,10 +19,10 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     },
 ];
 
-/// MPICH takes recursive doubling up to this number of bytes (`MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`).
+/// MPICH uses recursive doubling up to this number of bytes (`MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE`).
 const SHORT: f64 = 2048.0;
 
-/// One allreduce.
+/// The pattern of one allreduce.
 pub(super) fn allreduce(ranks: u32, values: &[f64], _: u64) -> Result<Vec<Phase>, InputError> {
     let mut draft = Draft::new(ranks, entries(ranks))?;
     match ALGORITHMS.get(values[1] as usize) {
@@ -39,12 +39,12 @@ pub(super) fn entries(ranks: u32) -> u64 {
     u64::from(ranks.max(1).ilog2()) + 2
 }
 
-/// One allreduce by the algorithm that MPICH would take.
+/// Adds one allreduce by the algorithm that MPICH would use.
 pub(super) fn reduce(draft: &mut Draft, ranks: u32, bytes: f64) {
     hypercube(draft, ranks, bytes, bytes > SHORT);
 }
 
-/// Reduce-scatter and allgather around the ring: 2 (p - 1) times a p-th to the next rank.
+/// Reduce-scatter and allgather around the ring: each rank sends 1/p of the vector to the next rank, 2 (p - 1) times.
 fn ring(draft: &mut Draft, ranks: u32, bytes: f64) {
     let count = f64::from(ranks);
     for rank in 0..ranks {
@@ -52,9 +52,9 @@ fn ring(draft: &mut Draft, ranks: u32, bytes: f64) {
     }
 }
 
-/// Exchanges over the axes of a hypercube: of the whole vector (recursive doubling), or of a half, a
-/// quarter, ... twice, for reduce-scatter and allgather (Rabenseifner). Of ranks beyond a power of
-/// two, the even ones among the first give their vector to the next rank and get the answer back.
+/// Exchanges over the axes of a hypercube. Recursive doubling exchanges the whole vector. Rabenseifner's algorithm
+/// exchanges a half, a quarter, ... twice: for reduce-scatter and for allgather. If the number of ranks is not a power
+/// of two, each even rank among the first gives its vector to the next rank and gets the result back.
 fn hypercube(draft: &mut Draft, ranks: u32, bytes: f64, halving: bool) {
     let rounds = ranks.ilog2();
     let surplus = ranks - (1 << rounds);

@@ -1,4 +1,4 @@
-//! All to all, of all ranks and of the lines of a grid.
+//! All-to-all patterns: over all ranks, and over the lines of a grid.
 
 use topolane_fabric::InputError;
 
@@ -12,14 +12,14 @@ pub(super) const SUBA2A: &[Parameter] = &[
     whole("dims", "number of axes, the longest first", Domain::Whole(1, 3), "2"),
 ];
 
-/// Every rank to every other.
+/// The pattern in which every rank sends to every other.
 pub(super) fn alltoall(ranks: u32, values: &[f64], _: u64) -> Result<Vec<Phase>, InputError> {
     let mut draft = Draft::new(ranks, u64::from(ranks) - 1)?;
     everybody(&mut draft, ranks, values[0], 1.0);
     Ok(vec![draft.phase("all to all", PhaseKind::Collective)?])
 }
 
-/// `messages` messages from every rank to every other.
+/// Adds `messages` messages from every rank to every other.
 pub(super) fn everybody(draft: &mut Draft, ranks: u32, bytes: f64, messages: f64) {
     for from in 0..ranks {
         for to in (0..ranks).filter(|&to| to != from) {
@@ -28,7 +28,7 @@ pub(super) fn everybody(draft: &mut Draft, ranks: u32, bytes: f64, messages: f64
     }
 }
 
-/// As chatterbug's `subcom3d-a2a`: all to all within every line of a 3-D grid, along its first axes.
+/// The pattern of chatterbug's `subcom3d-a2a`: all-to-all within every line of a 3-D grid, along its first axes.
 pub(super) fn suba2a(ranks: u32, values: &[f64], _: u64) -> Result<Vec<Phase>, InputError> {
     let grid = Grid::new(ranks, 3);
     let axes: Vec<(u32, u32)> = grid.axes().take(values[1] as usize).collect();

@@ -1,7 +1,7 @@
-//! Ranks on a grid.
+//! Arranges ranks on a grid.
 
-/// `ranks` as a product of `axes` sides, the longest first, as near to equal as its factors allow:
-/// the answer of `MPI_Dims_create`. A prime lies on one axis.
+/// Factors `ranks` into `axes` sides, the longest first, as equal as possible: the result of `MPI_Dims_create`. A prime
+/// number of ranks lies on one axis.
 pub(super) fn sides(ranks: u32, axes: u32) -> Vec<u32> {
     let mut left = ranks.max(1);
     let mut sides = Vec::new();
@@ -15,18 +15,18 @@ pub(super) fn sides(ranks: u32, axes: u32) -> Vec<u32> {
     sides
 }
 
-/// A periodic grid of ranks, which count along its first axis fastest.
+/// A periodic grid of ranks, numbered along the first axis first.
 pub(super) struct Grid {
     sides: Vec<u32>,
 }
 
 impl Grid {
-    /// All `ranks` on a grid of `axes` axes.
+    /// Returns a grid of all `ranks` with `axes` axes.
     pub fn new(ranks: u32, axes: u32) -> Grid {
         Grid { sides: sides(ranks, axes) }
     }
 
-    /// (ranks between neighbours, side) of every axis.
+    /// For every axis, the distance in ranks between neighbours, and the length of its side.
     pub fn axes(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         self.sides.iter().scan(1, |stride, &side| {
             let axis = (*stride, side);
@@ -36,7 +36,7 @@ impl Grid {
     }
 }
 
-/// The rank `steps` along an axis from `rank`, around its end if need be.
+/// The rank that is `steps` along an axis from `rank`, wrapping around at the end.
 pub(super) fn along(rank: u32, (stride, side): (u32, u32), steps: i64) -> u32 {
     let at = rank / stride % side;
     let to = (i64::from(at) + steps).rem_euclid(i64::from(side)) as u32;

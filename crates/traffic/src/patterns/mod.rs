@@ -1,4 +1,4 @@
-//! Traffic by name: patterns with parameters, one file per family, one line each in [`PATTERNS`].
+//! Traffic patterns by name, with parameters: one file per family, one line each in [`PATTERNS`].
 
 mod allreduce;
 mod alltoall;
@@ -19,17 +19,17 @@ use crate::matrix::Traffic;
 pub use parameter::{Domain, Parameter};
 pub use phase::{Phase, PhaseKind};
 
-/// The phases of one iteration of `ranks` ranks, with the parameters' values in their order and a
-/// seed for what is drawn.
+/// A function that returns the phases of one iteration of `ranks` ranks, from the values of the parameters in their
+/// order and a seed for random draws.
 type Build = fn(ranks: u32, values: &[f64], seed: u64) -> Result<Vec<Phase>, InputError>;
 
-/// A pattern that can be asked for by name.
+/// A registered traffic pattern.
 pub struct PatternInfo {
-    /// Its name.
+    /// The name of the pattern.
     pub name: &'static str,
-    /// Who sends what to whom in one iteration, in a line, with the source.
+    /// What each rank sends in one iteration, in one line, with the source.
     pub summary: &'static str,
-    /// Its parameters.
+    /// The parameters of the pattern.
     pub parameters: &'static [Parameter],
     build: Build,
 }
@@ -43,7 +43,7 @@ const fn info(
     PatternInfo { name, summary, parameters, build }
 }
 
-/// All patterns.
+/// All traffic patterns.
 #[rustfmt::skip]
 pub const PATTERNS: &[PatternInfo] = &[
     info("stencil4d", stencil::STENCIL4D, stencil::stencil4d, "both neighbours along every axis of a periodic 4-D grid (SC'18; chatterbug stencil4d)"),
@@ -62,7 +62,7 @@ pub const PATTERNS: &[PatternInfo] = &[
     info("ep", npb::CLASS, npb::ep::ep, "NPB embarrassingly parallel: the whole run, the same in every class"),
 ];
 
-/// A pattern with its parameters, or a matrix that was measured: traffic for any number of ranks.
+/// A pattern with its parameters, or a measured matrix: gives traffic for any number of ranks.
 #[derive(Clone)]
 pub struct Patterned(Source);
 
@@ -72,7 +72,7 @@ enum Source {
     Measured { name: String, traffic: Arc<Traffic> },
 }
 
-/// As it would be asked for, all parameters named.
+/// Prints the pattern as it can be requested, with all parameters.
 impl fmt::Display for Patterned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (info, values) = match &self.0 {
@@ -92,12 +92,12 @@ impl fmt::Debug for Patterned {
 }
 
 impl Patterned {
-    /// A matrix that was measured, under a name; for other numbers of ranks it is [`Traffic::folded`].
+    /// Returns a measured matrix with a name. For other numbers of ranks, it gives [`Traffic::folded`].
     pub fn measured(name: impl Into<String>, traffic: Arc<Traffic>) -> Patterned {
         Patterned(Source::Measured { name: name.into(), traffic })
     }
 
-    /// The pattern's name.
+    /// The name of the pattern.
     pub fn name(&self) -> &str {
         match &self.0 {
             Source::Pattern { info, .. } => info.name,
@@ -105,13 +105,13 @@ impl Patterned {
         }
     }
 
-    /// The phases of one iteration, which add up to its traffic; none for a single rank. The seed
-    /// matters to patterns that draw.
+    /// The phases of one iteration; together they are its traffic. Empty for a single rank. Only patterns that draw at
+    /// random use the seed.
     ///
     /// # Errors
-    /// Parameters that do not go with the number of ranks; more entries than a matrix may hold.
+    /// Parameters that do not fit the number of ranks, or more entries than a matrix may have.
     pub fn phases(&self, ranks: u32, seed: u64) -> Result<Vec<Phase>, InputError> {
-        // What is too large is refused before a pattern computes with it.
+        // Refuse too many ranks before a pattern computes with them.
         Traffic::new(ranks, [])?;
         if ranks < 2 {
             return Ok(Vec::new());
@@ -140,10 +140,10 @@ impl Patterned {
     }
 }
 
-/// The pattern that `text` asks for: `name` or `name(parameter=value, ...)`.
+/// Parses a pattern: `name` or `name(parameter=value, ...)`.
 ///
 /// # Errors
-/// An unknown pattern or parameter, a parameter given twice, a value out of its range.
+/// An unknown pattern or parameter, a parameter that occurs twice, or a value out of its range.
 pub fn pattern(text: &str) -> Result<Patterned, InputError> {
     let refuse = |what: String| InputError::whole(format!("pattern {}: {what}", shown(text)));
     let (name, arguments) = match text.split_once('(') {

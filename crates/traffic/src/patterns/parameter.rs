@@ -1,43 +1,43 @@
-//! The parameters of patterns, and how their values are read.
+//! Parameters of patterns, and how their values are parsed.
 
 use topolane_fabric::{InputError, shown};
 
-/// What the value of a parameter may be.
+/// The values that a parameter may have.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Domain {
-    /// Any number in a range, both ends in it.
+    /// Any number in a range, including both ends.
     Number(f64, f64),
-    /// A whole number in a range, both ends in it.
+    /// A whole number in a range, including both ends.
     Whole(u32, u32),
-    /// One of these words; its value is its place among them.
+    /// One of these words; the value is its index.
     Word(&'static [&'static str]),
 }
 
 /// One parameter of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Parameter {
-    /// Its name.
+    /// The name of the parameter.
     pub name: &'static str,
-    /// What it means.
+    /// The meaning of the parameter.
     pub summary: &'static str,
-    /// The unit of its value; empty where it has none.
+    /// The unit of the value; empty if it has none.
     pub unit: &'static str,
-    /// What its value may be.
+    /// The values that are allowed.
     pub domain: Domain,
-    /// Its value where none is given, as it would be written.
+    /// The default value, as text.
     pub default: &'static str,
 }
 
-/// The most bytes a message may have: sums of many stay exact whole numbers.
+/// The most bytes of a message, so that sums of many are exact whole numbers.
 const MOST_BYTES: f64 = (1u64 << 40) as f64;
 
-/// A number of bytes.
+/// Returns a parameter for a number of bytes.
 pub(super) const fn bytes(summary: &'static str, default: &'static str) -> Parameter {
     let domain = Domain::Number(0.0, MOST_BYTES);
     Parameter { name: "bytes", summary, unit: "bytes", domain, default }
 }
 
-/// A whole number of something.
+/// Returns a parameter with a whole number.
 pub(super) const fn whole(
     name: &'static str,
     summary: &'static str,
@@ -48,7 +48,7 @@ pub(super) const fn whole(
 }
 
 impl Parameter {
-    /// The value that `text` gives.
+    /// Parses a value.
     pub(super) fn read(&self, text: &str) -> Result<f64, InputError> {
         let value = match self.domain {
             Domain::Number(least, most) => {
@@ -67,7 +67,7 @@ impl Parameter {
         })
     }
 
-    /// A value as it would be written.
+    /// Formats a value.
     pub(super) fn write(&self, value: f64) -> String {
         match self.domain {
             Domain::Word(words) => words.get(value as usize).map(ToString::to_string),

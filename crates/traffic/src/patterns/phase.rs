@@ -1,20 +1,20 @@
-//! The parts of an iteration.
+//! Phases: the parts of an iteration.
 
 use topolane_fabric::InputError;
 
 use crate::matrix::{Entry, Traffic};
 
-/// How the messages of a phase come about.
+/// The kind of communication of a phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseKind {
-    /// Collective operations, counted by the messages of their algorithm.
+    /// Collective operations, as the messages of their algorithm.
     Collective,
     /// Messages between two ranks.
     PointToPoint,
 }
 
 impl PhaseKind {
-    /// Its name.
+    /// The name of the kind.
     pub fn name(self) -> &'static str {
         match self {
             PhaseKind::Collective => "collective",
@@ -23,28 +23,28 @@ impl PhaseKind {
     }
 }
 
-/// A part of an iteration: the phases of one iteration add up to its traffic.
+/// A part of an iteration. The phases of an iteration together are its traffic.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Phase {
-    /// What is exchanged.
+    /// What is exchanged in this phase.
     pub name: &'static str,
-    /// How its messages come about.
+    /// The kind of communication.
     pub kind: PhaseKind,
-    /// What it sends in one iteration.
+    /// What the phase sends in one iteration.
     pub traffic: Traffic,
 }
 
-/// The messages of a phase as they are put together.
+/// A phase under construction.
 pub(super) struct Draft {
     ranks: u32,
     entries: Vec<Entry>,
 }
 
 impl Draft {
-    /// Nothing yet, and room for `per_rank` messages or exchanges of every rank.
+    /// Returns an empty draft with memory for `per_rank` messages or exchanges per rank.
     ///
     /// # Errors
-    /// More than a matrix may hold: refused before anything is allocated.
+    /// More entries than a matrix may have; checked before memory is allocated.
     pub fn new(ranks: u32, per_rank: u64) -> Result<Draft, InputError> {
         let entries = u64::from(ranks) * per_rank;
         if entries > Traffic::MOST as u64 {
@@ -57,7 +57,7 @@ impl Draft {
         Ok(Draft { ranks, entries: Vec::with_capacity(entries as usize) })
     }
 
-    /// One message.
+    /// Adds one message.
     pub fn send(&mut self, from: u32, to: u32, bytes: f64) {
         self.repeat(from, to, bytes, 1.0);
     }
@@ -67,12 +67,12 @@ impl Draft {
         self.entries.push(Entry { from, to, bytes: bytes * messages, messages });
     }
 
-    /// The phase.
+    /// Returns the finished phase.
     pub fn phase(self, name: &'static str, kind: PhaseKind) -> Result<Phase, InputError> {
         Ok(Phase { name, kind, traffic: Traffic::new(self.ranks, self.entries)? })
     }
 
-    /// The only phase of an iteration, of messages between two ranks.
+    /// Returns the only phase of an iteration, made of messages between two ranks.
     pub fn alone(self, name: &'static str) -> Result<Vec<Phase>, InputError> {
         Ok(vec![self.phase(name, PhaseKind::PointToPoint)?])
     }

@@ -1,4 +1,4 @@
-//! Partners drawn from all ranks.
+//! Patterns whose partners are drawn at random.
 
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
@@ -14,8 +14,8 @@ pub(super) const UNIFORM: &[Parameter] = &[
     whole("messages", "messages that every rank sends", Domain::Whole(0, 4096), "8"),
 ];
 
-/// As chatterbug's `pairs`: every rank of the first half is matched at random with one of the
-/// second, and they exchange. An odd rank out has no partner.
+/// The pattern of chatterbug's `pairs`: every rank of the first half is matched at random with one of the second half,
+/// and they exchange messages. With an odd number, one rank has no partner.
 pub(super) fn pairs(ranks: u32, values: &[f64], seed: u64) -> Result<Vec<Phase>, InputError> {
     let half = ranks / 2;
     let mut draft = Draft::new(ranks, 1)?;
@@ -28,7 +28,7 @@ pub(super) fn pairs(ranks: u32, values: &[f64], seed: u64) -> Result<Vec<Phase>,
     draft.alone("pairs")
 }
 
-/// Every rank sends to ranks drawn one by one from all others, each as likely.
+/// The pattern in which every rank sends to ranks drawn one by one from all others with equal probability.
 pub(super) fn uniform(ranks: u32, values: &[f64], seed: u64) -> Result<Vec<Phase>, InputError> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut draft = Draft::new(ranks, values[1] as u64)?;

@@ -1,4 +1,4 @@
-//! Nearest neighbours: on a grid and on a ring.
+//! Nearest-neighbour patterns: on a grid and on a ring.
 
 use topolane_fabric::InputError;
 
@@ -9,7 +9,7 @@ use super::phase::{Draft, Phase};
 pub(super) const STENCIL4D: &[Parameter] = &[bytes("to each neighbour", "65536")];
 pub(super) const RING: &[Parameter] = &[bytes("to the next rank", "65536")];
 
-/// Both neighbours along every axis of a periodic 4-D grid.
+/// The pattern in which every rank sends to both neighbours along every axis of a periodic 4-D grid.
 pub(super) fn stencil4d(ranks: u32, values: &[f64], _: u64) -> Result<Vec<Phase>, InputError> {
     let grid = Grid::new(ranks, 4);
     let mut draft = Draft::new(ranks, 8)?;
@@ -23,7 +23,7 @@ pub(super) fn stencil4d(ranks: u32, values: &[f64], _: u64) -> Result<Vec<Phase>
     draft.alone("halo")
 }
 
-/// The next rank, and the first after the last.
+/// The pattern in which every rank sends to the next one, and the last to the first.
 pub(super) fn ring(ranks: u32, values: &[f64], _: u64) -> Result<Vec<Phase>, InputError> {
     let mut draft = Draft::new(ranks, 1)?;
     for rank in 0..ranks {

@@ -1,4 +1,4 @@
-//! An unstructured mesh: neighbours drawn nearby on a grid.
+//! An unstructured mesh: neighbours are drawn nearby on a grid.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -20,9 +20,9 @@ pub(super) const PARAMETERS: &[Parameter] = &[
     ),
 ];
 
-/// As chatterbug's `unstr-mesh`: every rank draws how many neighbours it sends to and draws each, a
-/// distance and a direction along every axis of a periodic 3-D grid. One drawn twice gets two
-/// messages; a rank that draws itself sends nothing.
+/// The pattern of chatterbug's `unstr-mesh`. Every rank draws the number of its neighbours, and for each a distance and
+/// a direction along every axis of a periodic 3-D grid. A neighbour that is drawn twice gets two messages; a rank that
+/// draws itself sends nothing.
 pub(super) fn unstructured3d(
     ranks: u32,
     values: &[f64],

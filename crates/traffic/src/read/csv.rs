@@ -1,22 +1,22 @@
-//! `from,to,bytes[,messages]`.
+//! Reads traffic as `from,to,bytes[,messages]`.
 
 use topolane_fabric::{InputError, shown};
 
 use super::refuse;
 use crate::matrix::{Entry, Traffic};
 
-/// Reads `from,to,bytes[,messages]` with a header line, one message an entry if it names no column
-/// for them; `# ranks: N` anywhere before it, or else the highest rank, says how many ranks there are.
-/// `# entries: N` there says how many lines follow, so that a file that was cut off is not taken for a whole one.
+/// Reads `from,to,bytes[,messages]` with a header line. Without a column for messages, each entry is one message. The
+/// number of ranks is given by a line `# ranks: N` before the header, otherwise by the highest rank. A line `# entries:
+/// N` gives the number of following lines, so that a truncated file is noticed.
 ///
 /// # Errors
-/// A line that does not read so, and what [`Traffic::new`] refuses, by line.
+/// By line: a line of another form, and whatever [`Traffic::new`] refuses.
 pub fn csv(text: &str) -> Result<Traffic, InputError> {
     let (mut ranks, mut expected) = (None, None);
     let mut columns: Option<Columns> = None;
     let mut entries = Vec::new();
     for (index, line) in text.lines().enumerate() {
-        // A byte order mark is no part of the first line.
+        // A byte order mark is not part of the first line.
         let line = line.trim_start_matches('\u{feff}').trim();
         let here = |error: InputError| InputError::at(index + 1, error.message);
         if let Some(remark) = line.strip_prefix('#') {
@@ -55,7 +55,7 @@ fn count(name: &str, text: &str) -> Result<u32, InputError> {
         .ok_or_else(|| refuse(format!("{name} {} is not a whole number up to {most}", shown(text))))
 }
 
-/// Where the columns stand in a line.
+/// The positions of the columns in a line.
 struct Columns {
     count: usize,
     from: usize,

@@ -1,4 +1,4 @@
-//! Matrix Market coordinate and array files, such as `scipy.io.mmwrite` writes.
+//! Reads Matrix Market coordinate and array files, such as `scipy.io.mmwrite` writes.
 
 use topolane_fabric::{InputError, shown};
 
@@ -7,18 +7,18 @@ use crate::matrix::{Entry, Traffic};
 
 const BANNER: &str = "%%MatrixMarket";
 
-/// Whether the text says that it is Matrix Market.
+/// Whether the text begins like a Matrix Market file.
 pub(super) fn is_one(text: &str) -> bool {
     text.trim_start_matches('\u{feff}').starts_with(BANNER)
 }
 
-/// Reads a square matrix of bytes, row i sending to column j, one message an entry (Boisvert, Pozo
-/// & Remington 1996, NISTIR 5935): `coordinate` or `array`; `real`, `integer` or `pattern` (1 byte
-/// an entry); `general` or `symmetric`.
+/// Reads a square matrix of bytes (Boisvert, Pozo & Remington 1996, NISTIR 5935). Row i sends to column j, one message
+/// per entry. It may be `coordinate` or `array`; `real`, `integer` or `pattern` (1 byte per entry); `general` or
+/// `symmetric`.
 ///
 /// # Errors
-/// Another kind of matrix, one that is not square, a line that does not read so, fewer or more
-/// entries than announced, and what [`Traffic::new`] refuses, by line.
+/// By line: another kind of matrix, one that is not square, a line of another form, fewer or more entries than
+/// announced, and whatever [`Traffic::new`] refuses.
 pub fn matrix_market(text: &str) -> Result<Traffic, InputError> {
     let mut lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     let (_, banner) = lines.next().unwrap_or_default();
@@ -49,7 +49,7 @@ pub fn matrix_market(text: &str) -> Result<Traffic, InputError> {
     Traffic::new(ranks, entries)
 }
 
-/// What the first line says.
+/// The kind of matrix, from the first line.
 #[derive(Debug, Clone, Copy)]
 struct Kind {
     coordinate: bool,
@@ -83,7 +83,7 @@ impl Kind {
         })
     }
 
-    /// Ranks, and entries in the file.
+    /// The number of ranks, and of entries in the file.
     fn size(self, line: &str) -> Result<(u32, usize), InputError> {
         let numbers: Option<Vec<usize>> = line.split_whitespace().map(|w| w.parse().ok()).collect();
         let (rows, columns, entries) = match (self.coordinate, numbers.as_deref()) {
@@ -101,7 +101,7 @@ impl Kind {
         Ok((rows as u32, entries.unwrap_or(stored)))
     }
 
-    /// Row and column of the values of an array: column by column, from the diagonal if symmetric.
+    /// The row and column of each value of an array: column by column, starting at the diagonal if symmetric.
     fn places(self, ranks: u32) -> impl Iterator<Item = (u32, u32)> {
         let first = move |column| if self.symmetric { column } else { 0 };
         (0..ranks).flat_map(move |column| (first(column)..ranks).map(move |row| (row, column)))
@@ -120,13 +120,13 @@ impl Kind {
         };
         let bytes: f64 =
             value.parse().map_err(|_| refuse(format!("{} is not a number", shown(value))))?;
-        // A zero that is written down is no message.
+        // An explicit zero is not a message.
         let messages = f64::from(u8::from(bytes != 0.0));
         Ok(Entry { from: row, to: column, bytes, messages })
     }
 }
 
-/// A row or column, which count from 1.
+/// Parses a row or column, which are numbered from 1.
 fn rank(text: &str) -> Result<u32, InputError> {
     let number: Option<u32> = text.parse().ok();
     let number = number.and_then(|number| number.checked_sub(1));

@@ -10,10 +10,10 @@ use topolane_fabric::InputError;
 
 use crate::matrix::Traffic;
 
-/// Reads a traffic matrix in whichever format it is: Matrix Market if it says so, else CSV.
+/// Reads a traffic matrix: as Matrix Market if the text begins so, otherwise as CSV.
 ///
 /// # Errors
-/// What [`matrix_market`] and [`csv`] refuse.
+/// Whatever [`matrix_market`] or [`csv`] refuses.
 pub fn traffic(text: &str) -> Result<Traffic, InputError> {
     if matrix_market::is_one(text) { matrix_market(text) } else { csv(text) }
 }

@@ -1,17 +1,17 @@
-//! BT: lines solved over a multipartition of the cube.
+//! BT: solves lines over a multipartition of the cube.
 
 use topolane_fabric::InputError;
 
 use super::{DOUBLE, of_class, share};
 use crate::patterns::phase::{Draft, Phase, PhaseKind};
 
-/// Unknowns at a grid point; the blocks of the systems are as large in both directions.
+/// Unknowns per grid point; the blocks of the systems are square matrices of this size.
 const UNKNOWNS: f64 = 5.0;
 
-/// One iteration is one time step. p^2 ranks have p cells each of p^3, none in a plane with another,
-/// so that each has one neighbour before and one after along every axis. Two layers of the cells'
-/// faces are exchanged; then every line is solved cell by cell, forwards (a block and a vector per
-/// point of the face) and back (a vector). Ranks beyond a square are idle, as in NPB.
+/// One iteration is one time step. Each of p^2 ranks has p of the p^3 cells, no two in the same plane, so it has one
+/// neighbour in each direction of every axis. Two layers of the cells' faces are exchanged. Then every line is solved
+/// cell by cell: forwards (a block and a vector per point of the face) and backwards (a vector). Ranks beyond a square
+/// number are idle, as in NPB.
 pub(in crate::patterns) fn bt(
     ranks: u32,
     values: &[f64],
@@ -21,7 +21,7 @@ pub(in crate::patterns) fn bt(
     let cells = ranks.isqrt();
     let mut faces = Draft::new(ranks, 6)?;
     let mut lines = Draft::new(ranks, 6)?;
-    // The buffers of a line's system are sent whole, as large as for the largest cell.
+    // The buffers of a line's system are always sent in full, with the size for the largest cell.
     let largest = f64::from(points / cells + 1).powi(2);
     let (block, vector) = (largest * UNKNOWNS * (UNKNOWNS + 1.0), largest * UNKNOWNS);
     let passed_on = f64::from(cells - 1);
@@ -50,7 +50,7 @@ fn neighbours(rank: u32, p: u32, axis: usize) -> [u32; 2] {
     }
 }
 
-/// Points of the faces of a rank's cells that have a neighbour below, and above, along an axis.
+/// The points on faces of a rank's cells that have a neighbour below and above, along an axis.
 fn surface(rank: u32, points: u32, p: u32, axis: usize) -> [f64; 2] {
     let mut sum = [0.0; 2];
     for cell in 0..p {

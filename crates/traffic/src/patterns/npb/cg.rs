@@ -1,19 +1,19 @@
-//! CG: sums across the rows of a grid, and its transpose.
+//! CG: sums over the rows of a grid, and its transpose.
 
 use topolane_fabric::InputError;
 
 use super::{DOUBLE, of_class, share};
 use crate::patterns::phase::{Draft, Phase};
 
-/// Products of the matrix with a vector in one iteration: 25 steps of the solver and the residual.
+/// Matrix-vector products per iteration: 25 solver steps and the residual.
 const PRODUCTS: f64 = 26.0;
 
-/// Sums of one number in one iteration: two a step, one before them and one after.
+/// Sums of one number per iteration: two per step, one before them and one after.
 const SUMS: f64 = 52.0;
 
-/// One iteration is one of the outer iterations. 2^k ranks form 2^floor(k/2) rows and 2^ceil(k/2)
-/// columns; a product is summed over a row by exchanges over its hypercube and sent to the rank
-/// across the diagonal. Ranks beyond a power of two are idle.
+/// One iteration is one outer iteration of the benchmark. 2^k ranks form 2^floor(k/2) rows and 2^ceil(k/2) columns. A
+/// product is summed over a row by exchanges over the row's hypercube, then sent to the rank across the diagonal. Ranks
+/// beyond a power of two are idle.
 pub(in crate::patterns) fn cg(
     ranks: u32,
     values: &[f64],
@@ -28,10 +28,10 @@ pub(in crate::patterns) fn cg(
     for rank in 0..rows * columns {
         let (row, column) = (rank / columns, rank % columns);
         let length = share(order, rows, row);
-        // Twice as many columns as rows: two neighbours share the work on a row's piece.
+        // With twice as many columns as rows, two neighbours share the work on a row's piece.
         let piece = if square { length } else { (length + 1 - rank % 2) / 2 };
         for step in 0..steps {
-            // The first of the vector's exchanges is that with the nearest column.
+            // The first exchange of the vector is with the nearest column.
             let nearest = step + 1 == steps;
             let sent = if nearest && !square { length - piece } else { piece };
             let partner = row * columns + (column ^ (columns >> (step + 1)));
@@ -44,7 +44,7 @@ pub(in crate::patterns) fn cg(
     draft.alone("rows and transpose")
 }
 
-/// The rank across the diagonal; where there are two columns to a row, of the same side.
+/// The rank across the diagonal. If there are two columns per row, it is the one on the same side.
 fn across(rank: u32, rows: u32, square: bool) -> u32 {
     let mirror = |place: u32| place % rows * rows + place / rows;
     if square { mirror(rank) } else { 2 * mirror(rank / 2) + rank % 2 }

@@ -1,4 +1,4 @@
-//! EP: nothing but the sums at the end.
+//! EP: communicates only for the sums at the end.
 
 use topolane_fabric::InputError;
 

@@ -1,4 +1,4 @@
-//! IS: keys to the ranks that sort them.
+//! IS: sends keys to the ranks that sort them.
 
 use topolane_fabric::InputError;
 
@@ -10,14 +10,14 @@ use crate::patterns::phase::{Draft, Phase, PhaseKind};
 /// Iterations of a run.
 const ITERATIONS: f64 = 10.0;
 
-/// Test keys that travel with the bucket sizes.
+/// Test keys that are sent together with the bucket sizes.
 const TEST_KEYS: f64 = 5.0;
 
-/// One iteration is one ranking: bucket sizes summed up (allreduce), key counts and keys from
-/// everybody to everybody (`MPI_Alltoall`, `MPI_Alltoallv`). Keys are drawn alike on all ranks and
-/// cut into equal parts, so a rank sends each rank as many. Of the verification, once in a run, a
-/// tenth: the largest key to the next rank. Class D has 2^29 keys for every four ranks of the least
-/// it runs on: 2^31.
+/// One iteration is one ranking. Bucket sizes are summed (allreduce); key counts and keys go from every rank to every
+/// other (`MPI_Alltoall`, `MPI_Alltoallv`). All ranks draw keys from the same distribution and cut it into equal parts,
+/// so each rank sends the same number to every other. The verification happens once in a run of ten iterations, so a
+/// tenth of it is added: the largest key to the next rank. Class D has 2^29 keys for every four ranks of the smallest
+/// number it runs on: 2^31.
 pub(in crate::patterns) fn is(
     ranks: u32,
     values: &[f64],

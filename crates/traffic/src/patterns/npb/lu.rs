@@ -6,12 +6,12 @@ use super::{DOUBLE, of_class, share};
 use crate::patterns::grid::sides;
 use crate::patterns::phase::{Draft, Phase};
 
-/// Unknowns at a grid point.
+/// Unknowns per grid point.
 const UNKNOWNS: u32 = 5;
 
-/// One iteration is one time step. Ranks form a grid over x and y, as near to a square as their
-/// factors allow, x the longer side; each of the n - 2 inner planes is swept forwards and backwards,
-/// a message to each next neighbour a plane and sweep; then two layers of each face are exchanged.
+/// One iteration is one time step. Ranks form a grid over x and y, as square as their factors allow, with x the longer
+/// side. Each of the n - 2 inner planes is swept forwards and backwards, with one message to each next neighbour per
+/// plane and sweep. Then two layers of each face are exchanged.
 pub(in crate::patterns) fn lu(
     ranks: u32,
     values: &[f64],
@@ -26,7 +26,7 @@ pub(in crate::patterns) fn lu(
         for axis in [0, 1] {
             let other = 1 - axis;
             let width = share(points, sides[other], at[other]);
-            // The sweeps leave out the domain's boundary.
+            // The sweeps do not include the boundary of the domain.
             let edges = u32::from(at[other] == 0) + u32::from(at[other] + 1 == sides[other]);
             let line = f64::from(UNKNOWNS * width.saturating_sub(edges)) * DOUBLE;
             let face = f64::from(2 * UNKNOWNS * width * points) * DOUBLE;

@@ -1,4 +1,4 @@
-//! MG: faces at every level of a V-cycle.
+//! MG: exchanges faces at every level of a V-cycle.
 
 use topolane_fabric::InputError;
 
@@ -6,11 +6,10 @@ use super::{DOUBLE, of_class};
 use crate::patterns::grid::along;
 use crate::patterns::phase::{Draft, Phase};
 
-/// One iteration is one V-cycle and the residual after it. 2^k ranks form a grid of 2^a x 2^b x 2^c,
-/// a = floor(k/3), b = floor((k - a)/2), x fastest; ranks beyond a power of two are idle, as in NPB.
-/// Borders are exchanged (`comm3`) twice at the coarsest level and three times at every other;
-/// where a level has fewer points than ranks along an axis, some sit it out and are handed their
-/// points on the way up (`comm3_ex`).
+/// One iteration is one V-cycle and the residual after it. 2^k ranks form a grid of 2^a x 2^b x 2^c, a = floor(k/3), b
+/// = floor((k - a)/2), numbered along x first. Ranks beyond a power of two are idle, as in NPB. Borders are exchanged
+/// (`comm3`) twice at the coarsest level and three times at every other. If a level has fewer points than ranks along
+/// an axis, some ranks do not take part and get their points on the way up (`comm3_ex`).
 pub(in crate::patterns) fn mg(
     ranks: u32,
     values: &[f64],
@@ -33,7 +32,7 @@ pub(in crate::patterns) fn mg(
     draft.alone("borders")
 }
 
-/// What a rank sends at one level.
+/// Adds what a rank sends at one level.
 fn exchange(draft: &mut Draft, rank: u32, axes: &[(u32, u32); 3], here: &[Line; 3], times: f64) {
     for (axis, &grid) in axes.iter().enumerate() {
         let next = i64::from(here[axis].next);
@@ -50,18 +49,18 @@ fn exchange(draft: &mut Draft, rank: u32, axes: &[(u32, u32); 3], here: &[Line; 
     }
 }
 
-/// What a rank has along one axis at one level.
+/// The part of a rank along one axis at one level.
 #[derive(Clone, Copy)]
 struct Line {
-    /// Points of its own.
+    /// The number of its own points.
     points: u32,
-    /// Ranks from one that takes part to the next.
+    /// The distance in ranks to the next rank that takes part.
     next: u32,
-    /// Whether its neighbour after it sits out the next coarser level, and it does not.
+    /// Whether this rank takes part in the next coarser level and the next rank does not.
     gives: bool,
 }
 
-/// The levels of one axis, the coarsest, of two points, first (`setup` in mg.f).
+/// A rank's part of one axis at every level. The coarsest level, with two points, comes first (`setup` in mg.f).
 fn line(at: u32, side: u32, levels: u32) -> Vec<Line> {
     let mut next = 1;
     let mut lines: Vec<Line> = Vec::new();
@@ -80,13 +79,13 @@ fn line(at: u32, side: u32, levels: u32) -> Vec<Line> {
     lines
 }
 
-/// Points of a border: along y with the borders along x received before it, along z with both.
+/// The number of points of a border. Along y it includes the borders received along x before; along z it includes both.
 fn border(here: &[Line; 3], axis: usize) -> f64 {
     let side = |other: usize| f64::from(here[other].points + if other < axis { 2 } else { 0 });
     (0..3).filter(|&other| other != axis).map(side).product()
 }
 
-/// Points of a face with all borders.
+/// The number of points of a face with all borders.
 fn whole_face(here: &[Line; 3], axis: usize) -> f64 {
     let side = |other: usize| f64::from(here[other].points + 2);
     (0..3).filter(|&other| other != axis).map(side).product()

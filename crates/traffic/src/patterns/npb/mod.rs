@@ -1,6 +1,6 @@
-//! The traffic of the NAS Parallel Benchmarks, NPB 3.3-MPI: who sends how much to whom as their
-//! source has it. Bailey et al., "The NAS Parallel Benchmarks 2.0", report NAS-95-020, and
-//! Van der Wijngaart, "NPB 2.4", report NAS-02-007, describe the decompositions and the classes.
+//! The traffic of the NAS Parallel Benchmarks, NPB 3.3-MPI, derived from their source. Bailey et al., "The NAS Parallel
+//! Benchmarks 2.0", report NAS-95-020, and Van der Wijngaart, "NPB 2.4", report NAS-02-007, describe the decompositions
+//! and the classes.
 
 pub(super) mod bt;
 pub(super) mod cg;
@@ -11,13 +11,13 @@ pub(super) mod mg;
 
 use super::parameter::{Domain, Parameter};
 
-/// Bytes of a number in double precision.
+/// Bytes of a double-precision number.
 const DOUBLE: f64 = 8.0;
 
 /// Bytes of an integer.
 const INTEGER: f64 = 4.0;
 
-/// The one parameter of a benchmark: its class, S, W, A, B, C or D.
+/// The parameter of every benchmark: its class, S, W, A, B, C or D.
 pub(super) const CLASS: &[Parameter] = &[Parameter {
     name: "class",
     summary: "problem size",
@@ -26,12 +26,13 @@ pub(super) const CLASS: &[Parameter] = &[Parameter {
     default: "C",
 }];
 
-/// What a table says of the class that was asked for.
+/// The value of a table for the requested class.
 fn of_class<T: Copy>(values: &[f64], table: [T; 6]) -> T {
     table[(values[0] as usize).min(5)]
 }
 
-/// The part of `total` points that the `place`-th of `parts` has: the first ones have one more.
+/// The number of points in part number `place`, if `total` points are divided into `parts`: the first parts have one
+/// more.
 fn share(total: u32, parts: u32, place: u32) -> u32 {
     total / parts + u32::from(place < total % parts)
 }
