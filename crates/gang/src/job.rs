@@ -1,16 +1,16 @@
-//! Jobs as a gang policy sees them.
+//! Jobs, as gang policies see them.
 
-/// A job's number: lower ones came earlier.
+/// The number of a job. Jobs that arrived earlier have lower numbers.
 pub type JobId = u64;
 
-/// A job: threads that want to run at once.
+/// A job whose threads should run at the same time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Its number.
+    /// The number of the job.
     pub id: JobId,
-    /// Threads that compute, at least one.
+    /// The number of computing threads; at least one.
     pub threads: usize,
-    /// Its share of the time against the other jobs', more than 0.
+    /// Its weight when time is divided among jobs; above 0.
     pub weight: f64,
     /// Whether it can run behind other jobs, as a filler.
     pub fills: bool,
@@ -18,21 +18,21 @@ pub struct Job {
     pub seen: Observation,
 }
 
-/// What a driver measured of a job. `None` is "not known yet" or "cannot be known here".
+/// What a driver has measured of a job. `None`: not known yet, or cannot be measured.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Observation {
-    /// Share of the time that its threads were blocked while the job was let run, 0 to 1. Time in which they were
-    /// ready without a core is not counted, so that the share does not depend on other jobs.
+    /// The share of time for which its threads were blocked while the job was allowed to run, 0 to 1. Time in which
+    /// they were ready without a core is not counted, so that the share does not depend on other jobs.
     pub blocked: Option<f64>,
     /// Its barriers.
     pub barriers: Option<Barriers>,
 }
 
-/// How a job's threads meet.
+/// The barriers of a job.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Barriers {
-    /// Seconds from one barrier to the next, while the job was let run.
+    /// Seconds between two barriers, while the job was allowed to run.
     pub interval: f64,
-    /// Seconds from the first thread's arrival to the last one's, the median.
+    /// The median time in seconds from the first thread's arrival to the last one's.
     pub skew: f64,
 }

@@ -1,7 +1,7 @@
-//! Which jobs run in which time slice when more threads want to run than there are cores.
+//! Gang scheduling: which jobs run in which time slice if there are more threads than cores.
 //!
-//! A policy answers with a [`Round`] of slices; a driver, the simulated hypervisor or the Linux agent, lets run what
-//! each slice names, measures what the jobs did with it, and asks again.
+//! A policy answers with a [`Round`] of slices. A driver (the simulated hypervisor or the Linux agent) runs the jobs
+//! that each slice names, measures what they did, and asks again.
 
 mod job;
 mod limits;

@@ -1,20 +1,20 @@
-//! How long slices may be.
+//! Limits on the length of slices.
 
-/// What bounds the length of slices. Times in seconds.
+/// Limits on the length of slices. Times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// The length a user chose; `None` to choose by what is measured.
+    /// The length that the user chose; `None` to choose from measurements.
     pub slice: Option<f64>,
     /// The shortest slice.
     pub shortest: f64,
     /// The longest slice.
     pub longest: f64,
-    /// How long a gang may wait between two of its slices, and so the longest that a barrier of it is held up.
-    /// If the shortest slices of all rows take longer than that, those slices are used.
+    /// The longest that a gang may wait between two of its slices, and so the longest that its barriers are delayed. If
+    /// the shortest slices of all rows take longer, they are used anyway.
     pub delay: f64,
-    /// What a switch costs, as measured by the driver.
+    /// The cost of a switch, as measured by the driver.
     pub switch: f64,
-    /// The share of a slice that a switch may cost.
+    /// The largest share of a slice that a switch may cost.
     pub overhead: f64,
 }
 
@@ -31,16 +31,16 @@ impl Default for Limits {
     }
 }
 
-/// Barriers that should fit a slice: the one that the slice's end breaks is then a small part.
+/// The number of barriers that should fit in a slice, so that the one interrupted by its end matters little.
 const BARRIERS: f64 = 20.0;
 
 impl Limits {
-    /// Whether a slice holds many barriers that are so far apart.
+    /// Whether a slice can contain many barriers with this interval.
     pub fn holds(&self, interval: f64) -> bool {
         BARRIERS * interval <= self.longest
     }
 
-    /// The length of a slice of average weight, for `rows` rows and the longest of the jobs' barrier intervals.
+    /// The length of a slice of average weight, for `rows` rows and the longest barrier interval of the jobs.
     pub fn seconds(&self, rows: usize, interval: f64) -> f64 {
         if let Some(chosen) = self.slice {
             return chosen.max(self.shortest);

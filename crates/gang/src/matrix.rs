@@ -1,10 +1,10 @@
-//! The matrix of Ousterhout: rows are time slices, columns are cores.
+//! Ousterhout's matrix: rows are time slices, columns are cores.
 
 use std::collections::BTreeMap;
 
 use crate::job::JobId;
 
-/// Which job has which cores in which row. Every job is in one row.
+/// The cores of each job and its row. Every job is in exactly one row.
 ///
 /// Source: J. K. Ousterhout, Scheduling techniques for concurrent systems, ICDCS 1982, section 3; packing and
 /// unification as in D. G. Feitelson, Packing schemes for gang scheduling, JSSPP 1996, section 2.
@@ -15,7 +15,7 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// An empty matrix of `cores` columns.
+    /// Returns an empty matrix with `cores` columns.
     pub fn new(cores: usize) -> Self {
         Matrix { cores, rows: Vec::new() }
     }
@@ -25,12 +25,12 @@ impl Matrix {
         self.cores
     }
 
-    /// The jobs of every row with their columns, ascending.
+    /// The jobs of every row, with their columns in ascending order.
     pub fn rows(&self) -> &[BTreeMap<JobId, Vec<usize>>] {
         &self.rows
     }
 
-    /// Whether the job is in the matrix.
+    /// Whether a job is in the matrix.
     pub fn contains(&self, job: JobId) -> bool {
         self.rows.iter().any(|row| row.contains_key(&job))
     }
@@ -40,15 +40,15 @@ impl Matrix {
         self.rows.iter().flatten().map(|(job, columns)| (*job, columns.clone())).collect()
     }
 
-    /// The columns of a row that no job has.
+    /// The columns of a row that no job uses.
     pub fn free(&self, row: usize) -> Vec<usize> {
         let row = &self.rows[row];
         let taken = |core: &usize| row.values().any(|columns| columns.contains(core));
         (0..self.cores).filter(|core| !taken(core)).collect()
     }
 
-    /// Puts a job, of at most as many threads as there are cores, into the fullest row that has room, else into a
-    /// new one.
+    /// Puts a job into the fullest row with enough free columns, otherwise into a new row. It must not have more
+    /// threads than there are cores.
     pub fn place(&mut self, job: JobId, threads: usize) {
         debug_assert!(threads <= self.cores);
         let room = |row: &usize| self.free(*row).len();
@@ -62,7 +62,7 @@ impl Matrix {
         self.rows[row].insert(job, columns);
     }
 
-    /// Removes all jobs but those, and unifies what is left.
+    /// Removes all jobs for which `keep` is false, and unifies the remaining ones.
     pub fn retain(&mut self, keep: impl Fn(JobId) -> bool) {
         let before = self.columns().len();
         for row in &mut self.rows {
@@ -73,8 +73,8 @@ impl Matrix {
         }
     }
 
-    /// As few rows as moving the jobs of a row into the gaps of others gives, the emptiest row first. A job keeps its
-    /// columns where they are free in another row.
+    /// Reduces the number of rows by moving the jobs of a row into gaps of others, starting with the emptiest row. A
+    /// job keeps its columns if they are free in another row.
     fn unify(&mut self) {
         self.rows.retain(|row| !row.is_empty());
         let mut sources: Vec<usize> = (0..self.rows.len()).collect();
@@ -93,7 +93,7 @@ impl Matrix {
         self.rows.retain(|row| !row.is_empty());
     }
 
-    /// Puts a job into the gap of a row other than `except` that is not empty; whether there was one.
+    /// Moves a job into a gap of a row other than `except` that is not empty. Returns whether there was one.
     fn move_into_gap(&mut self, except: usize, job: JobId, columns: &[usize]) -> bool {
         let others =
             (0..self.rows.len()).filter(|&row| row != except && !self.rows[row].is_empty());

@@ -1,4 +1,4 @@
-//! From what the jobs used to what the policies know of them.
+//! Turns what jobs used into what policies know about them.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use crate::job::{Barriers, JobId, Observation};
 /// What a driver measured of a job over the slices since its last report.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Used {
-    /// Thread-seconds in which the job was let run as a first one: its threads times the seconds of its slices.
+    /// Thread-seconds in which the job was allowed to run as a first job: the number of its threads times the length of
+    /// its slices.
     pub given: f64,
-    /// Of those, thread-seconds on a core.
+    /// The part of that time on a core.
     pub ran: f64,
-    /// Of those, thread-seconds ready without a core.
+    /// The part of that time ready without a core.
     pub ready: f64,
-    /// Its barriers, where something counts them.
+    /// Its barriers, if something counts them.
     pub barriers: Option<Barriers>,
 }
 
-/// What is remembered of all jobs: averages in which what was seen `MEMORY` seconds ago counts for 1/e.
+/// Averages for all jobs; measurements from `MEMORY` seconds ago count with the factor 1/e.
 #[derive(Debug, Clone, Default)]
 pub struct Observer {
     jobs: BTreeMap<JobId, Memory>,
 }
 
-/// Shares of the time that a job was given. A driver may count the time that a thread was ready in the sample after the
-/// one in which it was. So the shares are averaged, and only then compared: too much in one sample makes up for too
-/// little in another.
+/// Averages of the shares of a job's time. A driver may count time in which a thread was ready in the following sample.
+/// So shares are averaged before they are compared, and errors of neighbouring samples cancel.
 #[derive(Debug, Clone, Copy)]
 struct Memory {
     ran: f64,
@@ -34,24 +34,24 @@ struct Memory {
 }
 
 impl Default for Memory {
-    /// A job begins as one that never blocks: while it starts, one thread reads files and the others do not exist, which
-    /// says nothing of how it computes.
+    /// A new job counts as never blocked. While it starts, one thread reads files and the others do not exist, which
+    /// says nothing about its computing.
     fn default() -> Self {
         Memory { ran: 1.0, ready: 0.0, barriers: None }
     }
 }
 
-/// Seconds of a job's own slices after which the past counts for 1/e: several steps of a job whose phases take tenths
-/// of a second, in which now one of its threads works and now all.
+/// The memory of the averages, in seconds of the job's own slices. It covers several steps of a job with phases of
+/// tenths of a second, in which at times only one thread works and at times all.
 const MEMORY: f64 = 1.0;
 
 impl Observer {
-    /// An observer that has seen no job.
+    /// Returns an observer that has seen no job.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Takes in what a job of `threads` threads did; nothing is learnt from a job that was not let run.
+    /// Adds what a job of `threads` threads did. A job that was not allowed to run teaches nothing.
     pub fn learn(&mut self, job: JobId, threads: usize, used: Used) {
         let memory = self.jobs.entry(job).or_default();
         if used.given > 0.0 {
@@ -65,13 +65,13 @@ impl Observer {
     /// What is known of a job.
     pub fn seen(&self, job: JobId) -> Observation {
         let Some(memory) = self.jobs.get(&job) else { return Observation::default() };
-        // What it neither ran nor was ready is at most all, and not less than nothing.
+        // The time in which it was not ready is at most all of it, and at least the time that it ran.
         let had = (1.0 - memory.ready.max(0.0)).max(memory.ran);
         let blocked = if had > 0.0 { 1.0 - memory.ran / had } else { 0.0 };
         Observation { blocked: Some(blocked), barriers: memory.barriers }
     }
 
-    /// Forgets a job that ended.
+    /// Forgets a job that has ended.
     pub fn forget(&mut self, job: JobId) {
         self.jobs.remove(&job);
     }

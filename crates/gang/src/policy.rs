@@ -1,16 +1,15 @@
-//! What a gang policy is.
+//! The interface of gang policies.
 
 use crate::job::Job;
 use crate::limits::Limits;
 use crate::round::Round;
 
-/// A rule for who runs when. It remembers only what it needs to stay with earlier answers: the matrix.
+/// A policy that decides which jobs run when. It only remembers the matrix, which it needs to keep its answers stable.
 pub trait GangPolicy: Send {
-    /// The name it is registered under.
+    /// The name under which it is registered.
     fn name(&self) -> &'static str;
 
-    /// The slices from now on, for these jobs, in the order of their arrival, on that many cores.
-    /// A driver asks when a job came or went, and once a round. The same questions in the same order get the same
-    /// answers.
+    /// Returns the slices from now on for these jobs, which are in order of arrival, on `cores` cores. A driver asks
+    /// when a job came or went, and once per round. The same sequence of questions gets the same answers.
     fn round(&mut self, jobs: &[Job], cores: usize, limits: &Limits) -> Round;
 }

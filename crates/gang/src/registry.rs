@@ -1,19 +1,19 @@
-//! Gang policies by name: one line each.
+//! The list of gang policies, by name.
 
 use crate::policies::{Adaptive, Batch, Free, Gang};
 use crate::policy::GangPolicy;
 
-/// A gang policy that can be asked for by name.
+/// A registered gang policy.
 pub struct GangPolicyInfo {
-    /// Its name.
+    /// The name of the policy.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// What the policy does, in one line.
     pub summary: &'static str,
-    /// Builds it.
+    /// Builds the policy.
     pub build: fn() -> Box<dyn GangPolicy>,
 }
 
-/// All gang policies built in.
+/// All built-in gang policies.
 pub const GANG_POLICIES: &[GangPolicyInfo] = &[
     GangPolicyInfo {
         name: "batch",
@@ -37,7 +37,7 @@ pub const GANG_POLICIES: &[GangPolicyInfo] = &[
     },
 ];
 
-/// The gang policy of that name; `None` where there is none.
+/// Returns the gang policy of this name; `None` if there is none.
 pub fn gang_policy(name: &str) -> Option<Box<dyn GangPolicy>> {
     GANG_POLICIES.iter().find(|info| info.name == name).map(|info| (info.build)())
 }

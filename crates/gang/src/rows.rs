@@ -1,11 +1,11 @@
-//! How long each row runs.
+//! Computes how long each row runs.
 
 use crate::limits::Limits;
 
-/// Seconds of each row, by weight, for the longest of the jobs' barrier intervals.
+/// The seconds of each row, by weight; `interval` is the longest barrier interval of the jobs.
 ///
-/// Unless a user chose the length of a slice, no row waits longer than `limits.delay` for its next turn, where the
-/// shortest slices allow it: then rows of great weight get less than their share.
+/// Unless the user chose the length of a slice, no row waits longer than `limits.delay` for its next turn, if the
+/// shortest slices allow that. To achieve this, rows of large weight may get less than their share.
 pub fn seconds(weights: &[f64], interval: f64, limits: &Limits) -> Vec<f64> {
     let rows = weights.len();
     let sum: f64 = weights.iter().sum();
@@ -28,5 +28,5 @@ pub fn seconds(weights: &[f64], interval: f64, limits: &Limits) -> Vec<f64> {
     lengths(scale).collect()
 }
 
-/// Of the interval in which the scale is sought: to a part in 2^40.
+/// The number of bisections for the scale: accurate to a part in 2^40.
 const HALVINGS: u32 = 40;

@@ -1,11 +1,12 @@
-//! Where a round that replaces another one begins.
+//! Where a new round begins when it replaces another.
 
 use crate::job::JobId;
 use crate::round::Round;
 
 impl Round {
-    /// The slice of whose first jobs one has waited longest, by how long each has; the earliest among equals.
-    /// A driver that gets a new job in mid-round goes on there, so that jobs that come and go hold up no other.
+    /// The index of the slice with the first job that has waited longest, given the waiting time of each job; the
+    /// earliest among equals. A driver that gets a new job in the middle of a round continues there, so that arrivals
+    /// and departures do not delay other jobs.
     pub fn longest_waiting(&self, waited: impl Fn(JobId) -> f64) -> usize {
         let longest =
             |at: usize| self.slices[at].first.iter().map(|&id| waited(id)).fold(0.0, f64::max);
@@ -21,7 +22,7 @@ mod tests {
     use super::*;
     use crate::round::Slice;
 
-    /// Who never ran waits longest of all; among equals the order of the round decides.
+    /// A job that never ran has waited longest; among equals, the order of the round decides.
     #[test]
     fn the_longest_waiting_job_is_next() {
         let slice =

@@ -1,4 +1,4 @@
-//! Which guests are on which hosts while sites are chosen.
+//! The arrangement: which guests are on which hosts, while a policy chooses sites.
 
 use std::ops::Range;
 
@@ -9,20 +9,20 @@ use super::Program;
 use super::wan::Wan;
 use topolane_placement::Occupancy;
 
-/// Guests on a node.
+/// The numbers of guests on nodes.
 pub type Seats = Vec<(NodeIndex, u32)>;
 
-/// The programs on their hosts, and what the hosts have left. What a running program holds now may be more
-/// than there is (hosts are overbooked); no guest is put where there is too little.
+/// The programs on their hosts, and the free resources of the hosts. Running programs may hold more than a host has,
+/// because hosts are overbooked. No guest is placed on a host with too little free.
 #[derive(Debug, Clone)]
 pub struct Arrangement<'a> {
     programs: &'a [Program],
     wan: &'a Wan,
     fabric: &'a Fabric,
     occupancy: &'a Occupancy,
-    /// What is left of every resource of every node; below 0 on a host that is overbooked.
+    /// The free amount of every resource on every node; negative on an overbooked host.
     left: Vec<i128>,
-    /// What a core of every node is worth; 1 for one of the default clock.
+    /// The core speed of every node, relative to the default clock.
     speed: Vec<f64>,
     /// All nodes, the fastest first.
     by_speed: Vec<NodeIndex>,
@@ -32,7 +32,7 @@ pub struct Arrangement<'a> {
 }
 
 impl<'a> Arrangement<'a> {
-    /// The programs where they run now; the occupancy is of everybody else.
+    /// Returns the programs where they run now. `occupancy` has all other guests.
     pub fn new(programs: &'a [Program], occupancy: &'a Occupancy, wan: &'a Wan) -> Arrangement<'a> {
         let fabric: &Fabric = occupancy.fabric();
         let nodes = 0..fabric.nodes();
@@ -63,42 +63,42 @@ impl<'a> Arrangement<'a> {
         self.programs
     }
 
-    /// The ways between sites.
+    /// The routes between sites.
     pub fn wan(&self) -> &'a Wan {
         self.wan
     }
 
-    /// The hosts.
+    /// The machine, whose nodes are the hosts.
     pub fn fabric(&self) -> &'a Fabric {
         self.fabric
     }
 
-    /// Everybody else: guests of no program, and hosts out of service.
+    /// Guests of no program, and hosts out of service.
     pub fn occupancy(&self) -> &'a Occupancy {
         self.occupancy
     }
 
-    /// Where a program is on the arrangement; empty where it is not placed.
+    /// Where a program is in the arrangement; empty if it is not placed.
     pub fn seats(&self, program: usize) -> &Seats {
         &self.seats[program]
     }
 
-    /// Where it runs in truth.
+    /// Where a program really runs now.
     pub fn now(&self, program: usize) -> &Seats {
         &self.now[program]
     }
 
-    /// Lets guests of a program that stays on its sites change places, so that it is divided best.
+    /// Allows guests of a program that stays on its sites to exchange places, so that it is divided best.
     pub fn rearrange(&mut self, program: usize) {
         self.rearranged[program] = true;
     }
 
-    /// Whether they do.
+    /// Whether guests of the program exchange places.
     pub fn is_rearranged(&self, program: usize) -> bool {
         self.rearranged[program] && self.seats[program] == self.now[program]
     }
 
-    /// Guests of a program at every site.
+    /// The number of guests at every site.
     pub fn spread(&self, seats: &Seats) -> Vec<u32> {
         let mut spread = vec![0; self.wan.sites()];
         for &(node, guests) in seats {
@@ -112,13 +112,13 @@ impl<'a> Arrangement<'a> {
         self.fabric.group(self.fabric.depth(), node) as usize
     }
 
-    /// The speed of the slowest core that has a guest; 1 without guests.
+    /// The speed of the slowest core with a guest; 1 if there are no guests.
     pub fn slowest(&self, seats: &Seats) -> f64 {
         let speeds = seats.iter().map(|&(node, _)| self.speed[node as usize]);
         speeds.reduce(f64::min).unwrap_or(1.0)
     }
 
-    /// The speed of the fastest core that has a guest; 0 without guests.
+    /// The speed of the fastest core with a guest; 0 if there are no guests.
     pub fn quickest(&self, seats: &Seats) -> f64 {
         seats.iter().map(|&(node, _)| self.speed[node as usize]).fold(0.0, f64::max)
     }
@@ -129,8 +129,8 @@ impl<'a> Arrangement<'a> {
         (at(self.by_speed.last()), at(self.by_speed.first()))
     }
 
-    /// The speed of the slowest node that a program, itself off the arrangement, must take on these sites if it
-    /// takes the fastest; `None` where it does not fit.
+    /// The speed of the slowest node that a program needs if it takes the fastest nodes of these sites; `None` if it
+    /// does not fit. The program itself must not be placed.
     pub fn fastest(&self, program: usize, sites: &[usize]) -> Option<f64> {
         let mut left = self.programs[program].guests;
         let nodes = self.by_speed.iter().filter(|&&node| sites.contains(&self.site(node)));
@@ -140,7 +140,7 @@ impl<'a> Arrangement<'a> {
         })
     }
 
-    /// The sites a program may use.
+    /// The sites that a program may use.
     pub fn allowed(&self, program: usize) -> Vec<usize> {
         let sites = &self.programs[program].sites;
         (0..self.wan.sites())
@@ -148,20 +148,20 @@ impl<'a> Arrangement<'a> {
             .collect()
     }
 
-    /// Takes a program off the arrangement and answers with where it was.
+    /// Removes a program from the arrangement. Returns where it was.
     pub fn lift(&mut self, program: usize) -> Seats {
         let seats = std::mem::take(&mut self.seats[program]);
         self.hold(program, &seats, -1);
         seats
     }
 
-    /// Puts a program that is off the arrangement somewhere.
+    /// Places a program that is not in the arrangement.
     pub fn put(&mut self, program: usize, seats: Seats) {
         self.hold(program, &seats, 1);
         self.seats[program] = seats;
     }
 
-    /// The same, with a node for every guest.
+    /// Places a program, with a node for every guest.
     pub fn put_on(&mut self, program: usize, nodes: &[NodeIndex]) {
         self.put(program, seats(nodes));
     }
@@ -176,7 +176,7 @@ impl<'a> Arrangement<'a> {
         }
     }
 
-    /// Guests of a program that fit on a node in addition to those on the arrangement.
+    /// The number of further guests of a program that fit on a node.
     fn slots_on(&self, program: usize, node: NodeIndex) -> u32 {
         let guest = &self.programs[program].guest;
         let barred = self.programs[program].barred.binary_search(&node).is_ok();
@@ -188,20 +188,20 @@ impl<'a> Arrangement<'a> {
         guest.slots_in(&left)
     }
 
-    /// Where the resources of a node stand in `left`.
+    /// The range of a node's resources in `left`.
     fn row(&self, node: NodeIndex) -> Range<usize> {
         let counted = self.fabric.resources().names().len();
         node as usize * counted..(node as usize + 1) * counted
     }
 
-    /// Guests of a program, itself off the arrangement, that fit on a site.
+    /// The number of guests of a program that fit on a site. The program itself must not be placed.
     pub fn free_slots(&self, program: usize, site: usize) -> u32 {
         let nodes = self.fabric.node_range(self.fabric.depth(), site as u32);
         nodes.map(|node| self.slots_on(program, node)).fold(0, u32::saturating_add)
     }
 
-    /// Seats for `guests` guests of a program on the hosts of a site that are not slower than `least`, as far as they
-    /// fit: where they run now first, then on the hosts with the least room, so that large rooms stay.
+    /// Seats for up to `guests` guests of a program on hosts of a site that are not slower than `least`. Hosts where it
+    /// runs now come first, then those with the least free resources, so that large gaps remain.
     fn seat(&self, program: usize, site: usize, guests: u32, least: f64) -> Seats {
         let range = self.fabric.node_range(self.fabric.depth(), site as u32);
         let mut left = guests;
@@ -225,7 +225,7 @@ impl<'a> Arrangement<'a> {
             }
         }
         nodes.sort_unstable();
-        // The tightest host that takes all that is left, else the roomiest ones.
+        // Take the tightest host that holds all that is left, otherwise the one with most free.
         while left > 0 && !nodes.is_empty() {
             let fits = nodes.iter().position(|&(free, _)| free >= left).unwrap_or(nodes.len() - 1);
             let (free, node) = nodes.remove(fits);
@@ -236,21 +236,21 @@ impl<'a> Arrangement<'a> {
         merged(found)
     }
 
-    /// Where it runs now, if it fits there; `None` where it does not, or arrives.
+    /// The seats where it runs now; `None` if it does not fit there or is new.
     pub fn again(&self, program: usize) -> Option<Seats> {
         let now = &self.now[program];
         let fits = |&(node, guests): &(NodeIndex, u32)| self.slots_on(program, node) >= guests;
         (!now.is_empty() && now.iter().all(fits)).then(|| now.clone())
     }
 
-    /// The whole program on one site, on hosts that are not slower; `None` where it does not fit.
+    /// Seats for the whole program on one site, on hosts not slower than `least`; `None` if it does not fit.
     pub fn whole(&self, program: usize, site: usize, least: f64) -> Option<Seats> {
         let guests = self.programs[program].guests;
         let seats = self.seat(program, site, guests, least);
         (total(&seats) == guests).then_some(seats)
     }
 
-    /// Seats for a given number of guests on each of these sites; `None` where they do not fit.
+    /// Seats for a given number of guests on each of these sites; `None` if they do not fit.
     pub fn divided(&self, program: usize, sites: &[(usize, u32)]) -> Option<Seats> {
         let mut found = Seats::new();
         for &(site, guests) in sites {
@@ -263,8 +263,8 @@ impl<'a> Arrangement<'a> {
         Some(merged(found))
     }
 
-    /// Seats for all guests: the first of these sites is filled, then the next, on hosts that are not slower than
-    /// `least`. `None` if the guests do not all fit.
+    /// Seats for all guests, filling one of these sites after another, on hosts that are not slower than `least`.
+    /// `None` if the guests do not all fit.
     pub fn filled(&self, program: usize, sites: &[usize], least: f64) -> Option<Seats> {
         let mut left = self.programs[program].guests;
         let mut found = Seats::new();
@@ -276,7 +276,8 @@ impl<'a> Arrangement<'a> {
         (left == 0).then(|| merged(found))
     }
 
-    /// Its guests on slower hosts replaced, on their site as far as they fit and then on the other sites it may use.
+    /// Seats with the guests on hosts slower than `least` moved: within their site as far as possible, then to other
+    /// sites that the program may use.
     pub fn quickened(&self, program: usize, least: f64) -> Option<Seats> {
         let spread = self.spread(&self.now[program]);
         let mut left = 0;
@@ -294,7 +295,7 @@ impl<'a> Arrangement<'a> {
         (left == 0 && !found.is_empty()).then(|| merged(found))
     }
 
-    /// A node for every guest: those that can stay do.
+    /// A node for every guest; guests that can stay where they are do so.
     pub fn nodes(&self, program: usize) -> Vec<NodeIndex> {
         let mut left = self.seats[program].clone();
         let mut take = |wanted: Option<NodeIndex>| {
@@ -317,12 +318,12 @@ impl<'a> Arrangement<'a> {
     }
 }
 
-/// Guests in all.
+/// The total number of guests.
 pub fn total(seats: &Seats) -> u32 {
     seats.iter().map(|&(_, guests)| guests).sum()
 }
 
-/// A core's clock over the default one.
+/// The core speed of a node, relative to the default clock.
 fn speed(fabric: &Fabric, node: NodeIndex) -> f64 {
     fabric.kind(node).core_speed / NodeKind::default().core_speed
 }
@@ -337,7 +338,7 @@ fn seats(nodes: &[NodeIndex]) -> Seats {
     merged(nodes.iter().map(|&node| (node, 1)).collect())
 }
 
-/// By node, each once; none without guests.
+/// Merges seats on the same node; drops those without guests.
 fn merged(mut seats: Seats) -> Seats {
     seats.sort_unstable_by_key(|&(node, _)| node);
     seats.dedup_by(|next, kept| {

@@ -1,10 +1,11 @@
-//! What moving guests takes.
+//! The time that moving guests takes.
 
 use super::Program;
 use super::arrangement::{Arrangement, Seats};
 
-/// Guests that move, and the seconds that copying their memory takes, one after another: over the narrowest link
-/// of the way, or the interface of a host of the site; infinite where memory is rewritten faster than copied.
+/// The number of guests that move, and the seconds that copying their memory takes, one after another. A copy uses the
+/// narrowest link of the route or, within a site, a host's interface. Infinite if memory is rewritten faster than it
+/// can be copied.
 pub fn copying(
     program: &Program,
     now: &Seats,
@@ -18,7 +19,7 @@ pub fn copying(
         each.flat_map(|(node, guests)| std::iter::repeat_n(node, guests as usize)).collect()
     };
     let (mut leaving, mut coming) = (more(now, then), more(then, now));
-    // Nodes are numbered site by site: those that stay on a site are matched first.
+    // Nodes are numbered site by site; guests that stay on a site are matched first.
     let mut total = 0.0;
     let mut moves = 0;
     let mut copy = |from: u32, to: u32| {
@@ -38,13 +39,13 @@ pub fn copying(
     (moves, total)
 }
 
-/// The seconds to copy one guest at `rate` bytes a second, less what it rewrites meanwhile.
+/// The seconds to copy one guest at `rate` bytes per second, taking rewritten memory into account.
 fn seconds(program: &Program, rate: f64) -> f64 {
     let rate = rate - program.dirty;
     if rate > 0.0 { program.guest.memory() as f64 / rate } else { f64::INFINITY }
 }
 
-/// Seconds of copying where guests change places between the sites the program is on: the slowest way for all.
+/// The seconds of copying if guests exchange places between the program's sites, assuming the slowest route for all.
 pub fn exchanging(arrangement: &Arrangement<'_>, index: usize) -> f64 {
     let program = &arrangement.programs()[index];
     let spread = arrangement.spread(arrangement.now(index));

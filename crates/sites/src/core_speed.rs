@@ -1,14 +1,14 @@
-//! Fixed work that shows how fast a core is. The caller measures the time.
+//! A fixed amount of work that shows how fast a core is. The caller measures the time.
 
-/// Values that the work goes over: 32 KiB each way, so that they stay in a core's own cache.
+/// The number of values: two arrays of 32 KiB, which stay in a core's own cache.
 const VALUES: usize = 4096;
-/// Smoothings that do not wait for one another, for each one that does.
+/// The number of independent smoothing steps for each dependent one.
 const INDEPENDENT: usize = 8;
 
-/// Smooths values `times` times and returns how many were computed, and a figure that depends on all of them.
+/// Smooths values `times` times. Returns the number of computed values, and a number that depends on all of them.
 ///
-/// Most steps can be computed in any order, as in a stencil of a simulation; every ninth needs the one before it. So
-/// both what a core computes side by side and how soon it has one result count.
+/// Most steps can be computed in any order, as in a stencil of a simulation; every ninth step needs the one before it.
+/// So both the throughput and the latency of a core matter.
 pub fn smooth(times: u32) -> (u64, f64) {
     let mut values = vec![1.0_f64; VALUES];
     let mut other = values.clone();
@@ -42,7 +42,7 @@ fn dependent(values: &mut [f64]) {
 mod tests {
     use super::*;
 
-    /// Twice the times is twice the work, and what it computes stays between the least and the greatest value.
+    /// Doubling the times doubles the work, and the results stay between the smallest and the largest value.
     #[test]
     fn work_is_fixed_and_its_values_stay_finite() {
         let ((once, _), (twice, sum)) = (smooth(50), smooth(100));

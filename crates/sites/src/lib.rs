@@ -1,10 +1,10 @@
-//! Sites for all programs together: what running over a WAN or on slow processors costs each, and which hosts
-//! each should have.
+//! Chooses sites for all programs together: predicts the cost of a WAN and of slow processors for each program, and
+//! which hosts each should have.
 //!
-//! The machine is a [`Fabric`](topolane_fabric::Fabric) whose nodes are the hosts and whose sites are joined by
-//! WAN links; a program is a group of guests of equal size. A [`SitePolicy`] answers for all programs at once,
-//! those that run and those that arrive: a node for every guest. Programs, the cut and the first policy follow
-//! "MPI on dynamically scheduled virtual clusters over several sites" (2007).
+//! The machine is a [`Fabric`](topolane_fabric::Fabric) whose nodes are the hosts and whose sites are connected by WAN
+//! links. A program is a group of guests of equal size. A [`SitePolicy`] chooses a node for every guest of all
+//! programs, running and new. Programs, the cut and the first policy follow "MPI on dynamically scheduled virtual
+//! clusters over several sites" (2007).
 
 mod arrangement;
 mod copying;
@@ -30,49 +30,48 @@ use topolane_fabric::NodeIndex;
 
 use topolane_placement::Amounts;
 
-/// A program, as a choice of sites sees it.
+/// A program, for the choice of sites.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Program {
-    /// Guests it consists of.
+    /// The number of its guests.
     pub guests: u32,
-    /// What each takes of its host, at least a core.
+    /// What each guest takes on its host; at least one core.
     pub guest: Amounts,
-    /// The nodes on which they run, one per guest; empty for a program that arrives.
+    /// The nodes on which its guests run, one per guest; empty for a new program.
     pub nodes: Vec<NodeIndex>,
-    /// Sites it may use, by index; empty for all.
+    /// The sites that it may use, by index; empty for all.
     pub sites: Vec<u32>,
-    /// What crosses the middle of it where its guests are divided best.
+    /// The traffic between its two halves, if its guests are divided in the best way.
     pub cut: Cut,
-    /// The same of 1, 2, ... guests and the others, as far as known.
+    /// The traffic between 1, 2, ... guests and all others, as far as known.
     pub apart: Vec<Cut>,
-    /// What crosses between its sites as its guests are divided now; `None` if they are divided best.
+    /// The traffic between its sites with the current division of its guests; `None` if that is the best one.
     pub here: Option<Cut>,
-    /// Guests that change places to divide it best over the sites it is on now.
+    /// The number of guests that must exchange places for the best division over its current sites.
     pub exchange: u32,
-    /// Bytes of a guest's memory rewritten a second.
+    /// Bytes of a guest's memory that are rewritten per second.
     pub dirty: f64,
-    /// Seconds it is expected to run on, undisturbed.
+    /// Seconds that it is expected to run on, if undisturbed.
     pub remaining: f64,
-    /// Seconds since one of its guests was moved; infinite if none was.
+    /// Seconds since one of its guests was last moved; infinite if none was.
     pub settled: f64,
-    /// Seconds of computing on a reference core in a second of its run, of the rank with the most; 0 if not known.
+    /// Seconds of computing on a reference core per second of its run, for the rank with the most; 0 if unknown.
     pub compute: f64,
-    /// The share of its time that the rank with the least of it spends in MPI; `None` if not measured.
+    /// The share of time spent in MPI by the rank with the smallest share; `None` if not measured.
     pub in_mpi: Option<f64>,
-    /// What it loses to the WAN over what is predicted, if that is known from before.
+    /// The measured loss to the WAN divided by the predicted one, if known from before.
     pub correction: Option<f64>,
-    /// Bytes a second between each guest and its storage or database, in the busier direction,
+    /// Bytes per second between each guest and its storage or database, in the busier direction.
     pub outside: f64,
-    /// which is at this site.
+    /// The site of its storage or database.
     pub home: Option<u32>,
-    /// Nodes whose processors lack a feature that it needs, ascending.
+    /// Nodes whose processors lack a required feature, ascending.
     pub barred: Vec<NodeIndex>,
 }
 
 impl Program {
-    /// What crosses between `guests` of its guests and the others where they are divided best. Where that is not
-    /// known traffic is taken for uniform: of n guests, a and b of them send each other 4 a b / n^2 of what crosses
-    /// the middle.
+    /// The traffic between `guests` of its guests and the others, with the best division. If unknown, traffic is
+    /// assumed to be uniform: between a and b of n guests it is 4 a b / n^2 of the traffic between the halves.
     fn apart(&self, guests: u32) -> Cut {
         let fewer = guests.min(self.guests - guests.min(self.guests));
         if let Some(known) = (fewer as usize).checked_sub(1).and_then(|at| self.apart.get(at)) {
@@ -82,10 +81,11 @@ impl Program {
         Cut { bytes: self.cut.bytes * 4.0 * a * (n - a) / (n * n), ..self.cut }
     }
 
-    /// In seconds of a run alone on one site on reference cores, from one that loses `lost` seconds of each second
-    /// to the WAN, as predicted, and whose slowest core has this speed. `docs/explanation/sites.md` has the algebra.
+    /// Returns the program in terms of a run alone on one site on reference cores. It was measured while it lost `lost`
+    /// seconds per second to the WAN, as predicted, and its slowest core had this speed. `docs/explanation/sites.md`
+    /// has the algebra.
     fn undisturbed(&self, lost: f64, speed: f64) -> Program {
-        // No more than the core can do, and no more lost than is spent in MPI.
+        // Computing is at most what the core can do, and the loss at most the time spent in MPI.
         let compute = self.compute.min(speed);
         let before = self.correction.unwrap_or(1.0);
         let share = (before * lost).min(self.in_mpi.unwrap_or(f64::INFINITY));
@@ -102,11 +102,11 @@ impl Program {
         }
     }
 
-    /// Seconds by which a second of its run takes longer on cores of this speed; negative on fast ones.
+    /// How much longer a second of its run takes on cores of this speed, in seconds; negative on fast cores.
     fn slower(&self, speed: f64) -> f64 {
         self.compute / speed - self.compute
     }
 }
 
-/// Of a measured second at least this much is taken for its undisturbed run.
+/// At least this share of a measured second is assumed to be the undisturbed run.
 const LEAST_UNDISTURBED: f64 = 0.05;

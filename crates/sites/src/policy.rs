@@ -1,4 +1,4 @@
-//! What a site policy is, and how it is asked.
+//! The interface of site policies.
 
 use topolane_fabric::NodeIndex;
 
@@ -9,27 +9,27 @@ use super::wan::Wan;
 use super::worth::{Judgement, Terms, Worth};
 use topolane_placement::Occupancy;
 
-/// A rule that chooses sites for all programs. Pure: the same question gets the same answer.
+/// A policy that chooses sites for all programs. It is pure: the same question gets the same answer.
 pub trait SitePolicy: Send + Sync {
-    /// The name it is registered under.
+    /// The name under which it is registered.
     fn name(&self) -> &str;
 
-    /// Puts every program of the arrangement where it is to run. Those that run now stay on the arrangement; those that arrive
-    /// are placed in their order, as far as they fit.
+    /// Puts every program of the arrangement where it should run. Running programs must stay placed. New ones are
+    /// placed in their order, as far as they fit.
     fn choose(&self, arrangement: &mut Arrangement<'_>, worth: &Worth<'_>);
 }
 
-/// Where a program is to run.
+/// Where a program should run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Moved {
-    /// A node for every guest, in their order; empty for a program that arrives and does not fit now.
+    /// A node for every guest, in their order; empty for a new program that does not fit now.
     pub nodes: Vec<NodeIndex>,
-    /// What that brings.
+    /// The gains and costs of the choice.
     pub judgement: Judgement,
 }
 
-/// Asks a policy where all programs are to run, those that run and, in their order, those that arrive.
-/// The cuts and the computing are as measured where the programs run now; the occupancy is of everybody else.
+/// Asks a policy where all programs should run: running ones and, in their order, new ones. Cuts and computing times
+/// must be as measured where the programs run now. `occupancy` has all other guests.
 pub fn choose_sites(
     policy: &dyn SitePolicy,
     programs: &[Program],

@@ -1,40 +1,40 @@
-//! What a program loses to a WAN inside it.
+//! Predicts the time that a program loses to a WAN between its guests.
 
-/// What crosses the cut of a program into two equal halves, a second of a run on one site.
+/// The traffic between two equal halves of a program, per second of a run on one site.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Cut {
-    /// Messages from the other half that the rank with the most of them waits for: those that come after
-    /// it has sent there. A stream of messages one way is one wait, an exchange is one each.
+    /// Messages from the other half for which a rank waits, for the rank with the most: messages that arrive after it
+    /// has sent there. A one-way stream of messages is one wait; an exchange is one wait each.
     pub turns: f64,
-    /// Bytes across, in the direction with more of them.
+    /// Bytes, in the direction with more of them.
     pub bytes: f64,
-    /// Of the two ranks across the cut of whom one sends the other most.
+    /// The traffic of the two ranks in different halves of which one sends the other most.
     pub busiest: Pair,
 }
 
-/// One rank to another: one connection. Messages that follow each other without an answer are one burst.
+/// Traffic from one rank to another over one connection. Consecutive messages without an answer are one burst.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Pair {
-    /// Bursts a second.
+    /// Bursts per second.
     pub bursts: f64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes: f64,
 }
 
-/// A way between two sites.
+/// A route between two sites.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Path {
-    /// Seconds, one way.
+    /// One-way latency in seconds.
     pub latency: f64,
-    /// Bytes a second in each direction, of what one program may have of it.
+    /// Bytes per second in each direction that one program may use.
     pub bandwidth: f64,
-    /// Bytes that one connection may have under way; `None` where that does not limit it.
+    /// The most bytes in flight on one connection; `None` if this does not limit it.
     pub window: Option<f64>,
 }
 
 impl Pair {
-    /// Seconds that a connection's window stops this pair, each second: a burst that does not fit the
-    /// window waits a round trip for every further part of it.
+    /// Seconds per second for which the connection's window blocks this pair. A burst larger than the window waits one
+    /// round trip for every further window.
     pub fn stopped(&self, latency: f64, window: Option<f64>) -> f64 {
         let Some(window) = window else { return 0.0 };
         if self.bursts <= 0.0 || window <= 0.0 {
@@ -46,23 +46,23 @@ impl Pair {
 }
 
 impl Cut {
-    /// The seconds that a second of the program's run on one site takes longer where the path lies between its
-    /// halves: every turn waits for the latency; what crosses takes its time at the bandwidth, or
-    /// as long as the window stops the busiest pair. Compute and transfer are taken as not overlapping,
-    /// and turns as waiting one after another: an upper estimate, made to order programs.
+    /// How much longer a second of the program's run takes, in seconds, if the path lies between its halves. Every turn
+    /// waits for the latency; the traffic takes its time at the bandwidth, or as long as the window blocks the busiest
+    /// pair. Computing and transfer are assumed not to overlap, and turns to wait one after another, so it is an upper
+    /// estimate for ranking programs.
     pub fn loss(&self, path: Path) -> f64 {
         let transfer = self.bytes / path.bandwidth;
         self.turns * path.latency + transfer.max(self.busiest.stopped(path.latency, path.window))
     }
 
-    /// The cut a second of a run on one site, from what was measured a second of a run that loses `lost`
-    /// seconds of each: no part of the undisturbed one. At most 20 times what was measured.
+    /// The cut per second of an undisturbed run, from one measured in a run that loses `lost` seconds per second. At
+    /// most 20 times the measured values.
     #[must_use]
     pub fn undisturbed(&self, lost: f64) -> Cut {
         self.times(1.0 / (1.0 - lost).max(0.05))
     }
 
-    /// Of two cuts of one program what costs more.
+    /// The larger values of two cuts of one program.
     #[must_use]
     pub fn worse(self, other: Cut) -> Cut {
         let busiest =
@@ -70,7 +70,7 @@ impl Cut {
         Cut { turns: self.turns.max(other.turns), bytes: self.bytes.max(other.bytes), busiest }
     }
 
-    /// All rates multiplied.
+    /// Returns the cut with all rates multiplied.
     #[must_use]
     pub fn times(&self, factor: f64) -> Cut {
         let busiest =

@@ -1,19 +1,19 @@
-//! Site policies by name: one line each.
+//! The list of site policies, by name.
 
 use crate::policies::{InterSiteTraffic, MakeRoom, Paper, PredictedTime, Processors, Stay};
 use crate::policy::SitePolicy;
 
-/// A site policy that can be asked for by name.
+/// A registered site policy.
 pub struct SitePolicyInfo {
-    /// Its name.
+    /// The name of the policy.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// What the policy does, in one line.
     pub summary: &'static str,
-    /// The rule.
+    /// The policy itself.
     pub rule: &'static dyn SitePolicy,
 }
 
-/// All site policies built in.
+/// All built-in site policies.
 pub const SITE_POLICIES: &[SitePolicyInfo] = &[
     SitePolicyInfo {
         name: "stay",
@@ -52,7 +52,7 @@ pub const SITE_POLICIES: &[SitePolicyInfo] = &[
     },
 ];
 
-/// The site policy of that name; `None` where there is none.
+/// Returns the site policy of this name; `None` if there is none.
 pub fn site_policy(name: &str) -> Option<&'static dyn SitePolicy> {
     SITE_POLICIES.iter().find(|info| info.name == name).map(|info| info.rule)
 }

@@ -1,38 +1,38 @@
-//! What programs have to do with the links between sites and with the processors of their hosts.
+//! How programs use the links between sites, and how fast their hosts' processors are.
 
 use super::Program;
 use super::arrangement::{Arrangement, Seats};
 use super::predict::{Cut, Path};
 use super::wan::Wan;
 
-/// What a program has to do with the WAN and with the processors where it sits.
+/// How a program uses the WAN, and the speed of its processors, on given seats.
 #[derive(Debug, Clone, Default)]
 pub struct Standing {
     cut: Cut,
-    /// Seconds of the longest way between two of its sites.
+    /// Latency in seconds of the longest route between two of its sites.
     latency: f64,
-    /// Bytes a second on the links it uses; none for a program on one site.
+    /// Bytes per second on the links that it uses; empty for a program on one site.
     flows: Vec<(usize, f64)>,
-    /// What it really loses to the WAN over what is predicted.
+    /// The measured loss to the WAN divided by the predicted one.
     correction: f64,
-    /// Seconds by which a second of its run takes longer on these processors.
+    /// How much longer a second of its run takes on these processors, in seconds.
     slower: f64,
-    /// Seconds that moving it there must bring.
+    /// The seconds that moving it there must save.
     pub moving: f64,
 }
 
 impl Standing {
-    /// The same, where moving there must bring `moving` seconds.
+    /// Returns the standing with the seconds that moving must save.
     pub fn moved(self, moving: f64) -> Standing {
         Standing { moving, ..self }
     }
 
-    /// Seconds by which a second of its run takes longer, by the WAN and by the processors.
+    /// How much longer a second of its run takes because of the WAN and the processors, in seconds.
     pub fn loss(&self, load: &[f64], wan: &Wan) -> f64 {
         self.slower + self.loss_to_wan(load, wan)
     }
 
-    /// The part that the WAN takes.
+    /// The part of [`Standing::loss`] due to the WAN.
     pub fn loss_to_wan(&self, load: &[f64], wan: &Wan) -> f64 {
         let predicted = predicted(self, load, wan);
         if predicted.is_finite() { self.correction * predicted } else { predicted }
@@ -42,14 +42,15 @@ impl Standing {
 /// How the guests of a program are divided over its sites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Division {
-    /// As they are.
+    /// As they are divided now.
     Now,
-    /// As few bytes cross as can be.
+    /// With the fewest bytes between sites.
     Best,
 }
 
-/// A program on those seats. What leaves a site, divided best, goes to the others in proportion to the guests there;
-/// of what crosses as they are divided now the pairs of guests have even parts.
+/// Returns the standing of a program on the given seats. With the best division, traffic out of a site goes to the
+/// others in proportion to their guests. With the current division, traffic between sites is spread evenly over the
+/// pairs of guests.
 pub fn standing(
     arrangement: &Arrangement<'_>,
     program: &Program,
@@ -62,7 +63,7 @@ pub fn standing(
         slower: program.slower(arrangement.slowest(seats)),
         ..Standing::default()
     };
-    // Nodes are numbered site by site, and most programs are on one.
+    // Nodes are numbered site by site, and most programs are on one site.
     match (seats.first(), seats.last()) {
         (Some(first), Some(last)) if arrangement.site(first.0) != arrangement.site(last.0) => {}
         _ => return Standing { flows: outside(arrangement, program, seats), ..placed },
@@ -99,7 +100,7 @@ pub fn standing(
     Standing { cut, latency, flows, ..placed }
 }
 
-/// Bytes a second to storage at home, link by link, of the guests elsewhere.
+/// For each link, the bytes per second that guests at other sites exchange with the storage at home.
 fn outside(arrangement: &Arrangement<'_>, program: &Program, seats: &Seats) -> Vec<(usize, f64)> {
     let Some(home) = program.home.filter(|_| program.outside > 0.0) else { return Vec::new() };
     let mut bytes = vec![0.0; arrangement.wan().bandwidth().len()];
@@ -117,7 +118,7 @@ pub fn add(load: &mut [f64], standing: &Standing, sign: f64) {
     }
 }
 
-/// What the WAN takes of a second by the prediction alone, not corrected.
+/// The predicted share of a second lost to the WAN, not corrected.
 fn predicted(standing: &Standing, load: &[f64], wan: &Wan) -> f64 {
     if standing.latency <= 0.0 && standing.flows.is_empty() {
         return 0.0;
@@ -125,7 +126,7 @@ fn predicted(standing: &Standing, load: &[f64], wan: &Wan) -> f64 {
     if standing.latency.is_infinite() {
         return f64::INFINITY;
     }
-    // What others leave, and no less than a share in proportion.
+    // The bandwidth that others leave, but at least a proportional share.
     let share = |link: usize, bytes: f64| {
         let bandwidth = wan.bandwidth()[link];
         (bandwidth - (load[link] - bytes)).max(bandwidth * bytes / load[link])
@@ -135,14 +136,14 @@ fn predicted(standing: &Standing, load: &[f64], wan: &Wan) -> f64 {
     alone.loss(Path { latency: standing.latency, bandwidth: 1.0, window: wan.window() })
 }
 
-/// What every program loses to the WAN where it runs now, all sharing it, by the prediction alone.
+/// The predicted loss of every program to the WAN where it runs now, with all programs sharing the links.
 pub fn predicted_now(arrangement: &Arrangement<'_>) -> Vec<f64> {
     let ledger = Ledger::now(arrangement);
     let each = ledger.standings.iter();
     each.map(|standing| predicted(standing, &ledger.load, arrangement.wan())).collect()
 }
 
-/// The standings of all programs, and what they make of the WAN.
+/// The standings of all programs, and the resulting load of the WAN.
 #[derive(Debug, Clone)]
 pub struct Ledger {
     pub standings: Vec<Standing>,
@@ -150,7 +151,7 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of all programs of a arrangement.
+    /// Returns the ledger of these standings.
     pub fn of(arrangement: &Arrangement<'_>, standings: Vec<Standing>) -> Ledger {
         let mut load = vec![0.0; arrangement.wan().bandwidth().len()];
         for standing in &standings {
@@ -159,7 +160,7 @@ impl Ledger {
         Ledger { standings, load }
     }
 
-    /// Of all programs where they run in truth.
+    /// Returns the ledger of all programs where they really run now.
     pub fn now(arrangement: &Arrangement<'_>) -> Ledger {
         let each = arrangement.programs().iter().enumerate();
         let now = |(index, program)| {
@@ -168,12 +169,12 @@ impl Ledger {
         Ledger::of(arrangement, each.map(now).collect())
     }
 
-    /// What every program loses.
+    /// The loss of every program.
     pub fn losses(&self, wan: &Wan) -> Vec<f64> {
         self.standings.iter().map(|standing| standing.loss(&self.load, wan)).collect()
     }
 
-    /// What every program loses to the WAN.
+    /// The loss of every program to the WAN.
     pub fn losses_to_wan(&self, wan: &Wan) -> Vec<f64> {
         self.standings.iter().map(|standing| standing.loss_to_wan(&self.load, wan)).collect()
     }

@@ -1,22 +1,22 @@
-//! The ways between sites.
+//! The routes between sites.
 
 use topolane_fabric::Fabric;
 
-/// For every two sites the way of least latency, link by link.
+/// The route of least latency between every two sites, link by link.
 #[derive(Debug, Clone)]
 pub struct Wan {
     sites: usize,
     bandwidth: Vec<f64>,
-    /// Seconds one way, infinite where there is no way.
+    /// One-way latency in seconds; infinite if there is no route.
     latency: Vec<f64>,
-    /// Links of the way, as indices of `bandwidth`.
+    /// The links of each route, as indices into `bandwidth`.
     links: Vec<Vec<usize>>,
-    /// Bytes that one connection may have under way.
+    /// The most bytes in flight on one connection.
     window: Option<f64>,
 }
 
 impl Wan {
-    /// The ways of a fabric; `window` in bytes limits every connection, as TCP's does.
+    /// Returns the routes of a fabric. `window`, in bytes, limits every connection, as in TCP.
     pub fn new(fabric: &Fabric, window: Option<f64>) -> Wan {
         let sites = fabric.sites() as usize;
         let mut wan = Wan {
@@ -42,7 +42,7 @@ impl Wan {
         wan
     }
 
-    /// Floyd and Warshall's all shortest ways.
+    /// Computes all shortest routes (Floyd and Warshall).
     fn close(&mut self) {
         let n = self.sites;
         for over in 0..n {
@@ -60,32 +60,32 @@ impl Wan {
         }
     }
 
-    /// Number of sites.
+    /// The number of sites.
     pub fn sites(&self) -> usize {
         self.sites
     }
 
-    /// Seconds one way between two sites; infinite where no link joins them.
+    /// One-way latency between two sites in seconds; infinite if no link connects them.
     pub fn latency(&self, a: usize, b: usize) -> f64 {
         self.latency[a * self.sites + b]
     }
 
-    /// The links between two sites, by number.
+    /// The numbers of the links on the route between two sites.
     pub fn links(&self, a: usize, b: usize) -> &[usize] {
         &self.links[a * self.sites + b]
     }
 
-    /// Bytes a second of every link, in each direction.
+    /// Bandwidth of every link in each direction, in bytes per second.
     pub fn bandwidth(&self) -> &[f64] {
         &self.bandwidth
     }
 
-    /// Bytes a second of the narrowest link between two sites; infinite inside one.
+    /// Bandwidth of the narrowest link between two sites, in bytes per second; infinite within one site.
     pub fn narrowest(&self, a: usize, b: usize) -> f64 {
         self.links(a, b).iter().map(|&link| self.bandwidth[link]).fold(f64::INFINITY, f64::min)
     }
 
-    /// What limits one connection, bytes.
+    /// The limit of one connection in bytes.
     pub fn window(&self) -> Option<f64> {
         self.window
     }

@@ -1,22 +1,23 @@
-//! What a choice of hosts is worth: time lost to the WAN and to slow processors, and what moving costs.
+//! The value of a choice of hosts: time lost to the WAN and to slow processors, and the cost of moving.
 
 use super::Program;
 use super::arrangement::{Arrangement, Seats};
 use super::copying::{copying, exchanging};
 use super::standing::{Division, Ledger, Standing, add, standing};
 
-/// What a move must bring.
+/// The conditions for a move.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// A move's gain must be at least its cost times this.
+    /// The gain of a move must be at least this factor times its cost.
     pub margin: f64,
-    /// And at least this share of the program's remaining time,
+    /// The gain must be at least this share of the program's remaining time.
     pub least: f64,
-    /// and this share of what it loses now against one site of the fastest hosts: how far measured rates are doubted.
+    /// The gain must be at least this share of what the program loses now compared with one site of the fastest hosts.
+    /// It reflects the doubt about measured rates.
     pub doubt: f64,
-    /// Seconds that a program is left alone after one of its guests was moved.
+    /// Seconds for which a program is left alone after one of its guests was moved.
     pub rest: f64,
-    /// How much of its speed a program loses while a guest of it is copied.
+    /// The share of its speed that a program loses while a guest is copied.
     pub drag: f64,
 }
 
@@ -26,35 +27,35 @@ impl Default for Terms {
     }
 }
 
-/// A choice, judged for one program.
+/// The evaluation of a choice for one program.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Judgement {
-    /// Seconds that a second of its run alone on one site on reference cores takes longer, where it runs now;
-    /// negative on fast cores.
+    /// How much longer a second of its run takes where it runs now, in seconds, compared with a run alone on one site
+    /// on reference cores; negative on fast cores.
     pub loss_now: f64,
-    /// The same as chosen.
+    /// The same value for the chosen hosts.
     pub loss_then: f64,
-    /// The part of `loss_now` that the WAN takes.
+    /// The part of `loss_now` due to the WAN.
     pub wan_now: f64,
-    /// The same as chosen.
+    /// The part of `loss_then` due to the WAN.
     pub wan_then: f64,
-    /// The speed of its slowest core where it runs now,
+    /// The speed of its slowest core where it runs now.
     pub speed_now: f64,
-    /// and as chosen.
+    /// The speed of its slowest core on the chosen hosts.
     pub speed_then: f64,
-    /// Of a second of its run alone, seconds of computing; the rest is communication.
+    /// Seconds of computing per second of its run alone; the rest is communication.
     pub compute: f64,
-    /// What it loses to the WAN over what is predicted; below 1 where it spends less time in MPI than predicted.
+    /// The measured loss to the WAN divided by the predicted one; below 1 if it spends less time in MPI than predicted.
     pub correction: f64,
-    /// Seconds of its remaining run that the choice saves; negative where it gives way to others.
+    /// Seconds of its remaining run that the choice saves; negative if it makes way for others.
     pub gain: f64,
     /// Seconds of its run that the moves cost.
     pub cost: f64,
-    /// Guests that move.
+    /// The number of guests that move.
     pub moves: u32,
 }
 
-/// How choices are judged: by the terms, and what programs lose now. The arrangement's programs have the cuts of a
+/// Evaluates choices: by the terms, and by what programs lose now. The cuts of the arrangement's programs must be per
 /// second of a run on one site.
 #[derive(Debug, Clone)]
 pub struct Worth<'a> {
@@ -65,14 +66,14 @@ pub struct Worth<'a> {
 }
 
 impl<'a> Worth<'a> {
-    /// For the programs of a arrangement.
+    /// Returns the evaluation for the programs of an arrangement.
     pub fn new(arrangement: &Arrangement<'_>, terms: &'a Terms) -> Worth<'a> {
         let now = Ledger::now(arrangement);
         let lost = lost(arrangement, &now);
         Worth { terms, now, lost }
     }
 
-    /// The standings of all programs as the arrangement has them.
+    /// The standings of all programs in the arrangement.
     pub fn ledger(&self, arrangement: &Arrangement<'_>) -> Ledger {
         let programs = 0..arrangement.programs().len();
         Ledger::of(
@@ -81,7 +82,8 @@ impl<'a> Worth<'a> {
         )
     }
 
-    /// A program on those seats. If it stays, its guests are divided again over its sites if that pays.
+    /// The standing of a program on the given seats. If it stays, its guests are divided again over its sites if that
+    /// pays.
     fn standing(&self, arrangement: &Arrangement<'_>, index: usize, seats: &Seats) -> Standing {
         let program = &arrangement.programs()[index];
         if seats != arrangement.now(index) {
@@ -106,7 +108,7 @@ impl<'a> Worth<'a> {
             .moved(moving)
     }
 
-    /// Whether dividing a program again over the sites it is on brings what moving its guests must.
+    /// Whether dividing a program again over its current sites saves what moving its guests must save.
     pub fn rearranging_pays(&self, arrangement: &Arrangement<'_>, index: usize) -> bool {
         let program = &arrangement.programs()[index];
         if program.here.is_none() || program.exchange == 0 {
@@ -121,9 +123,9 @@ impl<'a> Worth<'a> {
         price(Division::Best) < price(Division::Now)
     }
 
-    /// The time that all guests of all programs lose from now on, guest-seconds, moves included at what
-    /// they must bring, if some programs of the ledger had these seats instead. Programs that are not placed
-    /// count nothing: no choice may leave one out.
+    /// The total time lost by all guests of all programs from now on, in guest-seconds, including what moves must save,
+    /// if some programs of the ledger had the seats in `instead`. Programs that are not placed count nothing, so no
+    /// choice may leave one unplaced.
     pub fn price(
         &self,
         arrangement: &Arrangement<'_>,
@@ -147,7 +149,7 @@ impl<'a> Worth<'a> {
         price
     }
 
-    /// The seconds that moving a program to other seats must bring.
+    /// The seconds that moving a program to other seats must save.
     fn moving(&self, arrangement: &Arrangement<'_>, index: usize, seats: &Seats) -> f64 {
         let now = arrangement.now(index);
         if now.is_empty() {
@@ -165,7 +167,7 @@ impl<'a> Worth<'a> {
         self.terms.margin * self.terms.drag * seconds + least * program.remaining
     }
 
-    /// The arrangement's choice, program by program.
+    /// Evaluates the arrangement's choice for each program.
     pub fn judge(&self, arrangement: &Arrangement<'_>) -> Vec<Judgement> {
         let programs = arrangement.programs();
         let division =
@@ -210,7 +212,7 @@ impl<'a> Worth<'a> {
     }
 }
 
-/// What every program of a ledger loses against one site of the fastest hosts.
+/// What every program of a ledger loses compared with one site of the fastest hosts.
 pub fn lost(arrangement: &Arrangement<'_>, ledger: &Ledger) -> Vec<f64> {
     let (_, fastest) = arrangement.speeds();
     let each = arrangement.programs().iter().zip(ledger.losses(arrangement.wan()));

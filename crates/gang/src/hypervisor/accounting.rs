@@ -1,21 +1,21 @@
-//! Credits.
+//! The credits of Xen's credit scheduler.
 
 use super::machine::{Machine, TURN};
 use super::thread::{Priority, Run, State};
 
-/// More credits than this and a thread stops earning; less than minus this it cannot owe.
+/// A thread with more credits than this stops earning, and it can owe at most this number.
 const MOST: f64 = TURN as f64;
 
 impl Machine {
-    /// A thread that runs pays for the time since it last did.
+    /// Charges a running thread for the time since it last paid.
     pub fn pay(&mut self, thread: usize) {
         let it = &mut self.threads[thread];
         it.credit -= (self.now - it.paid) as f64;
         it.paid = self.now;
     }
 
-    /// A tick of a core: who runs is no longer boosted and takes part in the accounting, and the queue is put in the
-    /// order of what the accounting changed.
+    /// A tick of a core. The running thread loses its boost and takes part in the accounting. The queue is sorted
+    /// again, because the accounting may have changed priorities.
     pub fn tick(&mut self, core: usize) {
         if let Some(current) = self.cores[core].current {
             self.pay(current);
@@ -29,7 +29,7 @@ impl Machine {
         self.set_alarm(core);
     }
 
-    /// Gives out a turn of every core by the weights of the jobs with active threads (`csched_acct`).
+    /// Distributes one turn per core over the jobs with active threads, by weight (`csched_acct`).
     pub fn account(&mut self) {
         let running: Vec<usize> = self.cores.iter().filter_map(|core| core.current).collect();
         for &thread in &running {
@@ -55,10 +55,10 @@ impl Machine {
         }
     }
 
-    /// What each thread of each domain gets: by weight, and back what all together owe, but no more than it could
-    /// use in a turn. What is over goes to the others.
+    /// The share of each thread of each domain: by weight, plus what all threads together owe, but at most what it
+    /// could use in a turn. The rest goes to the others.
     fn shares(&self, domains: &mut [(f64, Vec<usize>)]) -> Vec<f64> {
-        // The order in which domains meet their most, so that what one leaves reaches all others.
+        // Domains reach their maximum in this order, so the rest of each one goes to all that follow.
         domains.sort_by(|one, other| other.0.total_cmp(&one.0));
         let demand = |(weight, threads): &(f64, Vec<usize>)| weight * threads.len() as f64;
         let weights: f64 = domains.iter().map(demand).sum();
@@ -74,7 +74,7 @@ impl Machine {
         domains.iter().map(share).collect()
     }
 
-    /// Gives a thread its share; what it then has.
+    /// Gives a thread its share and returns the credits that it then has.
     fn earn(&mut self, thread: usize, share: f64) -> f64 {
         let it = &mut self.threads[thread];
         it.credit += share;
@@ -84,7 +84,8 @@ impl Machine {
         } else {
             it.priority = Priority::Under;
             if it.credit > MOST {
-                // It does not use what it gets. Half is kept, so that it is a little ahead when it comes back.
+                // The thread does not use its share. It keeps half of its credits, so that it has a small lead when it
+                // comes back.
                 it.active = false;
                 it.credit /= 2.0;
             }

@@ -1,23 +1,23 @@
-//! When each core has something to do.
+//! The next event of each core.
 
 use super::time::{NEVER, Nanos};
 
-/// A tournament over the cores: whose event is first, in a step; a core's event moves in as many steps as the
-/// tournament has levels, and nothing old is left behind.
+/// A tournament tree over the cores. It gives the first event of all cores in one step. Changing a core's event takes
+/// one step per level and leaves no outdated entries.
 pub struct Alarms {
     leaves: usize,
-    /// The root is 1, the children of `i` are `2i` and `2i + 1`; a time and, in the last byte, a core.
+    /// The root is 1; the children of `i` are `2i` and `2i + 1`. Each key is a time, with the core in the last byte.
     keys: Vec<u64>,
 }
 
 impl Alarms {
-    /// The alarms of `cores` cores, at most 256.
+    /// Returns the alarms of `cores` cores, at most 256.
     pub fn new(cores: usize) -> Self {
         let leaves = cores.next_power_of_two();
         Alarms { leaves, keys: vec![NEVER << 8; 2 * leaves] }
     }
 
-    /// The core's next event is then.
+    /// Sets the time of a core's next event.
     pub fn set(&mut self, core: usize, at: Nanos) {
         let mut place = self.leaves + core;
         let mut key = at << 8 | core as u64;
@@ -31,7 +31,7 @@ impl Alarms {
         }
     }
 
-    /// The first event and its core.
+    /// The time of the first event, and its core.
     pub fn first(&self) -> (Nanos, usize) {
         let key = self.keys[1];
         (key >> 8, (key & 0xff) as usize)

@@ -1,11 +1,11 @@
-//! The queues of the cores.
+//! The run queues of the cores, and the balancing between them.
 
 use super::machine::{FILLER, FIRST, Machine};
 use super::thread::{Priority, State};
 use super::time::NEVER;
 
 impl Machine {
-    /// Puts a thread into a core's queue, behind its equals.
+    /// Puts a thread into a core's queue, behind threads of equal rank.
     pub fn insert(&mut self, core: usize, thread: usize) {
         let rank = self.rank(thread);
         let queue = &self.cores[core].queue;
@@ -15,22 +15,22 @@ impl Machine {
         self.threads[thread].core = core;
         self.queued += 1;
         if self.cores[core].queue.len() == 1 {
-            // From now on ticks matter.
+            // With a queue, ticks matter from now on.
             self.set_alarm(core);
         }
     }
 
-    /// Puts a queue in order again.
+    /// Sorts a queue again.
     pub fn sort(&mut self, core: usize) {
         let mut queue = std::mem::take(&mut self.cores[core].queue);
         queue.sort_by_key(|&thread| std::cmp::Reverse(self.rank(thread)));
         self.cores[core].queue = queue;
     }
 
-    /// Takes from its queue, or from another's, who is to run on a core.
+    /// Takes the next thread for a core from its own queue or from another's.
     pub fn pick(&mut self, core: usize) -> Option<usize> {
         let best = self.cores[core].queue.first().map_or(0, |&thread| self.rank(thread));
-        // A first thread before fillers, wherever it waits.
+        // A first thread in any queue goes before fillers.
         let mut stolen = if best <= FIRST { self.steal(core, best.max(FIRST - 1)) } else { None };
         if stolen.is_none() && best < FIRST && self.fillers {
             stolen = self.steal(core, best);
@@ -46,7 +46,7 @@ impl Machine {
         Some(self.cores[core].queue.remove(0))
     }
 
-    /// Takes a thread of higher rank than that from another core's queue, the nearest in number.
+    /// Takes a thread of higher rank than `above` from another core's queue; nearby core numbers are tried first.
     fn steal(&mut self, core: usize, above: u8) -> Option<usize> {
         if self.queued == self.cores[core].queue.len() {
             return None;
@@ -54,7 +54,7 @@ impl Machine {
         let count = self.cores.len();
         for peer in (1..count).map(|after| (core + after) % count) {
             let it = &self.cores[peer];
-            // A core that is idle is about to take the only one itself.
+            // An idle core is about to take its only waiting thread itself.
             if it.queue.len() < 2 && it.current.is_none() {
                 continue;
             }
@@ -70,7 +70,7 @@ impl Machine {
         None
     }
 
-    /// A blocked thread can go on.
+    /// Wakes a blocked thread.
     pub fn wake(&mut self, thread: usize) {
         let job = self.threads[thread].job;
         if self.runs[job].class.is_none() {
@@ -86,8 +86,8 @@ impl Machine {
         self.tickle(core, thread);
     }
 
-    /// Has a core look at a thread that came into a queue: its own core where that is idle, else an idle one, else its
-    /// own where the thread goes before who is there, who then may go on elsewhere.
+    /// Finds a core for a thread that entered a queue: its own core if that is idle, otherwise an idle one. Otherwise
+    /// its own core if the thread has a higher rank than the running one, which may then continue elsewhere.
     pub fn tickle(&mut self, core: usize, thread: usize) {
         if self.cores[core].current.is_none() {
             self.schedule(core);
@@ -107,7 +107,7 @@ impl Machine {
         }
     }
 
-    /// A core that could run a ready thread at once: no thread is on it, or only a filler where the thread is a first one.
+    /// A core that could run a ready thread at once: an idle one or, for a first thread, one that runs only a filler.
     fn idler(&self, thread: usize) -> Option<usize> {
         let it = &self.threads[thread];
         let run = &self.runs[it.job];
@@ -124,7 +124,7 @@ impl Machine {
         })
     }
 
-    /// The core in whose queue a thread is put: where it was, or where fewest are.
+    /// The core whose queue a thread enters: where it was before, or the one with the fewest threads.
     pub fn home(&self, thread: usize) -> usize {
         let it = &self.threads[thread];
         let run = &self.runs[it.job];

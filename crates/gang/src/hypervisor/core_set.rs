@@ -1,4 +1,4 @@
-//! Sets of cores.
+//! Sets of core numbers.
 
 /// A set of cores numbered from 0 to 255.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -17,7 +17,7 @@ impl CoreSet {
         core < 256 && self.0[core / 64] >> (core % 64) & 1 == 1
     }
 
-    /// The lowest core that is in both.
+    /// The lowest core that is in both sets.
     pub fn first_of_both(&self, other: &Self) -> Option<usize> {
         (0..4).find_map(|word| {
             let both = self.0[word] & other.0[word];

@@ -1,4 +1,4 @@
-//! Asks the policy, and lets run what it answers.
+//! The driver of the simulation: asks the policy and applies its answers.
 
 use std::cmp::Reverse;
 
@@ -16,14 +16,14 @@ use crate::observer::Observer;
 use crate::policy::GangPolicy;
 use crate::round::Round;
 
-/// The mean length of a burst of the host's own work, seconds.
+/// The mean length of a burst of the host's own work, in seconds.
 const BURST: f64 = 1e-3;
 
 /// Simulates jobs on cores under a policy, which must not have been asked before.
 ///
 /// # Errors
 ///
-/// Where a value makes no sense.
+/// A value that makes no sense.
 pub fn simulate(setup: &Setup, policy: &mut dyn GangPolicy) -> Result<Outcome, SetupError> {
     setup.check()?;
     let mut driver = Driver::new(setup, policy);
@@ -37,16 +37,17 @@ struct Driver<'a> {
     limits: Limits,
     machine: Machine,
     observer: Observer,
-    /// The jobs in the order of their arrival, which is that of the policy's numbers.
+    /// The jobs in order of arrival, which is the order of the policy's numbers.
     order: Vec<usize>,
     arrived: usize,
-    /// Those that came and did not end: places in `order`, and in `Machine::runs` behind the host's.
+    /// Jobs that have arrived and not ended, as indices into `order`; add 1 for the index in `Machine::runs`, because
+    /// the host is first there.
     present: Vec<usize>,
     round: Round,
     slice: usize,
-    /// When each job last began or ended a slice as a first one, by its number.
+    /// For each job, when it last began or ended a slice as a first job.
     ran_at: Vec<Option<Nanos>>,
-    /// When the slice ends.
+    /// The end of the slice.
     deadline: Nanos,
     accounting: Nanos,
     horizon: Nanos,
@@ -104,7 +105,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Goes on until then, or until a job ends.
+    /// Runs until `until`, or until a job ends.
     fn run_machine(&mut self, until: Nanos) {
         let machine = &mut self.machine;
         loop {
@@ -131,7 +132,7 @@ impl<'a> Driver<'a> {
         self.order.get(self.arrived).map_or(NEVER, |&job| nanos(self.setup.jobs[job].arrival))
     }
 
-    /// The jobs that are there now.
+    /// Updates the list of present jobs.
     fn admit(&mut self) {
         self.machine.ended = false;
         let (runs, observer) = (&self.machine.runs, &mut self.observer);
@@ -152,7 +153,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// The host's own work: it is no policy's, and may run at any time.
+    /// Adds the host's own work. It is not subject to the policy and may run at any time.
     fn add_host(&mut self) {
         let share = self.setup.background;
         let threads = if share > 0.0 { self.setup.cores } else { 0 };
@@ -198,7 +199,7 @@ impl<'a> Driver<'a> {
         self.round = self.policy.round(&jobs, self.setup.cores, &self.limits);
     }
 
-    /// The first jobs of the present slice ran until now, or run from now on.
+    /// Records that the first jobs of the current slice were running until now, or are running from now on.
     fn stamp(&mut self) {
         let now = self.machine.now;
         for &id in self.round.slices.get(self.slice).iter().flat_map(|slice| &slice.first) {
@@ -225,7 +226,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// How a job is let run in this slice.
+    /// How a job may run in this slice.
     fn leave(&self, run: usize) -> Leave {
         let cores = || (0..self.setup.cores).collect();
         let Some(id) = run.checked_sub(1) else {

@@ -1,4 +1,4 @@
-//! The cores, and who runs on them.
+//! The cores of the simulated machine and the threads that run on them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,31 +12,31 @@ use super::thread::{Class, Core, CpuAccount, Priority, Run, State, Thread};
 use super::time::{NEVER, Nanos, nanos, seconds};
 use super::workload::drawn;
 
-/// A thread's turn on a core (`CSCHED_DEFAULT_TSLICE_MS`).
+/// The longest time that a thread runs on a core in one turn (`CSCHED_DEFAULT_TSLICE_MS`).
 pub const TURN: Nanos = 30_000_000;
-/// From one tick of a core to the next (`CSCHED_TICKS_PER_TSLICE` is 3).
+/// The time between two ticks of a core (`CSCHED_TICKS_PER_TSLICE` is 3).
 pub const TICK: Nanos = 10_000_000;
 
-/// Everything that is simulated but the policy.
+/// Everything that is simulated, except the policy.
 pub struct Machine {
     pub now: Nanos,
     pub cores: Vec<Core>,
     pub threads: Vec<Thread>,
     pub runs: Vec<Run>,
     pub alarms: Alarms,
-    /// When blocked threads wake.
+    /// The times at which blocked threads wake.
     pub timers: BinaryHeap<Reverse<(Nanos, usize)>>,
-    /// Cores without a thread.
+    /// The idle cores.
     pub idle: CoreSet,
-    /// Whether the slice has fillers.
+    /// Whether the current slice has fillers.
     pub fillers: bool,
-    /// Threads in queues.
+    /// The number of threads in queues.
     pub queued: usize,
-    /// Credits that all together owed at the last accounting, nanoseconds of a core.
+    /// Credits that all threads together owed at the last accounting, in nanoseconds of a core.
     pub owed: f64,
-    /// Whether a slice starts now.
+    /// Whether a slice is starting now.
     pub switching: bool,
-    /// Whether a job ended since this was last reset.
+    /// Whether a job has ended since this was last reset.
     pub ended: bool,
     pub spells: Option<Vec<Spell>>,
     context_switch: Nanos,
@@ -67,7 +67,7 @@ impl Machine {
         }
     }
 
-    /// Adds a job, and its threads: stopped, or blocked until they begin.
+    /// Adds a job and its threads, which are stopped, or blocked until they begin.
     pub fn add(&mut self, threads: usize, weight: f64, program: Program, delays: &[f64]) {
         let job = self.runs.len();
         let first = self.threads.len();
@@ -91,7 +91,7 @@ impl Machine {
         });
     }
 
-    /// Counts a thread's time in its state.
+    /// Adds the time of a thread in its current state.
     pub fn count(&mut self, thread: usize) {
         let it = &mut self.threads[thread];
         let time = self.now - it.counted;
@@ -110,7 +110,7 @@ impl Machine {
         }
     }
 
-    /// Puts a thread into another state.
+    /// Moves a thread to another state.
     pub fn enter(&mut self, thread: usize, state: State) {
         self.count(thread);
         let it = &mut self.threads[thread];
@@ -124,19 +124,19 @@ impl Machine {
         }
     }
 
-    /// Which goes first: fillers behind first ones, then by priority. No thread has rank 0.
+    /// The rank of a thread: first threads before fillers, then by priority. Never 0.
     pub fn rank(&self, thread: usize) -> u8 {
         let it = &self.threads[thread];
         let class = if self.runs[it.job].class == Some(Class::First) { FIRST } else { FILLER };
         class + it.priority as u8
     }
 
-    /// The rank of who is on a core.
+    /// The rank of the thread that runs on a core; 0 if it is idle.
     pub fn current_rank(&self, core: usize) -> u8 {
         self.cores[core].current.map_or(0, |thread| self.rank(thread))
     }
 
-    /// Sets a core's alarm: its thread goes on with its program, its turn ends, or it ticks, where a tick matters.
+    /// Sets the alarm of a core: its thread continues its program, its turn ends, or a tick that matters.
     pub fn set_alarm(&mut self, core: usize) {
         let it = &self.cores[core];
         let Some(current) = it.current else {
@@ -155,7 +155,7 @@ impl Machine {
         self.alarms.set(core, at);
     }
 
-    /// A core's alarm went off.
+    /// Handles the alarm of a core.
     pub fn alarm(&mut self, core: usize) {
         let Some(current) = self.cores[core].current else {
             self.alarms.set(core, NEVER);
@@ -172,7 +172,7 @@ impl Machine {
         }
     }
 
-    /// Takes the thread off a core, still able to run.
+    /// Removes the running thread from a core. The thread can still run.
     pub fn take_off(&mut self, core: usize) -> Option<usize> {
         let current = self.cores[core].current.take()?;
         self.pay(current);
@@ -183,7 +183,7 @@ impl Machine {
         Some(current)
     }
 
-    /// Chooses who runs on a core now.
+    /// Chooses the thread to run on a core now.
     pub fn schedule(&mut self, core: usize) {
         if let Some(current) = self.take_off(core) {
             self.enter(current, State::Ready);
@@ -195,7 +195,7 @@ impl Machine {
         }
     }
 
-    /// Lets a thread run on a core that is free.
+    /// Runs a thread on a free core.
     fn put_on(&mut self, core: usize, thread: usize) {
         self.enter(thread, State::Running);
         let (now, switching) = (self.now, self.switching);
@@ -204,7 +204,7 @@ impl Machine {
         it.from = if on.last == Some(thread) { it.from.max(now) } else { now + cost };
         it.paid = now;
         it.core = core;
-        // A core that was idle is somewhere in a turn by its own clock.
+        // A core that was idle is somewhere within a turn of its own clock.
         on.turn = if on.turn == NEVER { on.strike(TURN, now) } else { now + TURN };
         self.idle.remove(core);
         on.current = Some(thread);
@@ -212,7 +212,7 @@ impl Machine {
         self.set_alarm(core);
     }
 
-    /// The thread on a core waits for something, or ended.
+    /// Removes a thread from its core because it waits for something, or has ended.
     pub fn leave(&mut self, thread: usize, state: State) {
         let core = self.threads[thread].core;
         self.take_off(core);
@@ -221,6 +221,6 @@ impl Machine {
     }
 }
 
-/// Ranks of a filler without credits, and of a first thread.
+/// The ranks of a filler without credits and of a first thread.
 pub const FILLER: u8 = 1;
 pub const FIRST: u8 = 5;

@@ -1,66 +1,66 @@
-//! What a simulation says.
+//! The results of a simulation.
 
-/// What became of the jobs.
+/// The results of a simulation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Outcome {
-    /// In the order given.
+    /// The results of the jobs, in the order given.
     pub jobs: Vec<JobOutcome>,
-    /// Seconds that were simulated: less than asked for where all jobs ended before.
+    /// Simulated seconds: fewer than requested if all jobs ended before.
     pub seconds: f64,
-    /// Switches from one slice to another that changed who may run.
+    /// Switches between slices that changed which jobs may run.
     pub switches: u64,
-    /// When threads were on a core or ready for one, by their ends; kept when asked for. The host's own
-    /// work is not among them.
+    /// Time spans in which threads were on a core or ready, sorted by end; kept only on request. The host's own work is
+    /// not included.
     pub spells: Vec<Spell>,
-    /// The slices that ran, in order of time; kept when asked for.
+    /// The slices, in order of time; kept only on request.
     pub slices: Vec<SliceRun>,
 }
 
-/// What became of a job.
+/// The results of one job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JobOutcome {
-    /// When its last thread ended, seconds; `None` where it had not.
+    /// When its last thread ended, in seconds; `None` if it has not.
     pub finished: Option<f64>,
-    /// When each of its threads ended each iteration, seconds.
+    /// For each thread, when each iteration ended, in seconds.
     pub ends: Vec<Vec<f64>>,
-    /// Thread-seconds on a core, costs of switching included.
+    /// Thread-seconds on a core, including the costs of switching.
     pub ran: f64,
-    /// Thread-seconds ready for a core while the job was let run.
+    /// Thread-seconds ready for a core while the job was allowed to run.
     pub ready: f64,
     /// Thread-seconds waiting for something other than a core.
     pub blocked: f64,
-    /// Thread-seconds that it could have run but was not let.
+    /// Thread-seconds in which it could have run but was stopped.
     pub stopped: f64,
-    /// Thread-seconds from arrival to the ends of its threads, or of the simulation.
+    /// Thread-seconds from the arrival to the end of each thread, or of the simulation.
     pub lifetime: f64,
 }
 
-/// A thread on a core, or in its queue.
+/// A time span in which a thread was on a core or in its queue.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spell {
-    /// Its start, seconds.
+    /// The beginning, in seconds.
     pub start: f64,
-    /// Its end, seconds.
+    /// The end, in seconds.
     pub end: f64,
-    /// The core.
+    /// The number of the core.
     pub core: usize,
-    /// The job, by its place in the order given.
+    /// The job, as an index in the order given.
     pub job: usize,
-    /// The thread's number in its job.
+    /// The number of the thread in its job.
     pub thread: usize,
-    /// Whether it ran; else it was ready.
+    /// Whether it was running; if not, it was ready.
     pub ran: bool,
 }
 
-/// A slice that ran. Jobs by their place in the order given.
+/// One slice. Jobs are indices in the order given.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SliceRun {
-    /// Its start, seconds; its end is the next one's start.
+    /// The beginning in seconds. It ends when the next slice begins.
     pub start: f64,
-    /// Who ran.
+    /// The first jobs.
     pub first: Vec<usize>,
-    /// Who ran behind them.
+    /// The jobs that ran as fillers.
     pub fillers: Vec<usize>,
-    /// The longest that each first job may have waited for it, seconds: `Round::delay`.
+    /// The longest that each first job may have waited for the slice, in seconds: `Round::delay`.
     pub delays: Vec<f64>,
 }

@@ -1,4 +1,4 @@
-//! A job's threads, step by step.
+//! The program of a job's threads, step by step.
 
 use super::time::{Nanos, nanos, seconds};
 use super::workload::{Length, Workload, drawn, fine_seconds};
@@ -6,24 +6,24 @@ use crate::job::Barriers;
 
 /// What a thread does next.
 pub enum Action {
-    /// Keep a core busy for so long.
+    /// Compute for this time.
     Compute(Nanos),
-    /// Wait for all others of the job, with the core kept busy or not.
+    /// Wait for all other threads of the job, either spinning on a core or blocked.
     Meet { spin: bool },
-    /// Be blocked for so long.
+    /// Block for this time.
     Nap(Nanos),
-    /// An iteration ended.
+    /// Record the end of an iteration.
     Log,
-    /// End.
+    /// End the thread.
     Exit,
 }
 
-/// What a program's threads do over and over.
+/// What the threads of a program do repeatedly.
 #[derive(Clone, Copy)]
 pub enum Kind {
-    /// A job's.
+    /// The work of a job.
     Job(Workload, Length),
-    /// The host's own: bursts and rests of these mean lengths, seconds, exponential.
+    /// The host's own work: exponentially distributed bursts and pauses with these means, in seconds.
     Host { burst: f64, rest: f64 },
 }
 
@@ -51,7 +51,7 @@ pub struct Program {
     meetings: Meetings,
 }
 
-/// The barriers of a job since they were asked for.
+/// The barriers of a job since the last report.
 #[derive(Default)]
 struct Meetings {
     skews: Vec<Nanos>,
@@ -75,7 +75,7 @@ impl Program {
         }
     }
 
-    /// What a thread does next, having done its last action.
+    /// The next action of a thread that has finished its last one.
     pub fn next(&mut self, thread: usize, now: Nanos) -> Action {
         self.started.get_or_insert(now);
         match self.kind {
@@ -198,7 +198,8 @@ impl Program {
         }
     }
 
-    /// A thread came to where all meet, when its job had been let run for so long; whether it is the last.
+    /// Records that a thread has reached the barrier; `clock` is the time for which its job had been allowed to run.
+    /// Returns whether it is the last.
     pub fn meet(&mut self, thread: usize, now: Nanos, clock: Nanos) -> bool {
         if self.arrived == 0 {
             self.first_arrival = clock;
@@ -208,7 +209,7 @@ impl Program {
             return false;
         }
         self.arrived = 0;
-        // Not the meeting that hands out tasks.
+        // The meeting at which tasks are distributed does not count.
         if self.points[thread] == Point::Met {
             self.meetings.skews.push(clock - self.first_arrival);
             self.meetings.last = clock;
@@ -219,7 +220,7 @@ impl Program {
         true
     }
 
-    /// Its barriers since this was last asked.
+    /// The barriers of the job since the last call; `None` if there were none.
     pub fn barriers(&mut self) -> Option<Barriers> {
         let Meetings { skews, last, known } = &mut self.meetings;
         let count = skews.len();

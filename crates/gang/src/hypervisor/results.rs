@@ -1,4 +1,4 @@
-//! What the machine says of the jobs.
+//! Reports what the jobs did on the machine.
 
 use super::machine::Machine;
 use super::outcome::JobOutcome;
@@ -6,7 +6,7 @@ use super::thread::{State, Thread};
 use super::time::{Nanos, seconds};
 use crate::observer::Used;
 
-/// What a job used since this was last asked.
+/// What a job used since the last call.
 pub fn used(machine: &mut Machine, run: usize) -> Used {
     let threads = machine.runs[run].threads.clone();
     let count = threads.len() as f64;

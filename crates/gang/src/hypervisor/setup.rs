@@ -1,4 +1,4 @@
-//! What is simulated.
+//! The input of a simulation.
 
 use std::fmt;
 
@@ -8,30 +8,30 @@ use crate::limits::Limits;
 /// A job to simulate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Task {
-    /// Its threads, at least one.
+    /// The number of threads; at least one.
     pub threads: usize,
-    /// Its share of the time against the other jobs', more than 0.
+    /// Its weight when time is divided among jobs; above 0.
     pub weight: f64,
-    /// When it comes, seconds.
+    /// The arrival time in seconds.
     pub arrival: f64,
-    /// When each thread begins, seconds after that; threads without one begin at once.
+    /// For each thread, when it begins, in seconds after the arrival. Threads without an entry begin at once.
     pub delays: Vec<f64>,
-    /// What it does.
+    /// What the job does.
     pub workload: Workload,
-    /// When it ends.
+    /// When the job ends.
     pub length: Length,
-    /// For what it draws at random.
+    /// The seed of its random numbers.
     pub seed: u64,
 }
 
-/// What changing threads costs, in seconds of the core that changes.
+/// The costs of changing threads, in seconds of the core.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Costs {
-    /// From one thread to another, by the scheduler.
+    /// Switching between threads, by the scheduler.
     pub context_switch: f64,
-    /// From one thread to another, at the start of a slice: on Linux, freezing and thawing control groups.
+    /// Switching between threads at the start of a slice; on Linux, freezing and thawing control groups.
     pub slice_switch: f64,
-    /// From the event that a blocked thread waits for until it is ready.
+    /// The time from the event that a blocked thread waits for until the thread is ready.
     pub wake_up: f64,
 }
 
@@ -41,28 +41,28 @@ impl Default for Costs {
     }
 }
 
-/// A simulation.
+/// The input of a simulation.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Setup {
     /// The jobs.
     pub jobs: Vec<Task>,
-    /// Cores, 1 to 256.
+    /// The number of cores, 1 to 256.
     pub cores: usize,
-    /// How long, seconds.
+    /// The duration in seconds.
     pub seconds: f64,
-    /// For the policy; `switch` is taken from `costs`.
+    /// Limits for the policy; `switch` is replaced by the value in `costs`.
     pub limits: Limits,
-    /// Of changing threads.
+    /// The costs of changing threads.
     pub costs: Costs,
-    /// Share of every core that work of the host itself takes (Xen's dom0), in bursts at random times.
+    /// The share of every core that the host's own work takes (Xen's dom0), in bursts at random times.
     pub background: f64,
-    /// For the clocks of the cores, and the host's work.
+    /// The seed for the clocks of the cores and for the host's work.
     pub seed: u64,
-    /// Whether `Outcome::spells` and `Outcome::slices` are kept.
+    /// Whether to keep `Outcome::spells` and `Outcome::slices`.
     pub timeline: bool,
 }
 
-/// A value that cannot be simulated.
+/// The error for a value that cannot be simulated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupError(String);
 
@@ -74,19 +74,19 @@ impl fmt::Display for SetupError {
 
 impl std::error::Error for SetupError {}
 
-/// The longest time there may be, in seconds: eleven days.
+/// The longest time in seconds: eleven days.
 const LONGEST: f64 = 1e6;
-/// The shortest iteration, in seconds.
+/// The shortest iteration in seconds.
 const SHORTEST: f64 = 1e-6;
-/// The most threads of all jobs.
+/// The most threads of all jobs together.
 const THREADS: usize = 1 << 16;
 
 impl Setup {
-    /// Whether all values make sense.
+    /// Checks that all values make sense.
     ///
     /// # Errors
     ///
-    /// Names the first that does not.
+    /// Names the first one that does not.
     pub fn check(&self) -> Result<(), SetupError> {
         if self.cores == 0 || self.cores > 256 {
             return refuse("cores", "a number from 1 to 256", self.cores);

@@ -1,20 +1,20 @@
-//! From one slice to the next.
+//! Switches from one slice to the next.
 
 use super::machine::Machine;
 use super::thread::{Class, Run, State};
 use super::time::NEVER;
 
-/// How a job is let run in a slice.
+/// How a job may run in a slice.
 #[derive(Clone, PartialEq)]
 pub struct Leave {
     pub class: Option<Class>,
-    /// Ascending.
+    /// The cores that it may use, ascending.
     pub cores: Vec<usize>,
     pub pinned: bool,
 }
 
 impl Machine {
-    /// Lets every job run as `leaves` says, on all cores at this instant. Returns whether that changed anything.
+    /// Applies `leaves`, one per job, to all cores at this instant. Returns whether anything changed.
     pub fn let_run(&mut self, leaves: Vec<Leave>) -> bool {
         let changed: Vec<bool> =
             self.runs.iter().zip(&leaves).map(|(run, leave)| differs(run, leave)).collect();
@@ -58,7 +58,7 @@ impl Machine {
         true
     }
 
-    /// Takes those off a core and out of its queue who may not be there any more.
+    /// Removes threads that may no longer be there from a core and its queue.
     fn clear(&mut self, core: usize) {
         let stays = |machine: &Self, thread: usize| {
             let it = &machine.threads[thread];
@@ -84,7 +84,7 @@ impl Machine {
         self.set_alarm(core);
     }
 
-    /// Puts a job's stopped threads into queues, if it is let run.
+    /// Puts the stopped threads of a job into queues, if the job may run.
     fn admit(&mut self, run: usize) {
         if self.runs[run].class.is_none() {
             return;
@@ -99,7 +99,7 @@ impl Machine {
     }
 }
 
-/// Whether a job is let run otherwise than before.
+/// Whether a job may now run in another way than before.
 fn differs(run: &Run, leave: &Leave) -> bool {
     if leave.class.is_none() {
         return run.class.is_some();

@@ -1,4 +1,4 @@
-//! What threads do, as far as others or the scheduler meet it.
+//! The steps of threads that affect other threads or the scheduler.
 
 use std::cmp::Reverse;
 
@@ -8,7 +8,7 @@ use super::thread::State;
 use super::time::{Nanos, seconds};
 
 impl Machine {
-    /// A thread on a core goes on with its program.
+    /// Continues the program of a thread that is on a core.
     pub fn step(&mut self, thread: usize) {
         let (job, index) = (self.threads[thread].job, self.threads[thread].index);
         loop {
@@ -44,7 +44,7 @@ impl Machine {
         self.timers.push(Reverse((self.now + time + self.wake_up, thread)));
     }
 
-    /// A thread came to where its job's threads meet; whether it goes on at once.
+    /// Handles a thread that reached the barrier of its job. Returns whether it continues at once.
     fn meet(&mut self, thread: usize, spin: bool) -> bool {
         let (job, index) = (self.threads[thread].job, self.threads[thread].index);
         let run = &mut self.runs[job];
@@ -64,7 +64,7 @@ impl Machine {
         false
     }
 
-    /// All who wait go on: those on a core at once, others when they get one.
+    /// Releases all waiting threads of a job: those on a core at once, others when they get a core.
     fn release(&mut self, job: usize) {
         for thread in self.runs[job].threads.clone() {
             let it = &mut self.threads[thread];

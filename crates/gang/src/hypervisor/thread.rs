@@ -1,39 +1,39 @@
-//! Threads, cores and jobs as the scheduler sees them.
+//! Threads, cores and jobs, as the scheduler sees them.
 
 use super::core_set::CoreSet;
 use super::program::Program;
 use super::time::{NEVER, Nanos};
 
-/// What a thread is about.
+/// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// On a core.
+    /// It is on a core.
     Running,
-    /// In a core's queue.
+    /// It is in a core's queue.
     Ready,
-    /// Waiting for something other than a core.
+    /// It waits for something other than a core.
     Blocked,
-    /// Able to run, its job not let run.
+    /// It could run, but its job is stopped.
     Stopped,
-    /// Gone.
+    /// It has ended.
     Ended,
 }
 
-/// Which of ready threads go first.
+/// The priority of a ready thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// Without credits.
+    /// It has no credits.
     Over,
-    /// With credits.
+    /// It has credits.
     Under,
-    /// Awake since the last tick that found it running.
+    /// It woke up, and no tick has found it running since.
     Boost,
 }
 
-/// How a job is let run.
+/// The class in which a job may run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
-    /// Behind first ones.
+    /// Behind first jobs.
     Filler,
     /// Before fillers.
     First,
@@ -42,36 +42,36 @@ pub enum Class {
 /// A thread.
 pub struct Thread {
     pub job: usize,
-    /// Its number in its job.
+    /// The number of the thread in its job.
     pub index: usize,
     pub state: State,
-    /// Since when it is in this state.
+    /// When it entered this state.
     pub entered: Nanos,
-    /// Since when its time in this state is not counted.
+    /// The time up to which its time in this state is counted.
     pub counted: Nanos,
-    /// Nanoseconds in each state.
+    /// Nanoseconds spent in each state.
     pub spent: [Nanos; 4],
-    /// The core it is on, in whose queue it is, or was last; `NOWHERE` before.
+    /// The core on which it runs, in whose queue it waits, or where it was last; `NOWHERE` before.
     pub core: usize,
-    /// Computing left until its program goes on.
+    /// Computing time left until the next step of its program.
     pub work: Nanos,
-    /// From when it computes, while it runs: the switch to it takes until then.
+    /// When it starts to compute, while it runs: the switch to it takes until then.
     pub from: Nanos,
-    /// Whether it waits for the others of its job.
+    /// Whether it waits for other threads of its job.
     pub waiting: bool,
-    /// Whether it does so on a core.
+    /// Whether it waits by spinning on a core.
     pub spinning: bool,
     pub priority: Priority,
-    /// Nanoseconds of a core.
+    /// Credits, in nanoseconds of a core.
     pub credit: f64,
-    /// Until when it has paid, while it runs.
+    /// The time up to which it has paid, while it runs.
     pub paid: Nanos,
-    /// Whether it takes part when credits are given out.
+    /// Whether it gets credits at the next accounting.
     pub active: bool,
     pub ends: Vec<f64>,
 }
 
-/// No core yet.
+/// The core of a thread that has not had one yet.
 pub const NOWHERE: usize = usize::MAX;
 
 impl Thread {
@@ -101,13 +101,13 @@ impl Thread {
 #[derive(Clone)]
 pub struct Core {
     pub current: Option<usize>,
-    /// Who was on it last.
+    /// The thread that ran on it last.
     pub last: Option<usize>,
-    /// By rank, among equals by who came first.
+    /// The waiting threads by rank; among equals, first come, first served.
     pub queue: Vec<usize>,
-    /// Until when the current thread may run.
+    /// The time until which the current thread may run.
     pub turn: Nanos,
-    /// Where its own clock stands: cores do not tick together.
+    /// The offset of its clock, because cores do not tick at the same time.
     pub offset: Nanos,
 }
 
@@ -117,11 +117,11 @@ pub struct Run {
     pub weight: f64,
     pub arrived: Nanos,
     pub class: Option<Class>,
-    /// Ascending.
+    /// The cores that it may use, ascending.
     pub cores: Vec<usize>,
-    /// The same.
+    /// The same cores as a set.
     pub allowed: CoreSet,
-    /// Whether each thread has one core of these to itself.
+    /// Whether each thread has one of these cores to itself.
     pub pinned: bool,
     pub program: Program,
     pub living: usize,
@@ -129,32 +129,32 @@ pub struct Run {
     pub given: CpuAccount,
 }
 
-/// How long a job was let run, and what it did with it.
+/// How long a job was allowed to run, and what it did in that time.
 #[derive(Default)]
 pub struct CpuAccount {
-    /// Nanoseconds of slices in which it was let run, until `since`.
+    /// Nanoseconds of slices in which it was allowed to run, up to `since`.
     pub clock: Nanos,
     pub since: Nanos,
-    /// Of these since the policy was asked, as a first one.
+    /// The part of that time as a first job since the policy was last asked.
     pub first: Nanos,
-    /// Thread-nanoseconds on a core as a first one, since then.
+    /// Thread-nanoseconds on a core as a first job since then.
     pub ran: Nanos,
-    /// And ready.
+    /// Thread-nanoseconds ready for a core as a first job since then.
     pub ready: Nanos,
 }
 
 impl Run {
-    /// Whether its thread of that number may run on a core.
+    /// Whether the job's thread with this number may run on a core.
     pub fn allows(&self, index: usize, core: usize) -> bool {
         if self.pinned { self.cores[index] == core } else { self.allowed.contains(core) }
     }
 
-    /// How long it was let run, as far as `now`.
+    /// How long the job was allowed to run up to `now`.
     pub fn clock(&self, now: Nanos) -> Nanos {
         self.given.clock + if self.class.is_some() { now - self.given.since } else { 0 }
     }
 
-    /// Counts its slice as far as `now`.
+    /// Counts the job's slice up to `now`.
     pub fn count(&mut self, now: Nanos) {
         self.given.clock = self.clock(now);
         if self.class == Some(Class::First) {
@@ -169,7 +169,7 @@ impl Core {
         Core { current: None, last: None, queue: Vec::new(), turn: NEVER, offset }
     }
 
-    /// The first instant after `now` of its own clock, which strikes every `period`.
+    /// The first time after `now` at which its own clock strikes, every `period`.
     pub fn strike(&self, period: Nanos, now: Nanos) -> Nanos {
         let offset = self.offset % period;
         now + period - (now + period - offset) % period

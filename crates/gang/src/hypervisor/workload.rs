@@ -1,34 +1,35 @@
-//! What simulated jobs do. The real workloads of `topolane paper gang` take the same parameters and draw the same
-//! numbers.
+//! The workloads of simulated jobs. The real workloads of `topolane paper gang` take the same parameters and draw the
+//! same random numbers.
 
-/// What a job's threads do over and over. Times in seconds.
+/// What the threads of a job do repeatedly. Times are in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Workload {
     /// Every thread computes on its own.
     Independent {
-        /// Computing in an iteration.
+        /// Computing time per iteration.
         iteration: f64,
     },
-    /// All threads compute, then meet.
+    /// All threads compute, then meet at a barrier.
     Barrier {
-        /// Computing between two barriers.
+        /// Computing time between two barriers.
         interval: f64,
-        /// Whether a thread that waits keeps its core busy.
+        /// Whether a waiting thread keeps its core busy.
         spin: bool,
-        /// How far from `interval` a thread's computing may be, as a share, drawn evenly.
+        /// The maximum deviation of a thread's computing time from `interval`, as a share, uniformly distributed.
         imbalance: f64,
     },
-    /// A coarse step by one thread, then fine-scale tasks by all from one queue, then communication: like `CoEVP`.
+    /// Like `CoEVP`: a coarse step by one thread, then fine-scale tasks that all threads take from one queue, then
+    /// communication.
     Coevp {
-        /// Computing of the coarse step.
+        /// Computing time of the coarse step.
         coarse: f64,
-        /// Tasks in a step.
+        /// The number of tasks per step.
         tasks: u32,
-        /// Mean of their log-normal times.
+        /// The mean of the tasks' log-normal times.
         fine: f64,
-        /// Sigma of these.
+        /// The sigma of these times.
         spread: f64,
-        /// Time that all threads are blocked after a step.
+        /// The time for which all threads are blocked after a step.
         wait: f64,
     },
 }
@@ -38,11 +39,12 @@ pub enum Workload {
 pub enum Length {
     /// After this number of iterations.
     Iterations(u64),
-    /// With the first iteration that ends at least this number of seconds after the job first ran.
+    /// At the end of the first iteration that ends at least this number of seconds after the job first ran.
     Seconds(f64),
 }
 
-/// splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA 2014.
+/// A pseudo-random number by splitmix64: Steele, Lea, Flood, Fast splittable pseudorandom number generators, OOPSLA
+/// 2014.
 pub fn mixed(x: u64) -> u64 {
     let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -50,12 +52,12 @@ pub fn mixed(x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A number from 0 up to, without, 1: the same for the same seed, iteration and place.
+/// A pseudo-random number from 0 to below 1. It depends only on seed, iteration and place.
 pub fn drawn(seed: u64, iteration: u64, place: u64) -> f64 {
     (mixed(mixed(mixed(seed) ^ iteration) ^ place) >> 11) as f64 * 2.0_f64.powi(-53)
 }
 
-/// The computing of a fine-scale task: log-normal, its mean `fine` whatever the spread.
+/// The time of a fine-scale task: log-normal, with the mean `fine` for any spread.
 pub fn fine_seconds(seed: u64, iteration: u64, task: u32, fine: f64, spread: f64) -> f64 {
     let one = 1.0 - drawn(seed, iteration, 2 * u64::from(task));
     let other = drawn(seed, iteration, 2 * u64::from(task) + 1);

@@ -1,4 +1,4 @@
-//! The agent: a real-time thread around a driver, and how others talk to it.
+//! The agent: a driver in a real-time thread, and the interface to it.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ use crate::job::{Barriers, JobId};
 use crate::limits::Limits;
 use crate::policy::GangPolicy;
 
-/// Runs gangs until dropped: then all jobs run as if it had never been.
+/// An agent that runs gangs. When it is dropped, all jobs run as before.
 pub struct Agent {
     orders: Mutex<Sender<Order>>,
     bell: Arc<OwnedFd>,
@@ -34,14 +34,14 @@ pub struct Agent {
     real_time: bool,
 }
 
-/// A sentence that says why something cannot be done.
+/// A sentence that says why something is not possible.
 pub type Refused = String;
 
 impl Agent {
-    /// Starts to run gangs on these CPUs. `alive`, a pipe, gets a byte, four times a second, as a sign of life.
+    /// Starts an agent for gangs on these CPUs. The pipe `alive` gets a byte four times a second, as a sign of life.
     ///
     /// # Errors
-    /// Where the kernel refuses what cannot be done without.
+    /// The kernel refuses something that is essential.
     pub fn start(
         policy: Box<dyn GangPolicy>,
         limits: Limits,
@@ -77,20 +77,20 @@ impl Agent {
         })
     }
 
-    /// How jobs are stopped and ranked, and what is missing.
+    /// How jobs are stopped and ranked, and which methods are missing.
     pub fn means(&self) -> &Means {
         &self.means
     }
 
-    /// Whether it has real-time priority.
+    /// Whether the agent has real-time priority.
     pub fn real_time(&self) -> bool {
         self.real_time
     }
 
-    /// Takes a job and lets it wait for its slice. Returns its number.
+    /// Takes over a job, which then waits for its slice. Returns its number.
     ///
     /// # Errors
-    /// Where it is not there or may not be stopped.
+    /// The job does not exist or may not be stopped.
     pub fn add(
         &self,
         name: &str,
@@ -110,10 +110,10 @@ impl Agent {
         Ok(id)
     }
 
-    /// Takes note of how a job's threads meet, as something that counts it saw it.
+    /// Records how the threads of a job meet, as an external counter measured it.
     ///
     /// # Errors
-    /// Where the agent has ended.
+    /// The agent has ended.
     pub fn met(&self, id: JobId, barriers: Barriers) -> Result<(), Refused> {
         self.ask(move |driver| {
             if let Some(entry) = driver.jobs.get_mut(&id) {
@@ -122,10 +122,10 @@ impl Agent {
         })
     }
 
-    /// Lets a job run from now on, outside all slices.
+    /// Lets a job run from now on, regardless of slices.
     ///
     /// # Errors
-    /// Where the agent has ended.
+    /// The agent has ended.
     pub fn release(&self, id: JobId) -> Result<(), Refused> {
         self.ask(move |driver| driver.release(id))
     }
@@ -133,7 +133,7 @@ impl Agent {
     /// Sends a signal to all processes of a job.
     ///
     /// # Errors
-    /// Where the agent has ended, or the signal cannot be sent.
+    /// The agent has ended, or the signal cannot be sent.
     pub fn signal(&self, id: JobId, number: i32) -> Result<(), Refused> {
         let unknown = || format!("there is no signal {number}");
         let signal = Signal::from_named_raw(number).ok_or_else(unknown)?;
@@ -144,18 +144,18 @@ impl Agent {
         })?
     }
 
-    /// Forgets a job: it is let run, its groups are removed.
+    /// Forgets a job: lets it run and removes its control groups.
     ///
     /// # Errors
-    /// Where the agent has ended.
+    /// The agent has ended.
     pub fn forget(&self, id: JobId) -> Result<(), Refused> {
         self.ask(move |driver| driver.forget(id))
     }
 
-    /// Has the driver do something, between two switches, and answers with what that gave.
+    /// Runs a function on the driver, between two switches, and returns its result.
     ///
     /// # Errors
-    /// Where the agent has ended.
+    /// The agent has ended.
     pub fn ask<T: Send + 'static>(
         &self,
         question: impl FnOnce(&mut Driver) -> T + Send + 'static,
@@ -184,7 +184,7 @@ impl Drop for Agent {
     }
 }
 
-/// A full pipe must not hold up the loop.
+/// Opens the pipe without blocking, because a full pipe must not delay the loop.
 fn open(path: &Path) -> Result<File, Refused> {
     let opened = File::options().write(true).custom_flags(libc::O_NONBLOCK).open(path);
     opened.map_err(|error| format!("{}: {error}", path.display()))

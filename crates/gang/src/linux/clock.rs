@@ -1,4 +1,4 @@
-//! Time as the agent counts it: nanoseconds of `CLOCK_MONOTONIC`.
+//! The clock of the agent: nanoseconds of `CLOCK_MONOTONIC`.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -14,35 +14,35 @@ pub type Nanos = u64;
 
 const SECOND: f64 = 1e9;
 
-/// Now.
+/// The current time.
 pub fn now() -> Nanos {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// As seconds.
+/// Converts nanoseconds to seconds.
 pub fn seconds(nanos: Nanos) -> f64 {
     nanos as f64 / SECOND
 }
 
-/// From seconds; those without end are the end of time.
+/// Converts seconds to nanoseconds; infinity becomes the largest value.
 pub fn nanos(seconds: f64) -> Nanos {
     (seconds * SECOND) as Nanos
 }
 
-/// Wakes at an absolute time. Unlike a timeout it knows no slack, whatever the thread's priority.
+/// A timer for absolute times. Unlike a timeout, it has no slack at any thread priority.
 pub struct Timer {
     file: OwnedFd,
 }
 
 impl Timer {
-    /// A timer that is not set.
+    /// Returns a timer that is not set.
     pub fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
         Ok(Timer { file: timerfd_create(TimerfdClockId::Monotonic, flags)? })
     }
 
-    /// Readable from that time on; a time that is over is readable at once.
+    /// Makes the timer readable from a time on; for a past time, at once.
     pub fn set(&self, at: Nanos) -> io::Result<()> {
         let at = Duration::from_nanos(at.clamp(1, i64::MAX as u64));
         let value = Timespec::try_from(at).map_err(|_| io::Errno::INVAL)?;

@@ -1,4 +1,4 @@
-//! How a job of any kind is controlled, and why it no longer is.
+//! How a job of any kind is controlled, and why control over it may be lost.
 
 use std::fmt::Debug;
 use std::io;
@@ -10,79 +10,80 @@ use rustix::process::Signal;
 use super::means::Stopping;
 use super::usage::Counts;
 
-/// A control group that a job stands in before the agent takes it.
+/// A control group that contained the job before the agent took it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnGroup {
-    /// Its directory.
+    /// The directory of the group.
     pub directory: PathBuf,
-    /// It was made for the agent. When the job is let go, its threads go back to the group above, and it is removed.
+    /// Whether it was made for the agent. Then, when the job is released, its threads go back to the parent group and
+    /// the group is removed.
     pub made: bool,
 }
 
 /// Why a job can no longer be controlled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Left {
-    /// Nothing of it is left.
+    /// None of its processes is left.
     Ended,
-    /// It runs on, out of the agent's reach.
+    /// It is still running, but the agent cannot control it.
     Lost(String),
 }
 
-/// How a job of one kind is stopped, let run, kept to cores and measured.
+/// How jobs of one kind are stopped, started, pinned to cores and measured.
 pub trait Control: Debug + Send {
-    /// Stops it.
+    /// Stops the job.
     fn stop(&mut self) -> io::Result<()>;
 
-    /// Stops it once more, where others may have let it run.
+    /// Stops the job again, if something else may have started it.
     fn stop_again(&mut self) -> io::Result<()> {
         self.stop()
     }
 
-    /// Lets it run.
+    /// Lets the job run.
     fn start(&mut self) -> io::Result<()>;
 
-    /// Keeps it to these CPUs.
+    /// Restricts the job to these CPUs.
     fn pin(&mut self, cores: &[usize]) -> io::Result<()>;
 
-    /// Lets it run where it could before it was taken.
+    /// Lets the job run on the CPUs that it could use before.
     fn unpin(&mut self) -> io::Result<()>;
 
-    /// Whether it can be ranked behind others.
+    /// Whether the job can be ranked behind others.
     fn ranks(&self) -> bool {
         false
     }
 
-    /// Ranks it behind others, or as usual again.
+    /// Ranks the job behind others, or normally again.
     fn rank(&mut self, _behind: bool) -> io::Result<()> {
         Ok(())
     }
 
-    /// Finds what belongs to it now.
+    /// Finds the processes and threads that belong to the job now.
     fn sweep(&mut self, _stopped: bool) -> io::Result<()> {
         Ok(())
     }
 
-    /// Sends a signal to its processes. Jobs that the agent never ends have none.
+    /// Sends a signal to the job's processes. Jobs that the agent never ends have none.
     fn signal(&mut self, _signal: Signal) -> io::Result<()> {
         Ok(())
     }
 
-    /// What it did since it was taken; `None` if that cannot be read.
+    /// What the job has done since it was taken; `None` if that cannot be read.
     fn counts(&mut self) -> Option<Counts>;
 
-    /// Files that become readable when its processes end; none if only `left` reports its end.
+    /// Files that become readable when its processes end; empty if only `left` reports the end.
     fn watch(&self) -> Vec<OwnedFd> {
         Vec::new()
     }
 
-    /// Whether it has left the agent's control, and why.
+    /// Why the job has left the agent's control; `None` if it has not.
     fn left(&self) -> Option<Left>;
 
-    /// How it is stopped.
+    /// How the job is stopped.
     fn stopping(&self) -> Stopping;
 }
 
-/// What an error with a control group means.
+/// Explains an error of a control group.
 pub(super) fn describe(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENODEV | libc::ENOENT) => "its control group was removed".into(),

@@ -1,4 +1,4 @@
-//! A job that the agent controls, whatever it consists of.
+//! A job under the agent's control, of any kind.
 
 use std::io;
 
@@ -11,31 +11,31 @@ use super::xen::Domain;
 /// What a job consists of.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Members {
-    /// Processes and all that descend from them.
+    /// Processes and all their descendants.
     Processes(Vec<Number>),
-    /// Single threads of a process that is otherwise left alone.
+    /// Single threads of a process; its other threads are left alone.
     Threads(Vec<Number>),
-    /// All that is in control groups which exist already. Nothing is moved out of them.
+    /// Everything in existing control groups. Nothing is moved out of them.
     Groups(Vec<OwnGroup>),
-    /// A domain of Xen, by its number and its UUID.
+    /// A Xen domain, by number and UUID.
     Domain(u32, [u8; 16]),
 }
 
-/// A job that the agent controls.
+/// A job under the agent's control.
 #[derive(Debug)]
 pub struct ControlledJob {
-    /// How it is stopped and let run.
+    /// The means to stop and start it.
     pub control: Box<dyn Control>,
-    /// It is not let run.
+    /// Whether it is stopped.
     pub stopped: bool,
-    /// It is ranked behind others.
+    /// Whether it is ranked behind others.
     pub behind: bool,
-    /// CPU numbers that it is kept to; empty before the first time.
+    /// The CPU numbers to which it is restricted; empty before the first time.
     pub cores: Vec<usize>,
 }
 
 impl ControlledJob {
-    /// Takes a job, stopped. `Err` is a sentence.
+    /// Takes over a job and stops it. `Err` is a sentence.
     pub fn take(means: &Means, name: &str, who: &Members, share: usize) -> Result<Self, String> {
         let control: Box<dyn Control> = match (who, &means.xen) {
             (&Members::Domain(number, uuid), Some(xen)) => {
@@ -56,36 +56,36 @@ impl ControlledJob {
         Ok(ControlledJob { control, stopped: true, behind: false, cores: Vec::new() })
     }
 
-    /// Stops it.
+    /// Stops the job.
     pub fn stop(&mut self) -> io::Result<()> {
         self.stopped = true;
         self.control.stop()
     }
 
-    /// Lets it run.
+    /// Lets the job run.
     pub fn start(&mut self) -> io::Result<()> {
         self.stopped = false;
         self.control.start()
     }
 
-    /// Lets it run as it did before it was taken.
+    /// Lets the job run as it did before it was taken.
     pub fn release(&mut self) -> io::Result<()> {
         self.rank(false).and(self.control.unpin()).and(self.start())
     }
 
-    /// Keeps it to these CPUs.
+    /// Restricts the job to these CPUs.
     pub fn pin(&mut self, cores: &[usize]) -> io::Result<()> {
         self.cores = cores.to_vec();
         self.control.pin(cores)
     }
 
-    /// Ranks it behind others, or as usual again.
+    /// Ranks the job behind others, or normally again.
     pub fn rank(&mut self, behind: bool) -> io::Result<()> {
         self.behind = behind;
         self.control.rank(behind)
     }
 
-    /// Finds what belongs to it now, and stops what began while it was stopped.
+    /// Finds the processes that belong to the job now, and stops those that started while it was stopped.
     pub fn sweep(&mut self) -> io::Result<()> {
         self.control.sweep(self.stopped)
     }

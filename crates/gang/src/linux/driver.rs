@@ -1,4 +1,4 @@
-//! What the agent's real-time thread does: waits for the end of a slice, and lets run the next.
+//! The driver in the agent's real-time thread: waits for the end of a slice, then starts the next one.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
@@ -16,32 +16,32 @@ use crate::round::{Round, Slice};
 /// The jobs, the policy and the slices.
 pub struct Driver {
     policy: Box<dyn GangPolicy>,
-    /// What the user chose; what a switch costs is measured.
+    /// Limits chosen by the user; the cost of a switch is measured.
     pub limits: Limits,
-    /// CPU numbers, by the policy's number of a core.
+    /// The CPU number of each core of the policy.
     pub cores: Vec<usize>,
-    /// All jobs, those that ended too until they are forgotten.
+    /// All jobs, including ended ones until they are forgotten.
     pub jobs: BTreeMap<JobId, Entry>,
-    /// The slices now.
+    /// The current round of slices.
     pub round: Round,
-    /// The last switches.
+    /// The latest switches.
     pub switches: Switches,
     pub(super) observer: Observer,
-    /// The slice of the round that comes next.
+    /// The index of the next slice in the round.
     next: usize,
-    /// What runs.
+    /// The current slice.
     pub slice: Slice,
     deadline: Nanos,
     stale: bool,
-    /// Takes groups that are no longer needed: to remove one can take long.
+    /// Receives jobs that are no longer needed, because removing their control groups can take long.
     pub(super) released: Sender<ControlledJob>,
 }
 
-/// The end of a slice that has none.
+/// The end of a slice without an end.
 pub const NEVER: Nanos = Nanos::MAX;
 
 impl Driver {
-    /// A driver without jobs.
+    /// Returns a driver without jobs.
     pub fn new(
         policy: Box<dyn GangPolicy>,
         limits: Limits,
@@ -64,18 +64,18 @@ impl Driver {
         }
     }
 
-    /// When it wants to be called next.
+    /// When `step` must be called next.
     pub fn deadline(&self) -> Nanos {
         self.deadline
     }
 
-    /// A job came. It waits for the end of the slice, where that has one.
+    /// Adds a job. It waits for the end of the current slice, if that has one.
     pub fn add(&mut self, entry: Entry) {
         self.jobs.insert(entry.id, entry);
         self.changed(false);
     }
 
-    /// Jobs came or went; `at_once`: cores stand idle for it.
+    /// Records that jobs came or went. `at_once` means that cores are idle because of it.
     pub(super) fn changed(&mut self, at_once: bool) {
         self.stale = true;
         if at_once || self.slice.seconds.is_infinite() {
@@ -83,7 +83,7 @@ impl Driver {
         }
     }
 
-    /// Lets a job run from now on, whatever the slices say.
+    /// Lets a job run from now on, regardless of slices.
     pub fn release(&mut self, id: JobId) {
         let Some(entry) = self.jobs.get_mut(&id).filter(|entry| entry.held.is_some()) else {
             return;
@@ -96,14 +96,14 @@ impl Driver {
         self.changed(true);
     }
 
-    /// A job of which nothing is left.
+    /// Handles a job that has no processes left.
     pub fn ended(&mut self, id: JobId) {
         let running = self.runs(id);
         let Some(entry) = self.jobs.get_mut(&id) else { return };
         entry.end_sample(now());
         entry.state = State::Ended;
         if let Some(mut held) = entry.held.take() {
-            // A group of its own may be used again.
+            // If the job had a control group of its own, it may be used again.
             let _ = held.release();
             let _ = self.released.send(held);
         }
@@ -111,7 +111,7 @@ impl Driver {
         self.changed(running);
     }
 
-    /// Nothing more is to be known of a job.
+    /// Forgets a job.
     pub fn forget(&mut self, id: JobId) {
         self.release(id);
         if let Some(held) = self.jobs.remove(&id).and_then(|entry| entry.held) {
@@ -123,7 +123,7 @@ impl Driver {
         self.slice.first.contains(&id) || self.slice.fillers.contains(&id)
     }
 
-    /// To be called after every event, and at `deadline`.
+    /// Updates everything; must be called after every event, and at `deadline`.
     pub fn step(&mut self) {
         if self.stale {
             self.stale = false;
@@ -140,7 +140,7 @@ impl Driver {
         }
     }
 
-    /// Asks the policy for the slices from now on.
+    /// Asks the policy for the next round.
     fn ask(&mut self) {
         let scheduled = self.jobs.values().filter(|entry| entry.state == State::Scheduled);
         let seen = |entry: &Entry| Job {
@@ -158,7 +158,7 @@ impl Driver {
         self.next = 0;
     }
 
-    /// Goes to the next slice.
+    /// Switches to the next slice.
     fn turn(&mut self) {
         let empty = Slice { seconds: f64::INFINITY, first: Vec::new(), fillers: Vec::new() };
         let slice = self.round.slices.get(self.next).cloned().unwrap_or(empty);
@@ -166,7 +166,7 @@ impl Driver {
         let changed = self.switch(&slice);
         let ended = now();
         self.measure(&slice, began, ended);
-        // A slice that began late ends on time, unless it would be over already.
+        // A slice that began late still ends on time, unless it would be over already.
         let end = |from: Nanos| from.saturating_add(nanos(slice.seconds));
         self.deadline = if end(deadline) > ended { end(deadline) } else { end(ended) };
         let Slice { seconds, ref first, ref fillers } = slice;
@@ -184,7 +184,8 @@ impl Driver {
         self.sweep();
     }
 
-    /// Stops the jobs that are not in the slice, then lets those run that are. Returns whether any was stopped or started.
+    /// Stops the jobs that are not in the slice, then starts those that are. Returns whether any job was stopped or
+    /// started.
     fn switch(&mut self, slice: &Slice) -> bool {
         let mut changed = false;
         let in_slice = |id| slice.first.contains(&id) || slice.fillers.contains(&id);
@@ -195,7 +196,7 @@ impl Driver {
                 entry.with("it cannot be stopped", ControlledJob::stop);
             }
         }
-        // Jobs that run on are ranked before any other job is let run, and all are let run as close together as can be.
+        // Rank the jobs that continue before any other job starts, then start all others as close together as possible.
         for entry in self.jobs.values_mut().filter(scheduled).filter(|entry| in_slice(entry.id)) {
             let columns = self.round.cores.get(&entry.id).map_or(&[][..], Vec::as_slice);
             let cores: Vec<usize> = columns.iter().map(|&column| self.cores[column]).collect();

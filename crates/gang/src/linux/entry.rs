@@ -1,4 +1,4 @@
-//! A job as the driver keeps it.
+//! The driver's record of a job.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -12,49 +12,49 @@ use super::usage::Counts;
 use crate::job::{Barriers, JobId};
 use crate::observer::Used;
 
-/// How a job is.
+/// The state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It gets its slices.
+    /// It runs in its slices.
     Scheduled,
-    /// It is let run, whatever the slices say.
+    /// It runs regardless of slices.
     Released,
-    /// Nothing of it is left.
+    /// It has no processes left.
     Ended,
-    /// It cannot be stopped or started any more, and why.
+    /// It can no longer be stopped or started, for this reason.
     Lost(String),
 }
 
-/// What the driver knows of a job.
+/// The driver's record of a job.
 #[derive(Debug)]
 pub struct Entry {
-    /// Its number.
+    /// The number of the job.
     pub id: JobId,
-    /// Its name.
+    /// The name of the job.
     pub name: String,
-    /// Threads that compute.
+    /// The number of computing threads.
     pub threads: usize,
-    /// Its share against others'.
+    /// Its weight when time is divided among jobs.
     pub weight: f64,
-    /// What it is stopped with; none when it ended.
+    /// The job under control; `None` if it has ended.
     pub held: Option<ControlledJob>,
-    /// How it is.
+    /// The state of the job.
     pub state: State,
-    /// What it had in sampled slices, thread-seconds.
+    /// What it used in sampled slices, in thread-seconds.
     pub used: Used,
-    /// How its threads meet, as reported by something that counts it.
+    /// Its barriers, as reported by an external counter.
     pub barriers: Option<Barriers>,
-    /// Seconds on cores, all in all.
+    /// Total seconds on cores.
     pub cpu: f64,
-    /// When it was last let run as a first one.
+    /// When it last ran as a first job.
     pub ran_at: Option<Nanos>,
-    /// Open while any of these processes live.
+    /// Process files that stay unreadable while these processes live.
     pub watched: Vec<OwnedFd>,
     sample: Option<Sample>,
     sample_from: Nanos,
 }
 
-/// A slice, or some of them in a row, in which it was a first job.
+/// A slice, or several consecutive ones, in which it was a first job.
 #[derive(Debug)]
 struct Sample {
     began: Nanos,
@@ -62,11 +62,11 @@ struct Sample {
     ended: Option<Nanos>,
 }
 
-/// Reading counters may take this share of the time.
+/// Reading counters may take at most 1 / `READING` of the time.
 const READING: u64 = 200;
 
 impl Entry {
-    /// A job that was just taken.
+    /// Returns the record of a job that was just taken.
     pub fn new(id: JobId, name: String, threads: usize, weight: f64, held: ControlledJob) -> Self {
         let mut entry = Entry {
             id,
@@ -87,19 +87,19 @@ impl Entry {
         entry
     }
 
-    /// Opens files that show when its processes end; `false` if no process lives.
+    /// Opens files that show when its processes end. Returns false if no process is alive.
     pub fn watch(&mut self) -> bool {
         let Some(held) = &self.held else { return false };
         self.watched = held.control.watch();
         !self.watched.is_empty()
     }
 
-    /// Whether one of the processes watched has not ended.
+    /// Whether any of the watched processes is alive.
     pub fn lives(&self) -> bool {
         self.watched.iter().any(|process| !over(process))
     }
 
-    /// Does something with what holds it; a job with which that fails is lost. Whether it went well.
+    /// Runs an action on the controlled job. If it fails, the job counts as lost. Returns whether it succeeded.
     pub fn with(
         &mut self,
         doing: &str,
@@ -115,26 +115,27 @@ impl Entry {
         }
     }
 
-    /// Begins to measure, where that was not done too lately.
+    /// Begins a sample, unless the last one was too recent.
     pub fn begin_sample(&mut self, now: Nanos) {
         if self.sample.is_none() && now >= self.sample_from {
             self.sample = self.read(now).map(|counts| Sample { began: now, counts, ended: None });
         }
     }
 
-    /// Its slice is over. What it did is read later: the kernel counts what a thread did when that has stopped.
+    /// Marks the end of its slice. The counters are read later, because the kernel updates them when a thread has
+    /// stopped.
     pub fn close_sample(&mut self, now: Nanos) {
         if let Some(sample) = &mut self.sample {
             sample.ended.get_or_insert(now);
         }
     }
 
-    /// Whether there is a slice that is over and was not read.
+    /// Whether a sample has ended and was not read yet.
     pub fn sample_closed(&self) -> bool {
         self.sample.as_ref().is_some_and(|sample| sample.ended.is_some())
     }
 
-    /// What it used since `begin_sample`, until the sample was closed or now.
+    /// What it used from `begin_sample` until the sample was closed, or until now.
     pub fn end_sample(&mut self, now: Nanos) -> Option<Used> {
         let Sample { began, counts, ended } = self.sample.take()?;
         let did = self.read(now)? - counts;
@@ -151,7 +152,7 @@ impl Entry {
         Some(used)
     }
 
-    /// The next sample is put off by what reading costs.
+    /// Reads the counters, and delays the next sample in proportion to the time that this took.
     fn read(&mut self, now: Nanos) -> Option<Counts> {
         let begun = super::clock::now();
         let counts = self.held.as_mut()?.control.counts()?;

@@ -1,4 +1,4 @@
-//! What the real-time thread waits for: the end of a slice, an order, the end of a process.
+//! The event loop of the real-time thread. It waits for the end of a slice, an order, or the end of a process.
 
 use std::fs::File;
 use std::io::Write;
@@ -14,27 +14,27 @@ use super::driver::Driver;
 use super::entry::Entry;
 use crate::job::JobId;
 
-/// Something that is to be done with a driver, between two switches.
+/// A function to run on the driver, between two switches.
 pub type Order = Box<dyn FnOnce(&mut Driver) + Send>;
 
-/// Signs of life come so often, seconds.
+/// Seconds between signs of life.
 const SIGN: f64 = 0.25;
-/// Without a sign for so long, seconds, others may have let run what the agent had stopped.
+/// After this number of seconds without a sign of life, a watchdog may have started jobs that the agent had stopped.
 const SILENCE: f64 = 0.9;
 
-/// A driver and all it waits for.
+/// A driver, and everything that it waits for.
 pub struct Loop {
-    /// What is to be called at its deadlines.
+    /// The driver, which is called at its deadlines.
     pub driver: Driver,
-    /// What others want of it.
+    /// Orders for the driver.
     pub inbox: Receiver<Order>,
-    /// Rings when something was put into the inbox.
+    /// An event that signals a new order in the inbox.
     pub bell: Arc<OwnedFd>,
-    /// Set to the next deadline.
+    /// A timer for the next deadline.
     pub timer: Timer,
-    /// Takes signs of life.
+    /// The pipe for signs of life.
     pub alive: Option<File>,
-    /// When the last sign was given.
+    /// When the last sign of life was given.
     pub signed: Nanos,
 }
 
@@ -62,7 +62,7 @@ impl Loop {
         }
     }
 
-    /// Until a deadline, an order, or the end of a process.
+    /// Waits for a deadline, an order, or the end of a process.
     fn wait(&mut self) {
         let of = |entry: &Entry| entry.watched.len();
         let owners: Vec<JobId> = self
@@ -75,7 +75,7 @@ impl Loop {
         let mut files =
             vec![PollFd::new(&self.timer, PollFlags::IN), PollFd::new(&*self.bell, PollFlags::IN)];
         files.extend(watched.map(|process| PollFd::new(process, PollFlags::IN)));
-        // A failure can only be an interruption or a lack of memory: look and wait again.
+        // This can only fail because of an interruption or a lack of memory; then check everything and wait again.
         let _ = poll(&mut files, None);
         let fired = |at: usize| !files[at].revents().is_empty();
         let mut ended: Vec<JobId> =
@@ -94,7 +94,7 @@ impl Loop {
         }
     }
 
-    /// A sign of life, and a look around.
+    /// Gives a sign of life and does upkeep.
     fn sign(&mut self) {
         if now() > self.signed + nanos(SILENCE) {
             self.driver.stop_again();

@@ -11,24 +11,24 @@ use super::files;
 use super::hierarchy::{Hierarchies, inherit, share};
 use super::processes::{self, Number};
 
-/// Its directories in the hierarchies, with the files that a switch needs kept open. Removed when dropped, whoever is
-/// in it going back to where the job came from.
+/// The control groups of a job in the hierarchies, with the files needed for a switch kept open. When it is dropped,
+/// members go back to where the job came from, and the groups are removed.
 #[derive(Debug)]
 pub struct Group {
     places: Places,
-    /// Directories whose members, with those of all below, are the job.
+    /// Directories whose members, including those of all directories below, are the job.
     held: Vec<PathBuf>,
-    /// `cgroup.freeze`.
+    /// Open `cgroup.freeze` files.
     pub freeze: Vec<File>,
-    /// `freezer.state`.
+    /// Open `freezer.state` files.
     pub freezer: Vec<File>,
-    /// `cpuset.cpus`.
+    /// The open `cpuset.cpus` file.
     pub cpus: Option<File>,
-    /// `cpu.idle`.
+    /// The open `cpu.idle` file.
     pub idle: Option<File>,
 }
 
-/// Of each hierarchy: the group, and where members go when it is removed.
+/// For each hierarchy, the group and the place where members go when it is removed.
 #[derive(Debug)]
 struct Places {
     pairs: Vec<(PathBuf, PathBuf)>,
@@ -36,8 +36,8 @@ struct Places {
 }
 
 impl Group {
-    /// Makes the groups of a job whose first member is that; of single threads only where threads can be moved.
-    /// `None` where there is no hierarchy for it.
+    /// Creates the groups of a job whose first member is `member`. For single threads, only where threads can be moved.
+    /// `None` if there is no suitable hierarchy.
     pub fn make(
         hierarchies: &Hierarchies,
         name: &str,
@@ -82,7 +82,7 @@ impl Group {
         Ok(Some(group))
     }
 
-    /// Takes groups that exist already, all of one version. `Err` is a sentence.
+    /// Uses groups that exist already, all of one cgroup version. `Err` is a sentence.
     pub fn adopt(groups: &[OwnGroup]) -> Result<Self, String> {
         let v2 = groups.iter().any(|group| group.directory.join("cgroup.freeze").exists());
         let (switch, frozen) = if v2 {
@@ -118,18 +118,18 @@ impl Group {
         })
     }
 
-    /// Moves a process, or a single thread, here.
+    /// Moves a process, or a single thread, into the group.
     pub fn take(&self, member: Number) -> io::Result<()> {
         let Places { pairs, of_threads } = &self.places;
         pairs.iter().try_for_each(|(here, _)| move_to(here, member, *of_threads))
     }
 
-    /// The processes in it.
+    /// The processes in the group.
     pub fn processes(&self) -> io::Result<Vec<Number>> {
         self.members(|_| "cgroup.procs")
     }
 
-    /// The threads in it.
+    /// The threads in the group.
     pub fn threads(&self) -> io::Result<Vec<Number>> {
         self.members(thread_list)
     }
@@ -139,7 +139,7 @@ impl Group {
         for held in &self.held {
             found.extend(members(&held.join(list(held)))?);
             below(held, &mut |group| {
-                // It may have been removed meanwhile.
+                // The group may have been removed meanwhile.
                 found.extend(members(&group.join(list(group))).unwrap_or_default());
             });
         }
@@ -147,12 +147,12 @@ impl Group {
     }
 }
 
-/// The file that lists the threads of a group.
+/// The name of the file that lists the threads of a group.
 fn thread_list(group: &Path) -> &'static str {
     if group.join("cgroup.threads").exists() { "cgroup.threads" } else { "tasks" }
 }
 
-/// Does something with every group below one.
+/// Calls `each` for every group below one.
 fn below(group: &Path, each: &mut impl FnMut(&Path)) {
     let Ok(entries) = fs::read_dir(group) else { return };
     for entry in entries.flatten() {
@@ -163,14 +163,14 @@ fn below(group: &Path, each: &mut impl FnMut(&Path)) {
     }
 }
 
-/// Members that a list of a group names. It is opened on each call: if it stayed open and were read more often than once a
-/// second, version 1 would show old members (kernel/cgroup/cgroup-v1.c, `cgroup_pidlist_start`).
+/// The members in a list of a group. The file is opened on each call: if it stayed open and were read more often than
+/// once a second, version 1 would show old members (kernel/cgroup/cgroup-v1.c, `cgroup_pidlist_start`).
 fn members(list: &Path) -> io::Result<Vec<Number>> {
     Ok(processes::read(&fs::read_to_string(list)?))
 }
 
-/// Whether a group is one that Slurm made for a step. By it Slurm suspends and ends the step (proctrack/cgroup), so
-/// no process is moved out of it.
+/// Whether Slurm made this group for a step. Slurm suspends and ends the step through it (proctrack/cgroup), so no
+/// process may be moved out of it.
 fn slurms(group: &Path) -> bool {
     let names: Vec<_> = group.iter().filter_map(|name| name.to_str()).collect();
     names.windows(2).any(|pair| pair[0].starts_with("job_") && pair[1].starts_with("step_"))
@@ -189,13 +189,13 @@ impl Drop for Places {
                 let members = fs::read_to_string(here.join(listed)).unwrap_or_default();
                 let above = here.ancestors().nth(2).unwrap_or(here);
                 for member in processes::read(&members) {
-                    // A member may have ended, and its home may be gone.
+                    // The member may have ended, or its former group may be gone.
                     if move_to(home, member, self.of_threads).is_err() {
                         let _ = move_to(above, member, self.of_threads);
                     }
                 }
                 match fs::remove_dir(here) {
-                    // Processes that are just ending are counted a little longer.
+                    // Processes that are ending are still counted for a moment.
                     Err(error) if error.kind() == io::ErrorKind::ResourceBusy => sleep(PAUSE),
                     _ => break,
                 }
@@ -211,7 +211,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 mod tests {
     use super::*;
 
-    /// Slurm's groups of a step are known by their names in either version, and no other groups are taken for them.
+    /// Slurm's groups of a step are recognised by name in both versions, and no other groups are.
     #[test]
     fn a_group_of_slurms_is_known_by_its_name() {
         assert!(slurms(Path::new("/cg/freezer/slurm_node1/uid_0/job_4/step_batch")));

@@ -1,4 +1,4 @@
-//! The agent's own control groups, one in each hierarchy that lets it have one.
+//! The agent's own control groups, one in each hierarchy where it may create one.
 
 use std::fs;
 use std::io;
@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 
 use super::mounts::{self, Mounts};
 
-/// A group of ours, below which the jobs' groups are made. Removed when dropped.
+/// The agent's group in a hierarchy, below which it creates the jobs' groups. Removed when dropped.
 #[derive(Debug)]
 pub struct Hierarchy {
-    /// Its directory.
+    /// The directory of the group.
     pub own: PathBuf,
-    /// The top of the hierarchy.
+    /// The top directory of the hierarchy.
     top: PathBuf,
-    /// None for version 2.
+    /// The controller of the hierarchy; empty for version 2.
     controller: &'static str,
 }
 
 impl Hierarchy {
-    /// The first place where a group can be made that works.
+    /// Creates a group at the first place where it works.
     fn find(
         places: &[PathBuf],
         controller: &'static str,
@@ -34,14 +34,14 @@ impl Hierarchy {
         })
     }
 
-    /// Where a process is in this hierarchy.
+    /// The group of a process in this hierarchy.
     pub fn home(&self, process: super::processes::Number) -> PathBuf {
         let groups = fs::read_to_string(format!("/proc/{process}/cgroup")).unwrap_or_default();
         let path = mounts::path_in(&groups, self.controller).unwrap_or("/");
         self.top.join(path.trim_start_matches('/'))
     }
 
-    /// Whether single threads may be moved here.
+    /// Whether single threads can be moved in this hierarchy.
     pub fn takes_threads(&self) -> bool {
         !self.controller.is_empty()
     }
@@ -49,28 +49,28 @@ impl Hierarchy {
 
 impl Drop for Hierarchy {
     fn drop(&mut self) {
-        // Where jobs' groups are left, the next agent of this user removes them.
+        // If groups of jobs remain, the next agent of this user removes them.
         let _ = fs::remove_dir(&self.own);
     }
 }
 
-/// All hierarchies in which there is something to be had.
+/// All usable hierarchies.
 #[derive(Debug, Default)]
 pub struct Hierarchies {
-    /// Each but once: version 2 may be several of the following.
+    /// Each hierarchy once; version 2 may serve several of the purposes below.
     pub all: Vec<Hierarchy>,
-    /// An index of `all`: stops by `cgroup.freeze`.
+    /// Index in `all` of the hierarchy that stops jobs by `cgroup.freeze`.
     pub unified: Option<usize>,
-    /// Stops by `freezer.state`.
+    /// Index of the one that stops jobs by `freezer.state`.
     pub freezer: Option<usize>,
-    /// Keeps to cores by `cpuset.cpus`.
+    /// Index of the one that restricts jobs to cores by `cpuset.cpus`.
     pub cpuset: Option<usize>,
-    /// Ranks by `cpu.idle`.
+    /// Index of the one that ranks jobs by `cpu.idle`.
     pub cpu: Option<usize>,
 }
 
 impl Hierarchies {
-    /// Makes the agent's groups, by that name, for that many cores.
+    /// Creates the agent's groups with this name, for this number of cores.
     pub fn make(mounts: &Mounts, name: &str, cores: usize) -> Self {
         let mut made = Hierarchies::default();
         let freezes = |own: &Path| fs::write(own.join("cgroup.freeze"), "0");
@@ -104,13 +104,13 @@ impl Hierarchies {
     }
 }
 
-/// `cpu.shares` and `cpu.weight` with which `threads` threads compete as if each were in no group.
+/// The `cpu.shares` and `cpu.weight` with which `threads` threads compete as if each were in no group.
 pub fn share(threads: usize) -> (String, String) {
     let threads = threads as u64;
     ((1024 * threads).min(262_144).to_string(), (100 * threads).min(10_000).to_string())
 }
 
-/// Lets groups below a group of version 2 use a controller.
+/// Enables a controller for the groups below a version 2 group.
 fn enable(own: &Path, controller: &str) -> io::Result<()> {
     let add = format!("+{controller}");
     if let Some(parent) = own.parent() {
@@ -119,7 +119,8 @@ fn enable(own: &Path, controller: &str) -> io::Result<()> {
     fs::write(own.join("cgroup.subtree_control"), &add)
 }
 
-/// A cpuset of version 1 is empty at first, and takes no process until it has cores and memory.
+/// Copies cores and memory from the parent: a version 1 cpuset is empty at first and accepts no process until it has
+/// both.
 pub fn inherit(own: &Path) -> io::Result<()> {
     let parent = own.parent().unwrap_or(own);
     for file in ["cpuset.mems", "cpuset.cpus"] {

@@ -1,4 +1,4 @@
-//! With what jobs are stopped, kept to their cores and ranked here.
+//! Finds the methods that work on this machine to stop jobs, restrict them to cores and rank them.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -11,21 +11,21 @@ use super::xen::Library;
 /// How jobs are stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stopping {
-    /// `cgroup.freeze` of version 2.
+    /// By `cgroup.freeze` of version 2.
     Freeze,
-    /// The freezer of version 1.
+    /// By the freezer of version 1.
     Freezer,
-    /// SIGSTOP and SIGCONT, which a job's parents can see.
+    /// By SIGSTOP and SIGCONT, which the job's parents can notice.
     Signals,
-    /// Pauses of a domain of Xen.
+    /// By pausing a Xen domain.
     Pause,
 }
 
 impl Stopping {
-    /// All for processes, best first.
+    /// All methods for processes, best first.
     pub const ALL: [Stopping; 3] = [Stopping::Freeze, Stopping::Freezer, Stopping::Signals];
 
-    /// Its name.
+    /// The name of the method.
     pub fn name(self) -> &'static str {
         match self {
             Stopping::Freeze => "freeze",
@@ -48,34 +48,34 @@ impl Stopping {
 /// How fillers are ranked behind first jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ranking {
-    /// `cpu.idle` of a control group.
+    /// By `cpu.idle` of a control group.
     Group,
-    /// `SCHED_IDLE` of every thread.
+    /// By `SCHED_IDLE` for every thread.
     Threads,
-    /// Not at all: no fillers.
+    /// Not possible, so there are no fillers.
     Nothing,
 }
 
-/// What works here.
+/// The methods that work on this machine.
 #[derive(Debug)]
 pub struct Means {
     /// How jobs are stopped.
     pub stopping: Stopping,
     /// How fillers are ranked.
     pub ranking: Ranking,
-    /// The control groups there are.
+    /// The usable control groups.
     pub hierarchies: Hierarchies,
-    /// What is missing, and what is done instead: a sentence each.
+    /// What is missing and what is done instead, a sentence each.
     pub missing: Vec<String>,
-    /// Xen, if the jobs are domains.
+    /// The Xen library, if jobs are domains.
     pub xen: Option<Library>,
 }
 
 impl Means {
-    /// Pauses domains of Xen by this library, libxenctrl.
+    /// Returns the means to pause Xen domains with this library, libxenctrl.
     ///
     /// # Errors
-    /// A sentence, where there is no such library, or it lacks a function.
+    /// A sentence, if the library does not exist or lacks a function.
     pub fn of_xen(library: &str) -> Result<Self, String> {
         Ok(Means {
             stopping: Stopping::Pause,
@@ -86,10 +86,10 @@ impl Means {
         })
     }
 
-    /// Tries what works, best first, or only the way to stop that is asked for.
+    /// Finds methods that work, trying the best first; with `stopping`, only this method is tried for stopping.
     ///
     /// # Errors
-    /// A sentence, where the way that is asked for does not work.
+    /// A sentence, if the requested method does not work.
     pub fn find(stopping: Option<Stopping>, cores: usize) -> Result<Self, String> {
         static MADE: AtomicU64 = AtomicU64::new(0);
         let number = MADE.fetch_add(1, Ordering::Relaxed);
@@ -127,7 +127,7 @@ impl Means {
     }
 }
 
-/// Whether threads may be given idle priority, and also their usual one back.
+/// Whether threads may get idle priority, and their normal one back.
 fn idle_and_back() -> bool {
     let tried = thread::spawn(|| priority::rank(0, true).and_then(|()| priority::rank(0, false)));
     tried.join().is_ok_and(|tried| tried.is_ok())

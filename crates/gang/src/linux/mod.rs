@@ -1,8 +1,8 @@
 //! The Linux agent: gangs of real processes on real cores.
 //!
-//! A real-time thread sleeps until the absolute end of a slice, stops the jobs that are not in the next one and lets
-//! run those that are. It never waits for a job to be stopped: a thread of its priority that waits spinning keeps from
-//! its core the very thread it waits for.
+//! A real-time thread sleeps until the absolute end of a slice, stops the jobs that are not in the next slice and
+//! starts those that are. It never waits for a job to stop: if a thread of its priority waited by spinning, it would
+//! keep the thread that it waits for from running on that core.
 
 mod agent;
 mod clock;

@@ -1,22 +1,22 @@
-//! Where control groups are mounted, and where this process stands in them.
+//! Finds where control groups are mounted, and the groups of this process.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A hierarchy of control groups: the directories, best first, below which groups of ours may be made.
+/// The control group hierarchies: for each, the directories below which groups may be created, best first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mounts {
-    /// Version 2.
+    /// Directories of version 2.
     pub unified: Vec<PathBuf>,
-    /// Version 1, by controller.
+    /// Directories of the version 1 freezer.
     pub freezer: Vec<PathBuf>,
-    /// Version 1.
+    /// Directories of the version 1 cpuset controller.
     pub cpuset: Vec<PathBuf>,
-    /// Version 1.
+    /// Directories of the version 1 cpu controller.
     pub cpu: Vec<PathBuf>,
 }
 
-/// Of this machine.
+/// Returns the hierarchies of this machine.
 pub fn mounts() -> Mounts {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     parse(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup"))
@@ -51,7 +51,7 @@ fn parse(mountinfo: &str, own: &str) -> Mounts {
     mounts
 }
 
-/// The top of a hierarchy, and the group that this process is in: the second is what a user may have been given.
+/// The top of a hierarchy and the group of this process, which may have been delegated to the user.
 fn places(point: &Path, own: &str, controller: &str) -> Vec<PathBuf> {
     let mut places = vec![point.to_path_buf()];
     if let Some(mine) = path_in(own, controller).filter(|&mine| mine != "/") {
@@ -60,7 +60,7 @@ fn places(point: &Path, own: &str, controller: &str) -> Vec<PathBuf> {
     places
 }
 
-/// The path in the hierarchy of a controller, none for version 2, by /proc/PID/cgroup.
+/// The path in the hierarchy of a controller (empty for version 2), from the text of /proc/PID/cgroup.
 pub fn path_in<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
     groups.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -74,7 +74,7 @@ pub fn path_in<'a>(groups: &'a str, controller: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    /// Both versions are mounted, as on many machines: each is found by what it is, not by where.
+    /// With both versions mounted, as on many machines, each hierarchy is recognised by its type, not by its path.
     #[test]
     fn hierarchies_are_found_by_their_kind() {
         let mountinfo = "30 20 0:26 / /groups/unified rw - cgroup2 cgroup2 rw\n\

@@ -1,4 +1,4 @@
-//! Processes and threads as /proc shows them.
+//! Reads processes and threads from /proc.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,23 +6,23 @@ use std::fs;
 /// The number of a process or a thread.
 pub type Number = i32;
 
-/// What is needed of /proc/PID/stat.
+/// The needed fields of /proc/PID/stat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stat {
-    /// Members started it, or who took it over.
+    /// The parent process.
     pub parent: Number,
-    /// It ended, and waits for its parent to hear of it.
+    /// Whether it has ended and waits for its parent to collect it.
     pub ended: bool,
-    /// Clock ticks since boot when it began: with its number its identity.
+    /// When it began, in clock ticks since boot. Together with its number it identifies the process.
     pub began: u64,
 }
 
-/// Of a process or thread; `None` where there is none.
+/// Reads the fields of a process or thread; `None` if it does not exist.
 pub fn stat(number: Number) -> Option<Stat> {
     parse(&fs::read_to_string(format!("/proc/{number}/stat")).ok()?)
 }
 
-/// The command's name, in parentheses, may hold anything: fields are counted from its end.
+/// Parses the fields. The command name, in parentheses, may contain anything, so fields are counted from its end.
 fn parse(text: &str) -> Option<Stat> {
     let (_, rest) = text.rsplit_once(')')?;
     let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
@@ -33,7 +33,7 @@ fn parse(text: &str) -> Option<Stat> {
     })
 }
 
-/// Whether it is there and has not ended.
+/// Whether a process or thread exists and has not ended.
 pub fn lives(number: Number) -> bool {
     stat(number).is_some_and(|stat| !stat.ended)
 }
@@ -45,7 +45,7 @@ pub fn process_of(thread: Number) -> Option<Number> {
     line.trim().parse().ok()
 }
 
-/// The numbers in a directory of /proc.
+/// The numbers that are names in a directory of /proc.
 fn numbers(directory: &str) -> Vec<Number> {
     let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
     let names = entries.flatten().map(|entry| entry.file_name());
@@ -57,7 +57,7 @@ pub fn threads(process: Number) -> Vec<Number> {
     numbers(&format!("/proc/{process}/task"))
 }
 
-/// The living processes among these and all that descend from them.
+/// The living processes among `roots` and all their descendants.
 pub fn tree(roots: impl IntoIterator<Item = Number>) -> BTreeSet<Number> {
     let mut found = BTreeSet::new();
     let mut open: Vec<Number> = roots.into_iter().filter(|&root| lives(root)).collect();
@@ -86,7 +86,7 @@ pub fn read(text: &str) -> Vec<Number> {
 mod tests {
     use super::*;
 
-    /// A command may call itself anything, parentheses and blanks included.
+    /// A command name may contain anything, including parentheses and blanks.
     #[test]
     fn a_name_does_not_hide_the_fields() {
         let text = "7 (a) S (b) Z 3 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 4711 0";
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(parse("7 (a"), None);
     }
 
-    /// This test is in the tree of its own process, with a child that has not ended.
+    /// This test is in the tree of its own process, together with a child that has not ended.
     #[test]
     fn a_tree_has_children_that_live() {
         let me = Number::try_from(std::process::id()).unwrap();

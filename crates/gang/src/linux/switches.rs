@@ -1,30 +1,30 @@
-//! The last switches, and what one costs.
+//! The latest switches, and the cost of a switch.
 
 use std::collections::VecDeque;
 
 use super::clock::{Nanos, seconds};
 use crate::job::JobId;
 
-/// One switch from a slice to the next.
+/// A switch from one slice to the next.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Switch {
-    /// When it was due; when it began; when all was said to the kernel.
+    /// When the switch was due.
     pub deadline: Nanos,
-    /// See `deadline`.
+    /// When the switch began.
     pub began: Nanos,
-    /// See `deadline`.
+    /// When all system calls of the switch had returned.
     pub ended: Nanos,
-    /// Seconds that the slice has.
+    /// The length of the slice in seconds.
     pub seconds: f64,
-    /// Which slice of the round.
+    /// The index of the slice in the round.
     pub slice: usize,
-    /// Its first jobs.
+    /// The first jobs of the slice.
     pub first: Vec<JobId>,
-    /// Its fillers.
+    /// The fillers of the slice.
     pub fillers: Vec<JobId>,
 }
 
-/// A ring of switches.
+/// The latest switches.
 #[derive(Debug, Default)]
 pub struct Switches {
     ring: VecDeque<Switch>,
@@ -35,7 +35,7 @@ const KEPT: usize = 4096;
 const COSTS: usize = 31;
 
 impl Switches {
-    /// Keeps a switch. `changed`: a job was stopped or started, so its time is what a switch costs.
+    /// Adds a switch. With `changed`, a job was stopped or started, so the time counts as the cost of a switch.
     pub fn push(&mut self, switch: Switch, changed: bool) {
         if changed {
             self.costs.push_back(switch.ended - switch.began);
@@ -49,14 +49,14 @@ impl Switches {
         }
     }
 
-    /// What a switch costs, seconds: the median of the last ones; `None` before the first.
+    /// The cost of a switch in seconds: the median of the latest ones; `None` before the first.
     pub fn cost(&self) -> Option<f64> {
         let mut costs: Vec<Nanos> = self.costs.iter().copied().collect();
         costs.sort_unstable();
         costs.get(costs.len() / 2).map(|&cost| seconds(cost))
     }
 
-    /// The last ones, the latest at the end.
+    /// The latest switches, at most `most`; the last one is at the end.
     pub fn last(&self, most: usize) -> Vec<Switch> {
         self.ring.iter().skip(self.ring.len().saturating_sub(most)).cloned().collect()
     }

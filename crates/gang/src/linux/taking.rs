@@ -1,4 +1,4 @@
-//! How a job comes into the agent's hands.
+//! Takes jobs under the agent's control.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,7 +14,7 @@ use super::tasks::{Tasks, gone, pid};
 use super::usage::Counters;
 
 impl Tasks {
-    /// Takes processes or single threads, stopped. `Err` is a sentence.
+    /// Takes processes or single threads and stops them. `Err` is a sentence.
     pub fn take(
         means: &Means,
         name: &str,
@@ -55,14 +55,14 @@ impl Tasks {
         match held.gather(listed) {
             Ok(()) => Ok(held.counted()),
             Err(error) => {
-                // Without this, processes that the agent does not hold could stay stopped.
+                // Otherwise processes that the agent does not control could stay stopped.
                 let _ = held.start();
                 Err(format!("process {first} cannot be taken: {error}"))
             }
         }
     }
 
-    /// Takes a job that stands in groups of its own, stopped. It keeps them, with their weights and cores.
+    /// Takes a job that is in groups of its own and stops it. The groups keep their weights and cores.
     pub fn adopt(groups: &[OwnGroup]) -> Result<Self, String> {
         let first = groups.first().ok_or("a job needs at least one control group")?;
         let named = first.directory.display();
@@ -71,7 +71,7 @@ impl Tasks {
         let mut held = Tasks {
             group: Some(group),
             stopping,
-            // To set `cpu.idle` and take it back loses the weight of a group.
+            // Setting `cpu.idle` and resetting it loses the weight of a group.
             ranking: Ranking::Nothing,
             leader: None,
             others: BTreeMap::new(),
@@ -95,13 +95,13 @@ impl Tasks {
         Ok(held.counted())
     }
 
-    /// Counts what its threads do from now on.
+    /// Starts counting what its threads do.
     fn counted(mut self) -> Self {
         self.counters = Counters::new(&self.threads().unwrap_or_default());
         self
     }
 
-    /// Stops it and moves all that belongs to it into its groups, until nothing is left outside.
+    /// Stops the job and moves all its processes into its groups, until none is left outside.
     fn gather(&mut self, listed: &[Number]) -> io::Result<()> {
         let remember = |one: Number| processes::stat(one).map(|stat| (one, stat.began));
         if self.of_processes {
@@ -131,7 +131,7 @@ impl Tasks {
     }
 }
 
-/// Whether it is there and ours to stop.
+/// Checks that a process or thread exists and that this user may stop it.
 fn check(number: Number, thread: bool) -> Result<(), String> {
     let what = if thread { "thread" } else { "process" };
     let number_of = if thread { processes::process_of(number) } else { Some(number) };

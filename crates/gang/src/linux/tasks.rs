@@ -1,4 +1,4 @@
-//! A job of processes, threads or control groups of Linux.
+//! A job made of Linux processes, threads or control groups.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -18,19 +18,20 @@ use super::priority;
 use super::processes::{self, Number};
 use super::usage::{Counters, Counts};
 
-/// What the agent controls of Linux as one job.
+/// The processes, threads or groups of one job under the agent's control.
 #[derive(Debug)]
 pub struct Tasks {
     pub(super) group: Option<Group>,
     pub(super) stopping: Stopping,
     pub(super) ranking: Ranking,
-    /// The process group that the first process leads, if it does.
+    /// The process group led by the first process; `None` if it leads none.
     pub(super) leader: Option<Number>,
-    /// Processes outside it, as seen last, with what distinguishes them from later ones of the same number.
+    /// Processes outside that group, as last seen. The start time distinguishes them from later processes with the same
+    /// number.
     pub(super) others: BTreeMap<Number, u64>,
-    /// It is all processes that descend from the first ones, and not single threads or groups.
+    /// Whether it consists of processes with all descendants, and not of single threads or groups.
     pub(super) of_processes: bool,
-    /// Where its threads could run before they were kept to cores by affinity.
+    /// The affinity of its threads before they were restricted to cores.
     pub(super) affinity: BTreeMap<Number, CpuSet>,
     pub(super) counters: Counters,
 }
@@ -42,11 +43,11 @@ impl Tasks {
             (Stopping::Freezer, Some(group)) => (&group.freezer, freezer),
             _ => return self.send(signal),
         };
-        // One that fails must not keep the others from being let run.
+        // If one write fails, the others must still be done.
         files.iter().map(|file| files::set(file, value)).fold(Ok(()), io::Result::and)
     }
 
-    /// Sends a signal to all that belonged to it when it was last swept.
+    /// Sends a signal to all processes that belonged to it at the last sweep.
     fn send(&self, signal: Signal) -> io::Result<()> {
         if let Some(leader) = self.leader.and_then(pid) {
             unless_gone(kill_process_group(leader, signal))?;
@@ -55,7 +56,7 @@ impl Tasks {
         others.try_for_each(|other| unless_gone(kill_process(other, signal)))
     }
 
-    /// The living processes that belong to it.
+    /// The living processes of the job.
     pub(super) fn processes(&self) -> io::Result<Vec<Number>> {
         if let Some(group) = &self.group {
             let members = if self.of_processes {
@@ -74,7 +75,7 @@ impl Tasks {
         Ok(processes::tree(known).into_iter().collect())
     }
 
-    /// The threads that belong to it.
+    /// The threads of the job.
     pub(super) fn threads(&self) -> io::Result<Vec<Number>> {
         match &self.group {
             Some(group) => group.threads(),
@@ -110,7 +111,7 @@ impl Control for Tasks {
         threads.try_for_each(|thread| unless_gone(sched_setaffinity(Some(thread), &set)))
     }
 
-    /// Gives its threads the affinity that they had; those that began meanwhile have that of their process.
+    /// Gives its threads their former affinity back. Threads that started meanwhile get that of their process.
     fn unpin(&mut self) -> io::Result<()> {
         let before = std::mem::take(&mut self.affinity);
         if before.is_empty() {
@@ -144,7 +145,8 @@ impl Control for Tasks {
         }
     }
 
-    /// Finds out who belongs to it now, and stops by signals whoever came while the others were being stopped.
+    /// Finds the processes that belong to it now. Stops, by signals, those that started while others were being
+    /// stopped.
     fn sweep(&mut self, stopped: bool) -> io::Result<()> {
         if !self.of_processes {
             return Ok(());
@@ -166,7 +168,7 @@ impl Control for Tasks {
         }
     }
 
-    /// Only processes are ended by the agent.
+    /// Sends a signal to the processes. The agent never ends jobs of threads or groups.
     fn signal(&mut self, signal: Signal) -> io::Result<()> {
         if !self.of_processes {
             return Ok(());
@@ -186,7 +188,7 @@ impl Control for Tasks {
         living.into_iter().filter(|&one| processes::lives(one)).filter_map(open).collect()
     }
 
-    /// Whether it is no longer in its control group.
+    /// Checks whether its processes are still in its control group.
     fn left(&self) -> Option<Left> {
         self.group.as_ref()?;
         match self.threads() {

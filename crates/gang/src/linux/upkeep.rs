@@ -1,4 +1,4 @@
-//! What the driver does between switches: it measures, finds new processes, and lets go.
+//! The driver's upkeep between switches: it measures jobs, finds new processes, and releases lost jobs.
 
 use super::clock::{Nanos, now};
 use super::control::Left;
@@ -9,7 +9,7 @@ use super::means::Stopping;
 use crate::round::Slice;
 
 impl Driver {
-    /// Looks at what the jobs did, while those of the next slice run already.
+    /// Measures what the jobs did, while the next slice already runs.
     pub(super) fn measure(&mut self, slice: &Slice, began: Nanos, ended: Nanos) {
         for entry in self.jobs.values_mut() {
             let was = self.slice.first.contains(&entry.id);
@@ -32,7 +32,7 @@ impl Driver {
         }
     }
 
-    /// Measures those that run on and on; to be called now and then.
+    /// Measures jobs that run continuously; must be called regularly.
     pub fn look(&mut self) {
         let now = now();
         for entry in self.jobs.values_mut().filter(|entry| self.slice.first.contains(&entry.id)) {
@@ -55,7 +55,7 @@ impl Driver {
         self.let_go();
     }
 
-    /// Stops by signals what jobs started meanwhile.
+    /// Stops, by signals, processes that stopped jobs have started meanwhile.
     pub(super) fn sweep(&mut self) {
         for entry in self.jobs.values_mut().filter(|entry| entry.state == State::Scheduled) {
             let swept =
@@ -67,13 +67,13 @@ impl Driver {
         self.let_go();
     }
 
-    /// Lets go of jobs that were lost.
+    /// Releases jobs that were lost.
     fn let_go(&mut self) {
         let mut lost = false;
         for entry in self.jobs.values_mut().filter(|entry| matches!(entry.state, State::Lost(_))) {
             if let Some(mut held) = entry.held.take() {
                 lost = true;
-                // What can still be undone is.
+                // Undo whatever can still be undone.
                 let _ = held.release();
                 let _ = self.released.send(held);
             }
@@ -83,7 +83,7 @@ impl Driver {
         }
     }
 
-    /// All that is stopped, as after a watchdog let it run.
+    /// Stops all stopped jobs again, in case a watchdog has started them.
     pub fn stop_again(&mut self) {
         for entry in self.jobs.values_mut() {
             if entry.held.as_ref().is_some_and(|held| held.stopped) {
@@ -98,7 +98,7 @@ impl Driver {
         }
     }
 
-    /// Lets everybody run, for good.
+    /// Lets all jobs run permanently.
     pub fn release_all(&mut self) {
         for entry in self.jobs.values_mut() {
             if let Some(mut held) = entry.held.take() {

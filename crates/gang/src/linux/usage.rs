@@ -1,4 +1,4 @@
-//! What the threads of a job did, from /proc/TID/schedstat.
+//! Reads what the threads of a job did from /proc/TID/schedstat.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry::Vacant;
@@ -8,12 +8,12 @@ use std::os::unix::fs::FileExt;
 
 use super::processes::Number;
 
-/// Nanoseconds on a core, and ready for one without having it.
+/// Nanoseconds on a core, and nanoseconds ready without one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// On a core.
+    /// Time on a core.
     pub ran: u64,
-    /// Ready. Estimates of it may fall.
+    /// Time ready for a core. Estimates of it may decrease.
     pub ready: i64,
 }
 
@@ -31,24 +31,24 @@ impl Sub for Counts {
     }
 }
 
-/// The counters of a job's threads. Their files stay open; what threads that ended had is kept.
+/// The counters of a job's threads. Their files stay open; counts of ended threads are kept.
 #[derive(Debug, Default)]
 pub struct Counters {
     threads: BTreeMap<Number, (File, Counts)>,
     ended: Counts,
-    /// What they had done before they were taken.
+    /// The counts before the job was taken.
     before: Counts,
 }
 
 impl Counters {
-    /// Begins with what those threads have done so far.
+    /// Starts counting; what these threads have done so far does not count.
     pub fn new(threads: &[Number]) -> Self {
         let mut counters = Counters::default();
         counters.before = counters.read(threads);
         counters
     }
 
-    /// What all threads did since the beginning; those are its threads now.
+    /// What all threads have done since the start. `threads` are the job's current threads.
     pub fn read(&mut self, threads: &[Number]) -> Counts {
         for &thread in threads {
             if let Vacant(place) = self.threads.entry(thread) {
@@ -74,7 +74,7 @@ impl Counters {
     }
 }
 
-/// "ran ready slices", see Documentation/scheduler/sched-stats.rst.
+/// Parses "ran ready slices", see Documentation/scheduler/sched-stats.rst.
 fn counts(file: &File) -> Option<Counts> {
     let mut text = [0; 64];
     let length = file.read_at(&mut text, 0).ok()?;
@@ -90,7 +90,8 @@ mod tests {
     use super::*;
     use crate::linux::clock::now;
 
-    /// What a thread that spins did is counted, never more than the time there was, and stays counted when it ends.
+    /// The time of a spinning thread is counted, never exceeds the elapsed time, and remains counted after the thread
+    /// ends.
     #[test]
     fn what_a_thread_did_is_counted_also_when_it_ended() {
         let (sender, receiver) = channel();
@@ -108,7 +109,7 @@ mod tests {
             assert!(now() < began + 30_000_000_000, "{seen:?}");
             std::thread::sleep(std::time::Duration::from_millis(5));
             seen = counters.read(&[thread]);
-            // What it has waited for since before it was first looked at comes in one piece.
+            // Waiting time from before the first reading arrives in one piece, so only the running time is checked.
             assert!(seen.ran <= now() - began, "{seen:?}");
         }
         drop(stop);

@@ -1,4 +1,4 @@
-//! Gangs, without the waste.
+//! Gang scheduling only for jobs that gain by it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,15 +10,15 @@ use crate::policy::GangPolicy;
 use crate::round::{Round, Slice};
 use crate::rows;
 
-/// A job is a gang until it is seen to gain nothing by it: one thread, more threads than cores, threads that are
-/// blocked most of the time, or that meet less than once in the time a gang may be made to wait. Such jobs are
-/// "loose": they share a slice, in which they run where the operating system puts them. A job that keeps its cores busy
-/// while it waits at a barrier is never seen to block, and stays a gang.
+/// A job is treated as a gang until it turns out to gain nothing by it: it has one thread, or more threads than cores,
+/// or threads that are blocked most of the time, or threads that meet less than once in the time that a gang may have
+/// to wait. Such jobs are "loose": they share a slice, in which the operating system places their threads. A job that
+/// keeps its cores busy while it waits at a barrier is never seen to block, and stays a gang.
 ///
-/// What is left idle in a slice, empty columns and the time in which its threads are blocked, goes to fillers: first
-/// the jobs that can use most of it (those that block least next to one that blocks most), among equals those that had
-/// least. A filler runs on a core only while no thread of a first job is ready there, so that it holds up no barrier.
-/// Gang scheduling for predictable performance (poster) asks for such a form.
+/// Idle time in a slice, in empty columns and while threads are blocked, goes to fillers: first to the jobs that can
+/// use most of it (those that block least, next to one that blocks most), among equals to those that had least. A
+/// filler runs on a core only while no thread of a first job is ready there, so it delays no barrier. The poster "Gang
+/// scheduling for predictable performance" asks for such a method.
 #[derive(Default)]
 pub struct Adaptive {
     matrix: Matrix,
@@ -26,13 +26,13 @@ pub struct Adaptive {
     helped: BTreeMap<JobId, f64>,
 }
 
-/// Threads blocked for more of their time than this are no gang any more.
+/// A gang whose threads are blocked for a larger share of time becomes loose.
 const BLOCKED: f64 = 0.1;
-/// Threads blocked for less than this are a gang again.
+/// A loose job whose threads are blocked for a smaller share of time becomes a gang again.
 const BUSY: f64 = 0.05;
-/// The least share of its own time that a row is taken to use.
+/// The smallest share of its time that a row is assumed to use.
 const LEAST: f64 = 0.2;
-/// Idle time of a core worth giving away, as a share of the slice.
+/// The least idle time of a core worth giving to fillers, as a share of the slice.
 const WORTH: f64 = 0.05;
 
 impl GangPolicy for Adaptive {
@@ -54,7 +54,7 @@ impl GangPolicy for Adaptive {
             self.matrix.rows().iter().map(|row| heaviest(jobs, row.keys())).collect();
         if !loose.is_empty() {
             firsts.push(loose.iter().map(|job| job.id).collect());
-            // As many rows as they would fill.
+            // The number of rows that the loose jobs would fill.
             let filled: f64 = loose.iter().map(|job| job.weight * job.threads as f64).sum();
             weights
                 .push(heaviest(jobs, firsts[firsts.len() - 1].iter()).max(filled / cores as f64));
@@ -68,7 +68,7 @@ impl GangPolicy for Adaptive {
                 let left = held.clone().map(|&core| idle[core]).sum::<f64>() / held.count() as f64;
                 let fillers = self.fillers(jobs, &columns, first, &mut idle);
                 if !fillers.is_empty() {
-                    // Their share is of what they use: the rest goes to the fillers.
+                    // A row's weight counts the time that it uses; the rest goes to fillers.
                     *weight /= (1.0 - left).max(LEAST);
                 }
                 fillers
@@ -86,7 +86,7 @@ impl GangPolicy for Adaptive {
 }
 
 impl Adaptive {
-    /// Which jobs are loose, by what was seen of them.
+    /// Updates which jobs are loose, from what was measured of them.
     fn sort(&mut self, jobs: &[Job], cores: usize, limits: &Limits) {
         let here = |id: &JobId| jobs.iter().any(|job| job.id == *id);
         self.loose.retain(here);
@@ -107,7 +107,7 @@ impl Adaptive {
         rare || blocked
     }
 
-    /// Who fills what the first jobs of a slice leave.
+    /// The fillers for the idle time of a slice's first jobs.
     fn fillers(
         &mut self,
         jobs: &[Job],
@@ -137,7 +137,7 @@ impl Adaptive {
         }
     }
 
-    /// Which share of the slice every core has nothing to do.
+    /// For every core, the share of the slice in which it is idle.
     fn idle(
         &self,
         jobs: &[Job],
@@ -160,20 +160,20 @@ impl Adaptive {
     }
 }
 
-/// Cores that a job could use, on average over the slice: of the idle time of its cores, the part in which it is
-/// not blocked itself.
+/// The number of cores that a job could use on average over the slice: the idle time of its cores, without the part in
+/// which it is blocked itself.
 fn gain(job: &Job, columns: &[usize], idle: &[f64]) -> f64 {
     let there: f64 = columns.iter().map(|&core| idle[core]).sum();
     let threads = job.threads as f64;
     there.min(threads) * demand(job) / threads
 }
 
-/// Cores that a job keeps busy where it has them.
+/// The number of cores that a job keeps busy if it has them.
 fn demand(job: &Job) -> f64 {
     job.threads as f64 * (1.0 - job.seen.blocked.unwrap_or(0.0))
 }
 
-/// Takes off the time in which a filler uses its cores; what is left is still idle.
+/// Subtracts the time in which a filler uses its cores from the idle time.
 fn take(columns: &[usize], idle: &mut [f64], gained: f64) {
     let there: f64 = columns.iter().map(|&core| idle[core]).sum();
     for &core in columns {

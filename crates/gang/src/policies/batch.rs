@@ -1,4 +1,4 @@
-//! One job after another.
+//! Runs one job after another.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use crate::limits::Limits;
 use crate::policy::GangPolicy;
 use crate::round::{Round, Slice};
 
-/// Jobs start in the order they came and run until they end, each on cores of its own; no job overtakes another.
-/// A job with more threads than there are cores has them all.
+/// Starts jobs in order of arrival, each on cores of its own until it ends. No job overtakes another. A job with more
+/// threads than there are cores gets all of them.
 #[derive(Default)]
 pub struct Batch {
     running: BTreeMap<JobId, Vec<usize>>,

@@ -1,11 +1,11 @@
-//! Everybody at once.
+//! Lets all jobs run at once.
 
 use crate::job::Job;
 use crate::limits::Limits;
 use crate::policy::GangPolicy;
 use crate::round::{Round, Slice};
 
-/// One slice without end, in which everybody runs everywhere.
+/// One slice without end, in which all jobs run on all cores.
 pub struct Free;
 
 impl GangPolicy for Free {

@@ -1,4 +1,4 @@
-//! All threads of a job in the same slice.
+//! Runs all threads of a job in the same slice.
 
 use crate::job::{Job, JobId};
 use crate::limits::Limits;
@@ -7,8 +7,9 @@ use crate::policy::GangPolicy;
 use crate::round::{Round, Slice};
 use crate::rows;
 
-/// The matrix, row after row. In the empty columns of a row run jobs of other rows whose columns are all free there
-/// ("alternates"). A job with more threads than there are cores has a row to itself, its threads in turns.
+/// Runs the rows of the matrix one after another. In the empty columns of a row, it also runs jobs of other rows whose
+/// columns are all free there ("alternates"). A job with more threads than cores has a row to itself, where its threads
+/// take turns.
 ///
 /// Source: J. K. Ousterhout, Scheduling techniques for concurrent systems, ICDCS 1982, section 3.
 #[derive(Default)]
@@ -33,7 +34,7 @@ impl GangPolicy for Gang {
     }
 }
 
-/// Brings a matrix up to date with the jobs there are.
+/// Updates a matrix for the current jobs.
 pub(super) fn fill<'a>(
     matrix: &mut Matrix,
     jobs: impl Iterator<Item = &'a Job> + Clone,
@@ -50,7 +51,7 @@ pub(super) fn fill<'a>(
     }
 }
 
-/// A slice for each row, its alternates included.
+/// A slice for each row, including its alternates.
 fn slices(matrix: &Matrix, jobs: &[Job], limits: &Limits) -> Vec<Slice> {
     let weights: Vec<f64> = matrix.rows().iter().map(|row| heaviest(jobs, row.keys())).collect();
     let seconds = rows::seconds(&weights, longest_interval(jobs, limits), limits);
@@ -63,15 +64,14 @@ fn slices(matrix: &Matrix, jobs: &[Job], limits: &Limits) -> Vec<Slice> {
     .collect()
 }
 
-/// The greatest weight of some of the jobs.
+/// The largest weight among the given jobs.
 pub(super) fn heaviest<'a>(jobs: &[Job], of: impl Iterator<Item = &'a JobId> + Clone) -> f64 {
     let theirs = jobs.iter().filter(|job| of.clone().any(|id| *id == job.id));
     theirs.map(|job| job.weight).fold(0.0, f64::max)
 }
 
-/// The longest of the barrier intervals that are known and short enough for a slice to hold many. Slices gain nothing
-/// from being longer for others: a job that blocks long between its barriers would only do so in its own slice instead
-/// of in those of others.
+/// The longest barrier interval that is known and short enough for a slice to contain many. Longer slices do not help
+/// other jobs: a job that blocks long between barriers would only block in its own slice instead of in those of others.
 pub(super) fn longest_interval(jobs: &[Job], limits: &Limits) -> f64 {
     let known = jobs.iter().filter_map(|job| job.seen.barriers);
     let close = known.map(|barriers| barriers.interval).filter(|&each| limits.holds(each));

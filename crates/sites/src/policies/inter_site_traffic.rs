@@ -3,8 +3,8 @@ use crate::arrangement::Arrangement;
 use crate::policy::SitePolicy;
 use crate::worth::Worth;
 
-/// The rule of 2007 for programs that communicate: in the order of the bytes a second across their middle each goes on
-/// a single site; what fits on none is spread, as it is now if that still fits.
+/// The policy of 2007 for programs that communicate. In the order of the traffic between their halves, each program
+/// goes to a single site. A program that fits on no site is spread, as it is now if that still fits.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct InterSiteTraffic;
 

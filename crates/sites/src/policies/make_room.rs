@@ -14,12 +14,12 @@ use topolane_placement::{Choice, Policy, Traits};
 use topolane_placement::{Disruption, Effort, Present, RoomPlan, make_room};
 use topolane_placement::{Request, Share};
 
-/// Programs moved for one that arrives, at most.
+/// The most programs that are moved for a new one.
 const MOST: u32 = 3;
 
-/// A program that arrives goes onto one site, or is not placed. Where no site has room for it, up to three running programs
-/// are moved out of its way, those with the fewest guests in all, each onto one site too; otherwise no program moves. Only
-/// programs that take fewer cores than the new one are moved.
+/// A new program goes onto one site, or is not placed. If no site can hold it, up to three running programs are moved
+/// out of its way, each onto one site too: those with the fewest guests in total. Otherwise no program moves. Only
+/// programs with fewer cores than the new one are moved.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MakeRoom;
 
@@ -68,8 +68,8 @@ fn arrive(arrangement: &mut Arrangement<'_>, program: usize) {
     arrangement.put_on(program, placement.nodes());
 }
 
-/// Lets the programs of the arrangement hold their hosts; answers with those that may be moved. One on a host that is out of
-/// service, or holds more than it has, stays, and holds what there is.
+/// Claims the hosts of all placed programs. Returns those that may be moved. A program on a host that is out of service
+/// or overbooked stays, and holds what there is.
 fn laid(
     arrangement: &Arrangement<'_>,
     occupancy: &mut Occupancy,
@@ -98,7 +98,7 @@ fn laid(
     movable
 }
 
-/// A program's guests on hosts of the sites that it may use.
+/// The request for a program's guests on hosts of the sites that it may use.
 fn request(arrangement: &Arrangement<'_>, program: usize) -> Request {
     let asked = &arrangement.programs()[program];
     let allowed = arrangement.allowed(program);
@@ -117,7 +117,7 @@ fn request(arrangement: &Arrangement<'_>, program: usize) -> Request {
     }
 }
 
-/// All on one site: the one with the least room that is enough, and there on as few hosts as can be.
+/// Places a program on one site: the tightest one that suffices, and there on the fewest hosts.
 struct OneSite;
 
 impl Policy for OneSite {

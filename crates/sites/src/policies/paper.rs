@@ -4,10 +4,10 @@ use crate::policy::SitePolicy;
 use crate::predict::Path;
 use crate::worth::Worth;
 
-/// The whole rule of 2007: programs that communicate much go on a single site, then those that compute much on the
-/// fastest hosts that are left, whatever their site; within each kind in the order of the bytes a second across their
-/// middle. The paper gives no threshold. Here a program communicates much if one site saves it at least as much,
-/// against halves over the worst way, as the fastest hosts do against the slowest.
+/// The complete policy of 2007. Programs that communicate a lot go to a single site; then those that compute a lot get
+/// the fastest remaining hosts on any site. Within each kind, programs are in the order of the traffic between their
+/// halves. The paper gives no threshold. Here a program communicates a lot if being on one site, compared with halves
+/// over the worst route, saves it at least as much as the fastest hosts compared with the slowest.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Paper;
 

@@ -1,4 +1,4 @@
-//! Policies that place all programs again, one after another, whatever moving costs.
+//! Code for policies that place all programs again, one after another, regardless of the cost of moving.
 
 use std::cmp::Reverse;
 
@@ -6,15 +6,15 @@ use crate::arrangement::{Arrangement, Seats};
 use crate::policy::SitePolicy;
 use crate::worth::Worth;
 
-/// Programs by a figure, the largest first.
+/// The programs sorted by a number, the largest first.
 pub fn descending(programs: usize, figure: impl Fn(usize) -> f64) -> Vec<usize> {
     let mut order: Vec<usize> = (0..programs).collect();
     order.sort_by(|&a, &b| figure(b).total_cmp(&figure(a)));
     order
 }
 
-/// Places the programs in this order, each where `place` says or, failing that, where it runs now or spread.
-/// If a running program then has no place, no program moves.
+/// Places the programs in this order, each where `place` says; if that fails, where it runs now, or spread. If a
+/// running program then cannot be placed, no program moves.
 pub fn place_all(
     arrangement: &mut Arrangement<'_>,
     worth: &Worth<'_>,
@@ -39,13 +39,13 @@ pub fn place_all(
     }
 }
 
-/// On a single site, of those that hold it the one with most of it already.
+/// Seats on a single site that can hold the program; the site with most of its guests now is preferred.
 pub fn gathered(arrangement: &Arrangement<'_>, program: usize) -> Option<Seats> {
     let mut sites = fullest_first(arrangement, program).into_iter();
     sites.find_map(|site| arrangement.whole(program, site, 0.0))
 }
 
-/// On the fastest hosts, whatever their site; where it runs now if they are as fast.
+/// Seats on the fastest hosts of any site; the current ones if they are equally fast.
 pub fn quickest(arrangement: &Arrangement<'_>, program: usize) -> Option<Seats> {
     let sites = fullest_first(arrangement, program);
     let least = arrangement.fastest(program, &sites)?;
@@ -53,7 +53,7 @@ pub fn quickest(arrangement: &Arrangement<'_>, program: usize) -> Option<Seats> 
     stays.or_else(|| arrangement.filled(program, &sites, least))
 }
 
-/// The sites that a program may use, the one with most of it already first.
+/// The sites that a program may use; the one with most of its guests now comes first.
 fn fullest_first(arrangement: &Arrangement<'_>, program: usize) -> Vec<usize> {
     let here = arrangement.spread(arrangement.now(program));
     let mut sites = arrangement.allowed(program);

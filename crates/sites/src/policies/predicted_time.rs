@@ -4,19 +4,21 @@ use crate::predict::Path;
 use crate::standing::Ledger;
 use crate::worth::{Worth, lost};
 
-/// Ours: the least time lost over all programs, to the WAN as predicted from turns, bytes and the busiest connection,
-/// and to slow processors, with moves at what they must bring. Found by steps, each the best for one program: it goes
-/// to a site as a whole, or fills sites in another order, on any hosts or on the fastest ones; or leaves its slowest
-/// hosts; or stays and is divided better; or another program gives way to it. From where everybody runs now, and from
-/// where the other rules would put them; the cheapest end is taken, so it is never dearer than staying.
+/// Our policy: minimises the predicted time lost over all programs, to the WAN (from turns, bytes and the busiest
+/// connection) and to slow processors, including the cost of moves.
+///
+/// It searches in steps, each the best step for one program. The program goes to one site as a whole; or fills sites in
+/// another order, on any hosts or the fastest; or leaves its slowest hosts; or stays and is divided better; or another
+/// program makes way for it. It starts from where the programs run now, and from where the other policies would put
+/// them. It takes the cheapest result, so it is never worse than no move at all.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct PredictedTime;
 
-/// Boards that may be priced from each start.
+/// The most arrangements that are priced from each start.
 const MOST_PRICED: usize = 3_000;
-/// A host is faster than another if its speed is more than this many times the other's, because speeds are measured.
+/// A host counts as faster than another if its speed is more than this factor higher, because speeds are measured.
 const FASTER: f64 = 1.01;
-/// Programs that a program on slow hosts tries to change places with.
+/// The most programs with which a program on slow hosts tries to exchange hosts.
 const MOST_ASKED: usize = 8;
 
 impl SitePolicy for PredictedTime {
@@ -54,7 +56,7 @@ impl SitePolicy for PredictedTime {
     }
 }
 
-/// Where another rule puts the programs.
+/// Returns where another policy puts the programs.
 fn started<'a>(
     rule: &dyn SitePolicy,
     arrangement: &Arrangement<'a>,
@@ -65,7 +67,7 @@ fn started<'a>(
     start
 }
 
-/// Whether a program that computes can be on hosts of different speeds.
+/// Whether some program computes and hosts have different speeds.
 fn speeds_matter(arrangement: &Arrangement<'_>) -> bool {
     let (slowest, fastest) = arrangement.speeds();
     fastest > slowest * FASTER && arrangement.programs().iter().any(|one| one.compute > 0.0)
@@ -76,11 +78,11 @@ struct Search<'a> {
     left: usize,
 }
 
-/// Programs with new seats.
+/// Programs and their new seats.
 type Step = Vec<(usize, Seats)>;
 
 impl Search<'_> {
-    /// Who arrives takes the cheapest place there is, one after another.
+    /// Places new programs one after another, each where it costs least.
     fn arrivals(&mut self, arrangement: &mut Arrangement<'_>) {
         for program in 0..arrangement.programs().len() {
             if arrangement.now(program).is_empty() {
@@ -94,7 +96,7 @@ impl Search<'_> {
         }
     }
 
-    /// Steps until none makes the arrangement cheaper; answers with its price.
+    /// Makes steps until none reduces the cost. Returns the final cost.
     fn descend(&mut self, arrangement: &mut Arrangement<'_>) -> f64 {
         let mut ledger = self.worth.ledger(arrangement);
         let mut price = self.worth.price(arrangement, &ledger, &[]);
@@ -120,7 +122,7 @@ impl Search<'_> {
         }
     }
 
-    /// The cheapest of the boards that these steps lead to.
+    /// The cheapest of the arrangements to which these steps lead.
     fn best(
         &mut self,
         arrangement: &Arrangement<'_>,
@@ -135,7 +137,7 @@ impl Search<'_> {
     }
 }
 
-/// Programs that lose time against one site of the fastest hosts, those that lose most of it first.
+/// Programs that lose time compared with one site of the fastest hosts, the largest loss first.
 fn losers(arrangement: &Arrangement<'_>, ledger: &Ledger) -> Vec<usize> {
     let programs = arrangement.programs();
     let losses = lost(arrangement, ledger);
@@ -145,7 +147,7 @@ fn losers(arrangement: &Arrangement<'_>, ledger: &Ledger) -> Vec<usize> {
     losers
 }
 
-/// Makes a step.
+/// Applies a step.
 fn make(arrangement: &mut Arrangement<'_>, step: Step) {
     for (program, _) in &step {
         arrangement.lift(*program);
@@ -155,8 +157,9 @@ fn make(arrangement: &mut Arrangement<'_>, step: Step) {
     }
 }
 
-/// A program on every site as a whole, and filling the sites from every one of them outwards, on any hosts and on the
-/// fastest; without its slowest hosts; if no site holds it, also divided over every two where that costs least.
+/// The steps that move one program: onto each site as a whole; filling sites from each one outwards, on any hosts and
+/// on the fastest; leaving its slowest hosts. If no site can hold it, also divided over every two sites where that
+/// costs least.
 fn alone(arrangement: &mut Arrangement<'_>, program: usize) -> Vec<Step> {
     let slowest = arrangement.slowest(arrangement.seats(program));
     let back = arrangement.lift(program);
@@ -180,8 +183,8 @@ fn alone(arrangement: &mut Arrangement<'_>, program: usize) -> Vec<Step> {
     found.into_iter().map(|seats| vec![(program, seats)]).collect()
 }
 
-/// Faster hosts for a program that is off the arrangement: the fastest of every site, the fastest of all with as many
-/// of them on one site as can be, and others only instead of its slowest.
+/// Faster hosts for a program that is not placed: the fastest of every site; the fastest of all, with most of them on
+/// one site; and others only in place of its slowest.
 fn quicker(
     arrangement: &Arrangement<'_>,
     program: usize,
@@ -208,8 +211,8 @@ fn quicker(
     found
 }
 
-/// A program on hosts of another one that are faster than its own, where that one takes what is then free near its
-/// own place or near the place of the first.
+/// Steps in which a program takes faster hosts from another one, which then gets free hosts near its own place or near
+/// the first program's.
 fn quicker_hosts(arrangement: &mut Arrangement<'_>, program: usize) -> Vec<Step> {
     if arrangement.programs()[program].compute <= 0.0 {
         return Vec::new();
@@ -243,7 +246,7 @@ fn quicker_hosts(arrangement: &mut Arrangement<'_>, program: usize) -> Vec<Step>
     found
 }
 
-/// Programs on faster hosts, those that computing on slower ones hurts least first.
+/// Programs on faster hosts, ordered by how little slower hosts would hurt their computing.
 fn asked(arrangement: &Arrangement<'_>, program: usize, slowest: f64) -> Vec<usize> {
     let programs = arrangement.programs();
     let hurt = |other: usize| {
@@ -262,12 +265,12 @@ fn asked(arrangement: &Arrangement<'_>, program: usize, slowest: f64) -> Vec<usi
     others
 }
 
-/// The site of the first of these seats; the first site where there are none.
+/// The site of the first of these seats; the first site if there are none.
 fn first_site(arrangement: &Arrangement<'_>, seats: &Seats) -> usize {
     seats.first().map_or(0, |&(node, _)| arrangement.site(node))
 }
 
-/// Of all divisions over two sites that fit the one that loses least on the way between them alone.
+/// The division over two sites that fits and loses least on the route between them, considering nothing else.
 fn divided(arrangement: &Arrangement<'_>, program: usize, a: usize, b: usize) -> Option<Seats> {
     let guests = arrangement.programs()[program].guests;
     let (first, second) = (arrangement.free_slots(program, a), arrangement.free_slots(program, b));
@@ -282,7 +285,7 @@ fn divided(arrangement: &Arrangement<'_>, program: usize, a: usize, b: usize) ->
     arrangement.divided(program, &[(a, best), (b, guests - best)])
 }
 
-/// A program as a whole on every site where one other program gives way to it.
+/// Steps that put a program as a whole onto a site where one other program makes way for it.
 fn exchanges(arrangement: &mut Arrangement<'_>, program: usize) -> Vec<Step> {
     let back = arrangement.lift(program);
     let mut found = Vec::new();
@@ -300,7 +303,7 @@ fn exchanges(arrangement: &mut Arrangement<'_>, program: usize) -> Vec<Step> {
     found
 }
 
-/// The steps in which `program`, now off the arrangement, gets a site that `other` leaves.
+/// The steps in which `program`, which is not placed, gets a site that `other` leaves.
 fn exchange(
     arrangement: &mut Arrangement<'_>,
     program: usize,
@@ -322,7 +325,7 @@ fn exchange(
     arrangement.put(other, back);
 }
 
-/// The sites a program may use, nearest first.
+/// The sites that a program may use, the nearest first.
 fn outwards(arrangement: &Arrangement<'_>, program: usize, from: usize) -> Vec<usize> {
     let mut sites = arrangement.allowed(program);
     sites.sort_by(|&a, &b| {

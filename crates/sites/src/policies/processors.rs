@@ -3,7 +3,7 @@ use crate::arrangement::Arrangement;
 use crate::policy::SitePolicy;
 use crate::worth::Worth;
 
-/// The processors alone: the programs that compute most take the fastest hosts, whatever their site.
+/// Considers processors only: programs that compute most get the fastest hosts on any site.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Processors;
 

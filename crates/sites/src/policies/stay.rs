@@ -2,7 +2,7 @@ use crate::arrangement::Arrangement;
 use crate::policy::SitePolicy;
 use crate::worth::Worth;
 
-/// Without a manager: no program moves, and one that arrives fills the sites in their order.
+/// The baseline without a manager: no program moves, and new ones fill the sites in order.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Stay;
 

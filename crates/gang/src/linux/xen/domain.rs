@@ -1,4 +1,4 @@
-//! A domain of Xen as a job.
+//! A Xen domain as a job.
 
 use std::io;
 
@@ -10,23 +10,23 @@ use crate::linux::control::{Control, Left};
 use crate::linux::means::Stopping;
 use crate::linux::usage::Counts;
 
-/// A domain that the agent controls.
+/// A domain under the agent's control.
 #[derive(Debug)]
 pub struct Domain {
     xen: Xen,
     number: u32,
     uuid: [u8; 16],
-    /// It is paused by the agent. Xen counts pauses, so none is made twice or taken back twice.
+    /// Whether the agent has paused it. Xen counts pauses, so none may be made or undone twice.
     paused: bool,
-    /// Nanoseconds that each virtual processor has had, when they were looked at last.
+    /// The time that each virtual processor had run at the last look, in nanoseconds.
     had: Vec<u64>,
-    /// When they were looked at last, or let run after that.
+    /// The time of the last look, or when the domain was started after it.
     since: Nanos,
     did: Counts,
 }
 
 impl Domain {
-    /// Takes a domain, paused. `Err` is a sentence.
+    /// Takes a domain and pauses it. `Err` is a sentence.
     pub fn take(library: &Library, number: u32, uuid: [u8; 16]) -> Result<Self, String> {
         let failed = |error: io::Error| format!("Xen cannot be asked for domain {number}: {error}");
         let xen = Xen::open(*library).map_err(failed)?;
@@ -44,9 +44,9 @@ impl Domain {
         Ok(held)
     }
 
-    /// Counts what the virtual processors did since the last look. Xen says how long each had a core, and whether it is
-    /// blocked at this moment, but not for how long it was ready. Whatever one that is not blocked did not run is taken
-    /// as ready, and what one that is blocked did run is taken off, so that the average over many looks is right.
+    /// Counts what the virtual processors did since the last look. Xen gives the time that each had a core and whether
+    /// it is blocked at this moment, but not how long it was ready. So time in which an unblocked one did not run
+    /// counts as ready, and the running time of a blocked one is subtracted: the average over many looks is right.
     fn look(&mut self) -> io::Result<()> {
         let now = now();
         let elapsed = signed(now.saturating_sub(self.since));
@@ -74,14 +74,14 @@ impl Control for Domain {
         if self.paused {
             return Ok(());
         }
-        // A domain that has ended is heard of by `left`.
+        // `left` reports a domain that has ended.
         unless_gone(self.look())?;
         unless_gone(self.xen.pause(self.number))?;
         self.paused = true;
         Ok(())
     }
 
-    /// A domain that is still paused was not let run by the watchdog.
+    /// Pauses the domain again, if the watchdog has started it.
     fn stop_again(&mut self) -> io::Result<()> {
         let known = self.xen.domain(self.number)?;
         if known.is_some_and(|known| known.uuid == self.uuid && !known.paused) {
@@ -98,7 +98,7 @@ impl Control for Domain {
         self.paused = false;
         self.since = now();
         match self.xen.unpause(self.number) {
-            // The watchdog has let it run already.
+            // The watchdog has started it already.
             Err(error) if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => Ok(()),
             done => unless_gone(done),
         }
@@ -120,7 +120,7 @@ impl Control for Domain {
     }
 
     fn left(&self) -> Option<Left> {
-        // Where Xen does not answer, it is asked again at the next look.
+        // If Xen does not answer, the next look asks again.
         let known = self.xen.domain(self.number).ok()?;
         let lives = known.is_some_and(|known| known.uuid == self.uuid && !known.over);
         (!lives).then_some(Left::Ended)
@@ -131,7 +131,7 @@ impl Control for Domain {
     }
 }
 
-/// A domain that was taken and could not be handed on is not left paused.
+/// Ensures that a domain which could not be handed over does not stay paused.
 impl Drop for Domain {
     fn drop(&mut self) {
         let _ = self.start();

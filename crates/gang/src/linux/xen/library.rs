@@ -1,5 +1,5 @@
-//! The functions of libxenctrl that are needed here. The library belongs to one version of Xen, so it is loaded when
-//! the agent starts and not linked.
+//! The required functions of libxenctrl. The library belongs to one version of Xen, so it is loaded when the agent
+//! starts and not linked.
 #![allow(unsafe_code)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -22,7 +22,8 @@ pub struct Library {
     affinity: unsafe extern "C" fn(Handle, u32, c_int, *mut u8, *mut u8, u32) -> c_int,
 }
 
-/// `struct xen_domctl_getdomaininfo` (public/domctl.h). What follows differs between versions and is not read.
+/// `struct xen_domctl_getdomaininfo` (public/domctl.h). The fields after these differ between versions and are not
+/// read.
 #[repr(C, align(8))]
 struct About {
     domain: u16,
@@ -56,20 +57,20 @@ impl About {
             uuid: self.uuid,
             over: self.flags & OVER != 0,
             paused: self.flags & PAUSED != 0,
-            // A domain that is being built has none; Xen gives the largest number for its last one.
+            // A domain under construction has no virtual processors; Xen then gives the largest number as its last one.
             vcpus: self.last_vcpu.wrapping_add(1),
         }
     }
 }
 
-/// What Xen knows of a domain.
+/// What Xen reports about a domain.
 #[derive(Debug, Clone, Copy)]
 pub struct Known {
-    /// Its UUID.
+    /// The UUID of the domain.
     pub uuid: [u8; 16],
-    /// It is being destroyed, or has shut down.
+    /// Whether it is being destroyed or has shut down.
     pub over: bool,
-    /// Something has paused it.
+    /// Whether it is paused.
     pub paused: bool,
     /// The number of its virtual processors.
     pub vcpus: u32,
@@ -82,23 +83,23 @@ const PAUSED: u32 = 8;
 /// `XEN_VCPUAFFINITY_HARD`.
 const HARD: u32 = 1;
 
-/// `struct xen_domctl_getvcpuinfo`: a virtual processor.
+/// `struct xen_domctl_getvcpuinfo`: the state of a virtual processor.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Vcpu {
     number: u32,
-    /// It is not unplugged.
+    /// Whether it is online (not unplugged).
     pub online: u8,
-    /// It waits for an event.
+    /// Whether it waits for an event.
     pub blocked: u8,
     running: u8,
-    /// Nanoseconds on a core.
+    /// Nanoseconds that it has run on a core.
     pub cpu_time: u64,
     core: u32,
 }
 
 impl Library {
-    /// Loads it by its name. `Err` is a sentence.
+    /// Loads the library by name. `Err` is a sentence.
     pub fn load(name: &str) -> Result<Self, String> {
         let missing = || format!("{name} cannot be loaded");
         let file = CString::new(name).map_err(|_| missing())?;
@@ -123,7 +124,7 @@ impl Library {
     }
 }
 
-/// A function of the library.
+/// Returns a function of the library.
 ///
 /// # Safety
 /// `F` is the type of that function.
@@ -137,7 +138,7 @@ unsafe fn symbol<F>(library: Handle, name: &str, function: *const c_char) -> Res
     Ok(unsafe { transmute_copy(&found) })
 }
 
-/// An open connection to Xen. Each domain has its own, so that none waits for another.
+/// An open connection to Xen. Each domain has its own, so that they do not wait for each other.
 #[derive(Debug)]
 pub struct Xen {
     library: Library,
@@ -148,14 +149,14 @@ pub struct Xen {
 unsafe impl Send for Xen {}
 
 impl Xen {
-    /// Connects.
+    /// Opens a connection.
     pub fn open(library: Library) -> io::Result<Self> {
         // SAFETY: without loggers, the library logs to the standard error.
         let handle = unsafe { (library.open)(null(), null(), 0) };
         if handle.is_null() { Err(io::Error::last_os_error()) } else { Ok(Xen { library, handle }) }
     }
 
-    /// A domain; `None` if there is none of that number.
+    /// Returns the state of a domain; `None` if there is none with this number.
     pub fn domain(&self, number: u32) -> io::Result<Option<Known>> {
         let mut about = About::EMPTY;
         // SAFETY: one entry is asked for, and there is room for more than any version writes.
@@ -163,24 +164,24 @@ impl Xen {
         if found < 0 {
             return Err(io::Error::last_os_error());
         }
-        // The next one is returned where there is none of that number.
+        // If there is none with this number, Xen returns the next one.
         let same = found == 1 && u32::from(about.domain) == number;
         Ok(same.then(|| about.known()))
     }
 
-    /// Pauses a domain. Pauses are counted.
+    /// Pauses a domain. Xen counts pauses.
     pub fn pause(&self, domain: u32) -> io::Result<()> {
         // SAFETY: the handle is open.
         done(unsafe { (self.library.pause)(self.handle, domain) })
     }
 
-    /// Takes back one pause.
+    /// Undoes one pause.
     pub fn unpause(&self, domain: u32) -> io::Result<()> {
         // SAFETY: the handle is open.
         done(unsafe { (self.library.unpause)(self.handle, domain) })
     }
 
-    /// A virtual processor.
+    /// Returns the state of a virtual processor.
     pub fn vcpu(&self, domain: u32, number: u32) -> io::Result<Vcpu> {
         let mut vcpu = Vcpu::default();
         // SAFETY: the pointer is to a value that outlives the call.
@@ -188,7 +189,7 @@ impl Xen {
         Ok(vcpu)
     }
 
-    /// Keeps a virtual processor to these cores; `None`: to none in particular.
+    /// Restricts a virtual processor to these cores; `None` removes the restriction.
     pub fn pin(&self, domain: u32, vcpu: u32, cores: Option<&[usize]>) -> io::Result<()> {
         // SAFETY: the handle is open.
         let size = unsafe { (self.library.cpumap_size)(self.handle) };
@@ -224,7 +225,7 @@ fn done(returned: c_int) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// A domain that is being built has no virtual processors, for which Xen gives the number of the last one as all ones.
+    /// A domain under construction has no virtual processors; Xen then gives all ones as the number of the last one.
     #[test]
     fn a_domain_without_virtual_processors_is_known() {
         let built = About { last_vcpu: u32::MAX, flags: PAUSED, ..About::EMPTY }.known();
