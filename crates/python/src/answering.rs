@@ -1,4 +1,4 @@
-//! Calls of the engine that may take long: Python's other threads go on meanwhile, and signals are answered.
+//! Runs long calls of the engine so that other Python threads continue and signals are handled.
 
 use std::panic::resume_unwind;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -11,26 +11,26 @@ use pyo3::prelude::*;
 use crate::error::bad_input;
 use crate::memory;
 
-/// How often Python is asked whether a signal came.
+/// How often Python checks for signals during a call.
 pub const BETWEEN_LOOKS: Duration = Duration::from_millis(100);
 
-/// Bytes of stack of a call: what the first thread of a process has on most systems.
+/// The stack size of a call in bytes: that of the first thread of a process on most systems.
 const STACK: usize = 8 << 20;
 
-/// Does `work` on a thread of its own, while this one answers to signals. Python is free for other threads meanwhile.
+/// Runs `work` on a thread of its own, while this thread handles signals. Other Python threads can run meanwhile.
 ///
-/// What a signal raises ends the call at once. The work then goes on until its end or that of the process, so it must own what
-/// it uses and must not need Python.
+/// An exception raised by a signal ends the call at once. The work continues until it or the process ends, so it must
+/// own what it uses and must not need Python.
 pub fn answering<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
-    // Dropping the sender at its end wakes this thread.
+    // When the work ends, the sender is dropped, which wakes this thread.
     reporting(py, move |_: Sender<()>| work(), |_, ()| Ok(()))
 }
 
-/// The same for work that reports how far it is: `hear` gets the newest report now and then, and may end the call by an error.
-/// Sending then fails, so that the work can stop.
+/// Same as [`answering`], for work that reports its progress. `hear` regularly gets the latest report and may end the
+/// call with an error. Then sending fails, so that the work can stop.
 pub fn reporting<T: Send + 'static, Report: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce(Sender<Report>) -> T + Send + 'static,
@@ -52,7 +52,7 @@ pub fn reporting<T: Send + 'static, Report: Send + 'static>(
     loop {
         let next = &mut reports;
         match py.detach(move || next.recv_timeout(BETWEEN_LOOKS)) {
-            // The work may have gone on while `hear` took its time.
+            // The work may have sent more reports while `hear` was running.
             Ok(report) => hear(py, reports.try_iter().last().unwrap_or(report))?,
             Err(RecvTimeoutError::Timeout) if memory::is_short() => {
                 return Err(PyMemoryError::new_err(()));

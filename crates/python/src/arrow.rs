@@ -1,9 +1,10 @@
-//! Tables over Arrow's C stream interface: three structs whose layout is fixed for good, and nothing copied.
+//! Exports tables over Arrow's C stream interface: three structs with a permanently fixed layout. Nothing is copied.
 //!
-//! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html` say who frees what. Here all
-//! that a struct points to is owned by its `private_data`, which also holds the table, and `release` drops that.
+//! <https://arrow.apache.org/docs/format/CDataInterface.html> and `CStreamInterface.html` say what must free what. Here
+//! everything that a struct points to is owned by its `private_data`, which also holds the table, and `release` drops
+//! it.
 #![allow(unsafe_code)]
-// Lengths of what is in memory fit in 63 bits.
+// Lengths of data in memory fit in 63 bits.
 #![allow(clippy::cast_possible_wrap)]
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use topolane_simulator::{Column, Table, Values};
 
-/// What a column may be: nullable.
+/// The flag that a column may have null values.
 const NULLABLE: i64 = 2;
 
 #[repr(C)]
@@ -44,7 +45,7 @@ struct Array {
 
 /// A stream of one array: a struct whose fields are a table's columns.
 ///
-/// A consumer moves it by copying its bytes and writing over the old place, where every field may then be null.
+/// A consumer moves it by copying its bytes and overwriting the original, where every field may then be null.
 #[repr(C)]
 pub struct Stream {
     get_schema: Option<unsafe extern "C" fn(*mut Stream, *mut Schema) -> c_int>,
@@ -64,7 +65,7 @@ struct Source {
 }
 
 impl Stream {
-    /// The stream of a table.
+    /// Returns the stream of a table.
     pub fn of(table: Arc<Table>) -> Self {
         let source = Box::new(Source { table, is_read: false });
         Stream {
@@ -78,7 +79,7 @@ impl Stream {
 }
 
 impl Drop for Stream {
-    /// A consumer that has taken the stream over leaves it without `release`.
+    /// A consumer that has moved the stream leaves the original without `release`.
     fn drop(&mut self) {
         if let Some(release) = self.release {
             // SAFETY: `release` is there, so the stream was neither moved nor released, and is as `of` made it.
@@ -126,7 +127,8 @@ unsafe extern "C" fn get_last_error(_: *mut Stream) -> *const c_char {
     ptr::null()
 }
 
-/// What a schema points to, on the heap: moving the `Box` moves neither the name nor the list of children.
+/// The data that a schema points to. It is on the heap, so moving the `Box` moves neither the name nor the list of
+/// children.
 struct Names {
     name: CString,
     children: Vec<*mut Schema>,
@@ -141,7 +143,7 @@ impl Schema {
                 Values::Numbers(..) => c"g",
                 Values::Text(_) => c"U",
             };
-            // The formats are literals, which live for ever.
+            // The formats are literals, which are never freed.
             let child = Schema::new(format.as_ptr(), &column.name, NULLABLE, Vec::new());
             Box::into_raw(Box::new(child))
         });
@@ -181,9 +183,10 @@ unsafe extern "C" fn release_schema(schema: *mut Schema) {
     }
 }
 
-/// What an array points to. An array taken out of its parent stays valid: each keeps the table for itself.
+/// The data that an array points to. An array taken out of its parent stays valid, because each array keeps the table
+/// alive.
 struct Buffers {
-    /// The values of the buffers; a table never changes.
+    /// Keeps the values of the buffers alive; a table never changes.
     _table: Arc<Table>,
     _present: Option<Vec<u8>>,
     buffers: Vec<*const c_void>,
@@ -191,7 +194,7 @@ struct Buffers {
 }
 
 impl Array {
-    /// The end of a stream.
+    /// Returns the array that marks the end of a stream.
     fn none() -> Self {
         Array {
             length: 0,
@@ -270,7 +273,7 @@ unsafe extern "C" fn release_array(array: *mut Array) {
     }
 }
 
-/// One bit for each, the first one lowest.
+/// Packs booleans into bits, the first into the lowest.
 fn bits(present: &[bool]) -> Vec<u8> {
     let byte =
         |eight: &[bool]| eight.iter().rev().fold(0, |byte, &present| byte << 1 | u8::from(present));

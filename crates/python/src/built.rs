@@ -1,8 +1,8 @@
-//! What this engine was compiled from.
+//! Reports the source from which this engine was compiled.
 
 use pyo3::prelude::*;
 
-/// The commit and the Cargo profile that whoever compiled the engine named in `TOPOLANE_COMMIT` and `TOPOLANE_PROFILE`.
+/// The commit and the Cargo profile from the variables `TOPOLANE_COMMIT` and `TOPOLANE_PROFILE` at compile time.
 #[pyfunction]
 pub fn built() -> (Option<&'static str>, Option<&'static str>) {
     (option_env!("TOPOLANE_COMMIT"), option_env!("TOPOLANE_PROFILE"))

@@ -1,4 +1,4 @@
-//! What was decided: nodes and all that comes with them, or a reason why not.
+//! Decisions for Python: nodes with everything that belongs to them, or a refusal.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use topolane_fabric::Fabric;
 use topolane_placement::{Explanation, Missing, Placement, Quality, Refusal as Reason, Request};
 
-/// What a request was given. Immutable.
+/// A request's nodes, links and GPUs. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Decision {
     fabric: Arc<Fabric>,
@@ -18,7 +18,7 @@ impl Decision {
         Decision { fabric: Arc::clone(fabric), decision }
     }
 
-    /// Of a request that asks for no more than its identity says here.
+    /// Returns the decision of a request of which only the id matters.
     pub fn placed(fabric: &Arc<Fabric>, id: u64, placement: Arc<Placement>) -> Self {
         let request = Box::new(Request { id, ..Request::default() });
         Decision::of(fabric, topolane_placement::Decision { request, placement })
@@ -31,7 +31,7 @@ impl Decision {
 
 #[pymethods]
 impl Decision {
-    /// The identity of the request.
+    /// The id of the request.
     #[getter]
     fn id(&self) -> u64 {
         self.decision.id()
@@ -61,14 +61,15 @@ impl Decision {
         self.decision.spare().to_vec()
     }
 
-    /// The GPUs of every slot, in the order of `nodes`; empty for whole nodes and where no GPU is taken.
+    /// The GPUs of every slot, in the order of `nodes`; empty for whole nodes and if no GPU is taken.
     #[getter]
     fn gpus(&self) -> Vec<Vec<usize>> {
         let slots = self.decision.placement.gpus().iter().take(self.decision.nodes().len());
         slots.map(|gpus| gpus.iter().collect()).collect()
     }
 
-    /// (block, nodes in rank order) of every segment of the request; None without segments and where the policy keeps none.
+    /// (block, nodes in rank order) of every segment of the request; None without segments, or if the policy ignores
+    /// them.
     #[getter]
     fn segments(&self) -> Option<Vec<(&str, Vec<u32>)>> {
         let segments = self.decision.segments(&self.fabric)?;
@@ -103,7 +104,7 @@ impl Decision {
     }
 }
 
-/// Why a request is not placed, and what stands in the way. Immutable.
+/// Why a request is not placed, and what stands in its way. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Refusal {
     explanation: Explanation,
@@ -121,20 +122,20 @@ impl From<Explanation> for Refusal {
     }
 }
 
-/// A group that stands in a request's way. Immutable.
+/// A group that keeps a request from being placed. Immutable.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct Obstacle {
-    /// Its level, from 1, the leaves.
+    /// The level of the group; leaves are level 1.
     level: usize,
-    /// Its index in the level.
+    /// The index of the group in its level.
     index: u32,
-    /// Its name.
+    /// The name of the group.
     name: String,
-    /// Slots in it that the request could use if slots were all it needs.
+    /// Slots in the group that the request could use if it needed only slots.
     free: u32,
-    /// How many are missing: uplinks if `uplinks` is a number, else slots.
+    /// The number of missing uplinks if `uplinks` is a number, otherwise of missing slots.
     missing: u32,
-    /// How many uplinks the group has; None where slots are missing.
+    /// The number of uplinks of the group; None if slots are missing.
     uplinks: Option<u32>,
     /// The jobs that hold what is missing, ascending.
     jobs: Vec<u64>,
@@ -172,13 +173,13 @@ impl Refusal {
         self.explanation.refusal.to_string()
     }
 
-    /// The kind of group (`leaf`, `pod`, ...) one of which must hold the request; None where there is but one.
+    /// The kind of group (`leaf`, `pod`, ...) of which one must hold the request; None if there is only one.
     #[getter]
     fn within(&self) -> Option<&str> {
         self.explanation.within.as_deref()
     }
 
-    /// What stands in the way, the groups with most free slots first.
+    /// The groups that stand in the way; those with most free slots come first.
     #[getter]
     fn obstacles(&self) -> Vec<Obstacle> {
         self.explanation.obstacles.iter().map(Obstacle::from).collect()
@@ -193,7 +194,7 @@ impl Refusal {
     }
 }
 
-/// The one or the other.
+/// A placement or a refusal.
 #[derive(IntoPyObject)]
 pub enum Answer {
     Decision(Decision),

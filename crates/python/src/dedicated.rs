@@ -1,4 +1,4 @@
-//! Routes that keep to the links that jobs own, for Python.
+//! Routes that keep jobs on the links that they own, for Python.
 
 use std::sync::Arc;
 
@@ -12,19 +12,19 @@ use crate::error::input_error;
 use crate::machine::Machine;
 use crate::routing::Routing;
 
-/// The routes on a machine that keep the traffic of jobs on the links they own. Immutable.
+/// Routes on a machine that keep the traffic of jobs on the links that they own. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct DedicatedRoutes {
     routes: Arc<Dedicated>,
 }
 
-/// Entries that differ from an earlier text: of nodes, and of all other destinations.
+/// Entries that differ from an earlier text: by node, and for all other destinations.
 type Changed = (Vec<(u32, usize)>, usize);
 
 #[pymethods]
 impl DedicatedRoutes {
-    /// The routes for jobs, each (name, nodes, cables between switches that it owns); the `uplinks` highest uplink
-    /// slots of every switch are reserved for traffic of the service nodes.
+    /// Returns the routes for jobs, each given as (name, nodes, cables between switches that it owns). The `uplinks`
+    /// highest uplink slots of every switch are reserved for traffic of the service nodes.
     #[new]
     #[pyo3(signature = (machine, jobs, service=vec![], uplinks=0))]
     fn new(
@@ -54,14 +54,14 @@ impl DedicatedRoutes {
         Routing { routing: Arc::clone(&self.routes) as _ }
     }
 
-    /// Routes between service nodes and nodes of jobs with links, both directions; how many of them
-    /// pass over a link that a job owns; and over one of another job than the node's.
+    /// The number of routes between service nodes and nodes of jobs with links, in both directions; of those over a
+    /// link that any job owns; and of those over a link of another job than the node's.
     fn service_routes(&self, py: Python<'_>) -> PyResult<[u64; 3]> {
         let routes = Arc::clone(&self.routes);
         answering(py, move || routes.service_routes())
     }
 
-    /// The forwarding tables of the subnet that `net`, a text of `ibnetdiscover`, describes.
+    /// Returns the forwarding tables of the subnet that `net`, a text of `ibnetdiscover`, describes.
     fn tables(&self, py: Python<'_>, net: &str, source: &str) -> PyResult<ForwardingTables> {
         let (routes, net, source) = (Arc::clone(&self.routes), net.to_owned(), source.to_owned());
         let made = answering(py, move || {
@@ -77,21 +77,21 @@ impl DedicatedRoutes {
     }
 }
 
-/// Forwarding tables of all switches of a subnet.
+/// The forwarding tables of all switches of a subnet.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct ForwardingTables {
     tables: Arc<LinearTables>,
-    /// Number of switches.
+    /// The number of switches.
     #[pyo3(get)]
     switches: usize,
-    /// LIDs of devices that are no part of the tree and have no entries.
+    /// LIDs of devices outside the tree, which have no entries.
     #[pyo3(get)]
     outside: Vec<u16>,
 }
 
 #[pymethods]
 impl ForwardingTables {
-    /// The tables of the same subnet after the jobs of these nodes came or went.
+    /// Returns the tables after jobs started or ended on these nodes of the same subnet.
     fn after(
         &self,
         py: Python<'_>,
@@ -107,7 +107,7 @@ impl ForwardingTables {
         Ok(ForwardingTables { tables: Arc::new(tables), switches, outside })
     }
 
-    /// Number of entries.
+    /// The number of entries.
     #[getter]
     fn entries(&self) -> usize {
         self.tables.entries()
@@ -119,12 +119,12 @@ impl ForwardingTables {
         answering(py, move || tables.text())
     }
 
-    /// Entries that are others in tables of the same subnet.
+    /// The number of entries that differ from other tables of the same subnet.
     fn differing(&self, other: &ForwardingTables) -> usize {
         self.tables.differing(&other.tables)
     }
 
-    /// Entries that differ from an earlier text: (node, how many) for nodes, and how many others.
+    /// Entries that differ from an earlier text: (node, number) for nodes, and the number for other destinations.
     fn changed(&self, py: Python<'_>, text: String, source: String) -> PyResult<Changed> {
         let tables = Arc::clone(&self.tables);
         let changed = answering(py, move || tables.changed(Source { text: &text, name: &source }))?;

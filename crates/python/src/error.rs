@@ -1,4 +1,4 @@
-//! Bad input as a Python exception.
+//! Converts errors for bad input to Python exceptions.
 
 use pyo3::PyErr;
 use pyo3::exceptions::PyValueError;
@@ -10,21 +10,21 @@ pyo3::create_exception!(
     "Input that cannot be used: one sentence that names the file, the line and the value."
 );
 
-/// A [`topolane_fabric::InputError`] as an exception.
+/// Converts a [`topolane_fabric::InputError`] to an exception.
 pub fn input_error(error: topolane_fabric::InputError) -> PyErr {
     InputError::new_err(error.to_string())
 }
 
-/// An error of the whole input as an exception.
+/// Returns an exception for an error of the whole input.
 pub fn bad_input(message: impl Into<String>) -> PyErr {
     InputError::new_err(message.into())
 }
 
-/// An error while running: bad input, or an exception raised in Python.
+/// An error of a run: bad input, or an exception raised in Python.
 pub enum RunError {
     /// Bad input.
     Input(topolane_fabric::InputError),
-    /// Raised by a Python policy or the progress function.
+    /// An exception raised by a Python policy or by the progress function.
     Raised(PyErr),
 }
 

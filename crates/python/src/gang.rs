@@ -1,11 +1,11 @@
-//! What the two drivers of gangs share, for Python.
+//! Code shared by the two drivers of gangs, for Python.
 
 use pyo3::prelude::*;
 use topolane_gang::{GANG_POLICIES, GangPolicy, Limits, gang_policy};
 
 use crate::error::bad_input;
 
-/// How long slices may be. Times in seconds. Immutable.
+/// Limits on the length of slices. Times are in seconds. Immutable.
 #[pyclass(frozen, from_py_object, get_all, module = "topolane._engine")]
 #[derive(Clone)]
 pub struct GangLimits {
@@ -61,7 +61,7 @@ impl From<&GangLimits> for Limits {
     }
 }
 
-/// The gang policy of that name.
+/// Returns the gang policy of this name.
 pub fn policy_of(name: &str) -> PyResult<Box<dyn GangPolicy>> {
     gang_policy(name).ok_or_else(|| {
         let names: Vec<_> = GANG_POLICIES.iter().map(|info| info.name).collect();

@@ -1,4 +1,4 @@
-//! The Linux agent of gangs, for Python. Whatever waits lets go of the interpreter.
+//! The Linux agent of gangs, for Python. Every method that waits releases the interpreter lock.
 
 use std::path::PathBuf;
 use std::sync::{PoisonError, RwLock};
@@ -11,7 +11,7 @@ use crate::error::bad_input;
 use crate::gang::{GangLimits, policy_of};
 use crate::gang_shown::{GangHeld, GangMeans, GangRound, GangSwitch, job, means, round, switch};
 
-/// Runs gangs of real processes. The methods raise `InputError` for what cannot be done.
+/// Runs gangs of real processes. Methods raise `InputError` if something is not possible.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct GangAgent {
     agent: RwLock<Option<Agent>>,
@@ -49,9 +49,9 @@ impl GangAgent {
         Ok(GangAgent { agent: RwLock::new(Some(agent.map_err(bad_input)?)) })
     }
 
-    /// Takes processes, with all that descend from them, single threads, all that is in control groups (their
-    /// directories, and whether each was made for the agent), or a domain of Xen (its number and UUID). Returns the
-    /// job's number.
+    /// Takes over a job: processes with all their descendants, single threads, everything in control groups (their
+    /// directories, and whether each was made for the agent), or a Xen domain (its number and UUID). Returns the job's
+    /// number.
     #[pyo3(signature = (name, *, processes=None, tids=None, groups=None, domain=None, threads=1, weight=1.0))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
     fn add(
@@ -90,8 +90,8 @@ impl GangAgent {
         taken.map_err(|why| bad_input(format!("job {name}: {why}")))
     }
 
-    /// Takes note of how a job's threads meet: seconds from one barrier to the next, and between the first thread's
-    /// arrival and the last's.
+    /// Records how a job's threads meet: seconds between barriers, and seconds from the first thread's arrival to the
+    /// last one's.
     fn met(&self, py: Python<'_>, id: JobId, interval: f64, skew: f64) -> PyResult<()> {
         if !(interval > 0.0 && interval.is_finite() && skew >= 0.0 && skew.is_finite()) {
             let why = format!("job {id}: cannot meet every {interval} s, {skew} s apart");
@@ -100,7 +100,7 @@ impl GangAgent {
         self.with(py, |agent| agent.met(id, Barriers { interval, skew })).map_err(bad_input)
     }
 
-    /// Lets a job run outside all slices from now on.
+    /// Lets a job run from now on, regardless of slices.
     fn release(&self, py: Python<'_>, id: JobId) -> PyResult<()> {
         self.with(py, |agent| agent.release(id)).map_err(bad_input)
     }
@@ -122,24 +122,24 @@ impl GangAgent {
         self.with(py, |agent| agent.ask(shown)).map_err(bad_input)
     }
 
-    /// The slices now.
+    /// The current round of slices.
     fn round(&self, py: Python<'_>) -> PyResult<GangRound> {
         self.with(py, |agent| agent.ask(|driver| round(driver))).map_err(bad_input)
     }
 
-    /// The last switches, the latest at the end.
+    /// The latest switches, at most `most`; the last one is at the end.
     #[pyo3(signature = (most=4096))]
     fn switches(&self, py: Python<'_>, most: usize) -> PyResult<Vec<GangSwitch>> {
         let last = self.with(py, |agent| agent.ask(move |driver| driver.switches.last(most)));
         Ok(last.map_err(bad_input)?.into_iter().map(switch).collect())
     }
 
-    /// What it works with.
+    /// The methods with which the agent stops and ranks jobs.
     fn means(&self, py: Python<'_>) -> PyResult<GangMeans> {
         self.with(py, |agent| Ok(means(agent))).map_err(bad_input)
     }
 
-    /// Ends: all jobs run from now on as if it had never been.
+    /// Ends the agent: all jobs run as before.
     fn close(&self, py: Python<'_>) {
         let agent = || self.agent.write().unwrap_or_else(PoisonError::into_inner).take();
         py.detach(|| drop(agent()));

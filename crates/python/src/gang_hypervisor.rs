@@ -57,13 +57,13 @@ impl GangJob {
     }
 }
 
-/// What became of the jobs.
+/// The results of a simulation of gangs.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct GangOutcome {
     outcome: engine::Outcome,
 }
 
-/// What became of a job.
+/// The results of one job.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct GangJobOutcome {
     job: JobOutcome,
@@ -71,32 +71,32 @@ pub struct GangJobOutcome {
 
 #[pymethods]
 impl GangOutcome {
-    /// In the order given.
+    /// The results of the jobs, in the order given.
     #[getter]
     fn jobs(&self) -> Vec<GangJobOutcome> {
         self.outcome.jobs.iter().map(|job| GangJobOutcome { job: job.clone() }).collect()
     }
 
-    /// Seconds simulated.
+    /// The simulated seconds.
     #[getter]
     fn seconds(&self) -> f64 {
         self.outcome.seconds
     }
 
-    /// Switches between slices that changed who may run.
+    /// The number of switches between slices that changed which jobs may run.
     #[getter]
     fn switches(&self) -> u64 {
         self.outcome.switches
     }
 
-    /// (start, end, core, job, thread) of every time on a core.
+    /// (start, end, core, job, thread) of every time span on a core.
     #[getter]
     fn timeline(&self) -> Vec<(f64, f64, usize, usize, usize)> {
         let ran = self.outcome.spells.iter().filter(|spell| spell.ran);
         ran.map(|spell| (spell.start, spell.end, spell.core, spell.job, spell.thread)).collect()
     }
 
-    /// (start, first jobs, fillers) of every slice that ran.
+    /// (start, first jobs, fillers) of every slice.
     #[getter]
     fn slices(&self) -> Vec<(f64, Vec<usize>, Vec<usize>)> {
         self.outcome
@@ -109,19 +109,19 @@ impl GangOutcome {
 
 #[pymethods]
 impl GangJobOutcome {
-    /// When its last thread ended.
+    /// When its last thread ended; None if it has not.
     #[getter]
     fn finished(&self) -> Option<f64> {
         self.job.finished
     }
 
-    /// When each thread ended each iteration.
+    /// For each thread, when each iteration ended.
     #[getter]
     fn ends<'py>(&self, py: Python<'py>) -> Vec<Bound<'py, PyArray1<f64>>> {
         self.job.ends.iter().map(|ends| ends.clone().into_pyarray(py)).collect()
     }
 
-    /// Iterations of the thread that did fewest.
+    /// The number of iterations of the slowest thread.
     #[getter]
     fn iterations(&self) -> usize {
         self.job.ends.iter().map(Vec::len).min().unwrap_or(0)
@@ -152,13 +152,13 @@ impl GangJobOutcome {
     }
 }
 
-/// (name, summary) of every gang policy built in.
+/// (name, summary) of every built-in gang policy.
 #[pyfunction]
 pub fn gang_policies() -> Vec<(&'static str, &'static str)> {
     GANG_POLICIES.iter().map(|info| (info.name, info.summary)).collect()
 }
 
-/// Jobs on simulated cores under a gang policy.
+/// Simulates jobs on cores under a gang policy.
 #[pyfunction]
 #[pyo3(signature = (jobs, cores, policy, seconds, *, slice=None, shortest=None, longest=None, delay=None, overhead=None, context_switch=None, slice_switch=None, wake_up=None, background=0.0, seed=0, timeline=false))]
 #[allow(clippy::too_many_arguments)]

@@ -1,4 +1,4 @@
-//! What is shown of the Linux agent of gangs to Python.
+//! The state of the Linux agent of gangs, as shown to Python.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,87 +7,87 @@ use pyo3::prelude::*;
 use topolane_gang::JobId;
 use topolane_gang::linux::{Agent, Driver, Entry, Means, Ranking, State, Switch, seconds};
 
-/// A job, as it is. Times in seconds, of all its threads together.
+/// A job of the agent. Times are in seconds, summed over its threads.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct GangHeld {
     id: JobId,
     name: String,
     threads: usize,
     weight: f64,
-    /// running, filling, stopped, released, ended or lost
+    /// running, filling, stopped, released, ended or lost.
     state: &'static str,
-    /// Why it is lost.
+    /// Why the job is lost; None if it is not.
     reason: Option<String>,
-    /// Threads times seconds of the slices that were measured, in which it was a first job.
+    /// Threads times seconds of the measured slices in which it was a first job.
     given: f64,
-    /// Of those, on a core.
+    /// The part of `given` on a core.
     ran: f64,
-    /// Of those, ready without a core.
+    /// The part of `given` ready for a core.
     ready: f64,
-    /// Of those, neither.
+    /// The part of `given` in which it was neither.
     blocked: f64,
-    /// On a core, all in all.
+    /// Total time on cores.
     cpu: f64,
-    /// From one barrier to the next, where that is counted.
+    /// The time between two barriers; None if they are not counted.
     barrier: Option<f64>,
-    /// CPU numbers.
+    /// The CPU numbers to which it is restricted.
     cores: Vec<usize>,
-    /// How it is stopped: freeze, freezer, signals or pause.
+    /// The method to stop it: freeze, freezer, signals or pause.
     stopping: Option<&'static str>,
 }
 
-/// The slices now. Immutable.
+/// The current round of slices. Immutable.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct GangRound {
     /// (seconds, first jobs, fillers) of every slice.
     slices: Vec<(f64, Vec<JobId>, Vec<JobId>)>,
-    /// CPU numbers of every job.
+    /// The CPU numbers of every job.
     cores: BTreeMap<JobId, Vec<usize>>,
     /// Jobs whose threads are kept together.
     gangs: Vec<JobId>,
-    /// (first jobs, fillers) that run now.
+    /// The jobs that run now: (first jobs, fillers).
     now: (Vec<JobId>, Vec<JobId>),
 }
 
-/// A switch. Times in seconds of `CLOCK_MONOTONIC`. Immutable.
+/// A switch between slices. Times are in seconds of `CLOCK_MONOTONIC`. Immutable.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct GangSwitch {
-    /// When it was due.
+    /// When the switch was due.
     deadline: f64,
-    /// When it began.
+    /// When the switch began.
     began: f64,
-    /// When all calls to the kernel had been made.
+    /// When all system calls of the switch had returned.
     ended: f64,
-    /// How long the slice is.
+    /// The length of the slice.
     seconds: f64,
-    /// Its place in the round.
+    /// The index of the slice in the round.
     slice: usize,
-    /// Its first jobs.
+    /// The first jobs of the slice.
     first: Vec<JobId>,
-    /// Its fillers.
+    /// The fillers of the slice.
     fillers: Vec<JobId>,
 }
 
-/// What the agent works with. Immutable.
+/// The methods that the agent uses. Immutable.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct GangMeans {
-    /// freeze, freezer, signals or pause
+    /// The method to stop jobs: freeze, freezer, signals or pause.
     stopping: &'static str,
-    /// cpuset, affinity or pool
+    /// The method to restrict jobs to cores: cpuset, affinity or pool.
     pinning: &'static str,
-    /// group, threads or nothing
+    /// The method to rank fillers: group, threads or nothing.
     ranking: &'static str,
-    /// Whether single threads can be moved into groups of the agent's own and stopped there.
+    /// Whether single threads can be moved into groups of the agent and stopped there.
     stops_threads: bool,
-    /// Whether it has real-time priority.
+    /// Whether the agent has real-time priority.
     real_time: bool,
-    /// What is missing and what is done instead: a sentence each.
+    /// What is missing and what is done instead, a sentence each.
     missing: Vec<String>,
-    /// Its own control groups; those of jobs are below.
+    /// The agent's own control groups; those of jobs are below them.
     groups: Vec<PathBuf>,
 }
 
-/// A job of a driver.
+/// Returns a job of a driver for Python.
 pub fn job(entry: &Entry, driver: &Driver) -> GangHeld {
     let used = entry.used;
     let held = entry.held.as_ref();
@@ -121,7 +121,7 @@ pub fn job(entry: &Entry, driver: &Driver) -> GangHeld {
     }
 }
 
-/// The slices of a driver.
+/// Returns the round of a driver for Python.
 pub fn round(driver: &Driver) -> GangRound {
     let real = |cores: &Vec<usize>| cores.iter().map(|&core| driver.cores[core]).collect();
     let slices = driver.round.slices.iter();
@@ -133,7 +133,7 @@ pub fn round(driver: &Driver) -> GangRound {
     }
 }
 
-/// What an agent works with.
+/// Returns the methods of an agent for Python.
 pub fn means(agent: &Agent) -> GangMeans {
     let Means { stopping, ranking, hierarchies, missing, xen } = agent.means();
     let mut missing = missing.clone();
@@ -160,7 +160,7 @@ pub fn means(agent: &Agent) -> GangMeans {
     }
 }
 
-/// A switch of a driver.
+/// Returns a switch of a driver for Python.
 pub fn switch(one: Switch) -> GangSwitch {
     GangSwitch {
         deadline: seconds(one.deadline),

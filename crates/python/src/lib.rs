@@ -36,7 +36,7 @@ mod traffic;
 mod views;
 mod workload;
 
-/// The module.
+/// The Python module.
 #[pyo3::pymodule]
 mod _engine {
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! Which jobs may meet on which links.
+//! Finds the jobs that may share links, for Python.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::machine::Machine;
 /// The jobs that may use the uplinks of each group at one moment. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct LinkUse {
-    /// How many links two jobs may use.
+    /// The number of links that two or more jobs may use.
     #[pyo3(get)]
     shared: u32,
     meetings: HashMap<u64, Vec<(String, Vec<u64>)>>,
@@ -23,7 +23,7 @@ pub struct LinkUse {
 
 #[pymethods]
 impl LinkUse {
-    /// Of jobs, each (identity, nodes, cables between switches that it owns).
+    /// Collects the link use of jobs, each given as (id, nodes, cables between switches that it owns).
     #[new]
     fn new(machine: &Machine, jobs: Vec<(u64, Vec<u32>, Vec<u32>)>) -> PyResult<Self> {
         let fabric = &machine.fabric;
@@ -42,18 +42,17 @@ impl LinkUse {
         Ok(LinkUse { shared: link_use.shared(), meetings })
     }
 
-    /// The groups whose uplinks a job may use, from the leaves up, and the other jobs that it may
-    /// meet there.
+    /// The groups whose uplinks a job may use, from the leaves up, with the other jobs that may use the same links.
     fn meetings(&self, job: u64) -> Vec<(String, Vec<u64>)> {
         self.meetings.get(&job).cloned().unwrap_or_default()
     }
 }
 
-/// Job, from, until, nodes, cables that it owns.
+/// A stay: job, from, until, nodes, cables that it owns.
 type StayRow = (usize, f64, f64, Vec<u32>, Vec<u32>);
 
-/// For every stay (job, from, until, nodes, cables that it owns), in order of beginning, on how many
-/// links another one may have met it; of all stays of one job, numbered from 0, the sum.
+/// The number of links that each job may have shared. `stays` are (job, from, until, nodes, cables that it owns), in
+/// order of their beginning; jobs are numbered from 0. A job with several stays gets the sum.
 #[pyfunction]
 pub fn links_shared(py: Python<'_>, machine: &Machine, stays: Vec<StayRow>) -> PyResult<Vec<u32>> {
     let fabric = Arc::clone(&machine.fabric);
@@ -78,8 +77,8 @@ pub fn links_shared(py: Python<'_>, machine: &Machine, stays: Vec<StayRow>) -> P
     })
 }
 
-/// The jobs, in the order given, that cross each group of a tree: by level from the leaves. `levels`
-/// has the first node of every group; a job is (identity, half-open ranges of its nodes).
+/// The jobs that cross each group of a tree, by level from the leaves, in the order given. `levels` has the first node
+/// of every group; a job is (id, half-open ranges of its nodes).
 #[pyfunction]
 pub fn crossings(
     nodes: u32,

@@ -1,4 +1,4 @@
-//! `Machine`: a fabric for Python, and what is known of where it comes from.
+//! `Machine`: a fabric for Python, with information about its source.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use topolane_fabric::{Fabric, read};
 
 use crate::other_network::OtherNetwork;
 
-/// A machine: sites of fat trees and the inside of their nodes. Immutable.
+/// A machine: one or more sites, each a fat tree, with the kinds of their nodes. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 #[derive(Clone)]
 pub struct Machine {
     pub fabric: Arc<Fabric>,
-    /// The whole machine, if this is a part of it.
+    /// The whole machine, if this is only a part of it.
     pub whole: Option<Arc<Fabric>>,
     /// What was assumed, chosen or skipped when it was read.
     pub notes: Vec<String>,
@@ -20,7 +20,7 @@ pub struct Machine {
     pub knows_cables: bool,
     /// The other networks that its file names.
     pub entries: Vec<read::NetworkEntry>,
-    /// Those that were read.
+    /// The other networks that were read.
     pub networks: Vec<OtherNetwork>,
 }
 
@@ -38,7 +38,7 @@ impl From<Arc<Fabric>> for Machine {
 }
 
 impl Machine {
-    /// A machine made of this one: other nodes or cables, the same networks, no notes.
+    /// Returns a machine derived from this one, with other nodes or cables, the same networks and no notes.
     pub fn over(&self, fabric: Fabric) -> Machine {
         Machine { fabric: Arc::new(fabric), notes: Vec::new(), ..self.clone() }
     }

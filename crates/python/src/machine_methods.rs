@@ -1,4 +1,4 @@
-//! The methods of `Machine` in Python.
+//! The Python methods of `Machine`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,17 +21,17 @@ use crate::tables::{LinkRow, link_rows};
 
 /// (start, end, name) of a group.
 type GroupRow = (u32, u32, String);
-/// Whether a route goes over NVLink in its first and in its last node, and its links.
+/// A route with rails: whether it uses NVLink in the first node, whether in the last, and its links.
 type RailRow = (bool, bool, Vec<(u32, &'static str)>);
-/// Name, file, servers, and the lines of the name and of the servers.
+/// A network of a machine file: name, file, servers, and the lines of the name and of the servers.
 type NetworkRow = (String, String, Vec<String>, (usize, usize));
 
-/// The format that can name other networks.
+/// The only format that can name other networks.
 const OWN: &str = "toml";
 
 #[pymethods]
 impl Machine {
-    /// The machine of that name, or None if there is none.
+    /// Returns the machine of this name; None if there is none.
     #[staticmethod]
     fn preset(py: Python<'_>, name: String) -> PyResult<Option<Machine>> {
         let fabric = answering(py, move || {
@@ -41,8 +41,8 @@ impl Machine {
         Ok(fabric.map_err(input_error)?.map(Machine::from))
     }
 
-    /// The machine that `text` describes; `format` is the name of one of `machine_formats`, or None to guess from the file's
-    /// name and its text. Of several topologies in one text, `topology` is read.
+    /// Reads the machine that `text` describes. `format` is a name from `machine_formats`, or None to guess it from the
+    /// file name and the text. If the text has several topologies, `topology` is read.
     #[staticmethod]
     #[pyo3(signature = (text, source, format=None, *, topology=None, sub_domains=false, hosts=None, included=read::Included::new(), only_trees=false))]
     #[allow(clippy::too_many_arguments)]
@@ -83,7 +83,7 @@ impl Machine {
         Ok(Machine { notes, knows_cables, entries, ..Machine::from(fabric) })
     }
 
-    /// The files that a text includes: the line and the name of each. Only a `topology.conf` does.
+    /// The files that a text includes: the line and name of each. Only a `topology.conf` includes files.
     #[staticmethod]
     #[pyo3(signature = (text, source, format=None))]
     fn includes(text: &str, source: &str, format: Option<&str>) -> Vec<(usize, String)> {
@@ -91,8 +91,8 @@ impl Machine {
         if format == Some(read::Format::SlurmTopology) { read::includes(text) } else { Vec::new() }
     }
 
-    /// One machine of two that describe the same nodes: the cables of this one, and the nodes that
-    /// only `tree` names on the switches of their neighbours. Also what was assumed, in sentences.
+    /// Combines two descriptions of the same nodes: the cables of this machine, and nodes that only `tree` names, on
+    /// the switches of their neighbours. Also returns sentences about assumptions.
     fn joined(&self, py: Python<'_>, tree: &Machine) -> PyResult<(Machine, Vec<String>)> {
         let (own, other) = (Arc::clone(&self.fabric), Arc::clone(&tree.fabric));
         let made = answering(py, move || {
@@ -106,13 +106,13 @@ impl Machine {
         Ok((machine, sentences))
     }
 
-    /// The format of a file, by its name and text, as `parse` guesses it; None if neither decides it.
+    /// The format of a file that `parse` would guess from its name and text; None if neither decides.
     #[staticmethod]
     fn format_of(text: &str, source: &str) -> Option<&'static str> {
         read::Format::guess(source, text).map(|format| format.row().name)
     }
 
-    /// The machine of leaves, each (groups above it from its site down and itself last, hosts).
+    /// Returns the machine of leaves, each given as (groups from its site down to the leaf, hosts).
     #[staticmethod]
     fn of(name: &str, leaves: Vec<read::Branch>) -> PyResult<Machine> {
         let fabric = read::branches(name, &leaves, NodeKind::default())
@@ -121,7 +121,7 @@ impl Machine {
         Ok(Machine::from(fabric))
     }
 
-    /// The machine with only these nodes, those of a partition for instance.
+    /// Returns the machine with only these nodes, for example those of a partition.
     fn only(&self, nodes: Vec<u32>) -> PyResult<Machine> {
         let nodes = NodeSet::of(self.fabric.nodes(), nodes);
         let fabric = self.fabric.only(&nodes).map_err(input_error)?;
@@ -129,7 +129,7 @@ impl Machine {
         Ok(Machine { whole: Some(Arc::clone(whole)), ..self.over(fabric) })
     }
 
-    /// The machine with the given numbers of cores and other resources on each node, by its index.
+    /// Returns the machine with these numbers of cores and other resources on each node, by node index.
     fn counting(&self, counts: Vec<(u32, BTreeMap<String, u32>)>) -> PyResult<Machine> {
         let counts: Vec<(u32, Counts)> =
             counts.into_iter().map(|(cores, of)| (cores, of.into_iter().collect())).collect();
@@ -137,7 +137,7 @@ impl Machine {
         Ok(self.over(fabric))
     }
 
-    /// The machine in a format: one of `machine_writers`.
+    /// Returns the machine as text in a format of `machine_writers`.
     fn to(&self, py: Python<'_>, format: &str) -> PyResult<String> {
         let (writer, fabric) = (writer(format)?, Arc::clone(&self.fabric));
         let mut text = answering(py, move || (writer.write)(&fabric))?;
@@ -147,7 +147,7 @@ impl Machine {
         Ok(text)
     }
 
-    /// What the machine has and that format cannot say, in sentences.
+    /// Sentences about what the machine has and a format cannot represent.
     fn lost(&self, format: &str) -> PyResult<Vec<String>> {
         let mut lost = writer(format)?.lost(&self.fabric);
         let names: Vec<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
@@ -158,7 +158,7 @@ impl Machine {
         Ok(lost)
     }
 
-    /// (name, file, names of servers, lines of the name and of the servers) of the other networks that its file names.
+    /// The other networks that its file names: (name, file, names of servers, lines of the name and of the servers).
     #[getter]
     fn network_entries(&self) -> Vec<NetworkRow> {
         let row = |entry: &read::NetworkEntry| {
@@ -173,23 +173,23 @@ impl Machine {
         self.networks.clone()
     }
 
-    /// The same machine with these other networks.
+    /// Returns the machine with these other networks.
     fn with_networks(&self, networks: Vec<OtherNetwork>) -> Machine {
         Machine { networks, ..self.clone() }
     }
 
-    /// Whether the file that it was read from records cables; if not, one is assumed everywhere.
+    /// Whether its file records cables; if not, one cable is assumed everywhere.
     #[getter]
     fn knows_cables(&self) -> bool {
         self.knows_cables
     }
 
-    /// The same machine with other notes.
+    /// Returns the machine with other notes.
     fn with_notes(&self, notes: Vec<String>) -> Machine {
         Machine { notes, ..self.clone() }
     }
 
-    /// (name, nodes, bandwidth of a node inside in B/s) of every domain.
+    /// (name, nodes, bandwidth of each node inside in B/s) of every domain.
     fn domains(&self) -> Vec<(&str, Vec<u32>, f64)> {
         let fabric = &self.fabric;
         let row = |domain| {
@@ -199,19 +199,19 @@ impl Machine {
         (0..fabric.domains()).map(row).collect()
     }
 
-    /// The sizes of the blocks of domains that a scheduler plans with, in nodes.
+    /// The block sizes that a scheduler uses for domains, in nodes.
     #[getter]
     fn block_sizes(&self) -> Vec<u32> {
         self.fabric.block_sizes().to_vec()
     }
 
-    /// What was assumed, chosen or skipped when it was read, in sentences.
+    /// Sentences about what was assumed, chosen or skipped when it was read.
     #[getter]
     fn notes(&self) -> Vec<String> {
         self.notes.clone()
     }
 
-    /// The tree as text, `limit` lines of it.
+    /// Returns the tree as text, in at most `limit` lines.
     fn tree(&self, limit: usize) -> String {
         write::tree(&self.fabric, limit)
     }
@@ -221,31 +221,31 @@ impl Machine {
         self.fabric.name()
     }
 
-    /// Number of nodes.
+    /// The number of nodes.
     #[getter]
     fn nodes(&self) -> u32 {
         self.fabric.nodes()
     }
 
-    /// Levels of switches.
+    /// The number of switch levels.
     #[getter]
     fn depth(&self) -> usize {
         self.fabric.depth()
     }
 
-    /// Number of links with an id: cables, missing ones included, and WAN links.
+    /// The number of links with an id: cables (including missing ones) and WAN links.
     #[getter]
     fn links(&self) -> u32 {
         self.fabric.links()
     }
 
-    /// Number of cables that are missing.
+    /// The number of missing cables.
     #[getter]
     fn missing_cables(&self) -> usize {
         self.fabric.missing_cables().len()
     }
 
-    /// Cores of each kind of node, with how many nodes there are of it.
+    /// The cores of each node kind, with the number of nodes of that kind.
     fn cores(&self) -> Vec<(u32, usize)> {
         let of_kind = |kind: u32| {
             (0..self.fabric.nodes()).filter(move |&n| self.fabric.kind_index(n) == kind)
@@ -255,13 +255,13 @@ impl Machine {
             .collect()
     }
 
-    /// The names of the resources that are counted on its nodes: cores, memory, and those of the machine file.
+    /// The names of the resources of its nodes: cores, memory, and those of the machine file.
     #[getter]
     fn resources(&self) -> Vec<String> {
         self.fabric.resources().names().to_vec()
     }
 
-    /// What a node has of each of these resources.
+    /// The amount of each resource on a node.
     fn resources_of(&self, node: u32) -> PyResult<BTreeMap<String, u64>> {
         self.check(node)?;
         let names = self.fabric.resources().names().iter().cloned();
@@ -289,12 +289,12 @@ impl Machine {
         Ok(self.fabric.node_name(node))
     }
 
-    /// The node of that name, or None.
+    /// The node of this name; None if there is none.
     fn node_named(&self, name: &str) -> Option<u32> {
         self.fabric.node_named(name)
     }
 
-    /// Whether a node of that name is one of the whole machine, and not of this part of it.
+    /// Whether a node of this name is on the whole machine but not in this part of it.
     fn leaves_out(&self, name: &str) -> bool {
         let is_of_whole = self.whole.as_ref().is_some_and(|whole| whole.node_named(name).is_some());
         is_of_whole && self.fabric.node_named(name).is_none()
@@ -313,28 +313,27 @@ impl Machine {
             .collect()
     }
 
-    /// The hostlist expression of some nodes.
+    /// Returns the hostlist expression of some nodes.
     fn hostlist(&self, nodes: Vec<u32>) -> PyResult<String> {
         self.check_all(&nodes)?;
         Ok(topolane_fabric::compress(nodes.iter().map(|&node| self.fabric.node_name(node))))
     }
 
-    /// Hops between two nodes, or None where no link joins them.
+    /// The hops between two nodes; None if no link connects them.
     fn hops(&self, a: u32, b: u32) -> PyResult<Option<u32>> {
         self.check(a)?;
         self.check(b)?;
         Ok(self.fabric.hops(a, b))
     }
 
-    /// Hops from a node to every node: uint32, 0 where no link joins them.
+    /// The hops from a node to every node, as uint32; 0 if no link connects them.
     fn hops_from<'py>(&self, py: Python<'py>, node: u32) -> PyResult<Bound<'py, PyArray1<u32>>> {
         self.check(node)?;
         let hops = |other| self.fabric.hops(node, other).unwrap_or(0);
         Ok((0..self.fabric.nodes()).map(hops).collect::<Vec<u32>>().into_pyarray(py))
     }
 
-    /// (level, name) of the lowest group that holds all of these nodes; the name is None where no
-    /// site does.
+    /// (level, name) of the lowest group that holds all of these nodes; the name is None if no site does.
     fn home(&self, nodes: Vec<u32>) -> PyResult<(usize, Option<&str>)> {
         self.check_all(&nodes)?;
         let (Some(&first), fabric) = (nodes.first(), &self.fabric) else {
@@ -356,8 +355,8 @@ impl Machine {
         Ok(nodes.iter().map(|&node| self.fabric.group(1, node)).collect())
     }
 
-    /// (level, name, how many of the nodes, of how many) of every group with some of these nodes,
-    /// each before what is below it, down to the nodes themselves at level 0.
+    /// (level, name, number of these nodes, number of all nodes) of every group with some of these nodes. A group comes
+    /// before those inside it, down to the nodes at level 0.
     fn outline(&self, nodes: Vec<u32>) -> PyResult<Vec<(usize, &str, usize, usize)>> {
         self.check_all(&nodes)?;
         let mut rows = Vec::new();
@@ -367,15 +366,14 @@ impl Machine {
         Ok(rows)
     }
 
-    /// The node ranges (start, end) of the groups of `nodes` nodes or more at the lowest level that
-    /// has one.
+    /// The node ranges (start, end) of the groups with at least `nodes` nodes, at the lowest level that has one.
     fn homes(&self, nodes: u32) -> Vec<(u32, u32)> {
         let (level, groups) = homes(&self.fabric, nodes);
         let range = |group| self.fabric.node_range(level, group);
         groups.into_iter().map(range).map(|range| (range.start, range.end)).collect()
     }
 
-    /// The d-mod-k route: (cable, "up" or "down") for every link, or None where there is none.
+    /// The d-mod-k route: (cable, "up" or "down") for every link; None if there is no route.
     fn route(&self, a: u32, b: u32) -> PyResult<Option<Vec<(u32, &'static str)>>> {
         self.check(a)?;
         self.check(b)?;
@@ -384,22 +382,22 @@ impl Machine {
         Ok(route.map(|links| links.iter().map(|l| (l.cable, way(l.direction))).collect()))
     }
 
-    /// (rails, whether they meet in switches) of every site.
+    /// (number of rails, whether they meet in switches) of every site.
     fn rails(&self) -> Vec<(u32, bool)> {
         let fabric = &self.fabric;
         (0..fabric.sites()).map(|site| (fabric.rails(site), fabric.rails_meet(site))).collect()
     }
 
-    /// By level from the leaves: the most rails of a site that have switches of their own there.
+    /// By level from the leaves: the most rails of any site that have switches of their own there.
     fn rails_by_level(&self) -> Vec<u32> {
         let fabric = &self.fabric;
         let most = |level| (0..fabric.sites()).map(|site| fabric.rails_at(site, level)).max();
         (1..=fabric.depth()).map(|level| most(level).unwrap_or(1)).collect()
     }
 
-    /// The route from the GPU on one rail of a node to the GPU on a rail of another: whether it goes over NVLink in the first
-    /// node and in the last, and (cable, "up" or "down") for every link; None where there is none. `cross_rail` is "nvlink" or
-    /// "spines".
+    /// The route from the GPU on one rail of a node to the GPU on a rail of another. Returns whether it uses NVLink in
+    /// the first node, whether in the last, and (cable, "up" or "down") for every link; None if there is no route.
+    /// `cross_rail` is "nvlink" or "spines".
     fn rail_route(
         &self,
         nodes: (u32, u32),
@@ -428,21 +426,21 @@ impl Machine {
         }))
     }
 
-    /// The ways between its nodes by a rule: d-mod-k, s-mod-k, random, adaptive.
+    /// Returns the routing by a rule: d-mod-k, s-mod-k, random or adaptive.
     #[pyo3(signature = (name, seed=0))]
     fn routing(&self, name: &str, seed: u64) -> PyResult<Routing> {
         Routing::named(&self.fabric, name, seed)
     }
 
-    /// (average pairwise hops, hop-bytes for one byte a pair) of some nodes.
+    /// (average pairwise hops, hop-bytes for one byte per pair) of some nodes.
     fn quality(&self, nodes: Vec<u32>) -> PyResult<(f64, f64)> {
         self.check_all(&nodes)?;
         let quality = Quality::of(&self.fabric, &nodes);
         Ok((quality.aph, quality.pair_hops))
     }
 
-    /// The routing by forwarding tables: a dump of `opensm` or `dump_fts`, and the output of
-    /// `ibnetdiscover` that the machine was read from, each with the name of its file.
+    /// Returns the routing by forwarding tables. It needs a dump of `opensm` or `dump_fts`, and the output of
+    /// `ibnetdiscover` from which the machine was read, each with its file name.
     fn tables(
         &self,
         py: Python<'_>,
@@ -459,28 +457,27 @@ impl Machine {
         Ok(Routing { routing: Arc::new(routing.map_err(input_error)?) })
     }
 
-    /// (lower end, its group, upper end, its group, which of parallel cables or None) of every
-    /// link by its id.
+    /// (lower end, its group, upper end, its group, number among parallel cables or None) of every link, by id.
     fn link_names(&self) -> Vec<LinkRow> {
         link_rows(&self.fabric)
     }
 
-    /// The cables of a tree that each text names: a link by its ends or its id, or a switch or a node.
+    /// The cables of the tree that each text names: a link by its ends or id, or a switch or node.
     fn cables_named(&self, names: Vec<String>) -> PyResult<Vec<Vec<u32>>> {
         let links = write::link_names(&self.fabric);
         let cables = |name: &String| write::cables_named(&self.fabric, &links, name);
         names.iter().map(cables).collect::<Result<_, _>>().map_err(input_error)
     }
 
-    /// Where the policy cannot give jobs links of their own, or not all, in sentences.
+    /// Sentences about the parts of the machine where the policy cannot give jobs links of their own, or only some.
     fn limits(&self, policy: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
         let (policy, _) = policy_from(policy, 0)?;
         let limits = policy.limits(&self.fabric);
         Ok(limits.iter().map(|limit| limit.sentence(&self.fabric)).collect())
     }
 
-    /// The cables, ascending, that a later output of `ibnetdiscover` lacks; `net` is the one that the
-    /// machine was read from, each with the name of its file.
+    /// The cables, ascending, that are missing in a later output of `ibnetdiscover`. `net` is the one from which the
+    /// machine was read. Each comes with its file name.
     fn absent(
         &self,
         py: Python<'_>,
@@ -505,7 +502,7 @@ impl Machine {
 }
 
 impl Machine {
-    /// Of ascending nodes of one group of the level above, or of all.
+    /// Appends the rows for ascending nodes of one group of the level above, or of the whole machine.
     fn outline_of<'a>(
         &'a self,
         level: usize,
@@ -536,19 +533,19 @@ impl Machine {
     }
 }
 
-/// (name, summary) of every machine known by name.
+/// (name, summary) of every built-in machine.
 #[pyfunction]
 pub fn presets() -> Vec<(&'static str, &'static str)> {
     PRESETS.to_vec()
 }
 
-/// (name, title, whether it knows cables) of every format that machines are read from.
+/// (name, title, whether it has cables) of every input format of machines.
 #[pyfunction]
 pub fn machine_formats() -> Vec<(&'static str, &'static str, bool)> {
     read::FORMATS.iter().map(|row| (row.name, row.title, row.cables)).collect()
 }
 
-/// The formats that machines are written in.
+/// The output formats of machines.
 #[pyfunction]
 pub fn machine_writers() -> Vec<&'static str> {
     write::WRITERS.iter().map(|writer| writer.name).collect()

@@ -1,4 +1,4 @@
-//! Rank to slot for Python.
+//! Maps ranks to slots, for Python.
 
 use std::sync::Arc;
 
@@ -11,20 +11,20 @@ use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
 use crate::traffic::Traffic;
 
-/// A slot for every rank, none of them twice, and what that costs in one iteration.
+/// A slot for every rank (no slot is used twice), and the cost per iteration.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct Mapping {
-    /// The slot of every rank: uint32.
+    /// The slot of every rank, as uint32.
     slots: Py<PyArray1<u32>>,
-    /// Hop-bytes as mapped.
+    /// Hop-bytes with the mapping.
     hop_bytes: f64,
-    /// Hop-bytes when rank i is on slot i.
+    /// Hop-bytes if rank i is on slot i.
     rank_order: f64,
-    /// (hops, or None inside a node; bytes in rank order; bytes as mapped).
+    /// (hops, or None inside a node; bytes in rank order; bytes with the mapping).
     crossed: Vec<(Option<u32>, f64, f64)>,
-    /// How it was found.
+    /// The method that found the mapping.
     by: String,
-    /// (name, hop-bytes) of every member of the portfolio.
+    /// (name, hop-bytes) of every method of the portfolio.
     members: Vec<(String, f64)>,
 }
 
@@ -43,7 +43,7 @@ fn search(effort: &str, seed: u64, threads: usize, node_links: bool) -> PyResult
     Ok(Search { effort, seed, threads, links })
 }
 
-/// Maps ranks to slots, slot i being on node `nodes[i]`, for the fewest hop-bytes.
+/// Maps ranks to slots for the fewest hop-bytes. Slot i is on node `nodes[i]`.
 #[pyfunction]
 #[pyo3(signature = (machine, nodes, traffic, *, effort="eco", seed=0, threads=0, node_links=false))]
 #[allow(clippy::too_many_arguments)]
@@ -72,8 +72,8 @@ pub fn map_ranks(
     })
 }
 
-/// The quadratic assignment problem of n items and places, matrices row by row: the place of
-/// every item, uint32, and the sum over ordered pairs of flow times distance.
+/// Solves a quadratic assignment problem of n items and places, with matrices row by row. Returns the place of every
+/// item, as uint32, and the sum over ordered pairs of flow times distance.
 #[pyfunction]
 #[pyo3(signature = (n, flow, distance, *, effort="strong", seed=0, threads=0))]
 pub fn assign(
@@ -91,7 +91,7 @@ pub fn assign(
     Ok((found.places.into_pyarray(py).unbind(), found.value))
 }
 
-/// The part of every rank, part i having exactly `sizes[i]` of them, with few bytes between parts.
+/// Divides ranks into parts of exactly `sizes[i]` ranks with few bytes between parts. Returns the part of every rank.
 #[pyfunction]
 #[pyo3(signature = (traffic, sizes, seed=0))]
 pub fn parts<'py>(

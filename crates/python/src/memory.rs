@@ -1,4 +1,4 @@
-//! What happens when the system gives no memory.
+//! Handles a lack of memory.
 #![allow(unsafe_code, reason = "an allocator is unsafe to write")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -7,8 +7,8 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// The system's allocator. Where there is no memory, it ends the process with a sentence if [`end_without_memory`] was called;
-/// otherwise Rust does what it does by default, which is to abort.
+/// The system's allocator. If there is no memory, it ends the process with a sentence, provided that
+/// [`end_without_memory`] was called. Otherwise Rust does its default, which is to abort.
 struct Allocator;
 
 #[global_allocator]
@@ -23,7 +23,7 @@ thread_local! {
 }
 const PAUSE: Duration = Duration::from_secs(3600);
 const SENTENCE: &str = "topolane: not enough memory for this input\n";
-/// Of bad input, as for Python's `MemoryError`.
+/// The exit code for bad input, as for Python's `MemoryError`.
 const EXIT_CODE: c_int = 2;
 
 unsafe extern "C" {
@@ -31,8 +31,9 @@ unsafe extern "C" {
     fn _exit(code: c_int) -> !;
 }
 
-/// From now on the process ends with exit code 2 if the engine gets no memory, and with one sentence if it `says` so. Only a command
-/// and its workers may ask for it: it would end any other program that has the engine loaded.
+/// From now on, the process ends with exit code 2 if the engine gets no memory; with `says`, it also prints one
+/// sentence. Only a command and its workers may ask for it, because it would end any other program that uses the
+/// engine.
 #[pyo3::pyfunction]
 #[pyo3(signature = (*, says=true))]
 pub fn end_without_memory(says: bool) {
@@ -40,13 +41,13 @@ pub fn end_without_memory(says: bool) {
     ENDS.store(true, Ordering::Relaxed);
 }
 
-/// Says that another thread looks at [`is_short`] while this one works. If this one gets no memory it then waits, so that the other one
-/// can end the command in its own way: it removes what is half written.
+/// Declares that another thread checks [`is_short`] while this one works. If this thread gets no memory, it then waits,
+/// so that the other can end the command properly and remove half-written files.
 pub fn is_watched() {
     IS_WATCHED.set(true);
 }
 
-/// Whether a watched thread waits for memory in vain.
+/// Whether a watched thread is waiting because it got no memory.
 pub fn is_short() -> bool {
     SHORT.load(Ordering::Relaxed)
 }
@@ -81,14 +82,14 @@ fn given(memory: *mut u8) -> *mut u8 {
     memory
 }
 
-/// Nothing may be allocated here, and no panic may leave an allocator.
+/// Ends the process. It must not allocate, and no panic may leave an allocator.
 #[cold]
 fn end() -> ! {
     while IS_WATCHED.get() {
         SHORT.store(true, Ordering::Relaxed);
         std::thread::sleep(PAUSE);
     }
-    // Another thread that gets no memory waits for the end.
+    // Another thread that gets no memory waits for the process to end.
     while ENDING.swap(true, Ordering::Relaxed) {
         std::hint::spin_loop();
     }

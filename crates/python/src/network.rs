@@ -1,4 +1,4 @@
-//! Contention for Python: of some jobs at one time, and of a run.
+//! Contention for Python: between given jobs, and in a run.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::rank_k::cores_from;
 use crate::routing::{Routing, laid, sending};
 use crate::traffic::Traffic;
 
-/// (name, summary) of every model of contention.
+/// (name, summary) of every contention model.
 #[pyfunction]
 pub fn models() -> Vec<(&'static str, &'static str)> {
     MODELS.iter().map(|info| (info.name, info.summary)).collect()
 }
 
-/// How the jobs of a run meet on the network. Immutable.
+/// The network of a run, and how jobs use it. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Network {
     pub network: topolane_simulator::Network,
@@ -61,7 +61,7 @@ impl Network {
     }
 }
 
-/// A pattern by name, or (name, Traffic) of a matrix.
+/// Parses a pattern: a name, or (name, Traffic) for a matrix.
 fn patterned(given: &Bound<'_, PyAny>) -> PyResult<Patterned> {
     if let Ok(text) = given.extract::<String>() {
         return pattern(&text).map_err(input_error);
@@ -70,7 +70,7 @@ fn patterned(given: &Bound<'_, PyAny>) -> PyResult<Patterned> {
     Ok(Patterned::measured(name, Arc::clone(&matrix.get().matrix)))
 }
 
-/// Refuses what is no share.
+/// Checks that a value is a share, from 0 to 1.
 pub fn check_share(what: &str, value: f64) -> PyResult<()> {
     if (0.0..=1.0).contains(&value) {
         return Ok(());
@@ -85,24 +85,24 @@ fn model_named(name: &str) -> PyResult<&'static ModelInfo> {
     })
 }
 
-/// What some jobs cost each other. Arrays are float64, one value per job.
+/// How given jobs slow each other down. Arrays are float64, one value per job.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct Contended {
-    /// Seconds of an iteration's communication while the other jobs communicate.
+    /// Seconds of communication per iteration while the other jobs communicate.
     times: Py<PyArray1<f64>>,
-    /// The same alone on the same nodes.
+    /// Communication time on the same nodes without other jobs.
     times_alone: Py<PyArray1<f64>>,
-    /// How many times longer communication takes while the other jobs communicate.
+    /// The slowdown of communication while the other jobs communicate.
     slowdowns: Py<PyArray1<f64>>,
-    /// Of every job the bytes per second of its flows.
+    /// For every job, the rate of each of its flows in bytes per second.
     rates: Vec<Py<PyArray1<f64>>>,
-    /// Of every channel the share of it that is wanted.
+    /// For every channel, the share of it that jobs want.
     loads: Py<PyArray1<f64>>,
 }
 
 type Columns = (Vec<f64>, Vec<f64>, Vec<f64>, Vec<Vec<f64>>);
 
-/// Lets jobs run at the same time: (node of every rank, traffic) of each.
+/// Computes the contention of jobs that run at the same time. Each is given as (node of every rank, traffic).
 #[pyfunction]
 pub fn contend(
     py: Python<'_>,
@@ -146,9 +146,8 @@ pub fn contend(
     })
 }
 
-/// The max-min fair rate of flows over explicit ways: `channels[first[i]:first[i + 1]]` are those
-/// of flow i. Arrays: float64, uint32, uint32; answers float64, one per flow, infinite for a flow
-/// without channels.
+/// The max-min fair rates of flows over given routes: `channels[first[i]:first[i + 1]]` are the channels of flow i.
+/// Arrays are float64, uint32, uint32. Returns float64, one rate per flow; infinite for a flow without channels.
 #[pyfunction]
 pub fn max_min<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! The methods of `OtherNetwork` in Python.
+//! The Python methods of `OtherNetwork`.
 
 use std::sync::Arc;
 
@@ -27,13 +27,13 @@ impl OtherNetwork {
         Ok(OtherNetwork { name, source, fabric, servers })
     }
 
-    /// The network as a machine of its own; its nodes are all hosts on it.
+    /// Returns the network as a machine whose nodes are all hosts on it.
     #[getter]
     fn machine(&self) -> Machine {
         Machine::from(Arc::clone(&self.fabric))
     }
 
-    /// The number there of every node of a machine, by its name; None for a node that is not on the network.
+    /// The number on the network of every node of a machine, matched by name; None for a node that is not on it.
     pub fn nodes_of(&self, machine: &Machine) -> Vec<Option<NodeIndex>> {
         let fabric = &machine.fabric;
         (0..fabric.nodes()).map(|node| self.fabric.node_named(fabric.node_name(node))).collect()

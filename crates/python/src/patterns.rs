@@ -8,10 +8,10 @@ use topolane_traffic::{PATTERNS, pattern};
 use crate::error::input_error;
 use crate::traffic::Traffic;
 
-/// A parameter of a pattern: (name, summary, unit, what its value may be, default).
+/// A parameter of a pattern: (name, summary, unit, allowed values, default).
 type Parameter = (&'static str, &'static str, &'static str, String, &'static str);
 
-/// (name, summary, parameters) of every pattern of traffic.
+/// (name, summary, parameters) of every traffic pattern.
 #[pyfunction]
 pub fn patterns() -> Vec<(&'static str, &'static str, Vec<Parameter>)> {
     let listed = PATTERNS.iter().map(|info| {

@@ -15,35 +15,35 @@ use crate::answering::answering;
 use crate::error::bad_input;
 use crate::views::{RequestView, StateView};
 
-/// (name, summary) of every policy built in.
+/// (name, summary) of every built-in policy.
 #[pyfunction]
 pub fn policies() -> Vec<(&'static str, &'static str)> {
     POLICIES.iter().map(|info| (info.name, info.summary)).collect()
 }
 
-/// The names of the policies built in that promise isolation.
+/// The names of the built-in policies that isolate jobs.
 #[pyfunction]
 pub fn isolating_policies() -> Vec<&'static str> {
     let isolating = POLICIES.iter().filter(|info| (info.build)(0).traits().isolates);
     isolating.map(|info| info.name).collect()
 }
 
-/// The names of the policies built in that give jobs dedicated links, and whether each heeds a request's minimum bandwidth
-/// share.
+/// The names of the built-in policies that dedicate links, and whether each uses a request's minimum bandwidth share.
 #[pyfunction]
 pub fn linking_policies() -> Vec<(&'static str, bool)> {
     let linking = POLICIES.iter().filter(|info| info.gives != Gives::Nodes);
     linking.map(|info| (info.name, info.gives == Gives::LinksByShare)).collect()
 }
 
-/// The names of the policies built in that look at what jobs send.
+/// The names of the built-in policies that read what jobs send.
 #[pyfunction]
 pub fn traffic_policies() -> Vec<&'static str> {
     let reading = POLICIES.iter().filter(|info| (info.build)(0).reads_traffic());
     reading.map(|info| info.name).collect()
 }
 
-/// The pattern by which a job is taken to send if its traffic is not known, and the part of its time for which it does so, 0 to 1.
+/// The pattern that is assumed for a job whose traffic is unknown, and the share of its time, 0 to 1, for which it is
+/// assumed to communicate.
 #[pyfunction]
 pub fn assumed_traffic() -> (&'static str, f64) {
     (JobTraffic::ASSUMED, JobTraffic::ASSUMED_COMMUNICATION)
@@ -60,7 +60,7 @@ pub fn queue_names() -> String {
     QUEUES.map(|info| info.name).join(", ")
 }
 
-/// The first exception that a Python policy raised: `choose` itself can only refuse. Nothing for a policy that is built in.
+/// The first exception raised by a Python policy, because `choose` itself can only refuse. Empty for a built-in policy.
 #[derive(Clone, Default)]
 pub struct Raised(Option<Arc<Mutex<Option<PyErr>>>>);
 
@@ -80,8 +80,8 @@ impl Raised {
         self.take().map_or(Ok(()), Err)
     }
 
-    /// Does `work`, which asks the policy, and raises what the policy raised. A built-in policy may take long, so this thread
-    /// answers to signals. One written in Python answers to them itself, and its thread must not outlive the interpreter.
+    /// Runs `work`, which asks the policy, and raises what the policy raised. A built-in policy may take long, so this
+    /// thread handles signals. A Python policy handles signals itself, and its thread must not outlive the interpreter.
     pub fn asking<T: Send + 'static>(
         &self,
         py: Python<'_>,
@@ -93,7 +93,7 @@ impl Raised {
     }
 }
 
-/// The policy a Python caller means: a name, or an object with `choose(request, state)`.
+/// Returns the policy for a Python argument: a name, or an object with `choose(request, state)`.
 pub fn policy_from(
     policy_or_name: &Bound<'_, PyAny>,
     seed: u64,
@@ -126,7 +126,7 @@ pub fn policy_from(
     Ok((Arc::new(policy), Raised(Some(raised))))
 }
 
-/// A policy whose rule is a Python method.
+/// A policy whose `choose` is a Python method.
 struct PythonPolicy {
     name: String,
     isolates: bool,
@@ -159,7 +159,8 @@ impl PythonPolicy {
     }
 }
 
-/// A policy's own exception as bad input that says where it was raised, and is caused by it.
+/// Converts an exception of a policy to bad input, with the position where it was raised and the exception as its
+/// cause.
 fn in_one_sentence(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
     if error.is_instance_of::<PyKeyboardInterrupt>(py) {
         return error;
@@ -172,7 +173,7 @@ fn in_one_sentence(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
     own
 }
 
-/// File and line of the innermost frame.
+/// The file and line of the innermost frame.
 fn raised_at(py: Python<'_>, error: &PyErr) -> PyResult<String> {
     let mut trace = error.traceback(py).into_pyobject(py)?.into_any();
     loop {
@@ -186,14 +187,14 @@ fn raised_at(py: Python<'_>, error: &PyErr) -> PyResult<String> {
     Ok(format!("{file}:{}", trace.getattr("tb_lineno")?))
 }
 
-/// The error of an answer of the wrong type.
+/// The error for an answer of the wrong type.
 fn no_nodes(name: &str, answer: &Bound<'_, PyAny>) -> PyErr {
     let shown: String = answer.repr().map_or_else(|_| String::new(), |text| text.to_string());
     let shown: String = shown.lines().next().unwrap_or("").chars().take(60).collect();
     bad_input(format!("policy {name} must answer with a list of node indices or None, not {shown}"))
 }
 
-/// A policy must name as many free slots as were asked for.
+/// Checks that a policy named free slots, and exactly the number that was requested.
 fn check_answer(
     name: &str,
     nodes: &[NodeIndex],
@@ -239,7 +240,7 @@ impl Policy for PythonPolicy {
         occupancy: &Occupancy,
     ) -> Result<Choice, Refusal> {
         let refusal = Refusal::NotNow { wanted: request.nodes, free: free.total() };
-        // After its first exception a policy is asked no more: the run is about to end.
+        // After its first exception, a policy is not asked again, because the run is about to end.
         if self.raised.lock().is_ok_and(|first| first.is_some()) {
             return Err(refusal);
         }

@@ -1,4 +1,4 @@
-//! Cores per node for Python.
+//! Chooses cores per node, for Python.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::routing::{Routing, laid, sending};
 use crate::state::State;
 use crate::traffic::Traffic;
 
-/// A program of some processes: what it computes, holds and sends. Immutable.
+/// A program with its number of processes, and what it computes, stores and sends. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Profile {
     profile: Arc<engine::Profile>,
@@ -24,8 +24,8 @@ pub struct Profile {
 
 #[pymethods]
 impl Profile {
-    /// What it sends in one iteration is `traffic`: a pattern by name, or a matrix, whose messages
-    /// are those of collective operations if `collective`.
+    /// Returns the profile of a program. `traffic` is what it sends per iteration: a pattern by name, or a matrix.
+    /// Messages of a matrix are those of collective operations if `collective`.
     #[new]
     #[pyo3(signature = (processes, traffic, *, iterations=1.0, core_seconds=0.0, memory_traffic=0.0, memory=0, collective=true, seed=0))]
     #[allow(clippy::too_many_arguments)]
@@ -76,41 +76,41 @@ impl Profile {
         Ok(Profile { profile: Arc::new(profile) })
     }
 
-    /// Number of processes.
+    /// The number of processes.
     #[getter]
     fn processes(&self) -> u32 {
         self.profile.processes()
     }
 }
 
-/// One k, and what comes of it: nodes and seconds, or a refusal and why.
+/// One k and its outcome: nodes and seconds, or a refusal with its reason.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct Rank {
-    /// Cores of each node.
+    /// The number of cores per node.
     k: u32,
-    /// What it would be given; None where it does not fit.
+    /// The nodes that it would get; None if this k is not possible.
     decision: Option<Py<Decision>>,
-    /// Predicted seconds in all.
+    /// Predicted seconds in total.
     total: Option<f64>,
-    /// Of computation.
+    /// Seconds of computation.
     computation: Option<f64>,
-    /// Of collective operations.
+    /// Seconds of collective operations.
     collective: Option<f64>,
-    /// Of messages between two ranks.
+    /// Seconds of messages between two ranks.
     point_to_point: Option<f64>,
-    /// That other jobs lose meanwhile, for each of the fewest nodes that the program may have: counted for policies that
-    /// look at traffic, and not part of `total`. The k with the least sum of both is chosen.
+    /// Seconds that other jobs lose meanwhile, divided by the fewest nodes that the program may have. Computed for
+    /// policies that read traffic, and not part of `total`. The k with the smallest sum of both is chosen.
     neighbours: Option<f64>,
-    /// The refusal's name: "cores", "memory", "not-now", ...
+    /// The name of the refusal: "cores", "memory", "not-now", ...
     refusal: Option<&'static str>,
     /// The refusal in a sentence.
     why: Option<String>,
-    /// Whether it is the one to take.
+    /// Whether this k is the best one.
     chosen: bool,
 }
 
-/// Predicts a program's run time for every k, on the nodes that a policy would give it now, next to
-/// the jobs that communicate: (node of every rank, traffic) of each.
+/// Predicts a program's run time for every k, on the nodes that a policy would choose now, while other jobs
+/// communicate: each is (node of every rank, traffic).
 #[pyfunction]
 #[pyo3(signature = (state, routing, policy, profile, *, cores="auto", model="full", jobs=vec![], shared=false, id=0, eligible=None, seed=0))]
 #[allow(clippy::too_many_arguments)]
@@ -141,7 +141,7 @@ pub struct RankKArguments<'a> {
     pub model: &'a str,
     pub jobs: Vec<(Vec<u32>, Py<Traffic>)>,
     pub shared: bool,
-    /// Its nodes and share are not looked at.
+    /// The request; its nodes and share are ignored.
     pub request: Request,
     pub eligible: Option<Vec<u32>>,
 }
@@ -187,7 +187,7 @@ impl RankKArguments<'_> {
     }
 }
 
-/// `auto`, `fixed:k` or a number.
+/// Parses `auto`, `fixed:k` or a number.
 pub fn cores_from(text: &str) -> PyResult<CoresPerNode> {
     CoresPerNode::parse(text).ok_or_else(|| {
         bad_input(format!("cores per node: {text:?} is neither auto, fixed:k nor a number from 1"))

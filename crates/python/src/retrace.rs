@@ -1,4 +1,4 @@
-//! What the queue `slurm` says about every recorded start, for Python.
+//! Asks the queue `slurm` about every recorded start, for Python.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,12 +16,13 @@ use crate::machine::Machine;
 use crate::policy::policy_from;
 use crate::workload::Workload;
 
-/// Place in the workload, start, nodes, and which scheduler started it, if that is known.
+/// A recorded start: index in the workload, time, nodes, and the scheduler that started it, if known.
 type Start = (u64, f64, Vec<u32>, Option<String>);
-/// When the queue was asked, which scheduler, the recorded starts with answers, other jobs that it starts.
+/// An answer of the queue: the time of the question, the scheduler, the recorded starts with answers, and other jobs
+/// that it would start.
 type Row = (f64, &'static str, Vec<(u64, &'static str)>, Vec<u64>);
 
-/// Follows the recorded starts of a workload, and asks the queue `slurm` before each what it would have started.
+/// Follows the recorded starts of a workload. Before each, asks the queue `slurm` what it would have started.
 #[pyfunction]
 pub fn retrace(
     py: Python<'_>,
@@ -58,7 +59,7 @@ pub fn retrace(
     Ok(asked.iter().map(row).collect())
 }
 
-/// Whether these are different nodes of the machine.
+/// Whether these are distinct nodes of the machine.
 fn are_nodes(nodes: &[u32], fabric: &Fabric) -> bool {
     let different: HashSet<u32> = nodes.iter().copied().collect();
     different.len() == nodes.len() && different.iter().all(|&node| node < fabric.nodes())

@@ -1,4 +1,4 @@
-//! The routes between nodes, for Python.
+//! Routings between nodes, for Python.
 
 use std::sync::Arc;
 
@@ -22,20 +22,20 @@ fn unknown(name: &str) -> PyErr {
     bad_input(format!("unknown routing {name:?}; there are {}", names.join(", ")))
 }
 
-/// The routes between the nodes of a machine. Immutable.
+/// The routing between the nodes of a machine. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Routing {
     pub routing: Arc<dyn Rule>,
 }
 
 impl Routing {
-    /// The routing of that name on a machine.
+    /// Returns the routing of this name on a machine.
     pub fn named(fabric: &Arc<Fabric>, name: &str, seed: u64) -> PyResult<Routing> {
         let rule = routing(name, fabric, seed).ok_or_else(|| unknown(name))?;
         Ok(Routing { routing: Arc::from(rule) })
     }
 
-    /// Raises an error if there is no routing of that name. Builds none.
+    /// Checks that there is a routing of this name, without building it.
     pub fn check_name(name: &str) -> PyResult<()> {
         let known = ROUTINGS.iter().any(|info| info.name == name);
         if known { Ok(()) } else { Err(unknown(name)) }
@@ -53,17 +53,17 @@ impl Routing {
 /// A running job: the node of every rank, and what the ranks send.
 pub type Sending = (Vec<u32>, Arc<Matrix>);
 
-/// The jobs as Python gives them.
+/// Converts jobs from Python.
 pub fn sending(jobs: Vec<(Vec<u32>, Py<Traffic>)>) -> Vec<Sending> {
     let job =
         |(nodes, traffic): (Vec<u32>, Py<Traffic>)| (nodes, Arc::clone(&traffic.get().matrix));
     jobs.into_iter().map(job).collect()
 }
 
-/// The flows of each job over these routes.
+/// Returns the flows of each job over a routing.
 ///
 /// # Errors
-/// A node that is not there, more ranks than nodes, or two nodes that talk and that no way joins.
+/// A node that does not exist, more ranks than nodes, or two nodes that communicate without a route between them.
 pub fn laid(routing: &dyn Rule, jobs: &[Sending]) -> Result<Vec<Arc<Flows>>, InputError> {
     let fabric = routing.fabric();
     let lay = |(job, (nodes, traffic)): (usize, &Sending)| {
@@ -95,13 +95,13 @@ impl Routing {
         self.routing.name()
     }
 
-    /// Number of channels.
+    /// The number of channels.
     #[getter]
     fn channels(&self) -> u32 {
         self.routing.channels()
     }
 
-    /// Bytes per second of every channel.
+    /// Bandwidth of every channel in bytes per second.
     #[getter]
     fn capacity<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let channels = 0..self.routing.channels();
@@ -119,7 +119,7 @@ impl Routing {
         Ok(path)
     }
 
-    /// The table `links` of a run (docs/reference/outputs.md) with these loads, one for every channel.
+    /// Returns the table `links` of a run (docs/reference/outputs.md) with these loads, one per channel.
     fn loaded_links(&self, loads: Vec<f64>) -> PyResult<Table> {
         let channels = self.routing.channels();
         if loads.len() != channels as usize {
@@ -128,7 +128,7 @@ impl Routing {
         Ok(topolane_simulator::loaded_links(&*self.routing, loads.into_iter()).into())
     }
 
-    /// (cable, "up" or "down") of the links behind a channel.
+    /// The links of a channel: (cable, "up" or "down").
     fn links(&self, channel: u32) -> PyResult<Vec<(u32, &'static str)>> {
         if channel >= self.routing.channels() {
             return Err(bad_input(format!("there is no channel {channel}")));

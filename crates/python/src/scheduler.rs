@@ -1,4 +1,4 @@
-//! The scheduler of a live driver: the same code as the simulator's.
+//! The scheduler of a live driver: the same code as in the simulator.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::routing::Routing;
 use crate::state::{ShareArg, min_bandwidth_from, share_from, within_from};
 use crate::traffic::Traffic;
 
-/// What a job sends in one iteration, and the part of its time for which it communicates.
+/// What a job sends per iteration, and the share of its time for which it communicates.
 type TrafficArg = (Py<Traffic>, f64);
 
 fn traffic_from((matrix, communication): TrafficArg) -> PyResult<JobTraffic> {
@@ -25,7 +25,7 @@ fn traffic_from((matrix, communication): TrafficArg) -> PyResult<JobTraffic> {
     Ok(JobTraffic::new(&matrix.get().matrix, communication))
 }
 
-/// A machine, a policy and a queue: tell it what happened, then ask what starts. Times in seconds.
+/// A machine, a policy and a queue. Report each event, then ask what starts. Times are in seconds.
 #[pyclass(module = "topolane._engine")]
 pub struct Scheduler {
     scheduler: topolane_scheduler::Scheduler,
@@ -58,9 +58,9 @@ impl Scheduler {
         Ok(Scheduler { scheduler, raised })
     }
 
-    /// Queues a request for `nodes`, or as many up to `most` as there are when its turn comes,
-    /// behind those of higher priority, and of its own that are not later by `order`. Answers
-    /// None, or the reason why it can never be placed; it is not queued then.
+    /// Queues a request: behind those of higher priority and, within the same priority, in ascending `order`. It wants
+    /// `nodes`, or up to `most` if they are free when its turn comes. Returns None, or the reason why it can never be
+    /// placed; then it is not queued.
     #[pyo3(signature = (id, nodes, walltime, *, most=0, priority=0.0, order=0, begin=0.0, min_bandwidth=None, share=None, members=vec![], eligible=None, traffic=None, within=None, segment=None))]
     #[allow(clippy::too_many_arguments)]
     fn submit(
@@ -123,8 +123,8 @@ impl Scheduler {
         Ok(answer)
     }
 
-    /// Takes over a job that runs on `nodes` since `start`, in rank order, and owns `links` with a
-    /// share of full bandwidth; if it waits here, it waits no longer.
+    /// Takes over a job that has been running on `nodes` (in rank order) since `start`, and owns `links` with a share
+    /// of full bandwidth. If it waits here, it is removed from the queue.
     #[pyo3(signature = (id, nodes, start, walltime, *, share=None, links=vec![], bandwidth_share=1.0, traffic=None))]
     #[allow(clippy::too_many_arguments)]
     fn adopt(
@@ -158,17 +158,17 @@ impl Scheduler {
         })
     }
 
-    /// A running job has ended; False if it did not run.
+    /// Reports the end of a running job. Returns False if it was not running.
     fn complete(&mut self, id: u64) -> bool {
         self.scheduler.complete(id)
     }
 
-    /// Takes a waiting request out; False if it does not wait.
+    /// Removes a waiting request. Returns False if it is not waiting.
     fn cancel(&mut self, id: u64) -> bool {
         self.scheduler.cancel(id)
     }
 
-    /// Changes the walltime of a waiting or running job; False if there is no such job.
+    /// Changes the walltime of a waiting or running job. Returns False if there is no such job.
     fn set_walltime(&mut self, id: u64, walltime: f64) -> bool {
         self.scheduler.set_walltime(id, walltime)
     }
@@ -182,14 +182,14 @@ impl Scheduler {
         Ok(())
     }
 
-    /// Takes cables out of service or puts them back; answers the running jobs that may use one that
-    /// has just gone out.
+    /// Takes cables out of service or puts them back. Returns the running jobs that may use one that has just gone out
+    /// of service.
     fn set_links_in_service(&mut self, links: Vec<u32>, in_service: bool) -> PyResult<Vec<u64>> {
         self.check_cables(&links)?;
         Ok(self.scheduler.set_links_in_service(&links, in_service))
     }
 
-    /// The running jobs that own one of these cables or, owning none, may use one.
+    /// The running jobs that own one of these cables or, if they own none, may use one.
     fn users_of(&self, links: Vec<u32>) -> PyResult<Vec<u64>> {
         self.check_cables(&links)?;
         Ok(self.scheduler.users_of(&links))
@@ -201,7 +201,7 @@ impl Scheduler {
         self.scheduler.occupancy().links_out().collect()
     }
 
-    /// What starts at `now`, in order.
+    /// The jobs that start at `now`, in order.
     fn start(&mut self, now: f64) -> PyResult<Vec<Decision>> {
         let decisions = self.scheduler.pass(now);
         self.raised.check()?;
@@ -209,18 +209,18 @@ impl Scheduler {
         Ok(decisions.into_iter().map(|decision| Decision::of(fabric, decision)).collect())
     }
 
-    /// When something may start though nothing happens: the next begin time after `now`, or None.
+    /// When a job may start even if nothing happens: the next begin time after `now`, or None.
     fn next_begin(&self, now: f64) -> Option<f64> {
         self.scheduler.next_begin(now)
     }
 
-    /// The identities of the waiting requests, in order of the queue.
+    /// The ids of the waiting requests, in queue order.
     #[getter]
     fn waiting(&self) -> Vec<u64> {
         self.scheduler.waiting().iter().map(|waiting| waiting.request.id).collect()
     }
 
-    /// What each running job was given, its start and its expected end; by expected end.
+    /// The decision, start and expected end of each running job, by expected end.
     #[getter]
     fn running(&self) -> Vec<(Decision, f64, f64)> {
         let fabric = self.scheduler.occupancy().fabric();
@@ -231,8 +231,8 @@ impl Scheduler {
         self.scheduler.running().jobs().iter().map(row).collect()
     }
 
-    /// (id, links lent since the last pass, share of full bandwidth with them) of the running jobs that have less than all
-    /// of it on their own.
+    /// (id, links lent since the last pass, share of full bandwidth with them) of the running jobs with less than full
+    /// bandwidth on their own links.
     #[getter]
     fn lent(&self) -> Vec<(u64, Vec<u32>, f64)> {
         let row =
@@ -240,27 +240,27 @@ impl Scheduler {
         self.scheduler.last_lent().iter().map(row).collect()
     }
 
-    /// (id, latest start) promised to the head of the queue in the last pass, or None.
+    /// (id, latest start) of the reservation of the queue's head in the last pass, or None.
     #[getter]
     fn reservation(&self) -> Option<(u64, f64)> {
         self.scheduler.last_pass().reservation.map(|promise| (promise.id, promise.at))
     }
 
-    /// (id, time by which the rule for heads has to place it) of the head in the last pass, under a policy with such a rule. The
-    /// time is None if the head goes by the policy itself.
+    /// How the head waited in the last pass, under a policy with a rule for heads: (id, time by which the rule must
+    /// place it). The time is None if the policy itself places it.
     #[getter]
     fn head_wait(&self) -> Option<(u64, Option<f64>)> {
         self.scheduler.last_pass().head_wait.map(|wait| (wait.id, wait.until))
     }
 
-    /// Takes over what another scheduler has decided about the wait of its head.
+    /// Takes over another scheduler's decision about how its head waits.
     fn set_head_wait(&mut self, id: u64, until: Option<f64>) {
         self.scheduler.set_head_wait(HeadWait { id, until });
     }
 
-    /// Predicts a program's run time for every k in the state as it is, or with `empty` on the
-    /// machine without jobs: see `rank_k`. A policy that looks at traffic takes `traffic` for what the job sends, and
-    /// counts what it costs others for `walltime` seconds from `now` on, the last pass's time if none is given.
+    /// Predicts a program's run time for every k in the current state, or with `empty` on the machine without jobs: see
+    /// `rank_k`. For a policy that reads traffic, `traffic` is what the job sends; its cost to others is counted for
+    /// `walltime` seconds from `now` on (by default the time of the last pass).
     #[pyo3(signature = (routing, profile, *, cores="auto", model="full", jobs=vec![], id=0, eligible=None, empty=false, traffic=None, walltime=f64::INFINITY, now=None))]
     #[allow(clippy::too_many_arguments)]
     fn rank_k(
@@ -291,10 +291,10 @@ impl Scheduler {
         arguments.of(py, &occupancy, self.scheduler.shared_policy(), &self.raised, routing)
     }
 
-    /// Why a waiting request is not placed at this moment, and what is in its way; None where the policy would place it, so
-    /// that only the queue's order holds it back.
+    /// Explains why a waiting request is not placed at this moment, and what is in its way. None if the policy would
+    /// place it, so that only the queue order holds it back.
     ///
-    /// Raises `KeyError` if it does not wait.
+    /// Raises `KeyError` if it is not waiting.
     fn explain(&self, id: u64) -> PyResult<Option<Refusal>> {
         let mut waiting = self.scheduler.waiting().iter();
         let found = waiting

@@ -1,4 +1,4 @@
-//! Sites for all programs, for Python.
+//! Chooses sites for all programs, for Python.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::answering::answering;
 use crate::error::bad_input;
 use crate::machine::Machine;
 
-/// What crosses the cut of a program into two equal halves, each second. Immutable.
+/// The traffic per second between two equal halves of a program. Immutable.
 #[pyclass(frozen, from_py_object, module = "topolane._engine")]
 #[derive(Clone)]
 pub struct Cut {
@@ -30,19 +30,19 @@ impl Cut {
         Ok(Cut { cut: engine::Cut { turns, bytes, busiest } })
     }
 
-    /// Turns a second of the rank that has most.
+    /// Turns per second of the rank that has most.
     #[getter]
     fn turns(&self) -> f64 {
         self.cut.turns
     }
 
-    /// Bytes a second in the busier direction.
+    /// Bytes per second in the busier direction.
     #[getter]
     fn bytes(&self) -> f64 {
         self.cut.bytes
     }
 
-    /// Seconds that a second of a run on one site takes longer over that path.
+    /// How much longer a second of a run on one site takes over that path, in seconds.
     #[pyo3(signature = (latency, bandwidth, window=None))]
     fn loss(&self, latency: f64, bandwidth: f64, window: Option<f64>) -> PyResult<f64> {
         check("latency", latency)?;
@@ -51,14 +51,14 @@ impl Cut {
         Ok(self.cut.loss(Path { latency, bandwidth, window }))
     }
 
-    /// The cut a second of a run on one site, from one measured while `lost` seconds of each were lost.
+    /// The cut per second of an undisturbed run, from one measured while `lost` seconds per second were lost.
     fn undisturbed(&self, lost: f64) -> PyResult<Self> {
         check("lost", lost)?;
         Ok(Cut { cut: self.cut.undisturbed(lost) })
     }
 }
 
-/// A program, as a choice of sites sees it. Immutable.
+/// A program, for the choice of sites. Immutable.
 #[pyclass(frozen, from_py_object, module = "topolane._engine")]
 #[derive(Clone)]
 pub struct SiteProgram {
@@ -130,43 +130,44 @@ impl SiteProgram {
     }
 }
 
-/// Where a program is to run, and what that brings.
+/// Where a program should run, with the gains and costs.
 #[pyclass(frozen, get_all, module = "topolane._engine")]
 pub struct SiteChoice {
-    /// A node for every guest; empty for a program that arrives and does not fit now.
+    /// A node for every guest; empty for a new program that does not fit now.
     nodes: Vec<u32>,
-    /// Seconds that a second of its run on one site on reference cores takes longer where it runs now.
+    /// How much longer a second of its run takes where it runs now, in seconds, compared with one site on reference
+    /// cores.
     loss_now: f64,
-    /// And as chosen.
+    /// The same value for the chosen hosts.
     loss_then: f64,
-    /// The part of `loss_now` that the WAN takes.
+    /// The part of `loss_now` due to the WAN.
     wan_now: f64,
-    /// And as chosen.
+    /// The part of `loss_then` due to the WAN.
     wan_then: f64,
     /// The speed of its slowest core where it runs now.
     speed_now: f64,
-    /// And as chosen.
+    /// The speed of its slowest core on the chosen hosts.
     speed_then: f64,
-    /// Of a second of its run on one site, seconds of computing.
+    /// Seconds of computing per second of its run on one site.
     compute: f64,
-    /// What it loses to the WAN over what is predicted.
+    /// The measured loss to the WAN divided by the predicted one.
     correction: f64,
-    /// Seconds of its remaining run saved.
+    /// Seconds of its remaining run that the choice saves.
     gain: f64,
     /// Seconds of its run that the moves cost.
     cost: f64,
-    /// Guests that move.
+    /// The number of guests that move.
     moves: u32,
 }
 
-/// (name, summary) of every site policy built in.
+/// (name, summary) of every built-in site policy.
 #[pyfunction]
 pub fn site_policies() -> Vec<(&'static str, &'static str)> {
     SITE_POLICIES.iter().map(|info| (info.name, info.summary)).collect()
 }
 
-/// Where all programs are to run. `held` are (nodes, cores, memory) of guests that belong to no program; `down` are
-/// nodes out of service; `window` is what one connection may have under way, bytes.
+/// Chooses where all programs should run. `held` has (nodes, cores, memory) of guests that belong to no program; `down`
+/// has nodes out of service; `window` is the most bytes in flight on one connection.
 #[pyfunction]
 #[pyo3(signature = (machine, programs, *, policy="predicted-time", held=vec![], down=vec![], window=None, margin=None, least=None, doubt=None, rest=None, drag=None))]
 #[allow(clippy::too_many_arguments)]
@@ -224,7 +225,7 @@ pub fn choose_sites(
     for (nodes, cores, memory) in held {
         known(&nodes, fabric.nodes(), "node")?;
         for node in nodes {
-            // Hosts may be overbooked: then nothing is left.
+            // An overbooked host has nothing left.
             let cores = cores.min(occupancy.cores_free(node));
             let memory = memory.min(occupancy.memory_free(node));
             if cores > 0 {
@@ -259,7 +260,7 @@ pub fn choose_sites(
     Ok(chosen.into_iter().map(choice).collect())
 }
 
-/// See the stub file.
+/// Does a fixed amount of work; see the stub file.
 #[pyfunction]
 pub fn smooth(times: u32) -> (u64, f64) {
     engine::smooth(times)

@@ -1,4 +1,4 @@
-//! The state behind `topolane place`.
+//! The state of a machine behind `topolane place`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ use crate::error::bad_input;
 use crate::machine::Machine;
 use crate::policy::policy_from;
 
-/// Who holds what on a machine, to place requests on.
+/// Which job holds what on a machine, for placing requests.
 #[pyclass(module = "topolane._engine")]
 pub struct State {
-    /// Shared with a call that looks at it; a change meanwhile copies it.
+    /// Shared with calls that read it; a change meanwhile copies it.
     pub occupancy: Arc<Occupancy>,
-    /// The jobs that have an identity.
+    /// The jobs that have an id.
     jobs: Arc<Vec<(u64, Placement)>>,
-    /// Those of them that are laid over the machine.
+    /// The ids of those jobs that were added by `overlay`.
     laid: Vec<u64>,
 }
 
-/// (place in the list of members, from, to, sum of hops before, after) of a move.
+/// A move: (index in the list of members, from, to, sum of hops before, sum of hops after).
 type MoveRow = (usize, u32, u32, f64, f64);
 
 /// The cost of every node, or a refusal.
@@ -47,9 +47,9 @@ impl State {
         State { occupancy: Arc::new(occupancy), jobs: Arc::default(), laid: Vec::new() }
     }
 
-    /// Lets a job hold nodes, once per slot, and cables between switches; `share` is what
-    /// each slot takes, or None, `bandwidth_share` its share of full bandwidth on its own links.
-    /// A refusal names a job that has an identity.
+    /// Adds a job that holds nodes, once per slot, and cables between switches. `share` is what each slot takes, or
+    /// None for whole nodes; `bandwidth_share` is its share of full bandwidth on its own links. Refusals name only jobs
+    /// with an id.
     #[pyo3(signature = (nodes, share=None, links=vec![], bandwidth_share=1.0, *, id=None))]
     fn hold(
         &mut self,
@@ -77,9 +77,8 @@ impl State {
         Ok(())
     }
 
-    /// Lays a group over the machine whose slots another system keeps count of: it only crosses
-    /// links, its own if `owned`; all those above it if members are `beyond` the machine; or owns `links`.
-    /// A refusal names a group that has an identity.
+    /// Adds a group whose slots another system counts. It only crosses links: as its own if `owned`; all above it if
+    /// members are `beyond` the machine; or it owns `links`. Refusals name only groups with an id.
     #[pyo3(signature = (nodes, owned=false, beyond=false, *, links=vec![], bandwidth_share=1.0, id=None))]
     fn overlay(
         &mut self,
@@ -103,9 +102,9 @@ impl State {
         Ok(())
     }
 
-    /// Ends the job of that identity that [`hold`](State::hold) let hold nodes; False if there is none.
+    /// Ends the job with this id that [`hold`](State::hold) added. Returns False if there is none.
     fn release(&mut self, id: u64) -> bool {
-        // What is laid over the machine takes what is left there, which nothing can give back.
+        // A group added by `overlay` cannot be removed: it took only what was left.
         let held = |&(job, _): &(u64, Placement)| job == id && !self.laid.contains(&id);
         let Some(place) = self.jobs.iter().position(held) else { return false };
         let (_, placement) = Arc::make_mut(&mut self.jobs).remove(place);
@@ -118,12 +117,12 @@ impl State {
         self.set_in_service(nodes, false)
     }
 
-    /// Takes nodes back into service.
+    /// Puts nodes back into service.
     fn put_back(&mut self, nodes: Vec<u32>) -> PyResult<()> {
         self.set_in_service(nodes, true)
     }
 
-    /// Asks a policy for nodes; the state stays as it is.
+    /// Asks a policy for nodes. The state does not change.
     #[pyo3(signature = (policy, nodes, *, id=0, share=None, stacked=false, members=vec![], eligible=None, slots=None, room=None, segment=None, within=None, min_bandwidth=None, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn place(
@@ -188,7 +187,7 @@ impl State {
         })
     }
 
-    /// The moves of a running group's members that lower its hops by `price` or more each.
+    /// The moves of a running group's members that reduce its hops by at least `price` each.
     #[pyo3(signature = (members, slots, *, fixed=vec![], price=1, stacked=false, isolates=false))]
     #[allow(clippy::too_many_arguments)]
     fn moves(
@@ -216,7 +215,7 @@ impl State {
         Ok(found.into_iter().map(row).collect())
     }
 
-    /// Of every node what it costs to give it the next slot of a request: see `Policy::costs`.
+    /// For every node, the cost of giving it the next slot of a request: see `Policy::costs`.
     #[pyo3(signature = (policy, nodes, *, members=vec![], slots=None, stacked=false, beyond=0, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn costs<'py>(
@@ -240,8 +239,9 @@ impl State {
         })
     }
 
-    /// How many more jobs of each size fit at each level, and which GPUs no job can use: a dictionary. `sizes` count GPUs, or nodes
-    /// on a machine without GPUs; by default powers of two. `smallest` is the least that a job takes of a node.
+    /// How many more jobs of each size fit at each level, and which GPUs no job can use, as a dictionary. `sizes` are
+    /// GPUs, or nodes on a machine without GPUs; by default powers of two. `smallest` is the least that a job takes on
+    /// a node.
     #[pyo3(signature = (sizes=None, segment=None, smallest=None))]
     fn room<'py>(
         &self,
@@ -255,7 +255,7 @@ impl State {
         as_python(py, &answering(py, move || Room::of(&occupancy, &question))?)
     }
 
-    /// The room in every domain, or on every leaf of a machine without domains: a list of dictionaries.
+    /// The free capacity of every domain, or of every leaf on a machine without domains: a list of dictionaries.
     #[pyo3(signature = (segment=None, smallest=None))]
     fn room_by_domain<'py>(
         &self,
@@ -305,7 +305,7 @@ impl State {
         Ok(RoomQuestion { sizes, segment, smallest })
     }
 
-    /// That there are such nodes.
+    /// Checks that nodes are on the machine.
     pub fn check(&self, nodes: &[u32], what: &str) -> PyResult<()> {
         match nodes.iter().find(|&&node| node >= self.occupancy.fabric().nodes()) {
             Some(node) => Err(bad_input(format!("{what} {node} is not on the machine"))),
@@ -320,7 +320,7 @@ impl State {
         }
     }
 
-    /// Slots of every node, as a system that keeps count of them says.
+    /// Checks the slots of every node that another system counted.
     fn counted(&self, slots: Option<Vec<u32>>) -> PyResult<Option<Arc<[u32]>>> {
         let machine = self.occupancy.fabric().nodes() as usize;
         match slots.as_ref().filter(|slots| slots.len() != machine) {
@@ -347,7 +347,7 @@ impl State {
     }
 }
 
-/// Which group a request is to lie in, as a caller says it.
+/// Parses the group in which a request is to lie.
 pub fn within_from(text: Option<&str>, fabric: &Fabric) -> PyResult<Within> {
     let Some(text) = text else { return Ok(Within::default()) };
     let within: Within = text.parse().map_err(|error: NotWithin| bad_input(error.to_string()))?;
@@ -355,23 +355,23 @@ pub fn within_from(text: Option<&str>, fabric: &Fabric) -> PyResult<Within> {
     Ok(within)
 }
 
-/// What a slot takes, as a caller says it.
+/// What a slot takes, as a Python argument.
 #[derive(FromPyObject)]
 pub enum ShareArg {
-    /// Names and counts of resources, and perhaps a part of one GPU.
+    /// Names and counts of resources, with at most one part of a GPU.
     Named(BTreeMap<String, CountArg>),
-    /// Cores and bytes of memory.
+    /// Cores, and memory in bytes.
     Pair((u32, u64)),
 }
 
-/// How many of a resource a slot takes, as a caller says it.
+/// The amount of a resource that a slot takes, as a Python argument.
 #[derive(FromPyObject)]
 pub enum CountArg {
     Whole(u64),
     Part(f64),
 }
 
-/// The counts that are whole, and the part of a GPU with its name and thousandths if there is one.
+/// The whole counts, and the name and thousandths of a part of a GPU, if there is one.
 type CountsAndPart = (BTreeMap<String, u64>, Option<(String, u16)>);
 
 fn counts_and_part(counts: BTreeMap<String, CountArg>) -> PyResult<CountsAndPart> {
@@ -404,7 +404,7 @@ fn counts_and_part(counts: BTreeMap<String, CountArg>) -> PyResult<CountsAndPart
     Ok((whole, part))
 }
 
-/// The least share of full bandwidth that a job accepts on links of its own, checked.
+/// Checks the least share of full bandwidth that a job accepts on links of its own.
 pub fn min_bandwidth_from(share: Option<f64>) -> PyResult<Option<f64>> {
     match share {
         Some(given) if !(given > 0.0 && given <= 1.0) => Err(bad_input(format!(
@@ -414,8 +414,8 @@ pub fn min_bandwidth_from(share: Option<f64>) -> PyResult<Option<f64>> {
     }
 }
 
-/// What a slot takes on a machine: resources and counts, or whole nodes. The inner error is the refusal of a resource that no
-/// node has.
+/// Returns what a slot takes on a machine: resources and counts, or whole nodes. The inner error is the refusal for a
+/// resource that no node has.
 pub fn share_from(share: Option<ShareArg>, fabric: &Fabric) -> PyResult<Result<Share, Refusal>> {
     let no_core = || bad_input("a slot takes at least 1 core, not 0");
     match share {

@@ -1,4 +1,4 @@
-//! `Table`: the tables of a run for Python, as Arrow and as CSV.
+//! `Table`: output tables of a run for Python, as Arrow and as CSV.
 
 use std::sync::Arc;
 
@@ -9,7 +9,8 @@ use topolane_simulator::Table as Columns;
 use crate::arrow::Stream;
 use crate::error::bad_input;
 
-/// A table of a run. What reads Arrow by `__arrow_c_stream__` reads it: `polars.DataFrame(table)`. Immutable.
+/// An output table of a run. Anything that reads Arrow by `__arrow_c_stream__` can read it: `polars.DataFrame(table)`.
+/// Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Table {
     columns: Arc<Columns>,
@@ -23,14 +24,14 @@ impl From<Columns> for Table {
 
 #[pymethods]
 impl Table {
-    /// The table as CSV.
+    /// Returns the table as CSV.
     fn csv<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let mut text = Vec::new();
         py.detach(|| self.columns.write_csv(&mut text))?;
         Ok(PyBytes::new(py, &text))
     }
 
-    /// The table as a stream of Arrow's C interface. A requested schema is ignored, as the interface allows.
+    /// Returns the table as a stream of Arrow's C interface. A requested schema is ignored, as the interface allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -45,7 +46,7 @@ impl Table {
         self.columns.rows()
     }
 
-    /// For `pickle`: a run comes back from the process that did it.
+    /// Serialises the table for `pickle`, because a run may come from another process.
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
@@ -55,7 +56,7 @@ impl Table {
         Ok((read, (PyBytes::new(slf.py(), &bytes),)))
     }
 
-    /// The table that another process has sent.
+    /// Reads a table that another process has sent.
     #[staticmethod]
     fn _read(bytes: &[u8]) -> PyResult<Self> {
         let columns: Columns = postcard::from_bytes(bytes)

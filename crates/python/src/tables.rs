@@ -1,4 +1,4 @@
-//! Forwarding tables, the names of links, and who uses which, for Python.
+//! Forwarding tables, link names and link loads, for Python.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use crate::error::{bad_input, input_error};
 use crate::routing::{Routing, laid, sending};
 use crate::traffic::Traffic;
 
-/// (lower end, its group, upper end, its group, which of parallel cables or None) of a link.
+/// A link: (lower end, its group, upper end, its group, number among parallel cables or None).
 pub type LinkRow = (String, String, String, String, Option<u32>);
 
-/// The names of all links by id.
+/// The names of all links, by id.
 pub fn link_rows(fabric: &Fabric) -> Vec<LinkRow> {
     let row = |link: LinkName| {
         (link.lower.name, link.lower.group, link.upper.name, link.upper.group, link.number)
@@ -24,7 +24,7 @@ pub fn link_rows(fabric: &Fabric) -> Vec<LinkRow> {
     link_names(fabric).into_iter().map(row).collect()
 }
 
-/// Who puts how much on every channel of a routing. Immutable.
+/// How much of every channel of a routing each job wants. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Loads {
     shares: Shares,
@@ -32,7 +32,7 @@ pub struct Loads {
 
 #[pymethods]
 impl Loads {
-    /// The loads of jobs, each the node of every rank and its traffic.
+    /// Computes the loads of jobs, each given by the node of every rank and its traffic.
     #[new]
     fn new(
         py: Python<'_>,
@@ -51,14 +51,14 @@ impl Loads {
         Ok(Loads { shares })
     }
 
-    /// Of every channel the share that is wanted, each job's as when it is alone: float64.
+    /// For every channel, the total share that jobs want, each as if alone: float64.
     #[getter]
     fn shares<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
         let channels = 0..self.shares.channels();
         channels.map(|channel| self.shares.load(channel)).collect::<Vec<_>>().into_pyarray(py)
     }
 
-    /// (index of the job, share it wants) of all who use a channel.
+    /// (index of the job, share that it wants) of all jobs on a channel.
     fn users(&self, channel: u32) -> PyResult<Vec<(u64, f64)>> {
         if channel >= self.shares.channels() {
             return Err(bad_input(format!("there is no channel {channel}")));
@@ -66,7 +66,7 @@ impl Loads {
         Ok(self.shares.users(channel).collect())
     }
 
-    /// Seconds of an iteration's communication of a job alone.
+    /// Seconds of communication per iteration of a job alone.
     fn time_alone(&self, job: u64) -> f64 {
         self.shares.time_alone(job)
     }

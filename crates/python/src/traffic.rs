@@ -24,7 +24,7 @@ type Arrays<'py> = (
 
 #[pymethods]
 impl Traffic {
-    /// The traffic of `ranks` ranks by a pattern: `name` or `name(parameter=value, ...)`.
+    /// Returns the traffic of `ranks` ranks by a pattern: `name` or `name(parameter=value, ...)`.
     #[staticmethod]
     #[pyo3(signature = (text, ranks, seed=0))]
     fn pattern(py: Python<'_>, text: String, ranks: u32, seed: u64) -> PyResult<Traffic> {
@@ -32,7 +32,7 @@ impl Traffic {
         Ok(Traffic { matrix: Arc::new(matrix.map_err(input_error)?) })
     }
 
-    /// The traffic that a file's text describes.
+    /// Reads the traffic that a file's text describes.
     #[staticmethod]
     fn parse(py: Python<'_>, text: String, source: &str) -> PyResult<Traffic> {
         let matrix = answering(py, move || read::traffic(&text))?;
@@ -40,7 +40,7 @@ impl Traffic {
         Ok(Traffic { matrix: Arc::new(matrix) })
     }
 
-    /// The traffic with these entries; one message each unless said.
+    /// Returns the traffic with these entries; by default, each is one message.
     #[staticmethod]
     #[pyo3(signature = (ranks, from_, to, bytes, messages=None))]
     fn of(
@@ -65,25 +65,25 @@ impl Traffic {
         Ok(Traffic { matrix: Arc::new(matrix) })
     }
 
-    /// Number of ranks.
+    /// The number of ranks.
     #[getter]
     fn ranks(&self) -> u32 {
         self.matrix.ranks()
     }
 
-    /// Bytes of one iteration.
+    /// The total bytes of one iteration.
     #[getter]
     fn bytes(&self) -> f64 {
         self.matrix.bytes()
     }
 
-    /// Messages of one iteration.
+    /// The total messages of one iteration.
     #[getter]
     fn messages(&self) -> f64 {
         self.matrix.messages()
     }
 
-    /// Sender, receiver, bytes and messages of every entry: uint32, uint32, float64, float64.
+    /// The sender, receiver, bytes and messages of every entry: uint32, uint32, float64, float64.
     fn arrays<'py>(&self, py: Python<'py>) -> Arrays<'py> {
         let entries = self.matrix.entries();
         let column = |value: fn(&Entry) -> f64| {
@@ -100,7 +100,7 @@ impl Traffic {
         )
     }
 
-    /// The matrix as CSV.
+    /// Returns the matrix as CSV.
     fn csv(&self, py: Python<'_>) -> PyResult<String> {
         let matrix = Arc::clone(&self.matrix);
         answering(py, move || traffic_csv(&matrix))

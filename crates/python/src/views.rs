@@ -1,4 +1,4 @@
-//! What a Python policy sees of a request and of the machine.
+//! A request and the machine, as a Python policy sees them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use crate::machine::Machine;
 /// A request as a policy sees it.
 #[pyclass(frozen, get_all, name = "Request", module = "topolane._engine")]
 pub struct RequestView {
-    /// Identity.
+    /// The id.
     id: u64,
-    /// Slots wanted.
+    /// The number of slots wanted.
     nodes: u32,
     /// What each slot takes: resources and counts; None for whole nodes.
     share: Option<BTreeMap<String, u64>>,
     /// Whether several slots may lie on one node.
     stacked: bool,
-    /// Longest time it will run, seconds.
+    /// The longest time that it will run, in seconds.
     walltime: f64,
     /// Nodes that already run members of its group.
     members: Vec<u32>,
@@ -40,12 +40,12 @@ impl RequestView {
     }
 }
 
-/// The machine at one moment, as a policy sees it: a copy, valid during the call.
+/// The machine at one moment, as a policy sees it: a copy that is valid during the call.
 #[pyclass(frozen, get_all, name = "StateView", module = "topolane._engine")]
 pub struct StateView {
-    /// Free slots of every node for this request: uint32, one per node.
+    /// The free slots of every node for this request: uint32, one per node.
     free: Py<PyArray1<u32>>,
-    /// Placements that cross each group, by level from 0 (nodes): uint32, one per group.
+    /// The number of placements that cross each group, by level from 0 (nodes): uint32, one per group.
     crossing: Vec<Py<PyArray1<u32>>>,
     /// The machine.
     machine: Py<Machine>,
@@ -68,7 +68,7 @@ impl StateView {
     }
 }
 
-/// Names and amounts of a share, cores and memory always; None for whole nodes.
+/// The names and amounts of a share, always with cores and memory; None for whole nodes.
 fn share_view(share: &Share, fabric: &Fabric) -> Option<BTreeMap<String, u64>> {
     let Share::Part(amounts) = share else { return None };
     let always = [("cores", amounts.cores()), ("memory", amounts.memory())];

@@ -13,7 +13,7 @@ use crate::answering::answering;
 use crate::error::{bad_input, input_error};
 use crate::machine::Machine;
 
-/// Jobs in order of submission, and what was skipped on the way. Immutable.
+/// Jobs in order of submission, and what the reader skipped. Immutable.
 #[pyclass(frozen, module = "topolane._engine")]
 pub struct Workload {
     pub jobs: Arc<workload::Workload>,
@@ -37,16 +37,17 @@ impl Workload {
         Ok(Workload { jobs: Arc::new(jobs) })
     }
 
-    /// Makes a month up: a preset's name (see `workload_presets`) and a seed.
+    /// Generates a month from the name of a preset (see `workload_presets`) and a seed.
     #[staticmethod]
     fn generate(py: Python<'_>, name: String, seed: u64) -> PyResult<Workload> {
         let jobs = answering(py, move || workload::preset(&name, seed))?.map_err(input_error)?;
         Ok(Workload { jobs: Arc::new(jobs) })
     }
 
-    /// The workload changed for a machine of that many nodes (None: any width fits, and no load can be set): its first days, its jobs wider, those wider than the
-    /// machine skipped, the first `limit` of the others kept, its submissions squeezed or set to a load, its run
-    /// times cut by up to the part `jitter`, drawn from the seed.
+    /// Returns the workload changed for a machine with this number of nodes (None: any width fits, and no load can be
+    /// set). In this order: keep the first days; widen jobs and skip those wider than the machine; keep the first
+    /// `limit` jobs; scale the interarrival times, by a factor or to a load; shorten run times by a random share up to
+    /// `jitter`, drawn from the seed.
     #[pyo3(signature = (machine_nodes, *, days=None, nodes_x=None, squeeze=None, load=None, limit=None, jitter=None, seed=0))]
     #[allow(clippy::too_many_arguments)]
     fn shaped(
@@ -73,7 +74,7 @@ impl Workload {
         Ok(Workload { jobs: Arc::new(shaped.map_err(input_error)?) })
     }
 
-    /// The workload as text: "swf" or "csv".
+    /// Returns the workload as text: "swf" or "csv".
     fn to(&self, py: Python<'_>, format: &str) -> PyResult<String> {
         let write = match format {
             "swf" => workload::to_swf,
@@ -92,13 +93,13 @@ impl Workload {
         &self.jobs.name
     }
 
-    /// Unix time of second 0; 0 where unknown.
+    /// Unix time of second 0; 0 if unknown.
     #[getter]
     fn epoch(&self) -> f64 {
         self.jobs.epoch
     }
 
-    /// Cores of a node by which processors were turned into nodes.
+    /// The cores per node used to convert processors to nodes.
     #[getter]
     fn cores_per_node(&self) -> u32 {
         self.jobs.cores_per_node
@@ -108,7 +109,7 @@ impl Workload {
         self.jobs.jobs.len()
     }
 
-    /// Jobs without a requested walltime.
+    /// The number of jobs without a requested walltime.
     #[getter]
     fn without_walltime(&self) -> usize {
         self.jobs.without_walltime()
@@ -120,30 +121,30 @@ impl Workload {
         self.jobs.left_out.clone()
     }
 
-    /// Jobs that the reader changed, by what was wrong with them and what was done.
+    /// Jobs that the reader changed, by what was wrong and what was done.
     #[getter]
     fn changed(&self) -> BTreeMap<String, u64> {
         self.jobs.changed.clone()
     }
 
-    /// Numbers that the log does not give and that change results, a sentence each.
+    /// Assumptions that change results, because the log has no number; a sentence each.
     #[getter]
     fn assumed(&self) -> Vec<String> {
         self.jobs.assumed.clone()
     }
 
-    /// Refuses, with `InputError`, times that no run lasts for, as `simulate` does.
+    /// Checks, as `simulate` does, that no job ends later than the longest simulated time. Raises `InputError`.
     fn check_times(&self) -> PyResult<()> {
         self.jobs.check_times().map_err(input_error)
     }
 
-    /// How many nodes the log names, and how many of these a machine does not have.
+    /// The number of nodes that the log names, and how many of them a machine does not have.
     fn strangers(&self, py: Python<'_>, machine: &Machine) -> (usize, usize) {
         let (jobs, fabric) = (Arc::clone(&self.jobs), Arc::clone(&machine.fabric));
         py.detach(|| jobs.strangers(&fabric))
     }
 
-    /// The workload without the names of the nodes that its jobs ran on.
+    /// Returns the workload without the names of the nodes on which its jobs ran.
     fn without_hosts(&self) -> Workload {
         let mut jobs = workload::Workload::clone(&self.jobs);
         for recorded in jobs.jobs.iter_mut().filter_map(|job| job.recorded.as_mut()) {
@@ -164,12 +165,13 @@ impl Workload {
         self.jobs.jobs.iter().any(|job| job.recorded.as_ref().is_some_and(|r| !r.hosts.is_empty()))
     }
 
-    /// Sum of nodes x run time over (machine nodes x span).
+    /// The offered load: sum of nodes x run time, divided by (machine nodes x span).
     fn load(&self, machine_nodes: u32) -> f64 {
         self.jobs.load(machine_nodes)
     }
 
-    /// The workload with the time until which each job is held (NaN: not held) and the priority of each, in order of its jobs.
+    /// Returns the workload with new holds and priorities, in the order of its jobs. `held_until` has the end of each
+    /// job's hold (NaN: no hold).
     #[pyo3(signature = (*, held_until=None, priority=None))]
     fn arranged(
         &self,
@@ -195,7 +197,8 @@ impl Workload {
         Ok(Workload { jobs: Arc::new(jobs) })
     }
 
-    /// Columns id, submit, run, walltime, start (as recorded), nodes, cores (of each node); seconds, NaN where absent.
+    /// The columns id, submit, run, walltime, start (as recorded), nodes, and cores per node; times in seconds, NaN if
+    /// missing.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let jobs = &self.jobs.jobs;
         let floats = |value: &dyn Fn(&workload::Job) -> f64| -> Bound<'py, PyArray1<f64>> {
@@ -220,7 +223,8 @@ impl Workload {
         Ok(columns)
     }
 
-    /// Runs of jobs after which these ran again: `job` (its place among the columns), `start`, `run` and `nodes` of each.
+    /// Earlier runs of jobs that were ended, after which the jobs ran again: `job` (its index in the columns), `start`,
+    /// `run` and `nodes` of each.
     fn earlier_runs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let runs: Vec<(u64, &workload::EarlierRun)> = (0..)
             .zip(&self.jobs.jobs)
@@ -239,14 +243,14 @@ impl Workload {
         Ok(columns)
     }
 
-    /// Failures of a node in a day where the jobs ran, and the mean seconds until it is back; None where unknown.
+    /// Failures per node and day on the machine of the log, and the mean time to repair in seconds; None if unknown.
     #[getter]
     fn failure_rate(&self) -> Option<(f64, f64)> {
         self.jobs.failures.map(|rate| (rate.per_node_day, rate.repair))
     }
 
-    /// (node, from, until) of failures of a machine's nodes from the first submission to the last and one day more, at such a
-    /// rate; the same for a seed.
+    /// Draws failures of a machine's nodes, at this rate, from the first submission to one day after the last: (node,
+    /// from, until). The same seed gives the same failures.
     fn draw_failures(
         &self,
         machine: &Machine,
@@ -267,7 +271,7 @@ impl Workload {
     }
 }
 
-/// (name, summary) of every workload that can be drawn.
+/// (name, summary) of every workload that can be generated.
 #[pyfunction]
 pub fn workload_presets() -> Vec<(&'static str, &'static str)> {
     workload::PRESETS.to_vec()
