@@ -23,19 +23,19 @@ const MACHINE: &str = "nvl72-5000";
 const SEED: u64 = 1;
 const STATES: usize = 100;
 const DECISIONS_PER_STATE: usize = 50;
-/// Idle nodes at which the machine counts as full: 5 %.
+/// The share of idle nodes at which the machine counts as full: 5 %.
 const IDLE_SHARE: f64 = 0.05;
-/// Consecutive refusals that end the filling.
+/// The number of consecutive refusals that end the filling.
 const REFUSALS: usize = 200;
 const SEGMENT: u32 = 16;
-/// Sizes: one node, inside a domain, over several.
+/// Ranges of sizes: one node, inside a domain, over several domains.
 const CLASSES: [(u32, u32); 3] = [(1, 1), (2, 18), (19, 1_024)];
-/// Policies for jobs that take parts of nodes.
+/// The policies for jobs that take parts of nodes.
 const PACKING: [&str; 3] = ["best-fit", "fgd", "gpu-packing"];
-/// Jobs on parts of nodes, of all jobs and of the requests timed.
+/// The share of jobs on parts of nodes, among all jobs and among the timed requests.
 const PARTS: f64 = 0.99;
 const PARTS_TIMED: f64 = 0.5;
-/// Thousandths of GPUs of a job on a part of a node, and its cores and bytes for each GPU.
+/// The thousandths of GPUs of a job on a part of a node; its cores and bytes per GPU.
 const GPU_THOUSANDTHS: [u16; 3] = [500, 1_000, 2_000];
 const CORES_OF_GPU: u64 = 32;
 const MEMORY_OF_GPU: u64 = 200 << 30;
@@ -57,7 +57,7 @@ fn measure(name: &str, policy: &dyn Policy, fabric: &Arc<Fabric>) -> String {
     let (filling, measuring) = if packs { (PARTS, PARTS_TIMED) } else { (0.0, 0.0) };
     let mut running: Vec<Placement> = Vec::new();
     let full = (f64::from(fabric.nodes()) * IDLE_SHARE) as u32;
-    // Of whole nodes and of parts of nodes: the times of those placed and of those refused.
+    // For whole nodes and for parts of nodes: the times of placed and of refused requests.
     let mut times = [const { (Vec::new(), Vec::new()) }; 2];
     let mut idle = 0;
     for _ in 0..STATES {
@@ -97,7 +97,7 @@ fn measure(name: &str, policy: &dyn Policy, fabric: &Arc<Fabric>) -> String {
     format!("{{\"policy\": \"{name}\", \"full\": {share:.3}, {whole}{part}}}")
 }
 
-/// A request for a part of a node, with this probability, or for whole nodes.
+/// A request for a part of a node, with this probability, otherwise for whole nodes.
 fn request(random: &mut ChaCha8Rng, fabric: &Fabric, most: u32, parts: f64) -> Request {
     if parts > 0.0 && random.random_bool(parts) {
         return part_of_node(random, fabric);
@@ -117,7 +117,7 @@ fn part_of_node(random: &mut ChaCha8Rng, fabric: &Fabric) -> Request {
     Request { share: Share::Part(amounts), ..Request::whole_nodes(0, 1, 3_600.0) }
 }
 
-/// A request of a class drawn evenly and a size drawn evenly in its logarithm, at most `most`.
+/// A request of a random class; its size is uniform in the logarithm, and at most `most`.
 fn whole_nodes(random: &mut ChaCha8Rng, most: u32) -> Request {
     let possible = CLASSES.iter().filter(|class| class.0 <= most).count();
     let (low, high) = CLASSES[random.random_range(0..possible)];
@@ -129,7 +129,7 @@ fn whole_nodes(random: &mut ChaCha8Rng, most: u32) -> Request {
     Request { segment, ..Request::whole_nodes(0, nodes, 3_600.0) }
 }
 
-/// Count and times of decisions given in nanoseconds.
+/// The number and quantiles of decision times, which are in nanoseconds.
 fn summary(mut times: Vec<u64>) -> String {
     times.sort_unstable();
     let at = |part: f64| {

@@ -19,9 +19,9 @@ const MACHINE: &str = "sc18-network";
 const SEED: u64 = 1;
 const STATES: usize = 400;
 const DECISIONS_PER_STATE: usize = 50;
-/// Idle nodes at which the machine counts as full: 5 %.
+/// The share of idle nodes at which the machine counts as full: 5 %.
 const IDLE_SHARE: f64 = 0.05;
-/// Sizes by class: inside a leaf, inside a pod, across pods.
+/// Ranges of sizes by class: inside a leaf, inside a pod, across pods.
 const CLASSES: [(u32, u32); 3] = [(1, 22), (23, 484), (485, 2_000)];
 
 fn main() {
@@ -48,7 +48,7 @@ fn main() {
     println!("{{\"placed\": {}, \"refused\": {}}}", summary(&placed), summary(&refused));
 }
 
-/// A machine with jobs on it that come and go.
+/// A machine on which jobs arrive and leave.
 struct Machine {
     occupancy: Occupancy,
     running: Vec<Placement>,
@@ -66,7 +66,7 @@ impl Machine {
         Machine { occupancy, running: Vec::new(), rule, segment, random, full }
     }
 
-    /// A request of a class drawn evenly and a size drawn evenly in its logarithm, at most `most`.
+    /// A request of a random class; its size is uniform in the logarithm, and at most `most`.
     fn request(&mut self, most: u32) -> Request {
         let possible = CLASSES.iter().filter(|class| class.0 <= most).count();
         let (low, high) = CLASSES[self.random.random_range(0..possible)];
@@ -76,7 +76,7 @@ impl Machine {
         Request { segment, ..Request::whole_nodes(0, nodes.clamp(1, most), 3_600.0) }
     }
 
-    /// A third of the jobs end.
+    /// Ends a third of the jobs.
     fn depart(&mut self) {
         for _ in 0..self.running.len() / 3 {
             let index = self.random.random_range(0..self.running.len());
@@ -84,7 +84,7 @@ impl Machine {
         }
     }
 
-    /// Jobs come until the machine is full; those refused go elsewhere.
+    /// Adds jobs until the machine is full; refused jobs are dropped.
     fn fill(&mut self) {
         while self.occupancy.idle_nodes() > self.full {
             let request = self.request(self.occupancy.idle_nodes() - self.full);
@@ -96,7 +96,7 @@ impl Machine {
     }
 }
 
-/// Counts, times and widths of decisions given as nanoseconds and nodes.
+/// Summarises decisions, given as nanoseconds and nodes: number, times and widths.
 fn summary(decisions: &[(u64, u32)]) -> String {
     let mut times: Vec<u64> = decisions.iter().map(|decision| decision.0).collect();
     times.sort_unstable();

@@ -1,6 +1,6 @@
-//! What the condition of docs/explanation/dedicated-links.md misses: on tiny trees,
-//! every set of cables for every number of nodes on the
-//! leaves. Exhaustive search decides whether all permutations have routes; `check` is compared with it.
+//! Shows what the condition of docs/explanation/dedicated-links.md misses: on tiny trees, it tries every set of cables
+//! for every number of nodes on the leaves. Exhaustive search decides whether all permutations have routes; `check` is
+//! compared with it.
 //!
 //! cargo run --release -p topolane-placement --example `dedicated_condition`
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
@@ -14,7 +14,7 @@ use routing::Job;
 use topolane_fabric::{CableId, Fabric, NodeIndex, pgft};
 use topolane_placement::dedicated::check;
 
-/// Nodes of a leaf, leaves, pods; uplinks of a node, a leaf, a second-level switch.
+/// Nodes per leaf, leaves, pods; uplinks of a node, a leaf, a second-level switch.
 const TREES: [(&[u32], &[u32]); 8] = [
     (&[2, 2], &[1, 4]),
     (&[1, 4], &[1, 3]),
@@ -26,7 +26,7 @@ const TREES: [(&[u32], &[u32]); 8] = [
     (&[2, 1, 3], &[1, 2, 2]),
 ];
 
-/// What one tree shows.
+/// The results for one tree.
 #[derive(Default)]
 struct Row {
     sets: u64,
@@ -57,7 +57,7 @@ fn main() {
 }
 
 impl Row {
-    /// All sets of cables for these nodes.
+    /// Adds all sets of cables for these nodes.
     fn add(&mut self, fabric: &Fabric, nodes: &[NodeIndex]) {
         let groups = (1..fabric.depth())
             .flat_map(|level| (0..fabric.groups(level)).map(move |group| (level, group)));
@@ -88,7 +88,7 @@ impl Row {
     }
 }
 
-/// The first nodes of every leaf, on all leaves, with every number on each that does not grow within a pod.
+/// All numbers of nodes on the leaves that do not increase within a pod; on each leaf the first nodes are taken.
 fn all_shapes(fabric: &Fabric) -> Vec<Vec<NodeIndex>> {
     let mut shapes = vec![Vec::new()];
     for leaf in 0..fabric.groups(1) {

@@ -46,7 +46,7 @@ fn main() -> Result<(), Failed> {
     Ok(())
 }
 
-/// The nodes, what is held of them, and what came so far, in GPUs.
+/// The nodes, what tasks hold of them, and the GPUs requested so far.
 struct Cluster {
     occupancy: Occupancy,
     types: Vec<String>,
@@ -130,7 +130,7 @@ impl Cluster {
         Ok(Request { share, eligible, ..Request::whole_nodes(id, 1, 1.0) })
     }
 
-    /// The nodes of some types.
+    /// The nodes with some types.
     fn nodes_of(&mut self, types: &str) -> Arc<NodeSet> {
         let nodes = self.occupancy.fabric().nodes();
         let of = &self.types;

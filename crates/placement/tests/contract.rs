@@ -1,4 +1,4 @@
-//! What every policy promises, whatever its rule.
+//! The contract that every policy must keep.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -13,7 +13,7 @@ use topolane_placement::{
     Lack, Occupancy, POLICIES, Placement, Policy, Refusal, Request, RoomHelps, Share,
 };
 
-/// The answer is what was asked for: the wanted number of slots, all free, eligible and joined.
+/// Checks an answer: the wanted number of slots, all free, eligible and connected.
 fn keeps_the_contract(request: &Request, answer: &Placement, occupancy: &Occupancy) {
     let fabric = occupancy.fabric();
     assert_eq!(answer.nodes().len(), request.nodes as usize);
@@ -28,7 +28,7 @@ fn keeps_the_contract(request: &Request, answer: &Placement, occupancy: &Occupan
     after.claim(answer).unwrap();
 }
 
-/// The most slots that one set of joined sites has, where it also holds all members.
+/// The most slots of any set of connected sites that also contains all members.
 fn room_of_a_region(request: &Request, occupancy: &Occupancy) -> u32 {
     let fabric = occupancy.fabric();
     let region = |of: u32| -> u32 {
@@ -39,7 +39,8 @@ fn room_of_a_region(request: &Request, occupancy: &Occupancy) -> u32 {
     (0..fabric.nodes()).map(region).max().unwrap_or(0)
 }
 
-/// A plan that is carried out is what `place` answers, and wastes as much; what has no plan has no place, for the same reason.
+/// Checks that carrying out a plan gives what `place` answers, with the same waste, and that a request without a plan
+/// is refused for the same reason.
 fn plan_is_the_placement(
     policy: &dyn Policy,
     request: &Request,
@@ -79,8 +80,7 @@ fn contract_of(policy: &dyn Policy, request: &Request, occupancy: &Occupancy) {
     }
 }
 
-/// Places the jobs by the policy and lets them end one after another, the last first: once there is a place for the request, there
-/// is one from then on.
+/// Places jobs by the policy and ends them one by one, the last first. Once the request can be placed, it must stay so.
 fn more_room_helps(policy: &dyn Policy, request: &Request, jobs: &[Request], fabric: &Arc<Fabric>) {
     let mut occupancy = Occupancy::new(Arc::clone(fabric));
     let mut running = Vec::new();
@@ -106,8 +106,8 @@ fn more_room_helps(policy: &dyn Policy, request: &Request, jobs: &[Request], fab
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// A policy for which more room always helps finds a place where it found one with more jobs on the machine: EASY remembers
-    /// what such a policy refused.
+    /// If a policy says that more free capacity always helps, it can place a request with fewer jobs whenever it can
+    /// with more. EASY relies on this when it remembers refusals.
     #[test]
     fn more_room_helps_where_it_is_said_to(
         machine in machine(),
@@ -129,9 +129,9 @@ proptest! {
         }
     }
 
-    /// Every policy answers with exactly the slots asked for, each of them free and eligible,
-    /// inside joined sites; `can_place` and `plan` agree with `place`; the same request in the same state gets
-    /// the same answer; policies that only count place iff one joined region has room enough.
+    /// Every policy answers with exactly the wanted slots, all free and eligible, inside connected sites. `can_place`
+    /// and `plan` agree with `place`. The same request in the same state gets the same answer. Policies that only count
+    /// place a request exactly if one connected region has enough slots.
     #[test]
     fn every_policy_keeps_the_contract(
         machine in machine(),
@@ -155,8 +155,8 @@ proptest! {
         }
     }
 
-    /// What the eligible slots of one leaf hold is placed on the empty machine by every policy but
-    /// `recorded`, stacked or not.
+    /// On the empty machine, every policy except `recorded` places a request that the eligible slots of one leaf can
+    /// hold, stacked or not.
     #[test]
     fn what_one_leaf_holds_fits_on_the_empty_machine(machine in machine(), ask in ask()) {
         let fabric = machine.fabric();
@@ -173,7 +173,8 @@ proptest! {
     }
 }
 
-/// One switch is a machine, too: every policy but `recorded` keeps the contract there, and places jobs until it is full.
+/// A single switch is a machine too: every policy except `recorded` keeps the contract there, and places jobs until it
+/// is full.
 #[test]
 fn every_policy_fills_a_single_switch() {
     let fabric = tree(&[4]);
@@ -192,7 +193,7 @@ fn every_policy_fills_a_single_switch() {
     }
 }
 
-/// The draws of `random` depend on the seed and on the request's identity, and on nothing else.
+/// The draws of `random` depend only on the seed and the id of the request.
 #[test]
 fn random_draws_depend_on_seed_and_identity() {
     let occupancy = Occupancy::new(tree(&[8, 8]));
@@ -207,8 +208,8 @@ fn random_draws_depend_on_seed_and_identity() {
     assert_eq!(draws.len(), 25, "twenty of 64 nodes, 25 times, and no draw twice");
 }
 
-/// `random` draws every node equally often: over 4,000 identities each of 16 nodes is drawn a
-/// quarter of the time, within five standard deviations.
+/// `random` draws every node equally often: over 4,000 ids, each of 16 nodes is drawn a quarter of the time, within
+/// five standard deviations.
 #[test]
 fn random_favours_no_node() {
     let occupancy = Occupancy::new(tree(&[4, 4]));
@@ -225,7 +226,7 @@ fn random_favours_no_node() {
     );
 }
 
-/// A request wider than the machine is refused for good, one wider than what is free for now.
+/// A request wider than the machine is refused as never, one wider than the free nodes as not now.
 #[test]
 fn too_few_slots_now_or_ever() {
     let fabric: std::sync::Arc<Fabric> = tree(&[4, 4]);

@@ -1,5 +1,5 @@
-//! The condition of docs/explanation/dedicated-links.md is enough: what `check` accepts has routes,
-//! as exhaustive search and linear programming find.
+//! The condition of docs/explanation/dedicated-links.md is sufficient: if `check` accepts a job, exhaustive search and
+//! linear programming find routes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "common/partitions.rs"]
@@ -20,10 +20,10 @@ use routing::{Flows, Job};
 use topolane_fabric::{CableId, Fabric, pgft};
 use topolane_placement::dedicated::{Violation, check};
 
-/// Steps after which the search for routes gives up; none of these tests comes near.
+/// The number of steps after which the search for routes gives up; no test comes close.
 const STEPS: u64 = 2_000_000;
 
-/// Every permutation, or where they are many: the cyclic shifts, the mirror image and random ones.
+/// All permutations; if there are too many, the cyclic shifts, the mirror image and random ones.
 fn permutations(job: &Job, most: usize, rng: &mut ChaCha8Rng) -> Vec<Flows> {
     let all = job.permutations(most + 1);
     if all.len() <= most {
@@ -42,17 +42,17 @@ fn permutations(job: &Job, most: usize, rng: &mut ChaCha8Rng) -> Vec<Flows> {
     some
 }
 
-/// What a run of random jobs has met.
+/// Counts of what happened in a run over random jobs.
 #[derive(Debug, Default)]
 struct Seen {
     accepted: u32,
     over_pods: u32,
-    /// Not by (1) to (3) alone.
+    /// Accepted, but not by (1) to (3) alone.
     beyond: u32,
     refused: u32,
 }
 
-/// Random jobs of up to `most` nodes, at full bandwidth and at less: what is accepted has routes for up to `each`
+/// Tests random jobs of up to `most` nodes, at full bandwidth and less: accepted jobs must have routes for up to `each`
 /// permutations.
 fn all_routed(seeds: Range<u64>, most: u32, each: usize) -> Seen {
     let mut seen = Seen::default();
@@ -85,7 +85,7 @@ fn all_routed(seeds: Range<u64>, most: u32, each: usize) -> Seen {
     seen
 }
 
-/// What is wrong with the ways that flows have: one for each flow, and, with `split`, splitting them.
+/// Looks for routes of the flows: one route per flow, and with `split` also split routes. Returns what is wrong.
 fn routed(tree: &Tree, job: &Job, flows: &Flows, phi: f64, split: bool) -> Option<String> {
     let [leaf, pod] = tree.shares();
     let on_a_cable = (1.0 / (phi * leaf) - 1e-9).ceil() as u32;
@@ -97,10 +97,10 @@ fn routed(tree: &Tree, job: &Job, flows: &Flows, phi: f64, split: bool) -> Optio
     (share < 1.0 - 1e-6).then(|| format!("only {share} of its bandwidth"))
 }
 
-/// On random trees of two and three levels, full and tapered, with parallel and missing cables: where nodes and cables
-/// pass, every permutation of up to seven nodes has routes, one for each flow, with at most ceil(1 / share) flows on a
-/// cable in either direction, and flows that are split have their share of bandwidth all at once. What meets (1) to (3)
-/// passes, and more does.
+/// Random trees have two or three levels, are full or oversubscribed, and have parallel and missing cables. If the
+/// condition accepts nodes and cables, every permutation of up to seven nodes has one route per flow with at most
+/// ceil(1 / share) flows on a cable in each direction, and split flows get their share of bandwidth all at once. The
+/// condition accepts whatever meets (1) to (3), and more.
 #[test]
 fn every_permutation_of_a_small_partition_is_routed() {
     let seen = all_routed(0..700, 7, 400);
@@ -108,7 +108,7 @@ fn every_permutation_of_a_small_partition_is_routed() {
     assert!(seen.beyond > 30, "{seen:?}");
 }
 
-/// The same for up to twenty nodes and some of their permutations.
+/// The same holds for up to twenty nodes and some of their permutations.
 #[test]
 fn permutations_of_larger_partitions_are_routed() {
     let seen = all_routed(10_000..10_150, 20, 40);
@@ -120,7 +120,7 @@ fn machine(children: &[u32], parents: &[u32]) -> Arc<Fabric> {
     Arc::new(Fabric::build(&pgft("n", children, parents, &cables)).unwrap())
 }
 
-/// The cables of every leaf and pod switch but those named (level, group, switch, parent).
+/// The cables of all leaf and pod switches, except those named by (level, group, switch, parent).
 fn all_but(fabric: &Fabric, without: &[(usize, u32, u32, u32)]) -> Vec<CableId> {
     let groups =
         (1..fabric.depth()).flat_map(|level| (0..fabric.groups(level)).map(move |g| (level, g)));
@@ -130,8 +130,9 @@ fn all_but(fabric: &Fabric, without: &[(usize, u32, u32, u32)]) -> Vec<CableId> 
     all.filter(|id| !gone.contains(id)).collect()
 }
 
-/// What leaves of a remainder need adds up: two of one node each that own one uplink of the two of the others have no
-/// routes when both receive from leaves that also send to a third one; with a single such leaf all have.
+/// The needs of leaves in a remainder add up. If two leaves with one node each own only one of the others' two uplinks,
+/// there are no routes when both receive from leaves that also send to a third. With a single such leaf there are
+/// routes.
 #[test]
 fn leaves_of_a_remainder_share_what_they_own() {
     let fabric = machine(&[2, 5], &[1, 2]);
@@ -147,8 +148,8 @@ fn leaves_of_a_remainder_share_what_they_own() {
     assert_eq!(check(&fabric, &nodes, &one, 1.0), Ok(()));
 }
 
-/// A remainder in a job over pods needs more of the core than (3) says: six nodes, one a leaf and two a pod, all owning
-/// both planes with one core cable in each, have routes; without one plane of one leaf some permutation has none.
+/// A remainder in a job over pods needs more of the core than (3) says. Six nodes, one per leaf and two per pod, all
+/// own both planes with one core cable in each: there are routes. If one leaf lacks a plane, some permutation has none.
 #[test]
 fn a_pod_with_a_remainder_needs_a_core_cable_for_every_leaf() {
     let fabric = machine(&[1, 2, 3], &[1, 2, 1]);
@@ -164,12 +165,12 @@ fn a_pod_with_a_remainder_needs_a_core_cable_for_every_leaf() {
     let refused =
         job.permutations(usize::MAX).iter().any(|flows| job.routes(flows, 1, STEPS) == Some(false));
     assert!(refused);
-    // With the core cables that (4) asks for all is well.
+    // With the core cables that (4) requires, there are routes.
     let wide = machine(&[1, 2, 3], &[1, 2, 2]);
     assert_eq!(check(&wide, &nodes, &all_but(&wide, &[(1, 0, 0, 1)]), 1.0), Ok(()));
 }
 
-/// Leaves that own no uplink in common pass if every two of them do.
+/// Leaves without a common uplink are accepted if every two of them have enough in common.
 #[test]
 fn leaves_may_own_their_uplinks_by_pairs() {
     let fabric = machine(&[1, 3], &[1, 3]);
@@ -182,7 +183,7 @@ fn leaves_may_own_their_uplinks_by_pairs() {
     );
 }
 
-/// What is not on the machine, or counted twice, is refused by name.
+/// Nodes or cables that are not on the machine, or named twice, are refused by name.
 #[test]
 fn what_is_not_there_is_refused() {
     let tree = Tree {
@@ -206,6 +207,6 @@ fn what_is_not_there_is_refused() {
     assert_eq!(gone.unwrap_err().to_string(), format!("there is no cable {missing}"));
     let twice = check(&fabric, &[0, 1], &[there, there], 1.0);
     assert_eq!(twice, Err(Violation::CableTwice { cable: there }));
-    // Nodes of one leaf need no uplink.
+    // Nodes of one leaf need no uplinks.
     assert_eq!(check(&fabric, &[1], &[], 1.0), Ok(()));
 }

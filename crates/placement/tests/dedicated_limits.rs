@@ -1,4 +1,4 @@
-//! Machines on parts of which no links can be given: they are named, the rest works on.
+//! Machines where jobs cannot own links in some parts: these parts are named, the others still work.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::sync::Arc;
@@ -9,13 +9,13 @@ use topolane_placement::{Occupancy, Refusal, Request, policy};
 
 const RULES: [&str; 4] = ["dedicated", "jigsaw", "jigsaw-relaxed", "laas"];
 
-/// A machine of nodes n1, n2, ... from the text of its one site, `core`.
+/// A machine with nodes n1, n2, ... from the text of its only site, `core`.
 fn machine(site: &str) -> Arc<Fabric> {
     let text = format!("name = \"odd\"\n[[site]]\nname = \"core\"\n{site}");
     Arc::new(Fabric::build(&read::machine_toml(&text).unwrap()).unwrap())
 }
 
-/// A tree of switches: name, nodes, switches below.
+/// A tree of switches, each given as name, nodes, switches below.
 fn tree(parents: &str, switches: &[(&str, &str, &str)]) -> Arc<Fabric> {
     let switch = |&(name, nodes, below): &(&str, &str, &str)| {
         let what = if nodes.is_empty() { ("switches", below) } else { ("nodes", nodes) };
@@ -25,14 +25,14 @@ fn tree(parents: &str, switches: &[(&str, &str, &str)]) -> Arc<Fabric> {
     machine(&format!("parents = {parents}\n{switches}"))
 }
 
-/// The sentences about a machine.
+/// The sentences about the limits of a machine.
 fn said(fabric: &Arc<Fabric>) -> Vec<String> {
     let limits = policy("dedicated", 0).unwrap().limits(fabric);
     limits.iter().map(|limit| limit.sentence(fabric)).collect()
 }
 
-/// On the empty machine jobs of up to `most` nodes are placed, on links that meet the condition, and wider ones refused
-/// for that reason.
+/// On the empty machine, jobs of up to `most` nodes get links that meet the condition, and wider ones are refused for
+/// this reason.
 fn isolates_up_to(fabric: &Arc<Fabric>, rule: &str, most: u32, why: LimitKind) {
     let occupancy = Occupancy::new(Arc::clone(fabric));
     let rule = policy(rule, 0).unwrap();
@@ -53,7 +53,8 @@ fn isolates_up_to(fabric: &Arc<Fabric>, rule: &str, most: u32, why: LimitKind) {
     }
 }
 
-/// More than 64 uplinks: of leaves, jobs stay inside a leaf; of second-level switches, inside a pod.
+/// With more than 64 uplinks per leaf, jobs stay inside a leaf; with more than 64 per second-level switch, inside a
+/// pod.
 #[test]
 fn switches_with_many_uplinks() {
     let leaves = machine("children = [8, 2, 2]\nparents = [1, 72, 1]");
@@ -78,7 +79,7 @@ fn switches_with_many_uplinks() {
     }
 }
 
-/// Four levels: jobs stay inside a group of the third.
+/// On four levels, jobs stay inside a group of the third.
 #[test]
 fn four_levels() {
     let fabric = machine("children = [2, 2, 2, 2]\nparents = [1, 2, 2, 2]");
@@ -91,8 +92,8 @@ fn four_levels() {
     isolates_up_to(&fabric, "dedicated", 8, LimitKind::Levels);
 }
 
-/// Rails that meet in the spines of a pod: jobs stay inside a pod, because no rail has links above to itself. Rails that meet in
-/// the core, or never, are no limit.
+/// If rails meet in the spines of a pod, jobs stay inside a pod, because no rail has links of its own above. Rails that
+/// meet in the core, or never, are no limit.
 #[test]
 fn rails() {
     let fabric =
@@ -113,7 +114,7 @@ fn rails() {
     }
 }
 
-/// A leaf that hangs on the core: jobs with nodes there stay inside it, the other pods are as they were.
+/// Jobs with nodes on a leaf that is directly below the core stay inside it; other pods are unaffected.
 #[test]
 fn a_short_branch() {
     let fabric = tree(
@@ -137,7 +138,7 @@ fn a_short_branch() {
     }
 }
 
-/// A missing cable, a second-level switch that is not there, a leaf with no cable left: named, and the rest is placed.
+/// A missing cable, a missing second-level switch and a leaf without cables are named, and all other jobs are placed.
 #[test]
 fn missing_cables() {
     let tree = |missing: &str| {
@@ -182,7 +183,8 @@ fn missing_cables() {
     }
 }
 
-/// Leaves that give their nodes less than others: the least is full bandwidth for all, and that is said.
+/// If some leaves give their nodes less bandwidth than others, the smallest counts as full bandwidth for all, and a
+/// sentence says so.
 #[test]
 fn uneven_taper() {
     let fabric = tree(
@@ -199,7 +201,7 @@ fn uneven_taper() {
     isolates_up_to(&fabric, "dedicated", 28, LimitKind::Shape);
 }
 
-/// Nothing is said of a whole tree, even or evenly tapered, nor by a rule that owns whole groups.
+/// There are no sentences for a complete tree, full or evenly oversubscribed, nor for a policy that owns whole groups.
 #[test]
 fn whole_trees() {
     for site in [

@@ -1,5 +1,4 @@
-//! What the link-owning policies give can be routed: the forwarding tables of any moment keep every
-//! job on its links.
+//! The links that policies give can be routed: at any moment, the forwarding tables keep every job on its links.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -8,7 +7,7 @@ use proptest::prelude::*;
 use topolane_fabric::{Dedicated, Fabric, JobLinks, Routing, Service, pgft};
 use topolane_placement::{Occupancy, Placement, Request, policy};
 
-/// A job comes with a number of nodes and accepts a share of full bandwidth; or the job of that place goes.
+/// A job arrives with a number of nodes and accepts a share of full bandwidth; or the job with this index leaves.
 #[derive(Debug, Clone)]
 enum Event {
     Comes(u32, f64),

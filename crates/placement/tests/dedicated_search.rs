@@ -1,4 +1,4 @@
-//! Policies that give links: they find a partition wherever there is one, no cable has two owners.
+//! Policies that give links find a partition whenever one exists, and no cable gets two owners.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -20,7 +20,7 @@ use topolane_fabric::{CableId, Fabric, NodeIndex};
 use topolane_placement::dedicated::{check, lend};
 use topolane_placement::{Occupancy, Placement, Policy, Request, policy};
 
-/// A machine, who is on it, and what has failed.
+/// A machine, the jobs on it, and the failed cables.
 struct Crowd {
     tree: Tree,
     fabric: Arc<Fabric>,
@@ -44,7 +44,7 @@ impl Crowd {
         Crowd { tree, fabric, occupancy, jobs: Vec::new(), failed }
     }
 
-    /// Some come, most of them small, some leave.
+    /// Jobs arrive, most of them small, and some leave.
     fn live(&mut self, rule: &dyn Policy, phi: f64, rng: &mut ChaCha8Rng) {
         for id in 0..rng.random_range(0..12) {
             let most = if rng.random_bool(0.7) { 4 } else { self.fabric.nodes() };
@@ -62,7 +62,7 @@ impl Crowd {
         }
     }
 
-    /// Nodes that have a link and that no job holds, and cables that no job owns, counted from the placements alone.
+    /// Nodes with a link that no job holds, and cables that no job owns, computed from the placements alone.
     fn free(&self) -> (Vec<NodeIndex>, BTreeSet<CableId>) {
         let held = |node: &NodeIndex| self.jobs.iter().any(|job| job.nodes().contains(node));
         let owned = |cable: &CableId| self.jobs.iter().any(|job| job.links().contains(cable));
@@ -73,7 +73,7 @@ impl Crowd {
     }
 }
 
-/// The policies that give links, and `quiet-neighborhoods`, which gives all of the groups that a job crosses.
+/// The policies that give links, and `quiet-neighborhoods`, which gives all links of the groups that a job crosses.
 fn rules() -> Vec<Box<dyn Policy>> {
     let names = ["dedicated", "jigsaw", "jigsaw-relaxed", "laas", "quiet-neighborhoods"];
     names.iter().map(|name| policy(name, 0).unwrap()).collect()
@@ -89,8 +89,8 @@ fn owned_by(fabric: &Fabric, job: &Placement) -> Vec<CableId> {
     job.crossed().iter().filter(below_top).flat_map(uplinks).collect()
 }
 
-/// On tiny machines with jobs, missing and failed cables: `dedicated` places a job of any size wherever some choice of free
-/// nodes and cables meets (1) to (3), and what it gives meets the condition.
+/// On tiny machines with jobs and with missing and failed cables, `dedicated` places a job of any size whenever some
+/// choice of free nodes and cables meets (1) to (3). What it gives meets the condition.
 #[test]
 fn owned_finds_a_partition_wherever_there_is_one() {
     let rule = policy("dedicated", 0).unwrap();
@@ -129,8 +129,8 @@ fn owned_finds_a_partition_wherever_there_is_one() {
     assert!(placed > 1_000 && refused > 200, "{placed} placed, {refused} refused");
 }
 
-/// The rule for the head of a queue places no job that `dedicated` does not place, and passes over some that it places. What it
-/// gives meets the condition.
+/// The rule for the head of a queue only places jobs that `dedicated` can place, and not all of these. What it gives
+/// meets the condition.
 #[test]
 fn the_rule_for_heads_gives_some_of_the_shapes() {
     let rule = policy("dedicated", 0).unwrap();
@@ -160,9 +160,9 @@ fn the_rule_for_heads_gives_some_of_the_shapes() {
     assert!(by_both > 100 && passed_over > 20, "{by_both} by both, {passed_over} passed over");
 }
 
-/// Whatever comes and goes, under each rule that gives links: every placement meets the condition for the share it is
-/// said to have, which is no less than was asked for; no cable has two owners, none is missing or has failed. (`quiet-neighborhoods`
-/// looks at no cable: it is asked on machines that are whole.)
+/// For any arrivals and departures, under each policy that gives links: every placement meets the condition for its
+/// share, which is at least what was requested; no cable has two owners, is missing or has failed.
+/// (`quiet-neighborhoods` does not look at cables, so it is tested on complete machines.)
 #[test]
 fn every_placement_meets_the_condition_and_no_cable_has_two_owners() {
     for rule in rules() {
@@ -195,7 +195,7 @@ fn every_placement_meets_the_condition_and_no_cable_has_two_owners() {
     }
 }
 
-/// A claim and a release undo each other, links included: what one can see of nodes and free slots is as it was.
+/// A claim and its release cancel out, including links: nodes and free slots are as before.
 #[test]
 fn claim_and_release_are_inverses() {
     let slots = |occupancy: &Occupancy| {
@@ -237,8 +237,8 @@ fn claim_and_release_are_inverses() {
     }
 }
 
-/// Links that are lent to jobs placed while many had failed are free, none is lent twice, and with them a job meets the
-/// condition for the share that it then has.
+/// Lends links to jobs that were placed while many links had failed. Lent links are free, none is lent twice, and with
+/// them a job meets the condition for its new share.
 #[test]
 fn what_is_lent_gives_the_share_that_it_says() {
     let rule = policy("dedicated", 0).unwrap();

@@ -1,4 +1,4 @@
-//! Nodes of one domain use no link of the tree: hops, crossings, isolation and traffic know it.
+//! Nodes of one domain use no link of the tree: hops, crossings, isolation and traffic take this into account.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use proptest::sample::Index;
 use topolane_fabric::{DomainDescription, Fabric, NodeIndex, ROUTINGS, pgft};
 use topolane_placement::{Occupancy, Placement, Quality, Request, Share, policy};
 
-/// PGFT([3, 2, 2]) of 12 nodes n1 to n12, with domains of these nodes.
+/// PGFT([3, 2, 2]) with 12 nodes n1 to n12, and domains of the given nodes.
 fn machine(domains: &[&[u32]]) -> Arc<Fabric> {
     let mut machine = pgft("n", &[3, 2, 2], &[1, 2, 2], &[1, 1, 1]);
     machine.domains = domains
@@ -24,7 +24,7 @@ fn machine(domains: &[&[u32]]) -> Arc<Fabric> {
     Arc::new(Fabric::build(&machine).unwrap())
 }
 
-/// Every node in one of some domains or in none.
+/// A machine on which every node is in one of some domains, or in none.
 fn any_machine() -> impl Strategy<Value = Arc<Fabric>> {
     prop::collection::vec(0usize..4, 12).prop_map(|domain_of| {
         let nodes = |domain| (1..=12).zip(&domain_of).filter(move |(_, of)| **of == domain);
@@ -47,7 +47,7 @@ fn a_job_in_one_domain_crosses_nothing() {
     assert!(inside.crossed().is_empty() && !inside.spans_nodes());
     assert!((0..fabric.links()).all(|cable| !inside.may_use(&fabric, cable)));
     assert!(Quality::of(&fabric, inside.nodes()).aph.abs() < 1e-9);
-    // Over two domains it crosses what it would without any.
+    // A job over two domains crosses the same groups as without domains.
     let across = whole(&fabric, &[0, 1, 3]);
     assert_eq!(across.crossed(), whole(&machine(&[]), &[0, 1, 3]).crossed());
     assert!(across.spans_nodes());
@@ -60,7 +60,7 @@ fn a_job_in_one_domain_crosses_nothing() {
 
 #[test]
 fn a_job_that_fits_in_a_domain_conflicts_with_none() {
-    // A job over the three leaves 0 to 2 keeps others from crossing them.
+    // A job over the leaves 0 to 2 keeps other jobs from crossing them.
     let domains: &[&[u32]] = &[&[2, 5, 8, 11], &[3, 6]];
     let place = |fabric: &Arc<Fabric>, nodes| {
         let mut occupancy = Occupancy::new(Arc::clone(fabric));
@@ -99,7 +99,7 @@ fn domains_on_one_leaf_each_change_no_placement() {
 }
 
 proptest! {
-    /// Hop measures are the sums over pairs, those in one domain 0.
+    /// Hop measures are sums over pairs, with 0 for pairs in one domain.
     #[test]
     fn quality_is_the_sum_over_pairs(
         fabric in any_machine(),
@@ -115,7 +115,7 @@ proptest! {
         prop_assert!((Quality::of(&fabric, &nodes).pair_hops - sum).abs() < 1e-9);
     }
 
-    /// Whatever the routing, the links of a job are those of groups that it crosses and of its nodes.
+    /// For any routing, a job only uses links of its nodes and of the groups that it crosses.
     #[test]
     fn routes_stay_within_what_a_job_may_use(
         fabric in any_machine(),
@@ -136,7 +136,7 @@ proptest! {
         }
     }
 
-    /// Jobs that come under `isolated` share no link, whatever the domains are.
+    /// Jobs placed by `isolated` share no link, for any domains.
     #[test]
     fn isolated_jobs_share_no_link(
         fabric in any_machine(),

@@ -14,7 +14,7 @@ use topolane_placement::{Occupancy, Placement, Request, Share};
 
 const EQUAL: [&str; 3] = ["jigsaw", "jigsaw-relaxed", "laas"];
 
-/// A tree of three levels in which every switch has as many uplinks as groups below it.
+/// A tree of three levels in which every switch has an uplink for each group below it.
 fn full(children: [u32; 3]) -> Arc<Fabric> {
     let [nodes, leaves, _] = children;
     Arc::new(Fabric::build(&pgft("n", &children, &[1, nodes, leaves], &[1; 3])).unwrap())
@@ -24,7 +24,7 @@ fn ask(id: u64, nodes: u32) -> Request {
     Request::whole_nodes(id, nodes, 1.0)
 }
 
-/// What a placement has on each leaf: nodes, and the second-level switches that it owns uplinks to.
+/// For each leaf of a placement, its nodes there and the second-level switches to which it owns uplinks.
 fn on_leaves(fabric: &Fabric, placement: &Placement) -> BTreeMap<u32, (u32, BTreeSet<u32>)> {
     let mut leaves: BTreeMap<u32, (u32, BTreeSet<u32>)> = BTreeMap::new();
     for &node in placement.nodes() {
@@ -39,7 +39,7 @@ fn on_leaves(fabric: &Fabric, placement: &Placement) -> BTreeMap<u32, (u32, BTre
     leaves
 }
 
-/// What it has in each pod: for each plane the core switches that it owns uplinks to.
+/// For each pod and plane of a placement, the core switches to which it owns uplinks.
 fn in_pods(fabric: &Fabric, placement: &Placement) -> BTreeMap<u32, BTreeMap<u32, BTreeSet<u32>>> {
     let mut pods: BTreeMap<u32, BTreeMap<u32, BTreeSet<u32>>> = BTreeMap::new();
     for &link in placement.links() {
@@ -51,9 +51,10 @@ fn in_pods(fabric: &Fabric, placement: &Placement) -> BTreeMap<u32, BTreeMap<u32
     pods
 }
 
-/// Equal parts as published: all leaves but one have as many nodes, each as many common uplinks as nodes, and the last one
-/// fewer of both; of several pods all but one have as many leaves and in each plane as many common uplinks as leaves, and
-/// the last one fewer of both; the last leaf is in the last pod.
+/// Checks that the parts are equal as published. All leaves but one have the same number of nodes, each with as many
+/// common uplinks as nodes; the last leaf has fewer of both. Of several pods, all but one have the same number of
+/// leaves and, in each plane, as many common uplinks as leaves; the last pod has fewer of both. The last leaf is in the
+/// last pod.
 fn has_equal_parts(fabric: &Fabric, placement: &Placement, whole_leaves: bool) {
     let leaves = on_leaves(fabric, placement);
     if leaves.len() == 1 {
@@ -107,12 +108,12 @@ fn has_equal_parts(fabric: &Fabric, placement: &Placement, whole_leaves: bool) {
     }
 }
 
-/// Jobs that come and go: a size, or who leaves.
+/// Jobs that arrive and leave: a size, and possibly which job leaves.
 fn traffic() -> impl Strategy<Value = Vec<(u32, Option<Index>)>> {
     prop::collection::vec((1u32..50, prop::option::weighted(0.4, any::<Index>())), 1..60)
 }
 
-/// Plays jobs on a machine under a policy; every placement is shown, with the state before it.
+/// Runs jobs on a machine under a policy and shows every placement with the state before it.
 fn play(
     fabric: &Arc<Fabric>,
     policy: &str,
@@ -141,7 +142,7 @@ fn play(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// Every partition is one of equal parts; no node and no link is held twice; all is given back.
+    /// Every partition has equal parts; no node or link is held twice; everything is given back.
     #[test]
     fn jobs_get_equal_parts_of_their_own(jobs in traffic(), wide in any::<bool>()) {
         let fabric = full(if wide { [3, 4, 5] } else { [4, 3, 4] });
@@ -157,8 +158,8 @@ proptest! {
         }
     }
 
-    /// Inside a pod a partition of equal parts is found whenever there is one: against all choices of leaves. Where many
-    /// wait `dedicated` gives the one that `jigsaw` does.
+    /// Inside a pod, a partition of equal parts is found whenever one exists, compared with all choices of leaves. With
+    /// a long queue, `dedicated` gives the same as `jigsaw`.
     #[test]
     fn a_partition_in_a_pod_is_found_if_there_is_one(
         jobs in traffic(),
@@ -182,7 +183,7 @@ proptest! {
         }
     }
 
-    /// `laas` over several pods holds whole leaves, those nodes too that the job does not use, and all uplinks of them.
+    /// Over several pods, `laas` holds whole leaves, including nodes that the job does not use, and all their uplinks.
     #[test]
     fn laas_holds_whole_leaves_above_a_pod(jobs in traffic()) {
         let fabric = full([4, 3, 4]);
@@ -204,8 +205,8 @@ proptest! {
         });
     }
 
-    /// `quiet-neighborhoods` puts a job into one block: a leaf, or a power of two of leaves of a pod or of pods, from a multiple of it on,
-    /// or all of them, and no smaller block could hold it; no leaf and no pod is crossed twice.
+    /// `quiet-neighborhoods` puts a job into one block: a leaf, an aligned power of two of leaves or of pods, or all of
+    /// them. No smaller block could hold it, and no leaf or pod is crossed twice.
     #[test]
     fn quiet_keeps_to_blocks(jobs in traffic()) {
         let fabric = full([4, 5, 4]);
@@ -231,7 +232,7 @@ proptest! {
     }
 }
 
-/// Whether a pod has `wanted` nodes in equal parts, by all choices of planes and of a smaller leaf.
+/// Whether a pod can hold `wanted` nodes in equal parts, by trying all choices of planes and of a smaller leaf.
 fn exists_in_pod(occupancy: &Occupancy, wanted: u32) -> bool {
     let leaves: Vec<(u32, u64)> = (0..4)
         .map(|leaf| (occupancy.idle_in(1, leaf), occupancy.free_uplink_slots(1, leaf, 0)))
@@ -258,8 +259,8 @@ fn exists_in_pod(occupancy: &Occupancy, wanted: u32) -> bool {
     })
 }
 
-/// Two pods of three leaves of 4 nodes: 10 nodes are 4, 4 and 2 in one pod, the last on two of the uplinks of the others;
-/// 14 nodes over two pods take 3 leaves of one and 2 nodes of another.
+/// Two pods of three leaves of 4 nodes. A job of 10 nodes gets 4, 4 and 2 in one pod, the last leaf with two of the
+/// others' uplinks. A job of 14 nodes gets 3 leaves of one pod and 2 nodes of the other.
 #[test]
 fn equal_parts_by_hand() {
     let fabric = full([4, 3, 2]);
@@ -282,7 +283,7 @@ fn equal_parts_by_hand() {
     assert_eq!(shape("laas", 14), [(0, 4, 4), (1, 4, 4), (2, 4, 4), (3, 2, 4)]);
 }
 
-/// With one node of every leaf taken no leaf is whole: over pods only `jigsaw-relaxed` finds a place.
+/// If one node of every leaf is taken, no leaf is whole, so only `jigsaw-relaxed` finds a placement over pods.
 #[test]
 fn whole_leaves_are_the_restriction_that_relaxed_lifts() {
     let fabric = full([4, 3, 2]);
@@ -298,7 +299,7 @@ fn whole_leaves_are_the_restriction_that_relaxed_lifts() {
     }
 }
 
-/// Free leaves of three, one and one nodes in one pod, and no others: `claimed`, or out of service.
+/// A pod with free leaves of three, one and one nodes, and nothing else free: the rest is `claimed`, or out of service.
 fn three_one_one(claimed: bool) -> Occupancy {
     let fabric = full([4, 4, 2]);
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
@@ -312,8 +313,8 @@ fn three_one_one(claimed: bool) -> Occupancy {
     occupancy
 }
 
-/// Five nodes on leaves of three, one and one are no equal parts: `dedicated` gives them to a job where 255 wait and not where
-/// 256 do, unless the machine is otherwise empty, so that no other job's end could help.
+/// Five nodes on leaves of three, one and one are not equal parts. `dedicated` gives them to a job with 255 jobs
+/// waiting, but not with 256, unless the machine is otherwise empty, so that the end of other jobs cannot help.
 #[test]
 fn among_many_shapes_are_equal_parts() {
     let (rule, request) = (rule("dedicated"), ask(1, 5));
@@ -326,9 +327,9 @@ fn among_many_shapes_are_equal_parts() {
     assert!(rule.for_queue_length(256).place(&less, &busy).is_ok(), "any shape at half bandwidth");
 }
 
-/// What a placement wastes is, for each node of the job, by how much more than its nodes it cuts the nodes with uplinks
-/// that leaves have, 4 for a leaf that it breaks, and .02 for each node that is left on a leaf. On leaves of four nodes and
-/// four uplinks: nothing for a whole leaf; (4 + .02) / 3 for three nodes of one; (4 + .04) / 6 for six.
+/// The waste of a placement, per node of the job: the nodes with uplinks that other jobs over leaves lose in addition
+/// to the job's nodes, plus 4 for a leaf that it breaks into and .02 for each node left on a leaf. On leaves of four
+/// nodes and four uplinks it is 0 for a whole leaf, (4 + .02) / 3 for three nodes of one, and (4 + .04) / 6 for six.
 #[test]
 fn waste_is_what_is_left_behind() {
     let fabric = full([4, 4, 2]);
@@ -339,7 +340,7 @@ fn waste_is_what_is_left_behind() {
         let request = ask(1, nodes);
         let placement = many.place(&request, occupancy).unwrap();
         let waste = many.waste(&request, &placement, occupancy);
-        // Its plan says the same and leads to that placement.
+        // The plan has the same waste and leads to the same placement.
         let planned = many.plan(&request, occupancy).unwrap();
         assert_eq!(planned.waste(), waste);
         assert_eq!(*many.carry_out(&planned, &request, occupancy), placement);
@@ -349,17 +350,17 @@ fn waste_is_what_is_left_behind() {
         let found = waste(nodes, &occupancy);
         assert!((found - expected).abs() < 1e-12, "{nodes}: {found}");
     }
-    // A leaf that is broken already, of which one node is left: the job that has it wastes nothing.
+    // A leaf that is already in use has one node left: a job that gets it wastes nothing.
     occupancy.claim(&many.place(&ask(2, 3), &occupancy).unwrap()).unwrap();
     assert_eq!(waste(1, &occupancy), 0.0);
-    // While few wait it is the same.
+    // The waste is the same with a short queue.
     let any = rule.for_queue_length(255);
     let request = ask(1, 3);
     let placed = any.place(&request, &occupancy).unwrap();
     let expected = waste(3, &occupancy);
     assert!((any.waste(&request, &placed, &occupancy) - expected).abs() < 1e-12);
     assert!((many.waste(&request, &placed, &occupancy) - expected).abs() < 1e-12);
-    // A job that shares nodes, on a leaf without an idle one, wastes nothing.
+    // A job that shares nodes, on a leaf without idle nodes, wastes nothing.
     let shared = Placement::new(&fabric, vec![4, 5, 6, 7], Share::part(1, 0));
     occupancy.claim(&shared).unwrap();
     assert_eq!(any.waste(&request, &shared, &occupancy), 0.0);

@@ -1,4 +1,4 @@
-//! What an explanation names is there, and is what keeps the request out.
+//! The obstacles that an explanation names exist, and they keep the request out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -12,7 +12,7 @@ use topolane_placement::{
     Holder, Missing, Obstacle, Occupancy, POLICIES, Placement, Policy, Refusal, Request,
 };
 
-/// What keeps a request for `nodes` whole nodes out while these jobs run.
+/// The obstacles of a request for `nodes` whole nodes while these jobs run.
 fn obstacles(
     policy: &str,
     nodes: u32,
@@ -24,7 +24,7 @@ fn obstacles(
     rule(policy).explain(&request, occupancy, &holders).unwrap().obstacles
 }
 
-/// The machine on which jobs hold these nodes.
+/// A machine on which jobs hold these nodes.
 fn held(fabric: &Arc<Fabric>, nodes: &[&[u32]]) -> (Occupancy, Vec<(u64, Placement)>) {
     let mut occupancy = Occupancy::new(Arc::clone(fabric));
     let jobs: Vec<(u64, Placement)> =
@@ -35,7 +35,7 @@ fn held(fabric: &Arc<Fabric>, nodes: &[&[u32]]) -> (Occupancy, Vec<(u64, Placeme
     (occupancy, jobs)
 }
 
-/// Two pods of two leaves of four nodes. A job of six lies in one pod; leaf 1 and leaf 3 are crossed.
+/// Two pods of two leaves of four nodes. A job of six must lie in one pod, but leaves 1 and 3 are crossed.
 #[test]
 fn the_groups_that_others_cross_are_named_with_their_jobs() {
     let fabric = tree(&[4, 2, 2]);
@@ -50,7 +50,7 @@ fn the_groups_that_others_cross_are_named_with_their_jobs() {
     ));
 }
 
-/// Every leaf has one node less than the job wants, which must lie in one leaf.
+/// The job must lie in one leaf, but every leaf has one free node too few.
 #[test]
 fn a_job_that_must_lie_in_one_leaf_hears_how_many_nodes_it_lacks() {
     let fabric = tree(&[4, 2]);
@@ -63,7 +63,7 @@ fn a_job_that_must_lie_in_one_leaf_hears_how_many_nodes_it_lacks() {
     );
 }
 
-/// Too few nodes on the whole: as many are missing as the refusal says, and all jobs hold some.
+/// With too few free nodes, the number missing is that of the refusal, and all jobs hold some.
 #[test]
 fn too_few_nodes_are_held_by_the_jobs_that_run() {
     let fabric = tree(&[4, 2]);
@@ -78,7 +78,7 @@ fn too_few_nodes_are_held_by_the_jobs_that_run() {
     }
 }
 
-/// Two leaves of four nodes with two uplinks: job 1 owns one of the first and both of the second.
+/// Two leaves of four nodes with two uplinks. Job 1 owns one uplink of the first leaf and both of the second.
 #[test]
 fn uplinks_that_others_own_are_counted() {
     let fabric = tree(&[4, 2]);
@@ -94,8 +94,8 @@ fn uplinks_that_others_own_are_counted() {
     assert!(found.iter().all(|one| one.jobs == [1]));
 }
 
-/// Two sites of three nodes. An isolated job crosses the WAN link; a job of four that may use none of its nodes must cross
-/// it too.
+/// Two sites of three nodes. An isolated job crosses the WAN link. A job of four that may use none of its nodes must
+/// cross it too.
 #[test]
 fn a_job_that_crosses_the_wan_is_named_though_it_holds_no_node_that_is_wanted() {
     let site = || vec![(vec![3], true)];
@@ -114,7 +114,7 @@ fn a_job_that_crosses_the_wan_is_named_though_it_holds_no_node_that_is_wanted() 
     }
 }
 
-/// Jobs placed by several rules.
+/// Places jobs by several policies.
 fn jobs_on(occupancy: &mut Occupancy, others: &[Ask]) -> Vec<(u64, Placement)> {
     let fabric = Arc::clone(occupancy.fabric());
     let mut jobs = Vec::new();
@@ -158,8 +158,8 @@ fn is_explained_correctly(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whoever waits until the jobs that an explanation names have left, and then asks again, is placed in the end; and
-    /// nothing is explained that is placed, and everything that is not.
+    /// If the jobs that an explanation names leave, again and again, the request is finally placed. A request that
+    /// would be placed has no explanation, every other one has.
     #[test]
     fn what_an_explanation_names_is_what_keeps_a_request_out(
         machine in machine(), others in prop::collection::vec(ask(), 1..12), wanted in ask(),

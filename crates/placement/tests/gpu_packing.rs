@@ -1,4 +1,4 @@
-//! Rules for jobs that take parts of nodes with GPUs, against their definitions reckoned by hand.
+//! Policies for jobs that take parts of GPU nodes, compared with their definitions.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -14,7 +14,7 @@ use topolane_placement::{Amounts, GpuPart, Occupancy, Placement, Request, SeenRe
 const GPUS: usize = 4;
 const CORES: u64 = 16;
 
-/// Three nodes of 16 cores and 4 GPUs.
+/// A machine of three nodes with 16 cores and 4 GPUs.
 fn machine() -> Arc<Fabric> {
     let mut described = pgft("n", &[3], &[1], &[1]);
     described.kinds = vec![NodeKind {
@@ -27,7 +27,7 @@ fn machine() -> Arc<Fabric> {
     Arc::new(Fabric::build(&described).unwrap())
 }
 
-/// A task: cores, and thousandths of a GPU (below 1000) or whole GPUs (thousands).
+/// A task: cores, and thousandths of a GPU (below 1000) or of whole GPUs (multiples of 1000).
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Task {
     cores: u64,
@@ -53,13 +53,13 @@ impl Task {
         self.thousandths < 1000
     }
 
-    /// The least that a GPU must have free to be of use.
+    /// The free thousandths that a GPU needs to be useful.
     fn of_a_gpu(self) -> u64 {
         self.thousandths.min(1000)
     }
 }
 
-/// What is free on a node: cores, and thousandths of each GPU.
+/// The free cores of a node, and the free thousandths of each GPU.
 #[derive(Debug, Clone)]
 struct Free {
     cores: u64,
@@ -81,13 +81,13 @@ impl Free {
         self.cores >= task.cores && enough >= task.thousandths.div_ceil(1000)
     }
 
-    /// The paper's fragmentation of a node for one task.
+    /// The fragmentation of a node for one task, as the paper defines it.
     fn fragments(&self, task: Task) -> f64 {
         let useless = |free: &&u64| !self.fits(task) || **free < task.of_a_gpu();
         self.gpus.iter().filter(useless).sum::<u64>() as f64
     }
 
-    /// Thousandths left free if such tasks use up the cores.
+    /// Free thousandths that remain if such tasks use up the cores.
     fn unfed(&self, task: Task) -> f64 {
         let slots = self.cores as f64 / task.cores as f64;
         (self.total() as f64 - slots * task.thousandths as f64).max(0.0)
@@ -98,7 +98,7 @@ impl Free {
         seen.iter().map(of).sum::<f64>() / seen.len() as f64
     }
 
-    /// Every way to put the task here.
+    /// The node after the task, for every way to place it there.
     fn after(&self, task: Task) -> Vec<Free> {
         if !self.fits(task) {
             return Vec::new();
@@ -120,7 +120,7 @@ impl Free {
     }
 }
 
-/// The tasks one after another under a rule; `look` sees every one before it is claimed, with all seen so far.
+/// Places tasks one after another by a policy. `look` sees each task before it is claimed, and all tasks so far.
 fn play(name: &str, tasks: &[Task], mut look: impl FnMut(&Occupancy, &[Task], Task, &Placement)) {
     let fabric = machine();
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
@@ -144,8 +144,8 @@ fn play(name: &str, tasks: &[Task], mut look: impl FnMut(&Occupancy, &[Task], Ta
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// `fgd` and `gpu-packing` take the node, and the GPU of a part, where the measure over all tasks seen so far rises least;
-    /// measured by the definitions alone, over every place there is.
+    /// `fgd` and `gpu-packing` take the node, and for a part the GPU, where the measure over all tasks so far rises
+    /// least. The measure is computed from the definitions, for every possible choice.
     #[test]
     fn the_measure_rises_least(tasks in prop::collection::vec(task(), 1..30)) {
         for (name, unfed) in [("fgd", 0.0), ("gpu-packing", 1.0 / 6.0)] {
@@ -164,7 +164,8 @@ proptest! {
         }
     }
 
-    /// `best-fit` takes a node with the least left: cores and GPUs as parts of what a node has, memory the same here.
+    /// `best-fit` takes a node with the least left. Cores and GPUs are relative to those of a node; memory is equal
+    /// here.
     #[test]
     fn best_fit_leaves_least(tasks in prop::collection::vec(task(), 1..30)) {
         play("best-fit", &tasks, |occupancy, _, task, placement| {
@@ -179,8 +180,8 @@ proptest! {
     }
 }
 
-/// A part of a GPU of 400 thousandths and tasks of 600 and 1000 seen as often: the part goes where a GPU has 400 left, not on a
-/// wholly free one; `fgd` does so without knowing the kinds in advance, since it has seen the tasks.
+/// Tasks of 600 and of 400 thousandths arrive equally often. A 400 goes where a GPU has 400 left, not to a wholly free
+/// one. `fgd` does this without knowing the kinds in advance, because it has seen the tasks.
 #[test]
 fn a_part_fills_a_gpu_that_is_cut() {
     let [large, part] = [600, 400].map(|thousandths| Task { cores: 1, thousandths });
@@ -191,7 +192,7 @@ fn a_part_fills_a_gpu_that_is_cut() {
     assert_eq!((on[2], on[3]), (on[0], on[1]), "{on:?}");
 }
 
-/// Requests without GPUs and whole nodes are not counted; a new demand comes with a quarter more requests.
+/// Requests without GPUs and whole nodes are not counted; a new demand is made after a quarter more requests.
 #[test]
 fn demand_is_what_was_seen() {
     let fabric = machine();

@@ -1,4 +1,4 @@
-//! GPUs one by one: parts of them, which ones a job gets, and that nothing is given twice.
+//! GPUs one by one: parts of GPUs, the choice of GPUs, and that none is given twice.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use topolane_placement::{
     Amounts, GpuPart, GpuSet, Occupancy, Placement, Policy, Request, Share, policy,
 };
 
-/// Six nodes with eight GPUs of one type, two with two each of two types and one without a type, two without GPUs.
+/// Six nodes with eight GPUs of one type, two nodes with two GPUs of each of two types and one without a type, and two
+/// without GPUs.
 const MACHINE: &str = r#"
 name = "m"
 [node]
@@ -32,7 +33,7 @@ fn machine() -> Arc<Fabric> {
     Arc::new(Fabric::build(&read::machine_toml(MACHINE).unwrap()).unwrap())
 }
 
-/// One core and whole GPUs of a type or of any.
+/// One core, and whole GPUs of a type or of any.
 fn gpus(fabric: &Fabric, name: &str, count: u64) -> Share {
     Share::Part(Amounts::named(fabric.resources(), [("cores", 1), (name, count)]).unwrap())
 }
@@ -51,19 +52,19 @@ fn first_fit() -> Box<dyn Policy> {
     policy("first-fit", 0).unwrap()
 }
 
-/// Places and claims.
+/// Places a request and claims the placement.
 fn start(occupancy: &mut Occupancy, nodes: u32, share: Share) -> Placement {
     let placement = first_fit().place(&request(nodes, share), occupancy).unwrap();
     occupancy.claim(&placement).unwrap();
     placement
 }
 
-/// The GPUs of each slot, as lists.
+/// The GPU indices of each slot.
 fn indices(placement: &Placement) -> Vec<Vec<usize>> {
     placement.gpus().iter().map(|gpus| gpus.iter().collect()).collect()
 }
 
-/// Everything that a state knows of GPUs and counts.
+/// Everything that an occupancy shows of GPUs and counts.
 fn seen(occupancy: &Occupancy) -> Vec<(Vec<u64>, Vec<u16>, u32)> {
     let of_node = |node| {
         (occupancy.free(node).to_vec(), occupancy.gpus_free(node).to_vec(), occupancy.held(node))
@@ -71,7 +72,7 @@ fn seen(occupancy: &Occupancy) -> Vec<(Vec<u64>, Vec<u16>, u32)> {
     (0..occupancy.fabric().nodes()).map(of_node).collect()
 }
 
-/// A slot's demand: whole GPUs of a type, or thousandths of one.
+/// What each slot of a job takes: whole GPUs of a type, or thousandths of one.
 #[derive(Debug, Clone)]
 struct Job {
     kind: &'static str,
@@ -98,7 +99,7 @@ fn share(fabric: &Fabric, job: &Job) -> Share {
     if job.part > 0 { part(fabric, job.kind, job.part) } else { gpus(fabric, job.kind, job.whole) }
 }
 
-/// What is held of every GPU of every node by these placements.
+/// The held thousandths of every GPU of every node, by these placements.
 fn held(fabric: &Fabric, running: &[Placement]) -> Vec<Vec<u16>> {
     let gpu = fabric.resources().index("gpu").unwrap();
     let mut held: Vec<Vec<u16>> =
@@ -116,8 +117,9 @@ fn held(fabric: &Fabric, running: &[Placement]) -> Vec<Vec<u16>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Jobs come and go. No GPU is ever given more than once over; what is free of each is what its holders leave; counts are the
-    /// wholly free ones of each type; a job gets as many GPUs as it asked for, of its type; and when all have gone, all is free.
+    /// Jobs arrive and leave. No GPU is given out more than once; its free part is what its holders leave; counts are
+    /// the wholly free GPUs of each type; a job gets the number and type of GPUs that it asked for; after all jobs have
+    /// left, everything is free.
     #[test]
     fn gpus_are_given_once_and_come_back(jobs in jobs()) {
         let fabric = machine();
@@ -172,8 +174,8 @@ proptest! {
         prop_assert_eq!(seen(&occupancy), empty);
     }
 
-    /// The nodes with a slot are those on which one fits, node by node and in every group, whatever has happened since they were
-    /// counted: claims, releases, nodes out of service, and what was tried and undone.
+    /// The cached nodes with a slot are those on which one fits, for nodes and for every group, after any claims,
+    /// releases, nodes out of service, and attempts that were undone.
     #[test]
     fn slots_kept_are_slots_counted(jobs in jobs()) {
         let fabric = machine();
@@ -224,7 +226,7 @@ proptest! {
         }
     }
 
-    /// As many slots as are counted can be placed, one after another: no more and no fewer.
+    /// Exactly the counted number of slots can be placed one after another.
     #[test]
     fn slots_counted_are_slots_placed(before in jobs(), thousandths in 1u16..1000) {
         let fabric = machine();
@@ -250,7 +252,7 @@ proptest! {
     }
 }
 
-/// A part goes to the cut GPU that has the least left and still enough; a whole one is cut only if none has.
+/// A part goes to the cut GPU with the least left that suffices; a whole GPU is only cut if none suffices.
 #[test]
 fn parts_fill_gpus_that_are_cut_already() {
     let fabric = machine();
@@ -267,7 +269,7 @@ fn parts_fill_gpus_that_are_cut_already() {
     assert_eq!(occupancy.free(0)[gpu], 5, "three are not wholly free");
 }
 
-/// Whole GPUs lie in the smallest aligned block that has enough, and break the block that is broken most already.
+/// Whole GPUs lie in the smallest aligned block that has enough, preferably in one with few free GPUs left.
 #[test]
 fn whole_gpus_stay_together() {
     let fabric = machine();
@@ -283,7 +285,7 @@ fn whole_gpus_stay_together() {
     assert_eq!(given(3), [3, 6, 7], "no half has three: whatever is left");
 }
 
-/// All nodes of a job get the same GPUs if they can, so that its traffic stays on their rails.
+/// All nodes of a job get the same GPUs if possible, so that its traffic stays on their rails.
 #[test]
 fn nodes_of_a_job_get_the_same_gpus() {
     let fabric = machine();
@@ -302,7 +304,7 @@ fn nodes_of_a_job_get_the_same_gpus() {
     assert_eq!((apart.nodes(), indices(&apart)), (&[0, 1][..], vec![vec![0, 1], vec![2, 3]]));
 }
 
-/// A node held whole has no GPU free, and costs nothing: its counts are not touched.
+/// A node held whole has no free GPU, but its counts do not change.
 #[test]
 fn whole_nodes_hold_all_gpus() {
     let fabric = machine();
@@ -316,7 +318,7 @@ fn whole_nodes_hold_all_gpus() {
     assert_eq!(occupancy.gpus_free(1), [1000; 8]);
 }
 
-/// Types keep to their GPUs: a part of a T4 is cut from a T4, and one of a type that no node has is refused by its name.
+/// A part of a T4 is cut from a T4; a part of a type that no node has is refused by name.
 #[test]
 fn a_part_of_a_type_is_of_that_type() {
     let fabric = machine();
@@ -338,7 +340,7 @@ fn a_part_of_a_type_is_of_that_type() {
     assert_eq!(GpuPart::new(kind, 0), None);
 }
 
-/// A placement made by hand need not name its GPUs: their number is taken, and a whole one for a part.
+/// A placement built by hand need not name its GPUs: then only their number is taken, and a whole GPU for a part.
 #[test]
 fn unnamed_gpus_are_counted() {
     let fabric = machine();

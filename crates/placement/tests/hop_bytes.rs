@@ -1,4 +1,4 @@
-//! The rule for groups of virtual machines (hop-byte scheduling in `OpenStack`, 2013).
+//! The policy for groups of virtual machines (hop-byte scheduling in `OpenStack`, 2013).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -10,16 +10,16 @@ use proptest::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{Occupancy, Quality, Request};
 
-/// A bunch of the paper: hosts under one switch.
+/// A bunch as in the paper: hosts under one switch.
 #[derive(Clone, Copy)]
 struct Bunch {
     free: u32,
     members: u32,
 }
 
-/// The paper's listing: for each virtual machine in turn, the bunch of greatest weight, where
-/// weight = (members there + min(free there, still to place)) x (largest bunch + 1) + members
-/// there; of equal weights the tightest bunch, then the first. Returns how many each gets.
+/// The algorithm of the paper. Each virtual machine in turn goes to the bunch of greatest weight, where weight =
+/// (members there + min(free there, still to place)) x (largest bunch + 1) + members there. Among equal weights it
+/// takes the tightest bunch, then the first. Returns the number in each bunch.
 fn paper(mut bunches: Vec<Bunch>, largest: u32, wanted: u32) -> Vec<u32> {
     let mut given = vec![0; bunches.len()];
     for left in (1..=wanted).rev() {
@@ -35,7 +35,7 @@ fn paper(mut bunches: Vec<Bunch>, largest: u32, wanted: u32) -> Vec<u32> {
     given
 }
 
-/// Slots of a placement in every leaf.
+/// The number of slots of a placement on every leaf.
 fn by_leaf(fabric: &Fabric, nodes: &[NodeIndex]) -> Vec<u32> {
     let mut counts = vec![0; fabric.groups(1) as usize];
     for &node in nodes {
@@ -47,7 +47,7 @@ fn by_leaf(fabric: &Fabric, nodes: &[NodeIndex]) -> Vec<u32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// On two levels `hop-bytes` gives every leaf the number that the paper's listing does.
+    /// On two levels, `hop-bytes` gives every leaf the same number as the paper's algorithm.
     #[test]
     fn two_levels_are_filled_as_the_paper_lists(
         size in 1u32..7,
@@ -58,7 +58,7 @@ proptest! {
         let mut occupancy = Occupancy::new(Arc::clone(&fabric));
         let (mut bunches, mut members) = (Vec::new(), Vec::new());
         for (leaf, &(busy, running)) in (0u32..).zip(&leaves) {
-            // Of the busy hosts of a leaf the first run members of the group.
+            // On each leaf, the first of the busy hosts run members of the group.
             let busy: Vec<u32> = (leaf * size..leaf * size + busy.min(size)).collect();
             occupancy.claim(&whole(&fabric, &busy)).unwrap();
             members.extend(busy.iter().take(running as usize));
@@ -73,9 +73,9 @@ proptest! {
         prop_assert_eq!(by_leaf(&fabric, placed.nodes()), paper(bunches, size, wanted));
     }
 
-    /// Moving a virtual machine from the smaller of two bunches to the larger (or from either of
-    /// two equal ones) always lowers the sum over pairs: of hops, and of switches on the way, 1
-    /// inside a bunch and 3 between, which is n (n - 1) / 2 inside and 3 n m between.
+    /// Moving a virtual machine from the smaller of two bunches to the larger (or between equal ones) always lowers the
+    /// sum over pairs, both of hops and of switches on the route. For switches, each pair counts 1 inside a bunch and 3
+    /// between bunches: n (n - 1) / 2 inside and 3 n m between.
     #[test]
     fn a_lopsided_pair_of_bunches_beats_an_even_one(larger in 1u32..12, smaller in 1u32..12) {
         let (larger, smaller) = (larger.max(smaller), larger.min(smaller));
@@ -92,8 +92,7 @@ proptest! {
         prop_assert!(after.0 < before.0 && after.1 < before.1);
     }
 
-    /// Where one group of the tree can hold the whole request, the answer lies in such a group:
-    /// no wider than the lowest level that has room.
+    /// If one group of the tree can hold the whole request, the answer is in such a group of the lowest possible level.
     #[test]
     fn the_lowest_group_with_room_holds_it_all(
         machine in one_site(),
@@ -117,8 +116,8 @@ proptest! {
     }
 }
 
-/// Over 300 crowded machines the heuristic needs fewer hops than first fit on the whole, and at
-/// most 3 % more than the exact optimum.
+/// Over 300 occupied machines, the heuristic needs fewer hops than first fit in total, and at most 3 % more than the
+/// exact optimum.
 #[test]
 fn the_heuristic_lies_between_first_fit_and_the_optimum() {
     let fabric = tree(&[6, 4, 3]);
@@ -138,8 +137,8 @@ fn the_heuristic_lies_between_first_fit_and_the_optimum() {
     assert!(heuristic as f64 <= 1.03 * exact as f64, "{sums:?}");
 }
 
-/// Members pull: with two running on the second leaf and room for two more on either, the second
-/// leaf gets them; where the leaf of the members is full, the first term decides alone.
+/// Members attract new ones. With two members on the second leaf and two free nodes on either leaf, the second leaf
+/// gets the new ones. If the members' leaf is full, only the first term decides.
 #[test]
 fn members_pull_newcomers_to_their_leaf() {
     let fabric = tree(&[4, 3]);

@@ -1,4 +1,4 @@
-//! Slots given one at a time, links that are owned, and placements far apart.
+//! Slots given one at a time, owned links, and spread placements.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -10,16 +10,16 @@ use proptest::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{Occupancy, Placement, Refusal, Request, Share};
 
-/// A crowd on a small tree, in numbers that proptest can shrink.
+/// A small tree with jobs, as numbers that proptest can shrink.
 #[derive(Debug, Clone)]
 struct Scene {
     children: Vec<u32>,
-    /// Free slots of every node, cut to the machine's size.
+    /// The free slots of every node; longer lists are cut off.
     slots: Vec<u32>,
     members: Vec<u32>,
-    /// Groups of others as node lists, and whether they own their links and reach beyond the machine.
+    /// Other groups as node lists, and whether they own their links and have members beyond the machine.
     others: Vec<(Vec<u32>, bool, bool)>,
-    /// Members beyond the machine.
+    /// The number of members beyond the machine.
     beyond: u32,
     wanted: u32,
 }
@@ -73,7 +73,7 @@ impl Scene {
     }
 }
 
-/// All ways to take the slots, each a list of nodes.
+/// All ways to take the slots, each as a list of nodes.
 fn all_ways(request: &Request) -> Vec<Vec<NodeIndex>> {
     let slots = request.slots.as_ref().unwrap();
     let mut ways = vec![Vec::new()];
@@ -88,8 +88,8 @@ fn all_ways(request: &Request) -> Vec<Vec<NodeIndex>> {
     ways
 }
 
-/// Whether the members and the new slots cross no group, node or larger, that `taken` says is
-/// another job's and that the members alone do not cross.
+/// Whether the members and the new slots avoid crossing any group that is `taken` by another job, except groups that
+/// the members alone already cross.
 fn keeps_off(
     fabric: &Fabric,
     request: &Request,
@@ -115,8 +115,7 @@ fn with_members(request: &Request, way: &[NodeIndex]) -> Vec<NodeIndex> {
     [&request.members[..], way].concat()
 }
 
-/// Gives the slots one after another, each to the node of least cost, as a driver does that is
-/// asked for one at a time.
+/// Gives slots one after another, each on the node of least cost, as for a driver that asks for one at a time.
 fn incremental(name: &str, request: &Request, occupancy: &Occupancy) -> Option<Vec<NodeIndex>> {
     let mut request = request.clone();
     let mut given = Vec::new();
@@ -137,9 +136,9 @@ fn incremental(name: &str, request: &Request, occupancy: &Occupancy) -> Option<V
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Of all ways in which no group is crossed by two placements (`isolated-hop-bytes`), or none
-    /// that a job owns (`hop-bytes-exact`), the answer has the least sum of hops over pairs,
-    /// members included; where there is no such way it refuses, and only there.
+    /// Among all ways in which no two placements cross the same group (`isolated-hop-bytes`), or which avoid owned
+    /// groups (`hop-bytes-exact`), the answer has the smallest sum of hops over pairs, including members. The policy
+    /// refuses exactly if there is no such way.
     #[test]
     fn the_best_of_all_allowed_ways(scene in scene(), stacked in any::<bool>()) {
         let (fabric, occupancy, request) = (scene.fabric(), scene.occupancy(), scene.request(stacked));
@@ -165,8 +164,8 @@ proptest! {
         }
     }
 
-    /// The cost of a node is finite iff some allowed way has a slot there, and the nodes of least
-    /// cost are those from which the least hops can still be reached.
+    /// The cost of a node is finite exactly if some allowed way has a slot there. The nodes of least cost are those
+    /// from which the smallest number of hops can still be reached.
     #[test]
     fn costs_tell_what_each_node_leads_to(scene in scene()) {
         let (fabric, occupancy, request) = (scene.fabric(), scene.occupancy(), scene.request(false));
@@ -186,7 +185,7 @@ proptest! {
         }
     }
 
-    /// One slot after another, each where it costs least, ends with as few hops as all at once.
+    /// Giving slots one after another, each where it costs least, ends with as few hops as placing all at once.
     #[test]
     fn incremental_is_as_good_as_all_at_once(scene in scene(), stacked in any::<bool>()) {
         let (fabric, occupancy, request) = (scene.fabric(), scene.occupancy(), scene.request(stacked));
@@ -198,7 +197,7 @@ proptest! {
         }
     }
 
-    /// `spread` parts as many pairs as can be: no way has more hops in sum.
+    /// `spread` separates pairs as far as possible: no other way has a larger sum of hops.
     #[test]
     fn spread_is_as_far_apart_as_can_be(scene in scene()) {
         let (fabric, occupancy, request) = (scene.fabric(), scene.occupancy(), scene.request(false));
@@ -208,9 +207,8 @@ proptest! {
         prop_assert_eq!(placed.map(|p| hops(&p.nodes().to_vec())), most);
     }
 
-    /// The listing's weight of every host: (members of its bunch + min(free there, awaiting)) x
-    /// (largest bunch + 1) + members there; `bunch` gives each virtual machine in turn to the
-    /// first host of greatest weight.
+    /// Each host has the weight (members of its bunch + min(free there, awaiting)) x (largest bunch + 1) + members
+    /// there. `bunch` gives each virtual machine in turn to the first host of greatest weight.
     #[test]
     fn bunch_is_the_listing(scene in scene()) {
         let (fabric, occupancy) = (scene.fabric(), scene.occupancy());
@@ -244,8 +242,8 @@ proptest! {
     }
 }
 
-/// Among placements with equal hops the tightest is taken: a leaf with just enough room before
-/// a larger one of lower index, and one pod's last leaf before a pod that no job uses.
+/// Among placements with equal hops, the tightest is taken: a leaf with just enough slots before a larger one of lower
+/// index, and the last free leaf of a pod before an unused pod.
 #[test]
 fn of_equals_the_tightest() {
     let fabric = tree(&[4, 2, 2]);
@@ -258,8 +256,7 @@ fn of_equals_the_tightest() {
     assert_eq!(placed(&[1, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1], 4), [12, 13, 14, 15]);
 }
 
-/// The sum of all that a large crowd of stacked slots costs stays a number: it is placed, on a
-/// machine of many levels as well.
+/// A large group of stacked slots on a deep machine is placed without overflow of the costs.
 #[test]
 fn a_crowd_is_placed_on_a_deep_machine() {
     let fabric = tree(&[1, 10, 10, 10, 2]);
@@ -270,7 +267,7 @@ fn a_crowd_is_placed_on_a_deep_machine() {
     assert!(rule("hop-bytes-exact").place(&request, &occupancy).is_ok());
 }
 
-/// Several on one node: of equal hops the way with the fewest pairs on different nodes.
+/// With several slots per node, among equal hops the way with the fewest pairs on different nodes is taken.
 #[test]
 fn stacked_members_share_nodes() {
     let fabric = tree(&[4, 2]);

@@ -1,4 +1,4 @@
-//! The worked examples and the rules of choice of the SC'18 paper on isolation.
+//! The worked examples and the rules of choice in the SC'18 paper on isolation.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -10,17 +10,17 @@ use common::{rule, tree, whole};
 use topolane_fabric::Fabric;
 use topolane_placement::{Occupancy, Placement, Refusal, Request};
 
-/// Radix 6: two pods of three leaves of three nodes.
+/// A machine of radix 6: two pods of three leaves of three nodes.
 fn radix_6() -> Arc<Fabric> {
     tree(&[3, 3, 2])
 }
 
-/// Nodes numbered from 1, as in the paper.
+/// A job on nodes that are numbered from 1, as in the paper.
 fn job(fabric: &Fabric, numbers: &[u32]) -> Placement {
     whole(fabric, &numbers.iter().map(|number| number - 1).collect::<Vec<_>>())
 }
 
-/// Levels at which two jobs may meet on uplinks: 1 leaf to L2, 2 L2 to core.
+/// The levels at which two jobs may share uplinks: 1 from leaf to L2, 2 from L2 to core.
 fn meet(a: &Placement, b: &Placement) -> BTreeSet<u8> {
     let both = a.crossed().iter().filter(|group| b.crossed().contains(group));
     both.map(|&(level, _)| level).collect()
@@ -31,8 +31,8 @@ fn asked(occupancy: &Occupancy, nodes: u32) -> Result<Vec<u32>, Refusal> {
     placed.map(|placed| placed.nodes().to_vec())
 }
 
-/// Red on 1 and 4, blue on 2, 3, 5, 10, 11, yellow on 7, 13, 14: red and blue can meet on links
-/// from leaf to L2, blue and yellow on links from L2 to core, red and yellow nowhere.
+/// Red is on 1 and 4, blue on 2, 3, 5, 10 and 11, yellow on 7, 13 and 14. Red and blue may share links from leaf to L2,
+/// blue and yellow links from L2 to core, red and yellow none.
 #[test]
 fn red_meets_blue_and_blue_meets_yellow() {
     let fabric = radix_6();
@@ -43,8 +43,8 @@ fn red_meets_blue_and_blue_meets_yellow() {
     assert_eq!(meet(&red, &yellow), BTreeSet::new());
 }
 
-/// T1 is 1 to 3 nodes and crosses no leaf, T2 is 4 to 9 and crosses no pod, T3 is 10 to 18. A T1
-/// job is not spread over leaves nor a T2 job over pods, though there are nodes enough.
+/// T1 jobs have 1 to 3 nodes and cross no leaf; T2 jobs have 4 to 9 and cross no pod; T3 jobs have 10 to 18. A T1 job
+/// is never spread over leaves nor a T2 job over pods, even if there are enough nodes.
 #[test]
 fn classes_are_bounded_by_leaf_pod_and_machine() {
     let fabric = radix_6();
@@ -66,9 +66,8 @@ fn classes_are_bounded_by_leaf_pod_and_machine() {
     assert!(asked(&one_in_each_leaf, 12).is_ok(), "and those of a T3 job");
 }
 
-/// One T3, one T2 and two T1 jobs fill the machine, and no group is crossed twice. Exchanging one
-/// node of the T2 job with one of the T3 job breaks it, but for the exchange that makes each
-/// the only one to cross the leaf it comes to.
+/// One T3, one T2 and two T1 jobs fill the machine, and no group is crossed twice. Exchanging a node of the T2 job with
+/// one of the T3 job violates this, except for the exchange after which each job is the only one to cross its new leaf.
 #[test]
 fn two_t1_a_t2_and_a_t3_share_the_machine() {
     let fabric = radix_6();
@@ -96,13 +95,13 @@ fn two_t1_a_t2_and_a_t3_share_the_machine() {
     assert_eq!(kept, [(9, 15)]);
 }
 
-/// T1: of the pods with room the least available, in it of the leaves that hold the job the least
-/// available. A pod whose leaves are all too small is passed over.
+/// T1: of the pods with enough nodes, the one with the fewest free; in it, of the leaves that can hold the job, the one
+/// with the fewest free. A pod whose leaves are all too small is skipped.
 #[test]
 fn t1_takes_the_least_available_pod_and_leaf() {
     let fabric = tree(&[4, 3, 3]);
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-    // Free in the leaves: pod 0: 4 4 4; pod 1: 4 1 2; pod 2: 4 4 2.
+    // Free nodes on the leaves: pod 0: 4 4 4; pod 1: 4 1 2; pod 2: 4 4 2.
     for nodes in [&[16, 17, 18][..], &[20, 21], &[32, 33]] {
         occupancy.claim(&whole(&fabric, nodes)).unwrap();
     }
@@ -113,17 +112,17 @@ fn t1_takes_the_least_available_pod_and_leaf() {
     assert_eq!(asked(&occupancy, 3).unwrap(), [24, 25, 26], "pod 1 has 5 free, but 2 to a leaf");
 }
 
-/// T2: pods least available first, and one whose leaves without T2 or T3 jobs cannot hold the job is
-/// skipped whole; in the pod the most available of those leaves first.
+/// T2: pods with the fewest free nodes first; a pod whose leaves without T2 or T3 jobs cannot hold the job is skipped.
+/// In the pod, such leaves with the most free nodes come first.
 #[test]
 fn t2_takes_the_least_available_pod_and_its_most_available_leaves() {
     let fabric = tree(&[4, 3, 3]);
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-    // A T2 job on leaves 3 and 4 of pod 1; T1 jobs leave 2, 3 and 4 free in pod 2's leaves.
+    // A T2 job is on leaves 3 and 4 of pod 1. T1 jobs leave 2, 3 and 4 free nodes on the leaves of pod 2.
     for nodes in [&[12, 13, 14, 15, 16][..], &[24, 25], &[28]] {
         occupancy.claim(&whole(&fabric, nodes)).unwrap();
     }
-    // Pod 1 has 7 free, the least, but only 4 on a leaf that the T2 job does not cross.
+    // Pod 1 has 7 free nodes, the fewest, but only 4 on a leaf that the T2 job does not cross.
     assert_eq!(asked(&occupancy, 5).unwrap(), [29, 32, 33, 34, 35]);
     assert_eq!(asked(&occupancy, 8).unwrap(), [26, 29, 30, 31, 32, 33, 34, 35]);
     assert_eq!(asked(&occupancy, 10).unwrap(), (0..10).collect::<Vec<_>>());
@@ -134,17 +133,17 @@ fn t2_takes_the_least_available_pod_and_its_most_available_leaves() {
     assert_eq!(asked(&occupancy, 11), Err(refused), "10, 4 and 9 to be had in the pods");
 }
 
-/// T3: pods without another T3 job, the most available first; in them leaves without a T2 job, the
-/// most available first.
+/// T3: pods without another T3 job, the most free nodes first; in them, leaves without a T2 job, the most free nodes
+/// first.
 #[test]
 fn t3_takes_the_most_available_pods_and_leaves() {
     let fabric = tree(&[2, 3, 4]);
     let mut occupancy = Occupancy::new(Arc::clone(&fabric));
-    // Pod 0: a T2 job on leaves 0 and 1. Pod 1: one node busy. Pod 2: free. Pod 3: two nodes busy.
+    // Pod 0: a T2 job on leaves 0 and 1. Pod 1: one busy node. Pod 2: free. Pod 3: two busy nodes.
     for nodes in [&[0, 1, 2][..], &[6], &[18], &[20]] {
         occupancy.claim(&whole(&fabric, nodes)).unwrap();
     }
-    // Pod 2 (6 free), pod 1 (5), then the first of pod 3 (4) and its leaf with 2 free.
+    // The job gets pod 2 (6 free), pod 1 (5), then from pod 3 (4) the first leaf with 2 free.
     let expected: Vec<u32> = (7..18).chain([22]).collect();
     assert_eq!(asked(&occupancy, 12).unwrap(), expected);
     occupancy.claim(&whole(&fabric, &expected)).unwrap();

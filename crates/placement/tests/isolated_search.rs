@@ -1,4 +1,4 @@
-//! Isolation over random arrivals and departures, and nothing missed within the class rules.
+//! Isolation holds for random arrivals and departures, and no placement within the class rules is missed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -12,7 +12,7 @@ use proptest::sample::Index;
 use topolane_fabric::{CableId, Fabric, NodeIndex, pgft};
 use topolane_placement::{Occupancy, Placement, Refusal, Request, Share};
 
-/// Jobs that `isolated` lets run, some of which leave again.
+/// Places jobs by `isolated`; some of them leave again.
 fn arrivals(
     fabric: &Arc<Fabric>,
     steps: &[(Ask, Option<Index>)],
@@ -25,7 +25,7 @@ fn arrivals(
         if plain {
             request = Request::whole_nodes(ask.id, request.nodes.min(fabric.nodes()), 1.0);
         }
-        // Small jobs as often as large ones.
+        // Small jobs are as frequent as large ones.
         request.nodes = if ask.id % 2 == 0 { request.nodes.min(4) } else { request.nodes };
         if let Ok(placed) = rule("isolated").place(&request, &occupancy) {
             occupancy.claim(&placed).unwrap();
@@ -42,8 +42,8 @@ fn steps() -> impl Strategy<Value = Vec<(Ask, Option<Index>)>> {
     prop::collection::vec((ask(), prop::option::weighted(0.4, any::<Index>())), 1..25)
 }
 
-/// By the node lists alone, every group is crossed by at most one job; so is the link of
-/// every node that several jobs share.
+/// Checks from the node lists alone that at most one job crosses each group, and the link of each node that several
+/// jobs share.
 fn no_jobs_meet(fabric: &Fabric, jobs: &[Placement]) {
     for level in 0..=fabric.depth() {
         for group in 0..fabric.groups(level) {
@@ -69,8 +69,8 @@ fn class(fabric: &Fabric, nodes: u32) -> Option<usize> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever arrives and leaves, on trees of two to four levels, even or not, padded or of
-    /// several sites, with whole and shared nodes: no link can carry two jobs' traffic.
+    /// For any arrivals and departures, no link can carry traffic of two jobs. Trees have two to four levels, are even
+    /// or uneven, padded or of several sites; nodes are whole or shared.
     #[test]
     fn no_group_is_ever_crossed_by_two_jobs(machine in machine(), steps in steps()) {
         let fabric = machine.fabric();
@@ -80,8 +80,8 @@ proptest! {
         }
     }
 
-    /// Over all choices of free nodes inside one group of the job's class: if one of them crosses
-    /// only groups that no job crosses, `isolated` places the job; if none, it does not.
+    /// Compares with all choices of free nodes inside one group of the job's class. `isolated` places the job exactly
+    /// if one of them crosses only groups that no job crosses.
     #[test]
     fn nothing_is_missed_within_the_class_rules(machine in one_site(), steps in steps()) {
         let fabric = machine.fabric();
@@ -106,8 +106,8 @@ proptest! {
         }
     }
 
-    /// More room never makes `isolated` refuse: what it places next to some jobs it places when
-    /// one of them has left.
+    /// More free capacity never makes `isolated` refuse: what it places next to some jobs, it also places after one of
+    /// them has left.
     #[test]
     fn a_job_that_leaves_never_spoils_a_placement(machine in machine(), steps in steps(), ask in ask()) {
         let fabric = machine.fabric();
@@ -122,7 +122,7 @@ proptest! {
     }
 }
 
-/// Every cable that some shortest way between two nodes uses, up or down.
+/// Every cable on some shortest route between two nodes, in either direction.
 fn cables_between(fabric: &Fabric, a: NodeIndex, b: NodeIndex) -> BTreeSet<CableId> {
     let mut cables = BTreeSet::new();
     let Some(top) = fabric.common_level(a, b) else { return cables };
@@ -149,8 +149,8 @@ fn cables_between(fabric: &Fabric, a: NodeIndex, b: NodeIndex) -> BTreeSet<Cable
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Jobs that `isolated` placed have no cable in common: over all pairs of nodes inside each
-    /// job and all shortest ways between them, no cable is used by two jobs, whatever the routing.
+    /// Jobs placed by `isolated` have no cable in common, whatever the routing: all pairs of nodes inside each job and
+    /// all shortest routes between them are checked.
     #[test]
     fn no_cable_is_on_the_ways_of_two_jobs(
         levels in prop::collection::vec((2u32..4, 1u32..3, 1u32..3), 2..4),
@@ -172,7 +172,7 @@ proptest! {
     }
 }
 
-/// The brute force above sees real choices: on a full machine of radix 4 jobs of all classes run.
+/// The exhaustive checks above see real choices: on a full machine of radix 4, jobs of all classes run.
 #[test]
 fn random_arrivals_reach_every_class() {
     let fabric = Machine::Regular(vec![2, 2, 4]).fabric();

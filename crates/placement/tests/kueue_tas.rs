@@ -1,4 +1,4 @@
-//! `kueue-tas` against recorded answers of Kueue's own code, and what its rule promises.
+//! `kueue-tas` compared with recorded answers of Kueue's own code, and the promises of its rule.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "common/kueue_states.rs"]
@@ -10,11 +10,11 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use topolane_placement::Within;
 
-/// States with what Kueue 0.15.2 answered: `make bench BENCH="kueue --record 400 --seed 7"`.
+/// States with the answers of Kueue 0.15.2: `make bench BENCH="kueue --record 400 --seed 7"`.
 const RECORDED: &str = include_str!("data/kueue-0.15.2.txt");
 
-/// Every recorded state gets Kueue's answer: asked with counts of free slots, on whole nodes that other jobs hold, and where
-/// the lowest groups are domains instead of leaves.
+/// Every recorded state gets Kueue's answer in three forms: with counts of free slots, on whole nodes some of which
+/// other jobs hold, and with domains as the lowest groups.
 #[test]
 fn recorded_answers_of_kueue() {
     let mut placed = 0;
@@ -35,15 +35,16 @@ fn answer(line: &str) -> String {
     State::parse(line).answer(false)
 }
 
-/// A request goes to the group that has least room of those that hold it, of equals to the first; without one it goes to
-/// the lowest group above that holds it.
+/// A request goes to the group with the fewest free slots that can hold it, among equals the first. If there is none,
+/// it goes to the lowest group above that can hold it.
 #[test]
 fn the_tightest_group_that_holds_it() {
     assert_eq!(answer("mixed preferred:1 - 2 [[2,2],[1,2],[0,3]]"), "3:2");
     assert_eq!(answer("mixed preferred:1 - 3 [[[1,1],[1,1]],[[2],[1]]]"), "4:2,5:1");
 }
 
-/// A request that requires a level is refused where no group of it has room; one that prefers it is not.
+/// A request that requires a level is refused if no group of it can hold the request; one that only prefers the level
+/// is not.
 #[test]
 fn required_or_preferred() {
     assert_eq!(answer("mixed required:1 - 3 [[1,1],[1,1]]"), "-");
@@ -51,8 +52,8 @@ fn required_or_preferred() {
     assert_eq!(answer("mixed required:1 - 2 [[1,0],[1,1]]"), "2:1,3:1");
 }
 
-/// Without a level, the default profile and `least-free` begin with the nodes that have least room, `best-fit` with those
-/// that have most.
+/// Without a level, the default profile and `least-free` begin with the nodes that have the fewest free slots,
+/// `best-fit` with those that have most.
 #[test]
 fn nodes_by_profile_without_a_level() {
     assert_eq!(answer("mixed anywhere - 5 [[4,1],[2,4]]"), "0:2,1:1,2:2");
@@ -60,7 +61,7 @@ fn nodes_by_profile_without_a_level() {
     assert_eq!(answer("best-fit anywhere - 5 [[4,1],[2,4]]"), "0:4,1:1");
 }
 
-/// A slice lies in one group of its level. Two leaves with three free nodes hold one slice of two each, and no third.
+/// A slice lies in one group of its level. Two leaves with three free nodes hold one slice of two each, not a third.
 #[test]
 fn slices_are_whole() {
     assert_eq!(answer("mixed anywhere 2:1 4 [[1,1,1],[1,1,1]]"), "0:1,1:1,3:1,4:1");
@@ -68,13 +69,13 @@ fn slices_are_whole() {
     assert_eq!(answer("mixed required:1 2:1 4 [[1,1,1],[1,1,1,1]]"), "3:1,4:1,5:1,6:1");
 }
 
-/// The last slice of a request may be smaller. Kueue gives such pods no place.
+/// The last slice of a request may be smaller. Kueue does not place such pods.
 #[test]
 fn a_smaller_slice_at_the_end() {
     assert_eq!(answer("mixed anywhere 2:1 3 [[1,1,1],[1,1,1]]"), "0:1,1:1,3:1");
 }
 
-/// Slices of a level above that of the request are refused, as in Kueue, and so is a level that is not there.
+/// As in Kueue, a request is refused if the level of slices is above its own, or if a level does not exist.
 #[test]
 fn levels_that_cannot_be() {
     assert_eq!(answer("mixed required:1 2:2 2 [[[1,1]],[[1,1]]]"), "-");
@@ -104,7 +105,7 @@ fn groups_at(
     height
 }
 
-/// Slots given inside each group of a level.
+/// The number of slots given inside each group of a level.
 fn by_group(state: &State, level: u8, answer: &str) -> Vec<u32> {
     let mut groups = Vec::new();
     groups_at(&state.tree, level.into(), &mut 0, &mut groups);
@@ -121,8 +122,9 @@ fn by_group(state: &State, level: u8, answer: &str) -> Vec<u32> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// What is placed has all its slots; what requires a level lies in one group of it; in every group of the level of slices
-    /// there are whole slices; without slices, a request that requires nothing is placed iff there are slots enough.
+    /// A placed request has all its slots. If it requires a level, it lies in one group of it. Every group of the level
+    /// of slices has whole slices. Without slices, a request that requires nothing is placed exactly if there are
+    /// enough slots.
     #[test]
     fn what_kueue_promises(seed in any::<u64>()) {
         let state = State::random(&mut ChaCha8Rng::seed_from_u64(seed));

@@ -1,4 +1,4 @@
-//! The policy `least-slowdown`, and the count of traffic that it looks at.
+//! The policy `least-slowdown`, and the traffic counts that it reads.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -16,20 +16,20 @@ use topolane_traffic::{Entry, Traffic, contention, pattern};
 
 const PATTERNS: [&str; 4] = ["pairs", "ring", "alltoall", "stencil4d"];
 
-/// An empty machine that keeps count of traffic.
+/// An empty machine that tracks traffic.
 fn network(fabric: &Arc<Fabric>) -> Occupancy {
     let routing = Fixed::new(Arc::clone(fabric), Rule::DestinationModK);
     Occupancy::new(Arc::clone(fabric)).with_network(Arc::new(routing))
 }
 
-/// A job that communicates all the time by one of the patterns.
+/// A job that communicates all the time, by one of the patterns.
 fn job(id: u64, nodes: u32) -> Request {
     let traffic = pattern(PATTERNS[id as usize % 4]).unwrap().traffic(nodes, id).unwrap();
     let traffic = Some(JobTraffic::new(&Arc::new(traffic), 1.0));
     Request { traffic, ..Request::whole_nodes(id, nodes, 1.0) }
 }
 
-/// Places jobs by a policy that looks at no traffic, and ends every third.
+/// Places jobs by a policy that does not read traffic, and ends every third one.
 fn crowded(
     fabric: &Arc<Fabric>,
     sizes: &[u32],
@@ -53,7 +53,7 @@ fn sizes() -> impl Strategy<Value = Vec<u32>> {
     prop::collection::vec(1u32..12, 0..12)
 }
 
-/// Node-seconds that all jobs lose each second, from a state made from nothing.
+/// Node-seconds that all jobs lose per second, computed from scratch.
 fn lost(fabric: &Arc<Fabric>, running: &[&Placement]) -> f64 {
     let mut occupancy = network(fabric);
     for placement in running {
@@ -68,7 +68,8 @@ fn lost(fabric: &Arc<Fabric>, running: &[&Placement]) -> f64 {
 }
 
 proptest! {
-    /// After any claims and releases, the slowdowns are those of a machine on which only the jobs that are left were placed.
+    /// After any claims and releases, the slowdowns equal those of a machine on which only the remaining jobs were
+    /// placed.
     #[test]
     fn counting_as_jobs_come_and_go_is_counting_from_scratch(machine in one_site(), sizes in sizes()) {
         let fabric = machine.fabric();
@@ -82,7 +83,7 @@ proptest! {
         }
     }
 
-    /// What is tried and undone leaves the slowdowns as they were.
+    /// After trying something and undoing it, the slowdowns are as before.
     #[test]
     fn what_is_tried_leaves_nothing_behind(machine in one_site(), sizes in sizes()) {
         let fabric = machine.fabric();
@@ -98,8 +99,8 @@ proptest! {
         prop_assert_eq!(occupancy.network().unwrap().slowdowns(), before);
     }
 
-    /// Where all jobs are placed by another policy and one by this, no fewer node-seconds are lost with that one placed by
-    /// `slurm-tree`, `hop-bytes` or first fit, up to what the guess about later jobs is worth.
+    /// All jobs but one are placed by another policy. Placing the last one by this policy loses no more node-seconds
+    /// than placing it by `slurm-tree`, `hop-bytes` or first fit, apart from the estimate for later jobs.
     #[test]
     fn it_loses_no_more_than_the_policies_among_its_candidates(
         machine in one_site(), sizes in sizes(), nodes in 2u32..12,
@@ -121,8 +122,8 @@ proptest! {
     }
 }
 
-/// Two pods of three leaves of four nodes. A job sends between leaves 0 and 1. One of five nodes, all to all, needs two leaves:
-/// first fit sends over the same links, and this policy over others.
+/// Two pods of three leaves of four nodes. A job sends between leaves 0 and 1. An all-to-all job of five nodes needs
+/// two leaves: first fit sends over the same links, this policy over others.
 #[test]
 fn jobs_are_kept_off_each_others_uplinks() {
     let fabric = tree(&[4, 3, 2]);
@@ -140,7 +141,7 @@ fn jobs_are_kept_off_each_others_uplinks() {
     assert!(lost_under("least-slowdown") <= 0.0);
 }
 
-/// A job of `nodes` nodes that sends from one rank to another, both ways and all the time.
+/// A job of `nodes` nodes in which two ranks send to each other all the time.
 fn exchange(id: u64, nodes: u32, (one, other): (u32, u32)) -> Request {
     let entry = |from, to| Entry { from, to, bytes: 1e9, messages: 1.0 };
     let traffic = Traffic::new(nodes, [entry(one, other), entry(other, one)]).unwrap();
@@ -148,7 +149,7 @@ fn exchange(id: u64, nodes: u32, (one, other): (u32, u32)) -> Request {
     Request { traffic, ..Request::whole_nodes(id, nodes, 1.0) }
 }
 
-/// The same job that communicates for a part of its time.
+/// The same job, but it communicates only for a part of its time.
 fn for_part_of_its_time(request: Request, communication: f64) -> Request {
     let nodes = request.nodes;
     let traffic = pattern("alltoall").unwrap().traffic(nodes, 0).unwrap();
@@ -174,8 +175,8 @@ fn chosen(request: &Request, occupancy: &Occupancy) -> Vec<u32> {
     rule("least-slowdown").place(request, occupancy).unwrap().nodes().to_vec()
 }
 
-/// Two pods of two leaves of four nodes. In each pod a job sends between both leaves, and two nodes of each leaf are free: one of
-/// four nodes shares uplinks with the job of one pod or the other.
+/// Two pods of two leaves of four nodes. In each pod, a job sends between both leaves, and two nodes of each leaf are
+/// free. A job of four nodes must share uplinks with the job of one pod or the other.
 fn one_or_the_other(first: &Request, second: &Request) -> Occupancy {
     let mut occupancy = network(&tree(&[4, 2, 2]));
     hold(&mut occupancy, first, vec![0, 1, 4, 5]);
@@ -183,7 +184,7 @@ fn one_or_the_other(first: &Request, second: &Request) -> Occupancy {
     occupancy
 }
 
-/// Of two jobs next to which a new one may run, it goes next to the one that communicates for less of its time.
+/// A new job goes next to the job that communicates for a smaller part of its time.
 #[test]
 fn what_a_job_loses_counts_for_the_part_of_its_time_in_which_it_communicates() {
     let busy_for = |id, communication| for_part_of_its_time(job(id, 4), communication);
@@ -194,7 +195,8 @@ fn what_a_job_loses_counts_for_the_part_of_its_time_in_which_it_communicates() {
     assert!(chosen(&next, &occupancy).iter().all(|&node| node < 8));
 }
 
-/// A job that hardly ever communicates takes the tightest leaves, next to a job that does; one that communicates goes elsewhere.
+/// A job that hardly ever communicates takes the tightest leaves, next to a job that communicates. A job that
+/// communicates goes elsewhere.
 #[test]
 fn a_job_that_hardly_communicates_stays_where_little_room_is_left() {
     let mut occupancy = network(&tree(&[4, 2, 2]));
@@ -206,8 +208,8 @@ fn a_job_that_hardly_communicates_stays_where_little_room_is_left() {
     assert!(chosen(&next(0.5), &occupancy).iter().all(|&node| node >= 8));
 }
 
-/// Of two jobs that are alike, a new one goes next to the one that ends first by its time limit. A job without a limit counts for
-/// all of the new one's time.
+/// Of two equal jobs, a new one goes next to the one whose time limit ends first. A job without a limit counts for the
+/// whole time of the new one.
 #[test]
 fn what_a_job_loses_counts_only_while_both_run() {
     let until = |id, walltime| Request { walltime, ..for_part_of_its_time(job(id, 4), 0.5) };
@@ -217,12 +219,12 @@ fn what_a_job_loses_counts_only_while_both_run() {
         assert!(chosen(&next, &occupancy).iter().all(|&node| node >= 8));
         let occupancy_of_other = one_or_the_other(&until(1, 20.0), &until(2, long));
         assert!(chosen(&next, &occupancy_of_other).iter().all(|&node| node < 8));
-        // Both outlast a job that is short, and one without a limit is no different.
+        // Both jobs outlast a short job, so one without a limit makes no difference.
         let first = chosen(&until(3, 10.0), &occupancy);
         assert_eq!(chosen(&until(3, 10.0), &occupancy_of_other), first);
         let endless = until(3, f64::INFINITY);
         assert_eq!(chosen(&endless, &occupancy), chosen(&endless, &occupancy_of_other));
-        // Nine tenths of the limited job's time are over, then all of it and more.
+        // At this time, nine tenths of the limited job's time are over; later, all of it.
         occupancy.set_time(18.0);
         assert!(chosen(&next, &occupancy).iter().all(|&node| node >= 8));
         occupancy.set_time(30.0);
@@ -230,8 +232,8 @@ fn what_a_job_loses_counts_only_while_both_run() {
     }
 }
 
-/// Of two jobs that are alike, one runs for the next 100 s, and the other is promised its nodes from 90 s on. A new one of 100 s goes
-/// next to the second, with which it shares a tenth of its time.
+/// Of two equal jobs, one runs for the next 100 s, and the other is promised its nodes from 90 s on. A new job of 100 s
+/// goes next to the second, with which it shares a tenth of its time.
 #[test]
 fn a_job_that_is_promised_counts_from_its_start_on() {
     let lasting = |id| Request { walltime: 100.0, ..for_part_of_its_time(job(id, 4), 0.5) };
@@ -247,9 +249,9 @@ fn a_job_that_is_promised_counts_from_its_start_on() {
     }
 }
 
-/// Two leaves of eight nodes, two links each; the destination's number decides which. Nodes 0 and 8 send each other over the links
-/// of even numbers. Of the free nodes 2, 3, 9 and 11, three in a ring avoid these only as 3, 9 and 11, which no filling of
-/// leaves in order of index finds.
+/// Two leaves of eight nodes with two links each; the destination's number decides which link is used. Nodes 0 and 8
+/// send to each other over the links of even numbers. Of the free nodes 2, 3, 9 and 11, a ring of three avoids these
+/// links only on 3, 9 and 11, which filling leaves in index order does not find.
 #[test]
 fn a_node_is_exchanged_for_another_of_its_leaf() {
     let fabric = tree(&[8, 2]);
@@ -265,8 +267,9 @@ fn a_node_is_exchanged_for_another_of_its_leaf() {
     assert!(lost(&fabric, &[&held, &placed]) <= 0.0);
 }
 
-/// Four leaves with one free node each. Jobs cross the first two and the last two over the links of even numbers. A job that sends
-/// from its first node to its second avoids them if the second has an odd number: those of the last two leaves do.
+/// Four leaves with one free node each. Jobs cross the first two and the last two over the links of even numbers. A job
+/// that sends from its first node to its second avoids them if the second node has an odd number, as on the last two
+/// leaves.
 #[test]
 fn a_leaf_is_exchanged_for_another() {
     let fabric = tree(&[4, 4]);
@@ -283,9 +286,10 @@ fn a_leaf_is_exchanged_for_another() {
     assert!(lost(&fabric, &[&first, &second, &placed]) <= 0.0);
 }
 
-/// Two leaves of four nodes of 16 cores. A job sends from each of three nodes of the first leaf to one of the second, and
-/// runs as long as wanted. Eight processes all to all fit on any free node together, or with fewer a node on several: over the same
-/// uplinks, unless one node holds them. Copies inside a node are slow, so two nodes are faster for the program itself.
+/// Two leaves of four nodes of 16 cores. A job sends from each of three nodes of the first leaf to one of the second,
+/// as long as needed. An all-to-all program of eight processes fits on any free node; with fewer cores per node it
+/// takes several nodes and uses the same uplinks. Copies inside a node are slow, so for the program alone two nodes
+/// would be faster.
 #[test]
 fn cores_per_node_and_nodes_are_chosen_together() {
     let mut machine = pgft("m", &[4, 2], &[1, 1], &[1, 1]);
@@ -327,7 +331,7 @@ fn cores_per_node_and_nodes_are_chosen_together() {
     assert_eq!(chosen(1.0, 1.0), 4, "they would not, for they end");
 }
 
-/// Without a count of traffic, or of a job whose traffic is not known, it chooses as slurm-tree.
+/// If traffic is not tracked, or the job's traffic is unknown, it chooses like slurm-tree.
 #[test]
 fn without_traffic_it_is_slurm_tree() {
     let fabric = tree(&[4, 4, 3]);
@@ -340,7 +344,7 @@ fn without_traffic_it_is_slurm_tree() {
     }
 }
 
-/// Two leaves of four nodes with two GPUs and two rails, which meet nowhere. Each leaf has one uplink in each rail.
+/// Two leaves of four nodes with two GPUs and two rails that never meet. Each leaf has one uplink per rail.
 const TWO_RAILS: &str = r#"
 name = "m"
 [node]
@@ -354,7 +358,7 @@ children = [4, 2]
 parents = [2, 1]
 "#;
 
-/// Two slots of one GPU each that exchange data, on these nodes.
+/// Two slots of one GPU each, on these nodes, that exchange data.
 fn on_one_gpu(occupancy: &Occupancy, id: u64, nodes: [u32; 2]) -> (Request, Placement) {
     let resources = occupancy.fabric().resources();
     let share = Share::Part(Amounts::named(resources, [("cores", 1), ("gpu", 1)]).unwrap());
@@ -370,10 +374,10 @@ fn begin(occupancy: &mut Occupancy, request: &Request, placement: Placement) -> 
     placement
 }
 
-/// A job sends on rail 0, because it holds GPU 0 of nodes 0 and 4. On the same nodes a second one gets GPU 1, so it sends on rail
-/// 1 and costs nothing. On nodes 1 and 5 it would get GPU 0 and share the uplinks of rail 0: the first job then takes twice as
-/// long. A job on whole nodes sends half on each rail, so it weighs half as much on the uplinks of rail 0. They leave two thirds
-/// to the first job, which takes 1.5 times as long.
+/// A job sends on rail 0, because it holds GPU 0 of nodes 0 and 4. On the same nodes, a second job gets GPU 1, so it
+/// sends on rail 1 and costs nothing. On nodes 1 and 5 it would get GPU 0 and share the uplinks of rail 0: the first
+/// job then takes twice as long. A job on whole nodes sends half on each rail, so it has half the weight on the uplinks
+/// of rail 0. They leave two thirds to the first job, which takes 1.5 times as long.
 #[test]
 fn a_job_on_one_rail_costs_those_on_another_nothing() {
     let fabric = Fabric::build(&read::machine_toml(TWO_RAILS).unwrap()).unwrap();
@@ -384,7 +388,7 @@ fn a_job_on_one_rail_costs_those_on_another_nothing() {
     let (second, next_to_it) = on_one_gpu(&occupancy, 2, [0, 4]);
     assert_eq!(next_to_it.gpus(), [GpuSet::one(1), GpuSet::one(1)]);
     let whole = exchange(3, 2, (0, 1));
-    // What the first job, of two slots, is predicted to lose, and its slowdown once the other one is there.
+    // The predicted loss of the first job, which has two slots, and its slowdown once the other job is there.
     let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
     for (request, nodes, slowdown) in
         [(&second, [0, 4], 1.0), (&second, [1, 5], 2.0), (&whole, [1, 5], 1.5)]
@@ -398,7 +402,8 @@ fn a_job_on_one_rail_costs_those_on_another_nothing() {
         assert!(near(slowdowns[0].1, slowdown), "{slowdowns:?} on {nodes:?}, not {slowdown}");
         occupancy.release(&placement);
     }
-    // Traffic that is not on the rails of GPUs takes those that the routing prefers, here rail 0 to node 0 and 4.
+    // Traffic that does not follow the rails of GPUs takes the rails that the routing prefers: here rail 0 to nodes 0
+    // and 4.
     let traffic = second.traffic.clone().map(|traffic| traffic.on_rails(false));
     let preferred = Request { traffic, ..second };
     assert!(occupancy.lost_by_others(&preferred, &[0, 4]) > 0.0);

@@ -1,4 +1,4 @@
-//! Moves of running members: what they reach, and that no job is worse off on the way.
+//! Moves of running members: their result, and that no job is worse off in between.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{Move, Occupancy, Placement, Running, Share, moves};
 
-/// The nodes after every move, the start first; checks that each move leaves from where the member
-/// is and goes to a slot that is free at that moment.
+/// The nodes after every move, starting with the initial ones. Checks that each move starts where the member is and
+/// ends on a slot that is free at that moment.
 fn way(members: &[NodeIndex], slots: &[u32], steps: &[Move]) -> Vec<Vec<NodeIndex>> {
     let (mut nodes, mut slots) = (members.to_vec(), slots.to_vec());
     let mut way = vec![nodes.clone()];
@@ -26,7 +26,7 @@ fn way(members: &[NodeIndex], slots: &[u32], steps: &[Move]) -> Vec<Vec<NodeInde
     way
 }
 
-/// Sets of `count` of the `open` nodes.
+/// All sets of `count` of the `open` nodes.
 fn sets(open: &[NodeIndex], count: usize) -> Vec<Vec<NodeIndex>> {
     let mut sets: Vec<Vec<NodeIndex>> = vec![Vec::new()];
     for &node in open {
@@ -41,7 +41,7 @@ fn sets(open: &[NodeIndex], count: usize) -> Vec<Vec<NodeIndex>> {
     sets
 }
 
-/// Foreign groups crossed.
+/// The number of other jobs' groups that are crossed.
 fn shared(fabric: &Fabric, occupancy: &Occupancy, nodes: &[NodeIndex]) -> usize {
     let mut shared = 0;
     for level in 1..=fabric.depth() {
@@ -57,9 +57,9 @@ fn shared(fabric: &Fabric, occupancy: &Occupancy, nodes: &[NodeIndex]) -> usize 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// The moves end where the sum of hops and `price` per move is least over all sets of nodes
-    /// that could be had, unless every way there passes through a worse placement than the
-    /// start's; no move leaves the group worse off than the start, or on more foreign links.
+    /// The moves end where the sum of hops plus `price` per move is smallest over all possible sets of nodes, unless
+    /// every way there passes through a placement worse than the first. No move leaves the group worse off than at the
+    /// start, or on more links of others.
     #[test]
     fn the_least_sum_of_hops_and_price(
         children in prop_oneof![Just(vec![3u32, 4]), Just(vec![3, 2, 2])],
@@ -102,7 +102,7 @@ proptest! {
             Some(least) if bad(&members).0 == 0 => prop_assert!(reached >= least && reached <= cost(&members)),
             _ => {}
         }
-        // On two levels a better leaf attracts one after another: the way is always open there.
+        // On two levels, a better leaf attracts members one by one, so a way always exists.
         if let (Some(least), 2, false) = (least, children.len(), isolates) {
             let alone = steps.is_empty() || bad(way.last().unwrap()) <= bad(&members);
             prop_assert!(alone && (reached == least || passes_worse(&fabric, &members, &free, least, &cost)));
@@ -110,8 +110,8 @@ proptest! {
     }
 }
 
-/// Whether a set of least cost is only reached through worse placements than the start's: then no
-/// order of single moves to any of them stays as good.
+/// Whether every set of least cost can only be reached through placements worse than the start, in any order of single
+/// moves.
 fn passes_worse(
     fabric: &Fabric,
     members: &[NodeIndex],
@@ -135,7 +135,7 @@ fn passes_worse(
                 let mut moved = nodes.clone();
                 moved[index] = to;
                 moved.sort_unstable();
-                // No member moves twice: the group goes straight to where it is to end.
+                // No member moves twice: each goes directly to its final node.
                 if hops(&moved) <= start && !seen.contains(&moved) {
                     seen.push(moved);
                 }
@@ -145,8 +145,8 @@ fn passes_worse(
     true
 }
 
-/// Eight on one leaf and two elsewhere, with room for both next to the eight: two moves, the first
-/// of which gains 2 x (8 - 1) hops; at a price above the gain no member moves.
+/// Eight members are on one leaf and two elsewhere, with free slots for both next to the eight. Two moves are made; the
+/// first gains 2 x (8 - 1) hops. At a price above the gain, no member moves.
 #[test]
 fn stragglers_come_home() {
     let fabric = tree(&[10, 4]);
@@ -162,7 +162,7 @@ fn stragglers_come_home() {
     assert!(moves(group, &occupancy, 17).is_empty());
 }
 
-/// One that must stay draws the others to its leaf.
+/// A member that must stay attracts the others to its leaf.
 #[test]
 fn who_stays_is_joined() {
     let fabric = tree(&[4, 3]);
@@ -174,7 +174,7 @@ fn who_stays_is_joined() {
     assert_eq!(steps.iter().map(|step| (step.from, step.to)).collect::<Vec<_>>(), [(0, 5)]);
 }
 
-/// A group that wants its own links leaves those that another job crosses, at the price of hops.
+/// A group that isolates leaves links that another job crosses, even if that costs hops.
 #[test]
 fn foreign_links_are_left() {
     let fabric = tree(&[4, 3]);

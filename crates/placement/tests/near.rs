@@ -1,4 +1,4 @@
-//! More slots for a job that has some.
+//! Adding slots to a job that already has some.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -40,7 +40,8 @@ fn nodes_under(
     place_near(&*rule, request, state).map(|placement| placement.nodes().to_vec())
 }
 
-/// The members stay first and in their order; a new slot is where the hops are fewest: same node, leaf, pod, then elsewhere.
+/// Members stay first, in their order. A new slot goes where hops are fewest: on the same node, leaf, pod, then
+/// elsewhere.
 #[test]
 fn the_nearest_free_slot() {
     let state = state();
@@ -56,7 +57,8 @@ fn the_nearest_free_slot() {
     }
 }
 
-/// The policy decides where the job may lie: under `isolated` not where it would share links, however near.
+/// The policy decides where the job may lie: `isolated` never accepts a place where links would be shared, however
+/// near.
 #[test]
 fn the_policy_has_the_last_word() {
     let mut state = state();
@@ -72,7 +74,7 @@ fn the_policy_has_the_last_word() {
     assert!(matches!(refused, Err(Refusal::WouldShareLinks { .. })), "{refused:?}");
 }
 
-/// A leaf whose links are taken is passed over, also for several slots at once.
+/// A leaf whose links are taken is skipped, also for several slots at once.
 #[test]
 fn the_next_nearest_where_the_nearest_is_refused() {
     let mut state = Occupancy::new(Arc::new(
@@ -87,7 +89,7 @@ fn the_next_nearest_where_the_nearest_is_refused() {
     assert!(matches!(refused, Err(Refusal::WouldShareLinks { .. })), "{refused:?}");
 }
 
-/// Too few slots: not now, or never.
+/// With too few slots, the refusal is not now or never.
 #[test]
 fn too_few_slots() {
     let state = state();
@@ -97,7 +99,7 @@ fn too_few_slots() {
     assert_eq!(refused.unwrap_err(), Refusal::Never { wanted: 25, most: 24 });
 }
 
-/// Whatever the policy: if it answers, the members stay and the slots are those that are free.
+/// For every policy that answers, members stay and new slots are free ones.
 #[test]
 fn members_stay_where_they_are() {
     for info in POLICIES {

@@ -1,4 +1,4 @@
-//! The occupancy against a model that counts everything from scratch.
+//! The occupancy compared with a model that counts everything from scratch.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -12,7 +12,7 @@ use proptest::sample::Index;
 use topolane_fabric::{Fabric, NodeIndex};
 use topolane_placement::{Occupancy, Placement, Share};
 
-/// What holds what, as plain lists.
+/// Which placement holds what, as plain lists.
 #[derive(Clone)]
 struct Model {
     fabric: Arc<Fabric>,
@@ -28,7 +28,7 @@ impl Model {
         self.held.iter().flat_map(slots)
     }
 
-    /// Cores and memory that no slot holds; none where a slot takes the whole node.
+    /// Free cores and memory; none if a slot takes the whole node.
     fn free(&self, node: NodeIndex) -> (u32, u64) {
         let kind = self.fabric.kind(node);
         self.on(node).fold((kind.cores(), kind.memory), |(cores, memory), share| match share {
@@ -37,7 +37,7 @@ impl Model {
         })
     }
 
-    /// Whether the slots can be taken one by one.
+    /// Whether all these slots can be taken.
     fn takes(&self, nodes: &[NodeIndex], share: &Share, in_service_or_not: bool) -> bool {
         nodes.iter().collect::<BTreeSet<_>>().into_iter().all(|&node| {
             let slots = nodes.iter().filter(|&&other| other == node).count();
@@ -55,8 +55,8 @@ impl Model {
         })
     }
 
-    /// Placements with nodes inside and outside the group, and on a node those of several nodes
-    /// that leave room on it.
+    /// The number of placements with nodes inside and outside the group. For a node, only placements of several nodes
+    /// that share it.
     fn crossing(&self, level: usize, group: u32) -> u32 {
         let crosses = |(nodes, share): &&(Vec<NodeIndex>, Share)| {
             let inside = |&&node: &&NodeIndex| self.fabric.group(level, node) == group;
@@ -94,7 +94,7 @@ fn has_twice(nodes: &[NodeIndex]) -> bool {
     nodes.iter().collect::<BTreeSet<_>>().len() < nodes.len()
 }
 
-/// There is room where the slots can be claimed, and for a placement that owns its links also only where no other job crosses the same
+/// There is room exactly if the slots can be claimed and, for an isolated placement, no other job crosses the same
 /// groups.
 fn has_room_as(model: &Model, occupancy: &Occupancy, slots: &(Vec<NodeIndex>, Share), fits: bool) {
     let (nodes, share) = slots;
@@ -116,7 +116,7 @@ enum Step {
     Adopt(Vec<Index>, Share),
     Release(Index),
     InService(Index, bool),
-    /// Releases, then claims, all undone.
+    /// Releases, then claims, which are all undone.
     WhatIf(Vec<Index>, Vec<(Vec<Index>, Share)>),
 }
 
@@ -141,7 +141,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Takes a step in both, and sees that both allow it or neither does.
+/// Makes a step in the model and in the occupancy, and checks that both allow it or both refuse.
 fn walk(step: &Step, model: &mut Model, occupancy: &mut Occupancy) {
     let fabric = Arc::clone(&model.fabric);
     let on = |nodes: &[Index]| -> Vec<u32> {
@@ -208,9 +208,9 @@ fn walk(step: &Step, model: &mut Model, occupancy: &mut Occupancy) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Free cores and memory, idle nodes and crossings are always those that one counts from
-    /// the list of placements; a claim succeeds iff every slot fits; a failed claim changes
-    /// nothing; what is tried in a `what_if` is undone; no core is given twice.
+    /// Free cores and memory, idle nodes and crossings always equal those counted from the list of placements. A claim
+    /// succeeds exactly if every slot fits; a failed claim changes nothing; everything in a `what_if` is undone; no
+    /// core is given twice.
     #[test]
     fn occupancy_counts_as_the_model_does(
         machine in machine(),
@@ -235,8 +235,7 @@ proptest! {
         prop_assert_eq!(seen(&occupancy), seen(&Occupancy::new(Arc::clone(&model.fabric))));
     }
 
-    /// A placement crosses exactly the groups of level 1 and above that hold some of its nodes
-    /// and not all.
+    /// A placement crosses exactly the groups of level 1 and above that hold some but not all of its nodes.
     #[test]
     fn crossed_groups_are_those_with_nodes_inside_and_outside(
         machine in machine(),
@@ -258,7 +257,7 @@ proptest! {
     }
 }
 
-/// A node held whole has no slot left, not even for a share of no core.
+/// A node held whole has no slot left, not even for a share without cores.
 #[test]
 fn a_node_held_whole_has_no_slot_left() {
     let fabric = common::tree(&[2, 2]);
@@ -271,8 +270,8 @@ fn a_node_held_whole_has_no_slot_left() {
     }
 }
 
-/// Two slots of one placement on one node count as one crossing of its link, and only where the
-/// placement has other nodes too.
+/// Two slots of one placement on a node count as one crossing of its link, and only if the placement also has other
+/// nodes.
 #[test]
 fn a_stacked_placement_crosses_its_nodes_once() {
     let fabric = common::tree(&[2, 2]);

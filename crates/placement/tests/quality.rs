@@ -1,4 +1,4 @@
-//! Hops of a placement, the least there could be, and the policy that reaches it.
+//! The hops of a placement, the least possible value, and the policy that reaches it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -14,8 +14,8 @@ use topolane_placement::{Occupancy, Quality, Request, least_aph};
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Hop-bytes of one byte between every pair is the sum of hops over unordered pairs, slots on
-    /// one node 0 apart; APH is that sum over n (n - 1) / 2, whatever the order of the nodes.
+    /// The hop-bytes for one byte between every pair are the sum of hops over unordered pairs, with 0 for slots on one
+    /// node. APH is that sum divided by n (n - 1) / 2, for any order of the nodes.
     #[test]
     fn quality_is_the_sum_over_pairs(
         machine in machine(),
@@ -30,9 +30,8 @@ proptest! {
         prop_assert_eq!(quality.aph, if pairs == 0 { 0.0 } else { sum as f64 / pairs as f64 });
     }
 
-    /// On a tree whose groups are all of one size `least_aph` is the least over all choices of n
-    /// nodes; on any other connected machine nothing is better than an exact search, and the
-    /// bound is no lower than it.
+    /// On a tree with groups of equal size, `least_aph` is the minimum over all choices of n nodes. On any other
+    /// connected machine it is an upper bound of the minimum.
     #[test]
     fn least_aph_is_the_least_on_regular_trees(machine in regular()) {
         let fabric = machine.fabric();
@@ -46,8 +45,8 @@ proptest! {
         }
     }
 
-    /// No placement of any policy on a connected machine is below the least hops that
-    /// `hop-bytes-exact` finds on the empty machine; on regular trees that is `least_aph`.
+    /// On a connected machine, no policy has fewer hops than `hop-bytes-exact` finds on the empty machine. On regular
+    /// trees this equals `least_aph`.
     #[test]
     fn least_aph_is_what_the_exact_policy_reaches(machine in machine(), nodes in any::<Index>()) {
         let fabric = machine.fabric();
@@ -63,9 +62,8 @@ proptest! {
         }
     }
 
-    /// `hop-bytes-exact` reaches the least sum of hops over all pairs of members, those running
-    /// and those placed, over all choices of free slots; whole, shared or stacked. Exact on one
-    /// site and on two.
+    /// `hop-bytes-exact` reaches the smallest sum of hops over all pairs of members, running and new, over all choices
+    /// of free slots: whole, shared or stacked. Exact on one site and on two.
     #[test]
     fn the_exact_policy_is_exact(
         machine in machine(),
@@ -92,8 +90,8 @@ proptest! {
     }
 }
 
-/// Cab, by hand: one leaf holds 18 nodes (0 hops), one pod 324. Of 19 nodes, 18 pairs are 2 apart:
-/// 36 / 171. Of 325, 324 pairs are 4 apart and the pairs across leaves of the pod 2.
+/// Cab: one leaf holds 18 nodes (0 hops), one pod 324. With 19 nodes, 18 pairs are 2 apart: 36 / 171. With 325, 324
+/// pairs are 4 apart, and pairs on different leaves of the pod 2.
 #[test]
 fn least_aph_of_cab_by_hand() {
     let fabric = Fabric::build(&preset("cab").unwrap().unwrap()).unwrap();
@@ -104,12 +102,12 @@ fn least_aph_of_cab_by_hand() {
     assert!((least[324] - (in_pod + 4.0 * 324.0) / f64::from(325 * 324 / 2)).abs() < 1e-12);
 }
 
-/// A pair apart by one branch that is shorter than the other: two links up on the long side, one
-/// down on the short one. Over the WAN: up to the core on both sides and one link between.
+/// Between a long and a short branch: two links up on the long side, one down on the short side. Over the WAN: up to
+/// the core on both sides, and one link between.
 #[test]
 fn hops_over_padding_and_wan_by_hand() {
     let fabric = build(&[vec![(vec![2, 1], false), (vec![1], true)], vec![(vec![1], true)]], true);
-    // Nodes 0, 1 | 2 in the pod; 3 on the short branch; 4 on the other site.
+    // Nodes 0, 1 and 2 are in the pod, 2 on its own leaf; 3 is on the short branch; 4 is at the other site.
     for (nodes, hops) in [([0, 1], 0.0), ([0, 2], 2.0), ([0, 3], 3.0), ([3, 4], 3.0), ([0, 4], 4.0)]
     {
         assert_eq!(Quality::of(&fabric, &nodes).pair_hops, hops, "{nodes:?}");

@@ -1,4 +1,4 @@
-//! Links of their own for jobs on machines with rails: the same slots in every rail, enough for each on its own.
+//! Owned links on machines with rails: the same slots in every rail, sufficient in each rail on its own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[path = "common/partitions.rs"]
@@ -17,7 +17,7 @@ use topolane_placement::{Occupancy, Placement, Policy, Request, policy};
 
 const RULES: [&str; 4] = ["dedicated", "jigsaw", "jigsaw-relaxed", "laas"];
 
-/// The tree with `rails` rails, which meet at the level above `joined`, if anywhere.
+/// The tree with `rails` rails, which meet at the level above `joined`, if given.
 fn with_rails(tree: &Tree, rails: u32, joined: Option<usize>) -> Arc<Fabric> {
     let mut parents = tree.parents.clone();
     parents[0] = rails;
@@ -29,7 +29,7 @@ fn with_rails(tree: &Tree, rails: u32, joined: Option<usize>) -> Arc<Fabric> {
     Arc::new(Fabric::build(&machine).unwrap())
 }
 
-/// Jobs that come and go.
+/// A machine on which jobs arrive and leave.
 struct Live {
     occupancy: Occupancy,
     running: Vec<Placement>,
@@ -53,15 +53,15 @@ impl Live {
     }
 }
 
-/// The cable of every rail in the place of one of the tree with one rail.
+/// The cable of a rail at the position of a cable of the tree with one rail.
 fn in_rail(one: &Fabric, many: &Fabric, cable: CableId, rail: u32) -> CableId {
     let (level, group, switch, parent, number) = one.cable_place(cable).unwrap();
     let switch = switch + rail * many.rail_width(0, level);
     many.cable(level, group, switch, parent, number).unwrap()
 }
 
-/// Nothing is lost by taking the same slots in every rail: on a machine whose rails are alike, every policy gives every
-/// job the nodes that it gives on one of the rails alone, and the same links in each.
+/// Taking the same slots in every rail loses nothing. On a machine with equal rails, every policy gives every job the
+/// same nodes as on one rail alone, and the same links in each rail.
 #[test]
 fn rails_that_are_alike_lose_nothing() {
     let mut compared = 0;
@@ -103,11 +103,11 @@ fn rails_that_are_alike_lose_nothing() {
     assert!(compared > 300, "{compared} jobs with links");
 }
 
-/// A graph with capacities in which every switch is one vertex for packets that climb and one for packets that fall.
+/// A graph with capacities, in which every switch is one vertex for packets going up and one for packets going down.
 #[derive(Default)]
 struct Net {
     names: HashMap<String, usize>,
-    /// From, to, what it still carries; every edge is followed by its reverse.
+    /// Edges as (from, to, remaining capacity); each is followed by its reverse.
     edges: Vec<(usize, usize, f64)>,
     of: Vec<Vec<usize>>,
 }
@@ -130,7 +130,7 @@ impl Net {
         }
     }
 
-    /// The cables of a job in one rail: those of its nodes, and of its own.
+    /// The cables of a job in one rail: those of its nodes, and those it owns.
     fn of(fabric: &Fabric, job: &Placement, rail: u32) -> Net {
         let names = write::link_names(fabric);
         let own = |id: CableId| match fabric.cable_place(id).unwrap() {
@@ -158,7 +158,7 @@ impl Net {
         net
     }
 
-    /// The most that can flow (Edmonds and Karp 1972).
+    /// The maximal flow (Edmonds and Karp 1972).
     fn max_flow(&mut self, from: &str, to: &str) -> f64 {
         let (from, to) = (self.vertex(from.to_owned()), self.vertex(to.to_owned()));
         let mut flow = 0.0;
@@ -193,7 +193,8 @@ impl Net {
     }
 }
 
-/// Half of a job's nodes can send to the other half at the bandwidth that it was promised, in every rail, over its own links.
+/// Checks that half of a job's nodes can send to the other half at the promised bandwidth, in every rail, over the
+/// job's own links.
 fn carries_every_half(fabric: &Fabric, tree: &Tree, job: &Placement, rng: &mut ChaCha8Rng) {
     let share = tree.shares().into_iter().fold(1.0, f64::min) * job.bandwidth_share();
     for _ in 0..4 {
@@ -221,7 +222,7 @@ fn carries_every_half(fabric: &Fabric, tree: &Tree, job: &Placement, rng: &mut C
     }
 }
 
-/// Rails with missing cables, none of nodes, anywhere.
+/// A machine with rails and missing cables anywhere except at nodes.
 fn damaged(rng: &mut ChaCha8Rng) -> (Tree, Arc<Fabric>) {
     let mut tree = Tree { missing: Vec::new(), ..Tree::random(rng) };
     let rails = rng.random_range(2..4);
@@ -288,7 +289,7 @@ fn placements_on_damaged_rails_carry_what_they_were_promised() {
     assert!(with_links > 300 && refused > 100, "{with_links} {refused}");
 }
 
-/// The condition is judged in every rail: links of one rail fewer do not meet it.
+/// The condition is checked in every rail: links in all but one rail do not meet it.
 #[test]
 fn a_rail_without_links_is_not_enough() {
     let tree = Tree {
@@ -314,8 +315,8 @@ fn a_rail_without_links_is_not_enough() {
     }
 }
 
-/// All cables above the leaves that a job's traffic may take: by any port that a rule may choose, on any rail, cross-rail
-/// traffic over NVLink.
+/// All cables above the leaves that a job's traffic may take, with any port that a rule may choose, on any rail;
+/// traffic between rails uses NVLink.
 fn may_take(fabric: &Fabric, job: &Placement) -> HashSet<CableId> {
     let mut taken = HashSet::new();
     let rails = fabric.rails(0);
@@ -334,7 +335,7 @@ fn may_take(fabric: &Fabric, job: &Placement) -> HashSet<CableId> {
     taken
 }
 
-/// Groups that no two jobs cross keep jobs apart on every rail, wherever the rails meet.
+/// If no two jobs cross the same group, they share no link on any rail, wherever the rails meet.
 #[test]
 fn isolated_jobs_share_no_link_on_any_rail() {
     let mut crossing = 0;

@@ -1,5 +1,5 @@
-//! Cores per node: the run time of every k by hand, what is refused, and what neighbours change.
-// What is the same is the same to the last bit.
+//! Cores per node: the run time of every k computed by hand, refusals, and the effect of neighbours.
+// Equal values must be exactly equal.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const LATENCY: f64 = 1e-5;
 const COPY_LATENCY: f64 = 1e-6;
 const BYTES: f64 = 1e6;
 
-/// Two leaves of four nodes with four cores and 1 GB each, and one cable of `trunk` from each leaf.
+/// Two leaves of four nodes with four cores and 1 GB each, and one cable of bandwidth `trunk` from each leaf.
 fn machine(trunk: f64) -> Arc<Fabric> {
     leaves_of(4, trunk)
 }
@@ -45,7 +45,7 @@ fn all_to_all(processes: u32) -> Profile {
     Profile::of(&pattern, processes, 1.0, 0).unwrap()
 }
 
-/// What comes of every k for a profile, on the machine as it is.
+/// The outcome of every k for a profile, on the machine as it is.
 fn wanted(
     profile: &Profile,
     occupancy: &Occupancy,
@@ -74,11 +74,10 @@ fn assert_near(value: f64, expected: f64) {
     assert!((value - expected).abs() <= 1e-9 * expected, "{value}, not {expected}");
 }
 
-/// Four processes exchange b bytes in three rounds, by the distance around the ring. k = 1: three
-/// messages one after the other, 3 (b / link + latency). k = 2: of each node one message leaves in
-/// the first and the third round and two in the second, 4 b / link + 3 latency; the two copies are
-/// done sooner. k = 3: from the node of three leave one, one and one, and so from the other. k = 4:
-/// three rounds of copies, 3 (b / copy + latency).
+/// Four processes exchange b bytes in three rounds, by distance around the ring. k = 1: three messages one after
+/// another, 3 (b / link + latency). k = 2: one message leaves each node in the first and third round and two in the
+/// second, 4 b / link + 3 latency; the two copies finish sooner. k = 3: one message per round leaves the node of three,
+/// and also the other node. k = 4: three rounds of copies, 3 (b / copy + latency).
 #[test]
 fn all_to_all_by_hand() {
     let ranks = alone(&all_to_all(4), LINK);
@@ -90,15 +89,15 @@ fn all_to_all_by_hand() {
     assert_eq!(best(&ranks).unwrap().k, 4);
 }
 
-/// Five ranks: four rounds.
+/// Five ranks need four rounds.
 #[test]
 fn rounds_of_any_number_of_ranks() {
     let ranks = alone(&all_to_all(5), 100.0 * LINK);
     assert_near(collective(&ranks[0]), 4.0 * (BYTES / LINK + LATENCY));
 }
 
-/// Computation of c core-seconds on P cores takes c / P, unless the k processes of a node move
-/// m / P bytes each through its memory: k m / P / memory bandwidth.
+/// Computing c core-seconds on P cores takes c / P, unless memory limits it: the k processes of a node move m / P bytes
+/// each, which takes k m / P / memory bandwidth.
 #[test]
 fn memory_bounds_computation() {
     let mut profile = all_to_all(4);
@@ -114,7 +113,7 @@ fn memory_bounds_computation() {
     assert_eq!(on_one, 4.0, "all of it through the memory of one node");
 }
 
-/// A k that does not fit says what is short: cores, memory, nodes ever, nodes now.
+/// A k that does not fit says what is missing: cores, memory, nodes ever, or nodes now.
 #[test]
 fn what_does_not_fit_is_refused_by_name() {
     let fabric = machine(LINK);
@@ -141,7 +140,7 @@ fn what_does_not_fit_is_refused_by_name() {
     assert_eq!(ranks[0].outcome, Err(Misfit::Refused(now)));
 }
 
-/// Nodes that cannot hold k processes are passed over where others can.
+/// Nodes that cannot hold k processes are skipped if other nodes can.
 #[test]
 fn only_nodes_that_hold_k_are_taken() {
     let mut description = machine(LINK).description();
@@ -169,9 +168,9 @@ fn background(fabric: &Arc<Fabric>, sent: &[(NodeIndex, NodeIndex)]) -> Arc<Flow
     Arc::new(Flows::new(&traffic, &nodes, &*ways(fabric)).unwrap())
 }
 
-/// What runs on the channels counts: where nothing runs, eight processes are best spread over four
-/// nodes of each leaf; where neighbours on the other nodes fill the cable between the leaves, they
-/// are better off inside one leaf. Copies are slow here: sharing nodes is no gain in itself.
+/// The traffic of other jobs matters. If there is none, eight processes are best spread over four nodes of each leaf.
+/// If neighbours fill the cable between the leaves, one leaf is better. Copies are slow here, so sharing nodes is no
+/// gain in itself.
 #[test]
 fn neighbours_on_the_channels_change_the_choice() {
     let mut description = leaves_of(8, 4.0 * LINK).description();
@@ -197,8 +196,7 @@ fn neighbours_on_the_channels_change_the_choice() {
 }
 
 proptest! {
-    /// Asking changes nothing for those who run; and none of the k is predicted shorter than the
-    /// best.
+    /// Asking changes nothing for the running jobs, and no k has a shorter prediction than the best.
     #[test]
     fn asking_leaves_no_trace(
         sent in prop::collection::vec((0u32..8, 0u32..8), 1..10),
@@ -222,8 +220,9 @@ proptest! {
     }
 }
 
-/// A prediction is compared with all that runs, for every k and every round, so what runs is thinned: no job has more entries than
-/// a decision of `least-slowdown` looks at, many jobs have fewer, and the bytes stay about the same.
+/// A prediction compares every k and every round with all running traffic, so this is reduced to a sample: no job has
+/// more entries than a decision of `least-slowdown` uses, with many jobs each has fewer, and the bytes stay about the
+/// same.
 #[test]
 fn large_jobs_that_run_are_represented_by_fewer_entries() {
     let alltoall = |ranks| Arc::new(pattern("alltoall").unwrap().traffic(ranks, 0).unwrap());

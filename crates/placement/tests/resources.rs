@@ -1,4 +1,4 @@
-//! Counted resources: what nodes have, what slots take, and what is left.
+//! Counted resources: what nodes have, what slots take, and what remains.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use topolane_fabric::{Fabric, NodeIndex, read};
 use topolane_placement::{Amounts, Occupancy, POLICIES, Placement, Refusal, Request, Share};
 
-/// Ten nodes: six with four GPUs of two types, two with an untyped one and network adapters, two with neither.
+/// Ten nodes: six with four GPUs of two types, two with an untyped GPU and network adapters, two with neither.
 const MACHINE: &str = r#"
 name = "m"
 [node]
@@ -32,7 +32,7 @@ fn machine() -> Arc<Fabric> {
     Arc::new(Fabric::build(&read::machine_toml(MACHINE).unwrap()).unwrap())
 }
 
-/// Random counts of some resources, at least one core.
+/// Random counts of some resources, with at least one core.
 fn counts() -> impl Strategy<Value = Vec<(&'static str, u64)>> {
     let count = |name: &'static str, most: u64| {
         prop_oneof![2 => Just(0), 3 => 0..=most].prop_map(move |count| (name, count))
@@ -52,7 +52,7 @@ fn amounts(fabric: &Fabric, counts: &[(&str, u64)]) -> Amounts {
     Amounts::named(fabric.resources(), counts.iter().copied()).unwrap()
 }
 
-/// What is free of every resource of every node, and how many slots are held.
+/// For every node, what is free of every resource and the number of held slots.
 fn seen(occupancy: &Occupancy) -> Vec<(Vec<u64>, u32, u32)> {
     let nodes = 0..occupancy.fabric().nodes();
     nodes
@@ -62,10 +62,10 @@ fn seen(occupancy: &Occupancy) -> Vec<(Vec<u64>, u32, u32)> {
         .collect()
 }
 
-/// What a job takes of a node, its first node, and its slots.
+/// A job: what it takes on a node, its first node, and its slots.
 type Job = (Vec<(&'static str, u64)>, u32, u32);
 
-/// Claims what fits of these jobs, each of a number of slots from a node on, and says what was claimed.
+/// Claims those of these jobs that fit, and returns what was claimed.
 fn fill(occupancy: &mut Occupancy, jobs: &[Job]) -> Vec<Placement> {
     let fabric = Arc::clone(occupancy.fabric());
     let mut claimed = Vec::new();
@@ -87,7 +87,7 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Whatever is claimed, no node gives more of a resource than it has, and free and held are all there is.
+    /// For any claims, no node gives more of a resource than it has, and free plus held is the total.
     #[test]
     fn no_node_gives_more_than_it_has(jobs in jobs()) {
         let fabric = machine();
@@ -109,7 +109,7 @@ proptest! {
         }
     }
 
-    /// Claim, then release, leaves everything as it was; so does what is only tried.
+    /// A claim followed by its release leaves everything as before, and so does an attempt that is undone.
     #[test]
     fn a_release_undoes_a_claim(before in jobs(), then in jobs()) {
         let fabric = machine();
@@ -131,8 +131,8 @@ proptest! {
         prop_assert_eq!(seen(&occupancy), was);
     }
 
-    /// The number of free slots of a stacked request is the number that can be claimed one after another; without stacking a node
-    /// has one at most.
+    /// For a stacked request, the number of free slots equals the number that can be claimed one after another. Without
+    /// stacking, a node has at most one.
     #[test]
     fn free_slots_are_those_that_can_be_claimed(before in jobs(), wanted in counts(), whole in 0u32..10, stacked: bool) {
         let fabric = machine();
@@ -156,7 +156,7 @@ proptest! {
         prop_assert_eq!(free.total(), total);
     }
 
-    /// Who takes some of a type takes as many without the type, in whatever order they are said.
+    /// A job that takes some of a type also takes that number without the type, in any order of the names.
     #[test]
     fn a_typed_resource_implies_its_untyped_one(wanted in counts()) {
         let fabric = machine();
@@ -169,7 +169,7 @@ proptest! {
         prop_assert_eq!(amounts(&fabric, &backwards), taken);
     }
 
-    /// Whole nodes do not touch the counts: a node is held whole and given back while others are shared.
+    /// Whole nodes do not change the counts: a node is held whole and given back while other nodes are shared.
     #[test]
     fn whole_nodes_leave_the_counts_alone(before in jobs(), node in 0u32..10) {
         let fabric = machine();
@@ -188,7 +188,8 @@ proptest! {
     }
 }
 
-/// What no node has enough of is refused for ever, with its name; what there is, but not free, is refused for now.
+/// A resource that no node has enough of is refused forever, by name; one that exists but is not free is refused for
+/// now.
 #[test]
 fn a_refusal_names_the_resource_that_no_node_has() {
     let fabric = machine();
@@ -239,7 +240,7 @@ fn a_refusal_names_the_resource_that_no_node_has() {
     assert_eq!(placed.nodes(), [6], "one is left");
 }
 
-/// Amounts are the same in the order of another machine's resources, or name the first that it does not count.
+/// Amounts stay the same in the order of another machine's resources; if one is missing there, the error names it.
 #[test]
 fn amounts_are_carried_over_by_name() {
     let fabric = machine();

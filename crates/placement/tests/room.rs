@@ -1,4 +1,4 @@
-//! How many more jobs fit, and which GPUs no job can use.
+//! How many more jobs fit, and which free GPUs no job can use.
 
 #![allow(clippy::unwrap_used, clippy::float_cmp)] // Helpers may fail; values are exact.
 
@@ -15,7 +15,7 @@ fn machine(name: &str) -> Arc<Fabric> {
     Arc::new(Fabric::build(&preset(name).unwrap().unwrap()).unwrap())
 }
 
-/// A unit of eight NVL72 racks: 144 nodes of 4 GPUs, 144 cores and 960 GiB.
+/// A unit of eight NVL72 racks: 144 nodes with 4 GPUs, 144 cores and 960 GiB.
 fn racks() -> Occupancy {
     Occupancy::new(machine("nvl72(units=1)"))
 }
@@ -37,7 +37,7 @@ fn ask(occupancy: &Occupancy, sizes: &[u32], segment: Option<u32>) -> Room {
     Room::of(occupancy, &RoomQuestion { sizes: sizes.to_vec(), segment, smallest })
 }
 
-/// Jobs that fit, by level.
+/// The number of jobs that fit, by level.
 fn fits(occupancy: &Occupancy, size: u32, segment: Option<u32>) -> Vec<u64> {
     ask(occupancy, &[size], segment).fits.remove(0).jobs
 }
@@ -48,24 +48,24 @@ fn an_empty_machine_has_room_for_as_many_jobs_as_groups_have_whole_multiples_of_
     let room = ask(&empty, &[], Some(16));
     assert_eq!(room.levels, ["node", "domain", "segments", "leaf", "site"]);
     assert_eq!((room.unit, room.total, room.free, room.idle_nodes), ("gpus", 576.0, 576.0, 144));
-    // Of two GPUs two fit on every node, and so in every group above it.
+    // Two jobs of two GPUs fit on every node, and so also in every group above it.
     assert_eq!(fits(&empty, 2, None), [288, 288, 288, 288]);
     assert_eq!(fits(&empty, 4, None), [144, 144, 144, 144]);
-    // Of two nodes nine fit in a rack. Of 16 nodes one fits in a rack, but nine on the whole machine.
+    // Nine jobs of two nodes fit in a rack. One job of 16 nodes fits in a rack, but nine on the whole machine.
     assert_eq!(fits(&empty, 8, Some(16)), [0, 72, 72, 72, 72]);
     assert_eq!(fits(&empty, 64, Some(16)), [0, 8, 8, 8, 9]);
-    // Of two parts of 16 nodes four fit, each part in a rack of its own; none fits in one rack.
+    // Four jobs of two segments of 16 nodes fit, each segment in a rack of its own; none fits in one rack.
     assert_eq!(fits(&empty, 128, Some(16)), [0, 0, 4, 0, 4]);
     assert_eq!(fits(&empty, 1_024, Some(16)), [0, 0, 0, 0, 0]);
     assert_eq!(room.stranded.unwrap().left_over_from_segments, 8.0 * 2.0 * 4.0);
 }
 
-/// A job on a part of a node takes the cores and the memory of the smallest job, so no GPU counts that is stranded.
+/// A job on a part of a node needs the cores and memory of the smallest job, so stranded GPUs do not count.
 #[test]
 fn jobs_on_a_node_take_the_cores_and_the_memory_of_the_smallest_job() {
     let mut state = racks();
     let idle = fits(&state, 1, None)[0];
-    // Left are 17 cores (one job of 9), then 60 GiB (one job), then too little memory for any.
+    // What remains is 17 cores (one job of 9), 60 GiB (one job), and too little memory for any job.
     for (node, cores, memory) in [(0, 127, 0), (1, 1, 900 << 30), (2, 1, 901 << 30)] {
         let share = part(&state, cores, memory, 1);
         hold(&mut state, vec![node], Share::Part(share));
@@ -89,7 +89,8 @@ fn a_machine_without_gpus_counts_nodes() {
 fn free_gpus_are_stranded_where_cores_or_memory_are_gone_or_too_little_of_a_gpu_is_left() {
     let mut state = racks();
     let gpu = state.fabric().resources().index("gpu").unwrap();
-    // Node 0: all cores taken with one GPU. Node 1: all memory. Node 2: 700 thousandths of a GPU. Node 3: nothing wrong.
+    // Node 0: all cores are taken with one GPU. Node 1: all memory. Node 2: 700 thousandths of a GPU. Node 3: nothing
+    // is stranded.
     for (node, share) in [
         (0, part(&state, 144, 0, 1)),
         (1, part(&state, 1, 960 << 30, 2)),
@@ -103,20 +104,20 @@ fn free_gpus_are_stranded_where_cores_or_memory_are_gone_or_too_little_of_a_gpu_
         Stranded { without_cores: 3.0, without_memory: 2.0, scraps: 0.3, ..Stranded::default() };
     assert_eq!(stranded(&state), expected);
     assert_eq!(ask(&state, &[], None).free, 576.0 - 1.0 - 2.0 - 0.7 - 1.0);
-    // The same by domain: all four nodes are in the first rack.
+    // The same figures by domain: all four nodes are in the first rack.
     let question =
         RoomQuestion { smallest: part(&state, 9, 60 << 30, 1), ..RoomQuestion::default() };
     let racks = Room::by_domain(&state, &question);
     assert_eq!((racks.len(), racks[0].name.as_str(), racks[0].idle_nodes), (8, "rack1", 14));
     assert_eq!(racks[0].stranded, expected);
     assert!(racks[1..].iter().all(|rack| rack.stranded == Stranded::default()));
-    // A node out of service has no free GPUs at all.
+    // A node out of service has no free GPUs.
     state.set_in_service(0, false);
     assert_eq!(stranded(&state).without_cores, 0.0);
 }
 
 proptest! {
-    /// The number of jobs that the figure says can be placed one after another on nodes of one domain each, and not one more.
+    /// Exactly the counted number of jobs can be placed one after another, each on nodes of one domain.
     #[test]
     fn the_counted_jobs_fit_in_domains_and_not_one_more(
         busy in prop::collection::vec(0..144_u32, 0..120),

@@ -1,4 +1,4 @@
-//! Segments of jobs lie in one domain each, and small jobs leave empty domains to large ones.
+//! Each segment of a job lies in one domain, and small jobs leave empty domains to large ones.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -12,7 +12,7 @@ use proptest::sample::Index;
 use topolane_fabric::{DomainDescription, Fabric, NodeIndex, pgft};
 use topolane_placement::{LinkUse, Occupancy, Placement, Refusal, Request, Share};
 
-/// A machine of two levels whose domains need not nest in its leaves: `of` gives each node its domain, 0 for none.
+/// A machine of two levels whose domains need not nest in its leaves. `of` gives each node its domain, 0 for none.
 fn machine(leaves: [u32; 2], of: &[u32]) -> Arc<Fabric> {
     let mut described = pgft("n", &leaves, &[1, 1], &[1, 1]);
     let names = Fabric::build(&described).unwrap();
@@ -27,7 +27,7 @@ fn machine(leaves: [u32; 2], of: &[u32]) -> Arc<Fabric> {
     Arc::new(Fabric::build(&described).unwrap())
 }
 
-/// A machine, who holds nodes on it, and which are out of service.
+/// A machine, the jobs on it, and its nodes out of service.
 #[derive(Debug, Clone)]
 struct Scene {
     leaves: [u32; 2],
@@ -68,14 +68,14 @@ impl Scene {
     }
 }
 
-/// Free nodes of every block, counted one by one.
+/// The free nodes of every block, counted one by one.
 fn free(occupancy: &Occupancy) -> Vec<u32> {
     let fabric = occupancy.fabric();
     let idle = |block| fabric.block_nodes(block).iter().filter(|&&n| occupancy.idle().contains(n));
     (0..fabric.blocks()).map(|block| idle(block).count() as u32).collect()
 }
 
-/// Whether blocks with these free slots hold the parts: the block of what is left over is tried out.
+/// Whether blocks with these numbers of free slots can hold the parts, by trying each block for the rest.
 fn fits(room: &[u32], nodes: u32, segment: u32) -> bool {
     let (whole, rest) = (nodes / segment, nodes % segment);
     (0..room.len()).any(|of_rest| {
@@ -85,7 +85,7 @@ fn fits(room: &[u32], nodes: u32, segment: u32) -> bool {
     })
 }
 
-/// The segment by which the rule parts a request, as its description says.
+/// The segment size into which the policy splits a request, as its description says.
 fn segment_of(request: &Request, fabric: &Fabric) -> u32 {
     match request.segment {
         Some(segment) => segment.min(request.nodes),
@@ -102,8 +102,8 @@ fn request(nodes: Index, segment: Option<u32>, fabric: &Fabric) -> Request {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// In rank order every segment lies in one block, and so does what is left over. A request is placed exactly if there are
-    /// such parts among the free nodes.
+    /// In rank order, every segment lies in one block, and so does the rest. A request is placed exactly if the free
+    /// nodes contain such parts.
     #[test]
     fn segments_are_never_split(scene in scene(), nodes: Index, segment in prop::option::of(1u32..8)) {
         let (occupancy, _) = scene.occupancy();
@@ -120,8 +120,8 @@ proptest! {
         }
     }
 
-    /// A request that would fit an empty block touches none while the blocks with jobs have room for its parts; of those that
-    /// hold it whole it takes the tightest.
+    /// A request that would fit in an empty block uses none as long as the blocks with jobs can hold its parts. Among
+    /// those that can hold it whole, it takes the tightest.
     #[test]
     fn small_jobs_stay_out_of_empty_domains(scene in scene(), nodes: Index, segment in prop::option::of(1u32..8)) {
         let (occupancy, _) = scene.occupancy();
@@ -145,8 +145,8 @@ proptest! {
         }
     }
 
-    /// A request too large for any block leaves as few nodes over in the blocks that it enters as any choice of as many segments:
-    /// it never enters a block and leaves room there for a segment that it has elsewhere, but for the last.
+    /// A request too large for any block leaves as few nodes over as possible: it never uses a block and leaves room
+    /// there for a segment that it has elsewhere, except for the last one.
     #[test]
     fn large_jobs_fill_the_blocks_they_enter(scene in scene(), nodes: Index, segment in 1u32..5) {
         let (occupancy, _) = scene.occupancy();
@@ -162,7 +162,7 @@ proptest! {
         prop_assert!(with_room.count() <= 2, "the last, and the block of what is left over");
     }
 
-    /// With links, segments are not split either, and the jobs present and the new one meet on no link.
+    /// With links too, segments are not split, and no two jobs share a link.
     #[test]
     fn segments_with_links_keep_both_promises(scene in scene(), sizes: Vec<(Index, Option<u8>)>) {
         let fabric = machine(scene.leaves, &scene.of);
@@ -186,8 +186,8 @@ proptest! {
         }
     }
 
-    /// Isolated segments are placed exactly if one block holds the job, or the nodes of a group that lie in no group below it that
-    /// another job crosses hold its parts. More room is never in the way.
+    /// Isolated segments are placed exactly if one block can hold the job, or if the uncrossed part of some group can
+    /// hold its parts. More free capacity never makes the policy refuse.
     #[test]
     fn isolated_segments_find_every_place(scene in scene(), nodes: Index, segment in prop::option::of(1u32..8)) {
         let (mut occupancy, mut held) = scene.occupancy();
@@ -214,7 +214,7 @@ proptest! {
         }
     }
 
-    /// The counts by block are those of the nodes, whoever comes, leaves, or goes out of service.
+    /// Counts by block equal those of the nodes after any claims, releases and nodes out of service.
     #[test]
     fn counts_by_block_follow_the_nodes(scene in scene(), leaving: Vec<bool>, back: Vec<Index>) {
         let (mut occupancy, held) = scene.occupancy();
@@ -233,8 +233,8 @@ proptest! {
     }
 }
 
-/// A part of a node goes to a node with jobs as long as one has room, whatever is idle: here the half of
-/// node 40 that is free, and only then to an idle node.
+/// A request for a part of a node goes to a node with jobs as long as one can hold it, here to the free half of node
+/// 40, and only then to an idle node.
 #[test]
 fn parts_of_nodes_open_no_idle_node() {
     let mut occupancy = racks();
@@ -250,7 +250,7 @@ fn parts_of_nodes_open_no_idle_node() {
     assert_eq!(next.nodes()[0] / 18, 1, "a node of the tightest rack with jobs");
 }
 
-/// Four racks of 18 nodes, 36 nodes under a leaf: 2, 10, 0 and 0 nodes are held.
+/// Four racks of 18 nodes, 36 nodes per leaf, with 2, 10, 0 and 0 nodes held.
 fn racks() -> Occupancy {
     let of: Vec<u32> = (0..72).map(|node| 1 + node / 18).collect();
     let fabric = machine([36, 2], &of);
@@ -267,9 +267,9 @@ fn racks_of(request: &Request) -> Result<Vec<(u32, usize)>, Refusal> {
     Ok((0..4).map(|rack| (rack, of(rack))).filter(|&(_, count)| count > 0).collect())
 }
 
-/// 8 nodes are free on rack 1 and 16 on rack 0: a job of 8 takes what rack 1 has, one of 16 what rack 0 has, one of 17 an
-/// empty rack. In segments of 16, 48 nodes take the rest of rack 0 and two empty racks, and of 49 the one left over lies next to
-/// the last segment. In segments of 17, 38 nodes take the empty racks, and the 4 left over rack 1.
+/// 8 nodes are free on rack 1 and 16 on rack 0. A job of 8 takes rack 1, one of 16 rack 0, one of 17 an empty rack. In
+/// segments of 16, a job of 48 nodes takes the rest of rack 0 and two empty racks; with 49, the extra node is next to
+/// the last segment. In segments of 17, a job of 38 nodes takes the empty racks, and its rest of 4 goes to rack 1.
 #[test]
 fn on_four_racks() {
     let ask =
@@ -287,8 +287,8 @@ fn on_four_racks() {
     assert_eq!(never, Some(Refusal::Never { wanted: 40, most: 18 }), "no rack has 20 nodes");
 }
 
-/// Four racks of 8 nodes, each on a leaf, of which half is held: a job of two segments of 4 fits no rack, and takes two of them, on
-/// which no other job crosses the leaf. With the rack's own job crossing its leaf there is none for it.
+/// Four racks of 8 nodes, each on a leaf, are half held. A job of two segments of 4 fits in no rack and takes two of
+/// them, where no other job crosses the leaf. If the rack's own job crosses its leaf, there is no placement.
 #[test]
 fn isolated_segments_spread_over_leaves_if_no_leaf_holds_them() {
     let of: Vec<u32> = (0..32).map(|node| 1 + node / 8).collect();

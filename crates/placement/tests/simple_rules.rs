@@ -1,4 +1,4 @@
-//! The plain rules, by hand: first fit, scattered, Slurm's tree, recorded.
+//! The simple policies, with results computed by hand: first fit, scattered, Slurm's tree, recorded.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -23,8 +23,7 @@ fn first_fit_takes_the_lowest() {
     assert_eq!(placed("first-fit", 4, &occupancy), [1, 3, 6, 7]);
 }
 
-/// Scattered deals one node from each leaf in turn, in rank order, and goes on with the leaves
-/// that still have some.
+/// Scattered takes one node from each leaf in turn, in rank order, and continues with the leaves that still have some.
 #[test]
 fn scattered_deals_leaf_by_leaf() {
     let fabric = tree(&[3, 3]);
@@ -34,8 +33,8 @@ fn scattered_deals_leaf_by_leaf() {
     assert_eq!(placed("scattered", 6, &occupancy), [0, 5, 6, 1, 7, 2]);
 }
 
-/// The tightest leaf that holds the job, of equals the first: with 4, 2, 3 and 3 nodes free, a job
-/// of 2 goes to the leaf with 2 and a job of 3 to the first leaf with 3.
+/// The tightest leaf that can hold the job, among equals the first. With 4, 2, 3 and 3 free nodes, a job of 2 goes to
+/// the leaf with 2, and a job of 3 to the first leaf with 3.
 #[test]
 fn slurm_takes_the_tightest_leaf() {
     let fabric = tree(&[4, 2, 2]);
@@ -46,8 +45,8 @@ fn slurm_takes_the_tightest_leaf() {
     assert_eq!(placed("slurm-tree", 4, &occupancy), [0, 1, 2, 3]);
 }
 
-/// No leaf holds 6, and of the pods with 6 and 6 free the first: its larger leaf whole, then the
-/// rest. A job of 5 goes there too: of the leaves with 4 and 2, the 4, then one of the 2.
+/// No leaf can hold 6, and both pods have 6 free nodes, so the first pod is used: its larger leaf whole, then the rest.
+/// A job of 5 goes there too: the leaf with 4, then one node of the leaf with 2.
 #[test]
 fn slurm_takes_the_lowest_switch_with_room() {
     let fabric = tree(&[4, 2, 2]);
@@ -55,14 +54,14 @@ fn slurm_takes_the_lowest_switch_with_room() {
     occupancy.claim(&whole(&fabric, &[0, 1, 8, 12])).unwrap();
     assert_eq!(placed("slurm-tree", 6, &occupancy), [2, 3, 4, 5, 6, 7]);
     assert_eq!(placed("slurm-tree", 5, &occupancy), [2, 4, 5, 6, 7]);
-    // The other pod is tighter now, and its leaves have 3 and 2 free.
+    // The other pod is tighter now; its leaves have 3 and 2 free nodes.
     occupancy.claim(&whole(&fabric, &[9])).unwrap();
     assert_eq!(placed("slurm-tree", 5, &occupancy), [10, 11, 13, 14, 15]);
 }
 
-/// Across pods: the leaf with most room first; once one leaf holds what is left, the tightest
-/// that does. With 4, 1, 3 and 2 free, 9 nodes take the leaves of 4 and 3 and then the one of 2;
-/// 8 take those of 4 and 3 and then the one of 1.
+/// Across pods, the leaf with most free nodes comes first. Once one leaf can hold what is left, the tightest such leaf
+/// is used. With 4, 1, 3 and 2 free nodes, 9 nodes take the leaves with 4 and 3, then the one with 2; 8 nodes take
+/// those with 4 and 3, then the one with 1.
 #[test]
 fn slurm_finishes_on_the_tightest_leaf() {
     let fabric = tree(&[4, 2, 2]);
@@ -72,7 +71,8 @@ fn slurm_finishes_on_the_tightest_leaf() {
     assert_eq!(placed("slurm-tree", 8, &occupancy), [0, 1, 2, 3, 7, 9, 10, 11]);
 }
 
-/// With `select/cons_tres` the largest leaf is first here too, but then those under its pod: a real slurmctld gave these nodes.
+/// With `select/cons_tres` the largest leaf is also first, but then the leaves of its pod follow. A real slurmctld gave
+/// these nodes.
 #[test]
 fn cons_tres_stays_near_the_leaves_taken() {
     let fabric = tree(&[6, 3, 4]);
@@ -84,7 +84,7 @@ fn cons_tres_stays_near_the_leaves_taken() {
     assert_eq!(placed("slurm-tree", 8, &occupancy), [12, 13, 14, 15, 16, 60, 63, 65]);
 }
 
-/// Two trees that a WAN joins: a job that one tree holds stays in it, a wider one takes both.
+/// Two trees connected by a WAN: a job that fits in one tree stays there, a wider one takes both.
 #[test]
 fn slurm_spans_joined_sites_only_when_it_must() {
     let sites = [vec![(vec![2], false)], vec![(vec![3], false)]];
@@ -96,8 +96,8 @@ fn slurm_spans_joined_sites_only_when_it_must() {
     assert_eq!(refused, Err(Refusal::Never { wanted: 4, most: 3 }));
 }
 
-/// Recorded gives the very nodes of the log in their order; while one is held the job waits; a job
-/// with no list, or one that names a node twice or another number of nodes, never runs.
+/// Recorded gives exactly the nodes of the log, in their order. While one is held, the job waits. A job without a list,
+/// or whose list has a node twice or the wrong number of nodes, never runs.
 #[test]
 fn recorded_gives_the_nodes_of_the_log() {
     let fabric = tree(&[3, 3]);

@@ -1,4 +1,4 @@
-//! Slurm's topology/block by hand, and what holds for all its answers.
+//! Slurm's topology/block, with results computed by hand and properties of all answers.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use topolane_fabric::{Description, DomainDescription, Fabric, pgft};
 use topolane_placement::{Occupancy, Refusal, Request, Share};
 
-/// A machine of one leaf whose domains have the given numbers of nodes, one after another, and some nodes in no domain at the end.
+/// A machine of one leaf whose consecutive domains have these numbers of nodes, followed by nodes in no domain.
 fn racks(domains: &[u32], loose: u32, sizes: &[u32]) -> Arc<Fabric> {
     let nodes = domains.iter().sum::<u32>() + loose;
     let tree = pgft("n", &[nodes], &[1], &[1]);
@@ -27,7 +27,7 @@ fn racks(domains: &[u32], loose: u32, sizes: &[u32]) -> Arc<Fabric> {
     Arc::new(Fabric::build(&machine).unwrap())
 }
 
-/// A state in which the first nodes of each domain are taken, so that the given numbers are free.
+/// A state in which the first nodes of each domain are taken, so that these numbers are free.
 fn with_free(fabric: &Arc<Fabric>, free: &[u32]) -> Occupancy {
     let mut occupancy = Occupancy::new(Arc::clone(fabric));
     for (domain, &free) in (0..).zip(free) {
@@ -45,7 +45,7 @@ fn ask(nodes: u32, segment: Option<u32>, occupancy: &Occupancy) -> Result<Vec<u3
     rule("slurm-block").place(&request, occupancy).map(|placed| placed.nodes().to_vec())
 }
 
-/// How many nodes of each domain an answer has.
+/// The number of nodes of an answer in each domain.
 fn spread(nodes: u32, segment: Option<u32>, occupancy: &Occupancy) -> Vec<u32> {
     let fabric = occupancy.fabric();
     let placed = ask(nodes, segment, occupancy).unwrap();
@@ -56,8 +56,8 @@ fn spread(nodes: u32, segment: Option<u32>, occupancy: &Occupancy) -> Vec<u32> {
     counts
 }
 
-/// A job that a base block holds goes into the one with the fewest free nodes that suffice, of equals the last, and takes its
-/// nodes of lowest index.
+/// A job that fits in a base block goes into the one with the fewest free nodes that suffice, among equals the last,
+/// and takes its nodes of lowest index.
 #[test]
 fn the_tightest_base_block_and_of_equals_the_last() {
     let fabric = racks(&[4, 4, 4, 4], 0, &[4]);
@@ -67,8 +67,8 @@ fn the_tightest_base_block_and_of_equals_the_last() {
     assert_eq!(ask(4, None, &occupancy), Ok(vec![0, 1, 2, 3]));
 }
 
-/// A job that needs two base blocks goes into a pair of them side by side, first and second or third and fourth, although
-/// other two would hold it; then it takes the larger of the two, and the rest from the other.
+/// A job that needs two base blocks goes into a neighbouring pair, first and second or third and fourth, even if two
+/// others would suffice. It takes the larger block of the pair, and the rest from the other.
 #[test]
 fn larger_blocks_are_base_blocks_side_by_side() {
     let fabric = racks(&[4, 4, 4, 4], 0, &[4, 8]);
@@ -78,8 +78,8 @@ fn larger_blocks_are_base_blocks_side_by_side() {
     assert_eq!(ask(5, None, &parted), Err(Refusal::NotNow { wanted: 5, free: 4 }));
 }
 
-/// With sizes of 4 and 16 a job of 6 may use two base blocks of the four, because two would hold it if they were empty: more
-/// free nodes in three of them do not help.
+/// With sizes of 4 and 16, a job of 6 may use two of the four base blocks, because two would suffice if they were
+/// empty. More free nodes in three of them do not help.
 #[test]
 fn a_job_uses_no_more_inner_blocks_than_it_would_fill() {
     let fabric = racks(&[4, 4, 4, 4], 0, &[4, 16]);
@@ -89,8 +89,9 @@ fn a_job_uses_no_more_inner_blocks_than_it_would_fill() {
     assert_eq!(spread(8, None, &with_free(&fabric, &[4, 0, 1, 4])), [4, 0, 0, 4]);
 }
 
-/// Of two inner blocks that hold the job it takes the one with fewer free nodes, and inside of it the tightest base blocks.
-/// A job of 5 needs 8 of the 32 nodes and goes into one pair; of the pairs with 7, 5, 6 and 0 free nodes the second.
+/// Of the inner blocks that can hold the job, it takes the one with the fewest free nodes, and in it the tightest base
+/// blocks. A job of 5 needs 8 of the 32 nodes and goes into one pair; of the pairs with 7, 5, 6 and 0 free nodes it
+/// takes the second.
 #[test]
 fn the_tightest_inner_block_that_holds_the_job() {
     let fabric = racks(&[4; 8], 0, &[4, 8, 32]);
@@ -98,15 +99,15 @@ fn the_tightest_inner_block_that_holds_the_job() {
         spread(5, None, &with_free(&fabric, &[4, 3, 2, 3, 3, 3, 0, 0])),
         [0, 0, 2, 3, 0, 0, 0, 0]
     );
-    // Three base blocks are a block of 32 here, of two pairs at most: 9 take the pair of 7, then of the pairs that hold the
-    // other two the tightest, and there the base block of 2.
+    // A job of three base blocks needs a block of 32 here, with two pairs at most. 9 nodes take the pair with 7, then
+    // the tightest pair that holds the other two, and there the base block with 2.
     let occupancy = with_free(&fabric, &[4, 3, 2, 3, 3, 3, 1, 0]);
     assert_eq!(spread(9, None, &occupancy), [4, 3, 2, 0, 0, 0, 0, 0]);
 }
 
-/// A base block without a free node counts as the next best if its inner block is used already, and Slurm gives up there,
-/// though the next inner block has room: 20 nodes take the inner block with 12 free nodes, and then look at its fourth base
-/// block. If that has one free node, the job is placed.
+/// A base block without free nodes ranks next if its inner block is already used, and Slurm gives up there, although
+/// the next inner block has enough nodes. 20 nodes take the inner block with 12 free nodes, then its fourth base block
+/// is tried. If that has one free node, the job is placed.
 #[test]
 fn slurm_gives_up_at_an_empty_base_block() {
     let fabric = racks(&[4; 16], 0, &[4, 16, 64]);
@@ -119,8 +120,9 @@ fn slurm_gives_up_at_an_empty_base_block() {
     assert_eq!(spread(20, None, &free(3, 1))[..8], [4, 4, 3, 1, 4, 4, 0, 0]);
 }
 
-/// A job wider than the largest block may use the whole machine; but of blocks of the largest size, one that lacks base
-/// blocks at the end of the machine does not count: of three base blocks and blocks of two, a job of 10 gets none of the third.
+/// A job wider than the largest block may use the whole machine. But an incomplete block of the largest size, at the
+/// end of the machine, does not count: with three base blocks and blocks of two, a job of 10 gets nothing from the
+/// third.
 #[test]
 fn above_the_largest_block_is_the_machine() {
     let fabric = racks(&[4, 4, 4, 4], 0, &[4, 8]);
@@ -131,8 +133,8 @@ fn above_the_largest_block_is_the_machine() {
     assert_eq!(never, Some(Refusal::Never { wanted: 10, most: 8 }));
 }
 
-/// Each segment goes into the base block with the fewest free nodes that hold it. The job is a multiple of the segment, and
-/// the segment no larger than the base block size, even if the block has spare nodes.
+/// Each segment goes into the base block with the fewest free nodes that suffice. The job must be a multiple of the
+/// segment, and the segment at most the base block size, even if blocks have spare nodes.
 #[test]
 fn each_segment_lies_in_one_base_block() {
     let fabric = racks(&[5, 5, 5, 5], 0, &[4]);
@@ -145,7 +147,8 @@ fn each_segment_lies_in_one_base_block() {
     assert_eq!(ask(5, Some(0), &occupancy), Err(Refusal::Never { wanted: 5, most: 0 }));
 }
 
-/// Without named sizes the base block has the nodes of the smallest block, and blocks are 1, 2, 4, 8 and 16 of them.
+/// Without configured sizes, the base block has the size of the smallest block, and blocks are 1, 2, 4, 8 and 16 of
+/// them.
 #[test]
 fn sizes_that_are_not_named() {
     let fabric = racks(&[4; 8], 0, &[]);
@@ -156,7 +159,8 @@ fn sizes_that_are_not_named() {
     }
 }
 
-/// Without named sizes and with a block smaller than the first, which Slurm would not accept, the largest block is the base.
+/// If no sizes are configured and a block is smaller than the first, which Slurm would not accept, the largest block is
+/// the base.
 #[test]
 fn a_block_smaller_than_the_first_is_one_with_nodes_missing() {
     let free = [4, 2, 4, 1];
@@ -166,8 +170,8 @@ fn a_block_smaller_than_the_first_is_one_with_nodes_missing() {
     assert_eq!(spread(8, Some(4), &with_free(&uneven, &free)), [4, 0, 4, 0]);
 }
 
-/// A request for several slots of one node goes into the tightest base block that holds it, otherwise anywhere: Slurm has no
-/// such requests.
+/// A request for several slots per node goes into the tightest base block that can hold it, otherwise anywhere; Slurm
+/// has no such requests.
 #[test]
 fn stacked_slots_lie_in_one_block_if_one_holds_them() {
     let occupancy = with_free(&racks(&[2, 2, 2], 0, &[2]), &[2, 1, 1]);
@@ -183,7 +187,7 @@ fn stacked_slots_lie_in_one_block_if_one_holds_them() {
     assert_eq!(ask(7).map(|nodes| nodes.len()), Ok(7));
 }
 
-/// Without domains the leaves are the base blocks.
+/// Without domains, the leaves are the base blocks.
 #[test]
 fn leaves_are_blocks_where_there_are_no_domains() {
     let mut occupancy = Occupancy::new(common::tree(&[3, 4]));
@@ -193,8 +197,8 @@ fn leaves_are_blocks_where_there_are_no_domains() {
     assert_eq!(ask(6, Some(3), &occupancy), Err(Refusal::NotNow { wanted: 6, free: 5 }));
 }
 
-/// Nodes in no domain are given only if no node of a domain is free; then in runs of consecutive nodes: the shortest run that
-/// holds what is left, otherwise the longest, of equals the first.
+/// Nodes in no domain are used only if no node of a domain is free, in runs of consecutive nodes: the shortest run that
+/// holds what is left, otherwise the longest, among equals the first.
 #[test]
 fn nodes_outside_of_blocks_come_last() {
     let fabric = racks(&[4, 4], 9, &[4]);
@@ -202,7 +206,7 @@ fn nodes_outside_of_blocks_come_last() {
     assert_eq!(ask(2, None, &with_free(&fabric, &[0, 1])), refused);
     let mut occupancy = with_free(&fabric, &[0, 0]);
     occupancy.claim(&whole(&fabric, &[10, 14])).unwrap();
-    // Free are 8 and 9, 11 to 13, 15 and 16.
+    // The free nodes are 8 and 9, 11 to 13, 15 and 16.
     assert_eq!(ask(2, None, &occupancy), Ok(vec![8, 9]));
     assert_eq!(ask(3, None, &occupancy), Ok(vec![11, 12, 13]));
     assert_eq!(ask(6, None, &occupancy), Ok(vec![8, 9, 11, 12, 13, 15]));
@@ -211,8 +215,8 @@ fn nodes_outside_of_blocks_come_last() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever is free: nodes of one segment number lie in one domain, a job without segments lies in one block of the
-    /// smallest size that could hold it, and no job uses nodes outside of the domains while one inside is free.
+    /// For any free nodes: nodes of one segment lie in one domain, a job without segments lies in one block of the
+    /// smallest size that could hold it, and no job uses nodes outside the domains while one inside is free.
     #[test]
     fn jobs_lie_in_blocks(
         (spare, free) in (0u32..3).prop_flat_map(|spare| (Just(spare), prop::collection::vec(0..=4 + spare, 1..12))),

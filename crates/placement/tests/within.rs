@@ -1,4 +1,4 @@
-//! Requests that are to lie in one group, and slots that another system counts.
+//! Requests that must lie in one group, and slots that another system counts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ fn request(nodes: u32, within: &str) -> Request {
     Request { within: within.parse().unwrap(), ..Request::whole_nodes(1, nodes, 1.0) }
 }
 
-/// Whatever the policy: a required group holds all nodes, and a request for more than any such group has never fits.
+/// For every policy, a required group holds all nodes, and a request for more than any such group has never fits.
 #[test]
 fn a_required_group_holds_all() {
     for info in POLICIES {
@@ -36,7 +36,7 @@ fn a_required_group_holds_all() {
     assert_eq!(refused.unwrap_err(), Refusal::Never { wanted: 4, most: 3 });
 }
 
-/// The group with the fewest slots that are enough; one that others hold is refused for now only.
+/// The group with the fewest free slots that suffice is taken; if other jobs hold it, the refusal is only for now.
 #[test]
 fn the_tightest_group_first() {
     let rule = policy("first-fit", 0).unwrap();
@@ -54,7 +54,7 @@ fn the_tightest_group_first() {
     assert_eq!(refused.unwrap_err(), Refusal::NotNow { wanted: 3, free: 2 });
 }
 
-/// A preferred group gives way to the next level, and at last to all of the machine.
+/// If a preferred group cannot hold the request, the next level is tried, and finally the whole machine.
 #[test]
 fn a_preferred_group_may_be_left() {
     let rule = policy("first-fit", 0).unwrap();
@@ -67,7 +67,7 @@ fn a_preferred_group_may_be_left() {
     assert_eq!(nodes(&request(8, "preferred:leaf"), &state).len(), 8);
 }
 
-/// Slots that another system counts: what is free differs from what there would be if nothing ran.
+/// With slots counted by another system, the free slots differ from those on an idle machine.
 #[test]
 fn not_now_and_never_of_counted_slots() {
     let rule = policy("isolated", 0).unwrap();

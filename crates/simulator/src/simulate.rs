@@ -393,7 +393,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Applies the node failures and returns that are due by `now`.
+    /// Takes out the nodes whose failure is due by `now`, and puts repaired ones back.
     fn follow_failures(&mut self, failing: &mut Failing, now: f64) {
         while let Some((node, fails)) = failing.pop(now) {
             let fabric = Arc::clone(self.scheduler.occupancy().fabric());

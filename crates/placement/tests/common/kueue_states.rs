@@ -4,9 +4,9 @@
 //! mixed preferred:1 4:1 12 [[3,2],[4,4,0]]
 //! ```
 //!
-//! the profile; the level (`required:L`, `preferred:L`, `anywhere`; 0 for nodes, 1 for the groups of nodes); the size of
-//! slices and their level, or `-`; the slots wanted; and the free slots of the nodes in nested groups. An answer is
-//! `node:slots,node:slots`, or `-` for a refusal.
+//! A line has the profile; the level (`required:L`, `preferred:L`, `anywhere`; 0 for nodes, 1 for the groups of nodes);
+//! the size of slices and their level, or `-`; the number of slots; and the free slots of the nodes in nested groups.
+//! An answer is `node:slots,node:slots`, or `-` for a refusal.
 #![allow(dead_code, clippy::needless_update)]
 
 use std::fmt::{self, Write};
@@ -38,7 +38,7 @@ pub struct State {
 }
 
 impl Tree {
-    /// Levels below it: 0 for a node.
+    /// The number of levels below it: 0 for a node.
     fn depth(&self) -> usize {
         match self {
             Tree::Node(_) => 0,
@@ -72,7 +72,7 @@ impl Tree {
 
     fn random(random: &mut ChaCha8Rng, levels: usize, most_free: u32, widest: usize) -> Tree {
         if levels == 0 {
-            // Some nodes are full, the more often the more a node could have.
+            // Some nodes are full; more of them if nodes can have more slots.
             let free = random.random_range(0..=most_free + 1);
             return Tree::Node(if free > most_free { 0 } else { free });
         }
@@ -143,8 +143,8 @@ impl State {
         State { profile: *profile, within, slice, slots, tree }
     }
 
-    /// A machine of two to four levels, its slots, and a request of some kind. Requests in slices want whole ones only,
-    /// because Kueue forgets the rest.
+    /// A random machine of two to four levels, its free slots, and a request. Requests in slices are multiples of the
+    /// slice, because Kueue ignores the rest.
     pub fn random(random: &mut ChaCha8Rng) -> State {
         let levels = random.random_range(2..=4usize);
         let most_free = [1, 1, 3, 8][random.random_range(0..4)];
@@ -166,7 +166,8 @@ impl State {
         State { profile, within, slice, slots, tree }
     }
 
-    /// The machine of the state: the groups under one site. `of_domains`: the lowest groups of nodes are domains, not leaves.
+    /// The machine of the state: its groups under one site. With `of_domains`, the lowest groups are domains and not
+    /// leaves.
     pub fn fabric(&self, of_domains: bool) -> Arc<Fabric> {
         let mut domains = Vec::new();
         let domains_of = of_domains.then_some(&mut domains);
@@ -203,7 +204,7 @@ impl State {
         }
     }
 
-    /// What `kueue-tas` answers, asked with the counts of free slots.
+    /// The answer of `kueue-tas` for the counts of free slots.
     pub fn answer(&self, of_domains: bool) -> String {
         let stacked = Request {
             slots: Some(self.tree.free().into()),
@@ -214,7 +215,7 @@ impl State {
         written(&KueueTas { profile: self.profile }, &stacked, &occupancy)
     }
 
-    /// What it answers of whole nodes that other jobs hold or not; `None` where nodes have more slots than one.
+    /// The answer of `kueue-tas` for whole nodes, some of which other jobs hold; `None` if a node has several slots.
     pub fn answer_of_whole_nodes(&self) -> Option<String> {
         let free = self.tree.free();
         if free.iter().any(|&slots| slots > 1) {
@@ -249,7 +250,8 @@ struct Counter {
     groups: usize,
 }
 
-/// The groups of a tree; those of nodes are domains if `domains` is given, and their nodes hang on the group above.
+/// Describes the groups of a tree. If `domains` is given, the lowest groups become domains, and their nodes are on the
+/// group above.
 fn describe(
     tree: &Tree,
     counter: &mut Counter,

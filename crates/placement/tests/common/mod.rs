@@ -1,4 +1,4 @@
-//! Machines, requests and crowded machines for the tests.
+//! Machines, requests and occupied machines for the tests.
 #![allow(dead_code)]
 
 use std::sync::Arc;
@@ -11,18 +11,18 @@ use topolane_fabric::{
 };
 use topolane_placement::{Occupancy, POLICIES, Placement, Policy, Request, Share, policy};
 
-/// A policy by name.
+/// Returns a policy by name.
 pub fn rule(name: &str) -> Box<dyn Policy> {
     policy(name, 7).unwrap()
 }
 
-/// A regular machine of nodes with 16 cores and 32 GiB.
+/// A regular machine whose nodes have 16 cores and 32 GiB.
 pub fn tree(children: &[u32]) -> Arc<Fabric> {
     let parents: Vec<u32> = (0..children.len()).map(|level| 1 + (level as u32).min(1)).collect();
     Arc::new(Fabric::build(&pgft("n", children, &parents, &vec![1; children.len()])).unwrap())
 }
 
-/// A group of groups, or of that many nodes.
+/// A group of groups, or of this number of nodes.
 fn group(name: String, children: Children) -> Group {
     Group { name, switches: Vec::new(), children }
 }
@@ -36,11 +36,11 @@ fn leaf(name: &str, nodes: u32, next: &mut u32) -> Group {
     group(name.to_owned(), Children::Nodes(nodes.collect()))
 }
 
-/// Pods given by the sizes of their leaves; a pod of one leaf given `short` is the leaf alone,
-/// right under the core.
+/// Pods, each given by the sizes of its leaves. With `true`, a pod of one leaf is only the leaf, directly below the
+/// core.
 pub type Site = Vec<(Vec<u32>, bool)>;
 
-/// The sites as a machine: each pod list a tree, joined in a chain of WAN links or not at all.
+/// Builds a machine of sites, each a tree; WAN links connect them in a chain, or not at all.
 pub fn build(sites: &[Site], joined: bool) -> Arc<Fabric> {
     let mut next = 0;
     let mut described = Vec::new();
@@ -84,7 +84,7 @@ pub fn build(sites: &[Site], joined: bool) -> Arc<Fabric> {
     Arc::new(Fabric::build(&machine).unwrap())
 }
 
-/// A machine in a few words, so that a failing case is short.
+/// A machine in a short form, so that failing cases are readable.
 #[derive(Debug, Clone)]
 pub enum Machine {
     Regular(Vec<u32>),
@@ -105,23 +105,23 @@ pub fn regular() -> impl Strategy<Value = Machine> {
     prop::collection::vec(1u32..4, 2..5).prop_map(Machine::Regular)
 }
 
-/// One tree, regular or uneven.
+/// A machine with one tree, regular or uneven.
 pub fn one_site() -> impl Strategy<Value = Machine> {
     prop_oneof![regular(), site().prop_map(|site| Machine::Sites(vec![site], true))]
 }
 
-/// A tree with uneven groups and, at times, a branch shorter than the others.
+/// A tree with uneven groups and sometimes a short branch.
 pub fn site() -> impl Strategy<Value = Site> {
     prop::collection::vec((prop::collection::vec(1u32..5, 1..4), prop::bool::weighted(0.25)), 1..4)
 }
 
-/// Any machine: regular, uneven, padded, of several sites joined or not.
+/// Any machine: regular, uneven, padded, or of several sites with or without WAN links.
 pub fn machine() -> impl Strategy<Value = Machine> {
     let sites = (prop::collection::vec(site(), 2..4), any::<bool>());
     prop_oneof![one_site(), sites.prop_map(|(sites, joined)| Machine::Sites(sites, joined))]
 }
 
-/// A request not yet tied to a machine.
+/// A request that is not yet bound to a machine.
 #[derive(Debug, Clone)]
 pub struct Ask {
     pub id: u64,
@@ -132,7 +132,7 @@ pub struct Ask {
     pub members: Vec<Index>,
 }
 
-/// Whole nodes mostly, shared and stacked ones, some with eligible nodes, some with members.
+/// Requests mostly for whole nodes, some for shared or stacked slots, some with eligible nodes or members.
 pub fn ask() -> impl Strategy<Value = Ask> {
     let share = prop_oneof![
         3 => Just(Share::Whole),
@@ -156,7 +156,7 @@ pub fn ask() -> impl Strategy<Value = Ask> {
 }
 
 impl Ask {
-    /// The request on a machine: 1 to half as many slots again as there are nodes.
+    /// The request on a machine, for 1 to 1.5 times its number of nodes.
     pub fn on(&self, fabric: &Fabric) -> Request {
         let nodes = fabric.nodes();
         let pick =
@@ -176,7 +176,7 @@ impl Ask {
     }
 }
 
-/// A machine on which others hold nodes and some nodes are out of service.
+/// A machine on which other jobs hold nodes and some nodes are out of service.
 pub fn crowded(fabric: &Arc<Fabric>, others: &[Ask], out: &[Index]) -> Occupancy {
     let mut occupancy = Occupancy::new(Arc::clone(fabric));
     for (index, other) in others.iter().enumerate() {
@@ -192,7 +192,7 @@ pub fn crowded(fabric: &Arc<Fabric>, others: &[Ask], out: &[Index]) -> Occupancy
     occupancy
 }
 
-/// Slots that a node has for the request, reckoned from what is free on it.
+/// The slots of a node for the request, computed from what is free there.
 pub fn slots(occupancy: &Occupancy, request: &Request, node: NodeIndex) -> u32 {
     let allowed = request.eligible.as_ref().is_none_or(|set| set.contains(node));
     if !allowed || !occupancy.in_service().contains(node) {
@@ -218,7 +218,7 @@ pub fn joined(fabric: &Fabric, a: NodeIndex, b: NodeIndex) -> bool {
     fabric.site_hops(fabric.group(top, a), fabric.group(top, b)).is_some()
 }
 
-/// Sum of hops over unordered pairs, pair by pair; `None` where two are not joined.
+/// The sum of hops over unordered pairs, computed pair by pair; `None` if two nodes are not connected.
 pub fn pair_hops(fabric: &Fabric, nodes: &[NodeIndex]) -> Option<u64> {
     let mut sum = 0;
     for (index, &a) in nodes.iter().enumerate() {
@@ -229,7 +229,7 @@ pub fn pair_hops(fabric: &Fabric, nodes: &[NodeIndex]) -> Option<u64> {
     Some(sum)
 }
 
-/// Every choice of `wanted` slots, none repeated more often than `slots` allows.
+/// All choices of `wanted` slots that use each node at most as often as `slots` allows.
 pub fn choices(slots: &[u32], wanted: u32) -> Vec<Vec<NodeIndex>> {
     fn go(
         slots: &[u32],
@@ -259,7 +259,7 @@ pub fn whole(fabric: &Fabric, nodes: &[NodeIndex]) -> Placement {
     Placement::new(fabric, nodes.to_vec(), Share::Whole)
 }
 
-/// Everything one can see of an occupancy.
+/// Everything that the interface of an occupancy shows.
 pub fn seen(occupancy: &Occupancy) -> impl PartialEq + std::fmt::Debug + use<> {
     let fabric = occupancy.fabric();
     let nodes: Vec<_> = (0..fabric.nodes())

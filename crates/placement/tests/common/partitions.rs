@@ -1,4 +1,4 @@
-//! Random small trees, and nodes and cables of random jobs on them.
+//! Random small trees, with nodes and cables of random jobs.
 #![allow(dead_code)]
 
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use topolane_fabric::{CableId, Fabric, MissingCable, NodeIndex, pgft};
 
-/// PGFT(children; parents; cables) of two or three levels, some cables missing.
+/// PGFT(children; parents; cables) of two or three levels, with some cables missing.
 #[derive(Debug, Clone)]
 pub struct Tree {
     pub children: Vec<u32>,
@@ -50,7 +50,7 @@ impl Tree {
         Arc::new(Fabric::build(&description).unwrap())
     }
 
-    /// Uplinks of a leaf and, in a tree of three levels, of a pod for every node below, at most 1.
+    /// The number of uplinks per node, at most 1, of a leaf and (in a tree of three levels) of a pod.
     pub fn shares(&self) -> [f64; 2] {
         let share = |up: u32, below: u32| (f64::from(up) / f64::from(below)).min(1.0);
         let leaf = self.parents[1] * self.cables[1];
@@ -60,14 +60,14 @@ impl Tree {
     }
 }
 
-/// Cables of a switch to each parent, by number; parallel ones are alike.
+/// The number of cables of a switch to each parent. Parallel cables are equivalent.
 type Counts = Vec<u32>;
 
 fn some_of(rng: &mut ChaCha8Rng, of: &Counts, odds: f64) -> Counts {
     of.iter().map(|&cables| (0..cables).filter(|_| rng.random_bool(odds)).count() as u32).collect()
 }
 
-/// The first `left` cables, one to each parent before a second one to any.
+/// Takes `left` cables, one to each parent before the second one to any.
 fn first_of(of: &Counts, mut left: u32) -> Counts {
     let mut counts = vec![0; of.len()];
     for most in 1..=of.iter().copied().max().unwrap_or(0) {
@@ -80,8 +80,8 @@ fn first_of(of: &Counts, mut left: u32) -> Counts {
     counts
 }
 
-/// Nodes and cables of a job: mostly one set for all switches of a level and a part of it for a few, or sets of which
-/// each holds the smaller ones; at times any.
+/// Random nodes and cables of a job. Mostly all switches of a level own one set and a few own a part of it, or each set
+/// contains the smaller ones; sometimes the sets are arbitrary.
 pub fn random_job(
     rng: &mut ChaCha8Rng,
     fabric: &Fabric,

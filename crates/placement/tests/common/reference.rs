@@ -1,4 +1,4 @@
-//! Conditions (1) to (3) of docs/explanation/dedicated-links.md and what meets them, by trying everything.
+//! Conditions (1) to (3) of docs/explanation/dedicated-links.md, checked by trying everything.
 #![allow(dead_code)]
 
 use std::collections::BTreeSet;
@@ -7,7 +7,7 @@ use topolane_fabric::{CableId, Fabric, NodeIndex};
 
 use crate::routing::Job;
 
-/// Whether a job meets (1) to (3) if a flow takes the share `leaf` of a leaf's cable and `pod` of a pod's.
+/// Whether a job meets (1) to (3), if a flow takes the share `leaf` of a leaf's cable and `pod` of a pod's cable.
 pub fn meets(job: &Job, leaf: f64, pod: f64) -> bool {
     let total: u32 = job.nodes.iter().sum();
     let flows = |nodes: u32| nodes.min(total - nodes);
@@ -39,7 +39,7 @@ pub fn meets(job: &Job, leaf: f64, pod: f64) -> bool {
     sets.iter().filter(wide_enough).any(|set| {
         let needed = |d: u32| cables(d, pod / f64::from(count(set)));
         let planes = || (0..set.len()).filter(|&plane| set[plane] > 0);
-        // The pod that may own a part; one more than there are for none.
+        // The pod that may own a part; one past the last pod for none.
         (0..=pods.len()).any(|rest| {
             planes().all(|plane| {
                 let cores: Vec<&Vec<u32>> = job.core.iter().map(|pod| &pod[plane]).collect();
@@ -50,7 +50,7 @@ pub fn meets(job: &Job, leaf: f64, pod: f64) -> bool {
     })
 }
 
-/// Whether all pods own enough in a plane but the one `rest`, and that one enough of it.
+/// Whether all pods except `rest` own enough in a plane, and `rest` owns enough of what they have in common.
 fn plane_meets(cores: &[&Vec<u32>], needed: &[u32], rest: usize) -> bool {
     let others = || (0..cores.len()).filter(move |&pod| pod != rest);
     let set = in_common(others().map(|pod| cores[pod]));
@@ -64,7 +64,7 @@ fn subsets(of: usize) -> impl Iterator<Item = u32> {
     0..1 << of
 }
 
-/// All sets of some of these cables, parallel ones being alike.
+/// All subsets of these cables; parallel cables are equivalent.
 fn parts(of: &[u32]) -> Vec<Vec<u32>> {
     of.iter().fold(vec![Vec::new()], |all, &most| {
         all.into_iter()
@@ -77,7 +77,7 @@ fn count(cables: &[u32]) -> u32 {
     cables.iter().sum()
 }
 
-/// What all owners own; nothing if there are no owners.
+/// What all owners own; empty if there are no owners.
 fn in_common<'a>(owned: impl Iterator<Item = &'a Vec<u32>>) -> Vec<u32> {
     let both =
         |one: Vec<u32>, other: &Vec<u32>| one.iter().zip(other).map(|(&a, &b)| a.min(b)).collect();
@@ -86,8 +86,8 @@ fn in_common<'a>(owned: impl Iterator<Item = &'a Vec<u32>>) -> Vec<u32> {
     owned.fold(first.clone(), both)
 }
 
-/// Whether the wanted number of free nodes and some of the free cables are a partition: whatever is free a job might own, since
-/// to own more does no harm.
+/// Whether the wanted number of free nodes can form a partition with the free cables. The job may own all free cables,
+/// because extra ones do no harm.
 pub fn exists(
     fabric: &Fabric,
     free: &[NodeIndex],

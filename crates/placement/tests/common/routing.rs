@@ -1,5 +1,5 @@
-//! Routes for a permutation over owned cables, by exhaustive search and by linear programming: neither knows anything of
-//! edge colouring.
+//! Finds routes for a permutation over owned cables, by exhaustive search and by linear programming. Neither uses edge
+//! colouring.
 #![allow(dead_code)]
 
 use std::collections::BTreeMap;
@@ -7,20 +7,20 @@ use std::collections::BTreeMap;
 use microlp::{ComparisonOp, OptimizationDirection, Problem, Variable};
 use topolane_fabric::{CableId, Fabric, GroupIndex, NodeIndex};
 
-/// A job's nodes by leaf, and the cables that it owns, parallel ones counted together.
+/// A job's nodes by leaf, and its cables; parallel cables are counted together.
 #[derive(Debug, Clone)]
 pub struct Job {
-    /// Pod of every leaf, by index into `core`.
+    /// The pod of every leaf, as an index into `core`.
     pub pod: Vec<usize>,
-    /// Nodes on every leaf.
+    /// The number of nodes on every leaf.
     pub nodes: Vec<u32>,
-    /// Cables of every leaf to every second-level switch.
+    /// The number of cables from every leaf to every second-level switch.
     pub up: Vec<Vec<u32>>,
-    /// Cables of every pod from every second-level switch to each of its core switches.
+    /// The number of cables of every pod, from every second-level switch to each of its core switches.
     pub core: Vec<Vec<Vec<u32>>>,
 }
 
-/// Flows from leaf to leaf.
+/// The number of flows from each leaf to each leaf.
 pub type Flows = Vec<Vec<u32>>;
 
 impl Job {
@@ -63,7 +63,7 @@ impl Job {
         self.nodes.len()
     }
 
-    /// The flows of every permutation of the nodes: all tables with these sums of rows and columns, up to `most`.
+    /// The flows of all permutations of the nodes, at most `most`: all tables with these row and column sums.
     pub fn permutations(&self, most: usize) -> Vec<Flows> {
         let mut all = Vec::new();
         let mut columns = self.nodes.clone();
@@ -103,7 +103,7 @@ impl Job {
         }
     }
 
-    /// The flows of one permutation, given as who each node sends to.
+    /// The flows of one permutation; `to` has the receiver of each node.
     pub fn flows(&self, to: &[usize]) -> Flows {
         let leaf_of: Vec<usize> = self
             .nodes
@@ -118,8 +118,8 @@ impl Job {
         flows
     }
 
-    /// The share of full rate that all flows can have at once, each split over any ways, by linear programming: `leaf` is
-    /// what a flow of full rate takes of a leaf's cable, `core` what it takes of a pod's.
+    /// The share of full rate that all flows can have at once if each may be split over several routes, by linear
+    /// programming. A flow at full rate takes `leaf` of a leaf's cable and `core` of a pod's cable.
     pub fn spread(&self, flows: &Flows, leaf: f64, core: f64) -> f64 {
         let mut problem = Problem::new(OptimizationDirection::Maximize);
         let share = problem.add_var(1.0, (0.0, 1.0));
@@ -142,7 +142,7 @@ impl Job {
         problem.solve().unwrap().objective()
     }
 
-    /// All ways between two leaves over switches, owned or not.
+    /// All routes between two leaves, over any switches.
     fn ways(&self, from: usize, to: usize) -> Vec<Way> {
         let (p, q) = (self.pod[from], self.pod[to]);
         let cores =
@@ -155,7 +155,7 @@ impl Job {
         }
     }
 
-    /// What a flow uses on a way: the bundles of parallel cables, each with its direction (out 0, in 1).
+    /// The bundles of parallel cables that a flow uses on a route, each with its direction (out 0, in 1).
     fn cables(&self, from: usize, to: usize, (plane, core): Way) -> Vec<Cable> {
         let mut cables = vec![(0, from, plane, None), (1, to, plane, None)];
         if core.is_some() {
@@ -168,7 +168,7 @@ impl Job {
         core.map_or(self.up[group][plane], |core| self.core[group][plane][core])
     }
 
-    /// Whether every flow has a way of its own with at most `most` of them on a cable in each direction; `None` if
+    /// Whether every flow can have a single route, with at most `most` flows on a cable in each direction; `None` if
     /// `steps` steps do not decide it.
     pub fn routes(&self, flows: &Flows, most: u32, steps: u64) -> Option<bool> {
         let mut rooms = BTreeMap::new();
@@ -183,18 +183,18 @@ impl Job {
     }
 }
 
-/// A plane and, between pods, a core switch of it.
+/// A route: a plane and, between pods, one of its core switches.
 type Way = (usize, Option<usize>);
 /// A bundle of parallel cables: direction, leaf or pod, plane, core switch.
 type Cable = (u8, usize, usize, Option<usize>);
 
-/// Leaves with flows from one to the other.
+/// Pairs of leaves with flows from the first to the second.
 fn pairs(flows: &Flows) -> impl Iterator<Item = (usize, usize)> + '_ {
     let all = (0..flows.len()).flat_map(|from| (0..flows.len()).map(move |to| (from, to)));
     all.filter(|&(from, to)| from != to && flows[from][to] > 0)
 }
 
-/// Room left on every bundle, and the flows that have no way yet.
+/// The capacity left on every bundle, and the flows without a route.
 struct Search<'a> {
     job: &'a Job,
     rooms: BTreeMap<Cable, u32>,
@@ -203,7 +203,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Gives the flow with the fewest ways one after the other, going back where that fails.
+    /// Assigns a route to the flow that has the fewest, and backtracks if that fails.
     fn run(&mut self) -> Option<bool> {
         let mut fewest: Option<(usize, Vec<Way>)> = None;
         for (at, &(from, to, flows)) in self.left.iter().enumerate() {

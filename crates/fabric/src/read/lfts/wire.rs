@@ -1,4 +1,4 @@
-//! Finds what is connected to every port of a subnet, in terms of its fabric, and who has each LID.
+//! Finds the node, switch or cable of the fabric behind each port of a subnet, and the receiver of each LID.
 
 use std::collections::{HashMap, HashSet};
 
