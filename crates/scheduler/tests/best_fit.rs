@@ -1,4 +1,4 @@
-//! EASY lets those overtake others first that waste least.
+//! EASY lets the jobs that waste least overtake first.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -14,10 +14,10 @@ fn ask(id: u64, nodes: u32, walltime: f64) -> Request {
     Request::whole_nodes(id, nodes, walltime)
 }
 
-/// Three nodes of a leaf are free; a job on the fourth runs to 100. The head wants all four. Behind it wait a job of two nodes,
-/// some of four, one of three and one of one. In order the first has two of the nodes and the last the third one; by waste
-/// the one that fits exactly goes before. So it is under `dedicated`, which knows waste, if that one is among the first
-/// 256 of the queue.
+/// Three nodes of a leaf are free, and a job on the fourth runs until 100. The head wants all four. Behind it wait, in
+/// this order, a job of two nodes, `between` jobs of four, one of three and one of one. In this order the jobs of two
+/// nodes and of one start. By waste the job of three starts, because it fits exactly. `dedicated` knows waste, but the
+/// job of three must be among the first 256 of the queue.
 #[test]
 fn the_one_that_fits_goes_first() {
     for (name, between, expected) in [
@@ -45,9 +45,10 @@ fn the_one_that_fits_goes_first() {
     }
 }
 
-/// Leaves of one, two and three nodes; a job on the first until 50, one on the second until 100. The head's five nodes are one,
-/// one and three from 50 on, and equal parts, two and three, from 100 on. When the queue grows to 256 by arrivals alone
-/// it gets a new promise, by the rule for many, as a scheduler that starts then would do.
+/// Leaves of one, two and three nodes; a job on the first until 50, one on the second until 100. The head's five nodes
+/// are one, one and three from 50 on, and equal parts, two and three, from 100 on. When arrivals alone make the queue
+/// grow to 256 jobs, the head gets a new promise, by the rule for long queues. A scheduler that starts then would
+/// promise the same.
 #[test]
 fn a_queue_that_grows_to_many_gets_new_promises() {
     let fabric = Arc::new(Fabric::build(&pgft("n", &[4, 4, 2], &[1, 4, 4], &[1; 3])).unwrap());

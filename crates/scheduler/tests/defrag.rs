@@ -1,4 +1,4 @@
-//! Running jobs are moved within their budget, and the head keeps its promise.
+//! Running jobs are moved within the budget, and the head keeps its promise.
 #![allow(clippy::unwrap_used, clippy::float_cmp)]
 
 use std::sync::Arc;
@@ -7,14 +7,15 @@ use topolane_fabric::{Fabric, fat_tree};
 use topolane_placement::{Request, policy};
 use topolane_scheduler::{Defrag, Scheduler, queue};
 
-/// Two pods of two leaves of two nodes, under `dedicated` and EASY.
+/// A scheduler of two pods of two leaves of two nodes, under `dedicated` and EASY.
 fn scheduler(defrag: Option<Defrag>) -> Scheduler {
     let fabric = Arc::new(Fabric::build(&fat_tree(4, 2).unwrap()).unwrap());
     let owned = Arc::from(policy("dedicated", 0).unwrap());
     Scheduler::new(fabric, owned, queue("easy").unwrap()).moving(defrag)
 }
 
-/// Two jobs that run with a node on both leaves of a pod each, on uplinks that have no plane in common.
+/// A scheduler in which two jobs run, one in each pod with a node on each of its leaves. Their uplinks have no plane in
+/// common.
 fn with_two(defrag: Option<Defrag>) -> Scheduler {
     let mut scheduler = scheduler(defrag);
     let fabric = Arc::clone(scheduler.occupancy().fabric());
@@ -28,18 +29,18 @@ fn with_two(defrag: Option<Defrag>) -> Scheduler {
     scheduler
 }
 
-/// (identity, nodes) of what starts.
+/// Runs a pass. Returns the identity and the number of nodes of each job that starts.
 fn pass(scheduler: &mut Scheduler, now: f64) -> Vec<(u64, u32)> {
     scheduler.pass(now).iter().map(|start| (start.request.id, start.request.nodes)).collect()
 }
 
-/// Four nodes are free, but on no links of one job's own: with leave to move one job the head starts at once, and
-/// the job that made room runs on, elsewhere, on as many nodes.
+/// Four nodes are free, but a job on them would have no links of its own. If one job may be moved, the head starts at
+/// once, and the moved job runs on elsewhere, on as many nodes.
 #[test]
 fn the_head_starts_where_others_make_room() {
     for (defrag, moves) in [(None, 0), (Some(Defrag::new(3, 1.0, 5.0)), 1)] {
         let mut scheduler = with_two(defrag);
-        // What has started pays for the moves.
+        // The start of this job pays for the moves.
         scheduler.submit(Request::whole_nodes(5, 1, 1.0), 0.0).unwrap();
         assert_eq!(pass(&mut scheduler, 1.0), [(5, 1)]);
         scheduler.complete(5);
@@ -58,7 +59,8 @@ fn the_head_starts_where_others_make_room() {
     }
 }
 
-/// No move before enough jobs have started to pay for it: none for the first of ten at a tenth for each.
+/// No job is moved before enough jobs have started to pay for it. At a tenth of a move for each start, that is after
+/// ten.
 #[test]
 fn moves_are_paid_for_by_starts() {
     let mut scheduler = with_two(Some(Defrag::new(3, 0.1, 5.0)));

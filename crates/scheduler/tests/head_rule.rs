@@ -1,4 +1,4 @@
-//! The head of the queue waits a while for a place by the policy's rule for heads.
+//! The head of the queue waits a while for nodes that suit the policy's rule for heads.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -12,13 +12,14 @@ use topolane_placement::{
 };
 use topolane_scheduler::{HeadWait, Scheduler, queue};
 
-/// Nodes of a leaf of [`machine`].
+/// The nodes of a leaf of [`machine`].
 const LEAF: u32 = 4;
 
-/// A job takes nodes of one leaf.
+/// Places a job on nodes of one leaf.
 struct OneLeaf;
 
-/// A job takes nodes of one leaf if it can, else any nodes. The head waits for those of one leaf.
+/// Places a job on nodes of one leaf if it can, else on any nodes. By its rule for heads, the head waits for nodes of
+/// one leaf.
 struct Anywhere {
     patience: f64,
 }
@@ -94,7 +95,7 @@ fn ask(id: u64, nodes: u32, walltime: f64) -> Request {
     Request::whole_nodes(id, nodes, walltime)
 }
 
-/// What a pass starts, and on which nodes.
+/// Runs a pass. Returns the identity and the nodes of each job that starts.
 fn pass(scheduler: &mut Scheduler, now: f64) -> Vec<(u64, Vec<u32>)> {
     let starts = scheduler.pass(now);
     starts.iter().map(|start| (start.request.id, start.placement.nodes().to_vec())).collect()
@@ -104,8 +105,8 @@ fn promised(scheduler: &Scheduler) -> Option<f64> {
     scheduler.last_pass().reservation.map(|reservation| reservation.at)
 }
 
-/// On every leaf the nodes but the first `idle` are taken: on the first leaf until `first`, on the second until `second`, on
-/// the others until 100.
+/// Takes all nodes of every leaf but the first `idle`: on the first leaf until `first`, on the second until `second`,
+/// on the others until 100.
 fn taken(scheduler: &mut Scheduler, idle: u32, first: f64, second: f64) {
     for leaf in 0..SIZE / LEAF {
         let until = [first, second].get(leaf as usize).copied().unwrap_or(100.0);
@@ -135,7 +136,7 @@ fn the_head_waits_for_the_other_rule() {
     assert_eq!(pass(&mut scheduler, 5.0), [(0, vec![0, 1, 2, 3]), (1, vec![4])]);
 }
 
-/// If the leaf is free later than that, the job takes the nodes that are idle.
+/// If the leaf is free later than the job would wait, the job takes the nodes that are idle.
 #[test]
 fn the_head_waits_no_longer_than_its_patience() {
     let mut scheduler = scheduler(0.5);
@@ -144,7 +145,7 @@ fn the_head_waits_no_longer_than_its_patience() {
     assert_eq!(pass(&mut scheduler, 0.0), [(0, vec![0, 4, 8, 12])]);
 }
 
-/// A job without a walltime does not wait, because a long wait is a fraction of the walltime.
+/// A job without a walltime does not wait, because the longest wait is a fraction of the walltime.
 #[test]
 fn a_head_without_a_walltime_does_not_wait() {
     let mut scheduler = scheduler(0.5);
@@ -153,8 +154,9 @@ fn a_head_without_a_walltime_does_not_wait() {
     assert_eq!(pass(&mut scheduler, 0.0), [(0, vec![0, 4, 8, 12])]);
 }
 
-/// Nothing is idle. From 2 on the four nodes of eight that end then are scattered, from 7 on a leaf is free: the job of ten
-/// seconds is promised 7, and waits although four nodes are idle before. From 7.1 on it is promised 2, and starts then.
+/// Nothing is idle. From 2 on four nodes are free, on as many leaves; from 7 on a whole leaf is. The job of ten seconds
+/// waits at most five from the first time at which it could start. So it is promised 7, and waits although four nodes
+/// are idle before. If the leaf is free only from 7.1 on, the job is promised 2, and starts then.
 #[test]
 fn what_is_later_counts_from_the_first_end_that_would_do() {
     for (leaf, at, nodes) in [(7.0, 7.0, vec![0, 1, 2, 3]), (7.1, 2.0, vec![4, 8, 12, 16])] {
@@ -180,8 +182,8 @@ fn what_is_later_counts_from_the_first_end_that_would_do() {
     }
 }
 
-/// What was decided holds: that another leaf would be free later than promised, but within the patience from now on, does
-/// not make a job wait longer.
+/// The patience does not begin again. That another leaf would be free later than promised, but within the patience from
+/// now on, does not make a job wait longer.
 #[test]
 fn the_patience_does_not_begin_again() {
     let mut scheduler = scheduler(0.5);
@@ -194,8 +196,8 @@ fn the_patience_does_not_begin_again() {
     assert_eq!(pass(&mut scheduler, 2.0), [(0, vec![1, 2, 3, 4])]);
 }
 
-/// A scheduler that gets the decisions of another one goes on like that one: a head that has waited in vain starts, one that a
-/// leaf is too late for starts too, and one that the leaf is in time for waits.
+/// A scheduler that takes over the decisions of another one goes on like that one. A head that has waited in vain
+/// starts, and so does one for which the leaf is too late. A head for which the leaf is in time waits.
 #[test]
 fn another_scheduler_takes_over_the_wait() {
     for (until, nodes) in
@@ -218,8 +220,8 @@ fn another_scheduler_takes_over_the_wait() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
-    /// The head starts no later than it was first promised, its promise never moves later, and every job starts: also those
-    /// that are wider than a leaf, which no rule for heads places.
+    /// The head starts no later than it was first promised, its promise never moves later, and every job starts: also
+    /// jobs wider than a leaf, which the rule for heads never places.
     #[test]
     fn no_head_is_late(jobs in jobs(60), patience in 0.0..2.0) {
         let mut scheduler = scheduler(patience);
@@ -234,7 +236,7 @@ proptest! {
         }
     }
 
-    /// Without patience a head waits for the rule for heads only where no place is to be had before.
+    /// Without patience, a head waits for the rule for heads only if it has no other place before.
     #[test]
     fn without_patience_no_head_starts_later(jobs in jobs(40)) {
         let first = |jobs: &[Job]| -> Option<f64> { drive(&mut scheduler(0.0), jobs, |_, _| ()).reservations.first().map(|one| one.at) };

@@ -1,4 +1,4 @@
-//! What a live driver does in addition to starting and ending jobs.
+//! What a live scheduler does in addition to starting and ending jobs.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -20,7 +20,7 @@ fn ask(id: u64, nodes: u32, walltime: f64) -> Request {
     Request::whole_nodes(id, nodes, walltime)
 }
 
-/// The identities of what a pass starts.
+/// Runs a pass. Returns the identities of the jobs that start.
 fn pass(scheduler: &mut Scheduler, now: f64) -> Vec<u64> {
     scheduler.pass(now).iter().map(|start| start.request.id).collect()
 }
@@ -29,8 +29,8 @@ fn promised(scheduler: &Scheduler) -> Option<(u64, f64)> {
     scheduler.last_pass().reservation.map(|promise| (promise.id, promise.at))
 }
 
-/// A request that would not fit on the empty machine is refused for good and not queued; drained
-/// nodes do not count, for they come back.
+/// A request that would not fit on the empty machine is refused for good and not queued. A drained node is a node of
+/// that machine, because it comes back.
 #[test]
 fn what_never_fits_is_refused_at_once() {
     for discipline in DISCIPLINES {
@@ -54,8 +54,7 @@ fn what_never_fits_is_refused_at_once() {
     }
 }
 
-/// A job taken out of the queue neither starts nor holds others up; what does not wait cannot be
-/// taken out.
+/// A job taken out of the queue neither starts nor delays others. A job that does not wait cannot be taken out.
 #[test]
 fn a_cancelled_job_is_gone() {
     for discipline in DISCIPLINES {
@@ -69,7 +68,7 @@ fn a_cancelled_job_is_gone() {
     }
 }
 
-/// The promise of a cancelled job does not stand in the way of one that comes in the same moment.
+/// The promise to a cancelled job does not stand in the way of a job that comes at the same moment.
 #[test]
 fn a_cancelled_promise_holds_nothing() {
     let mut scheduler = scheduler("first-fit", "conservative");
@@ -81,8 +80,8 @@ fn a_cancelled_promise_holds_nothing() {
     assert_eq!(pass(&mut scheduler, 1.0), [2]);
 }
 
-/// Higher priorities stand before lower ones, equals in order of submission; a newcomer of higher
-/// priority is the new head. Under conservative it overtakes no promise that was already given.
+/// Jobs of higher priority stand before those of lower, and equals in order of submission. A new job of higher priority
+/// becomes the head. Under conservative it overtakes no promise that was already given.
 #[test]
 fn priorities_order_the_queue() {
     for discipline in DISCIPLINES {
@@ -106,8 +105,8 @@ fn priorities_order_the_queue() {
     }
 }
 
-/// Among equals of priority the lower order goes first, whenever it was submitted: a request that
-/// is withdrawn and submitted again has its old place.
+/// Among jobs of equal priority the one of lower order goes first, whenever it was submitted. So a request that is
+/// withdrawn and submitted again has its old place.
 #[test]
 fn a_request_submitted_again_keeps_its_place() {
     for discipline in DISCIPLINES {
@@ -122,8 +121,8 @@ fn a_request_submitted_again_keeps_its_place() {
     }
 }
 
-/// A request for 4 to 16 nodes gets all that are free, up to 16, when its turn comes; where fewer
-/// than 4 are free it waits; one that overtakes the head gets 4. Under conservative all get 4.
+/// A request for 4 to 16 nodes gets all free nodes, up to 16, when its turn comes. If fewer than 4 are free, it waits.
+/// If it overtakes the head, it gets 4. Under conservative every such request gets 4.
 #[test]
 fn a_range_of_nodes_is_filled_in_turn() {
     let ranged = |id, walltime| Request { most: 16, ..ask(id, 4, walltime) };
@@ -149,8 +148,8 @@ fn a_range_of_nodes_is_filled_in_turn() {
     }
 }
 
-/// A job is not seen before its begin time and waits like any other from then on; `next_begin`
-/// names the next time at which that makes a pass due.
+/// A job is not considered before its begin time; from then on it waits like any other. `next_begin` returns the next
+/// begin time at which a pass is due.
 #[test]
 fn begin_times_hide_a_job() {
     for discipline in DISCIPLINES.into_iter().chain(["recorded"]) {
@@ -170,8 +169,8 @@ fn begin_times_hide_a_job() {
     }
 }
 
-/// Another walltime of a running job moves the reservation that waits for it, to and fro; one that
-/// is past already, or a job that overruns, leaves it at now or a second later.
+/// A new walltime of a running job moves the reservation that waits for this job, to an earlier or a later time. If the
+/// job should have ended already, the reservation is for now or a second later.
 #[test]
 fn a_running_job_may_get_another_walltime() {
     for (discipline, policy) in
@@ -188,7 +187,7 @@ fn a_running_job_may_get_another_walltime() {
             assert!(scheduler.set_walltime(0, walltime));
             assert!(pass(&mut scheduler, now).is_empty());
             let got = promised(&scheduler).unwrap();
-            // Conservative gives a job that is over its time one more second.
+            // Conservative gives a job past its walltime one more second.
             let late = if at == now && *discipline == "conservative" { 1.0 } else { 0.0 };
             assert_eq!(got, (1, at + late), "{discipline} over {policy}");
         }
@@ -198,8 +197,8 @@ fn a_running_job_may_get_another_walltime() {
     }
 }
 
-/// Another walltime of a waiting job counts: one that no longer ends in time is not backfilled, and
-/// a promise made for less time is made again.
+/// A new walltime of a waiting job counts. A job that no longer ends in time is not backfilled, and a promise made for
+/// a shorter time is made again.
 #[test]
 fn a_waiting_job_may_get_another_walltime() {
     for (discipline, policy) in
@@ -217,8 +216,8 @@ fn a_waiting_job_may_get_another_walltime() {
     }
 }
 
-/// A promised job does not wait for the very nodes it was promised where one of them went out of
-/// service, or is held by a job past its time, while others are idle.
+/// A promised job does not wait for the very nodes it was promised if one of them goes out of service, or is held by a
+/// job past its walltime, while others are idle.
 #[test]
 fn a_promise_that_cannot_be_kept_is_made_again() {
     for drained in [true, false] {
@@ -241,8 +240,8 @@ fn a_promise_that_cannot_be_kept_is_made_again() {
     }
 }
 
-/// A job that another program started holds its nodes, in service or not, and ends when reported;
-/// a job that cannot be on the nodes that are reported changes nothing.
+/// A job that another program started holds its nodes, in service or not, and ends when its end is reported. A job that
+/// cannot be on the reported nodes changes nothing.
 #[test]
 fn jobs_are_taken_over_as_they_run() {
     for discipline in DISCIPLINES {
@@ -260,8 +259,8 @@ fn jobs_are_taken_over_as_they_run() {
     }
 }
 
-/// An identity stands for one job: what waits or runs is not queued again, a running job is not
-/// taken over again, and one that waits and was started by another program waits no longer.
+/// An identity stands for one job. A job that waits or runs is not queued again, and a running job is not taken over
+/// again. A waiting job that another program starts waits no longer.
 #[test]
 fn an_identity_is_known_once() {
     let mut scheduler = scheduler("first-fit", "fcfs");
@@ -282,7 +281,7 @@ fn an_identity_is_known_once() {
     assert_eq!(pass(&mut scheduler, 1.0), [2], "all is free and the identity with it");
 }
 
-/// Nodes that are not on the machine are refused, not looked up.
+/// Nodes that the machine does not have are refused, not looked up.
 #[test]
 fn nodes_of_another_machine_are_refused() {
     for policy in ["first-fit", "hop-bytes", "hop-bytes-exact", "isolated"] {
@@ -296,7 +295,7 @@ fn nodes_of_another_machine_are_refused() {
     }
 }
 
-/// A drained node gets no newcomer, keeps who is on it, and counts in no reservation.
+/// A drained node gets no new job, keeps the jobs on it, and counts in no reservation.
 #[test]
 fn a_drained_node_gets_no_new_job() {
     for discipline in ["easy", "conservative"] {
@@ -316,7 +315,7 @@ fn a_drained_node_gets_no_new_job() {
     }
 }
 
-/// A new scheduler built from what another shows: its waiting and its running jobs.
+/// A new scheduler with the waiting and the running jobs of another one.
 fn rebuilt(from: &Scheduler, policy: &str) -> Scheduler {
     let mut new = scheduler(policy, "easy");
     for job in from.running().jobs() {
@@ -355,7 +354,7 @@ proptest! {
         }
     }
 
-    /// Two schedulers that get the same events at the same times decide the same.
+    /// Two schedulers that get the same events at the same times make the same decisions.
     #[test]
     fn the_same_events_give_the_same_decisions(jobs in mixed(40)) {
         for discipline in DISCIPLINES {
@@ -365,8 +364,8 @@ proptest! {
     }
 }
 
-/// Shares of nodes: two jobs of half the cores are side by side, a third waits, and a whole node is
-/// never given to a job while a share of it is held.
+/// Jobs that share nodes: two jobs of half the cores run side by side, and a third waits. A whole node is never given
+/// to a job while another one holds a part of it.
 #[test]
 fn shares_lie_side_by_side() {
     for discipline in DISCIPLINES {
@@ -386,9 +385,9 @@ fn shares_lie_side_by_side() {
     }
 }
 
-/// Cables that go out are answered for by those who may use them: owners of these very cables, or who owns none and
-/// crosses their group. Placements stay; no new job comes onto the cables until they are back; what is out already or
-/// again in changes nothing.
+/// Taking cables out of service returns the jobs that may use them: those that own one of these cables, and those that
+/// own none but cross a group with such a cable. Placements stay. No new job comes onto the cables until they are back.
+/// Cables that are out already, or in again, change nothing.
 #[test]
 fn links_go_out_of_service_and_come_back() {
     let fabric = machine();
@@ -441,7 +440,7 @@ fn links_go_out_of_service_and_come_back() {
     }
 }
 
-/// A node whose link is out gets nothing, drained or not; when both are back it does.
+/// A node whose link is out of service gets no job, drained or not. When link and node are both back, it does.
 #[test]
 fn a_node_without_a_link_is_out_of_service() {
     let mut scheduler = scheduler("first-fit", "easy");

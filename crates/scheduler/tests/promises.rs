@@ -1,4 +1,4 @@
-//! What is promised is kept, over policies that may refuse though there is room.
+//! Promises are kept, over policies that may refuse a job although enough nodes are free.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -9,7 +9,7 @@ use common::{COUNTING, Job, PICKY, Run, jobs, machine, mixed, no_core_twice, pro
 use proptest::prelude::*;
 use topolane_scheduler::{Scheduler, queue};
 
-/// A head starts no later than it was first promised, and its promise never moves to a later time.
+/// Asserts that a head starts no later than it was first promised, and that its promise never moves to a later time.
 fn heads_are_never_delayed(run: &Run) {
     let mut promised: HashMap<u64, f64> = HashMap::new();
     for promise in &run.reservations {
@@ -31,7 +31,7 @@ fn heads_are_never_delayed(run: &Run) {
     }
 }
 
-/// A pass that assumes that everything changed starts what the quick pass starts.
+/// Asserts that a pass that assumes that everything changed starts the same jobs as the quick pass.
 fn a_full_pass_agrees(policy: &str, discipline: &str, jobs: &[Job]) {
     let quick = run(policy, discipline, jobs);
     let mut scheduler = Scheduler::new(machine(), rule(policy), queue(discipline).unwrap());
@@ -59,7 +59,7 @@ proptest! {
         }
     }
 
-    /// The same where jobs share nodes.
+    /// EASY delays no head where jobs share nodes either.
     #[test]
     fn easy_never_delays_the_head_on_shared_nodes(jobs in mixed(60)) {
         for policy in ["isolated", "first-fit", "hop-bytes"] {
@@ -69,9 +69,9 @@ proptest! {
         }
     }
 
-    /// Conservative: no job starts later than it was first promised, and every job that waits was
-    /// promised a time; over any policy that still finds room where all nodes it once named are
-    /// free (which blocks does not: it wants the whole block).
+    /// Conservative: no job starts later than it was first promised, and every job that waits was promised a time. This
+    /// holds over any policy that can place a job again where all nodes of an earlier placement are free. `blocks`
+    /// cannot: it wants the whole block.
     #[test]
     fn conservative_keeps_every_promise(jobs in jobs(40)) {
         for policy in ["isolated", "last-run"].into_iter().chain(COUNTING) {
@@ -101,8 +101,8 @@ proptest! {
         }
     }
 
-    /// What EASY keeps from pass to pass, the head's reservation and the sizes refused since, is
-    /// only a short cut: a pass that forgets it all starts the same jobs on the same nodes.
+    /// From pass to pass EASY keeps the head's reservation and the sizes refused since. This only saves time: a pass
+    /// that forgets both starts the same jobs on the same nodes.
     #[test]
     fn easy_decides_the_same_from_scratch(jobs in jobs(60)) {
         for policy in PICKY.into_iter().chain(COUNTING) {
@@ -110,7 +110,8 @@ proptest! {
         }
     }
 
-    /// The same where links have owners: EASY keeps a place of the head, which is good until a job takes of it.
+    /// A pass that forgets everything starts the same jobs where links have owners, too. There EASY also keeps a place
+    /// for the head, which is good until a job takes a part of it.
     #[test]
     fn easy_decides_the_same_from_scratch_where_links_have_owners(jobs in jobs(60)) {
         for policy in ["jigsaw", "laas"] {
@@ -118,7 +119,8 @@ proptest! {
         }
     }
 
-    /// The same where jobs share nodes, and for fcfs, which keeps nothing.
+    /// A pass that forgets everything starts the same jobs where jobs share nodes, too, and under fcfs, which keeps
+    /// nothing.
     #[test]
     fn easy_decides_the_same_from_scratch_on_shared_nodes(jobs in mixed(60)) {
         for policy in ["isolated", "first-fit"] {

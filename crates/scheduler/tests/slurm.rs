@@ -1,4 +1,4 @@
-//! The queue `slurm`: its two schedulers, their order, and what holds a job back. A machine of 24 nodes.
+//! The queue `slurm`: its two schedulers, the order of its jobs, and what holds a job back. The machine has 24 nodes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -21,7 +21,7 @@ fn scheduler(config: &str) -> Scheduler {
     Scheduler::new(machine(), rule("first-fit"), Box::new(queue))
 }
 
-/// A job of a partition, a user and a QOS; runs as long as it asked for.
+/// A request of this partition, user and QOS for a job that runs for its whole walltime.
 fn ask(id: u64, nodes: u32, walltime: f64, (part, user, qos): (&str, &str, &str)) -> Request {
     let attributes = Attributes {
         partition: part.into(),
@@ -36,12 +36,12 @@ fn ask(id: u64, nodes: u32, walltime: f64, (part, user, qos): (&str, &str, &str)
 
 const DEFAULT: (&str, &str, &str) = ("", "", "");
 
-/// Submits jobs at their times and lets time go on up to `until`. Answers when each started, the last time.
+/// Submits the jobs at their times and runs the scheduler up to `until`. Returns the last start of each job.
 fn started(scheduler: &mut Scheduler, jobs: &[(f64, Request)], until: f64) -> BTreeMap<u64, f64> {
     followed(scheduler, jobs, until).0
 }
 
-/// The same, and when which jobs were preempted.
+/// Returns what [`started`] does, and each preempted job with its time.
 fn followed(
     scheduler: &mut Scheduler,
     jobs: &[(f64, Request)],
@@ -81,7 +81,7 @@ fn followed(
     }
 }
 
-/// The main scheduler runs in the second after a submission or an end, but again for one only 3 s after its last run.
+/// The main scheduler runs in the second after a submission or an end, but no sooner than 3 s after its last run.
 #[test]
 fn the_main_scheduler_runs_after_events() {
     let jobs = [
@@ -94,8 +94,8 @@ fn the_main_scheduler_runs_after_events() {
     assert_eq!(starts, BTreeMap::from([(1, 1.0), (2, 12.0), (3, 21.0), (4, 24.0)]));
 }
 
-/// A job that was not to start before a time is eligible then, because a scheduler finds it so: it need not wait for the next second, as one
-/// does that is submitted then.
+/// A job with a begin time is eligible as soon as a scheduler looks at it after that time. It need not wait for the
+/// next second, unlike a job that is submitted at that time.
 #[test]
 fn a_job_with_a_begin_time_is_seen_at_that_time() {
     let later = Request { begin: 30.0, ..ask(1, 1, 5.0, DEFAULT) };
@@ -104,7 +104,7 @@ fn a_job_with_a_begin_time_is_seen_at_that_time() {
     assert_eq!((starts[&1], starts[&2]), (30.0, 31.0), "backfill runs at 30");
 }
 
-/// An epilogue keeps the nodes of a job that has ended; the main scheduler runs when it is over.
+/// An epilogue keeps the nodes of a job that has ended. The main scheduler runs when the epilogue is over.
 #[test]
 fn an_epilogue_keeps_the_nodes() {
     let config = r#"{"schedulers": {"epilog": 7, "backfill_interval": 1000}}"#;
@@ -152,7 +152,7 @@ fn the_first_job_that_cannot_start_closes_its_partition() {
     assert!(!starts.contains_key(&3) && !starts.contains_key(&5));
 }
 
-/// A limit of a QOS holds a job, and only this job, until enough of it is left.
+/// A limit of a QOS holds a job back, and only this job, until enough of the limit is left.
 #[test]
 fn a_limit_of_a_qos_holds_a_job() {
     for limits in
@@ -169,7 +169,7 @@ fn a_limit_of_a_qos_holds_a_job() {
     }
 }
 
-/// Limits of one user do not hold jobs of another; a limit of an account does, for all users in it.
+/// A limit per user holds back no job of another user. A limit of an account holds back the jobs of all its users.
 #[test]
 fn limits_count_those_they_are_for() {
     let others =
@@ -181,7 +181,7 @@ fn limits_count_those_they_are_for() {
     assert_eq!(started(&mut scheduler(of_account), &others, 10.0).len(), 1);
 }
 
-/// A job wider than a limit for each job never starts, and keeps no other waiting; one as wide starts.
+/// A job wider than a limit per job never starts, and keeps no other job waiting. A job just as wide starts.
 #[test]
 fn a_job_wider_than_its_limit_never_starts() {
     let config = r#"{"qos": [{"name": "few", "limits": {"nodes_per_job": 4}}]}"#;
@@ -232,7 +232,7 @@ fn a_job_that_shares_nodes_is_promised_whole_nodes() {
     assert!(starts[&2] <= starts[&4] && starts[&4] < 1_000.0, "while job 2 runs: {starts:?}");
 }
 
-/// A job of whole nodes waits until all jobs on them have ended, and is promised them like another one.
+/// A job of whole nodes waits until all jobs that share them have ended, and is promised nodes like any other.
 #[test]
 fn a_job_of_whole_nodes_waits_for_those_that_share_them() {
     let whole = ask(3, 1, 100.0, ("one", "", ""));
@@ -272,8 +272,8 @@ fn a_start_on_a_part_of_a_node_keeps_its_licences() {
     }
 }
 
-/// The usage of a job that shares nodes is that of its processors. A user of few goes before one of many, also where usage never decays (a
-/// half-life of 0).
+/// The usage of a job that shares nodes is that of its processors. A user with little usage goes before one with much,
+/// also where usage never decays (a half-life of 0).
 #[test]
 fn usage_counts_the_processors_of_a_part() {
     let config = |half_life: f64| {
@@ -301,7 +301,7 @@ fn usage_counts_the_processors_of_a_part() {
     }
 }
 
-/// A job that is not in a reservation does not run on its nodes while it holds; one that is runs nowhere else.
+/// While a reservation holds, a job outside of it does not run on its nodes, and a job inside runs nowhere else.
 #[test]
 fn a_reservation_keeps_its_nodes() {
     let config =
@@ -318,7 +318,7 @@ fn a_reservation_keeps_its_nodes() {
     assert!((100.0..200.0).contains(&starts[&3]));
 }
 
-/// A job that would run into a reservation is promised its nodes for after it, and no later job may delay that.
+/// A job that would run into a reservation is promised nodes for the time after it, and no later job may delay that.
 #[test]
 fn backfill_promises_nodes_after_a_reservation() {
     let config = r#"{"schedulers": {"depth": 1, "interval": 10000},
@@ -334,14 +334,14 @@ fn backfill_promises_nodes_after_a_reservation() {
     assert!(starts[&2] >= starts[&1] + 600.0, "it would delay job 1: {starts:?}");
 }
 
-/// A request with licences.
+/// The request with these licences.
 fn licensed(request: Request, licenses: &[(&str, u64)]) -> Request {
     let licenses = licenses.iter().map(|&(name, asked)| (name.into(), asked)).collect();
     let whose = request.attributes.as_deref().cloned().unwrap_or_default();
     Request { attributes: Some(Arc::new(Attributes { licenses, ..whose })), ..request }
 }
 
-/// A job whose licences are in use waits, and closes nothing. It has no promise, so later jobs start on its nodes.
+/// A job whose licences are in use waits, and closes no partition. It has no promise, so later jobs start on its nodes.
 #[test]
 fn a_job_without_licences_is_passed_over() {
     let config = r#"{"licenses": {"solver": 3}}"#;
@@ -383,14 +383,14 @@ fn backfill_promises_licences_if_asked_to() {
     assert!(promised[&3] >= promised[&2], "{promised:?}");
 }
 
-/// The same of a reservation.
+/// The request in the reservation of that name.
 fn reserved(request: Request, name: &str) -> Request {
     let whose = request.attributes.as_deref().cloned().unwrap_or_default();
     let attributes = Attributes { reservation: name.into(), ..whose };
     Request { attributes: Some(Arc::new(attributes)), ..request }
 }
 
-/// Four licences, of which a reservation without nodes keeps three for a time.
+/// A scheduler with four licences, of which a reservation without nodes keeps three for a time.
 fn keeping_licences((from, until): (u32, u32), promises: bool) -> Scheduler {
     scheduler(&format!(
         r#"{{"licenses": {{"solver": 4}}, "schedulers": {{"backfill_licenses": {promises}}},
@@ -437,7 +437,8 @@ fn backfill_promises_licences_after_a_reservation() {
     assert!(starts[&2] >= 1_500.0, "{starts:?}");
 }
 
-/// In the plan, jobs of a reservation take its licences first. So the next of them is promised these as soon as the first has ended.
+/// In the plan, jobs of a reservation take its licences first. So the second job of the reservation is promised these
+/// licences as soon as the first has ended.
 #[test]
 fn backfill_promises_licences_within_a_reservation() {
     let jobs = [
@@ -472,7 +473,7 @@ fn with_a_reservation_no_job_is_promised_licences_in_use() {
     assert_eq!(run(other)[&3], 30.0);
 }
 
-/// A configuration with QOS of which the second preempts the first.
+/// A scheduler with three QOS, of which `high` preempts `low`.
 fn preempting(more: &str) -> Scheduler {
     let config = format!(
         r#"{{"preemption": {{"by": "qos"{more}}},
@@ -485,8 +486,8 @@ const LOW: (&str, &str, &str) = ("", "u", "low");
 const HIGH: (&str, &str, &str) = ("", "u", "high");
 const OTHER: (&str, &str, &str) = ("", "u", "other");
 
-/// The smallest job whose QOS is named gives way. The other one starts when its nodes are cleaned up. The victim starts again for its
-/// full time, at the earliest after `requeue_after`.
+/// The smallest job of a QOS that may be preempted gives way. The job that preempts it starts when the nodes are
+/// cleaned up. The victim starts again for its full time, at the earliest after `requeue_after`.
 #[test]
 fn a_job_of_a_low_qos_makes_room_and_starts_again() {
     let jobs = [
@@ -503,7 +504,8 @@ fn a_job_of_a_low_qos_makes_room_and_starts_again() {
     assert_eq!((victims, starts[&2]), (vec![(2, 21.0)], 1.0), "it is lost");
 }
 
-/// Slurm reorders victims: the one without which the job did not fit goes first, and then it may be enough.
+/// Slurm sorts the victims again: the one without which the job did not fit goes first, and then this one may be
+/// enough.
 #[test]
 fn no_more_jobs_than_needed_make_room() {
     let jobs = [
@@ -521,7 +523,7 @@ fn no_more_jobs_than_needed_make_room() {
     assert_eq!(youngest.len(), 1);
 }
 
-/// No job gives way before its exempt time is over, and none if not enough of them may.
+/// No job gives way before its exempt time is over, or if too few jobs may give way.
 #[test]
 fn a_job_gives_way_after_its_exempt_time() {
     let high = (20.0, ask(2, 24, 50.0, HIGH));
@@ -547,7 +549,7 @@ fn a_higher_tier_preempts() {
     assert_eq!((starts[&2], starts[&3]), (1.0, 24.0));
 }
 
-/// Where partitions preempt by tier, waiting jobs of a higher tier go first, too.
+/// Where partitions preempt by tier, waiting jobs of a higher tier also go first.
 #[test]
 fn of_waiting_jobs_the_higher_tier_goes_first_where_tiers_preempt() {
     let config = r#"{"preemption": {"by": "partition"}, "partitions": [
@@ -562,7 +564,8 @@ fn of_waiting_jobs_the_higher_tier_goes_first_where_tiers_preempt() {
     assert!(starts[&3] < starts[&2], "{starts:?}");
 }
 
-/// A job that gives way keeps its nodes for the grace time of its QOS or partition. Slurm looks every 30 s whether it is over.
+/// A job that gives way keeps its nodes for the grace time of its QOS or partition. Slurm looks every 30 s whether this
+/// time is over.
 #[test]
 fn a_job_that_gives_way_keeps_its_nodes_for_its_grace_time() {
     let by_qos = r#"{"preemption": {"by": "qos"},
@@ -588,7 +591,7 @@ fn a_job_that_gives_way_keeps_its_nodes_for_its_grace_time() {
     assert!(error.to_string().contains("grace -1 is not 0 seconds or more"), "{error}");
 }
 
-/// Backfill lets jobs make room too, for a job that the main scheduler does not look at.
+/// Backfill also preempts jobs, for a job that the main scheduler does not look at.
 #[test]
 fn backfill_preempts() {
     let config = r#"{"preemption": {"by": "qos"}, "schedulers": {"depth": 1, "interval": 10000},
@@ -614,8 +617,8 @@ fn nodes_out_of_service_get_no_job() {
     assert!(starts[&1] >= 70.0 && starts[&2] < 70.0, "{starts:?}");
 }
 
-/// Jobs on nodes that fail end then. They start again for their full time, at the earliest after `requeue_after` and on other nodes,
-/// unless they may not. Jobs on other nodes run on, and a drained node ends none.
+/// When nodes fail, the jobs on them end. These start again for their full time, at the earliest after `requeue_after`
+/// and on other nodes, unless they may not be requeued. Jobs on other nodes run on, and draining a node ends no job.
 #[test]
 fn a_job_whose_node_fails_starts_again() {
     let config = r#"{"schedulers": {"requeue_after": 11}, "out_of_service": [
@@ -680,8 +683,8 @@ fn size_counts_all_processors_once_backfill_has_found_nodes() {
     assert_eq!(first(30), 2, "it is less than (20/24 + 320/384) / 2");
 }
 
-/// A promise within a limit of nodes counts those nodes once on which jobs under the limit run. So a job that must wait for its
-/// limit has a promise, which no later job may delay.
+/// A promise under a limit of nodes counts a node once if other jobs under the limit run on it. So a job that must wait
+/// for its limit has a promise, which no later job may delay.
 #[test]
 fn a_promise_on_nodes_under_the_limit_counts_them_once() {
     let config = |nodes: u32| {
@@ -702,7 +705,7 @@ fn a_promise_on_nodes_under_the_limit_counts_them_once() {
     assert!(!starts.contains_key(&3) && starts[&4] < 100.0, "without a promise: {starts:?}");
 }
 
-/// A job in a reservation that cannot start closes the reservation to the main scheduler, and nothing else.
+/// A job in a reservation that cannot start closes this reservation to the main scheduler, and nothing else.
 #[test]
 fn the_first_job_that_cannot_start_closes_its_reservation() {
     let config = r#"{"schedulers": {"backfill_interval": 10000},
@@ -732,8 +735,8 @@ fn ties_go_in_order_of_submission() {
     assert_eq!(order, [7, 3, 9, 1]);
 }
 
-/// Jobs of one priority go in order of submission (`sort_job_queue2`), though a hold or a dependency made some of them eligible
-/// later; a job that comes again goes behind.
+/// Jobs of one priority go in order of submission (`sort_job_queue2`), though a hold or a dependency made some of them
+/// eligible later; a job that is queued again goes behind them.
 #[test]
 fn ties_go_in_order_of_submission_though_jobs_become_eligible_later() {
     let job = |eligible: f64, id, queued| {
@@ -753,7 +756,7 @@ fn ties_go_in_order_of_submission_though_jobs_become_eligible_later() {
 }
 
 proptest! {
-    /// Whatever is submitted starts once, on nodes of its own, and the same again in a second run.
+    /// Every submitted job starts once, on nodes of its own, and a second run gives the same.
     #[test]
     fn every_job_starts_and_no_node_is_given_twice(jobs in jobs(30)) {
         let once = run(&jobs);
@@ -777,7 +780,8 @@ fn run(jobs: &[Job]) -> common::Run {
     }
 }
 
-/// What the queue says about recorded starts by the main scheduler: job, second, first node and number of nodes.
+/// What the queue answers about recorded starts by the main scheduler. A start is the job, the second, its first node
+/// and its number of nodes.
 fn retraced(config: &str, jobs: &[(f64, Request)], starts: &[(u64, f64, u32, u32)]) -> Vec<Asked> {
     let slurm = Slurm::new(SlurmConfig::parse(config).unwrap(), &machine()).unwrap();
     let start = |&(id, at, first, count): &(u64, f64, u32, u32)| {
@@ -793,7 +797,7 @@ fn retraced(config: &str, jobs: &[(f64, Request)], starts: &[(u64, f64, u32, u32
     asked.clone()
 }
 
-/// What the queue itself does is decided alike when it is asked about it; other nodes are named as such.
+/// If the queue itself would make a recorded start, it answers so, and says whether it would take the same nodes.
 #[test]
 fn a_start_is_decided_alike_if_the_queue_makes_it_in_the_recorded_state() {
     let jobs = [(0.0, ask(1, 24, 10.0, DEFAULT)), (1.0, ask(2, 8, 5.0, DEFAULT))];
@@ -805,8 +809,8 @@ fn a_start_is_decided_alike_if_the_queue_makes_it_in_the_recorded_state() {
     assert_eq!(asked[1].recorded, [(2, Answer::Same(false))]);
 }
 
-/// A start that the queue does not make has its reason: a job goes before it, a limit holds it, or it has no nodes. The state
-/// goes on as recorded, so one such start does not make the next ones differ.
+/// A start that the queue does not make has its reason: another job goes before it, a limit holds it back, or there are
+/// no nodes for it. The queue goes on from the recorded state, so one such start does not make the next ones differ.
 #[test]
 fn a_start_that_the_queue_does_not_make_has_its_reason() {
     let jobs = [
@@ -831,7 +835,7 @@ fn a_start_that_the_queue_does_not_make_has_its_reason() {
     assert_eq!(asked[0].recorded, [(1, Answer::Not(Because::Nodes))]);
 }
 
-/// A cancelled job is forgotten: submitted again, it stands behind those that came in the meantime.
+/// A cancelled job is forgotten. If it is submitted again, it stands behind the jobs that came in the meantime.
 #[test]
 fn a_cancelled_job_that_comes_again_stands_at_the_end() {
     let mut scheduler = scheduler("{}");

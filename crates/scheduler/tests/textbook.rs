@@ -1,5 +1,5 @@
-//! The disciplines over counting policies against their textbook forms, written here from counts
-//! alone.
+//! Over policies that only count nodes, the disciplines start jobs as their textbook forms do. The textbook forms are
+//! written here from counts alone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -13,7 +13,7 @@ struct Counts<'a> {
     jobs: &'a [Job],
     now: f64,
     free: u32,
-    /// In order of submission.
+    /// The waiting jobs in order of submission.
     waiting: Vec<usize>,
     running: Vec<usize>,
     start: Vec<Option<f64>>,
@@ -36,7 +36,8 @@ impl Counts<'_> {
     }
 }
 
-/// At one instant completions, then arrivals, then one pass, whose second argument is whether a job ended.
+/// Calls `pass` once at every instant, after the completions and then the arrivals of that instant. The second argument
+/// of `pass` says whether a job ended. Returns the start of each job.
 fn play(size: u32, jobs: &[Job], mut pass: impl FnMut(&mut Counts<'_>, bool)) -> Vec<Option<f64>> {
     let start = vec![None; jobs.len()];
     let mut state =
@@ -59,7 +60,7 @@ fn play(size: u32, jobs: &[Job], mut pass: impl FnMut(&mut Counts<'_>, bool)) ->
     }
 }
 
-/// Starts jobs in order while they fit; returns the first that does not.
+/// Starts jobs in order while they fit. Returns the first job that does not fit.
 fn in_order(state: &mut Counts<'_>) -> Option<usize> {
     while let Some(&first) = state.waiting.first() {
         if state.jobs[first].nodes > state.free {
@@ -70,9 +71,9 @@ fn in_order(state: &mut Counts<'_>) -> Option<usize> {
     None
 }
 
-/// EASY (Mu'alem and Feitelson 2001): the shadow time is when enough running jobs will have ended
-/// for the head, the extra nodes those then left over. A job is backfilled if there are nodes and
-/// it ends by the shadow time or takes no more than the extra nodes.
+/// EASY (Mu'alem and Feitelson 2001): the shadow time is the time at which enough running jobs will have ended for the
+/// head to start. The extra nodes are those left over then. A job is backfilled if there are nodes and it ends by the
+/// shadow time or takes no more than the extra nodes.
 fn easy(state: &mut Counts<'_>) {
     let Some(head) = in_order(state) else { return };
     let mut ends: Vec<(f64, u32)> =
@@ -103,17 +104,17 @@ fn lasts(state: &Counts<'_>, job: usize) -> f64 {
     state.jobs[job].walltime.max(1.0)
 }
 
-/// Conservative (Mu'alem and Feitelson 2001): every job is promised the earliest time at which so
-/// many nodes are free of what runs and of what is promised to others, for as long as it may run
-/// and at least for a second.
+/// Conservative (Mu'alem and Feitelson 2001): every job is promised the earliest time from which on enough nodes are
+/// neither held by running jobs nor promised to others. They must be free for as long as the job may run and at least
+/// for a second.
 #[derive(Default)]
 struct Conservative {
-    /// (job, promised start)
+    /// The promised jobs and their starts.
     promised: Vec<(usize, f64)>,
 }
 
 impl Conservative {
-    /// The nodes neither held nor promised to others at a time.
+    /// The number of nodes that are neither held nor promised to others at this time.
     fn free_at(&self, state: &Counts<'_>, size: u32, time: f64) -> i64 {
         let running = state.running.iter().map(|&job| (job, state.start[job].unwrap()));
         let spans = running.chain(self.promised.iter().copied());
@@ -137,8 +138,8 @@ impl Conservative {
         *times.iter().find(fits).unwrap()
     }
 
-    /// When a job has ended, each job in turn gives up its promise for the earliest that leaves all
-    /// others in place; what is promised for now starts.
+    /// When a job has ended, each waiting job in turn exchanges its promise for the earliest one that leaves all other
+    /// promises in place. Then the jobs promised for now start.
     fn pass(&mut self, state: &mut Counts<'_>, size: u32, ended: bool) {
         for job in state.waiting.clone() {
             let old = self.promised.iter().position(|&(other, _)| other == job);
@@ -169,8 +170,8 @@ fn textbook(discipline: &str, size: u32, jobs: &[Job]) -> Vec<Option<f64>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(80))]
 
-    /// Over any policy that needs nothing but room, EASY, conservative and fcfs start every job
-    /// at the time their textbook forms do.
+    /// Over any policy that only needs enough free nodes, EASY, conservative and fcfs start every job at the time at
+    /// which their textbook forms start it.
     #[test]
     fn counting_policies_give_the_textbook_disciplines(jobs in jobs(60)) {
         for discipline in ["fcfs", "easy", "conservative"] {
@@ -205,9 +206,8 @@ fn job(submit: f64, run: f64, walltime: f64, nodes: u32) -> Job {
     Job { submit, run, walltime, nodes, share: topolane_placement::Share::Whole }
 }
 
-/// By hand: 20 of 24 nodes busy until 10, the head wants 12 and gets them at 10 with 12 to spare.
-/// A job of 4 may start now if it ends by 10; of those that do not, it may while 12 spare nodes
-/// and 4 free ones last.
+/// By hand: 20 of 24 nodes are busy until 10. The head wants 12 and gets them at 10, with 12 to spare. A job of 4 may
+/// start now if it ends by 10. Jobs that end later may start while the 12 spare nodes and the 4 free ones last.
 #[test]
 fn easy_by_hand() {
     let jobs = [
@@ -223,8 +223,8 @@ fn easy_by_hand() {
     assert!(run.reservations.iter().all(|promise| (promise.id, promise.at) == (1, 10.0)));
 }
 
-/// By hand: fcfs lets nothing overtake; conservative lets the last job start only where it delays
-/// neither of those before it, easy also where it delays the second of them.
+/// By hand: fcfs lets no job overtake. Conservative lets the last job start only where it delays neither of the two
+/// before it. EASY also lets it start where it delays the second of them.
 #[test]
 fn conservative_protects_every_job_and_easy_the_head() {
     let jobs = [

@@ -10,19 +10,19 @@ use topolane_fabric::{Fixed, NodeSet, Rule};
 use topolane_placement::{JobTraffic, Request};
 use topolane_scheduler::{Scheduler, queue};
 
-/// `least-slowdown` under EASY on two pods of three leaves of four nodes.
+/// A scheduler with `least-slowdown` under EASY on two pods of three leaves of four nodes.
 fn scheduler() -> Scheduler {
     under("least-slowdown")
 }
 
-/// The same under another policy.
+/// The same scheduler with another policy.
 fn under(policy: &str) -> Scheduler {
     let fabric = machine();
     let routing = Fixed::new(Arc::clone(&fabric), Rule::DestinationModK);
     Scheduler::new(fabric, rule(policy), queue("easy").unwrap()).on_network(Arc::new(routing))
 }
 
-/// A job on whole nodes, of which only the first `senders` send to each other.
+/// A request for whole nodes, of which only the first `senders` send to each other.
 fn ask(id: u64, nodes: u32, walltime: f64, senders: u32) -> Request {
     let traffic = JobTraffic::assumed(senders).unwrap();
     Request { traffic: Some(traffic), ..Request::whole_nodes(id, nodes, walltime) }
@@ -101,8 +101,8 @@ fn time_limits_of_running_jobs_are_followed() {
     }
 }
 
-/// A node is out of service, so that the promise to the head is found by trying. What the running jobs send is afterwards counted
-/// as before.
+/// A node is out of service, so the promise to the head is found by trying. Afterwards the traffic of the running jobs
+/// is counted as before.
 #[test]
 fn a_promise_found_by_trying_changes_nothing_that_is_counted() {
     let mut scheduler = scheduler();

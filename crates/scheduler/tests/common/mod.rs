@@ -1,4 +1,4 @@
-//! Small machines and workloads, and a driver with a clock of its own.
+//! Small machines and workloads for the tests, and a driver that runs them on a clock of its own.
 #![allow(dead_code)]
 
 use std::collections::HashMap;
@@ -13,14 +13,14 @@ use topolane_placement::{
 use topolane_scheduler::queues::Conservative;
 use topolane_scheduler::{Pass, Queue, Reservation, Scheduler, View, queue};
 
-/// Two pods of three leaves of four nodes.
+/// The number of nodes of [`machine`]: two pods of three leaves of four nodes.
 pub const SIZE: u32 = 24;
 
 pub fn machine() -> Arc<Fabric> {
     Arc::new(Fabric::build(&pgft("n", &[4, 3, 2], &[1, 2, 2], &[1, 1, 1])).unwrap())
 }
 
-/// A policy by name; `blocks` and `last-run` are the awkward ones below.
+/// The policy of that name; `blocks` and `last-run` are defined below.
 pub fn rule(name: &str) -> Arc<dyn Policy> {
     match name {
         "blocks" => Arc::new(Blocks),
@@ -30,14 +30,14 @@ pub fn rule(name: &str) -> Arc<dyn Policy> {
 }
 
 pub const COUNTING: [&str; 5] = ["first-fit", "random", "scattered", "slurm-tree", "hop-bytes"];
-/// Policies that may refuse though there is room. A job that they place while others run, they also
+/// Policies that may refuse a job although enough nodes are free. A job that they place while others run, they also
 /// place while fewer run.
 pub const PICKY: [&str; 3] = ["isolated", "blocks", "last-run"];
 
-/// A job takes an aligned block of the next power of two nodes, all of them idle: the last such.
+/// Gives a job an aligned block of idle nodes, whose size is the next power of two; of several such blocks, the last.
 struct Blocks;
 
-/// A job takes neighbouring nodes: the last idle run that holds it.
+/// Gives a job neighbouring idle nodes: the last run of them that is long enough.
 struct LastRun;
 
 fn neighbours(
@@ -82,7 +82,7 @@ impl Policy for Blocks {
 }
 
 impl QueueRule for Blocks {
-    /// What is left of the block.
+    /// The nodes of the block that the job does not use.
     fn waste(&self, _: &Request, placement: &Placement, _: &Occupancy) -> f64 {
         let nodes = placement.nodes().len();
         (nodes.next_power_of_two() - nodes) as f64
@@ -124,8 +124,8 @@ impl Job {
     }
 }
 
-/// Jobs in order of submission: of no run time, ended at the walltime, with walltimes exact or
-/// far too long, as wide as the machine.
+/// Jobs in order of submission. Some have no run time, some run until their walltime, some have a walltime that is far
+/// too long, and some are as wide as the machine.
 pub fn jobs(most: usize) -> impl Strategy<Value = Vec<Job>> {
     let nodes = prop_oneof![4 => 1u32..6, 3 => 4u32..15, 1 => 12u32..=SIZE, 1 => Just(SIZE)];
     let run = prop_oneof![1 => Just(0u32), 6 => 1u32..12, 2 => 10u32..40];
@@ -142,7 +142,7 @@ pub fn jobs(most: usize) -> impl Strategy<Value = Vec<Job>> {
     prop::collection::vec(job, 1..most).prop_map(sorted)
 }
 
-/// The same with some jobs that share nodes.
+/// Jobs as [`jobs`] makes them, some of which share nodes.
 pub fn mixed(most: usize) -> impl Strategy<Value = Vec<Job>> {
     let parts = prop::collection::vec(prop::option::weighted(0.6, 1u32..17), most);
     (jobs(most), parts).prop_map(|(mut jobs, parts)| {
@@ -160,7 +160,7 @@ fn sorted(mut jobs: Vec<Job>) -> Vec<Job> {
     jobs
 }
 
-/// What a run of the driver left behind, by job.
+/// What happened in a run of the driver; lists are by job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Run {
     pub start: Vec<Option<f64>>,
@@ -169,8 +169,9 @@ pub struct Run {
     pub reservations: Vec<Reservation>,
 }
 
-/// Completions, then arrivals, then one pass, at every instant something is due; jobs end when the
-/// driver says: at their run time or their walltime. `meddle` acts before every pass.
+/// Runs the jobs through the scheduler. At every instant at which something is due come first completions, then
+/// arrivals, then one pass. A job ends at its run time or its walltime, whichever is first. `meddle` is called before
+/// every pass.
 pub fn drive(
     scheduler: &mut Scheduler,
     jobs: &[Job],
@@ -193,7 +194,7 @@ pub fn drive(
         }
         ends.retain(|end| end.0 > now);
         while let Some(job) = jobs.get(next).filter(|job| job.submit <= now) {
-            // Some do not fit a policy's shape at all: those never start.
+            // Jobs that never fit the shapes of a policy are refused here and never start.
             let _ = scheduler.submit(job.request(next as u64), 0.0);
             next += 1;
         }
@@ -214,7 +215,7 @@ pub fn run(policy: &str, discipline: &str, jobs: &[Job]) -> Run {
     drive(&mut scheduler, jobs, |_, _| ())
 }
 
-/// No core of a node is held twice over, by whatever ran at the same time.
+/// Asserts that no core of a node is held twice at the same time.
 pub fn no_core_twice(jobs: &[Job], run: &Run) {
     let span = |job: usize| {
         run.start[job].map(|start| (start, start + jobs[job].run.min(jobs[job].walltime)))
@@ -234,10 +235,10 @@ pub fn no_core_twice(jobs: &[Job], run: &Run) {
     }
 }
 
-/// What each job was first promised.
+/// The first promise to each job, by its identity.
 pub type Promises = Arc<Mutex<HashMap<u64, f64>>>;
 
-/// Conservative backfilling, asked after every pass for what it has promised.
+/// Conservative backfilling that records after every pass what it has promised.
 pub struct Watched {
     pub inner: Conservative,
     pub first: Promises,
@@ -258,7 +259,7 @@ impl Queue for Watched {
     }
 }
 
-/// Runs the jobs under conservative backfilling; with what each was first promised.
+/// Runs the jobs under conservative backfilling. Returns the run and the first promise to each job.
 pub fn promised(policy: &str, jobs: &[Job]) -> (Run, HashMap<u64, f64>) {
     let first = Promises::default();
     let watched = Watched { inner: Conservative::default(), first: Arc::clone(&first) };
