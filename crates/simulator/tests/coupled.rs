@@ -15,7 +15,7 @@ use topolane_simulator::workload::Workload;
 use topolane_simulator::{Metrics, Network, Options, Outcome, simulate, tables};
 use topolane_traffic::{Flows, MODELS, contention};
 
-/// Notes what the discipline promises.
+/// A discipline that notes what it promises.
 struct Watched {
     inner: Box<dyn Queue>,
     promises: Arc<Mutex<Vec<Reservation>>>,
@@ -33,8 +33,8 @@ impl Queue for Watched {
     }
 }
 
-/// Of every running job, in seconds alone, what it has done by the end: between two events the
-/// jobs then running go at the pace that a model made for them alone says.
+/// Returns what each running job has done by its end, in seconds of a run alone. Between two events the running jobs go
+/// at the pace of a model that is made for them alone.
 fn replayed(jobs: &Workload, outcome: &Outcome, network: &Network) -> Vec<f64> {
     let traffic = |job: &topolane_simulator::JobOutcome| {
         let pattern = network.pattern_of(&jobs.jobs[job.job], 0);
@@ -70,7 +70,7 @@ fn close(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-6 * b.abs().max(1.0)
 }
 
-/// (start, finish, walltime, killed, nodes) of every job to the last bit.
+/// The start, finish, walltime (each to the last bit), kill and nodes of every job.
 fn fates(outcome: &Outcome) -> Vec<(u64, u64, u64, bool, Vec<u32>)> {
     let fate = |job: &topolane_simulator::JobOutcome| {
         let bits = [job.start, job.finish, job.walltime].map(f64::to_bits);
@@ -90,8 +90,8 @@ fn routing() -> impl Strategy<Value = &'static str> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Under a policy that isolates no job is ever slowed: it ends to the bit when it would alone,
-    /// on shared nodes as well, under every model and routing, with cables missing.
+    /// Under a policy that isolates, no job is ever slowed. It ends exactly when it would end alone: on shared nodes as
+    /// well, under every model and routing, and with cables missing.
     #[test]
     fn isolation_slows_no_job(
         jobs in jobs(36, true),
@@ -109,7 +109,7 @@ proptest! {
         prop_assert_eq!(outcome.late_heads, 0);
     }
 
-    /// Jobs that do not communicate run as without a network, to the bit.
+    /// Jobs that do not communicate run exactly as without a network.
     #[test]
     fn without_communication_nothing_changes(
         jobs in jobs(36, true),
@@ -125,9 +125,9 @@ proptest! {
         prop_assert!(outcome.channel_busy.iter().all(|&busy| busy == 0.0));
     }
 
-    /// Work is conserved: replayed between each two events with a model made for the jobs then
-    /// running, the integral of 1 / pace over a job's run is what it needs alone; for one ended at
-    /// its walltime, no more than that. So channels are busy for what was done, f of it each.
+    /// Work is conserved. A job's run is replayed between each two events, with a model made for the jobs that then
+    /// run. The integral of 1 / pace over the run is what the job needs alone, or no more than that if it ended at its
+    /// walltime. So channels are busy for the work that was done, f of it each.
     #[test]
     fn what_is_done_is_what_was_needed(
         jobs in jobs(36, false),
@@ -149,9 +149,8 @@ proptest! {
         prop_assert!(busiest <= work * (1.0 + 1e-9), "busy for {busiest} of {work}");
     }
 
-    /// A job overruns only where contention keeps it beyond its walltime, and is then counted; it
-    /// is ended by its walltime only if asked or if the log ended it there, and a job without a
-    /// walltime never is.
+    /// A job overruns only if contention keeps it beyond its walltime, and is then counted. It is ended at its walltime
+    /// only if asked for or if the log ended it there. A job without a walltime is never ended.
     #[test]
     fn overruns_and_kills_have_their_reasons(jobs in jobs(36, false), kill_at_walltime: bool) {
         let (jobs, fabric) = (sevenths(jobs), tapered());
@@ -172,8 +171,8 @@ proptest! {
         prop_assert!(plain.jobs.iter().all(|job| !job.overran && job.contention() <= 1.0 + 1e-9));
     }
 
-    /// Where no job overruns EASY keeps its promises though others slow jobs down: every head starts
-    /// by the time it was first promised, and none is counted as late.
+    /// If no job overruns, EASY keeps its promises even though jobs slow each other down. Every head starts by the time
+    /// it was first promised, and none is counted as late.
     #[test]
     fn without_overruns_no_head_is_late(jobs in jobs(36, false), policy in prop::sample::select(
         vec!["first-fit", "random", "hop-bytes", "isolated"])) {
@@ -195,7 +194,7 @@ proptest! {
         }
     }
 
-    /// The same seed gives the same bytes, links included.
+    /// The same seed gives the same bytes, with the links.
     #[test]
     fn the_same_seed_gives_the_same_bytes(jobs in jobs(36, true), model in model(), seed: u64) {
         let fabric = tapered();

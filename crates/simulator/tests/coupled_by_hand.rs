@@ -8,10 +8,10 @@ use simulation_support::network::{
 };
 use simulation_support::{job, logged, times, try_run, workload};
 
-/// Two jobs need one cable all the time they communicate, so each is slowed to S = 2 while both do.
-/// With f all of the time the pace is 1 + f f (S - 1) = 2: the first has 50 s left when the second
-/// comes at 50 and ends at 50 + 50 * 2; the second then has 50 s left and the cable to itself. With
-/// f a half the pace is 1.25. The cable is busy for f of what both need alone.
+/// Two jobs need one cable whenever they communicate, so each is slowed to S = 2 while both do. If they communicate all
+/// the time (f = 1), the pace is 1 + f f (S - 1) = 2. The first job has 50 s left when the second comes at 50, and ends
+/// at 50 + 50 * 2. The second job then has 50 s left and the cable to itself. If they communicate half of the time, the
+/// pace is 1.25. The cable is busy for f of what both jobs need alone.
 #[test]
 fn two_jobs_on_one_cable_by_hand() {
     for (communication, first, second) in [(1.0, 150.0, 200.0), (0.5, 112.5, 162.5)] {
@@ -26,9 +26,9 @@ fn two_jobs_on_one_cable_by_hand() {
     }
 }
 
-/// A job that others keep beyond its walltime goes on, is counted, and holds up the head that was
-/// promised its end; if asked it is ended there, with what it has done by then counted as load, but
-/// never at a walltime that was not given. What the log ended at its walltime ends there in any case.
+/// A job that others keep beyond its walltime goes on and is counted, and delays the head that was promised its end. If
+/// asked for, the job is ended at its walltime, and what it has done by then counts as load. A job without a walltime
+/// is never ended. A job that the log ended at its walltime ends there in any case.
 #[test]
 fn walltimes_under_contention_by_hand() {
     let ends = |walltimes, kill| {
@@ -40,21 +40,21 @@ fn walltimes_under_contention_by_hand() {
     };
     let (done, killed, over) = ((200.0, false, false), (120.0, true, false), (150.0, false, true));
     assert_eq!(ends([Some(120.0), Some(900.0)], false), (vec![over, done], 200.0));
-    // By 120 the first has done 50 + 70 / 2; the second 35, and the other 65 alone.
+    // By 120 the first job has done 50 + 70 / 2 s. The second has done 35 s, and does the other 65 s alone.
     let second = (185.0, false, false);
     assert_eq!(ends([Some(120.0), Some(900.0)], true), (vec![killed, second], 185.0));
     assert_eq!(ends([None, Some(900.0)], true), (vec![over, done], 200.0));
     let ended = by_hand("congestion", 1.0, [Some(120.0), Some(900.0)], true);
     assert_eq!(ended.jobs[0].contention(), 120.0 / 85.0);
     let in_the_log = (100.0, true, false);
-    // By 100 the first has done 50 + 50 / 2; the second 25, and the other 75 alone.
+    // By 100 the first job has done 50 + 50 / 2 s. The second has done 25 s, and does the other 75 s alone.
     let second = (175.0, false, false);
     assert_eq!(ends([Some(100.0), Some(900.0)], false), (vec![in_the_log, second], 175.0));
 }
 
-/// The third job wants all nodes and is promised the end of the second, 160 by its walltime; the
-/// second runs until 200, so the head is late. Where walltimes leave room it is not, nor where it
-/// starts in the very moment it was promised.
+/// The third job wants all nodes, and is promised 160, the end of the second by its walltime. The second job runs until
+/// 200, so the head is late. The head is not late if walltimes leave room, or if it starts in the very moment it was
+/// promised.
 #[test]
 fn an_overrun_makes_the_head_late() {
     let late = |walltime| {
@@ -74,8 +74,8 @@ fn an_overrun_makes_the_head_late() {
     assert_eq!(late(200.0), (0, 0));
 }
 
-/// Every job has the same pattern in every run of a seed, every pattern has jobs, and another seed
-/// draws otherwise.
+/// Every job has the same pattern in every run of a seed, every pattern has jobs, and another seed draws other
+/// patterns.
 #[test]
 fn patterns_are_drawn_by_job_and_seed() {
     let network = on(&tapered(), "congestion", "d-mod-k", 0.3);

@@ -36,7 +36,7 @@ fn run(jobs: &[Job], failures: &[Failure], spares: u32, rule: &str) -> Outcome {
     let outcome =
         simulate::<InputError>(&workload, &fabric, &rule, queue, &options, &mut |_| Ok(()))
             .unwrap();
-    // The figures can be made of every outcome.
+    // The figures can be computed for every outcome.
     let metrics = Metrics::of(&workload, &fabric, &outcome);
     let summary = Summary::of(&workload, fabric.nodes(), &outcome, &metrics, &options);
     let waiting = summary.left_out.get("still waiting at the end").copied().unwrap_or(0);
@@ -46,7 +46,8 @@ fn run(jobs: &[Job], failures: &[Failure], spares: u32, rule: &str) -> Outcome {
 
 #[test]
 fn without_a_spare_node_a_job_starts_again_elsewhere_from_its_last_checkpoint() {
-    // It has run for 2.5 hours of 4 when node 1 fails: half an hour is lost, and 10 minutes go by until it works again.
+    // The job has run for 2.5 of its 4 hours when node 1 fails. It loses half an hour, and works again 10 minutes
+    // later.
     let failure = Failure { node: 1, from: 2.5 * HOUR, until: 100.0 * HOUR };
     let outcome = run(&[job(7, 0.0, 4.0 * HOUR, 4)], &[failure], 0, "first-fit");
     let [first, second] = &outcome.jobs[..] else { unreachable!("two runs") };
@@ -71,13 +72,14 @@ fn with_a_spare_node_of_its_domain_a_job_goes_on_at_once() {
     for rule in ["first-fit", "isolated"] {
         let outcome = run(&[job(7, 0.0, 4.0 * HOUR, 4)], &[failure], 1, rule);
         let [only] = &outcome.jobs[..] else { unreachable!("one run") };
-        // The highest node of each rack is kept back.
+        // The highest node of each rack is the spare one.
         assert_eq!(only.placement.nodes(), [0, 17, 2, 3], "{rule}");
         assert_eq!(only.moves[0].from.nodes(), [0, 1, 2, 3]);
         assert_eq!((only.finish, only.affected), (4.0 * HOUR + 1_800.0 + 600.0, true));
         let count = outcome.failures.unwrap();
         assert_eq!((count.interruptions, count.absorbed), (1, 1));
-        // Eight spare nodes stand by, seven from the failure until node 1 is back and takes the place of node 17.
+        // Eight spare nodes stand by; only seven between the failure and the return of node 1, which takes the place of
+        // node 17.
         assert_eq!(count.node_seconds_spare, 8.0 * only.finish - 0.5 * HOUR);
     }
 }
@@ -85,14 +87,14 @@ fn with_a_spare_node_of_its_domain_a_job_goes_on_at_once() {
 #[test]
 fn jobs_do_not_get_spare_nodes_and_an_interrupted_job_goes_before_others() {
     let failure = Failure { node: 0, from: HOUR, until: 50.0 * HOUR };
-    // The whole machine less the spare nodes is wanted by each of two jobs.
+    // Each of two jobs wants the whole machine less the spare nodes.
     let jobs = [job(1, 0.0, 3.0 * HOUR, 128), job(2, 60.0, 3.0 * HOUR, 128)];
     let outcome = run(&jobs, &[failure], 2, "first-fit");
     assert_eq!(outcome.failures.unwrap().absorbed, 1);
     let kept: Vec<u32> = (0..8).flat_map(|rack| [18 * rack + 16, 18 * rack + 17]).collect();
     let second = &outcome.jobs[1];
     assert!(second.placement.nodes().iter().all(|node| *node == 16 || !kept.contains(node)));
-    // Without spare nodes the first is interrupted. It is before the second again, as there is room for one only.
+    // Without spare nodes the first job is interrupted. It stands before the second again, and only one has room.
     let outcome = run(&jobs, &[failure], 0, "first-fit");
     let order: Vec<usize> = outcome.jobs.iter().map(|run| run.job).collect();
     assert_eq!(order, [0, 0, 1]);
@@ -124,7 +126,8 @@ fn failures_are_as_frequent_as_they_are_said_to_be_and_the_same_for_a_seed() {
 }
 
 proptest! {
-    /// Every job does all of its work, whatever fails: the seconds of its runs are its own, what was lost, and the pauses.
+    /// Every job does all of its work, whatever fails. The seconds of its runs are its own run time, the work it lost,
+    /// and the pauses.
     #[test]
     fn no_work_is_lost_twice_and_none_is_left(
         sizes in prop::collection::vec((1..40_u32, 1..20_u32), 1..30),
@@ -146,7 +149,7 @@ proptest! {
         prop_assert_eq!(outcome.jobs.iter().filter(|run| !run.is_interrupted()).count(), jobs.len());
         let unabsorbed = count.interruptions - count.absorbed;
         prop_assert_eq!(outcome.jobs.len() as u64, jobs.len() as u64 + unabsorbed);
-        // Two jobs never hold a node at one time, and none holds one that is out, but for those with the spare ones.
+        // Two jobs that run at the same time share no node. Jobs that went on with a spare node are skipped here.
         for (index, one) in outcome.jobs.iter().enumerate() {
             for other in &outcome.jobs[..index] {
                 let meet = one.start < other.finish && other.start < one.finish;

@@ -10,7 +10,7 @@ use topolane_simulator::{Failure, Options};
 
 #[test]
 fn a_held_job_starts_when_its_hold_ends_and_waits_from_its_submission() {
-    // Job 2 came first, but others overtake it until 50. No job arrives or ends then.
+    // Job 2 came first, but is held until 50, and others overtake it. No job arrives or ends at 50.
     let held = Job { held_until: Some(50.0), ..job(2, 0.0, 10.0, None, 2) };
     let jobs = workload(vec![held, job(3, 5.0, 20.0, None, 2)]);
     for queue in ["fcfs", "easy", "conservative"] {
@@ -23,7 +23,8 @@ fn a_held_job_starts_when_its_hold_ends_and_waits_from_its_submission() {
 
 #[test]
 fn a_held_job_keeps_its_place_in_the_queue() {
-    // All want the whole machine, which is free from 100 on. Job 1 was submitted before job 2, and its hold ends before.
+    // All jobs want the whole machine, which is free from 100 on. Job 1 was submitted before job 2, and its hold ends
+    // before 100.
     let held = Job { held_until: Some(90.0), ..job(1, 10.0, 10.0, None, 2) };
     let jobs = workload(vec![job(0, 0.0, 100.0, None, 2), held, job(2, 20.0, 10.0, None, 2)]);
     let outcome = run(&jobs, &tree(&[2]), "first-fit", "easy");
@@ -44,7 +45,8 @@ fn jobs_of_higher_priority_come_first() {
 
 #[test]
 fn nodes_out_of_service_end_their_jobs_and_take_no_new_ones() {
-    // Node 0 is out from 10 to 60. Job 0 runs on it until 30, job 1 on the other node until 20, and job 2 waits until node 0 is back.
+    // Node 0 is out of service from 10 to 60. Job 0 runs on it until 30 and job 1 on the other node until 20. Job 2
+    // waits until node 0 is back.
     let jobs = workload(vec![
         job(0, 0.0, 30.0, None, 1),
         job(1, 0.0, 20.0, None, 1),

@@ -11,7 +11,7 @@ use topolane_scheduler::Defrag;
 use topolane_simulator::workload::{Workload, preset};
 use topolane_simulator::{Metrics, Options};
 
-/// 128 nodes and 400 jobs at once, of eight nodes in the mean.
+/// Runs 400 jobs, of eight nodes in the mean and submitted at once, on 128 nodes.
 fn run(moving: Option<Defrag>, min_bandwidth: Option<f64>) -> topolane_simulator::Outcome {
     try_run(
         &workload(),
@@ -34,8 +34,8 @@ fn workload() -> Workload {
     jobs
 }
 
-/// A job that is moved stands still for the pause and for the copying of its memory, each time; one that is not
-/// moved, and does not wait for others to leave, takes its time alone. Moves are at most what starts pay for.
+/// A job that is moved stands still for the pause and the copying of its memory, at each move. A job that is not moved,
+/// and does not wait for others to leave, takes as long as alone. There are at most as many moves as starts pay for.
 #[test]
 fn a_move_takes_its_time() {
     let pause = 5.0;
@@ -62,7 +62,8 @@ fn a_move_takes_its_time() {
     assert!(as_alone.count() * 2 > outcome.jobs.len());
 }
 
-/// What runs past its walltime because it stood still says by how much, and every move says which job started in the room it made.
+/// A job that runs past its walltime because it stood still reports by how much. Every move reports which job started
+/// in the room it made.
 #[test]
 fn what_a_move_cost_is_reported() {
     let outcome = run(Some(Defrag::new(3, 0.2, 5.0)), None);
@@ -83,8 +84,8 @@ fn what_a_move_cost_is_reported() {
     assert!(run(None, None).jobs.iter().all(|job| job.past_walltime() == 0.0));
 }
 
-/// Without leave no job is moved. A job that accepts half of the bandwidth has at least that and at most all of it, more in
-/// the mean than the least, as idle links are lent; without phi every job has all.
+/// If moves are not allowed, no job is moved. A job that accepts half of the bandwidth has at least half and at most
+/// all of it. In the mean it has more than half, because idle links are lent. Without phi every job has all.
 #[test]
 fn idle_links_are_lent() {
     let strict = run(None, None);
@@ -97,8 +98,8 @@ fn idle_links_are_lent() {
     assert!(mean > 0.55, "{mean}");
 }
 
-/// The links of a job are listed without a gap from its start to its end, and its mean share is that of the list: full
-/// bandwidth inside one leaf, what its own and lent links carry elsewhere, before a move and after it.
+/// The links of a job are listed without a gap from its start to its end, and its mean share is that of the list. The
+/// share is full inside one leaf. Elsewhere it is what the job's own and lent links carry, before a move and after it.
 #[test]
 fn the_links_of_a_job_are_known_for_all_its_time() {
     let outcome = run(Some(Defrag::new(3, 0.2, 5.0)), Some(0.5));

@@ -12,7 +12,7 @@ use topolane_fabric::{CableId, Fabric, fat_tree};
 use topolane_simulator::workload::{Job, Workload};
 use topolane_simulator::{JobOutcome, Options, Outage};
 
-/// 16 nodes in 4 pods of 2 leaves of 2; every leaf and every second-level switch has 2 uplinks.
+/// A machine of 16 nodes in 4 pods of 2 leaves of 2 nodes. Every leaf and every second-level switch has 2 uplinks.
 fn machine() -> Arc<Fabric> {
     Arc::new(Fabric::build(&fat_tree(4, 4).unwrap()).unwrap())
 }
@@ -22,12 +22,12 @@ fn run(jobs: &Workload, policy: &str, queue: &str, outages: Vec<Outage>) -> Vec<
     try_run(jobs, &machine(), policy, queue, &options).unwrap().jobs
 }
 
-/// All cables that lead to a switch: some of a node, a leaf, a pod.
+/// All cables from a group of that level upwards: a node, a leaf or a pod.
 fn uplinks(level: usize, group: u32) -> Vec<CableId> {
     machine().uplinks(level, group).collect()
 }
 
-/// The cables out of service at a time.
+/// The cables out of service at this time.
 fn out(outages: &[Outage], at: f64) -> BTreeSet<CableId> {
     let there = outages.iter().filter(|outage| outage.from <= at && at < outage.until);
     there.flat_map(|outage| outage.cables.iter().copied()).collect()
@@ -60,10 +60,10 @@ fn outages() -> impl Strategy<Value = Vec<Outage>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// A job that starts during an outage owns no failed link, has no node without a link, and is not inside and
-    /// outside of a group that no link leaves. Affected are those that run when a link fails which was there and
-    /// which they own or, owning none, may use. Until the first outage all is as without it, and who runs then
-    /// ends when it would have.
+    /// A job that starts during an outage owns no failed link, has no node without a link, and is not both inside and
+    /// outside of a group that no link leaves. A job is affected if it runs when a working link fails that it owns or,
+    /// if it owns no links, may use. Until the first outage everything is as without it, and the jobs that run then end
+    /// when they would have.
     #[test]
     fn no_job_starts_on_failed_links(
         jobs in jobs(),
@@ -105,9 +105,9 @@ proptest! {
     }
 }
 
-/// By hand: leaf 0 loses both uplinks from 10 to 30. A job on it and others that runs then is affected and ends at 20 as
-/// it would have; a job that fits next to it does not care; a job of 15 nodes waits for the links, one of 2 runs on the
-/// leaf by itself.
+/// By hand: leaf 0 loses both uplinks from 10 to 30. A job that runs on it and on other leaves is affected, and ends at
+/// 20 as it would have. A job inside another leaf is not affected. A job of 15 nodes waits for the links. A job of 2
+/// nodes runs inside the leaf.
 #[test]
 fn a_leaf_that_is_cut_off_still_runs_what_fits_it() {
     let jobs = workload(vec![
@@ -131,8 +131,8 @@ fn a_leaf_that_is_cut_off_still_runs_what_fits_it() {
     }
 }
 
-/// A link that two outages take is there again when both are over; one that never comes back leaves the jobs that need
-/// it waiting, and the run ends.
+/// A link in two outages is back when both are over. A link that never comes back leaves the jobs that need it waiting,
+/// and the run ends.
 #[test]
 fn outages_overlap_and_may_last_for_ever() {
     let jobs = workload(vec![job(1, 5.0, 1.0, Some(1.0), 16)]);

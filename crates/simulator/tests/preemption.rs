@@ -17,7 +17,7 @@ fn job(id: u64, submit: f64, run: f64, nodes: u32, qos: &str) -> Job {
     Job { id, submit, run, walltime, nodes, attributes, ..Job::default() }
 }
 
-/// Runs jobs on 16 nodes where `high` preempts `low`, which is requeued or cancelled.
+/// Runs jobs on 16 nodes with the QOS `high` and `low`. `high` preempts `low`, whose jobs are requeued or cancelled.
 fn run(jobs: &[Job], mode: &str) -> (Outcome, Summary) {
     let config = format!(
         r#"{{"preemption": {{"by": "qos", "mode": "{mode}"}},
@@ -46,8 +46,8 @@ fn jobs() -> [Job; 2] {
     [job(1, 0.0, 500.0, 16, "low"), job(2, 100.0, 50.0, 4, "high")]
 }
 
-/// The first run of a requeued job is lost. The second one begins at the earliest two minutes later, and takes all of its time. Its
-/// wait begins where the first run ended.
+/// The first run of a requeued job is lost. The second run begins at least two minutes later, and takes all of the
+/// job's time. The wait for it begins where the first run ended.
 #[test]
 fn a_requeued_job_does_all_of_its_work_again() {
     let (outcome, summary) = run(&jobs(), "requeue");
@@ -63,7 +63,7 @@ fn a_requeued_job_does_all_of_its_work_again() {
     assert_eq!((summary.jobs, summary.left_out.len()), (2, 0));
 }
 
-/// A cancelled job has one run, which ends when it makes room.
+/// A cancelled job has one run, which ends when the job makes room.
 #[test]
 fn a_cancelled_job_ends_when_it_makes_room() {
     let (outcome, summary) = run(&jobs(), "cancel");
@@ -76,15 +76,15 @@ fn a_cancelled_job_ends_when_it_makes_room() {
     assert_eq!((summary.jobs, summary.left_out.len()), (2, 0));
 }
 
-/// Without preemption nothing is said of it.
+/// Without preemption, the summary has no figures of it.
 #[test]
 fn without_preemption_every_job_runs_once() {
     let (outcome, summary) = run(&jobs(), "off");
     assert!(summary.preemption.is_none() && outcome.jobs.iter().all(|job| job.cut_short.is_none()));
 }
 
-/// A job whose node fails does all of its work again, and its run counts as an interruption by a failure. One that may not start
-/// again has one run, which failed.
+/// A job whose node fails does all of its work again, and its first run counts as an interruption by a failure. A job
+/// that may not be requeued has one run, which failed.
 #[test]
 fn a_job_whose_node_fails_does_all_of_its_work_again() {
     let config =

@@ -10,7 +10,8 @@ use simulation_support::{logged, times, try_run, workload};
 use topolane_fabric::{Fabric, read};
 use topolane_placement::{Amounts, Share};
 
-/// Two leaves of two nodes, n1 to n4, on two rails that never meet, one cable a rail above each leaf.
+/// A machine of two leaves of two nodes, n1 to n4, on two rails that never meet, with one cable above each leaf on each
+/// rail.
 fn machine(gpus: u32) -> Arc<Fabric> {
     let text = format!(
         "name = \"rails\"\n[node]\nresources = {{ gpu = {gpus} }}\n[[site]]\nname = \"s\"\nnodes = \"n[1-4]\"\n\
@@ -19,7 +20,8 @@ fn machine(gpus: u32) -> Arc<Fabric> {
     Arc::new(Fabric::build(&read::machine_toml(&text).unwrap()).unwrap())
 }
 
-/// The start and end of jobs that communicate all the time, 100 s long alone: hosts, and GPUs of each node or whole nodes.
+/// The ends of jobs that communicate all the time and take 100 s alone. A job is its start, its hosts, and its GPUs on
+/// each node or `None` for whole nodes.
 fn ends(fabric: &Arc<Fabric>, routing: &str, jobs: &[(f64, &str, Option<u64>)]) -> Vec<f64> {
     let share = |gpus: Option<u64>| {
         gpus.map_or(Share::Whole, |gpus| {
@@ -39,8 +41,9 @@ fn ends(fabric: &Arc<Fabric>, routing: &str, jobs: &[(f64, &str, Option<u64>)]) 
     times(&outcome).into_iter().map(|(_, _, end)| end).collect()
 }
 
-/// Two jobs between the same leaves, each with one GPU of its nodes: on one rail each gets half from 50 s on, on two rails each
-/// has its own. The rule without rails would send both by their destinations, n3 and n4.
+/// Two jobs run between the same leaves, each with one GPU on each of its nodes. On one rail each gets half of it from
+/// 50 s on; on two rails each has its own. The rule without rails would send both jobs by their destinations, n3 and
+/// n4.
 #[test]
 fn jobs_on_gpus_of_different_rails_do_not_meet() {
     let fabric = machine(2);
@@ -62,7 +65,8 @@ fn neighbours_share_a_rail_if_there_are_more_gpus_than_rails() {
     assert_eq!(ends(&fabric, "d-mod-k", &same_rail), [150.0, 200.0]);
 }
 
-/// A job on links of its own on every rail is as fast as one that is alone: its tables spread it over the rails as well.
+/// A job with links of its own on every rail is as fast as a job that is alone, because its tables also spread it over
+/// the rails.
 #[test]
 fn own_links_are_as_fast_as_all_links_alone() {
     let fabric = machine(2);

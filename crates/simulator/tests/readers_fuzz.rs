@@ -1,6 +1,6 @@
-//! Damaged inputs for every reader, those that once broke one among them: an answer or one sentence, never a
-//! panic. What breaks a reader is kept in a file, to be added to `tests/security/corpus`. The inputs are always
-//! the same, unless `PROPTEST_RNG_SEED` is set to another number.
+//! Every reader answers damaged inputs with a result or with one sentence, never with a panic. Among the inputs are
+//! those that once broke a reader. An input that breaks a reader is kept in a file, to be added to
+//! `tests/security/corpus`. The inputs are always the same, unless `PROPTEST_RNG_SEED` is set to another number.
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -19,14 +19,14 @@ use topolane_simulator::workload::{ReadOptions, csv, sacct, swf};
 use topolane_traffic::read::traffic;
 use topolane_traffic::{pattern, traffic_csv};
 
-/// For each reader; there are eleven.
+/// The number of inputs for each of the eleven readers.
 const INPUTS: usize = 20_000;
-/// Fewer inputs will do on a slow machine.
+/// The longest time for a reader: on a slow machine fewer inputs will do.
 const TIME: Duration = Duration::from_secs(5);
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/security/corpus");
 const NET: &str = include_str!("../../fabric/tests/data/two-leaves.ibnetdiscover");
 
-/// What the formats are written in.
+/// Words and marks of the formats.
 const WORDS: [&str; 44] = [
     "\n",
     "\r\n",
@@ -74,7 +74,8 @@ const WORDS: [&str; 44] = [
     "lid 65535",
 ];
 
-/// Damages a text: some edits, each a word put in, a part taken out, doubled, or from another text.
+/// Damages a text by some edits. Each puts in a word, takes a part out, doubles a part, or puts in a part of another
+/// text.
 fn damaged(seeds: &[Vec<u8>], random: &mut impl RngExt) -> Vec<u8> {
     let mut bytes = seeds[random.random_range(0..seeds.len())].clone();
     for _ in 0..random.random_range(0..8) {
@@ -108,7 +109,7 @@ fn damaged(seeds: &[Vec<u8>], random: &mut impl RngExt) -> Vec<u8> {
     bytes
 }
 
-/// Small files of the corpus, and a good one.
+/// The good texts and the small files of the corpus.
 fn seeds(good: &[&str]) -> Vec<Vec<u8>> {
     let mut seeds: Vec<Vec<u8>> = good.iter().map(|text| text.as_bytes().to_vec()).collect();
     let mut paths: Vec<_> =
@@ -116,7 +117,7 @@ fn seeds(good: &[&str]) -> Vec<Vec<u8>> {
     paths.sort(); // a directory has them in any order
     let files = paths.iter().map(|path| fs::read(path).unwrap());
     seeds.extend(files.filter(|content| content.len() < 8192));
-    // As often a good one as one of the corpus.
+    // Good texts are drawn as often as files of the corpus.
     let corpus = seeds.len() - good.len();
     seeds.extend((0..corpus).map(|index| good[index % good.len()].as_bytes().to_vec()));
     seeds
@@ -146,7 +147,7 @@ fn fuzz(reader: &str, good: &[&str], read: impl Fn(&[u8]) -> Result<(), InputErr
     }
 }
 
-/// What is wrong with a sentence, if anything is.
+/// What is wrong with a sentence; `None` if nothing is.
 fn fault_of(sentence: &str) -> Option<String> {
     let sound = !sentence.is_empty()
         && sentence.chars().count() < 1200
@@ -162,7 +163,7 @@ fn fuzz_machine(reader: &str, format: Format, good: &str) {
     fuzz(reader, &[good], |bytes| {
         let fabric = machine(&text(bytes), format).and_then(|read| Fabric::build(&read))?;
         if fabric.links() < 10_000 {
-            // What was read is printed, and read again, whatever it is called.
+            // A machine that was read can be printed and read again, whatever names it has.
             assert!(write::tree(&fabric, 40).chars().all(|c| c == '\n' || !c.is_control()));
             let again = machine(&write::machine_toml(&fabric), Format::Toml)?;
             assert_eq!(Fabric::build(&again)?.nodes(), fabric.nodes());

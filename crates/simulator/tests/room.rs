@@ -1,4 +1,4 @@
-//! How much more would have fitted on a machine with GPUs in the course of a run.
+//! How many more jobs would have fitted on a machine with GPUs in the course of a run.
 
 #![allow(clippy::unwrap_used, clippy::float_cmp)] // Helpers may fail; values are exact.
 
@@ -33,7 +33,7 @@ fn run(machine: &str, jobs: Vec<Job>) -> (Workload, Arc<Fabric>, Outcome) {
 
 #[test]
 fn the_largest_job_could_have_started_while_enough_nodes_were_idle() {
-    // 144 nodes. One job holds 100 of them for the first half; another of 100 nodes comes at its end.
+    // On 144 nodes, one job holds 100 for the first half of the time. Another job of 100 nodes comes at the end.
     let (workload, fabric, outcome) =
         run("nvl72(units=1)", vec![job(1, 0.0, 7_200.0, 100), job(2, 14_400.0, 60.0, 100)]);
     let room = outcome.room.clone().unwrap();
@@ -53,7 +53,8 @@ fn the_largest_job_could_have_started_while_enough_nodes_were_idle() {
 
 #[test]
 fn the_load_of_the_gpus_counts_parts_of_nodes_as_parts() {
-    // 144 nodes of 4 GPUs. Two whole nodes for 100 s and one GPU for 400 s are 1,200 GPU-seconds, within 10 s.
+    // On 144 nodes of 4 GPUs, a job on two whole nodes for 100 s and one on one GPU for 400 s are 1,200 GPU-seconds,
+    // within 10 s.
     let mut resources = Resources::default();
     let gpu = resources.add("gpu").unwrap();
     let mut amounts = vec![0; resources.names().len()];
@@ -65,7 +66,7 @@ fn the_load_of_the_gpus_counts_parts_of_nodes_as_parts() {
     workload.resources = resources;
     let load = Metrics::of(&workload, &fabric, &outcome).gpu_load.unwrap();
     assert!((load / (1_200.0 / (576.0 * 10.0)) - 1.0).abs() < 1e-12, "{load}");
-    // All of the nodes of both jobs count in the load of the nodes.
+    // In the load of the nodes, all nodes of both jobs count.
     assert!((workload.load(144) / (600.0 / (144.0 * 10.0)) - 1.0).abs() < 1e-12);
 }
 

@@ -9,9 +9,8 @@ use topolane_placement::Refusal;
 use topolane_scheduler::queue;
 use topolane_simulator::{Options, Scenario, simulate};
 
-/// At one instant completions come first, then arrivals, then one pass: nodes that are given back
-/// at 10 are given out at 10, to all that came by 10 in order of submission, the earlier submitted
-/// first though the other came in the same moment.
+/// At one instant completions come first, then arrivals, then one pass. Nodes that are given back at 10 are given out
+/// at 10, to all jobs that came by 10, in order of submission.
 #[test]
 fn completions_then_arrivals_then_one_pass() {
     let jobs = workload(vec![
@@ -29,7 +28,7 @@ fn completions_then_arrivals_then_one_pass() {
     assert_eq!(order, [0, 1, 2, 3, 4], "in order of start");
 }
 
-/// A job without run time starts and ends at once, and its nodes are given out in the same moment.
+/// A job without run time starts and ends at once, and its nodes are given out again in the same moment.
 #[test]
 fn a_job_of_no_time_ends_in_the_moment_it_starts() {
     let jobs = workload((1..5).map(|id| job(id, 3.0, 0.0, None, 4)).collect());
@@ -39,8 +38,8 @@ fn a_job_of_no_time_ends_in_the_moment_it_starts() {
     }
 }
 
-/// A time that makes the run longer than any real log is refused: a row for every minute of it
-/// would not fit in memory.
+/// A time that makes the run longer than any real log is refused, because a row for every minute would not fit in
+/// memory.
 #[test]
 fn a_run_of_ages_is_refused() {
     for (submit, run) in [(1e15, 1.0), (0.0, 1e12)] {
@@ -50,8 +49,8 @@ fn a_run_of_ages_is_refused() {
     }
 }
 
-/// A job runs for the shorter of its run time and its walltime; it is killed only where the
-/// walltime is the shorter, not where both are the same.
+/// A job runs for the shorter of its run time and its walltime. It is killed only if the walltime is shorter, not if
+/// both are the same.
 #[test]
 fn jobs_end_at_their_walltime() {
     let jobs = workload(vec![
@@ -69,8 +68,8 @@ fn jobs_end_at_their_walltime() {
     );
 }
 
-/// A job without a walltime is planned with the default, which then also ends it, and where there
-/// is none with its run time.
+/// A job without a walltime is planned with the default, which then also ends it. Without a default it is planned with
+/// its run time.
 #[test]
 fn an_absent_walltime_is_the_default_or_the_run_time() {
     // The head waits for 10; the last job is backfilled iff it is planned to end by then.
@@ -91,8 +90,8 @@ fn an_absent_walltime_is_the_default_or_the_run_time() {
     assert_eq!(start_of_3(Some(4.0)), (2.0, 4.0, true));
 }
 
-/// The scenario shortens run times only under a policy that isolates, there by the job's number in
-/// its log; the walltime stays, and a job is killed by what is left of its run time.
+/// The scenario shortens run times only under a policy that isolates, by an amount that depends on the job's number in
+/// its log. The walltime stays, and a job is killed only if what is left of its run time is longer.
 #[test]
 fn only_isolation_makes_jobs_faster() {
     let jobs = workload(vec![
@@ -117,7 +116,7 @@ fn only_isolation_makes_jobs_faster() {
     }
 }
 
-/// A job that the policy would never place is skipped with its reason, and holds up no job.
+/// A job that the policy would never place is skipped with its reason, and delays no other job.
 #[test]
 fn jobs_that_never_fit_are_refused_and_reported() {
     let jobs = workload(vec![job(1, 0.0, 5.0, None, 5), job(2, 0.0, 5.0, None, 4)]);
@@ -128,8 +127,8 @@ fn jobs_that_never_fit_are_refused_and_reported() {
     }
 }
 
-/// A replay starts every job when and where its log says, whichever came first, and no job waits for
-/// another; a job of which the log says nothing starts as soon as there is room.
+/// A replay starts every job when and where its log says, whichever came first, and no job waits for another. A job of
+/// which the log has no start begins as soon as there is room.
 #[test]
 fn a_replay_is_what_the_log_says() {
     let jobs = workload(vec![
@@ -148,8 +147,8 @@ fn a_replay_is_what_the_log_says() {
     assert_eq!(times(&nodes_only), [(0, 0.0, 10.0), (1, 10.0, 15.0), (2, 10.0, 15.0)]);
 }
 
-/// Where a log gives one node to two jobs at once the second waits for the first and is counted as
-/// late, also at the log's very beginning; one submitted after its start is not late by that.
+/// If a log gives one node to two jobs at once, the second waits for the first and is counted as late, also at the
+/// log's very beginning. A job that was submitted after its recorded start is not late by that.
 #[test]
 fn an_overlapping_log_makes_jobs_late() {
     let jobs = workload(vec![
@@ -163,9 +162,9 @@ fn an_overlapping_log_makes_jobs_late() {
     assert_eq!(outcome.late_against_log, 2);
 }
 
-/// A log that names nodes the machine does not have, or no hostlist at all, is an error that says
-/// which; under other policies the names are not looked at. A job whose list is not of its width
-/// is refused.
+/// If a log names nodes that the machine does not have, or has no hostlist, a replay returns an error that says which.
+/// Under other policies the names are not looked at. A job whose list has another number of nodes than the job is
+/// refused.
 #[test]
 fn logs_of_another_machine_are_refused() {
     let error = |hosts: &str| {
@@ -182,9 +181,9 @@ fn logs_of_another_machine_are_refused() {
     assert_eq!(error(""), Ok(vec![(0, Refusal::Never { wanted: 2, most: 0 })]));
 }
 
-/// Fragmentation counts the seconds in which the head is refused though enough nodes are idle, and
-/// not those in which jobs that overtook it hold them. Leaves of two: from 10 on one node is idle
-/// in each, and the job of two waits for a whole leaf until 30; from 12 to 22 another has one.
+/// Fragmentation counts the seconds in which the head is refused though enough nodes are idle. It does not count those
+/// in which jobs that overtook the head hold the nodes. By hand, on leaves of two nodes: from 10 on one node is idle in
+/// each, and the job of two waits for a whole leaf until 30. From 12 to 22 another job has one of the idle nodes.
 #[test]
 fn fragmentation_is_the_time_enough_idle_nodes_do_not_help() {
     let mut jobs = vec![
@@ -210,8 +209,7 @@ fn fragmentation_is_the_time_enough_idle_nodes_do_not_help() {
     assert_eq!((oblivious.fragmented_seconds, oblivious.fragmented_jobs), (0.0, 0));
 }
 
-/// The progress function hears of shares that only grow, from 0 to 1 at the end, and its error
-/// stops the run.
+/// The progress function gets shares that only grow, from 0 to 1 at the end. An error from it stops the run.
 #[test]
 fn progress_grows_and_may_stop_the_run() {
     let jobs = workload((0..9).map(|id| job(id, id as f64, 4.0, None, 2)).collect());
@@ -236,7 +234,7 @@ fn progress_grows_and_may_stop_the_run() {
     assert_eq!(stopped.unwrap_err().message, "enough");
 }
 
-/// A workload without jobs runs, and says nothing.
+/// A workload without jobs runs, and its outcome is empty.
 #[test]
 fn an_empty_workload_runs() {
     let outcome = run(&workload(Vec::new()), &tree(&[2, 2]), "isolated", "easy");

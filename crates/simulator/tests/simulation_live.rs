@@ -1,4 +1,4 @@
-//! The code that simulates is the code that decides live.
+//! The code that decides in a simulation is the code that decides live.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod simulation_support;
@@ -13,9 +13,8 @@ use topolane_scheduler::{Scheduler, queue};
 use topolane_simulator::workload::Workload;
 use topolane_simulator::{Metrics, Options, Scenario};
 
-/// A cluster of its own: it looks at its clock every second, notices which jobs have ended by
-/// themselves, takes what was submitted and asks the scheduler, again and again until nothing
-/// starts. Of the simulator it uses nothing.
+/// A live cluster that uses nothing of the simulator. Every second it looks at its clock, reports the jobs that have
+/// ended, submits the new ones and asks the scheduler. It repeats this until nothing ends or arrives in that second.
 fn live(
     jobs: &Workload,
     fabric: &Arc<Fabric>,
@@ -63,8 +62,8 @@ fn live(
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// A live driver with its own clock and its own cluster starts the same jobs at the same times
-    /// on the same nodes as the simulator, for every policy and discipline.
+    /// A live driver with its own clock and cluster starts the same jobs at the same times on the same nodes as the
+    /// simulator, for every policy and discipline.
     #[test]
     fn a_live_driver_decides_as_the_simulation_does(jobs in jobs(18, true)) {
         let fabric = tree(&[3, 3, 2]);
@@ -81,8 +80,8 @@ proptest! {
         }
     }
 
-    /// The same workload, machine, rules and seed give the same bytes; another seed of the scenario
-    /// changes run times only under isolation.
+    /// The same workload, machine, rules and seed give the same bytes. Another seed of the scenario changes run times
+    /// only under isolation.
     #[test]
     fn the_same_seed_gives_the_same_bytes(jobs in jobs(18, false), seed in 0u64..100) {
         let fabric = tree(&[3, 3, 2]);

@@ -1,4 +1,4 @@
-//! The measures of a run, by hand and by a second count.
+//! The measures of a run, by hand and by a second, independent count.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod simulation_support;
@@ -14,8 +14,8 @@ use topolane_placement::{Placement, Share, least_aph};
 use topolane_simulator::workload::Workload;
 use topolane_simulator::{JobOutcome, Metrics, Minute, Outcome, SIZE_BINS, utilization};
 
-/// Four nodes. Job 1 holds 2 of them from 0 to 100, job 2 all from 100 to 160 after a wait of
-/// 70, job 3 one from 160 to 165 after a wait of 110.
+/// A run on four nodes. Job 1 holds 2 nodes from 0 to 100. Job 2 holds all from 100 to 160, after a wait of 70. Job 3
+/// holds one from 160 to 165, after a wait of 110.
 fn by_hand() -> (Workload, Arc<Fabric>, Outcome) {
     let jobs = workload(vec![
         job(11, 0.0, 100.0, Some(100.0), 2),
@@ -27,8 +27,8 @@ fn by_hand() -> (Workload, Arc<Fabric>, Outcome) {
     (jobs, fabric, outcome)
 }
 
-/// Utilisation is node-seconds held over nodes times makespan, the makespan from the first
-/// submission to the last end; while jobs wait, the same over the seconds in which any waits.
+/// Utilisation is node-seconds held divided by nodes times makespan. The makespan is from the first submission to the
+/// last end. Utilisation while jobs wait is the same over the seconds in which any job waits.
 #[test]
 fn utilisation_and_makespan_by_hand() {
     let (jobs, fabric, outcome) = by_hand();
@@ -52,11 +52,11 @@ fn wait_and_slowdown_by_hand() {
     assert_eq!(Metrics::of(&short, &fabric, &outcome).slowdown, [1.0]);
 }
 
-/// Size bins are those of the SC'18 figures, their upper ends inclusive, the last one open.
+/// Size bins are those of the SC'18 figures. Their upper ends are inclusive, and the last bin is open.
 #[test]
 fn wait_bins_have_inclusive_upper_ends() {
     let sizes = [1, 2, 4, 5, 18, 19, 64, 65, 128, 129, 256, 257, 300];
-    // All wait for the first, which holds the whole machine for 100 s.
+    // All jobs wait for the first, which holds the whole machine for 100 s.
     let mut all = vec![job(0, 0.0, 100.0, None, 300)];
     all.extend(
         (1..).zip(sizes).map(|(id, nodes)| job(id, f64::from(nodes) / 10.0, 0.0, None, nodes)),
@@ -79,7 +79,7 @@ fn wait_bins_have_inclusive_upper_ends() {
     assert!((metrics.wait_by_size[1].mean_wait - 99.7).abs() < 1e-9);
 }
 
-/// `jobs.csv` and `utilization.csv`, to the byte.
+/// `jobs.csv` and `utilization.csv` are as expected, to the byte.
 #[test]
 fn tables_to_the_byte() {
     let (jobs, fabric, outcome) = by_hand();
@@ -102,7 +102,7 @@ fn tables_to_the_byte() {
     assert_eq!(String::from_utf8(minutes).unwrap(), expected);
 }
 
-/// Nodes are written as intervals, ascending, a node of several slots once.
+/// Nodes are written as ascending intervals; a node of several slots is written once.
 #[test]
 fn nodes_are_written_as_intervals() {
     let jobs = workload(vec![job(1, 0.0, 1.0, None, 5)]);
@@ -115,7 +115,7 @@ fn nodes_are_written_as_intervals() {
     assert_eq!(row.split(',').nth(14), Some("0-2 4 6"), "{row}");
 }
 
-/// Nodes held by a job: a shared one counts by its cores.
+/// The nodes that a job holds; a shared node counts by the part of its cores.
 fn held(job: &JobOutcome, fabric: &Fabric) -> f64 {
     let share = |node: &u32| match job.placement.share() {
         Share::Whole => 1.0,
@@ -124,9 +124,8 @@ fn held(job: &JobOutcome, fabric: &Fabric) -> f64 {
     job.placement.nodes().iter().map(share).sum()
 }
 
-/// The links that a job may use: all uplinks of every group that it crosses, those of its nodes
-/// where it has several, every WAN on a shortest way between two of its sites. One with uplinks of
-/// its own uses no others.
+/// The links that a job may use: all uplinks of every group that it crosses, the links of its nodes if it has several
+/// nodes, and every WAN link on a shortest way between two of its sites. A job that owns uplinks uses no others.
 fn links(job: &JobOutcome, fabric: &Fabric) -> BTreeSet<u32> {
     let nodes = job.placement.nodes();
     let mut links = BTreeSet::new();
@@ -155,8 +154,8 @@ fn links(job: &JobOutcome, fabric: &Fabric) -> BTreeSet<u32> {
     links
 }
 
-/// Two jobs on the leaves of both share no link if both own theirs and only what both own; one that
-/// owns none may meet one that does on all that this one owns, and on nothing else.
+/// Two jobs that own links share only links that both own. A job that owns no links may meet one that owns some on all
+/// links of the latter, and on no others.
 #[test]
 fn jobs_that_own_links_share_only_what_both_own() {
     let fabric = tree(&[4, 2, 2]);
@@ -183,7 +182,7 @@ fn jobs_that_own_links_share_only_what_both_own() {
     assert_eq!(shared(&first, &[]), [2, 2]);
 }
 
-/// Sites in a chain, of which the second is deeper; some cables missing.
+/// Three sites in a chain, of which the second is deeper, without the missing cables.
 fn three_sites(missing: &[Index]) -> Arc<Fabric> {
     let mut machine = description(&[2, 3]);
     for (number, children) in [(1, vec![2, 2, 2]), (2, vec![3, 1])] {
@@ -233,9 +232,9 @@ fn overlap(a: &JobOutcome, b: &JobOutcome) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// A link is shared by a job if another that runs at the same time may use it too: over
-    /// all pairs of jobs, on machines of one site and of three, with cables missing and nodes
-    /// shared. Under isolation there is none, be it of groups or of single links.
+    /// A job shares a link if another job that runs at the same time may use it too. This is counted over all pairs of
+    /// jobs, on machines of one site and of three, with cables missing and nodes shared. Under isolation no link is
+    /// shared, be it isolation by groups or by single links.
     #[test]
     fn links_shared_are_those_of_all_overlapping_pairs(
         jobs in jobs(10, true),
@@ -259,7 +258,7 @@ proptest! {
         }
     }
 
-    /// Utilisation, minutes, waits and APH are those counted from the list of jobs.
+    /// Utilisation, minutes, waits and APH equal those counted from the list of jobs.
     #[test]
     fn measures_are_those_counted_from_the_jobs(jobs in jobs(18, true)) {
         let fabric = tree(&[3, 3, 2]);
@@ -271,7 +270,7 @@ proptest! {
         prop_assert_eq!(metrics.makespan, last - first);
         let used: f64 = outcome.jobs.iter().map(|job| held(job, &fabric) * (job.finish - job.start)).sum();
         prop_assert!(last == first || (metrics.utilization - used / (18.0 * (last - first))).abs() < 1e-9);
-        // The state at a full minute is the one after all that happens in that moment.
+        // The state at a full minute is the state after all events of that moment.
         let minutes = (0..100).map(|minute| 60.0 * f64::from(minute)).filter(|&t| t >= first && t < last);
         let expected: Vec<(f64, f64, u32)> = minutes
             .map(|t| {

@@ -1,4 +1,4 @@
-//! Comma-separated workloads: read by column name, written so that they read back exactly.
+//! Comma-separated workloads are read by column name, and written so that they read back exactly.
 
 use std::sync::Arc;
 
@@ -158,7 +158,7 @@ fn any_job() -> impl Strategy<Value = Job> {
             walltime,
             nodes,
             share,
-            // A reader takes a start before the submission for a clock that was set back.
+            // Readers take a start before the submission as the sign of a clock that was set back.
             recorded: recorded.map(|one| Recorded { start: submit + one.start, ..one }),
             attributes,
             ..Job::default()
@@ -166,7 +166,7 @@ fn any_job() -> impl Strategy<Value = Job> {
 }
 
 proptest! {
-    /// Whatever the jobs, they come back to the last bit.
+    /// Any jobs read back to the last bit.
     #[test]
     fn what_is_written_reads_back_exactly(mut jobs in prop::collection::vec(any_job(), 1..20)) {
         jobs.sort_by(|a, b| a.submit.total_cmp(&b.submit));
@@ -178,7 +178,7 @@ proptest! {
     }
 }
 
-/// A log whose hosts or users begin like a formula cannot bring that into a file for spreadsheets.
+/// If hosts or users in a log begin like a formula, they are not written into a file for spreadsheets.
 #[test]
 fn words_that_a_spreadsheet_would_compute_are_not_written() {
     for sign in ["=", "+", "-", "@"] {

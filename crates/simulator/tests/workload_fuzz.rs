@@ -1,4 +1,4 @@
-//! Whatever the bytes, a reader answers with jobs that keep the promises of `Job`, or an error.
+//! Whatever the bytes, a reader returns jobs that keep the promises of `Job`, or an error.
 
 use std::io::{BufReader, Write};
 
@@ -19,7 +19,7 @@ const GOOD: [&str; 3] = [
      2,9,60,,2,,,,\n",
 ];
 
-/// Reads with every reader.
+/// Reads the bytes with every reader and checks the jobs.
 fn read(bytes: &[u8], options: &ReadOptions) {
     for workload in [swf(bytes, options), sacct(bytes, options), csv(bytes)].into_iter().flatten() {
         assert!(workload.jobs.is_sorted_by(|a, b| a.submit <= b.submit));
@@ -103,14 +103,14 @@ proptest! {
     fn names(text in ".{0,12}", suffix in "(cab-(aug|sep)|exp)-?[-0-9.enxNaif]{0,6}") {
         let _ = text.parse::<Scenario>();
         let _ = suffix.parse::<Scenario>();
-        // A mix of millions of nodes is slow to no purpose; a name alone must not panic.
+        // A mix of millions of nodes would only be slow; here the name alone must not panic.
         let _ = preset(&text, 1);
         let _ = preset(&suffix, 1);
     }
 }
 
-/// A negative word of digits that, wrapped around, is the one number without a positive twin: refused
-/// like any other that is too long.
+/// A negative word of digits that wraps around to the least number, which has no positive twin. It is refused like any
+/// other word that is too long.
 #[test]
 fn a_word_that_wraps_to_the_least_number() {
     let word = (-6.310_994_059_082_72e73_f64).to_string();

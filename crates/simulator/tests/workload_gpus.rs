@@ -1,4 +1,5 @@
-//! GPUs of jobs: in all or on each node, whole or a part of one, of one type or of several; and the traces of GPU clusters.
+//! GPUs of jobs: in all or on each node, whole or a part of one, of one type or of several. Also the traces of GPU
+//! clusters.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 mod simulation_support;
@@ -15,7 +16,7 @@ fn read(text: &str) -> Result<Workload, String> {
     csv(text.as_bytes()).map_err(|error| error.to_string())
 }
 
-/// Nodes of a job, thousandths of GPUs of each, and their type.
+/// The nodes of a job, the thousandths of GPUs on each, and their type.
 fn asked(workload: &Workload, job: &Job) -> (u32, Option<u64>, Option<String>) {
     let Share::Part(amounts) = &job.share else { return (job.nodes, None, None) };
     let names = workload.resources.names();
@@ -26,7 +27,7 @@ fn asked(workload: &Workload, job: &Job) -> (u32, Option<u64>, Option<String>) {
     (job.nodes, Some(amounts.gpu_thousandths(&workload.resources)), kind)
 }
 
-/// `gpus` are those of the job in all. With the nodes or with `gpus_per_node` they say what each node gives.
+/// `gpus` counts those of the whole job. With the nodes or with `gpus_per_node`, it gives the number on each node.
 #[test]
 fn gpus_in_all_or_on_each_node() {
     let with = |nodes: &str, gpus: &str, per_node: &str| {
@@ -67,7 +68,7 @@ fn gpus_in_all_or_on_each_node() {
     assert!(read("id,submit,run,gpus\n1,0,1,16\n").unwrap_err().contains("no column nodes"));
 }
 
-/// A type, several types, parts and segments are written and read back as they were.
+/// GPU types, several types, parts and segments are read back as they were written.
 #[test]
 fn gpus_are_written_and_read_back() {
     let text = "id,submit,run,nodes,gpus_per_node,resource:nic,gpu_type,segment\n\
@@ -91,8 +92,8 @@ fn gpus_are_written_and_read_back() {
     assert_eq!((&again.jobs, &again.resources), (&workload.jobs, &workload.resources));
 }
 
-/// A part of a GPU and types are placed: parts share a GPU, a job of several types goes where one of them is, and a type that no
-/// node has is refused with its name.
+/// Parts of a GPU and types are placed. Parts share a GPU, and a job of several types goes where there is one of them.
+/// A type that no node has is refused with its name.
 #[test]
 fn jobs_run_on_gpus_of_their_types() {
     let text = "name = \"m\"\n[node]\nsockets = 1\ncores-per-socket = 8\nresources = { gpu = 1, \"gpu:a\" = 1 }\n\
@@ -120,7 +121,7 @@ fn jobs_run_on_gpus_of_their_types() {
     }
 }
 
-/// Philly and Lingjun count GPUs: a job of fewer than a node has shares a node, others take whole nodes.
+/// Philly and Lingjun count GPUs: a job of fewer GPUs than a node has shares a node, and others take whole nodes.
 #[test]
 fn traces_that_count_gpus_need_the_gpus_of_a_node() {
     let text = "#job id,arrival time (sec),topology,shape,size,duration (sec)\n\
@@ -139,7 +140,8 @@ fn traces_that_count_gpus_need_the_gpus_of_a_node() {
     assert!(error.starts_with("line 4: size 'x' is not a whole number"), "{error}");
 }
 
-/// Tasks of openb: thousandths of processors rounded up, mebibytes, whole GPUs or a part of one, types.
+/// Tasks of openb become jobs with thousandths of processors rounded up, mebibytes, whole GPUs or a part of one, and
+/// types.
 #[test]
 fn tasks_of_openb_are_jobs() {
     const HEADER: &str = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time";
@@ -183,7 +185,7 @@ fn tasks_of_openb_are_jobs() {
     }
 }
 
-/// A trace among the files shared with the repository; `None` with a message where it is not there.
+/// Reads a trace of the files shared with the repository. Returns `None` with a message if it is not there.
 fn trace(name: &str) -> Option<Workload> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces").join(name);
     if !path.exists() {
@@ -194,7 +196,7 @@ fn trace(name: &str) -> Option<Workload> {
     Some(workload::read(path, &options).unwrap())
 }
 
-/// The traces are read as they are, by their header lines.
+/// The traces are read unchanged; their header lines name the format.
 #[test]
 fn the_traces_are_read() {
     let whole = |jobs: &Workload| jobs.jobs.iter().filter(|job| job.share.is_whole()).count();

@@ -14,7 +14,7 @@ const SWF: &str = "; MaxNodes: 4\n; MaxProcs: 32\n\
 const CSV: &str = "id,submit,run,nodes\n1,0,60,1\n2,9,60,2\n";
 const SACCT: &str = "JobID|Submit|Start|ElapsedRaw|NNodes\n1|50|55|60|1\n2|59|64|60|2\n";
 
-/// A file of its own for each test, removed at the end.
+/// A temporary file for each test, removed at the end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -99,7 +99,7 @@ fn a_bad_file_is_an_error_that_names_it() {
     }
 }
 
-/// Logs of the Parallel Workloads Archive, if they are in `shared/traces` next to the repository.
+/// The path of a log of the Parallel Workloads Archive, if it is in `shared/traces` next to the repository.
 fn trace(name: &str) -> Option<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traces");
     let path = PathBuf::from(folder).join(name);
@@ -110,7 +110,7 @@ fn trace(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// 43,778 records; no start and no walltime in 8,233 of them, of which 6,294 ran.
+/// LLNL Atlas has 43,778 records. 8,233 of them have no start and no walltime, of which 6,294 ran.
 #[test]
 fn llnl_atlas() {
     let Some(path) = trace("LLNL-Atlas-2006-2.1-cln.swf.gz") else { return };
@@ -126,7 +126,7 @@ fn llnl_atlas() {
     assert_eq!(batch.jobs.len(), 22_397);
 }
 
-/// 28,489 records, every one a job that ran and had asked for a time.
+/// KTH SP2 has 28,489 records, each of a job that ran and had asked for a time.
 #[test]
 fn kth_sp2() {
     let Some(path) = trace("KTH-SP2-1996.swf.gz") else { return };
@@ -144,7 +144,7 @@ fn lines_and_records_are_bounded() {
     for error in [swf(long.as_bytes(), &options), sacct(long.as_bytes(), &options)] {
         assert_eq!(error.unwrap_err().message, "the line is longer than 1048576 bytes");
     }
-    // A quote that nothing closes, in lines of eight bytes, after as many sound records.
+    // A quote that nothing closes, in lines of eight bytes, after as many good records.
     let sound: Vec<String> = (0..200_000).map(|id| format!("{id},0,1,1\n")).collect();
     let sound = sound.concat();
     let open = format!("id,submit,run,nodes\n{sound}7,0,1,\"{}", "1,0,1,1\n".repeat(1 << 18));

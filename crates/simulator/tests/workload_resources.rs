@@ -1,4 +1,4 @@
-//! Counted resources of jobs: read from logs, written, and placed on a machine that counts them or not.
+//! Counted resources of jobs: read from logs, written, and placed on machines that count them or do not.
 #![allow(clippy::unwrap_used)]
 
 mod simulation_support;
@@ -22,7 +22,7 @@ fn read_sacct(tres: &str, nodes: u32) -> Result<Workload, String> {
     sacct(text.as_bytes(), &options).map_err(|error| error.to_string())
 }
 
-/// What each job takes of a node, by name; `None` for whole nodes.
+/// What each job takes of a node, by resource name; `None` for whole nodes.
 fn taken(workload: &Workload) -> Vec<Option<Vec<(&str, u64)>>> {
     let by_name = |share| match share {
         &Share::Whole => None,
@@ -31,7 +31,8 @@ fn taken(workload: &Workload) -> Vec<Option<Vec<(&str, u64)>>> {
     workload.jobs.iter().map(|job| by_name(&job.share)).collect()
 }
 
-/// A value in one of these columns, even 0, makes a job share its nodes, with a core if it says no more.
+/// A value in one of these columns, even 0, makes a job share its nodes. If the row has nothing else, the job has one
+/// core.
 #[test]
 fn columns_of_a_csv_count_resources() {
     let text = "id,submit,run,nodes,cores,memory,gpus_per_node,resource:nic,resource:gpu:h100\n\
@@ -50,7 +51,7 @@ fn columns_of_a_csv_count_resources() {
     assert!(to_swf(&workload).is_err(), "the format has no word for it");
 }
 
-/// One sentence with the line, the column and the value.
+/// A bad value is refused in one sentence with the line, the column and the value.
 #[test]
 fn bad_columns_are_refused() {
     let with = |column: &str, value: &str| {
@@ -81,7 +82,7 @@ fn bad_columns_are_refused() {
     }
 }
 
-/// `AllocTRES` first, of each node as much as an even part, rounded up; other resources are passed over.
+/// `AllocTRES` is read first. Each node has an even part of it, rounded up. Other resources are passed over.
 #[test]
 fn generic_resources_of_sacct_are_read() {
     let of = |tres, nodes| {
@@ -109,8 +110,8 @@ fn generic_resources_of_sacct_are_read() {
     assert!(of("gres/a b=1|", 1).unwrap_err().contains("\"a b\" is no name of a resource"));
 }
 
-/// Jobs that share nodes run together as far as every resource allows; who asks for what no node has is refused with its
-/// name, and others are not held up.
+/// Jobs that share nodes run together as far as every resource allows. A job that asks for what no node has is refused
+/// with the name of the resource, and delays no other.
 #[test]
 fn jobs_wait_for_resources_that_others_hold() {
     let machine = |resources: &str| {

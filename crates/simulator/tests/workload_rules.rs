@@ -1,4 +1,4 @@
-//! What every reader of logs does with a value that cannot be as it stands: a value by a rule, or an error.
+//! What every reader of logs does with a value that cannot be right: it corrects it by a rule or returns an error.
 
 #![allow(clippy::float_cmp, clippy::unwrap_used)] // Values are exact; helpers may fail.
 
@@ -27,7 +27,8 @@ fn message(text: &str) -> String {
     error
 }
 
-/// A job that started before its submission counts as submitted when it started, in every format, and is counted.
+/// In every format, a job that started before its submission counts as submitted when it started. The log counts such
+/// jobs.
 #[test]
 fn a_clock_that_went_back_moves_the_submission() {
     let rows = "JobID|Submit|Start|ElapsedRaw|NNodes\n1|500|400|60|1\n2|100|100|60|1\n";
@@ -57,7 +58,7 @@ fn start_minus_one_is_no_start() {
     assert_eq!(error.to_string(), "line 2: start -7 is negative");
 }
 
-/// A number of a header may have a comma before every three digits.
+/// A number in a header may have a comma before every three digits.
 #[test]
 fn numbers_with_commas_are_numbers() {
     for (procs, nodes) in [("1,024", "64"), ("1024", "64"), ("16,384", "1,024")] {
@@ -67,7 +68,7 @@ fn numbers_with_commas_are_numbers() {
     }
 }
 
-/// Where the header does not say the cores of a node, the log says what is assumed and why.
+/// If the header does not give the cores of a node, the log says what is assumed and why.
 #[test]
 fn cores_that_no_header_gives_are_reported_as_assumed() {
     for (header, why) in [
@@ -86,7 +87,7 @@ fn cores_that_no_header_gives_are_reported_as_assumed() {
     }
 }
 
-/// Parts of a GPU and their number must fit each other.
+/// A part of a GPU and the number of GPUs must fit each other.
 #[test]
 fn no_part_of_a_gpu_is_an_error() {
     for (gpus, milli, says) in [
@@ -100,7 +101,7 @@ fn no_part_of_a_gpu_is_an_error() {
     }
 }
 
-/// Control characters and marks that turn the direction of text never get past a reader.
+/// Control characters, and marks that turn the direction of text, never get past a reader.
 #[test]
 fn names_are_printable() {
     let bad = "a\u{202e}b\0c\u{1b}[2Jd\u{61c}e";
@@ -129,7 +130,7 @@ impl ToCsv for Workload {
     }
 }
 
-/// A file of another kind is named, with what to do about it.
+/// A file of another kind gets an error that names the kind and what to do about it.
 #[test]
 fn other_files_are_named() {
     for (text, says) in [

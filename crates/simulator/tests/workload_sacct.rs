@@ -15,7 +15,7 @@ fn read(text: &str) -> Workload {
     read_with(text, &ReadOptions::default()).unwrap()
 }
 
-/// The only job of one row under a header.
+/// The job of a log that has only this row under this header.
 fn job(header: &str, row: &str) -> Job {
     let mut jobs = read(&format!("{header}\n{row}\n")).jobs;
     assert_eq!(jobs.len(), 1, "{row}");
@@ -86,7 +86,7 @@ fn civil_times_follow_the_calendar() {
 
 #[test]
 fn the_run_time_is_what_slurm_counted_not_the_clock_of_the_wall() {
-    // In the night the clocks go back, End - Start is an hour short.
+    // In the night when the clocks go back, End - Start is an hour short.
     let row = "1|2026-11-01T00:30:00|2026-11-01T00:30:00|2026-11-01T01:30:00|7200|10|1|n1";
     assert_eq!(job(HEADER.trim(), row).run, 7_200.0);
     let elapsed =
@@ -117,7 +117,7 @@ fn limits_are_minutes_or_clock_times_or_none() {
     }
 }
 
-/// Exports one after the other, each with its header, are one log.
+/// Several exports one after the other, each with its header, are read as one log.
 #[test]
 fn a_repeated_header_is_passed_over() {
     let header = "JobID|Submit|Start|ElapsedRaw|NNodes";
@@ -134,7 +134,7 @@ fn array_tasks_and_components_have_ids_of_their_own() {
     assert_eq!(id("12_3"), 40_000_000_012);
     // Slurm numbers the components of a heterogeneous job one after another.
     assert_eq!(id("12+1"), 13);
-    // Tasks still pending have no number, and no place here.
+    // Tasks that are still pending have no number, and are skipped.
     let text = "JobID|Submit|Start|ElapsedRaw|NNodes\n12_[3-9]|1|Unknown|0|1\n12_2|1|1|1|1\n";
     assert_eq!(read(text).left_out["never started"], 1);
 }

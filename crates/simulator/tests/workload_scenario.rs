@@ -1,4 +1,4 @@
-//! Speed-ups stay in their bins, use every bin, and depend on the job and the seed alone.
+//! Speed-ups stay in their bins, use every bin, and depend only on the job and the seed.
 
 #![allow(clippy::float_cmp)] // The values compared are exact.
 
@@ -7,7 +7,7 @@ use topolane_simulator::Scenario;
 
 const JOBS: std::ops::Range<u64> = 0..3_000;
 
-/// The gains, per cent, of many jobs of one width; sorted, each once.
+/// The gains of many jobs of one width in per cent, sorted and without repeats.
 fn gains(scenario: Scenario, nodes: u32) -> Vec<f64> {
     let mut gains: Vec<f64> =
         JOBS.map(|id| (scenario.speed_up(id, nodes, 1) * 1e6).round() / 1e4).collect();
@@ -46,7 +46,7 @@ fn a_percentage_is_for_jobs_over_four_nodes() {
 fn a_job_of_512_nodes_or_more_is_at_the_top_of_its_bin() {
     for nodes in [512, 513, 4_096] {
         assert_eq!(gains(Scenario::V1, nodes), [10.0, 20.0, 30.0]);
-        // 0-10, 10-20 and 10-30.
+        // The bins are 0-10, 10-20 and 10-30 %.
         assert_eq!(gains(Scenario::V2, nodes), [10.0, 20.0, 30.0]);
     }
 }

@@ -5,8 +5,8 @@
 use topolane_placement::Share;
 use topolane_simulator::workload::{Job, ReadOptions, Recorded, Workload, swf, to_swf};
 
-/// A record of the 18 fields: id, submit, wait, run, allocated, requested processors, requested
-/// time, status, partition; the others unknown.
+/// A record of 18 fields, with these: id, submit, wait, run, allocated, requested processors, requested time, status,
+/// partition. The others are unknown.
 fn record(fields: [&str; 9]) -> String {
     let [id, submit, wait, run, allocated, requested, walltime, status, partition] = fields;
     format!(
@@ -97,7 +97,7 @@ fn the_header_dates_the_log() {
         (workload.epoch, workload.utc_offset)
     };
     assert_eq!(at("; UnixStartTime: 1163199901\n; TimeZone: 3600\n"), (1_163_199_901.0, 3_600.0));
-    // The local time of the start is 8 hours behind; `TimeZone` is what the format calls buggy.
+    // The local time of the start is 8 hours behind UTC; `TimeZone` is a field that the format calls buggy.
     let start = "; StartTime: Fri Nov 10 15:05:01 PST 2006\n";
     let header = format!("; UnixStartTime: 1163199901\n; TimeZone: 3600\n{start}");
     assert_eq!(at(&header), (1_163_199_901.0, -28_800.0));

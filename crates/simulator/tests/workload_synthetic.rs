@@ -1,4 +1,4 @@
-//! The synthetic months have what is published of Cab's; the mixes have what their names say.
+//! The synthetic months match what is published about Cab, and the mixes match their names.
 
 #![allow(clippy::float_cmp, clippy::unwrap_used)] // Values are exact; helpers may fail.
 
@@ -126,11 +126,11 @@ fn a_mix_is_exponential_in_size_and_uniform_in_time() {
     assert_eq!(workload.jobs.len(), 5_000);
     assert_eq!(workload.span(), 0.0, "all at once");
     let mean = |of: fn(&Job) -> f64| workload.jobs.iter().map(of).sum::<f64>() / 5_000.0;
-    // Rounding up adds half a node.
+    // Rounding widths up adds half a node.
     assert!((mean(|job| f64::from(job.nodes)) - 16.5).abs() < 0.8);
     assert!((mean(|job| job.run) - 1_510.0).abs() < 40.0);
     assert!(workload.jobs.iter().all(|job| (20.0..=3_000.0).contains(&job.run)));
-    // Memoryless: 1/e of the jobs are wider than the mean.
+    // The distribution is memoryless: 1/e of the jobs are wider than the mean.
     assert!((share(&workload, |job| job.nodes > 16) - (-1.0_f64).exp()).abs() < 0.02);
 }
 
@@ -157,7 +157,7 @@ fn an_unknown_name_is_an_error_that_lists_the_names() {
     assert!(error.contains("cab-aug, cab-sep, cab-nov, exp-16"), "{error}");
 }
 
-/// Takes what a job of the month takes of each node, by name.
+/// What a job of the month takes of each node, by the name of a resource.
 fn part(workload: &Workload, job: &Job, name: &str) -> Option<u64> {
     match &job.share {
         topolane_placement::Share::Whole => None,
@@ -212,6 +212,6 @@ fn jobs_of_the_gpu_month_take_parts_of_a_node_or_whole_nodes_and_run_up_to_a_wee
         runs.sort_unstable_by(f64::total_cmp);
         runs[runs.len() / 2]
     };
-    // The medians of Philly's runs of five minutes and more.
+    // The medians of those Philly jobs that run for five minutes or more.
     assert!((median(1) / 2_474.0 - 1.0).abs() < 0.05, "{}", median(1));
 }

@@ -1,4 +1,4 @@
-//! A workload changes as asked, and nothing is dropped without being counted.
+//! A workload changes as asked, and no job is dropped without being counted.
 
 #![allow(clippy::float_cmp)] // The values compared are exact.
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use topolane_placement::Share;
 use topolane_simulator::workload::{Job, Recorded, Shape, TooWide, Workload, apply};
 
-/// Jobs of (submit, run, nodes), recorded where they ran.
+/// A workload of jobs of (submit, run, nodes), recorded as started at their submission.
 fn workload(jobs: &[(f64, f64, u32)]) -> Workload {
     let jobs = jobs.iter().zip(1..).map(|(&(submit, run, nodes), id)| Job {
         id,
@@ -56,7 +56,7 @@ fn days_count_from_the_first_submission() {
     assert!(workload.jobs[0].recorded.is_some(), "what is left did happen");
 }
 
-/// The limit counts jobs that the days, the widths and the machine have left, and comes before the load.
+/// The limit counts the jobs that the limits of days, widths and machine have left, and is applied before the load.
 #[test]
 fn the_limit_counts_what_is_left() {
     let jobs = [(0.0, 9.0, 8), (1.0, 9.0, 1), (2.0, 9.0, 5), (3.0, 9.0, 2), (4.0, 9.0, 1)];
@@ -73,7 +73,7 @@ fn the_limit_counts_what_is_left() {
     assert!((loaded.load(8) - 0.5).abs() < 1e-9, "of the two jobs that are left");
 }
 
-/// Jitter cuts run times by up to its part, evenly, each job's by a draw of its own from the seed; all else stays, and so
+/// Jitter cuts run times by up to its part, evenly, each job's by a draw of its own from the seed. All else stays, as
 /// does the order of submission.
 #[test]
 fn jitter_cuts_run_times_alone() {
@@ -110,7 +110,7 @@ fn jobs_wider_than_the_machine_are_counted_and_the_widest_named() {
     assert_eq!(apply(&mut workload, &shape, 8), Ok(TooWide { jobs: 2, widest: 16 }));
     assert_eq!(workload.left_out["wider than the machine"], 2);
     assert_eq!(nodes(&workload), [8, 2]);
-    // The load is that of the jobs left: (8 + 2) x 9 s on 8 nodes over 22.5 s.
+    // The load is that of the jobs that are left: (8 + 2) x 9 s on 8 nodes over 22.5 s.
     assert_eq!(workload.span(), 22.5);
 }
 
@@ -141,7 +141,7 @@ fn a_factor_out_of_range_is_refused_by_name() {
 }
 
 proptest! {
-    /// One factor on all distances gives the load asked for; the first job stays.
+    /// Multiplying all distances by one factor gives the load asked for; the first job stays in place.
     #[test]
     fn the_load_is_what_was_asked_for(
         mut jobs in prop::collection::vec((0.0..1e6, 1.0..1e5, 1..=16_u32), 2..40),

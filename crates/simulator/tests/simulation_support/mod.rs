@@ -45,7 +45,7 @@ pub fn job(id: u64, submit: f64, run: f64, walltime: Option<f64>, nodes: u32) ->
     Job { id, submit, run, walltime, nodes, ..Job::default() }
 }
 
-/// A job that a log says ran on these nodes from then on.
+/// A job that ran, by its log, on these nodes from `start` on.
 pub fn logged(id: u64, submit: f64, run: f64, start: f64, nodes: u32, hosts: &str) -> Job {
     let recorded = Some(Recorded { start, hosts: hosts.to_owned(), ..Recorded::default() });
     Job { recorded, ..job(id, submit, run, None, nodes) }
@@ -69,7 +69,7 @@ pub fn run(jobs: &Workload, fabric: &Arc<Fabric>, policy: &str, discipline: &str
     try_run(jobs, fabric, policy, discipline, &PLAIN).unwrap()
 }
 
-/// (job, start, finish) in order of the workload.
+/// The job, start and finish of every run, in the order of the workload.
 pub fn times(outcome: &Outcome) -> Vec<(usize, f64, f64)> {
     let mut times: Vec<_> =
         outcome.jobs.iter().map(|job| (job.job, job.start, job.finish)).collect();
@@ -77,7 +77,7 @@ pub fn times(outcome: &Outcome) -> Vec<(usize, f64, f64)> {
     times
 }
 
-/// Jobs of up to `widest` nodes whose times often coincide, some that share nodes if asked for.
+/// Jobs of up to `widest` nodes whose times often coincide. If `sharing`, some of them share nodes.
 pub fn jobs(widest: u32, sharing: bool) -> impl Strategy<Value = Workload> {
     let walltime = prop::option::weighted(0.8, 0u32..40);
     let cores = prop::option::of(1u32..17).prop_map(move |cores| cores.filter(|_| sharing));
@@ -87,7 +87,7 @@ pub fn jobs(widest: u32, sharing: bool) -> impl Strategy<Value = Workload> {
         let mut jobs: Vec<Job> = drawn
             .into_iter()
             .map(|(submit, run, extra, nodes, cores)| {
-                // One in ten or so is ended at its walltime.
+                // About one job in ten is ended at its walltime.
                 let walltime = extra.map(|extra| f64::from((run + extra).saturating_sub(4)));
                 let share = cores.map_or(Share::Whole, |cores| Share::part(cores, 1 << 20));
                 Job { share, ..job(0, f64::from(submit), f64::from(run), walltime, nodes) }

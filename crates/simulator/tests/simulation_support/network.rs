@@ -11,7 +11,8 @@ use super::{PLAIN, logged, try_run, workload};
 
 pub const PATTERNS: [&str; 3] = ["ring", "alltoall", "pairs"];
 
-/// 36 nodes under 9 leaves and 3 pods, tapered, with parallel switches and cables, some missing.
+/// A tapered machine of 36 nodes under 9 leaves and 3 pods, with parallel switches and cables, of which some are
+/// missing.
 pub fn tapered() -> Arc<Fabric> {
     let mut description = pgft("n", &[4, 3, 3], &[1, 2, 1], &[1, 1, 2]);
     for (level, group) in [(1, 0), (2, 1)] {
@@ -45,7 +46,7 @@ pub fn coupled(jobs: &Workload, fabric: &Arc<Fabric>, policy: &str, network: Net
     try_run(jobs, fabric, policy, "easy", &options(network)).unwrap()
 }
 
-/// Two jobs of two nodes and 100 s from 0 and 50, both over the one cable between two leaves.
+/// Runs two jobs of two nodes and 100 s, from 0 and from 50, both over the one cable between two leaves.
 pub fn by_hand(
     model: &str,
     communication: f64,
@@ -63,7 +64,7 @@ pub fn by_hand(
     try_run(&jobs, &fabric, "recorded", "fcfs", &options(network)).unwrap()
 }
 
-/// The jobs with a walltime by their run time and the number of jobs.
+/// The jobs with new walltimes: `walltime` of their run time and of the number of jobs.
 pub fn with_walltime(
     mut jobs: Workload,
     mut walltime: impl FnMut(f64, f64) -> Option<f64>,
@@ -73,7 +74,7 @@ pub fn with_walltime(
     jobs
 }
 
-/// All times in sevenths of a second, which no float holds exactly.
+/// The jobs with all times divided by seven, so that no float holds them exactly.
 pub fn sevenths(mut jobs: Workload) -> Workload {
     for job in &mut jobs.jobs {
         job.submit /= 7.0;
