@@ -1,5 +1,5 @@
 //! What the congestion model promises at every event.
-// What is the same is the same to the last bit.
+// Equal values must be equal to the last bit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -16,15 +16,15 @@ fn ways(name: &str) -> Arc<dyn Routing> {
     routing(name, &tree(), 3).unwrap().into()
 }
 
-/// The slowdowns by what `settle` reports, as a driver keeps them.
+/// Adds what `settle` reports to the slowdowns, as a driver does.
 fn reported(model: &mut Congestion, slowdowns: &mut BTreeMap<u64, f64>) {
     for (job, slowdown) in model.settle() {
         slowdowns.insert(job, slowdown);
     }
 }
 
-/// Of one job: the summed weight and the summed rate alone of its flows on each channel, its time
-/// alone, and for each channel the most bytes per weight.
+/// What one job wants: on each channel the sum of the weights of its flows and the sum of their rates when the job is
+/// alone, the most bytes per weight, and the time that the job takes alone.
 struct Wants {
     weight: Vec<f64>,
     rate: Vec<f64>,
@@ -55,9 +55,9 @@ fn wants(flows: &Flows, ways: &dyn Routing) -> Wants {
     wants
 }
 
-/// The definition, from scratch: the level of a channel that is wanted too much solves
-/// `sum over jobs of min(rate_j, level * weight_j) = capacity`, found by halving; a job takes
-/// `max(time alone, max over its channels of bytes / (weight * level))`.
+/// The slowdowns by definition, computed from scratch. The level of a channel that is wanted too much solves `sum over
+/// jobs of min(rate_j, level * weight_j) = capacity`, and is found by bisection. A job takes `max(time alone, max over
+/// its channels of bytes / (weight * level))`.
 fn slowdowns(jobs: &[(u64, Arc<Flows>)], ways: &dyn Routing) -> Vec<f64> {
     let wants: Vec<Wants> = jobs.iter().map(|(_, flows)| wants(flows, ways)).collect();
     let level = |channel: usize| {
@@ -84,7 +84,7 @@ fn slowdowns(jobs: &[(u64, Arc<Flows>)], ways: &dyn Routing) -> Vec<f64> {
     wants.iter().map(slowdown).collect()
 }
 
-/// Everything that can be asked of the model, bit by bit.
+/// Everything that the model answers, as bits.
 fn state(model: &mut Congestion, channels: u32, jobs: &[(u64, Arc<Flows>)]) -> Vec<u64> {
     let mut bits: Vec<u64> = (0..channels).map(|c| model.level(c).to_bits()).collect();
     for (id, flows) in jobs {
@@ -95,8 +95,7 @@ fn state(model: &mut Congestion, channels: u32, jobs: &[(u64, Arc<Flows>)]) -> V
 }
 
 proptest! {
-    /// After any events in any order, what was reported is what the definition says of the jobs
-    /// present.
+    /// After any events in any order, the reported slowdowns are those of the definition for the jobs present.
     #[test]
     fn what_is_reported_is_the_definition(
         name in routing_names(),
@@ -124,7 +123,7 @@ proptest! {
         }
     }
 
-    /// Jobs that come and go, in whatever order, leave the state as it was, to the last bit.
+    /// Jobs that come and go, in whatever order, leave the model in its earlier state, to the last bit.
     #[test]
     fn what_goes_leaves_nothing_behind(
         name in routing_names(),
@@ -153,7 +152,7 @@ proptest! {
         prop_assert_eq!(state(&mut model, ways.channels(), &stay), before);
     }
 
-    /// Another job never helps: no job is slowed less for it, but for rounding.
+    /// Another job never helps: with it no job is slowed less, up to rounding.
     #[test]
     fn another_job_never_helps(name in routing_names(), jobs in jobs()) {
         let ways = ways(name);
@@ -168,8 +167,8 @@ proptest! {
         }
     }
 
-    /// A job is slowed by others or not at all: one that shares no channel by exactly 1, whatever
-    /// it does to itself.
+    /// A job is only slowed by others. A job that shares no channel is slowed by exactly 1, even if its own flows share
+    /// channels.
     #[test]
     fn what_shares_nothing_is_not_slowed(name in routing_names(), jobs in jobs()) {
         let ways = ways(name);
@@ -193,8 +192,7 @@ proptest! {
         }
     }
 
-    /// The rates of a job's flows never ask more of a channel than it has, taken over all jobs:
-    /// what a model gives, the machine can carry.
+    /// Summed over all jobs, the rates on a channel are no more than its capacity.
     #[test]
     fn rates_fit_the_channels(name in routing_names(), jobs in jobs()) {
         let ways = ways(name);
@@ -217,8 +215,7 @@ proptest! {
     }
 }
 
-/// Alone, each of two jobs wants all of the link up from node 0: with both, each has half, and its
-/// time doubles.
+/// Alone, each of two jobs wants all of the link up from node 0. Together each has half of it, and takes twice as long.
 #[test]
 fn two_jobs_that_want_one_link_take_twice_as_long() {
     let ways = ways("d-mod-k");
@@ -232,9 +229,9 @@ fn two_jobs_that_want_one_link_take_twice_as_long() {
     assert_eq!(model.settle(), [(1, 1.0)]);
 }
 
-/// Job 1 sends 3 bytes from node 0 and 1 byte from node 1, both to node 2, whose link is its
-/// bottleneck: half of it for either. Job 2 sends from node 1 too and wants all of that link, of
-/// which job 1 wants half: there is half for each. Job 1 is not slowed at all, job 2 twofold.
+/// Job 1 sends 3 bytes from node 0 and 1 byte from node 1, both to node 2. The link of node 2 is the bottleneck, so
+/// each flow has half of it. Job 2 also sends from node 1 and wants all of that link, of which job 1 wants half, so
+/// each has half. Job 1 is not slowed at all, and job 2 is slowed twofold.
 #[test]
 fn a_job_that_wants_no_more_than_its_share_is_not_slowed() {
     let ways = ways("d-mod-k");
@@ -244,8 +241,9 @@ fn a_job_that_wants_no_more_than_its_share_is_not_slowed() {
     assert_eq!(model.settle(), [(2, 2.0)]);
 }
 
-/// Many receivers give a node no more of an uplink than one: node 0 sends a byte each to six nodes of
-/// the other leaf, node 1 six bytes to one, over one uplink. Half each, twice the time for both.
+/// A node with many receivers gets no more of an uplink than one with a single receiver. Node 0 sends a byte to each of
+/// six nodes of the other leaf, and node 1 six bytes to one node, over one uplink. Each gets half, and both take twice
+/// as long.
 #[test]
 fn many_receivers_get_no_more_than_one() {
     let two_leaves = Fabric::build(&pgft("two", &[8, 2], &[1, 1], &[1, 1])).unwrap();
@@ -263,9 +261,9 @@ fn many_receivers_get_no_more_than_one() {
 }
 
 proptest! {
-    /// What an outlook says of a job is what the model says once the job is there: of the job, and of those it slows further.
-    /// It may add up in another order, so a level may differ in its last bits. What was asked before, and of which job, leaves
-    /// nothing behind.
+    /// What an outlook predicts for a job, and for the jobs that it slows further, is what the model reports once the
+    /// job is there. The outlook may add up in another order, so a level may differ in its last bits. Earlier outlooks
+    /// leave nothing behind.
     #[test]
     fn an_outlook_says_what_entering_changes(jobs in jobs(), name in routing_names()) {
         let ways = ways(name);

@@ -1,4 +1,4 @@
-//! All to all, laid leaf by leaf and pair by pair.
+//! All-to-all traffic, laid leaf by leaf and pair by pair.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -11,14 +11,14 @@ use proptest::prelude::*;
 use topolane_fabric::{Children, Fabric, Group, Routing, pgft, preset, routing};
 use topolane_traffic::{Congestion, Contention, Entry, Exchange, Flows, Traffic, pattern};
 
-/// What rounding may change.
+/// The largest difference that rounding may make.
 const ROUNDING: f64 = 1e-9;
 
-/// Children, parents and cables of every level.
+/// The children, parents and cables of every level.
 type Shape = (&'static [u32], &'static [u32], &'static [u32]);
 
-/// Trees with one link for each node: narrow at the top, with parallel switches and cables, and of one level. In some of them
-/// every fifth node has an interface of a tenth of the bandwidth.
+/// Trees with one link for each node. Some are narrow at the top, some have parallel switches and cables, and some have
+/// one level. In some of them every fifth node has an interface of a tenth of the bandwidth.
 fn trees() -> impl Strategy<Value = Arc<Fabric>> {
     let shapes: Vec<Shape> = vec![
         (&[3, 3, 3], &[1, 2, 1], &[1, 1, 2]),
@@ -52,7 +52,7 @@ fn slow_down(group: &mut Group, count: &mut u32) {
     }
 }
 
-/// Different nodes for the ranks of a job.
+/// The ranks' nodes, no node twice.
 fn nodes() -> impl Strategy<Value = Vec<u32>> {
     let nodes = prop::sample::subsequence((0u32..27).collect::<Vec<_>>(), 2..=27);
     nodes.prop_shuffle()
@@ -67,7 +67,7 @@ fn near(a: f64, b: f64) -> bool {
 }
 
 proptest! {
-    /// Bytes, number of flows and weight on every channel are those of the flows laid one by one.
+    /// The bytes, the number of flows and the weight on every channel are those of flows that are laid one by one.
     #[test]
     fn channels_carry_what_the_flows_send(tree in trees(), nodes in nodes(), bytes in 1u32..1_000_000) {
         for name in ["d-mod-k", "adaptive"] {
@@ -89,8 +89,8 @@ proptest! {
         }
     }
 
-    /// The congestion model says the same of a job and of its neighbours whichever way the job's traffic is laid: slowdowns,
-    /// times, and the level of every channel.
+    /// Slowdowns, times and the level of every channel are the same in the congestion model whichever way the job's
+    /// traffic is laid.
     #[test]
     fn both_ways_cost_the_same(
         tree in trees(),
@@ -122,8 +122,8 @@ proptest! {
         }
     }
 
-    /// A routing that says its routes are by leaf keeps to that: from the nodes of a leaf to one node they differ in the first
-    /// channel only, and a node has the same first channel to all others.
+    /// If a routing claims that its routes are by leaf, they are. Routes from the nodes of one leaf to the same node
+    /// differ only in the first channel, and all routes from a node have the same first channel.
     #[test]
     fn routes_by_leaf_differ_in_the_first_channel(tree in trees()) {
         for name in ["d-mod-k", "adaptive"] {
@@ -148,8 +148,9 @@ proptest! {
     }
 }
 
-/// Where classes would not be exact, there is no exchange: a pair that sends more, a node with two ranks, a rank without a node,
-/// one rank, routes by sender or at random, nodes with several links, missing cables, and domains.
+/// There is no exchange if classes would not be exact: for a pair that sends more than others, a node with two ranks, a
+/// rank without a node, or a single rank; for routes by sender or at random; and on machines with several links to a
+/// node, missing cables or domains.
 #[test]
 fn what_is_not_by_leaf_has_no_exchange() {
     let tree = common::tree();

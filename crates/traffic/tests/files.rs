@@ -1,4 +1,4 @@
-//! A traffic file says what its matrix holds, and a bad one is refused by line and value.
+//! A traffic file gives what its matrix holds, and a bad one is refused with its line and value.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ fn entries() -> impl Strategy<Value = Vec<Entry>> {
 }
 
 proptest! {
-    /// What is written is read back bit for bit, and written again the same.
+    /// Traffic that is written is read back bit for bit, and written again the same.
     #[test]
     fn csv_to_traffic_to_csv(entries in entries(), more in 0u32..3) {
         let traffic = Traffic::new(50 + more, entries).unwrap();
@@ -89,7 +89,7 @@ fn matrix_market_is_read_as_scipy_writes_it() {
     let both = [entry(0, 1, 1500.0), entry(2, 0, 2.0)];
     let symmetric = "%%MatrixMarket matrix coordinate integer symmetric\n3 3 1\n3 1 7\n";
     let mirrored = [entry(0, 2, 7.0), entry(2, 0, 7.0)];
-    // Column by column; a zero is no message.
+    // The entries go column by column. A zero is no message.
     let array = "%%MatrixMarket matrix array real general\n2 2\n0\n5\n0\n0\n";
     let half = "%%MatrixMarket matrix array integer symmetric\n2 2\n0\n4\n0\n";
     let pattern = "%%MatrixMarket matrix coordinate pattern general\n2 2 1\n1 2\n";
@@ -103,7 +103,7 @@ fn matrix_market_is_read_as_scipy_writes_it() {
         let traffic = read::traffic(text).unwrap();
         assert_eq!((traffic.ranks(), traffic.entries()), (ranks, entries), "{text}");
     }
-    // What is not Matrix Market is CSV.
+    // Text that is not Matrix Market is read as CSV.
     assert_eq!(read::traffic("from,to,bytes\n0,1,8\n").unwrap().ranks(), 2);
 }
 

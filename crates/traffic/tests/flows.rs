@@ -1,4 +1,4 @@
-//! What flows do on channels.
+//! The bytes and weights of flows on channels.
 #![allow(clippy::unwrap_used, clippy::float_cmp)]
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use topolane_fabric::{Fabric, Routing, pgft, routing};
 use topolane_traffic::{Entry, Flows, Traffic};
 
-/// 1,000 nodes, so that a few flows use few of its channels.
+/// A routing over 1,000 nodes, so that a few flows use few of the channels.
 fn ways() -> Box<dyn Routing> {
     let fabric = Fabric::build(&pgft("large", &[10, 10, 10], &[1, 10, 10], &[1, 1, 1])).unwrap();
     routing("d-mod-k", &Arc::new(fabric), 0).unwrap()
@@ -20,8 +20,8 @@ fn sent() -> impl Strategy<Value = Vec<(u32, u32, f64)>> {
 }
 
 proptest! {
-    /// The bytes over a channel are those of its flows, added up in their order, to the last bit, whether a job has few flows
-    /// or many. A node's flows weigh, over channels, what they have of its bytes.
+    /// The bytes over a channel are those of its flows, added up in the order of the flows, to the last bit, whether a
+    /// job has few flows or many. The weight of a flow is its part of the bytes that its node sends over channels.
     #[test]
     fn flows_add_up_in_their_order(sent in sent()) {
         let ways = ways();

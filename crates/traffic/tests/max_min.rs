@@ -1,5 +1,5 @@
-//! Max-min fair rates: systems solved by hand, each stated in words, and the definition itself.
-// What is the same is the same to the last bit.
+//! Max-min fair rates, tested on systems solved by hand and against the definition.
+// Equal values must be equal to the last bit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -43,29 +43,28 @@ fn flows_that_meet_nowhere_get_all() {
     assert_rates(&[2.0, 5.0], &[&[0], &[1]], &[2.0, 5.0]);
 }
 
-/// A flow is held by the narrowest channel of its way: min(4, 1, 3).
+/// A flow gets what the narrowest channel of its way carries: min(4, 1, 3).
 #[test]
 fn a_flow_alone_gets_the_least_of_its_channels() {
     assert_rates(&[4.0, 1.0, 3.0], &[&[0, 1, 2]], &[1.0]);
 }
 
-/// x + y = 1 on A and y + z = 2 on B. A is the first to be full, x = y = 1/2; z takes what is left
-/// of B, 3/2.
+/// x + y = 1 on A and y + z = 2 on B. A is full first, so x = y = 1/2, and z takes what is left of B, 3/2.
 #[test]
 fn what_one_cannot_use_the_other_takes() {
     assert_rates(&[1.0, 2.0], &[&[0], &[0, 1], &[1]], &[0.5, 0.5, 1.5]);
 }
 
-/// The parking lot: one flow over four channels of 1 and a flow of its own on each:
-/// `x + y_i = 1` for all i. All are 1/2: a long way costs no more than a short one.
+/// The parking lot: one long flow over four channels of capacity 1, and another flow on each channel: `x + y_i = 1` for
+/// all i. All rates are 1/2: a long way costs no more than a short one.
 #[test]
 fn a_long_way_gets_as_much_as_the_short_ones_it_meets() {
     let paths: [&[u32]; 5] = [&[0, 1, 2, 3], &[0], &[1], &[2], &[3]];
     assert_rates(&[1.0; 4], &paths, &[0.5; 5]);
 }
 
-/// The same with channels of 1, 2, 3, 4: the long flow is held at 1/2 by the first, and `y_i` is
-/// capacity - 1/2.
+/// One long flow over channels of capacity 1, 2, 3 and 4, and another flow on each. The first channel holds the long
+/// flow at 1/2, and `y_i` is capacity - 1/2.
 #[test]
 fn the_narrowest_channel_of_a_line_holds_the_long_flow() {
     let paths: [&[u32]; 5] = [&[0, 1, 2, 3], &[0], &[1], &[2], &[3]];
@@ -80,31 +79,32 @@ fn bottlenecks_fill_one_after_the_other() {
     assert_rates(&[3.0, 4.0, 12.0], &paths, &[1.0, 1.0, 1.0, 3.0, 9.0]);
 }
 
-/// Two channels that become full at the same moment: x + y = 2 on A, y + z = 2 on B, all 1.
+/// Two channels become full at the same moment: x + y = 2 on A, y + z = 2 on B, so all rates are 1.
 #[test]
 fn two_bottlenecks_at_once() {
     assert_rates(&[2.0, 2.0], &[&[0], &[0, 1], &[1]], &[1.0, 1.0, 1.0]);
 }
 
-/// Two leaves of two nodes, one uplink each of the bandwidth of a node. Both nodes of leaf 0 send
-/// to leaf 1: the uplink is the bottleneck, half each. Inside leaf 1 a flow from the node that
-/// receives shares nothing and gets all.
+/// Two leaves have two nodes and one uplink each, of the bandwidth of a node. Both nodes of leaf 0 send to leaf 1: the
+/// uplink is the bottleneck, and each flow gets half. A flow inside leaf 1, from the node that receives, shares no
+/// channel and gets all.
 #[test]
 fn a_tapered_uplink_is_shared() {
-    // Up 0, 1 and down 2, 3 of the nodes; the uplink 4 and the way down 5; up of node 2: 6.
+    // The channels: 0 and 1 up from the nodes of leaf 0, 2 and 3 down to those of leaf 1, 4 up from leaf 0 and 5 down
+    // to leaf 1, 6 up from node 2.
     let paths: [&[u32]; 3] = [&[0, 4, 5, 2], &[1, 4, 5, 3], &[6, 3]];
-    // Node 3's way down is shared by a flow held at 1/2 elsewhere: the other takes the rest.
+    // The channel down to node 3 is shared with a flow that is held at 1/2 elsewhere, so the other flow takes the rest.
     assert_rates(&[1.0; 7], &paths, &[0.5, 0.5, 0.5]);
     assert_rates(&[1.0, 1.0, 1.0, 4.0, 1.0, 1.0, 9.0], &paths, &[0.5, 0.5, 3.5]);
 }
 
-/// A flow without channels, inside a node, is limited by nothing here.
+/// A flow inside a node uses no channel, so nothing limits it here.
 #[test]
 fn a_flow_inside_a_node_takes_no_channel() {
     assert_eq!(rates(&[1.0], &[&[], &[0]]), [f64::INFINITY, 1.0]);
 }
 
-/// The same `Filling` answers the same after other questions.
+/// A `Filling` gives the same rates again after other flows were asked for.
 #[test]
 fn nothing_is_left_of_the_last_question() {
     let mut filling = Filling::new([1.0, 2.0].into());
@@ -116,7 +116,7 @@ fn nothing_is_left_of_the_last_question() {
     assert_eq!(first, [1.0, 1.0]);
 }
 
-/// Capacities and, for every flow, the channels it takes.
+/// The capacities of the channels, and the channels of every flow.
 fn systems() -> impl Strategy<Value = (Vec<f64>, Vec<Vec<u32>>)> {
     let capacity = prop::collection::vec(prop_oneof![Just(1.0), 1e-3..1e3f64], 1..12);
     capacity.prop_flat_map(|capacity| {
@@ -158,7 +158,8 @@ proptest! {
         }
     }
 
-    /// The same with weights, as jobs have them: no rate per weight is higher on the bottleneck.
+    /// Every flow with a weight, as jobs have them, has a bottleneck too: a full channel on which no other flow has a
+    /// higher rate per weight.
     #[test]
     fn every_weighted_flow_has_a_bottleneck(name in common::routing_names(), jobs in jobs()) {
         let ways: Arc<dyn Routing> = routing(name, &tree(), 3).unwrap().into();
@@ -200,7 +201,7 @@ proptest! {
         }
     }
 
-    /// Twice the bandwidth everywhere, twice the rates: to the last bit, for 2 is exact.
+    /// With twice the bandwidth everywhere, the rates are exactly twice as high, because 2 is a power of two.
     #[test]
     fn rates_scale_with_the_bandwidth((capacity, paths) in systems()) {
         let twice: Vec<f64> = capacity.iter().map(|capacity| 2.0 * capacity).collect();
@@ -209,8 +210,8 @@ proptest! {
         prop_assert_eq!(rates(&twice, &borrowed(&paths)), doubled);
     }
 
-    /// What the model says after jobs came and went is what it says of those left had they come
-    /// alone: rates, times and slowdowns to the last bit.
+    /// After jobs came and went, rates, times and slowdowns are those of the jobs that are left, as if they had come
+    /// alone, to the last bit.
     #[test]
     fn events_leave_nothing_behind(
         name in common::routing_names(),
@@ -241,9 +242,9 @@ proptest! {
     }
 }
 
-/// Jobs on nodes 0, 1 and 2, 3 of one leaf share nothing: slowdown exactly 1, nothing reported. A third
-/// from node 0 shares the first's link up: each flow gets half and takes twice the time. When it
-/// leaves, 1 is reported of the first again.
+/// Jobs on nodes 0, 1 and on nodes 2, 3 of one leaf share nothing: their slowdown is exactly 1, and nothing is
+/// reported. A third job from node 0 shares the link up of the first: each flow gets half and takes twice as long. When
+/// the third job leaves, a slowdown of 1 is reported for the first.
 #[test]
 fn slowdown_is_time_per_time_alone() {
     let ways: Arc<dyn Routing> = routing("d-mod-k", &tree(), 0).unwrap().into();
@@ -260,9 +261,9 @@ fn slowdown_is_time_per_time_alone() {
     assert_eq!(model.time(1), alone);
 }
 
-/// Node 0 sends to 4 and 5, node 1 to 6; the three flows meet on the one link up from their leaf. By
-/// what their nodes send, the two of node 0 have a quarter each and that of node 1 a half; all alike,
-/// each has a third.
+/// Node 0 sends to 4 and 5, and node 1 sends to 6. The three flows share the one link up from their leaf. If flows
+/// weigh by what their node sends, the two of node 0 have a quarter each and that of node 1 a half. If all flows weigh
+/// the same, each has a third.
 #[test]
 fn flows_weigh_what_their_node_sends_or_all_the_same() {
     let fabric = Fabric::build(&pgft("thin", &[4, 2], &[1, 1], &[1, 1])).unwrap();

@@ -1,5 +1,5 @@
 //! The models of the inside of nodes: their formulas by hand, and what holds for any flows.
-// What is the same is the same to the last bit.
+// Equal values must be equal to the last bit.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 mod common;
@@ -12,17 +12,19 @@ use topolane_fabric::{Fabric, Routing, pgft, routing};
 use topolane_traffic::{Flows, MODELS, contention};
 
 const MODELS_OF_NODES: [&str; 4] = ["shared-memory", "infiniband", "ethernet", "full"];
-/// What a flow alone gets on the machine of these tests, and a copy alone inside a node.
+/// The rate of a flow that is alone on the machine of these tests, and of a copy that is alone inside a node, in bytes
+/// per second.
 const ALONE: f64 = 4e9;
 
 fn ways() -> Arc<dyn Routing> {
     routing("d-mod-k", &tree(), 0).unwrap().into()
 }
 
-/// How many times less than alone each flow of a job gets; node i sends to node j.
+/// The factor by which each flow of a job is slower than alone. Each pair is the sending and the receiving node of a
+/// flow.
 fn penalties(model: &str, sent: &[(u32, u32)]) -> Vec<f64> {
     let ways = ways();
-    // One entry a flow: a matrix would add up those of one pair.
+    // Every entry is a flow of its own, whereas a matrix would add up entries of the same pair.
     let mut paths = Vec::new();
     for &(from, to) in sent {
         let mut path = Vec::new();
@@ -44,8 +46,8 @@ fn assert_penalties(model: &str, sent: &[(u32, u32)], expected: &[f64]) {
     }
 }
 
-/// n copies on a node get min(4e9, 6.4e10 / 4 n): the copy's own speed up to n = 4, then a share
-/// of memory, each byte passing it four times. Flows to other nodes are free.
+/// Each of n copies on a node gets min(4e9, 6.4e10 / 4 n): its own speed up to n = 4, then a share of the memory
+/// bandwidth, because each byte passes the memory four times. Flows to other nodes are not slowed.
 #[test]
 fn copies_share_memory() {
     for (copies, expected) in [(1, 1.0), (4, 1.0), (5, 1.25), (8, 2.0)] {
@@ -54,26 +56,27 @@ fn copies_share_memory() {
     assert_penalties("shared-memory", &[(0, 0), (1, 1), (0, 1)], &[1.0, 1.0, 0.0]);
 }
 
-/// n flows out: 0.925 n. n flows from n nodes into one: 0.965 n; f of them from one of s nodes:
-/// 0.965 f s. Out of a node with a receiver at which more than two arrive: 0.925 * 1.35 n.
+/// The penalties: for n flows out of a node 0.925 n; for n flows from n nodes into one 0.965 n; for f of the flows into
+/// a node, from one of s senders, 0.965 f s; for n flows out of a node, of which one goes to a receiver of more than
+/// two flows, 0.925 * 1.35 n.
 #[test]
 fn infiniband_by_hand() {
     assert_penalties("infiniband", &[(0, 1), (0, 2)], &[1.85; 2]);
     assert_penalties("infiniband", &[(0, 1), (0, 2), (0, 3)], &[2.775; 3]);
     assert_penalties("infiniband", &[(0, 3), (1, 3)], &[1.93; 2]);
     assert_penalties("infiniband", &[(0, 3), (1, 3), (2, 3)], &[2.895; 3]);
-    // Two between one pair: out 1.85, in 2 * 1 * 0.965.
+    // Two flows between one pair: out 1.85, in 2 * 1 * 0.965.
     assert_penalties("infiniband", &[(0, 1), (0, 1)], &[1.93; 2]);
-    // Three between one pair: the receiver is crowded, out 3 * 0.925 * 1.35, in 3 * 0.965.
+    // Three flows between one pair crowd the receiver: out 3 * 0.925 * 1.35, in 3 * 0.965.
     assert_penalties("infiniband", &[(0, 1); 3], &[3.746_25; 3]);
-    // Node 0 sends to the crowded node 3 and to node 4: both bear 2 * 0.925 * 1.35 = 2.4975.
+    // Node 0 sends to the crowded node 3 and to node 4. Both flows bear 2 * 0.925 * 1.35 = 2.4975.
     let sent = [(0, 3), (0, 4), (1, 3), (2, 3)];
     assert_penalties("infiniband", &sent, &[2.895, 2.4975, 2.895, 2.895]);
 }
 
-/// n flows out, or in: 0.75 n. Of two out, one to a receiver at which another arrives:
-/// 1.5 (1 + 0.115) for it, 1.5 (1 - 0.115) for the other; and at that receiver, where one comes
-/// from a node that sends two: 1.5 (1 + 0.036) for it and 1.5 (1 - 0.036) for the one that does not.
+/// The penalties for n flows out of or into a node are 0.75 n. If one of two flows out goes to a receiver at which
+/// another arrives, it bears 1.5 (1 + 0.115), and the other flow out bears 1.5 (1 - 0.115). At that receiver, the flow
+/// from the node that sends two bears 1.5 (1 + 0.036), and the flow from the other node 1.5 (1 - 0.036).
 #[test]
 fn ethernet_by_hand() {
     assert_penalties("ethernet", &[(0, 1), (0, 2)], &[1.5; 2]);
@@ -82,15 +85,15 @@ fn ethernet_by_hand() {
     assert_penalties("ethernet", &[(0, 3), (0, 4), (1, 3)], &[1.6725, 1.3275, 1.446]);
 }
 
-/// A flow is held by the slowest of what it passes: two flows out of node 0 and two copies on it
-/// are not in each other's way, and by links alone each of the flows would have half.
+/// A flow gets the least rate of all models together. Two flows out of node 0 and two copies on it do not slow each
+/// other. By links alone, each of the flows would have half.
 #[test]
 fn all_together_take_the_least() {
     let sent = [(0, 1), (0, 2), (0, 0), (0, 0)];
     assert_penalties("full", &sent, &[2.0, 2.0, 1.0, 1.0]);
 }
 
-/// The kinds of the two nodes say the model and the speed of a flow alone: 1e9 / 1.85 each.
+/// The kinds of the nodes name the model and the rate of a flow alone: 1e9 / 1.85 for each flow.
 #[test]
 fn kinds_say_model_and_speed() {
     let mut machine = pgft("small", &[3], &[1], &[1]);
@@ -104,8 +107,8 @@ fn kinds_say_model_and_speed() {
     assert_eq!(model.rates(1, &flows), [1e9 / 1.85; 2]);
 }
 
-/// Two jobs on one interface: each of the two flows has a penalty of 1.85 (InfiniBand) next to the
-/// other, of 1 alone.
+/// Two jobs use one interface. Each of the two flows has a penalty of 1.85 (InfiniBand) next to the other, and of 1
+/// alone.
 #[test]
 fn a_neighbour_on_the_interface_slows() {
     let ways = ways();
@@ -123,7 +126,7 @@ fn a_neighbour_on_the_interface_slows() {
 }
 
 proptest! {
-    /// A flow alone on the machine is not penalised, whatever the model.
+    /// A flow that is alone on the machine has no penalty, whatever the model.
     #[test]
     fn alone_there_is_no_penalty(from in 0u32..27, to in 0u32..27) {
         prop_assume!(from != to);
@@ -134,7 +137,7 @@ proptest! {
         }
     }
 
-    /// Penalties grow with the flows that share: of one pair, of one sender, of one receiver.
+    /// Penalties grow with the number of flows that share a pair, a sender or a receiver.
     #[test]
     fn penalties_grow_with_sharers(sharers in 1u32..8, model in 1usize..3) {
         let model = MODELS_OF_NODES[model];
@@ -149,7 +152,7 @@ proptest! {
         }
     }
 
-    /// InfiniBand: one more flow anywhere lowers no flow's penalty.
+    /// InfiniBand: one more flow anywhere never lowers the penalty of another flow.
     #[test]
     fn another_flow_helps_no_flow(sent in prop::collection::vec((0u32..9, 0u32..9), 1..12)) {
         let before = penalties("infiniband", &sent[..sent.len() - 1]);
@@ -159,8 +162,7 @@ proptest! {
         }
     }
 
-    /// No flow is faster together than by the slowest of the parts, and the job that leaves leaves
-    /// nothing behind: the others are as if it had never come.
+    /// A job that goes leaves nothing behind: the others have the rates as if it had never come.
     #[test]
     fn what_goes_leaves_nothing(sent in jobs()) {
         let ways = ways();

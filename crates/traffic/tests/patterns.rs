@@ -1,5 +1,5 @@
-//! Every pattern does what its rule says: counted by formulas, not by the pattern's own loops.
-// Counts are whole numbers and small: exact.
+//! Every pattern does what its rule says, counted by formulas and not by the pattern's own loops.
+// Counts are small whole numbers, so they are exact.
 #![allow(clippy::float_cmp, clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ fn traffic(text: &str, ranks: u32) -> Traffic {
     pattern(text).unwrap().traffic(ranks, 7).unwrap()
 }
 
-/// Bytes from one rank to another.
+/// The bytes that one rank sends another.
 fn bytes(traffic: &Traffic, from: u32, to: u32) -> f64 {
     traffic.sent_by(from).iter().find(|entry| entry.to == to).map_or(0.0, |entry| entry.bytes)
 }
@@ -27,8 +27,8 @@ fn is_symmetric(traffic: &Traffic) -> bool {
     traffic.entries().iter().all(|entry| (entry.bytes - back(entry)).abs() < 1e-9)
 }
 
-/// On sides of 3 or more a rank of a 4-D torus has 8 neighbours; 81 ranks are 3 x 3 x 3 x 3, so
-/// rank 0's neighbours are 1 and 2 steps of 1, 3, 9 and 27 ranks away.
+/// On sides of 3 or more, a rank of a 4-D torus has 8 neighbours. 81 ranks lie as 3 x 3 x 3 x 3, so the neighbours of
+/// rank 0 are 1 and 2 steps of 1, 3, 9 and 27 ranks away.
 #[test]
 fn a_4d_stencil_has_eight_neighbours() {
     let stencil = traffic("stencil4d(bytes=10)", 81);
@@ -38,7 +38,7 @@ fn a_4d_stencil_has_eight_neighbours() {
     assert_eq!(stencil.bytes(), 81.0 * 8.0 * 10.0);
 }
 
-/// Along a side of 2 both neighbours are one rank: it gets both messages. 16 = 2 x 2 x 2 x 2.
+/// Along a side of 2, both neighbours are the same rank, which gets both messages. 16 ranks lie as 2 x 2 x 2 x 2.
 #[test]
 fn both_ways_around_a_short_axis_add_up() {
     let stencil = traffic("stencil4d(bytes=10)", 16);
@@ -46,7 +46,7 @@ fn both_ways_around_a_short_axis_add_up() {
     assert!(stencil.entries().iter().all(|entry| (entry.bytes, entry.messages) == (20.0, 2.0)));
 }
 
-/// A prime number of ranks lies on one axis: a ring both ways.
+/// A prime number of ranks lies on one axis: every rank sends both ways around a ring.
 #[test]
 fn a_prime_stencil_is_a_ring() {
     let stencil = traffic("stencil4d(bytes=10)", 13);
@@ -62,8 +62,8 @@ fn a_ring_sends_to_the_next_rank_only() {
     assert!((0..5).all(|rank| bytes(&ring, rank, (rank + 1) % 5) == 3.0));
 }
 
-/// Every rank makes 6 to 20 draws, each less than 3 ranks away along every axis of the torus: here
-/// 8 x 8 x 8. What it draws of itself is not sent, so there may be fewer messages but not more.
+/// Every rank makes 6 to 20 draws, each less than 3 ranks away along every axis of the torus, here 8 x 8 x 8. A draw of
+/// the rank itself is not sent, so there may be fewer messages but not more.
 #[test]
 fn an_unstructured_mesh_draws_its_neighbours_nearby() {
     let mesh = traffic("unstructured3d(bytes=2)", 512);
@@ -77,14 +77,14 @@ fn an_unstructured_mesh_draws_its_neighbours_nearby() {
             }
         }
     }
-    // 13 draws in the mean; a draw is the rank itself with probability 1/27.
+    // A rank makes 13 draws in the mean. A draw is the rank itself with probability 1/27.
     let mean = mesh.messages() / 512.0;
     assert!((mean - 13.0 * 26.0 / 27.0).abs() < 0.7, "{mean}");
     assert_eq!(mesh.bytes(), 2.0 * mesh.messages());
     assert_ne!(mesh, pattern("unstructured3d(bytes=2)").unwrap().traffic(512, 8).unwrap());
 }
 
-/// A matching between the first half and the second: everybody has one partner, who answers.
+/// Ranks of the first half are paired with ranks of the second. Every rank has one partner, which sends back.
 #[test]
 fn pairs_are_a_matching_of_the_halves() {
     for ranks in [2, 64, 65] {
@@ -102,7 +102,7 @@ fn pairs_are_a_matching_of_the_halves() {
     }
 }
 
-/// 60 ranks are 5 x 4 x 3. Along d axes a rank sends to the sum of (side - 1) over them.
+/// 60 ranks lie as 5 x 4 x 3. Along d axes, a rank sends to as many others as the sum of (side - 1) over these axes.
 #[test]
 fn sub_communicators_are_the_lines_of_a_grid() {
     for (dims, degree) in [(1, 4), (2, 4 + 3), (3, 4 + 3 + 2)] {
@@ -133,9 +133,9 @@ fn uniform_sends_its_number_of_messages_to_others() {
     assert!((20.0..80.0).contains(&received), "{received}");
 }
 
-/// Bytes on the wire of an allreduce of n bytes by p ranks, of which q = 2^k take part in the
-/// exchanges (Thakur et al. 2005): recursive doubling q k n, Rabenseifner 2 n (q - 1), a ring
-/// 2 n (p - 1); and 2 n for each of the p - q others, into the exchange and back.
+/// The bytes of an allreduce of n bytes by p ranks, of which q = 2^k take part in the exchanges (Thakur et al. 2005):
+/// recursive doubling q k n, Rabenseifner 2 n (q - 1), a ring 2 n (p - 1). Each of the p - q other ranks adds 2 n, for
+/// its data into the exchange and the result back.
 #[test]
 fn allreduce_moves_what_its_algorithm_moves() {
     for ranks in 2u32..70 {
@@ -152,7 +152,7 @@ fn allreduce_moves_what_its_algorithm_moves() {
     }
 }
 
-/// As MPICH: up to 2,048 bytes by recursive doubling, above by Rabenseifner's algorithm.
+/// As in MPICH, up to 2,048 bytes are reduced by recursive doubling, and more by Rabenseifner's algorithm.
 #[test]
 fn allreduce_chooses_by_size() {
     for (size, algorithm) in [(2048, "recursive-doubling"), (2049, "rabenseifner")] {
@@ -182,12 +182,12 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     let refused = |text: &str, ranks| pattern(text).unwrap().traffic(ranks, 0).unwrap_err().message;
     let message = refused("unstructured3d(least=9, most=8)", 4);
     assert!(message.contains("least 9 is more than most 8"), "{message}");
-    // Refused before it is built: 17 GB and more of entries.
+    // This is refused before it is built, because its entries would take 17 GB or more.
     assert!(refused("alltoall", 30_000).contains("more than the 16777216 entries"));
     for info in PATTERNS {
         assert!(refused(info.name, u32::MAX).contains("4294967295 ranks are more than"));
     }
-    // 4,096 ranks all to all are the most.
+    // All-to-all traffic has at most 4,096 ranks.
     assert!(refused("alltoall", 4097).contains("4097 ranks with 4096 entries each"));
 }
 
@@ -202,8 +202,8 @@ fn texts() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Any text is a pattern or an error; a pattern's text asks for itself; its traffic is in
-    /// range, the same for the same seed, and the sum of its phases.
+    /// Any text is a pattern or an error. The text of a pattern gives the same pattern again. Its traffic is in range,
+    /// the same for the same seed, and the sum of its phases.
     #[test]
     fn any_text_any_ranks(text in texts(), ranks in 0u32..200, seed in any::<u64>()) {
         let Ok(asked) = pattern(&text) else { return Ok(()) };
@@ -225,13 +225,13 @@ proptest! {
         let _ = pattern(&text);
     }
 
-    /// Every pattern works for every number of ranks by its defaults; those whose rule is the same
-    /// both ways are symmetric.
+    /// With its defaults, every pattern works for every number of ranks. Patterns whose rule is the same both ways are
+    /// symmetric.
     #[test]
     fn defaults_work_for_all_ranks(ranks in 2u32..200, seed in any::<u64>()) {
         for info in PATTERNS {
             let traffic = pattern(info.name).unwrap().traffic(ranks, seed).unwrap();
-            // Of 2 or 3 ranks BT uses one.
+            // Of 2 or 3 ranks BT uses only one.
             prop_assert!(traffic.messages() > 0.0 || info.name == "bt" && ranks < 4, "{}", info.name);
             let symmetric = ["stencil4d", "pairs", "suba2a", "alltoall", "allreduce", "ep"];
             if symmetric.contains(&info.name) {
@@ -251,8 +251,9 @@ fn phases_say_how_their_messages_come_about() {
     assert_eq!(kinds("cg"), [PointToPoint]);
 }
 
-/// A measured matrix of 4 ranks on 2: ranks 0, 1 are the first, 2, 3 the second, and what neighbours sent each other
-/// inside is gone; on 6 the last two are idle. It has no other phases than its own.
+/// A measured matrix of 4 ranks is used for 2 and for 6. On 2 ranks, ranks 0 and 1 become the first and ranks 2 and 3
+/// the second; what the two of one rank sent each other is dropped. On 6 ranks the last two are idle. The pattern has
+/// only its own phase.
 #[test]
 fn a_measured_matrix_is_folded_onto_other_numbers_of_ranks() {
     let entry = |from, to, bytes| Entry { from, to, bytes, messages: 1.0 };

@@ -1,4 +1,4 @@
-//! Flows of a machine with rails.
+//! The flows on machines with rails.
 #![allow(clippy::unwrap_used, clippy::float_cmp)]
 
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use topolane_fabric::{Description, Fabric, MissingCable, pgft, routing};
 use topolane_traffic::{Flows, RailShares, pattern};
 
-/// Two leaves of two nodes on three rails that never meet.
+/// A machine of two leaves of two nodes on three rails that never meet.
 fn machine() -> Description {
     pgft("r", &[2, 2], &[3, 2], &[1, 1])
 }
@@ -15,7 +15,7 @@ fn on(shares: &[(u32, f64)]) -> RailShares {
     shares.into()
 }
 
-/// Bytes on the link of each node by rail, up.
+/// The bytes that a node sends up its link on each rail.
 fn sent(fabric: &Fabric, flows: &Flows, node: u32) -> [f64; 3] {
     [0, 1, 2].map(|rail| {
         let link = fabric.cable(0, node, 0, rail, 0).unwrap();
@@ -32,7 +32,7 @@ fn laid(machine: &Description, rails: [RailShares; 2]) -> (Arc<Fabric>, Flows) {
     (fabric, flows)
 }
 
-/// A node sends on each of its rails the part that the shares say, and all bytes are sent.
+/// A node sends on each of its rails the part that the shares give, and all bytes are sent.
 #[test]
 fn bytes_are_spread_by_the_shares() {
     let half = on(&[(0, 0.25), (2, 0.75)]);
@@ -50,7 +50,7 @@ fn other_rails_are_reached_over_nvlink() {
     assert!(here[0] == 0.0 && here[1] > 0.0 && here[2] == 0.0, "{here:?}");
 }
 
-/// If a node lacks a cable, the other rails carry its part.
+/// If a node lacks a cable to a rail, the other rails carry the part of this rail.
 #[test]
 fn whole_rails_carry_the_part_of_a_broken_one() {
     let mut machine = machine();
