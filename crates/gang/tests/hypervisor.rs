@@ -1,4 +1,4 @@
-//! What the simulated hypervisor promises, whatever runs on it.
+//! What holds in the simulated hypervisor for any jobs and policy.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod hypervisor_support;
@@ -60,7 +60,7 @@ fn policies() -> impl Strategy<Value = &'static str> {
     prop_oneof![Just("batch"), Just("free"), Just("gang"), Just("adaptive")]
 }
 
-/// The spells on cores, by core and start.
+/// The spells in which threads ran, in order of core and start.
 fn on_cores(outcome: &Outcome) -> Vec<Spell> {
     let mut spells: Vec<Spell> = outcome.spells.iter().copied().filter(|it| it.ran).collect();
     spells.sort_by(|one, other| {
@@ -69,7 +69,7 @@ fn on_cores(outcome: &Outcome) -> Vec<Spell> {
     spells
 }
 
-/// (start, end, first jobs, fillers) of all slices.
+/// The start, the end, the first jobs and the fillers of every slice.
 fn slices(outcome: &Outcome) -> Vec<(f64, f64, &[usize], &[usize])> {
     let ends = outcome.slices.iter().skip(1).map(|slice| slice.start).chain([outcome.seconds]);
     let each = outcome.slices.iter().zip(ends);
@@ -79,8 +79,8 @@ fn slices(outcome: &Outcome) -> Vec<(f64, f64, &[usize], &[usize])> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Every second of a thread's life is spent running, ready, blocked or stopped, and what the jobs ran is what
-    /// was seen on the cores, of which each runs one thread at a time and each thread is on one core at a time.
+    /// Every second of a thread's life is spent running, ready, blocked or stopped, and the seconds that a job ran are
+    /// those of its spells on the cores. A core runs one thread at a time, and a thread is on one core at a time.
     #[test]
     fn thread_seconds_are_conserved(setup in setups(), policy in policies()) {
         let outcome = run(&setup, policy);
@@ -104,7 +104,7 @@ proptest! {
         }
     }
 
-    /// A job ends after its iterations, no earlier than its work takes, whoever schedules it.
+    /// A job ends after its iterations, and no earlier than its work takes, under any policy.
     #[test]
     fn every_iteration_is_run(setup in setups(), policy in policies()) {
         let outcome = run(&setup, policy);
@@ -120,7 +120,7 @@ proptest! {
         }
     }
 
-    /// No core idles while a thread that may run on it is ready: under credit alone all jobs may run everywhere.
+    /// Under credit alone all jobs may run on every core, so no core idles while a thread is ready.
     #[test]
     fn the_credit_scheduler_wastes_no_core(setup in setups()) {
         let outcome = run(&setup, "free");
@@ -146,7 +146,7 @@ proptest! {
         }
     }
 
-    /// Only jobs of the slice run in it: under gang no two threads of jobs that share no row run at the same time.
+    /// Only jobs of the slice run in it. So under gang, threads of jobs that share no row never run at the same time.
     #[test]
     fn only_the_slices_jobs_run(setup in setups(), policy in policies()) {
         let outcome = run(&setup, policy);
@@ -160,8 +160,8 @@ proptest! {
         }
     }
 
-    /// A ready first thread does not wait on a core that runs a filler: what a filler can cost a barrier is the
-    /// switch away from it.
+    /// A ready first thread does not wait for a core that runs a filler. So a filler costs a barrier at most the switch
+    /// away from it.
     #[test]
     fn fillers_hold_up_no_first_thread(setup in setups()) {
         let outcome = run(&setup, "adaptive");
@@ -181,8 +181,8 @@ proptest! {
         }
     }
 
-    /// Between its slices a gang waits no longer than `Round::delay` says, while no job comes or goes and slices
-    /// are of one length.
+    /// While no job comes or goes and all slices have one length, a gang waits between its slices no longer than
+    /// `Round::delay` says.
     #[test]
     fn a_gang_waits_no_longer_than_its_round_says(
         threads in vec(1_usize..5, 2..6),
@@ -204,7 +204,7 @@ proptest! {
         }
     }
 
-    /// Under batch no job begins before one that came earlier, and on cores of its own a job is never ready for long.
+    /// Under batch, no job begins before one that came earlier. A job on cores of its own is never ready for long.
     #[test]
     fn batch_keeps_the_order(setup in setups()) {
         let outcome = run(&setup, "batch");

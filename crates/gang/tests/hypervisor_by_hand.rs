@@ -1,4 +1,4 @@
-//! What the simulated hypervisor does, against what can be said by hand.
+//! What the simulated hypervisor does in cases that can be worked out by hand.
 #![allow(missing_docs, clippy::unwrap_used)]
 
 mod hypervisor_support;
@@ -10,8 +10,8 @@ use topolane_gang::{Limits, gang_policy};
 const FREE_OF_COST: Costs = Costs { context_switch: 0.0, slice_switch: 0.0, wake_up: 0.0 };
 const BUSY: Workload = Workload::Independent { iteration: 0.1 };
 
-/// Under credit alone equal jobs get equal shares of cores that are all busy, and a job of twice the weight twice the
-/// share of one, to 5 %: debts over a turn are forgiven, so small jobs get a little more.
+/// Under credit alone, equal jobs get equal shares of cores that are all busy, and a job of twice the weight gets twice
+/// the share of one. This holds within 5 %: debts over a turn are forgiven, so small jobs get a little more.
 #[test]
 fn credits_share_by_weight() {
     for cores in [1, 2, 5, 16] {
@@ -29,7 +29,7 @@ fn credits_share_by_weight() {
     }
 }
 
-/// A thread that blocks often and wakes with credits left does not wait behind threads that compute: it is boosted.
+/// A thread that blocks often and wakes with credits left is boosted: it does not wait behind threads that compute.
 #[test]
 fn who_wakes_with_credits_goes_first() {
     let coevp = Workload::Coevp { coarse: 0.0, tasks: 1, fine: 1e-3, spread: 0.0, wait: 9e-3 };
@@ -39,7 +39,7 @@ fn who_wakes_with_credits_goes_first() {
     assert!(latency < 1e-3, "waits {latency} s each time");
 }
 
-/// A barrier job alone takes its iterations times the interval, under every policy.
+/// A barrier job that is alone takes its iterations times the interval, under every policy.
 #[test]
 fn a_barrier_job_alone_takes_what_it_computes() {
     for policy in ["batch", "free", "gang", "adaptive"] {
@@ -53,7 +53,7 @@ fn a_barrier_job_alone_takes_what_it_computes() {
     }
 }
 
-/// A thread begins after its delay, whatever the others do.
+/// Threads begin after their delays, whatever other threads do.
 #[test]
 fn threads_begin_after_their_delays() {
     let job = Task { delays: vec![0.0, 0.5], ..task(2, BUSY, Length::Iterations(2)) };
@@ -65,7 +65,7 @@ fn threads_begin_after_their_delays() {
     }
 }
 
-/// Who waits at a spin barrier keeps its core busy; at a blocking one it does not.
+/// A thread that waits at a spin barrier keeps its core busy. A thread that waits at a blocking barrier does not.
 #[test]
 fn spinning_is_running_and_blocking_is_not() {
     let uneven = |spin| Workload::Barrier { interval: 1e-3, spin, imbalance: 1.0 };
@@ -77,7 +77,7 @@ fn spinning_is_running_and_blocking_is_not() {
     assert!(share(false) > 0.2);
 }
 
-/// A switch between slices takes its time from the jobs.
+/// The time of a switch between slices is lost to the jobs.
 #[test]
 fn switching_slices_costs() {
     let jobs = || vec![endless(2, BUSY), endless(2, BUSY)];
@@ -91,7 +91,7 @@ fn switching_slices_costs() {
     assert!((share - 0.9).abs() < 0.005, "{share}");
 }
 
-/// A value that makes no sense is refused by its name.
+/// A value that makes no sense is refused in a sentence that names it.
 #[test]
 fn errors_name_the_value() {
     let refused = |setup: Setup| {

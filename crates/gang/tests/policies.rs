@@ -1,4 +1,4 @@
-//! What the policies promise, over jobs that come and go.
+//! What holds for the policies while jobs come and go.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ fn weighing(job: Job, weight: f64) -> Job {
     Job { weight, ..job }
 }
 
-/// A job of any size, some of them wider than the machine, of which anything may have been seen.
+/// A job of any size, even wider than the machine, with any observations.
 fn any_job() -> impl Strategy<Value = Job> {
     let barriers = (1e-4..3.0, 0.0..0.1).prop_map(|(interval, skew)| Barriers { interval, skew });
     let seen = (proptest::option::of(0.0..=1.0), proptest::option::of(barriers));
@@ -34,7 +34,7 @@ fn any_job() -> impl Strategy<Value = Job> {
     })
 }
 
-/// What there is at each question: one more job, or one fewer.
+/// The jobs at each question. Between two questions one job comes or one goes.
 fn histories() -> impl Strategy<Value = Vec<Vec<Job>>> {
     let steps =
         proptest::collection::vec((any_job(), any::<prop::sample::Index>(), any::<bool>()), 1..20);
@@ -67,7 +67,8 @@ fn first_somewhere(round: &Round, job: JobId) -> bool {
 }
 
 proptest! {
-    /// In a slice no core has two gangs, whose every thread has a core: all of them can run at once.
+    /// No core has two gangs in one slice, and every thread of a gang has a core. So all gangs of a slice can run at
+    /// once.
     #[test]
     fn gangs_have_their_cores_alone(history in histories()) {
         for policy in ["batch", "gang", "adaptive"] {
@@ -88,8 +89,8 @@ proptest! {
         }
     }
 
-    /// Every job has a slice of its own in each round, and waits for it no longer than the delay that is allowed,
-    /// or than the shortest slices of all other rows take.
+    /// Every job has a slice of its own in each round. It waits for this slice no longer than the allowed delay, or
+    /// than the shortest slices of all other rows take.
     #[test]
     fn no_job_waits_longer_than_allowed(history in histories(), delay in 0.02..2.0) {
         let limits = Limits { delay, ..Limits::default() };
@@ -104,7 +105,7 @@ proptest! {
         }
     }
 
-    /// A job that cannot run behind others is no filler.
+    /// A job that cannot run behind others is never a filler.
     #[test]
     fn only_jobs_that_can_fill_are_fillers(history in histories()) {
         for (jobs, round) in history.iter().zip(rounds("adaptive", &history, &Limits::default())) {
@@ -114,7 +115,7 @@ proptest! {
         }
     }
 
-    /// No slice is shorter than the shortest, whatever the weights.
+    /// No slice is shorter than the shortest allowed, whatever the weights.
     #[test]
     fn no_slice_is_too_short(history in histories()) {
         let limits = Limits::default();
@@ -125,7 +126,7 @@ proptest! {
         }
     }
 
-    /// Two rows whose jobs would fit one are one row, also after jobs have gone.
+    /// Two rows whose jobs would fit into one are made one, also after jobs have gone.
     #[test]
     fn rows_are_unified(history in histories()) {
         let mut matrix = Matrix::new(CORES);
@@ -143,7 +144,7 @@ proptest! {
         }
     }
 
-    /// In batch no job overtakes another: those that run came before all that wait.
+    /// In batch no job overtakes another: the jobs that run came before all jobs that wait.
     #[test]
     fn batch_keeps_the_order(history in histories()) {
         for (jobs, round) in history.iter().zip(rounds("batch", &history, &Limits::default())) {
@@ -154,7 +155,7 @@ proptest! {
         }
     }
 
-    /// A filler is no first job of its slice, and has cores; only adaptive has fillers.
+    /// A filler is not a first job of its slice, and has cores. Only adaptive has fillers.
     #[test]
     fn fillers_fill(history in histories()) {
         for policy in ["batch", "free", "gang", "adaptive"] {
@@ -176,8 +177,8 @@ proptest! {
         }
     }
 
-    /// Of jobs that are never seen to block, with a core for every thread and more than one of them, adaptive makes
-    /// the gangs that gang makes.
+    /// If no job is ever seen to block, and every job has more than one thread and a core for each, adaptive makes the
+    /// same gangs as gang.
     #[test]
     fn adaptive_is_gang_by_default(history in histories()) {
         let busy = |jobs: &Vec<Job>| -> Vec<Job> {
@@ -195,7 +196,7 @@ proptest! {
     }
 }
 
-/// Two jobs as wide as the machine, one of twice the weight: two thirds of the time are its.
+/// Of two jobs as wide as the machine, one has twice the weight and gets two thirds of the time.
 #[test]
 fn time_goes_by_weight() {
     let round = one_round("gang", &[weighing(job(0, 8), 2.0), job(1, 8)], &Limits::default());
@@ -203,7 +204,7 @@ fn time_goes_by_weight() {
     assert!((share - 2.0 / 3.0).abs() < 1e-9);
 }
 
-/// A length that a user chose is kept, and the delay gives way.
+/// A slice length that a user chose is kept, even if the delay is then longer than allowed.
 #[test]
 fn a_chosen_slice_is_kept() {
     let limits = Limits { slice: Some(5.0), ..Limits::default() };
@@ -211,7 +212,7 @@ fn a_chosen_slice_is_kept() {
     assert_eq!(round.slices.iter().map(|slice| slice.seconds).collect::<Vec<f64>>(), [5.0, 5.0]);
 }
 
-/// The slice costs a hundredth to switch, and holds twenty barriers, whichever is longer.
+/// A slice is long enough for two conditions: switching takes at most a hundredth of it, and it holds twenty barriers.
 #[test]
 fn slices_are_as_long_as_switches_and_barriers_ask() {
     let limits = Limits { switch: 2e-4, overhead: 0.01, ..Limits::default() };
@@ -220,13 +221,13 @@ fn slices_are_as_long_as_switches_and_barriers_ask() {
     let barriers = Some(Barriers { interval: 0.005, skew: 0.0 });
     let meets = Job { seen: Observation { blocked: None, barriers }, ..job(0, 8) };
     assert!((seconds(&[meets, job(1, 8)]) - 0.1).abs() < 1e-9);
-    // Of barriers so far apart the longest slice does not hold many: it gains nothing from being longer.
+    // If barriers are so far apart that the longest slice does not hold many, a longer slice gains nothing.
     let barriers = Some(Barriers { interval: 0.18, skew: 0.0 });
     let meets = Job { seen: Observation { barriers, ..Observation::default() }, ..job(0, 8) };
     assert!((seconds(&[meets, job(1, 8)]) - 0.02).abs() < 1e-9);
 }
 
-/// A narrow job also runs in a slice that leaves its columns empty: no core is idle that it could have.
+/// A narrow job also runs in other slices in which its columns are empty, so no core idles that it could use.
 #[test]
 fn alternates_use_empty_columns() {
     let round = one_round("gang", &[job(0, 6), job(1, 5), job(2, 3)], &Limits::default());
@@ -238,7 +239,8 @@ fn alternates_use_empty_columns() {
     assert_eq!(narrow.slices.iter().filter(|slice| slice.first.contains(&2)).count(), 2);
 }
 
-/// Threads blocked a tenth of their time are no gang; they are one again only when they are busier than that.
+/// A job whose threads are blocked for more than a tenth of their time is no gang. It becomes a gang again only when they
+/// are blocked for much less.
 #[test]
 fn a_job_that_blocks_is_loose_until_it_is_busy() {
     let mut policy = gang_policy("adaptive").unwrap();
@@ -249,7 +251,7 @@ fn a_job_that_blocks_is_loose_until_it_is_busy() {
     assert_eq!([0.08, 0.12, 0.08, 0.02, 0.08].map(&mut is_gang), [true, false, false, true, true]);
 }
 
-/// Barriers further apart than a gang may be made to wait are not worth a gang.
+/// A job whose barriers are further apart than a gang may have to wait is not made a gang.
 #[test]
 fn a_job_that_hardly_meets_is_loose() {
     let limits = Limits::default();
@@ -258,7 +260,7 @@ fn a_job_that_hardly_meets_is_loose() {
     assert_eq!(one_round("adaptive", &[meets, job(1, 8)], &limits).gangs, [1]);
 }
 
-/// In the slice of a job that blocks, the one that computes most fills; a busy job leaves nothing to fill.
+/// In the slice of a job that blocks, the job that computes most is the filler. The slice of a busy job has no filler.
 #[test]
 fn blocked_cores_go_to_whom_they_serve_most() {
     let jobs = [blocked(job(0, 8), 0.09), blocked(job(1, 8), 0.08), blocked(job(2, 8), 0.0)];
@@ -267,7 +269,7 @@ fn blocked_cores_go_to_whom_they_serve_most() {
     assert_eq!(round.slices[2].fillers, []);
 }
 
-/// A row of which others fill a part runs for longer, so that its own jobs have their share.
+/// A row that others fill in part runs for longer, so that its own jobs get their share.
 #[test]
 fn filled_rows_run_longer() {
     let jobs = [blocked(job(0, 8), 0.5), blocked(job(1, 8), 0.0)];
@@ -276,7 +278,7 @@ fn filled_rows_run_longer() {
     assert!((loose.seconds / round.seconds() - 2.0 / 3.0).abs() < 1e-9);
 }
 
-/// Of two equal jobs the one that filled least fills next.
+/// Of two equal jobs, the one that was a filler for less time fills next.
 #[test]
 fn fillers_take_turns() {
     let jobs = [blocked(job(0, 8), 0.08), blocked(job(1, 8), 0.0), blocked(job(2, 8), 0.0)];
@@ -285,8 +287,8 @@ fn fillers_take_turns() {
     assert_eq!([filler(), filler(), filler()], [[1], [2], [1]]);
 }
 
-/// What was blocked is the part not run of the time that was not spent ready; old times fade; a job that was not let run
-/// teaches nothing.
+/// The blocked share is the part of the time not spent ready in which a job did not run. Old times fade. A job that was
+/// not allowed to run changes nothing.
 #[test]
 fn the_observer_forgets_slowly() {
     let mut observer = Observer::new();
@@ -299,14 +301,14 @@ fn the_observer_forgets_slowly() {
     assert_eq!(learn(0, 1, 0.0, 0.0, 0.0), long);
     let blocked = learn(0, 1, 1.0, 0.0, 0.0).unwrap();
     assert!(blocked > 0.7 && blocked < 0.8, "{blocked}");
-    // 10 ms in which 64 threads were blocked are 10 ms, not 0.64 s.
+    // 64 threads that are blocked for 10 ms are blocked for 10 ms, not for 0.64 s.
     assert_eq!(learn(1, 64, 64.0, 64.0, 0.0), Some(0.0));
     assert!(learn(1, 64, 0.64, 0.0, 0.0).unwrap() < 0.02);
     observer.forget(0);
     assert_eq!(observer.seen(0), Observation::default());
 }
 
-/// Time that was counted as ready one sample too late makes no job look blocked.
+/// If time is counted as ready one sample too late, no job looks blocked because of it.
 #[test]
 fn late_counts_make_up_for_early_ones() {
     let mut observer = Observer::new();
@@ -317,7 +319,8 @@ fn late_counts_make_up_for_early_ones() {
     assert!(observer.seen(0).blocked.unwrap() < 0.02);
 }
 
-/// A job begins as one that never blocks: after a tenth of a second blocked it is a gang still, after half a second not.
+/// A job begins as one that never blocks. After being blocked for a tenth of a second it is still a gang, and after
+/// half a second it is not.
 #[test]
 fn a_short_beginning_makes_no_job_loose() {
     let mut observer = Observer::new();

@@ -1,4 +1,4 @@
-//! Mappings: bijections, never worse than rank order, and what they are said to cost.
+//! Mappings are bijections, are never worse than rank order, and cost what they report.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 #[path = "../../placement/tests/common/mod.rs"]
@@ -11,7 +11,7 @@ use topolane_fabric::{Fabric, NodeIndex};
 use topolane_mapping::{EFFORTS, Effort, Links, Search, assign, map};
 use topolane_traffic::{Entry, Traffic};
 
-/// Traffic of that many ranks out of pairs drawn.
+/// Traffic of this many ranks, made of the drawn pairs.
 fn traffic(ranks: u32, pairs: &[(Index, Index, f64)]) -> Traffic {
     let rank = |index: &Index| index.index(ranks as usize) as u32;
     let entry = |(from, to, bytes): &(Index, Index, f64)| Entry {
@@ -27,7 +27,7 @@ fn pairs() -> impl Strategy<Value = Vec<(Index, Index, f64)>> {
     prop::collection::vec((any::<Index>(), any::<Index>(), 0.0..1e6f64), 0..80)
 }
 
-/// Sum over the entries of links crossed times bytes.
+/// The sum over the entries of links crossed times bytes.
 fn hop_bytes(
     fabric: &Fabric,
     links: Links,
@@ -53,9 +53,9 @@ fn links() -> impl Strategy<Value = Links> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// On any machine, with any ranks per node and any order of slots: every rank has a slot, no
-    /// slot is taken twice, the hop-bytes reported are those computed from traffic and fabric,
-    /// their split by hops adds up, and they are not more than in rank order.
+    /// On any machine, with any ranks per node and any order of slots, every rank has a slot and no slot is taken
+    /// twice. The reported hop-bytes are those computed from traffic and fabric, their split by hops adds up, and they
+    /// are no more than in rank order.
     #[test]
     fn a_mapping_is_one_and_costs_what_it_says(
         machine in machine(),
@@ -68,7 +68,7 @@ proptest! {
     ) {
         let fabric = machine.fabric();
         prop_assume!(fabric.is_connected());
-        // Nodes in reverse, so that slots are not in the order of the fabric.
+        // The nodes go in reverse, so that slots are not in the order of the fabric.
         let nodes: Vec<NodeIndex> = (0..fabric.nodes()).rev()
             .flat_map(|node| std::iter::repeat_n(node, per_node as usize)).collect();
         let ranks = nodes.len() - idle_slots.index(nodes.len());
@@ -95,7 +95,7 @@ proptest! {
         prop_assert!(close(before.1, traffic.bytes()) && close(after.1, traffic.bytes()));
     }
 
-    /// The answer depends on the seed, not on the threads.
+    /// The answer depends on the seed, not on the number of threads.
     #[test]
     fn threads_do_not_change_the_answer(machine in one_site(), pairs in pairs(), seed in any::<u64>()) {
         let fabric = machine.fabric();
@@ -111,7 +111,7 @@ proptest! {
         }
     }
 
-    /// With eight slots, `strong` finds what the search over all 8! orders finds.
+    /// With eight slots, `strong` finds the optimum of a search over all 8! orders.
     #[test]
     fn strong_is_optimal_on_tiny_machines(pairs in pairs(), links in links()) {
         let fabric = tree(&[2, 2, 2]);
@@ -140,8 +140,7 @@ fn permute(items: &mut [u32], fixed: usize, visit: &mut impl FnMut(&[u32])) {
     }
 }
 
-/// The pairs (2i, 2i + 1) of 64 ranks laid out so that rank order parts them all: the best mapping
-/// leaves every pair on a leaf, at 0 hops.
+/// 64 ranks talk in pairs that rank order always parts. The best mapping puts every pair on a leaf, at 0 hops.
 #[test]
 fn pairs_come_together() {
     let fabric = tree(&[4, 4, 4]);
@@ -155,7 +154,7 @@ fn pairs_come_together() {
     }
 }
 
-/// Where hop-bytes are equal, bytes stay inside nodes.
+/// Of mappings with equal hop-bytes, the one with more bytes inside nodes is chosen.
 #[test]
 fn of_equals_the_one_inside_nodes() {
     let fabric = tree(&[4, 2]);
@@ -168,7 +167,7 @@ fn of_equals_the_one_inside_nodes() {
     assert_eq!((inside[0].rank_order, inside[0].mapped), (0.0, 4.0));
 }
 
-/// The most and the least bytes there may be: the search ends, and pairs still come together.
+/// With the most and the least bytes that are allowed, the search ends, and pairs still come together.
 #[test]
 fn extreme_bytes_are_mapped() {
     let fabric = tree(&[2, 2, 2]);

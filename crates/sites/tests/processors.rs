@@ -1,4 +1,4 @@
-//! Sites whose processors differ, and programs of which is known how much they compute and how long they are in MPI.
+//! Sites whose processors differ, and programs with a known compute share and time in MPI.
 #![allow(clippy::unwrap_used, clippy::format_push_string)]
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const LATENCY: f64 = 0.005;
 const BANDWIDTH: f64 = 1e8;
 const REFERENCE: f64 = 2.6e9;
 
-/// Two sites a and b of two hosts of four cores each, with cores of these speeds.
+/// Two sites, a and b, of two hosts of four cores each, with cores of these speeds.
 fn machine(speeds: [f64; 4]) -> Arc<Fabric> {
     let mut text = String::from(
         "name = \"two\"\n[node]\nsockets = 1\ncores-per-socket = 4\nmemory = 68719476736\n",
@@ -31,7 +31,8 @@ fn machine(speeds: [f64; 4]) -> Arc<Fabric> {
     Arc::new(Fabric::build(&machine_toml(&text).unwrap()).unwrap())
 }
 
-/// A program on these nodes that waits `turns` times a second for its other half and computes for `compute` of each second.
+/// A program on these nodes that waits `turns` times a second for its other half and computes for `compute` seconds of
+/// each second.
 fn program(nodes: &[u32], turns: f64, compute: f64) -> Program {
     Program {
         guests: nodes.len() as u32,
@@ -55,9 +56,10 @@ fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-9
 }
 
-/// A rank that computes all the time on a core of speed 2 does two reference-core seconds a second: a second of its
-/// run on a reference core takes half a second, all of it computing. One that computes half of the time there does one:
-/// computing for one second and communicating for half of one makes 1.5, of which 1 is two thirds.
+/// A rank that computes all the time on a core of speed 2 does two reference-core seconds of work a second. So a second
+/// of its run on a reference core takes half a second there, all of it computing. A rank that computes half of the time
+/// there does one reference-core second a second. Computing for one second and communicating for half of one makes 1.5,
+/// of which 1 is two thirds.
 #[test]
 fn measured_seconds_become_seconds_on_reference_cores() {
     let fabric = machine([2.0, 2.0, 1.0, 1.0]);
@@ -66,8 +68,9 @@ fn measured_seconds_become_seconds_on_reference_cores() {
     assert!(near(judged(1.0).loss_now, 1.0 / 1.5 - 1.0) && near(judged(1.0).compute, 2.0 / 3.0));
 }
 
-/// 100 turns of 5 ms are half of a second. A program that spends 7 % of its time in MPI loses no more than that, and
-/// the same correction holds for what it is predicted to lose elsewhere; at 80 % the prediction stands.
+/// 100 turns of 5 ms are half of a second. A program that spends 7 % of its time in MPI loses no more than 7 %, and the
+/// same correction applies to its predicted loss elsewhere. For a program that spends 80 %, the prediction is used as
+/// it is.
 #[test]
 fn no_more_is_lost_than_is_spent_in_mpi() {
     let fabric = machine([1.0; 4]);
@@ -82,8 +85,8 @@ fn no_more_is_lost_than_is_spent_in_mpi() {
     assert!(near(judged(Some(0.8), Some(0.5)).wan_now, 1.0 / 3.0));
 }
 
-/// One core is free on each fast host, and these are on two sites. Two guests that compute all the time take them; two
-/// that wait for each other 200 times a second stay on the slow host that they share.
+/// One core is free on each fast host, and the fast hosts are on two sites. Two guests that compute all the time take
+/// these cores. Two guests that wait for each other 200 times a second stay on the slow host that they share.
 #[test]
 fn who_computes_goes_to_the_fastest_hosts_and_who_communicates_stays_together() {
     let fabric = machine([1.0, 2.0, 1.0, 2.0]);
@@ -98,7 +101,7 @@ fn who_computes_goes_to_the_fastest_hosts_and_who_communicates_stays_together() 
     assert_eq!(chosen(200.0, 0.2), [0, 0]);
 }
 
-/// The program that computes and the one that hardly does change places where only one host is fast.
+/// Where only one host is fast, a program that computes and one that hardly does change places.
 #[test]
 fn who_computes_less_gives_the_fast_host_away() {
     let fabric = machine([2.0, 1.0, 1.0, 1.0]);
@@ -112,8 +115,8 @@ fn who_computes_less_gives_the_fast_host_away() {
     assert!(near(chosen[0].judgement.speed_then, 2.0) && near(chosen[0].judgement.speed_now, 1.0));
 }
 
-/// The rules of 2007: traffic alone gathers and sees no processor; processors alone see no traffic; the whole rule
-/// gathers what communicates and gives the fastest hosts to what computes.
+/// The rules of 2007: traffic alone gathers programs and ignores processors, and processors alone ignore traffic. The
+/// whole rule gathers programs that communicate and gives the fastest hosts to those that compute.
 #[test]
 fn the_paper_gathers_one_kind_and_quickens_the_other() {
     let fabric = machine([1.0, 2.0, 1.0, 2.0]);
@@ -133,7 +136,7 @@ fn the_paper_gathers_one_kind_and_quickens_the_other() {
     assert_eq!(speeds("predicted-time"), (true, 2.0));
 }
 
-/// The fast hosts lack a feature: no guest goes there, under any policy, not to make room either.
+/// The fast hosts lack a feature. No guest goes there, under any policy, not even to make room.
 #[test]
 fn no_guest_goes_to_a_host_that_lacks_a_feature() {
     let fabric = machine([1.0, 2.0, 1.0, 2.0]);
@@ -147,20 +150,20 @@ fn no_guest_goes_to_a_host_that_lacks_a_feature() {
     }
 }
 
-/// Storage at site a: two guests on b that read 40 MB/s each from there lose 0.8 s of each second of their run, and go
-/// home; with the storage at b they stay.
+/// The storage is at site a. Two guests on b that each read 40 MB/s from it lose 0.8 s of each second of their run, and
+/// move to a. With the storage at b they stay.
 #[test]
 fn traffic_to_storage_draws_a_program_home() {
     let fabric = machine([1.0; 4]);
     let reads = |home| Program { outside: 2e7, home: Some(home), ..program(&[2, 2], 0.0, 0.0) };
     let away = choose("predicted-time", &fabric, &[reads(0)]).remove(0);
-    // Measured in a run that loses 0.4 of every second: 0.4 / 0.6.
+    // The rate was measured in a run that loses 0.4 of every second, so the loss is 0.4 / 0.6.
     assert!(near(away.judgement.wan_now, 0.4 / 0.6), "{away:?}");
     assert!(away.nodes.iter().all(|node| *node < 2));
     assert_eq!(choose("predicted-time", &fabric, &[reads(1)])[0].judgement.moves, 0);
 }
 
-/// Programs of up to four guests anywhere with room, of any character.
+/// Programs of up to four guests, on any nodes with room, with any figures.
 fn states() -> impl Strategy<Value = Vec<Program>> {
     let nodes = prop::collection::vec(0..4u32, 1..5);
     let one = (nodes, 0.0..150.0f64, 0.0..1.0f64, prop::option::of(0.0..1.0f64), 1.0..1e5f64);
@@ -178,7 +181,7 @@ fn states() -> impl Strategy<Value = Vec<Program>> {
     })
 }
 
-/// Guest-seconds that a choice saves, less what its moves must bring.
+/// The guest-seconds that a choice saves, less what its moves must bring.
 fn worth(programs: &[Program], chosen: &[Moved], fastest: f64) -> f64 {
     let terms = Terms::default();
     let each = programs.iter().zip(chosen).map(|(program, moved)| {
@@ -194,7 +197,7 @@ fn worth(programs: &[Program], chosen: &[Moved], fastest: f64) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Ours is never dearer than staying, and never worth less than what the other rules choose.
+    /// Our rule never costs more than staying, and never saves less than the other rules.
     #[test]
     fn never_dearer_than_staying_or_than_another_rule(programs in states(), draw in [0..3usize, 0..3, 0..3, 0..3]) {
         let speeds = draw.map(|at| [1.0, 1.5, 2.0][at]);
@@ -209,7 +212,7 @@ proptest! {
         }
     }
 
-    /// Where all processors are reference cores, how much programs compute changes no choice.
+    /// If all processors are reference cores, no choice depends on how much programs compute.
     #[test]
     fn equal_processors_change_nothing(programs in states()) {
         let fabric = machine([1.0; 4]);
@@ -223,10 +226,11 @@ proptest! {
         }
     }
 
-    /// The share of a second that the WAN is said to take is at most the share spent in MPI.
+    /// The predicted share of a second that the WAN takes is at most the share spent in MPI.
     #[test]
     fn the_wan_takes_no_more_than_mpi(programs in states()) {
-        // A second of which less than a twentieth is left is not believed, so what it loses is not a share of it.
+        // If less than a twentieth of a second would be left, the prediction is capped, so its loss is not a share of
+        // that second.
         for (one, moved) in programs.iter().zip(choose("stay", &machine([1.0; 4]), &programs)) {
             let judged = moved.judgement;
             if let Some(in_mpi) = one.in_mpi.filter(|share| *share < 0.95) {
@@ -235,10 +239,10 @@ proptest! {
         }
     }
 
-    /// With every host faster no program takes longer where it is.
+    /// If every host becomes faster, no program takes longer where it is.
     #[test]
     fn faster_hosts_never_make_a_program_slower(programs in states(), factor in 1.0..4.0f64) {
-        // What is measured on reference cores, seen from cores that are faster by one factor.
+        // The figures as measured on reference cores, seen from cores that are all faster by one factor.
         let arriving: Vec<Program> =
             programs.iter().map(|one| Program { nodes: Vec::new(), ..one.clone() }).collect();
         let slow = choose("stay", &machine([1.0; 4]), &arriving);

@@ -1,4 +1,4 @@
-//! Sites for all programs together.
+//! Sites are chosen for all programs together.
 #![allow(clippy::unwrap_used, clippy::cast_possible_wrap, clippy::format_push_string)]
 
 use std::sync::Arc;
@@ -15,7 +15,7 @@ const LATENCY: f64 = 0.005;
 const BANDWIDTH: f64 = 1e8;
 const GIB: u64 = 1 << 30;
 
-/// Sites with these numbers of hosts of 4 cores and 64 GiB each, every two sites joined by a link.
+/// Sites with these numbers of hosts, of 4 cores and 64 GiB each. Every two sites are joined by a link.
 fn machine(hosts: &[u32]) -> Arc<Fabric> {
     let mut text = String::from(
         "name = \"sites\"\n[node]\nsockets = 1\ncores-per-socket = 4\nmemory = 68719476736\n",
@@ -63,8 +63,8 @@ fn sites(fabric: &Fabric, moved: &Moved) -> Vec<u32> {
     moved.nodes.iter().map(|&node| fabric.group(fabric.depth(), node)).collect()
 }
 
-/// Every turn waits for the latency, and what crosses takes bytes / bandwidth: 10 turns of 5 ms and 20 MB over
-/// 100 MB/s are 0.05 + 0.2 s. A window of 64 KiB lets a message of 640 KiB wait nine round trips.
+/// Every turn waits for the latency, and the bytes that cross take bytes / bandwidth. 10 turns of 5 ms, and 20 MB over
+/// 100 MB/s, take 0.05 + 0.2 s. With a window of 64 KiB, a message of 640 KiB waits for nine round trips.
 #[test]
 fn loss_is_turns_times_latency_and_bytes_over_bandwidth() {
     let busiest = Pair { bursts: 5.0, bytes: 5.0 * 655_360.0 };
@@ -75,7 +75,7 @@ fn loss_is_turns_times_latency_and_bytes_over_bandwidth() {
     assert!((cut.loss(narrow) - (0.05 + 5.0 * 9.0 * 0.01)).abs() < 1e-12);
 }
 
-/// What is measured while half of every second is lost is half of what an undisturbed run shows.
+/// Rates measured while half of every second is lost are half of those of an undisturbed run.
 #[test]
 fn rates_measured_in_a_slowed_run_are_scaled_back() {
     let cut = Cut { turns: 100.0, bytes: 0.0, busiest: Pair::default() };
@@ -84,8 +84,8 @@ fn rates_measured_in_a_slowed_run_are_scaled_back() {
     assert!((cut.undisturbed(cut.loss(path)).turns - 200.0).abs() < 1e-9);
 }
 
-/// The rule of 2007, by hand: 4 + 4 cores; of three programs that are spread, the two with most traffic get a site
-/// each, as far as they fill it, and the third is what is spread.
+/// The rule of 2007, by hand, with 4 + 4 cores. Of three programs that are spread, the two with the most traffic get a
+/// site each, as far as they fit. The third gets the rest and is spread.
 #[test]
 fn most_traffic_first_onto_a_single_site() {
     let fabric = machine(&[1, 1]);
@@ -102,8 +102,8 @@ fn most_traffic_first_onto_a_single_site() {
     assert_eq!(third, [0, 1]);
 }
 
-/// A program that loses less than a move must bring stays; one that loses more is gathered, and the one that
-/// loses nothing gives way to it.
+/// A program that loses less than a move must bring stays. One that loses more is gathered on a site, and a program
+/// that loses nothing gives way to it.
 #[test]
 fn who_loses_nothing_gives_way() {
     let fabric = machine(&[1, 1]);
@@ -120,8 +120,8 @@ fn who_loses_nothing_gives_way() {
     assert_eq!(choose("predicted-loss", &fabric, &slight)[0].judgement.moves, 0);
 }
 
-/// A program is not moved if it was moved a moment ago, if its memory is rewritten faster than copied, if it ends
-/// before the move has paid, or if it has no other site to use.
+/// A program is not moved if it was moved a moment ago, if its memory is rewritten faster than it can be copied, if it
+/// ends before the move has paid, or if it may use no other site.
 #[test]
 fn a_move_that_cannot_pay_is_not_made() {
     let fabric = machine(&[1, 1]);
@@ -133,8 +133,8 @@ fn a_move_that_cannot_pay_is_not_made() {
     assert_eq!(moves(Program { remaining: 1.0, ..spread }), 0);
 }
 
-/// Two pairs that talk, one pair on each site, lose nothing; three guests and one would part a pair. With the cuts of
-/// 1 | 3 and 2 | 2 known, a program that no site holds is put in pairs.
+/// Two pairs of guests that talk, one pair on each site, lose nothing. Three guests on one site and one on the other
+/// would part a pair. If the cuts of 1 | 3 and 2 | 2 are known, a program that no site holds is divided into its pairs.
 #[test]
 fn uneven_divisions_count_what_they_cut() {
     let fabric = machine(&[1, 1]);
@@ -148,8 +148,8 @@ fn uneven_divisions_count_what_they_cut() {
     assert_eq!(at, [0, 0, 1, 1]);
 }
 
-/// A program too large for a site whose chatty pairs lie across is divided again: two guests change places.
-/// Not under `stay`, and not where the better division saves too little.
+/// If the pairs of a program too large for a site talk across sites, the program is divided again: two guests change
+/// places. This is not done under `stay`, nor if the better division saves too little.
 #[test]
 fn chatty_pairs_come_together_on_the_sites_they_have() {
     let fabric = machine(&[1, 1]);
@@ -163,7 +163,8 @@ fn chatty_pairs_come_together_on_the_sites_they_have() {
     };
     let found = &choose("predicted-loss", &fabric, &[parted(across)])[0];
     assert_eq!(found.judgement.moves, 2);
-    // 100 turns a second measured, over 5 ms, are 200 undisturbed: a second loses one.
+    // 100 turns of 5 ms were measured in each second, of which half is lost. An undisturbed run has 200 turns a second,
+    // and so loses a second for each second.
     assert!((found.judgement.loss_now - 1.0).abs() < 0.05, "{found:?}");
     assert!(found.judgement.loss_then < 0.05, "{found:?}");
     assert_eq!(choose("stay", &fabric, &[parted(across)])[0].judgement.moves, 0);
@@ -173,8 +174,8 @@ fn chatty_pairs_come_together_on_the_sites_they_have() {
     );
 }
 
-/// Only one of two like programs can have a site: with one read 15 % higher than the other, and in the next look the
-/// other way round, neither moves; with one at twice the other's, they change places.
+/// Only one of two equal programs can have a site. If the measured rate of one is 15 % higher than the other's, and at
+/// the next look the other way round, neither is moved. If one rate is twice the other, the programs change places.
 #[test]
 fn no_program_changes_places_over_noise() {
     let fabric = two();
@@ -187,14 +188,16 @@ fn no_program_changes_places_over_noise() {
         let chosen = choose("predicted-loss", &fabric, &programs);
         chosen.iter().map(|moved| moved.judgement.moves).sum()
     };
-    // Measured in a run that loses: 50 turns over 5 ms are a quarter of every second, 66.7 without the wait.
+    // These are measured in a run that loses: 50 turns of 5 ms are a quarter of every second, so 66.7 turns without the
+    // wait.
     assert_eq!(moves(66.7, 50.0), 0);
     assert_eq!(moves(58.0, 50.0), 0);
     assert_eq!(moves(66.7, 54.0), 0);
     assert!(moves(30.0, 50.0) > 0);
 }
 
-/// What two programs send over one link slows both: each alone would stay spread, together one is gathered.
+/// The traffic of two programs over one link slows both. Each of them alone would stay spread, but together one is
+/// gathered.
 #[test]
 fn programs_share_the_links_between_sites() {
     let fabric = machine(&[2, 2]);
@@ -204,7 +207,7 @@ fn programs_share_the_links_between_sites() {
     assert!(both[0].judgement.loss_now > 1.5 * alone, "{both:?}");
 }
 
-/// Programs on two sites of one host of 8 guests' room each, running or arriving.
+/// Programs on two sites with one host each, which has room for 8 guests. They run already or arrive.
 fn states() -> impl Strategy<Value = Vec<Program>> {
     let one = (1..4u32, 0..16u32, 0.0..200.0f64, 0.0..1e8f64, 1.0..1e5f64, any::<bool>());
     prop::collection::vec(one, 1..6).prop_map(|drawn| {
@@ -238,7 +241,8 @@ fn two() -> Arc<Fabric> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// No core is given twice, who runs goes on running, who is placed has a node for every guest.
+    /// No core is given twice, programs that run go on running, and a program that is placed has a node for every
+    /// guest.
     #[test]
     fn no_program_is_lost_and_no_core_given_twice(programs in states(), rule in 0..SITE_POLICIES.len()) {
         let fabric = two();
@@ -252,7 +256,8 @@ proptest! {
         prop_assert!(held.iter().all(|&held| held <= 8), "{held:?}");
     }
 
-    /// `predicted-loss` never makes all programs together lose more than staying would, moves at their price.
+    /// With the price of moves counted, `predicted-loss` never makes all programs together lose more than they would by
+    /// staying.
     #[test]
     fn the_choice_pays(programs in states()) {
         let fabric = two();
@@ -268,8 +273,8 @@ proptest! {
         prop_assert!(arrives || worth >= -1e-6, "{worth} {chosen:?}");
     }
 
-    /// Chosen again and again where everybody then is, with rates measured there that are off by a twentieth,
-    /// no program goes back to where it was.
+    /// Choices are made again and again from where the programs then are, with measured rates that are off by up to a
+    /// twentieth. No program goes back to where it was.
     #[test]
     fn nothing_flaps(programs in states(), noise in prop::collection::vec(0.95..1.05f64, 30)) {
         let fabric = two();
@@ -281,7 +286,7 @@ proptest! {
             let each = programs.iter_mut().zip(&chosen).zip(round).zip(&mut been);
             for (((program, moved), noise), been) in each {
                 let judged = moved.judgement;
-                // A run that all but stands says nothing about rates.
+                // If a run hardly gets on, it says nothing about rates.
                 if judged.loss_now.max(judged.loss_then) > 9.0 {
                     return Ok(());
                 }
@@ -296,7 +301,7 @@ proptest! {
     }
 }
 
-/// What programs lose, written for two sites and one link, with `at` guests of each on the first.
+/// The loss of each program, computed for two sites and one link, with `at` guests of each program on the first site.
 fn lost(programs: &[Program], at: &[u32]) -> Vec<f64> {
     let flow = |program: &Program, here: u32| {
         let (n, a) = (f64::from(program.guests), f64::from(here));
@@ -315,8 +320,8 @@ fn lost(programs: &[Program], at: &[u32]) -> Vec<f64> {
     .collect()
 }
 
-/// What a choice costs by the rule's own definition: guest-seconds lost from now on, and for who moves
-/// 1.5 x 0.3 of the copying, 2 % of its time and 20 % of what it loses now.
+/// The cost of a choice by the rule's own definition: the guest-seconds lost from now on, and for each program that
+/// moves 1.5 x 0.3 of the copying, 2 % of its time and 20 % of what it loses now.
 fn priced(programs: &[Program], now: &[u32], at: &[u32]) -> f64 {
     let (before, after) = (lost(programs, now), lost(programs, at));
     let each = programs.iter().enumerate();
@@ -333,8 +338,8 @@ fn priced(programs: &[Program], now: &[u32], at: &[u32]) -> f64 {
     .sum()
 }
 
-/// Of all ways to divide up to five programs over two sites of 8 cores the one found is the cheapest, in nearly every
-/// state: in at least 396 of 400 random ones, in many of which a program moves.
+/// In nearly every state, the choice is the cheapest of all ways to divide up to five programs over two sites of 8
+/// cores: in at least 396 of 400 random states, in many of which a program moves.
 #[test]
 fn nearly_always_the_cheapest_of_all_ways() {
     use proptest::strategy::ValueTree;
@@ -383,8 +388,9 @@ fn nearly_always_the_cheapest_of_all_ways() {
     assert!(cheapest >= 396, "{cheapest} of 400, the worst {worst} times the cheapest");
 }
 
-/// Two sites of eight cores. Three guests and two leave three cores on the one, three leave five on the other: eight in all,
-/// and no site for six. If one of the programs of three joins the other, there is; no two guests make that room.
+/// Two sites have eight cores each. Programs of three and two guests leave three cores on one site, and one of three
+/// leaves five on the other. That is eight in all, but no site has six for the program that arrives. If one of the
+/// programs of three moves to the other site, there are six. Moving the two guests does not make that room.
 #[test]
 fn one_program_makes_room_for_who_arrives() {
     let fabric = machine(&[2, 2]);
@@ -399,7 +405,8 @@ fn one_program_makes_room_for_who_arrives() {
     assert_eq!(sites(&fabric, &chosen[3]), [other; 6]);
 }
 
-/// A program for which one site has room moves no other; neither does one that no site could hold were it empty.
+/// A program that fits on one site makes no other move, nor does a program that no site could hold even if it were
+/// empty.
 #[test]
 fn no_program_is_moved_without_need_or_in_vain() {
     let fabric = machine(&[2, 2]);

@@ -4,12 +4,12 @@
 use topolane_gang::hypervisor::{Costs, Length, Outcome, Setup, Task, Workload, simulate};
 use topolane_gang::{Limits, gang_policy};
 
-/// What becomes of a setup under a policy of that name.
+/// The outcome of a setup under the policy of that name.
 pub fn run(setup: &Setup, policy: &str) -> Outcome {
     simulate(setup, gang_policy(policy).unwrap().as_mut()).unwrap()
 }
 
-/// A setup with a timeline and nothing unusual.
+/// A setup with these jobs, cores and seconds, a timeline, and nothing unusual.
 pub fn setup(jobs: Vec<Task>, cores: usize, seconds: f64) -> Setup {
     Setup {
         jobs,
@@ -23,7 +23,7 @@ pub fn setup(jobs: Vec<Task>, cores: usize, seconds: f64) -> Setup {
     }
 }
 
-/// A job that is there from the start.
+/// A job that is present from the start.
 pub fn task(threads: usize, workload: Workload, length: Length) -> Task {
     Task { threads, weight: 1.0, arrival: 0.0, delays: Vec::new(), workload, length, seed: 0 }
 }
@@ -33,7 +33,7 @@ pub fn endless(threads: usize, workload: Workload) -> Task {
     task(threads, workload, Length::Seconds(1e5))
 }
 
-/// Even threads that meet.
+/// Threads that do equal work between barriers.
 pub fn barrier(interval: f64, spin: bool) -> Workload {
     Workload::Barrier { interval, spin, imbalance: 0.0 }
 }
