@@ -1,4 +1,4 @@
-//! Which adapters are of one host: by the first word of their description, or by where they hang.
+//! Which adapters belong to one host: by the first word of their description, or by the ports that they hang on.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -8,7 +8,7 @@ use topolane_fabric::{Fabric, InputError, read};
 
 const MODEL: &str = "MT4129 ConnectX7   Mellanox Technologies";
 
-/// A subnet of leaves under two spines, all cabled to both: `(leaf, port, description)` for every adapter.
+/// A subnet of leaves under two spines, each leaf cabled to both. Each adapter is `(leaf, port, description)`.
 fn subnet(adapters: &[(&str, u32, &str)]) -> String {
     let mut leaves: BTreeMap<&str, Vec<(u32, String)>> = BTreeMap::new();
     let mut hosts = String::new();
@@ -60,7 +60,7 @@ fn names(fabric: &Fabric) -> Vec<&str> {
     (0..fabric.nodes()).map(|node| fabric.node_name(node)).collect()
 }
 
-/// The rails on which a node has a cable.
+/// The rails on which the node of that name has a cable.
 fn rails_of(fabric: &Fabric, name: &str) -> Vec<u32> {
     let node = fabric.node_named(name).unwrap();
     let there = fabric.uplinks(0, node).filter(|&cable| fabric.has_cable(cable));
@@ -69,7 +69,7 @@ fn rails_of(fabric: &Fabric, name: &str) -> Vec<u32> {
 
 #[test]
 fn a_host_without_one_adapter_keeps_its_others_on_their_rails() {
-    // The leaf of rail 1 of the second group is off. HCA-6 is on rail 2 all the same.
+    // The leaf of rail 1 of the second group is off. HCA-6 is on rail 2 nevertheless.
     let fabric = machine(&[
         ("leaf-1-1", 1, "a HCA-1"),
         ("leaf-2-1", 1, "a HCA-5"),
@@ -110,7 +110,8 @@ fn one_cable_on_another_rail_does_not_change_the_order_of_rails() {
 
 #[test]
 fn adapters_without_names_are_distinguished_by_their_ports() {
-    // Port 2 is one host. Ports 3 and 4 are crossed on the second rail, so they count in their order.
+    // The adapters on port 2 belong to one host. Ports 3 and 4 are crossed on the second rail, so the order of ports
+    // decides.
     let fabric = machine(&[
         ("leaf-1-1", 1, "a mlx5_0"),
         ("leaf-2-1", 1, "a mlx5_1"),
@@ -161,7 +162,7 @@ fn adapters_that_cannot_be_distinguished_are_refused() {
 
 #[test]
 fn rails_that_nothing_distinguishes_are_refused() {
-    // Hosts a and b have unlike labels, and the second group has one switch of two.
+    // Hosts a and b have different labels, and the second group has one switch where the first has two.
     let error = machine(&[
         ("x", 1, "a left"),
         ("y", 1, "a right"),

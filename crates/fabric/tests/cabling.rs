@@ -1,4 +1,4 @@
-//! Cables as `NetBox` and LLDP record them make the machine that `ibnetdiscover` makes of the same cables.
+//! Cables as `NetBox` and LLDP record them give the same machine as `ibnetdiscover` does for the same cables.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, HashMap};
@@ -12,10 +12,10 @@ use topolane_fabric::{Children, Description, Fabric, preset};
 const MACHINES: [&str; 4] =
     ["fat-tree(radix=4)", "fat-tree(radix=8,pods=3)", "nvl72(units=1)", "fat-tree(radix=6,pods=2)"];
 
-/// A cable between two ports, each (device, port).
+/// A cable between two ports; each is a device and a port.
 type Cable = [(String, String); 2];
 
-/// The cables of a subnet, and its hosts.
+/// The cables of a subnet and its hosts.
 fn cables(subnet: &str) -> (Vec<Cable>, Vec<String>) {
     let words = |line: &str| -> Vec<String> {
         line.split('"').skip(1).step_by(2).map(str::to_owned).collect()
@@ -83,7 +83,7 @@ fn answered(cables: &[Cable]) -> String {
     format!("{{\"count\": 1, \"next\": null, \"results\": [\n{}]}}", rows.join(",\n"))
 }
 
-/// What devices report of the cables: of each its first end, its other end, or both.
+/// What devices report of the cables. Each cable is reported by its first end, its other end, or both, as `by` says.
 fn reported(cables: &[Cable], by: &[u8]) -> String {
     let mut devices: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (index, [a, b]) in cables.iter().enumerate() {
@@ -113,7 +113,7 @@ fn guessed(text: &str, format: Format, hosts: &[String]) -> Read {
     read(text, format, &options(hosts)).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// What a list of cables says: bandwidths are not in it.
+/// The part of a description that a list of cables gives: all but bandwidths.
 fn cabling(mut description: Description) -> Description {
     let bandwidth = 1.0;
     description.kinds[0].nic_bandwidth = bandwidth;
@@ -126,7 +126,7 @@ fn cabling(mut description: Description) -> Description {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Also if cables are missing and stand in another order.
+    /// This holds also if cables are missing and stand in another order.
     #[test]
     fn cables_make_the_machine_that_ibnetdiscover_makes(
         machine in prop::sample::select(&MACHINES[..]),
@@ -157,7 +157,7 @@ proptest! {
     }
 }
 
-/// Takes both ends of a cable between switches out of a subnet.
+/// Removes both ends of a cable between switches from the text of a subnet.
 fn cut_between_switches(lines: &mut Vec<&str>, index: prop::sample::Index) {
     let ends: Vec<usize> = (0..lines.len())
         .filter(|&line| lines[line].starts_with('[') && lines[line].contains("\"S-"))
@@ -220,7 +220,7 @@ fn hosts_are_known_by_their_interface_also_if_its_id_is_an_address() {
     assert_eq!((fabric.nodes(), fabric.links()), (1, 1));
 }
 
-/// The machine of `(device, port, neighbour, what the neighbour calls its port)`, and its notes.
+/// The machine of these rows of `(device, port, neighbour, port as the neighbour names it)`, and the notes about it.
 fn neighbours(rows: &[(&str, &str, &str, &str)], hosts: &str) -> (Fabric, String) {
     let mut devices: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (device, port, far, name) in rows {
@@ -238,7 +238,7 @@ fn neighbours(rows: &[(&str, &str, &str, &str)], hosts: &str) -> (Fabric, String
     (Fabric::build(&found.description).unwrap(), found.notes.join("; "))
 }
 
-/// Rows of a leaf of one node with two cables to the spine, and of the spine.
+/// Rows of a leaf with one node and two cables to the spine, and of the spine.
 const ALIASES: [(&str, &str, &str, &str); 5] = [
     ("leaf", "Ethernet0", "n1", "eth0"),
     ("leaf", "Ethernet48", "spine", "fortyGigE0/0"),
@@ -253,10 +253,10 @@ fn a_cable_that_both_ends_describe_counts_once_also_under_other_names_of_ports()
         let (fabric, _) = neighbours(rows, "n1");
         assert_eq!((fabric.depth(), fabric.links(), fabric.cabling(0, 1).cables), (2, 3, 2));
     }
-    // The node names the port of the leaf in the words of the leaf's neighbours; the leaf names the node's port.
+    // The node names the port of the leaf as the leaf's other neighbours do. The leaf names the node's port.
     let with_node = [&ALIASES[..], &[("n1", "eth0", "leaf", "fortyGigE0/60")]].concat();
     assert_eq!(neighbours(&with_node, "n1").0.links(), 3);
-    // Each end describes another cable, by its own names: these are two.
+    // Each end describes a different cable, by its own names, so there are two.
     let halves = [
         ALIASES[0],
         ("leaf", "Ethernet48", "spine", "Ethernet0"),
@@ -341,7 +341,7 @@ fn what_netbox_lists_from_each_end_counts_once() {
     );
 }
 
-/// Each with the line and words of its refusal.
+/// Refusals name the line, and say what is wrong there.
 #[test]
 fn refusals_name_the_line() {
     let table = "Device A,Termination A,Device B,Termination B\n";

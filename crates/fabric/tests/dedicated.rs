@@ -1,4 +1,4 @@
-//! Routes that keep to owned links: on any tree, for jobs drawn at random by the condition of
+//! Routes that stay on owned links, on any tree, for random jobs by the condition of
 //! docs/explanation/dedicated-links.md.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -21,7 +21,7 @@ use topolane_fabric::{
     Service, Step, SwitchPlace, pgft, write,
 };
 
-/// A tree of two or three levels whose nodes hang on one leaf switch; a few cables may be missing.
+/// A tree of two or three levels, each node of which hangs on one leaf switch. A few cables may be missing.
 fn tree() -> impl Strategy<Value = Description> {
     let level = || (1u32..5, 1u32..4, 1u32..4);
     let levels = (2u32..5, prop::collection::vec(level(), 1..3), 1u32..3);
@@ -53,7 +53,7 @@ fn path(routing: &dyn Routing, from: u32, to: u32) -> Option<Vec<Channel>> {
     routing.path(from, to, &mut path).ok().map(|()| path)
 }
 
-/// The cables between switches on a way.
+/// The cables between switches on a route.
 fn between(fabric: &Fabric, path: &[Channel]) -> Vec<u32> {
     let cables = path.iter().map(|channel| channel / 2);
     cables.filter(|&id| fabric.cable_place(id).is_some_and(|at| at.0 > 0)).collect()
@@ -70,7 +70,7 @@ fn switches(fabric: &Fabric) -> Vec<SwitchPlace> {
     all
 }
 
-/// Every entry of every table: by switch and destination.
+/// Every entry of every table, by switch and destination.
 fn entries(routes: &Dedicated) -> HashMap<(SwitchPlace, u32), Option<Step>> {
     let fabric = routes.fabric();
     let nodes = || 0..fabric.nodes();
@@ -81,8 +81,8 @@ fn entries(routes: &Dedicated) -> HashMap<(SwitchPlace, u32), Option<Step>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// The way of every ordered pair of every job is shortest, goes up and then down, and passes
-    /// between switches over links of that job alone.
+    /// The route of every ordered pair of nodes of a job is a shortest one, goes up and then down, and between switches
+    /// uses only links of that job.
     #[test]
     fn no_way_of_a_job_leaves_its_links(tree in tree(), seed: u64) {
         let fabric = build(&tree);
@@ -103,9 +103,9 @@ proptest! {
         }
     }
 
-    /// With jobs, service nodes and reserved uplink slots, every node reaches every other that d-mod-k finds a
-    /// way to, up and then down: no table sends traffic in a circle or lets two ways wait for each
-    /// other in one. Remembered ways are the same.
+    /// With jobs, service nodes and reserved uplink slots, every node reaches every node to which d-mod-k finds a
+    /// route, going up and then down. So no table sends traffic in a circle, and no routes wait for each other in one.
+    /// Remembered routes are the same.
     #[test]
     fn all_are_reached_up_and_then_down(
         tree in tree(),
@@ -137,8 +137,8 @@ proptest! {
         }
     }
 
-    /// The destinations of a leaf are dealt evenly over the uplinks that its job owns there: seen from
-    /// a leaf that owns as many planes, with one cable each, no uplink leads to two more than another.
+    /// The destinations of a leaf are dealt evenly over the uplinks that its job owns there. From a leaf that owns the
+    /// same planes, with one cable each, no uplink leads to two destinations more than another.
     #[test]
     fn uplinks_are_dealt_evenly(tree in tree(), seed: u64) {
         let fabric = build(&tree);
@@ -172,7 +172,7 @@ proptest! {
         }
     }
 
-    /// A job that comes or goes changes no entry for a destination that is not its own.
+    /// A job that comes or goes changes only entries for its own destinations.
     #[test]
     fn a_job_changes_its_own_entries_alone(tree in tree(), seed: u64, which: Index) {
         let fabric = build(&tree);
@@ -189,8 +189,8 @@ proptest! {
         }
     }
 
-    /// Without jobs the ways on a whole tree are those of d-mod-k; where cables are missing, there
-    /// is a way wherever d-mod-k finds one.
+    /// Without jobs, the routes on a whole tree are those of d-mod-k. If cables are missing, there is a route wherever
+    /// d-mod-k finds one.
     #[test]
     fn without_jobs_ways_are_d_mod_k(tree in tree()) {
         let fabric = build(&tree);
@@ -207,14 +207,14 @@ proptest! {
         }
     }
 
-    /// What is written reads back as the same routes: the tables in the form of `opensm`'s dump, with
-    /// the text of `ibnetdiscover`.
+    /// Tables that are written read back as the same routes: in the form of `opensm`'s dump, with the text of
+    /// `ibnetdiscover`.
     #[test]
     fn tables_read_back_as_the_same_ways(tree in tree(), seed: u64) {
         let net = write::ibnetdiscover(&Fabric::build(&tree).unwrap());
         let Ok(description) = ibnetdiscover(&net) else { return Ok(()) };
         let fabric = build(&description);
-        // A node none of whose cables is there is no part of a subnet; the rest may fall apart.
+        // A node without cables is not part of a subnet, and the rest may fall apart.
         prop_assume!(fabric.sites() == 1 && fabric.depth() == tree.sites[0].cabling.len());
         prop_assume!(!fabric.is_padded());
         let jobs = jobs_on(&fabric, seed);
@@ -222,7 +222,8 @@ proptest! {
         let source = |text, name| Source { text, name };
         let all_ports = ports(&fabric, source(&net, "net")).unwrap();
         let tables = LinearTables::new(&routes, all_ports.clone());
-        // Made from scratch, or from those of no job by the entries of all nodes of jobs, they are the same.
+        // The tables are the same whether they are made from scratch or from those without jobs, by the entries of all
+        // nodes of jobs.
         let nodes = jobs.iter().flat_map(|job| job.nodes.iter().copied());
         let before = LinearTables::new(&owned(&fabric, &[]), all_ports);
         let after = before.after(&routes, &NodeSet::of(fabric.nodes(), nodes));
@@ -242,8 +243,8 @@ proptest! {
     }
 }
 
-/// The draws above are not all of one kind: jobs across leaves and across pods come up, with leaves
-/// that own a part, and next to jobs of other links on their leaves.
+/// The random jobs above are of all kinds: jobs across leaves and across pods, jobs with a leaf that owns only a part,
+/// and jobs on leaves where other jobs own links.
 #[test]
 fn draws_are_of_all_kinds() {
     let fabric = build(&pgft("t", &[4, 3, 3], &[1, 4, 4], &[1, 1, 1]));

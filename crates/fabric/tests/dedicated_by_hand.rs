@@ -21,7 +21,7 @@ fn small() -> Arc<Fabric> {
     build(&pgft("t", &[2, 2, 2], &[1, 2, 2], &[1, 1, 1]))
 }
 
-/// Cable from switch `number` of a group of a level to a parent of the machine of [`small`].
+/// The cable from switch `number` of a group of this level to a parent, on the machine of [`small`].
 fn cable(level: usize, group: u32, number: u32, parent: u32) -> u32 {
     small().cable(level, group, number, parent, 0).unwrap()
 }
@@ -68,7 +68,7 @@ fn what_cannot_be_kept_apart_is_refused_by_name() {
         1,
         &format!("job 7: cable {last} (an uplink of leaf0) is reserved for service nodes"),
     );
-    // Leaf 1 owns a link to the other plane.
+    // Leaf 1 owns a link to another plane.
     let other = cable(1, 1, 0, 1);
     refused(
         &[job("7", &[0, 2], &[a, other])],
@@ -93,11 +93,11 @@ fn mark_missing_at(tree: &mut Description, level: usize) {
     tree.sites[0].missing.push(cable);
 }
 
-/// With reserved uplink slots nothing between a service node and a job's passes over a link of a job;
-/// without, some does.
+/// With reserved uplink slots, no traffic between a service node and a job's node uses a link of a job. Without them,
+/// some does.
 #[test]
 fn service_traffic_keeps_to_reserved_uplink_slots() {
-    // Four planes; the job has three nodes in either pod and owns the first two planes.
+    // There are four planes. The job has three nodes in either pod and owns the first two planes.
     let fabric = build(&pgft("t", &[4, 4, 2], &[1, 4, 4], &[1, 1, 1]));
     let cable = |at: (usize, u32, u32, u32)| fabric.cable(at.0, at.1, at.2, at.3, 0).unwrap();
     let leaves = [0, 1, 4].into_iter().flat_map(|leaf| [(1, leaf, 0, 0), (1, leaf, 0, 1)]);
@@ -112,7 +112,7 @@ fn service_traffic_keeps_to_reserved_uplink_slots() {
     assert_eq!((all, others), (36, 0));
     assert!(over_owned > 0);
     assert_eq!(routes(1).service_routes(), [36, 0, 0]);
-    // The job's own ways are what they were.
+    // The routes of the job itself do not change.
     for (from, to) in [(0, 4), (4, 17), (17, 1)] {
         assert_eq!(path(&routes(1), from, to), path(&routes(0), from, to));
     }

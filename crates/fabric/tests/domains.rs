@@ -1,10 +1,10 @@
-//! Sets of nodes that a faster network joins: read, asked, cut down, refused.
+//! Sets of nodes with a faster network between them: read, queried, cut down and refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use topolane_fabric::read::machine_toml;
 use topolane_fabric::{Fabric, NodeSet};
 
-/// Six nodes on two leaves, in two domains that do not nest in the leaves, and one node in none.
+/// Six nodes on two leaves, with these domains.
 fn machine(domains: &str) -> String {
     format!("name = \"n\"\n[[site]]\nname = \"s\"\nchildren = [3, 2]\n{domains}")
 }
@@ -12,7 +12,7 @@ fn machine(domains: &str) -> String {
 const TWO: &str = "[[domain]]\nname = \"a\"\nnodes = \"n[1,4]\"\n\
                    [[domain]]\nname = \"b\"\nnodes = \"n[5,2,3]\"\nbandwidth = 1e12\n";
 
-/// A domain is a set of nodes, whatever the tree says; the numbers of its nodes ascend.
+/// A domain is a set of nodes, whatever the tree says. The numbers of its nodes ascend.
 #[test]
 fn nodes_know_their_domain() {
     let fabric = Fabric::build(&machine_toml(&machine(TWO)).unwrap()).unwrap();
@@ -30,7 +30,7 @@ fn nodes_know_their_domain() {
     assert_eq!((none.domains(), none.domain(0)), (0, None));
 }
 
-/// Every node is in one block: its domain, or with the nodes of its leaf that are in none.
+/// Every node is in one block: its domain, or else the nodes of its leaf that are in no domain.
 #[test]
 fn blocks_are_the_domains_and_the_rest_of_each_leaf() {
     let fabric = Fabric::build(&machine_toml(&machine(TWO)).unwrap()).unwrap();
@@ -42,7 +42,8 @@ fn blocks_are_the_domains_and_the_rest_of_each_leaf() {
     assert_eq!(blocks, [&[0, 1, 2][..], &[3, 4, 5]], "without domains the leaves");
 }
 
-/// Without block sizes the base block is the first domain, unless a later one has fewer nodes; without domains the largest leaf.
+/// Without block sizes, the base block is the first domain, unless a later one has fewer nodes. Without domains too, it
+/// is the largest leaf.
 #[test]
 fn the_base_block_is_named_or_the_first_domain() {
     let base = |domains: &str| {
@@ -54,7 +55,7 @@ fn the_base_block_is_named_or_the_first_domain() {
     assert_eq!(base(""), 3);
 }
 
-/// A part of a machine has the domains of its nodes; those without a node are gone.
+/// A part of a machine has the domains of its nodes. Domains without a node are gone.
 #[test]
 fn a_part_keeps_its_domains() {
     let whole = Fabric::build(&machine_toml(&machine(TWO)).unwrap()).unwrap();
@@ -67,7 +68,8 @@ fn a_part_keeps_its_domains() {
     assert_eq!(part.domain(2), None);
 }
 
-/// Block sizes are the base block and power-of-two multiples of it; they are written back, and go with the last domain.
+/// Block sizes are the base block and power-of-two multiples of it. They are written back, and are gone when the last
+/// domain is.
 #[test]
 fn block_sizes_are_multiples_of_the_base_block() {
     let sized = |sizes: &str| format!("block-sizes = {sizes}\n{}", machine(TWO));
@@ -123,7 +125,8 @@ fn bad_domains_are_refused() {
     }
 }
 
-/// Domains nest in the tree if each lies in one group and no group below it lies in two; they are a level if each is a group.
+/// Domains nest in the tree if each lies in one group, and no group below that one lies in two domains. They are a
+/// level if each is a group.
 #[test]
 fn domains_may_nest_in_the_tree() {
     let levels = |domains: &str| {

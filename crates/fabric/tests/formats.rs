@@ -1,5 +1,5 @@
-//! Formats of racks: Slurm's blocks and topology.yaml, labels of Kubernetes, topograph, Lingjun. What they say, and what is
-//! refused with its line.
+//! Formats of racks: Slurm's blocks and topology.yaml, labels of Kubernetes, topograph, Lingjun. What they give, and
+//! what is refused with its line.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ fn nodes_of(fabric: &Fabric, domain: u32) -> Vec<&str> {
 const BLOCKS: &str =
     "# racks\nBlockSizes=2,4\nBlockName=b2 Nodes=n[3-4]\nBlockName=b1 Nodes=n[1-2],n5\n";
 
-/// A block is a domain and a leaf; the order of the file stays, which is how Slurm joins blocks.
+/// A block is a domain and a leaf. The order of the file stays, because Slurm joins blocks in this order.
 #[test]
 fn blocks_are_domains() {
     let (fabric, notes) = get(Format::SlurmTopology, BLOCKS, None).unwrap();
@@ -39,7 +39,7 @@ fn blocks_are_domains() {
     assert!(notes[0].contains("block \"b\" has 3 nodes, fewer than the base block of 4 of line 1"));
 }
 
-/// Bad blocks are one sentence with the line and the value.
+/// Bad blocks give one sentence with the line and the value.
 #[test]
 fn bad_blocks_are_refused() {
     for (text, line, words) in [
@@ -85,7 +85,8 @@ const YAML: &str = "---
   flat: true
 ";
 
-/// The default topology is read unless another is named, and a note says so. A flat one has the nodes of the others.
+/// The default topology is read unless another is named, and a note says so. A flat topology has the nodes of the
+/// others.
 #[test]
 fn one_topology_of_several_is_read() {
     let (fabric, notes) = get(Format::SlurmYaml, YAML, None).unwrap();
@@ -166,7 +167,7 @@ const T1: &str = "fabric.topograph.run/tier-1";
 const DOMAIN: &str = "accelerator.topograph.run/domain";
 const OLD: &str = "network.topology.nvidia.com";
 
-/// Tiers are the tree, the accelerator label the domain, and a node without labels is skipped, with a note.
+/// Tiers give the tree and the accelerator label the domain. A node without labels is skipped, with a note.
 #[test]
 fn labels_are_tree_and_domains() {
     let text = list(&[
@@ -186,7 +187,7 @@ fn labels_are_tree_and_domains() {
     assert!(notes[1].contains("node \"b3\" has no domain"), "{notes:?}");
 }
 
-/// What a node can allocate is what it has: JSON as kubectl prints it.
+/// A node has the resources that it can allocate, in JSON as kubectl prints it.
 #[test]
 fn nodes_have_what_they_can_allocate() {
     let text = r#"{"kind": "NodeList", "items": [{"metadata": {"name": "n1", "labels": {
@@ -200,7 +201,8 @@ fn nodes_have_what_they_can_allocate() {
     assert_eq!(fabric.domains(), 1);
 }
 
-/// What a node can allocate is what it has, however little or much that is: no number of another machine takes its place.
+/// A node has the amounts that it can allocate, however small or large. They are never replaced by those of another
+/// machine.
 #[test]
 fn amounts_of_nodes_are_what_they_are() {
     let of = |cpu: &str, memory: &str| {
@@ -243,7 +245,7 @@ fn amounts_of_nodes_are_what_they_are() {
     }
 }
 
-/// Nodes that take no pods, or not all, are nodes and named in a note: cordoned, not Ready, tainted.
+/// Nodes that take no pods or not all pods are nodes, and a note names them: cordoned, not Ready, tainted.
 #[test]
 fn nodes_out_of_service_are_named() {
     let node = |name: &str, spec: &str, ready: &str| {
@@ -273,7 +275,7 @@ fn nodes_out_of_service_are_named() {
     );
 }
 
-/// A node that names one switch at two levels contradicts itself: the message does not compare its line with itself.
+/// A node that names one switch at two levels contradicts itself. The message does not compare the line with itself.
 #[test]
 fn one_switch_at_two_levels_of_a_node() {
     let text = list(&[
@@ -291,7 +293,8 @@ fn topology(name: &str, levels: &[&str]) -> String {
     format!("- kind: Topology\n  metadata: {{name: {name}}}\n  spec: {{levels: [{levels}]}}\n")
 }
 
-/// A Topology of Kueue names the labels of its levels; equal racks of two blocks are two; a node that lacks a label is skipped.
+/// A Topology of Kueue names the labels of its levels. Racks of the same name in two blocks are two racks. A node that
+/// lacks a label is skipped.
 #[test]
 fn a_topology_of_kueue_is_the_tree() {
     let mut objects = vec![
@@ -364,7 +367,7 @@ fn bad_labels_are_refused() {
     }
 }
 
-/// Nodes have whole GPUs, no more than can be counted, of both makers together.
+/// Nodes have whole GPUs, no more than can be counted. GPUs of both makers are added.
 #[test]
 fn parts_of_gpus_are_no_gpus_of_a_node() {
     let of = |nvidia: &str, amd: &str| {
@@ -448,7 +451,7 @@ fn bad_tables_of_lingjun_are_refused() {
     assert_eq!((fabric.groups(1), fabric.groups(2)), (2, 2), "S of P1 is not S of P2");
 }
 
-/// The models of topograph's tests, if they are there: nodes, leaves and domains as their comments say.
+/// The models of topograph's tests, if they are there, have the nodes, leaves and domains that their comments name.
 #[test]
 fn models_of_topograph_are_read() {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/machines");
@@ -472,7 +475,8 @@ fn models_of_topograph_are_read() {
     }
 }
 
-/// Nodes of openb: one switch, kinds by cores, memory, GPUs and their type. What cannot be read is named with its line.
+/// Nodes of openb hang on one switch and have kinds by cores, memory, GPUs and GPU type. A value that cannot be read is
+/// refused with its line.
 #[test]
 fn nodes_of_openb_are_read() {
     const HEADER: &str = "sn,cpu_milli,memory_mib,gpu,model\n";

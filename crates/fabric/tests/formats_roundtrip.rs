@@ -1,4 +1,4 @@
-//! What a format can say of a machine is there again after writing and reading.
+//! What a format can express of a machine is the same after writing and reading.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -25,7 +25,7 @@ fn again(text: &str, format: Format, topology: Option<&str>) -> Fabric {
 
 type Sets = BTreeSet<BTreeSet<String>>;
 
-/// The nodes of every group, without groups that only fill up short branches; and all nodes.
+/// The nodes of every group, without groups that only fill up short branches, and the names of all nodes.
 fn groups(fabric: &Fabric) -> Sets {
     let nodes =
         |range: std::ops::Range<u32>| range.map(|n| fabric.node_name(n).to_owned()).collect();
@@ -53,7 +53,8 @@ fn racks() -> Fabric {
     Fabric::build(&racks).expect("a fabric")
 }
 
-/// Domains across leaves, nodes in none, branches of different length, and a kind of node with GPUs.
+/// A machine with domains across leaves, nodes in no domain, branches of different length, and a kind of node with
+/// GPUs.
 fn odd() -> Fabric {
     let text = "name = \"odd\"\nblock-sizes = [2]\n[[node-kind]]\nnodes = \"n[1-3]\"\nresources = { gpu = 8, \"gpu:h100\" = 8 }\n\
         [[site]]\nname = \"s\"\n[[site.switch]]\nname = \"a\"\nnodes = \"n[1-3]\"\n[[site.switch]]\nname = \"b\"\nnodes = \"n[4-6]\"\n\
@@ -62,7 +63,7 @@ fn odd() -> Fabric {
     Fabric::build(&readers::machine_toml(text).expect("TOML")).expect("a fabric")
 }
 
-/// Domains, their order and their names, and block sizes where the format has them.
+/// Domains, their order and their names stay, and block sizes where the format has them.
 #[test]
 fn domains_stay() {
     for fabric in [racks(), odd()] {
@@ -96,7 +97,7 @@ fn trees_stay() {
     }
 }
 
-/// Kubernetes says what is inside of nodes: cores, memory, GPUs and their type.
+/// Kubernetes keeps what is inside nodes: cores, memory, GPUs and their type.
 #[test]
 fn gpus_stay() {
     for fabric in [racks(), odd()] {
@@ -110,7 +111,7 @@ fn gpus_stay() {
     }
 }
 
-/// A Topology names the domains as a level where they nest, and is read over the nodes that it goes with.
+/// A Topology of Kueue names the domains as a level if they nest. It is read with the nodes that are written with it.
 #[test]
 fn a_topology_of_kueue_stays() {
     let fabric = racks();
@@ -133,7 +134,7 @@ fn a_topology_of_kueue_stays() {
     assert!(!written(&odd(), "kueue").contains("accelerator"), "domains of odd do not nest");
 }
 
-/// A writer says what it drops, and says nothing if it drops nothing.
+/// A writer reports what it drops, and reports nothing if it drops nothing.
 #[test]
 fn what_is_lost_is_said() {
     let fabric = racks();
@@ -153,7 +154,7 @@ fn what_is_lost_is_said() {
 }
 
 proptest! {
-    /// The groups of any machine stay; several sites get a root above them.
+    /// The groups of any machine stay. Several sites get a root above them.
     #[test]
     fn any_tree_stays(machine in machine()) {
         let fabric = Fabric::build(&machine).unwrap();
@@ -165,7 +166,7 @@ proptest! {
     }
 }
 
-/// A machine of three leaves, the names of its nodes, switches and domains being any.
+/// A machine of three leaves whose nodes, switches and domains have these names.
 fn named(names: &[String]) -> Fabric {
     let mut taken = BTreeSet::new();
     let mut unique = names.iter().enumerate().map(|(number, name)| {
@@ -187,7 +188,7 @@ fn named(names: &[String]) -> Fabric {
     Fabric::build(&machine).expect("a fabric")
 }
 
-/// Letters that formats treat in a way of their own, ordinary names, long ones, and numbers of many digits.
+/// Names of letters that formats treat specially, ordinary names, long names, and numbers of many digits.
 fn any_name() -> impl Strategy<Value = String> {
     prop_oneof![
         "[a-z]{1,4}[0-9]{1,25}",
@@ -204,8 +205,8 @@ fn any_name() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever names a machine has, our reader takes what a writer makes of it: the same leaves, of as many nodes. What has
-    /// another name is said, and the machine that was read keeps its names when it is written again.
+    /// Whatever the names of a machine, our reader accepts what a writer makes of it, and finds the same leaves with as
+    /// many nodes. Renamed items are reported, and a machine that was read keeps its names when it is written again.
     #[test]
     fn any_names_are_written_so_that_they_are_read(names in prop::collection::vec(any_name(), 12)) {
         let fabric = named(&names);

@@ -1,4 +1,4 @@
-//! Readers of arbitrary and of damaged text: a machine or one error, never a panic.
+//! Readers of arbitrary and of damaged text return a machine or one error, and never panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -15,7 +15,7 @@ fn read_all(text: &str) {
         match read_machine(text, row.format) {
             Ok(description) => {
                 if let Ok(fabric) = Fabric::build(&description) {
-                    // What was read can be written in every format.
+                    // A machine that was read can be written in every format.
                     for writer in WRITERS {
                         (writer.write)(&fabric);
                         writer.lost(&fabric);

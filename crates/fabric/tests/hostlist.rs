@@ -1,4 +1,4 @@
-//! Hostlist expressions mean what `scontrol show hostnames` prints for them.
+//! Hostlist expressions give the names that `scontrol show hostnames` prints for them.
 
 use proptest::prelude::*;
 use topolane_fabric::{compress, expand};

@@ -1,4 +1,4 @@
-//! Two descriptions of one machine made one: cables from the wiring, nodes from the tree.
+//! Two descriptions of one machine are joined: cables from the wiring, nodes from the tree.
 
 #![allow(clippy::expect_used)]
 
@@ -22,7 +22,7 @@ fn tree(text: &str) -> topolane_fabric::Description {
     read::slurm_topology(text, topolane_fabric::NodeKind::default()).expect("a tree")
 }
 
-/// Nodes that the wiring does not know hang where their neighbours of the tree do; its cables and other nodes stay.
+/// Nodes that the wiring does not know hang where their neighbours in the tree do. The cables and the other nodes stay.
 #[test]
 fn nodes_of_the_tree_join_their_neighbours() {
     let named = tree(
@@ -48,7 +48,7 @@ fn nodes_of_the_tree_join_their_neighbours() {
     assert!(joined.sentences()[0].contains("2 nodes, such as new1"));
 }
 
-/// A missing cable of a node is that node's wherever the node comes to stand.
+/// A missing cable of a node stays that node's, wherever the node is moved.
 #[test]
 fn missing_cables_follow_their_nodes() {
     let mut wired = wiring(WIRING);
@@ -66,7 +66,7 @@ fn missing_cables_follow_their_nodes() {
     assert_eq!(joined.description.sites[0].missing[0].group, 5, "n5 is the sixth node now");
 }
 
-/// A tree that puts nodes elsewhere than the wiring does is refused, with the switches and nodes.
+/// A tree that puts nodes elsewhere than the wiring does is refused, and the error names the switches and nodes.
 #[test]
 fn contradictions_are_refused() {
     let apart = tree(
@@ -83,7 +83,7 @@ fn blocks(text: &str) -> topolane_fabric::Description {
     read::machine(text, read::Format::SlurmTopology).expect("blocks")
 }
 
-/// Domains come by the names of nodes, wherever the cables put them; what only one machine knows is noted.
+/// Domains are joined by the names of nodes, wherever the cables put these. A note names what only one machine knows.
 #[test]
 fn domains_join_cables() {
     let racks = blocks(
@@ -114,7 +114,7 @@ fn domains_that_cannot_join_are_refused() {
     assert_eq!(why.message, "both machines have domains, such as \"r\" and \"r\"");
 }
 
-/// GPUs come with the domains if the machine with the cables knows nothing of the inside of nodes.
+/// GPUs come with the domains if the machine with the cables has no data about the inside of nodes.
 #[test]
 fn the_inside_of_nodes_joins_cables() {
     let labels = r#"{"kind": "Node", "metadata": {"name": "n2", "labels": {"accelerator.topograph.run/domain": "d"}},

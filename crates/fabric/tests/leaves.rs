@@ -1,5 +1,5 @@
-//! The tree of the compute nodes does not change with what else hangs on the subnet: servers on several leaves, second cables,
-//! hosts on switches above the leaves, leaves without hosts.
+//! The tree of the compute nodes does not depend on what else hangs on the subnet: servers on several leaves, second
+//! cables, hosts on switches above the leaves, leaves without hosts.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::float_cmp)]
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use topolane_fabric::read::{Format, Options, Read, Source, ibnetdiscover, ports, read};
 use topolane_fabric::{Children, Dedicated, Description, Fabric, Group, Service, pgft, write};
 
-/// Devices of a subnet by their identifiers.
+/// The devices of a subnet by their identifiers.
 #[derive(Default, Clone)]
 struct Net(BTreeMap<String, Device>);
 
@@ -19,7 +19,7 @@ struct Device {
     is_switch: bool,
     description: String,
     card: u64,
-    /// The far device and its port, by the own port.
+    /// The far device and its port, by the device's own port.
     ports: BTreeMap<u32, (String, u32)>,
     speed: String,
 }
@@ -56,7 +56,7 @@ impl Net {
         1 + self.0[id].ports.keys().max().copied().unwrap_or_default()
     }
 
-    /// Lays a cable between the next free ports.
+    /// Lays a cable between the next free ports of two devices.
     fn cable(&mut self, one: &str, other: &str) {
         self.cable_at((one, self.free_port(one)), (other, self.free_port(other)));
     }
@@ -67,7 +67,7 @@ impl Net {
         }
     }
 
-    /// A host with one adapter for each of these switches.
+    /// Adds a host with one adapter for each of these switches.
     fn host(&mut self, name: &str, switches: &[&str]) {
         for (number, switch) in (1..).zip(switches) {
             let id = format!("H-{name}-{number}");
@@ -88,7 +88,7 @@ impl Net {
         for (id, device) in &self.0 {
             let kind = if device.is_switch { "Switch" } else { "Ca" };
             let (card, description) = (device.card, &device.description);
-            // A switch has one address, and a host one for every port.
+            // A switch has one address, and a host has one for every port.
             let lid = 64 * card;
             let own = if device.is_switch {
                 format!("base port 0 lid {lid} lmc 0")
@@ -127,7 +127,7 @@ impl Net {
     }
 }
 
-/// The same without the nodes that are no compute nodes.
+/// The group without its nodes that are not compute nodes.
 fn compute(mut group: Group) -> Group {
     group.children = match group.children {
         Children::Nodes(mut nodes) => {
@@ -260,7 +260,7 @@ fn adapters_of_one_description_on_two_cards_are_two_hosts() {
         found.notes[0]
             .starts_with("2 adapters have names that several hosts share, such as \"localhost\"")
     );
-    // Two functions of one card are one host.
+    // Two functions of one card belong to one host.
     net.0.get_mut("H-2").unwrap().card = net.0["H-1"].card;
     let found = net.read();
     assert_eq!(leaf_names(&found)[0].len(), 5);

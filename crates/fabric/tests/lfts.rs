@@ -1,4 +1,4 @@
-//! Forwarding tables made by hand: the ways they give, and what is refused.
+//! Forwarding tables made by hand: the routes that they give, and what is refused.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fmt::Write;
@@ -8,8 +8,8 @@ use topolane_fabric::read::{Source, ibnetdiscover, lfts};
 use topolane_fabric::write::{ibnetdiscover as ibnetdiscover_of, link_names, machine_toml};
 use topolane_fabric::{Fabric, Routing, Tables, pgft};
 
-/// Two leaves of two hosts, each with two cables to one spine. LIDs: n1 1, n2 5, n3 6, n4 7;
-/// leaf0 2, leaf1 3, spine 4.
+/// Two leaves of two hosts, each leaf with two cables to one spine. LIDs: n1 1, n2 5, n3 6, n4 7; leaf0 2, leaf1 3,
+/// spine 4.
 const NET: &str = include_str!("data/two-leaves.ibnetdiscover");
 const LEAF0: (&str, &str) = ("0000000000200000", "leaf0");
 const LEAF1: (&str, &str) = ("0000000000200001", "leaf1");
@@ -17,7 +17,7 @@ const SPINE: (&str, &str) = ("0000000000200002", "spine");
 
 type Table = ((&'static str, &'static str), Vec<(u16, u8)>);
 
-/// Tables that lead everywhere, each destination over a cable of its own.
+/// Tables that lead everywhere. Each destination has a cable of its own.
 fn whole() -> Vec<Table> {
     vec![
         (LEAF0, vec![(1, 1), (2, 0), (3, 3), (4, 3), (5, 2), (6, 3), (7, 4)]),
@@ -26,7 +26,7 @@ fn whole() -> Vec<Table> {
     ]
 }
 
-/// As `opensm` writes them.
+/// The tables as `opensm` writes them.
 fn opensm(tables: &[Table]) -> String {
     let mut text = String::new();
     for ((guid, name), entries) in tables {
@@ -39,7 +39,7 @@ fn opensm(tables: &[Table]) -> String {
     text
 }
 
-/// As `dump_fts` prints them.
+/// The tables as `dump_fts` prints them.
 fn dump_fts(tables: &[Table]) -> String {
     let mut text = String::new();
     for ((guid, name), entries) in tables {
@@ -70,7 +70,7 @@ fn read(dump: &str) -> Result<Tables, String> {
     read_with(dump, NET)
 }
 
-/// The way as `from->to#cable` of every link.
+/// The route, with every link as `from->to#cable`.
 fn way(tables: &Tables, from: &str, to: &str) -> Vec<String> {
     let names = link_names(tables.fabric());
     let node = |name| tables.fabric().node_named(name).unwrap();
@@ -85,7 +85,7 @@ fn way(tables: &Tables, from: &str, to: &str) -> Vec<String> {
     path.iter().map(step).collect()
 }
 
-/// A change to the whole tables: the port of a LID at one of them, or no entry.
+/// The dump of the whole tables with one change: another port for a LID at one table, or no entry for it.
 fn changed(table: usize, lid: u16, port: Option<u8>) -> String {
     let mut tables = whole();
     let entries = &mut tables[table].1;
@@ -100,8 +100,8 @@ fn refused(read: Result<Tables, String>, says: &str) {
     assert_eq!(read.map(|_| ()).unwrap_err(), says);
 }
 
-/// At every switch the way takes the port of the table, by the cable that hangs there: leaf0 sends
-/// n3 by port 3, the first of its two cables to the spine, and n4 by port 4, the second.
+/// At every switch the route takes the port that the table gives, over the cable that hangs there. leaf0 sends n3 by
+/// port 3, the first of its two cables to the spine, and n4 by port 4, the second.
 #[test]
 fn ways_follow_the_tables_over_parallel_cables() {
     for dump in [opensm(&whole()), dump_fts(&whole())] {
@@ -115,7 +115,7 @@ fn ways_follow_the_tables_over_parallel_cables() {
     }
 }
 
-/// A way need not be the shortest, nor go up and then down: as long as it arrives, it is followed.
+/// A route need not be a shortest one, nor go up and then down. It is followed as long as it arrives.
 #[test]
 fn ways_need_not_be_shortest() {
     // Three leaves of two nodes under two spines; every spine has leaf i at port i + 1.
@@ -132,7 +132,7 @@ fn ways_need_not_be_shortest() {
         let guid = format!("{:016x}", (1u64 << 52) + u64::from(switch));
         tables.push(((guid.leak(), "x"), entries));
     }
-    // To t3 of leaf 1, the first spine sends by leaf 2, and that by the second spine.
+    // To t3 of leaf 1, the first spine sends by leaf 2, and leaf 2 sends by the second spine.
     tables[3].1[2].1 = 3;
     tables[2].1[2].1 = 4;
     let read = read_with(&opensm(&tables), &net).unwrap();
@@ -144,7 +144,7 @@ fn ways_need_not_be_shortest() {
 
 #[test]
 fn a_table_that_loops() {
-    // The spine sends n3 back to leaf0, which sends it up.
+    // The spine sends n3 back to leaf0, which sends it up again.
     refused(
         read(&changed(2, 6, Some(1))),
         "tables:25: destination n3 (LID 0x0006): switch spine sends it round: \
@@ -155,7 +155,7 @@ fn a_table_that_loops() {
 #[test]
 fn a_table_that_does_not_reach() {
     let line = "destination n4 (LID 0x0007): switch";
-    // Without an entry the line is that of the table.
+    // Without an entry, the error names the line of the table.
     refused(read(&changed(2, 7, None)), &format!("tables:19: {line} spine has no port for it"));
     refused(
         read(&changed(2, 7, Some(255))),
@@ -184,7 +184,7 @@ fn switches_and_lids_that_the_subnet_lacks() {
     tables[1].0 = LEAF0;
     refused(read(&opensm(&tables)), "tables:10: switch leaf0 has a table on line 1 already");
     refused(read(&changed(0, 9, Some(1))), "tables:9: LID 0x0009 belongs to no port of net");
-    // A LID for which opensm itself knows no port takes no traffic.
+    // A LID for which opensm itself knows no port gets no traffic.
     let stale = changed(0, 9, Some(1)).replace(
         "0x0009 001 # Channel Adapter portguid 0x1: 'x'",
         "0x0009 001 # unknown node and type",
@@ -219,8 +219,8 @@ fn lines_that_no_dump_has() {
     refused(read(&twice), "tables:3: the table of switch leaf0 has LID 0x0001 on line 2 already");
 }
 
-/// Cut anywhere, a dump is refused: a table that has not ended does not count, nor does a subnet
-/// of which a switch is missing. Only the last line's end may go.
+/// A dump that is cut anywhere is refused: a table without its end does not count, nor does a subnet with a missing
+/// switch. Only the end of the last line may be cut.
 #[test]
 fn a_dump_cut_short() {
     for good in [opensm(&whole()), dump_fts(&whole())] {
@@ -247,7 +247,7 @@ fn lids_of_the_subnet() {
     );
     let twice = NET.replace("# lid 5 lmc 0", "# lid 6 lmc 0");
     refused(read_with(&dump, &twice), "net:55: LID 6 is given twice");
-    // Two LIDs a port: the table is followed for the base.
+    // With two LIDs for each port, the table is followed for the base LID.
     let two = NET.replace("# lid 7 lmc 0", "# lid 8 lmc 1");
     let tables: Vec<Table> = whole()
         .into_iter()
@@ -262,7 +262,7 @@ fn lids_of_the_subnet() {
     assert_eq!(way(&read, "n1", "n4")[1], "leaf0->spine#1");
 }
 
-/// The machine may be described elsewhere, with other speeds, but must be that subnet.
+/// The machine may be described in another file, with other speeds, but must have the same cables as the subnet.
 #[test]
 fn the_machine_is_the_subnet() {
     let source = |text, name| Source { text, name };

@@ -1,5 +1,5 @@
-//! Forwarding tables of any small tree are followed cable by cable; arbitrary and damaged text
-//! gives a routing or one error, never a panic.
+//! The forwarding tables of any small tree are followed cable by cable. Arbitrary and damaged text gives a routing or
+//! one error, never a panic.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 #[allow(dead_code)] // which tests of other files use
@@ -17,10 +17,10 @@ use topolane_fabric::read::{Source, ibnetdiscover, lfts, ports};
 use topolane_fabric::write::{LinearTables, link_names};
 use topolane_fabric::{Dedicated, Fabric, InputError, Routing, Service, Tables, write};
 
-/// What the text of `ibnetdiscover` says, read in the simplest way.
+/// What the text of `ibnetdiscover` holds, read in the simplest way.
 #[derive(Default)]
 struct Net {
-    /// Of every device by its identifier: name, LID, and by port the far device and its port.
+    /// Every device by its identifier: its name, its LID, and for each port the far device and its port.
     devices: HashMap<String, (String, u16, Ports)>,
 }
 
@@ -57,12 +57,12 @@ impl Net {
         device.starts_with('S')
     }
 
-    /// The first port of a host: its number, and the switch and port it leads to.
+    /// The first port of a host: its number, and the switch and the switch's port that it leads to.
     fn first(&self, host: &str) -> &(u8, String, u8) {
         self.devices[host].2.iter().min_by_key(|port| port.0).unwrap()
     }
 
-    /// For every switch that reaches the first port of a host, a port that leads nearer, drawn.
+    /// A port that leads nearer to the first port of a host, drawn for every switch that reaches it.
     fn ports_towards<'a>(
         &'a self,
         to: &str,
@@ -83,7 +83,7 @@ impl Net {
             }
             edge = next;
         }
-        // In one order always, for what is drawn must not depend on that of a hash map.
+        // The order must always be the same, because the draws must not depend on the order of a hash map.
         let mut reached: Vec<&str> = far.keys().copied().filter(|d| d != last).collect();
         reached.sort_unstable();
         let choose = |switch| {
@@ -154,7 +154,7 @@ fn forwarding(net: &Net, seed: u64) -> Forwarding<'_> {
     net.hosts().into_iter().map(|host| (host, net.ports_towards(host, &mut draw))).collect()
 }
 
-/// Writes tables for whatever subnet a text describes, and reads whatever dump comes with it.
+/// Writes tables for the subnet that a text describes, and reads any dump that comes with it.
 fn write_over(net: &str, dump: &str) {
     let source = |text, name| Source { text, name };
     let Ok(description) = ibnetdiscover(net) else { return };
@@ -172,8 +172,8 @@ fn write_over(net: &str, dump: &str) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// A walk over the text, from a host's switch by the port of its table to the device there, is
-    /// the way: the same devices in the same order, and no two (switch, port) on one channel.
+    /// A route is the walk over the text from a host's switch by the port of its table to the device there, and so on.
+    /// Both have the same devices in the same order. No two (switch, port) are on one channel.
     #[test]
     fn ways_are_walks_over_the_text(text in machine_text(), seed in any::<u64>()) {
         let net = Net::of(&text);
@@ -183,7 +183,7 @@ proptest! {
         let all = net.hosts().into_iter().all(|a| net.hosts().into_iter().all(|b| reaches(a, b)));
         let read = read(&dump(&net, &towards), &text);
         if !all {
-            // Apart, they are sites; joined by hosts alone, their first ports do not meet.
+            // Parts without a connection are sites. If only hosts join them, their first ports do not reach each other.
             match read {
                 Err(error) => prop_assert!(error.message.ends_with("has no port for it")),
                 Ok(tables) => prop_assert!(tables.is_none_or(|read| read.fabric().sites() > 1)),
@@ -213,7 +213,7 @@ proptest! {
                     for (device, name) in [(at, ends[a]), (peer, ends[b])] {
                         prop_assert_eq!(*name_of.entry(device).or_insert(name), name);
                         prop_assert_eq!(*named.entry(name).or_insert(device), device);
-                        // A reader may have to rename a switch, but not a host.
+                        // A reader may have to rename a switch, but never a host.
                         prop_assert!(Net::is_switch(device) || name == net.devices[device].0);
                     }
                     prop_assert!(tables.capacity(channel) > 0.0);
@@ -257,7 +257,7 @@ proptest! {
             Err(error) => prop_assert!(!error.message.is_empty() && !error.source.is_empty()),
             Ok(None) => {}
             Ok(Some(tables)) => {
-                // What was taken leads everywhere inside a site.
+                // Tables that were accepted lead everywhere inside a site.
                 let fabric = tables.fabric();
                 for (a, b) in (0..fabric.nodes()).zip(1..fabric.nodes()) {
                     let found = tables.path(a, b, &mut Vec::new());

@@ -53,7 +53,7 @@ fn a_rack_of_nvl72_is_a_domain_of_72_gpus_on_a_leaf_of_each_rail() {
             assert_eq!(nodes, leaf.collect::<Vec<_>>());
             assert_eq!(nodes.iter().map(|&node| fabric.counts(node)[gpus]).sum::<u64>(), 72);
         }
-        // Full bisection: every level has a cable for each of the four adapters of its nodes.
+        // At full bisection every level has a cable for each of the four adapters of its nodes.
         for level in 0..fabric.depth() {
             let cables: u32 = (0..fabric.groups(level))
                 .map(|group| fabric.uplinks(level, group).len() as u32)
@@ -86,8 +86,8 @@ fn presets_refuse_what_is_out_of_range() {
 
 #[test]
 fn every_port_of_cab_is_used() {
-    // A switch of a group of n children below has n * cables ports down and its uplinks up; the
-    // core has 36 switches, each with 9 cables to one switch of every pod.
+    // A switch of a group of n children has n * cables ports down, and its uplinks up. The core has 36 switches, each
+    // with 9 cables to one switch of every pod.
     let cab = known("cab");
     for level in 1..=3 {
         for group in 0..cab.groups(level) {
@@ -116,7 +116,7 @@ fn hops_of_cab_are_0_in_a_leaf_2_in_a_pod_4_across() {
     assert_eq!(cab.node_range(2, 1), 324..648);
 }
 
-/// Two sites and a branch shorter than the others: a leaf right under the core.
+/// Several sites of different depth. In the first, a leaf hangs right under the core, a shorter branch than the other.
 fn uneven() -> Description {
     let cabling = |parents, cables| Cabling::new(parents, cables, 1e9);
     let tall = over("tall", vec![over("pod", vec![leaf("a", 2), leaf("b", 3)]), leaf("c", 1)]);
@@ -219,7 +219,7 @@ fn what_cannot_be_built_is_refused() {
 }
 
 proptest! {
-    /// The numbers of the cables are dense, and a place and its number name each other.
+    /// The numbers of cables have no gaps. A cable's number gives its place, and the place gives the number.
     #[test]
     fn cable_numbers_and_places_are_inverse(machine in machine()) {
         let fabric = build(&machine);
@@ -249,7 +249,8 @@ proptest! {
         prop_assert_eq!(fabric.missing_cables().len(), (0..fabric.links()).filter(|&id| !fabric.has_cable(id)).count());
     }
 
-    /// Building loses nothing of what was described but the order and copies of missing cables.
+    /// The description of a built machine is the one it was built from, up to the order of missing cables and copies
+    /// among them.
     #[test]
     fn description_is_the_inverse_of_build(machine in machine()) {
         let again = build(&machine).description();
@@ -258,8 +259,8 @@ proptest! {
         prop_assert_eq!(trees(&again), trees(&machine));
     }
 
-    /// A route is a connected walk from node to node over cables that are there, with as many
-    /// inter-switch links as there are hops.
+    /// A route is a connected walk from node to node over existing cables. It has as many links between switches as
+    /// there are hops.
     #[test]
     fn routes_are_connected_walks(
         machine in machine(),
@@ -274,7 +275,7 @@ proptest! {
                 prop_assert!(!whole || fabric.hops(from, to).is_none(), "a whole tree has a way");
                 continue;
             };
-            // Where the walk stands: level, group, parallel switch.
+            // The place that the walk has reached: level, group, parallel switch.
             let mut at = (0, from, 0);
             let mut between_switches = 0;
             for link in &route {
@@ -283,7 +284,7 @@ proptest! {
                     let (_, (a, b), _, _) = fabric.wans().find(|wan| wan.0 == link.cable).unwrap();
                     let (site, next) = if link.direction == Direction::Up { (a, b) } else { (b, a) };
                     prop_assert_eq!(fabric.site_of_group(at.0, at.1), site);
-                    // The WAN is reached from any core switch and leads to any.
+                    // A WAN link can be reached from any core switch, and leads to any.
                     let top = (fabric.depth(), next, u32::MAX);
                     at = top;
                     between_switches += 1;
@@ -291,7 +292,7 @@ proptest! {
                 };
                 let low = (level, group, switch);
                 let mut high = (level + 1, fabric.parent(level, group));
-                // Padding, and what stands above a lone leaf, is one place with what it is on.
+                // Padding levels, and levels above a lone leaf, are the same place as the level below them.
                 while high.0 < fabric.depth() && fabric.uplinks(high.0, high.1).is_empty() {
                     high = (high.0 + 1, fabric.parent(high.0, high.1));
                 }

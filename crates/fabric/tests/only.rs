@@ -5,8 +5,8 @@ use topolane_fabric::read::machine_toml;
 use topolane_fabric::{Fabric, MissingCable, NodeSet, pgft};
 
 proptest! {
-    /// Nodes keep their order, names and hops; switches without a node go; what is missing above
-    /// a kept node stays missing.
+    /// Nodes keep their order, names and hops. Switches without a node go. Cables missing above a kept node stay
+    /// missing.
     #[test]
     fn keeps_names_hops_and_missing_cables(
         wanted in prop::collection::vec(any::<bool>(), 24),
@@ -41,8 +41,8 @@ proptest! {
     }
 }
 
-/// Where the deepest branches go, the levels go that were padding on the others; what is missing
-/// above those stays missing.
+/// If the deepest branches go, so do the levels that were only padding on the others. Cables missing above these levels
+/// stay missing.
 #[test]
 fn a_part_may_be_less_deep() {
     let whole = machine_toml(

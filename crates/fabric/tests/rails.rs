@@ -1,4 +1,4 @@
-//! Rails: adapter number r of every node hangs on rail r. Rails are trees of their own, or meet at a joined level.
+//! Rails: adapter number r of every node hangs on rail r. Rails are separate trees, or meet at a joined level.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::HashSet;
@@ -10,7 +10,8 @@ use topolane_fabric::{
     NodeIndex, Remembered, Routing, Rule, Service, SwitchPlace, pgft, read, write,
 };
 
-/// Nodes per leaf and leaves; rails; parents and parallel cables above; whether the rails meet there.
+/// A machine of two levels with these children, rails, parents and parallel cables above the leaves. `meet` says
+/// whether the rails meet there.
 fn rails(children: [u32; 2], rails: u32, parents: u32, cables: u32, meet: bool) -> Description {
     let mut machine = pgft("r", &children, &[rails, parents], &[1, cables]);
     machine.sites[0].cabling[1].joined = meet;
@@ -42,7 +43,8 @@ fn damaged() -> impl Strategy<Value = Description> {
     })
 }
 
-/// Whether the links lead from one node to the other, each from where the one before it led, over cables that are there.
+/// Whether the links lead from one node to the other over existing cables, each link from where the link before it
+/// ended.
 fn leads(fabric: &Fabric, from: NodeIndex, to: NodeIndex, route: &[Link]) -> bool {
     let names = write::link_names(fabric);
     let mut at = fabric.node_name(from).to_owned();
@@ -65,13 +67,14 @@ fn leads(fabric: &Fabric, from: NodeIndex, to: NodeIndex, route: &[Link]) -> boo
     at == fabric.node_name(to)
 }
 
-/// The rails of the links of nodes on a route: the first and the last.
+/// The rails of a route's first and last link, which are those of its two nodes.
 fn ends(fabric: &Fabric, route: &[Link]) -> (u32, u32) {
     let rail = |link: &Link| fabric.cable_place(link.cable).unwrap().3;
     (rail(route.first().unwrap()), rail(route.last().unwrap()))
 }
 
-/// Whether any way leads up and then down from a node to another, by looking at all switches that each reaches upwards.
+/// Whether any route leads up and then down from one node to another. Looks at all switches that each of them reaches
+/// upwards.
 fn is_joined(fabric: &Fabric, from: NodeIndex, to: NodeIndex) -> bool {
     let names = write::link_names(fabric);
     let reach = |node: NodeIndex| {
@@ -131,7 +134,7 @@ fn traffic_of_one_index_takes_its_rail_and_other_traffic_what_the_option_says() 
     let over_spines = route((1, 2), CrossRail::Spines);
     assert_eq!(ends(&fabric, &over_spines.links), (1, 2));
     assert!(!over_spines.nvlink_first && leads(&fabric, 0, 3, &over_spines.links));
-    // Two nodes of one leaf group share no leaf switch across rails: the route climbs to a spine.
+    // Two nodes of one leaf group have no common leaf switch across rails, so the route climbs to a spine.
     let near = fabric.rail_route(Rule::DestinationModK, (0, 1), (0, 3), CrossRail::Spines).unwrap();
     assert_eq!(near.links.len(), 4);
     assert!(leads(&fabric, 0, 1, &near.links));
@@ -167,7 +170,7 @@ fn a_way_that_is_not_whole_gives_way_to_another() {
     assert_eq!(ends(&fabric, &found.links), (0, 1), "no rail in common: over the spines");
     let found = fabric.route(0, 3).unwrap();
     assert!(leads(&fabric, 0, 3, &found));
-    // Rails that never meet leave NVLink alone.
+    // If rails never meet, only NVLink is left.
     let apart = build(&rails([2, 2], 2, 2, 1, false));
     let found = apart.rail_route(Rule::DestinationModK, (0, 3), (0, 1), CrossRail::Spines).unwrap();
     assert!(found.nvlink_first);
@@ -278,7 +281,7 @@ proptest! {
         }
     }
 
-    /// The route between adapters of one rail begins and ends on it, by the rule and by tables.
+    /// Between adapters on one rail, the route begins and ends on this rail, by the rule and by tables.
     #[test]
     fn traffic_stays_on_its_rail(machine in any_rails()) {
         let fabric = build(&machine);
@@ -307,7 +310,7 @@ proptest! {
         prop_assert_eq!(build(&toml).description(), fabric.description());
         let subnet = build(&read::ibnetdiscover(&write::ibnetdiscover(&fabric)).unwrap());
         prop_assert_eq!(subnet.nodes(), fabric.nodes());
-        // A single spine above all rails, or a single rail, is the same either way.
+        // A single spine above all rails, or a single rail, has the same counts in both descriptions.
         for level in 0..2 {
             let (one, other) = (subnet.cabling(0, level), fabric.cabling(0, level));
             prop_assert_eq!((one.parents, one.cables), (other.parents, other.cables));

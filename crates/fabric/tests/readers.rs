@@ -1,4 +1,4 @@
-//! What each reader makes of its format, and what it says of what it cannot use.
+//! What each reader makes of its format, and which notes it makes about things that it cannot use.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
@@ -7,7 +7,7 @@ use std::fmt::Write;
 use topolane_fabric::read::{Format, ibnetdiscover, machine, machine_toml, slurm_topology};
 use topolane_fabric::{Description, Fabric, InputError, NodeKind, preset};
 
-/// A subnet of four hosts recorded from `ibnetdiscover` after a sweep of `opensm`.
+/// A subnet of four hosts, as `ibnetdiscover` recorded it after a sweep of `opensm`.
 const RECORDED: &str = include_str!("data/two-leaves.ibnetdiscover");
 
 fn slurm(text: &str) -> Result<Description, InputError> {
@@ -222,7 +222,7 @@ fn damaged_subnets_name_the_line() {
     }
 }
 
-/// A subnet from its cables: `a[1] b[2]` a line; hosts are those whose name starts with n.
+/// A subnet of these cables, one a line as `a[1] b[2]`. Devices whose name starts with n are hosts.
 fn subnet(cables: &str) -> String {
     let mut devices = BTreeMap::<&str, Vec<String>>::new();
     for cable in cables.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -251,7 +251,7 @@ fn what_is_no_fat_tree_is_refused_by_name() {
     for (cables, words) in [
         ("n1[1] n2[1]", "cabled to host"),
         ("n1[1] a[1]\nn2[1] b[1]\na[2] b[2]", "both are 1 links above"),
-        // A leaf cabled to a pod switch and past it, to what the pod switch is cabled to.
+        // A leaf is cabled to a pod switch, and also to the switch above this pod switch.
         (
             "n1[1] a[1]\nn2[1] b[1]\na[2] p[1]\nb[2] p[2]\np[3] q[1]\na[3] q[2]",
             "both are 2 links above",

@@ -15,7 +15,7 @@ fn build(text: &str) -> Fabric {
     Fabric::build(&read::machine_toml(text).unwrap()).unwrap()
 }
 
-/// Names are numbered over all kinds of node, cores and memory first, and every node has a count of each.
+/// Names are numbered over all kinds of node, with cores and memory first. Every node has a count for each name.
 #[test]
 fn every_node_has_a_count_of_every_resource() {
     let fabric =
@@ -28,7 +28,8 @@ fn every_node_has_a_count_of_every_resource() {
     assert_eq!((CORES, MEMORY), (0, 1));
 }
 
-/// What a kind does not say is as in [node]; a table of its own replaces the whole.
+/// A kind has what [node] gives unless it says otherwise. A resources table of its own replaces the whole table of
+/// [node].
 #[test]
 fn a_kind_without_resources_has_those_of_node() {
     let fabric = build(&machine("resources = { gpu = 4 }", "memory = 5"));
@@ -38,7 +39,7 @@ fn a_kind_without_resources_has_those_of_node() {
     assert_eq!(fabric.counts(2)[2..], [4]);
 }
 
-/// A machine is written and read back with the same counts, as a table of its own or of none.
+/// A machine that is written is read back with the same counts, whether a kind has its own table or none.
 #[test]
 fn resources_are_read_back_as_they_were_written() {
     for (node, other) in [
@@ -53,7 +54,7 @@ fn resources_are_read_back_as_they_were_written() {
     }
 }
 
-/// The tree that is shown names what nodes have.
+/// The printed tree names the resources of nodes.
 #[test]
 fn the_tree_names_resources() {
     let fabric = build(&machine("resources = { gpu = 4, \"gpu:h100\" = 4 }", "resources = {}"));
@@ -61,7 +62,7 @@ fn the_tree_names_resources() {
     assert!(shown.contains("GB/s, 4 gpu, 4 gpu:h100\n"), "{shown}");
 }
 
-/// What cannot be counted is refused with its line, its name and its value.
+/// A bad resource is refused with its line, its name and its value.
 #[test]
 fn a_bad_resource_is_refused_where_it_stands() {
     let name = |shown: &str| format!("{shown} is no name of a resource");
@@ -95,7 +96,7 @@ fn a_bad_resource_is_refused_where_it_stands() {
             let text =
                 if place == 0 { machine(&inline, "") } else { machine("sockets = 1", &inline) };
             let error = read::machine_toml(&text).unwrap_err();
-            // A count beyond 64 bits is no TOML.
+            // TOML has no counts beyond 64 bits.
             let shown = error.to_string();
             assert!(shown.contains(&wanted) || table.contains("9999999"), "{table}: {shown}");
             assert_eq!(error.line, line, "{table}: {shown}");
@@ -117,7 +118,7 @@ fn a_built_machine_is_checked() {
     assert!(error.contains("one too many: at most 64"), "{error}");
 }
 
-/// Whatever stands in the table, the reader answers with a machine that is read back or with an error on one line.
+/// For any table of resources, the reader returns a machine that can be read back, or an error on one line.
 #[test]
 fn no_table_of_resources_breaks_the_reader() {
     const PARTS: [&str; 26] = [

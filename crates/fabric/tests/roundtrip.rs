@@ -1,4 +1,4 @@
-//! What a writer writes, the reader of that format reads back as the same machine.
+//! The reader of a format reads back the machine that the writer wrote.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -31,7 +31,7 @@ fn slurm(text: &str) -> Result<Description, InputError> {
     read::slurm_topology(text, NodeKind::default())
 }
 
-/// A tree of which the branches differ in depth and width, over named parallel switches.
+/// A tree whose branches differ in depth and width, under named parallel switches.
 fn uneven() -> Description {
     let mut pod = over("pod0", vec![leaf("leaf0", 3), leaf("leaf1", 1)]);
     pod.switches = vec!["spine 0".to_owned(), "spine\"1".to_owned()];
@@ -57,7 +57,7 @@ fn uneven() -> Description {
         nodes: nodes.iter().map(|&node| node.to_owned()).collect(),
         bandwidth: 3.6e12,
     };
-    // Neither nests in the tree.
+    // Neither domain nests in the tree.
     machine.domains = vec![
         domain("nvl 0", &["uneven1", "uneven2", "uneven4"]),
         domain("nvl1", &["uneven3", "uneven5"]),
@@ -70,7 +70,7 @@ fn uneven() -> Description {
     machine
 }
 
-/// The tree of a group without the names of groups and switches, and without kinds.
+/// The tree of a group, without kinds and the names of groups and switches.
 fn skeleton(group: &Group) -> String {
     match &group.children {
         Children::Nodes(nodes) => {
@@ -160,14 +160,14 @@ fn a_subnet_holds_the_tree_and_its_cabling() {
 }
 
 proptest! {
-    /// Any sites, cablings and missing cables survive our own format.
+    /// Any sites, cablings and missing cables are the same after our own format.
     #[test]
     fn toml_gives_back_any_machine(machine in machine()) {
         let fabric = build(&machine);
         prop_assert_eq!(reread(&fabric, write::machine_toml, read::machine_toml), fabric.description());
     }
 
-    /// Node names, order and tree survive Slurm's format, site by site.
+    /// Node names, order and tree are the same after Slurm's format, site by site.
     #[test]
     fn slurm_gives_back_any_tree(machine in machine()) {
         let back = reread(&build(&machine), write::slurm_topology, slurm);
@@ -177,7 +177,7 @@ proptest! {
         prop_assert_eq!(all(&back), all(&machine));
     }
 
-    /// A whole tree survives as a subnet: names, ranges, parents, parallel cables.
+    /// A whole tree is the same after it was written as a subnet: names, ranges, parents, parallel cables.
     #[test]
     fn a_subnet_gives_back_any_whole_tree(machine in small_tree("x")) {
         let fabric = build(&machine);
@@ -185,7 +185,7 @@ proptest! {
         prop_assert_eq!(&back.sites, &machine.sites);
     }
 
-    /// One cable missing from a tree with enough alike is found, where it was.
+    /// If one cable is missing from a tree with enough others like it, it is found missing in the same place.
     #[test]
     fn a_subnet_shows_which_cable_is_missing(
         children in prop::collection::vec(2u32..4, 2..4),
@@ -202,7 +202,7 @@ proptest! {
         let id = above_nodes + which.index((whole.links() - above_nodes) as usize) as u32;
         let (level, group, switch, parent, cable) = whole.cable_place(id).unwrap();
         machine.sites[0].missing.push(MissingCable { level, group, switch, parent, cable });
-        // What hangs on a single uplink would be a tree of its own without it.
+        // A group with a single uplink would be a separate tree without that uplink.
         if whole.uplinks(level, 0).len() as u32 <= whole.width(0, level) {
             return Ok(());
         }

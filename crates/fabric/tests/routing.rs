@@ -1,4 +1,4 @@
-//! What every routing promises, and what each promises of its own.
+//! What holds for every routing, and what holds for each of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod common;
@@ -13,7 +13,7 @@ use topolane_fabric::{
     routing,
 };
 
-/// A switch, or a node at level 0: level, group, number among the group's parallel switches.
+/// A switch, or a node at level 0: the level, the group, and the number among the group's parallel switches.
 type Switch = (usize, u32, u32);
 
 fn build(description: &Description) -> Arc<Fabric> {
@@ -34,14 +34,14 @@ fn path(routing: &dyn Routing, (a, b): (u32, u32)) -> Option<Vec<Channel>> {
     routing.path(a, b, &mut path).ok().map(|()| path)
 }
 
-/// On one rail, on which a way must be whole.
+/// The route on one rail, on which all its links are.
 fn rail_path(routing: &dyn Routing, pair: (u32, u32), rail: u32) -> Vec<Channel> {
     let mut path = Vec::new();
     routing.rail_path(pair, (rail, rail), &mut path).unwrap();
     path
 }
 
-/// The one link of every channel of a static way.
+/// The links of the channels of a static route, one for each channel.
 fn links(routing: &dyn Routing, path: &[Channel]) -> Vec<Link> {
     path.iter().flat_map(|&channel| routing.links(channel)).collect()
 }
@@ -54,7 +54,7 @@ fn ends(fabric: &Fabric, cable: u32) -> Option<(Switch, Switch)> {
     Some(((level, group, switch), above))
 }
 
-/// The switches of `top` that a node can climb to over cables that are there.
+/// The switches of level `top` to which a node can climb over existing cables.
 fn reached(fabric: &Fabric, node: u32, top: usize) -> HashSet<Switch> {
     let mut reached = HashSet::from([(0, node, 0)]);
     for level in 0..top {
@@ -66,7 +66,7 @@ fn reached(fabric: &Fabric, node: u32, top: usize) -> HashSet<Switch> {
     reached
 }
 
-/// A tree of one site of which some cables are missing.
+/// A tree of one site, with some cables missing.
 fn broken_tree() -> impl Strategy<Value = Description> {
     let missing = prop::collection::vec(any::<prop::sample::Index>(), 0..8);
     (small_tree("a"), missing).prop_map(|(mut machine, missing)| {
@@ -77,7 +77,7 @@ fn broken_tree() -> impl Strategy<Value = Description> {
     })
 }
 
-/// Flows on the channel that has the most when every node sends to the one `by` further on.
+/// The number of flows on the busiest channel when every node sends to the node `by` further on.
 fn most_under_shift(routing: &dyn Routing, by: u32) -> u32 {
     let nodes = routing.fabric().nodes();
     let mut flows = vec![0; routing.channels() as usize];
@@ -90,10 +90,10 @@ fn most_under_shift(routing: &dyn Routing, by: u32) -> u32 {
 }
 
 proptest! {
-    // Every case asks for all pairs.
+    // Every case tries all pairs.
     #![proptest_config(ProptestConfig::with_cases(96))]
 
-    /// A way that uses no missing cable is the same as on the whole machine, on which it is found without a search.
+    /// A route that uses no missing cable is the same as on the whole machine, where it is found without a search.
     #[test]
     fn a_missing_cable_elsewhere_changes_no_way(tree in small_tree("a"), which: prop::sample::Index) {
         let whole = build(&tree);
@@ -119,8 +119,8 @@ proptest! {
         }
     }
 
-    /// A way goes up, then over WAN links if the sites differ, then down; it begins and ends with
-    /// the links of its two nodes, has hops + 2 channels, and each of them has bandwidth.
+    /// A route goes up, then over WAN links if the sites differ, then down. It begins and ends with the links of its
+    /// two nodes. It has hops + 2 channels, and each of them has bandwidth.
     #[test]
     fn every_way_climbs_and_descends(description in machine()) {
         let fabric = build(&description);
@@ -150,7 +150,7 @@ proptest! {
         }
     }
 
-    /// Every link of a static way begins at the switch where the one before it ended.
+    /// Every link of a static route begins at the switch at which the link before it ended.
     #[test]
     fn static_ways_are_contiguous(description in broken_tree()) {
         let fabric = build(&description);
@@ -172,8 +172,8 @@ proptest! {
         }
     }
 
-    /// Whatever cables are missing, a way is found exactly where there is one: where both
-    /// nodes can climb to the same switch of the lowest group that holds both.
+    /// Whatever cables are missing, a route is found exactly if there is one: if both nodes can climb to the same
+    /// switch of the lowest group that holds both.
     #[test]
     fn a_way_is_found_exactly_where_there_is_one(description in broken_tree()) {
         let fabric = build(&description);
@@ -187,7 +187,7 @@ proptest! {
         }
     }
 
-    /// On a whole tree the way of s-mod-k is that of d-mod-k from the other end, turned round.
+    /// On a whole tree the route of s-mod-k is the route of d-mod-k from the other end, reversed.
     #[test]
     fn s_mod_k_is_d_mod_k_turned_round(description in small_tree("a")) {
         let fabric = build(&description);
@@ -196,13 +196,13 @@ proptest! {
             let there = path(&*by_source, (a, b)).unwrap();
             let mut back = path(&*by_destination, (b, a)).unwrap();
             back.reverse();
-            // The other direction of a channel is the neighbouring number.
+            // The other direction of a channel has the neighbouring number.
             prop_assert_eq!(there, back.iter().map(|channel| channel ^ 1).collect::<Vec<_>>());
         }
     }
 
-    /// A channel of `adaptive` has the summed bandwidth of its links, and every link of a static
-    /// way lies in the channel at the same place of the adaptive one.
+    /// A channel of `adaptive` has the summed bandwidth of its links. The link at each place of a static route is in
+    /// the channel at the same place of the adaptive route.
     #[test]
     fn adaptive_bundles_what_static_ways_choose_from(description in machine()) {
         let fabric = build(&description);
@@ -245,14 +245,14 @@ fn d_mod_k_carries_shifts_without_contention_on_full_trees() {
     }
 }
 
-/// A draw is not as good: some shift puts two flows on a channel.
+/// Random routes are worse: some shift puts two flows on one channel.
 #[test]
 fn random_ways_contend_under_shifts() {
     let routing = by_name("random", &build(&fat_tree(8, 8).unwrap()));
     assert!((1..128).any(|by| most_under_shift(&*routing, by) > 1));
 }
 
-/// One seed, one routing; another seed, other ways.
+/// The same seed gives the same routes, and another seed gives others.
 #[test]
 fn random_ways_follow_their_seed() {
     let fabric = build(&fat_tree(8, 8).unwrap());
@@ -263,11 +263,11 @@ fn random_ways_follow_their_seed() {
     assert_eq!(all(1), all(1));
     let (one, two) = (all(1), all(2));
     let same = one.iter().zip(&two).filter(|(a, b)| a == b).count();
-    // Pairs on one leaf have one way; 1 in 4 or 1 in 16 of the others agree by chance.
+    // Pairs on one leaf have only one route. Of the others, 1 in 4 or 1 in 16 agree by chance.
     assert!(same < one.len() / 4, "{same} of {} ways agree", one.len());
 }
 
-/// n pairs over P ports: each carries n / P, within five standard deviations of a binomial draw.
+/// Of n pairs over P ports, each port carries n / P, within five standard deviations of a binomial draw.
 #[test]
 fn random_ways_spread_over_all_ports() {
     let fabric = build(&pgft("wide", &[16, 8], &[1, 4], &[1, 2]));
@@ -288,8 +288,8 @@ fn random_ways_spread_over_all_ports() {
     }
 }
 
-/// Two leaves, one switch above, two cables to it from each. Leaf 0 has lost its first and leaf 1
-/// its second: up over what leaf 0 has, down over what leaf 1 has.
+/// Two leaves have two cables each to one switch above. Leaf 0 has lost its first cable and leaf 1 its second. So the
+/// route goes up over the cable that leaf 0 has and down over the one that leaf 1 has.
 #[test]
 fn the_ways_up_and_down_need_not_be_the_same_parallel_cable() {
     let mut tree = pgft("two", &[1, 2], &[1, 1], &[1, 2]);

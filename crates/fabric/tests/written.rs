@@ -1,4 +1,4 @@
-//! What the writers print, word for word where people or other programs read it.
+//! The output of the writers, word for word where people or other programs read it.
 #![allow(clippy::unwrap_used)]
 
 use topolane_fabric::{Fabric, MissingCable, pgft, preset, write};

@@ -1,9 +1,9 @@
-//! Damage to files.
+//! Ways to damage the text of a file.
 
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// One thing that goes wrong with a file.
+/// One way to damage a text.
 #[derive(Debug, Clone)]
 pub enum Damage {
     Truncate(Index),
@@ -14,7 +14,7 @@ pub enum Damage {
     Insert(Index, char),
 }
 
-/// Any one of them.
+/// Any damage.
 pub fn damage() -> impl Strategy<Value = Damage> {
     let letter = prop::sample::select("[]\"=,-#\\\n 09aé".chars().collect::<Vec<_>>());
     prop_oneof![
@@ -27,7 +27,7 @@ pub fn damage() -> impl Strategy<Value = Damage> {
     ]
 }
 
-/// The damaged text.
+/// The text with this damage.
 pub fn apply(text: &str, damage: &Damage) -> String {
     let mut letters: Vec<char> = text.chars().collect();
     let mut lines: Vec<&str> = text.lines().collect();

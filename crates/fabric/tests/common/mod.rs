@@ -6,8 +6,8 @@ pub mod damage;
 use proptest::prelude::*;
 use topolane_fabric::{Description, Fabric, MissingCable, WanDescription, pgft};
 
-/// A regular tree of one to three levels and a few dozen nodes, named so that two sites of one
-/// machine can hold it.
+/// A regular tree of one to three levels and a few dozen nodes. All names start with `name`, so that several sites of
+/// one machine can each hold such a tree.
 pub fn small_tree(name: &'static str) -> impl Strategy<Value = Description> {
     prop::collection::vec((1u32..5, 1u32..4, 1u32..4), 1..4).prop_map(move |levels| {
         let children: Vec<u32> = levels.iter().map(|level| level.0).collect();
@@ -19,7 +19,7 @@ pub fn small_tree(name: &'static str) -> impl Strategy<Value = Description> {
     })
 }
 
-/// Any cables of the trees may be missing; several sites stand in a chain of WAN links.
+/// A machine of one to three such trees, any cables of which may be missing. Several sites are a chain with WAN links.
 pub fn machine() -> impl Strategy<Value = Description> {
     let sites =
         (small_tree("a"), prop::option::of(small_tree("b")), prop::option::of(small_tree("c")));

@@ -1,11 +1,11 @@
-//! Jobs drawn at random that own links by the condition of docs/explanation/dedicated-links.md.
+//! Random jobs that own links, by the condition of docs/explanation/dedicated-links.md.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use topolane_fabric::{Fabric, JobLinks, scramble};
 
-/// Draws that shrink with their seed.
+/// Random draws that depend on a seed only, so that a failing case can be made smaller.
 struct Draws(u64);
 
 impl Draws {
@@ -21,7 +21,7 @@ impl Draws {
     }
 }
 
-/// What is free: nodes, and cables between switches.
+/// The nodes and the cables between switches that no job has.
 struct Free {
     fabric: Arc<Fabric>,
     nodes: BTreeSet<u32>,
@@ -42,7 +42,8 @@ impl Free {
         }
     }
 
-    /// Uplinks (parent, which of its free cables) that all these switches have free, by their counts.
+    /// The uplinks that all these switches have free. An uplink is a parent and the place of a cable among the free
+    /// cables to it.
     fn common(&self, switches: &[(usize, u32, u32)]) -> Uplinks {
         let of = |&(level, group, number): &(usize, u32, u32)| -> Uplinks {
             let cabling = self.fabric.cabling(0, level);
@@ -60,7 +61,7 @@ impl Free {
         uplinks
     }
 
-    /// Takes one free cable to a parent for each of its uplinks that is named.
+    /// Takes a free cable to the parent of each of these uplinks. Returns the cables.
     fn take(&mut self, (level, group, number): (usize, u32, u32), uplinks: &Uplinks) -> Vec<u32> {
         let mut taken = Vec::new();
         for &(parent, _) in uplinks {
@@ -74,8 +75,9 @@ impl Free {
         taken
     }
 
-    /// A job on some free nodes that owns what the condition wants at some phi: every leaf the
-    /// planes S, every pod in each plane the core uplinks T, but one leaf, or one pod, a part.
+    /// A job on some free nodes that owns the links that the condition wants: the same planes at every leaf, and for
+    /// each plane the same core uplinks at every pod. One leaf, or one pod, owns only a part of them. `None` if there
+    /// are no such links or nodes.
     fn job(&mut self, draws: &mut Draws, name: String) -> Option<JobLinks> {
         let fabric = Arc::clone(&self.fabric);
         let level = 1 + draws.below(fabric.depth());
@@ -130,7 +132,7 @@ impl Free {
     }
 }
 
-/// Up to eight jobs that share no node and no link.
+/// Up to eight jobs that share no nodes and no links.
 pub fn jobs_on(fabric: &Arc<Fabric>, seed: u64) -> Vec<JobLinks> {
     let (mut free, mut draws) = (Free::of(fabric), Draws(seed));
     (0..8).filter_map(|number| free.job(&mut draws, number.to_string())).collect()
