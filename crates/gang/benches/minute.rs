@@ -33,7 +33,7 @@ fn main() {
     println!("{{{}}}", cases.join(", "));
 }
 
-/// Seconds of real time, the median.
+/// The median of the real seconds that a simulated minute takes.
 fn measure(workload: Workload, policy: &str) -> f64 {
     let job = |seed: u64| Task {
         threads: CORES,

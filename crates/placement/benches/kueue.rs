@@ -1,8 +1,8 @@
-//! Holds `kueue-tas` against Kueue's own code on random states of machines: `make bench BENCH=kueue`.
+//! Compares `kueue-tas` with Kueue's own code on random states of machines: `make bench BENCH=kueue`.
 //!
-//! `kueue PROGRAM [--states N] [--seed S] [--json] [--record N]`: PROGRAM is what `benches/kueue` builds. Prints by kind of request
-//! how many states there were, how many of them both place, and how many get another answer; then the first of those. `--record`
-//! prints states and Kueue's answers instead.
+//! `kueue PROGRAM [--states N] [--seed S] [--json] [--record N]`: PROGRAM is what `benches/kueue` builds. For each kind
+//! of request it prints how many states there were, how many of them both place, and how many get another answer. Then
+//! it prints the first of the differing answers. `--record` prints states and Kueue's answers instead.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used, clippy::panic)]
 
 #[path = "../tests/common/kueue_states.rs"]
@@ -16,9 +16,9 @@ use kueue_states::State;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// Lines sent before answers are read.
+/// The number of lines sent before answers are read.
 const BATCH: usize = 500;
-/// The most differing answers that are shown.
+/// The largest number of differing answers that are printed.
 const SHOWN: usize = 20;
 
 #[derive(Default)]
@@ -65,7 +65,7 @@ fn main() {
     }
 }
 
-/// The profile, the kind of level and whether there are slices.
+/// The kind of a state's request: its profile, the kind of its level, and whether it has slices.
 fn kind(state: &State) -> String {
     let line = state.to_string();
     let words: Vec<&str> = line.split(' ').collect();
@@ -73,7 +73,7 @@ fn kind(state: &State) -> String {
     format!("{} {mode}{}", words[0], if words[2] == "-" { "" } else { " in slices" })
 }
 
-/// Asks Kueue about random states.
+/// Asks Kueue about random states, and passes each state and its answer to `heard`.
 fn each_answer(program: &str, states: usize, seed: u64, heard: &mut dyn FnMut(&State, &str)) {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     let mut kueue = Command::new(program);

@@ -19,7 +19,7 @@ use topolane_traffic::pattern;
 const MACHINE: &str = "cab";
 const PATTERNS: [&str; 4] = ["stencil4d", "unstructured3d", "pairs", "suba2a"];
 const DECISIONS: usize = 3_000;
-/// Idle nodes at which the machine counts as full: 5 %.
+/// The share of idle nodes at which the machine counts as full: 5 %.
 const IDLE_SHARE: f64 = 0.05;
 
 fn main() {
@@ -31,7 +31,7 @@ fn main() {
     let mut running: Vec<Placement> = Vec::new();
     let mut times: Vec<f64> = Vec::new();
     while times.len() < DECISIONS {
-        // Sizes from 1 to 256, each power of two as likely.
+        // The sizes are the powers of two from 1 to 256, equally likely.
         let nodes = 1 << random.random_range(0..9u32);
         while occupancy.idle_nodes() < nodes.max(full) {
             let gone = running.swap_remove(random.random_range(0..running.len()));
@@ -68,14 +68,14 @@ fn main() {
     );
 }
 
-/// Releases all, and undoes it.
+/// Releases all placements in a what-if, which is undone at the end.
 fn release_all(mut then: WhatIf<'_>, running: &[Arc<Placement>]) {
     for placement in running {
         then.release(Arc::clone(placement));
     }
 }
 
-/// The shortest of ten runs, in milliseconds.
+/// The shortest time of ten runs, in milliseconds.
 fn fastest(mut run: impl FnMut()) -> f64 {
     let times = (0..10).map(|_| {
         let started = Instant::now();

@@ -1,8 +1,9 @@
-//! How long decisions of the rules that give jobs links of their own take, on a machine of 5,488 nodes that is 95 % full.
+//! How long a decision takes under the rules that give jobs links of their own, on a machine of 5,488 nodes that is 95
+//! % full.
 //!
-//! Jobs come and go at random, placed by the rule that is timed, until the machine is as full as it can be made, 95 % at
-//! most; then fresh requests of random sizes are placed, each timed alone, and not kept. Prints a line of JSON for each
-//! rule: policies and decisions are arguments, `links dedicated,jigsaw,isolated 10000`.
+//! Jobs come and go at random, placed by the timed rule, until the machine is 95 % full or as full as this rule can
+//! make it. Then fresh requests of random sizes are placed, each timed alone, and not kept. Prints a line of JSON for
+//! each rule. The arguments are the policies and the number of decisions: `links dedicated,jigsaw,isolated 10000`.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -17,11 +18,11 @@ use topolane_placement::{Occupancy, Placement, Policy, Request, policy};
 const MACHINE: &str = "fat-tree(radix=28)";
 const SEED: u64 = 1;
 const DECISIONS_PER_STATE: usize = 25;
-/// Idle nodes at which the machine counts as full: 5 %.
+/// The share of idle nodes at which the machine counts as full: 5 %.
 const IDLE_SHARE: f64 = 0.05;
-/// Mean size of jobs, as of the widest of the exponential workloads.
+/// The mean size of jobs, that of the widest of the exponential workloads.
 const MEAN: f64 = 28.0;
-/// Requests refused in a row before the machine is as full as this rule makes it.
+/// The number of consecutive refusals after which the machine counts as full for this rule.
 const PATIENCE: usize = 40;
 
 fn main() {
@@ -62,7 +63,7 @@ fn main() {
     }
 }
 
-/// A machine with jobs on it that come and go.
+/// A machine on which jobs arrive and leave.
 struct Machine {
     occupancy: Occupancy,
     rule: Box<dyn Policy>,
@@ -79,13 +80,13 @@ impl Machine {
         Machine { occupancy, rule, running: Vec::new(), random, full }
     }
 
-    /// A request of a size drawn exponentially, at most `most`.
+    /// A request whose size is drawn from an exponential distribution, and is at most `most`.
     fn request(&mut self, most: u32) -> Request {
         let nodes = -MEAN * (1.0 - self.random.random::<f64>()).ln();
         Request::whole_nodes(0, (nodes.ceil() as u32).clamp(1, most.max(1)), 3_600.0)
     }
 
-    /// A tenth of the jobs end.
+    /// Ends a tenth of the jobs.
     fn depart(&mut self) {
         for _ in 0..self.running.len() / 10 {
             let index = self.random.random_range(0..self.running.len());
@@ -93,7 +94,7 @@ impl Machine {
         }
     }
 
-    /// Jobs come until the machine is full; those refused go elsewhere.
+    /// Adds jobs until the machine is full; refused jobs are dropped.
     fn fill(&mut self) {
         let mut refused = 0;
         while self.occupancy.idle_nodes() > self.full && refused < PATIENCE {

@@ -1,8 +1,8 @@
-//! What other weights of the cost do, by which the policy `dedicated` chooses among placements.
+//! What changes with other weights of the cost by which the policy `dedicated` chooses among placements.
 //!
-//! `cargo run --release -p topolane-simulator --example cost_weights [SEEDS [WORKLOAD ...]]` prints a table. Each weight in turn is
-//! 0, half, twice and four times its default. A run is `easy` on `cab`; a figure is the mean over the seeds, as a ratio to first
-//! fit on the same jobs.
+//! `cargo run --release -p topolane-simulator --example cost_weights [SEEDS [WORKLOAD ...]]` prints a table. Each
+//! weight in turn is 0, half, twice and four times its default. Each run is on the machine `cab` under the discipline
+//! `easy`. A figure is the mean over the seeds, as a ratio to first fit on the same jobs.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -69,7 +69,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Utilization and mean wait of one run.
+/// The utilization and the mean wait of one run.
 fn run(
     workload: &str,
     seed: u64,

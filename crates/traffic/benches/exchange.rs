@@ -1,7 +1,9 @@
-//! What one job of 1,024 nodes that send all to all costs on a tree of 65,536, laid leaf by leaf and pair by pair:
-//! `cargo bench -p topolane-traffic --bench exchange`.
+//! How long it takes to lay the traffic of one job and to add it to the congestion model, leaf by leaf and pair by
+//! pair: `cargo bench -p topolane-traffic --bench exchange`. The job has 1,024 nodes, which all send to each other, on
+//! a tree of 65,536.
 //!
-//! Prints the milliseconds of both (the least of several) and their ratio as one line of JSON: `benches/run.py` reads it.
+//! Prints the milliseconds of both (the least of several runs) and their ratio as one line of JSON, which
+//! `benches/run.py` reads.
 #![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used)]
 
 use std::hint::black_box;
@@ -13,7 +15,7 @@ use topolane_traffic::{Congestion, Contention, Exchange, Flows, pattern};
 
 const MACHINE: &str = "fat-tree(radix=64)";
 const NODES: u32 = 1_024;
-/// The first node of the job, in the midst of a leaf.
+/// The first node of the job. It is in the middle of a leaf.
 const FIRST: u32 = 1_000;
 const REPEATS: u32 = 5;
 
