@@ -10,7 +10,7 @@ pub struct Job {
     pub id: JobId,
     /// The number of computing threads; at least one.
     pub threads: usize,
-    /// Its weight when time is divided among jobs; above 0.
+    /// The weight of the job when time is divided among jobs; above 0.
     pub weight: f64,
     /// Whether it can run behind other jobs, as a filler.
     pub fills: bool,
@@ -24,7 +24,7 @@ pub struct Observation {
     /// The share of time for which its threads were blocked while the job was allowed to run, 0 to 1. Time in which
     /// they were ready without a core is not counted, so that the share does not depend on other jobs.
     pub blocked: Option<f64>,
-    /// Its barriers.
+    /// The barriers of the job.
     pub barriers: Option<Barriers>,
 }
 

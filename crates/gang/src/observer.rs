@@ -14,7 +14,7 @@ pub struct Used {
     pub ran: f64,
     /// The part of that time ready without a core.
     pub ready: f64,
-    /// Its barriers, if something counts them.
+    /// The barriers of the job, if something counts them.
     pub barriers: Option<Barriers>,
 }
 

@@ -1,4 +1,4 @@
-//! What a request was given: one value for the driver and its log.
+//! A decision: what a request was given, as one value for the driver and its log.
 
 use std::collections::HashMap;
 use std::sync::Arc;

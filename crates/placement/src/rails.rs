@@ -14,7 +14,7 @@ pub fn rails_of(fabric: &Fabric, placement: &Placement) -> Option<Vec<RailShares
     rails_on(fabric, placement.nodes(), placement.share(), placement.gpus())
 }
 
-/// The same for slots on these nodes, with the GPUs of each slot that holds a part of its node.
+/// As [`rails_of`], for slots on these nodes, with the GPUs of each slot that holds a part of its node.
 pub(crate) fn rails_on(
     fabric: &Fabric,
     nodes: &[NodeIndex],

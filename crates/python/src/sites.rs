@@ -138,7 +138,7 @@ pub struct SiteChoice {
     /// How much longer a second of its run takes where it runs now, in seconds, compared with one site on reference
     /// cores.
     loss_now: f64,
-    /// The same value for the chosen hosts.
+    /// The same as `loss_now`, for the chosen hosts.
     loss_then: f64,
     /// The part of `loss_now` due to the WAN.
     wan_now: f64,

@@ -15,9 +15,9 @@ use crate::running::{Running, RunningJob};
 /// Why a queue ends a running job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EndedBy {
-    /// Another job preempts it.
+    /// Another job preempts the job.
     Preemption,
-    /// One of its nodes fails.
+    /// A node of the job fails.
     NodeFailure,
 }
 

@@ -27,7 +27,7 @@ impl PartialOrd for Time {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Begun {
     pub id: u64,
-    /// Its index in the order of starts.
+    /// The job's index in the order of starts.
     pub order: usize,
     /// Seconds that it needs alone.
     pub alone: f64,

@@ -13,7 +13,7 @@ use topolane_scheduler::Scheduler;
 /// The failure of a node. Times are in seconds since the workload's epoch.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Failure {
-    /// The node.
+    /// The node that fails.
     pub node: NodeIndex,
     /// When the node fails.
     pub from: f64,

@@ -9,9 +9,9 @@ use crate::simulate::Outcome;
 
 /// A job that crosses a group and may use its uplinks.
 struct User<'a> {
-    /// Its index in the outcome.
+    /// The job's index in the outcome.
     job: usize,
-    /// When it leaves the uplinks.
+    /// When the job leaves the uplinks.
     until: f64,
     /// The uplinks that it owns; `None` if it may use any.
     own: Option<&'a [CableId]>,

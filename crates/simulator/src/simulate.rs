@@ -64,11 +64,11 @@ pub struct Options {
 /// Why a queue ended a run early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CutShort {
-    /// Another job preempted it, and it was requeued.
+    /// Another job preempted the job, which was requeued.
     Requeued,
-    /// Another job preempted it, and it was cancelled.
+    /// Another job preempted the job, which was cancelled.
     Cancelled,
-    /// One of its nodes failed, and it was not requeued.
+    /// A node of the job failed, and the job was not requeued.
     Failed,
 }
 
@@ -102,18 +102,18 @@ pub struct JobOutcome {
     pub affected: bool,
     /// Index of its communication pattern; 0 without a network.
     pub pattern: usize,
-    /// Its moves, in order of time.
+    /// The moves of the job, in order of time.
     pub moves: Vec<Move>,
     /// Seconds for which it stopped, because it was moved or waited for jobs to leave its nodes.
     pub stood_still: f64,
-    /// Its links over time; empty if it owned none.
+    /// The links of the job over time; empty if it owned none.
     pub links: Vec<LinksHeld>,
-    /// Its placement; if it was moved, the last one.
+    /// The placement of the job; if it was moved, the last one.
     pub placement: Arc<Placement>,
 }
 
 impl JobOutcome {
-    /// Its placements in order, each with the time until which it held: before each move, and at the end.
+    /// The placements of the job in order, each with the time until which it held: before each move, and at the end.
     pub fn places(&self) -> impl Iterator<Item = (f64, &Placement)> {
         let before = self.moves.iter().map(|step| (step.time, &*step.from));
         before.chain([(self.finish, &*self.placement)])

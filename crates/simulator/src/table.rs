@@ -43,11 +43,11 @@ pub enum Values {
 /// The format of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub enum Written {
-    /// Without a fraction if it is a whole number, otherwise with six decimals.
+    /// Numbers without a fraction if they are whole, otherwise with six decimals.
     Short,
-    /// With this number of decimals.
+    /// Numbers with this number of decimals.
     Decimals(u8),
-    /// With all its digits.
+    /// Numbers with all their digits.
     Exact,
 }
 

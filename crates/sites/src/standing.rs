@@ -42,9 +42,9 @@ impl Standing {
 /// How the guests of a program are divided over its sites.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Division {
-    /// As they are divided now.
+    /// The guests stay divided as they are now.
     Now,
-    /// With the fewest bytes between sites.
+    /// The guests are divided with the fewest bytes between sites.
     Best,
 }
 

@@ -33,7 +33,7 @@ pub struct Judgement {
     /// How much longer a second of its run takes where it runs now, in seconds, compared with a run alone on one site
     /// on reference cores; negative on fast cores.
     pub loss_now: f64,
-    /// The same value for the chosen hosts.
+    /// The same as `loss_now`, for the chosen hosts.
     pub loss_then: f64,
     /// The part of `loss_now` due to the WAN.
     pub wan_now: f64,

@@ -18,7 +18,7 @@ use super::slurm_tree::{keep_first, others};
 /// A block as a file describes it.
 pub(super) struct Block {
     pub name: String,
-    /// Its nodes, as a hostlist.
+    /// The nodes of the block, as a hostlist.
     pub nodes: String,
     pub place: Place,
 }

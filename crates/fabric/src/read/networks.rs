@@ -25,7 +25,7 @@ pub(super) struct NetworkTable {
 /// Another network over the nodes of a machine, such as the storage network. Its file is not read yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NetworkEntry {
-    /// Its name, unique in the machine.
+    /// The name of the network, unique in the machine.
     pub name: String,
     /// The file that describes it, relative to the machine file.
     pub file: String,

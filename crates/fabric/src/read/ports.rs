@@ -26,13 +26,13 @@ pub struct Ports {
 /// A switch of a subnet.
 #[derive(Debug, Clone)]
 pub struct SwitchPorts {
-    /// Its position in the fabric.
+    /// The position of the switch in the fabric.
     pub place: SwitchPlace,
-    /// Its identifier (node GUID).
+    /// The identifier of the switch (node GUID).
     pub guid: u64,
-    /// Its name.
+    /// The name of the switch.
     pub name: String,
-    /// Its own LID; 0 if it has none.
+    /// The LID of the switch itself; 0 if it has none.
     pub lid: u16,
 }
 

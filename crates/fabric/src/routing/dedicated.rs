@@ -16,9 +16,10 @@ use crate::nodeset::NodeSet;
 pub struct JobLinks {
     /// The name of the job in errors.
     pub name: String,
-    /// Its nodes, in any order.
+    /// The nodes of the job, in any order.
     pub nodes: Vec<NodeIndex>,
-    /// Its cables between switches, in any order. Empty if the job is inside one leaf, or uses links that others share.
+    /// The job's cables between switches, in any order. Empty if the job is inside one leaf, or uses links that others
+    /// share.
     pub links: Vec<CableId>,
 }
 

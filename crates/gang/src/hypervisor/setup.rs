@@ -10,7 +10,7 @@ use crate::limits::Limits;
 pub struct Task {
     /// The number of threads; at least one.
     pub threads: usize,
-    /// Its weight when time is divided among jobs; above 0.
+    /// The weight of the job when time is divided among jobs; above 0.
     pub weight: f64,
     /// The arrival time in seconds.
     pub arrival: f64,

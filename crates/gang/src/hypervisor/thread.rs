@@ -7,26 +7,26 @@ use super::time::{NEVER, Nanos};
 /// The state of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It is on a core.
+    /// The thread is on a core.
     Running,
-    /// It is in a core's queue.
+    /// The thread is in a core's queue.
     Ready,
-    /// It waits for something other than a core.
+    /// The thread waits for something other than a core.
     Blocked,
-    /// It could run, but its job is stopped.
+    /// The thread could run, but its job is stopped.
     Stopped,
-    /// It has ended.
+    /// The thread has ended.
     Ended,
 }
 
 /// The priority of a ready thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Priority {
-    /// It has no credits.
+    /// The thread has no credits.
     Over,
-    /// It has credits.
+    /// The thread has credits.
     Under,
-    /// It woke up, and no tick has found it running since.
+    /// The thread woke up, and no tick has found it running since.
     Boost,
 }
 
@@ -119,7 +119,7 @@ pub struct Run {
     pub class: Option<Class>,
     /// The cores that it may use, ascending.
     pub cores: Vec<usize>,
-    /// The same cores as a set.
+    /// The same cores as `cores`, as a set.
     pub allowed: CoreSet,
     /// Whether each thread has one of these cores to itself.
     pub pinned: bool,

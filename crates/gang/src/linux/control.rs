@@ -23,9 +23,9 @@ pub struct OwnGroup {
 /// Why a job can no longer be controlled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Left {
-    /// None of its processes is left.
+    /// No process of the job is left.
     Ended,
-    /// It is still running, but the agent cannot control it.
+    /// The job is still running, but the agent cannot control it.
     Lost(String),
 }
 

@@ -15,13 +15,13 @@ use crate::observer::Used;
 /// The state of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum State {
-    /// It runs in its slices.
+    /// The job runs in its slices.
     Scheduled,
-    /// It runs regardless of slices.
+    /// The job runs regardless of slices.
     Released,
-    /// It has no processes left.
+    /// The job has no processes left.
     Ended,
-    /// It can no longer be stopped or started, for this reason.
+    /// The job can no longer be stopped or started, for this reason.
     Lost(String),
 }
 
@@ -34,7 +34,7 @@ pub struct Entry {
     pub name: String,
     /// The number of computing threads.
     pub threads: usize,
-    /// Its weight when time is divided among jobs.
+    /// The weight of the job when time is divided among jobs.
     pub weight: f64,
     /// The job under control; `None` if it has ended.
     pub held: Option<ControlledJob>,
@@ -42,7 +42,7 @@ pub struct Entry {
     pub state: State,
     /// What it used in sampled slices, in thread-seconds.
     pub used: Used,
-    /// Its barriers, as reported by an external counter.
+    /// The barriers of the job, as reported by an external counter.
     pub barriers: Option<Barriers>,
     /// Total seconds on cores.
     pub cpu: f64,

@@ -67,7 +67,7 @@ pub struct RankKRequest<'a> {
     pub request: &'a Request,
     /// What the program computes and sends.
     pub profile: &'a Profile,
-    /// Whether other jobs may use the remaining cores of its nodes; if not, it holds them whole.
+    /// Whether other jobs may use the remaining cores of the nodes; if not, the job holds its nodes whole.
     pub shared: bool,
 }
 

@@ -10,11 +10,11 @@ use crate::matrix::Traffic;
 /// The predicted effect of a new job.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Foreseen {
-    /// Seconds of its communication per iteration without other jobs.
+    /// The seconds of the new job's communication per iteration without other jobs.
     pub time_alone: f64,
-    /// Its slowdown with the present jobs.
+    /// The slowdown of the new job with the present jobs.
     pub slowdown: f64,
-    /// The present jobs that it would slow down further: id, slowdown before, slowdown with it.
+    /// The present jobs that the new job would slow down further: id, slowdown before, slowdown with the new job.
     pub others: Vec<(u64, f64, f64)>,
 }
 

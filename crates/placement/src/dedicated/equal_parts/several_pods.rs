@@ -35,7 +35,7 @@ pub(super) struct Shape {
 
 /// What the leaves of a pod need in one plane.
 struct Need {
-    /// Their uplink slots into the plane.
+    /// The uplink slots of the leaves into the plane.
     slots: u32,
     /// Links to the core that the pod needs in the plane.
     links: u32,

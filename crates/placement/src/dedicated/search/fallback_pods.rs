@@ -81,7 +81,7 @@ struct OfPod {
     /// Index of the pod.
     pod: usize,
     even: Members,
-    /// With one leaf that holds over half of the job, if that is possible.
+    /// The nodes with one leaf that holds over half of the job; `None` if that is not possible.
     majority: Option<Members>,
 }
 

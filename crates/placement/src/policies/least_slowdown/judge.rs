@@ -14,7 +14,7 @@ const FEWEST_TRIES: usize = 4;
 /// The assumed loss of later jobs for each free node that remains in a group that the job crosses, in node-seconds per
 /// second. It decides among sets of nodes on which no running job loses time.
 const NEIGHBOUR: f64 = 0.001;
-/// The same for each group that the job crosses.
+/// The assumed loss of later jobs for each group that the job crosses, in the same unit.
 const CROSSED: f64 = 0.0001;
 
 /// Tries sets of nodes and keeps the cheapest one, the first among equals.

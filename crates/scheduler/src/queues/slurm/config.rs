@@ -98,9 +98,9 @@ impl Default for Schedulers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PreemptBy {
-    /// Its QOS lists the QOS of the other job.
+    /// A job may preempt another whose QOS is listed in its own QOS.
     Qos,
-    /// Its partition has a higher tier.
+    /// A job may preempt another whose partition has a lower tier.
     Partition,
 }
 
@@ -108,12 +108,12 @@ pub enum PreemptBy {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PreemptMode {
-    /// It cannot be preempted.
+    /// A job of this mode is never preempted.
     Off,
-    /// It is requeued and later starts with its full time.
+    /// A preempted job is requeued and later starts with its full time.
     #[default]
     Requeue,
-    /// It is cancelled.
+    /// A preempted job is cancelled.
     Cancel,
 }
 
@@ -152,14 +152,14 @@ impl Default for Preemption {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Partition {
-    /// Its name.
+    /// The name of the partition.
     pub name: String,
     /// Hostlist of its nodes; `None` for all nodes.
     pub nodes: Option<String>,
-    /// Its tier: jobs of a higher tier go first, whatever their priority.
+    /// The tier of the partition: jobs of a higher tier go first, whatever their priority.
     #[serde(default)]
     pub tier: u32,
-    /// Its factor in the priority of a job.
+    /// The partition's factor in the priority of a job.
     #[serde(default)]
     pub factor: f64,
     /// What happens to its jobs when a higher tier preempts them; `None` for the cluster's setting.
@@ -193,9 +193,9 @@ pub struct Limits {
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Qos {
-    /// Its name.
+    /// The name of the QOS.
     pub name: String,
-    /// Its priority; the highest of all QOS has the factor 1.
+    /// The priority of the QOS; the highest of all QOS has the factor 1.
     #[serde(default)]
     pub priority: f64,
     /// The factor by which its usage counts.
@@ -232,7 +232,7 @@ pub struct Association {
     /// The parent account; empty for the root.
     #[serde(default)]
     pub parent: String,
-    /// Its shares among its siblings; `None` if it has no shares of its own.
+    /// The shares of the user or account among its siblings; `None` if it has no shares of its own.
     pub shares: Option<f64>,
     /// The limits of its jobs: `jobs` and `nodes` in total for it and all below it, `jobs_per_user` and `nodes_per_job`
     /// for each user.
@@ -274,18 +274,18 @@ pub struct NeverStarted {
     pub until: f64,
     /// Nodes that it asked for.
     pub nodes: u32,
-    /// Its walltime in seconds.
+    /// The walltime in seconds.
     pub walltime: f64,
-    /// Its partition.
+    /// The partition of the job.
     #[serde(default)]
     pub partition: String,
-    /// Its user.
+    /// The user of the job.
     #[serde(default)]
     pub user: String,
-    /// Its account.
+    /// The account of the job.
     #[serde(default)]
     pub account: String,
-    /// Its quality of service.
+    /// The quality of service of the job.
     #[serde(default)]
     pub qos: String,
     /// The amount that the user subtracted from its priority (`nice`).

@@ -59,7 +59,7 @@ pub(super) struct Standing {
 /// A job whose turn it is: a job in the queue, or one that never starts.
 #[derive(Debug)]
 pub(super) struct Turn<'a> {
-    /// Its index in the queue; `None` for a job that never starts.
+    /// The job's index in the queue; `None` for a job that never starts.
     pub index: Option<usize>,
     pub request: &'a Request,
     pub whose: Arc<Attributes>,

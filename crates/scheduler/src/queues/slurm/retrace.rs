@@ -57,9 +57,9 @@ pub enum Because {
 /// What the queue says about a recorded start, in the recorded state just before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// It starts the job too; true if on the same nodes.
+    /// The queue starts the job too; true if on the same nodes.
     Same(bool),
-    /// It does not start the job.
+    /// The queue does not start the job.
     Not(Because),
 }
 

@@ -14,7 +14,7 @@ use crate::view::View;
 /// The nodes and tier of a partition, and how its jobs are preempted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Part {
-    /// Its nodes; `None` for all.
+    /// The nodes of the partition; `None` for all.
     pub nodes: Option<NodeSet>,
     pub tier: u32,
     pub preempt_mode: Option<PreemptMode>,
