@@ -12,7 +12,7 @@ pub struct Job {
     pub threads: usize,
     /// The weight of the job when time is divided among jobs; above 0.
     pub weight: f64,
-    /// Whether it can run behind other jobs, as a filler.
+    /// Whether the job can run behind other jobs, as a filler.
     pub fills: bool,
     /// What was measured of it so far.
     pub seen: Observation,

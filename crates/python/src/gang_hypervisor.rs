@@ -109,7 +109,7 @@ impl GangOutcome {
 
 #[pymethods]
 impl GangJobOutcome {
-    /// When its last thread ended; None if it has not.
+    /// When the last thread of the job ended; None if it has not.
     #[getter]
     fn finished(&self) -> Option<f64> {
         self.job.finished

@@ -178,7 +178,7 @@ impl Machine {
         Machine { networks, ..self.clone() }
     }
 
-    /// Whether its file records cables; if not, one cable is assumed everywhere.
+    /// Whether the machine's file records cables; if not, one cable is assumed everywhere.
     #[getter]
     fn knows_cables(&self) -> bool {
         self.knows_cables

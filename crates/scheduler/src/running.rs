@@ -13,9 +13,9 @@ pub struct RunningJob {
     pub id: u64,
     /// The request of the job.
     pub request: Arc<Request>,
-    /// When it started, seconds.
+    /// When the job started, in seconds.
     pub start: f64,
-    /// When it must have ended, in seconds: start + walltime.
+    /// When the job must have ended, in seconds: start + walltime.
     pub expected_end: f64,
     /// The nodes and links that it holds.
     pub placement: Arc<Placement>,

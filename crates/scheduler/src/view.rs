@@ -26,7 +26,7 @@ pub enum EndedBy {
 pub struct EndedEarly {
     /// The request, to be submitted again with [`Request::begin`] set to `again`.
     pub request: Arc<Request>,
-    /// When it may start again, in seconds; `None` if it is cancelled.
+    /// When the job may start again, in seconds; `None` if it is cancelled.
     pub again: Option<f64>,
     /// Why it was ended.
     pub by: EndedBy,
@@ -39,7 +39,7 @@ pub struct Waiting {
     pub id: u64,
     /// Slots that it wants.
     pub nodes: u32,
-    /// Whether it takes whole nodes.
+    /// Whether the job takes whole nodes.
     pub whole: bool,
     /// The longest time that it will run, in seconds.
     pub walltime: f64,

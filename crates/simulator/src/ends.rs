@@ -33,7 +33,7 @@ pub(crate) struct Begun {
     pub alone: f64,
     /// The walltime that the queue knows, in seconds.
     pub walltime: f64,
-    /// Whether it ends at its walltime, finished or not.
+    /// Whether the job ends at its walltime, finished or not.
     pub ends_at_walltime: bool,
 }
 
@@ -53,7 +53,7 @@ struct Running {
     left: f64,
     since: f64,
     pace: Pace,
-    /// When it will finish at this pace.
+    /// When the job will finish at this pace.
     done: f64,
     /// When the queue expects its end.
     expected: f64,

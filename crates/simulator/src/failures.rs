@@ -260,7 +260,7 @@ impl Spares {
 pub(crate) struct Left {
     /// Seconds of work left; `None` if it starts from the beginning.
     pub run: Option<f64>,
-    /// When it was submitted again.
+    /// When the job was submitted again.
     pub submitted: f64,
 }
 

@@ -15,7 +15,7 @@ struct User<'a> {
     until: f64,
     /// The uplinks that it owns; `None` if it may use any.
     own: Option<&'a [CableId]>,
-    /// Whether it may have shared all uplinks that it may use.
+    /// Whether the job may have shared all uplinks that it may use.
     met_all: bool,
     /// If not, the uplinks that it may have shared.
     met: BTreeSet<CableId>,

@@ -77,11 +77,11 @@ pub enum CutShort {
 pub struct JobOutcome {
     /// Index into the workload's jobs.
     pub job: usize,
-    /// When it was submitted; after an interruption, when it was submitted again.
+    /// When the job was submitted; after an interruption, when it was submitted again.
     pub submitted: f64,
-    /// When it started.
+    /// When the run started.
     pub start: f64,
-    /// When it ended.
+    /// When the run ended.
     pub finish: f64,
     /// The seconds lost, if a node failure or preemption ended this run and the job was requeued. The next run has an
     /// outcome of its own.
@@ -90,13 +90,13 @@ pub struct JobOutcome {
     pub cut_short: Option<CutShort>,
     /// The walltime with which it was scheduled.
     pub walltime: f64,
-    /// Whether it was ended at its walltime.
+    /// Whether the run was ended at its walltime.
     pub killed: bool,
     /// Seconds that it would have run alone; if it was ended at its walltime, the work done by then.
     pub alone: f64,
     /// The mean share of full bandwidth that it had on links of its own; 1 if it owned none.
     pub bandwidth_share: f64,
-    /// Whether it exceeded its walltime.
+    /// Whether the run exceeded its walltime.
     pub overran: bool,
     /// Whether a link failed during its run that it owned or, if it owned none, may have used.
     pub affected: bool,
@@ -126,7 +126,7 @@ impl JobOutcome {
         if longer < 1e-6 { 0.0 } else { longer.min(self.stood_still) }
     }
 
-    /// Whether it was interrupted and submitted again.
+    /// Whether the run was interrupted and submitted again.
     pub fn is_interrupted(&self) -> bool {
         self.interruption.is_some()
     }

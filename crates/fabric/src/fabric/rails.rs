@@ -29,9 +29,9 @@ impl CrossRail {
 /// A route between GPUs of two nodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RailRoute {
-    /// Whether it goes over NVLink inside the first node.
+    /// Whether the route goes over NVLink inside the first node.
     pub nvlink_first: bool,
-    /// Whether it goes over NVLink inside the last node.
+    /// Whether the route goes over NVLink inside the last node.
     pub nvlink_last: bool,
     /// The links between the nodes; empty inside one node.
     pub links: Route,

@@ -306,7 +306,7 @@ struct Ports {
     level: usize,
     cabling: Cabling,
     first: CableId,
-    /// Whether it has uplinks; padding has none.
+    /// Whether the switch has uplinks; padding has none.
     there: bool,
 }
 

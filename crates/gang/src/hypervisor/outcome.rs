@@ -19,7 +19,7 @@ pub struct Outcome {
 /// The results of one job.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JobOutcome {
-    /// When its last thread ended, in seconds; `None` if it has not.
+    /// When the last thread of the job ended, in seconds; `None` if it has not.
     pub finished: Option<f64>,
     /// For each thread, when each iteration ended, in seconds.
     pub ends: Vec<Vec<f64>>,
@@ -48,7 +48,7 @@ pub struct Spell {
     pub job: usize,
     /// The number of the thread in its job.
     pub thread: usize,
-    /// Whether it was running; if not, it was ready.
+    /// Whether the thread was running; if not, it was ready.
     pub ran: bool,
 }
 

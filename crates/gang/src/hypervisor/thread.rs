@@ -45,7 +45,7 @@ pub struct Thread {
     /// The number of the thread in its job.
     pub index: usize,
     pub state: State,
-    /// When it entered this state.
+    /// When the thread entered this state.
     pub entered: Nanos,
     /// The time up to which its time in this state is counted.
     pub counted: Nanos,
@@ -55,18 +55,18 @@ pub struct Thread {
     pub core: usize,
     /// Computing time left until the next step of its program.
     pub work: Nanos,
-    /// When it starts to compute, while it runs: the switch to it takes until then.
+    /// When the thread starts to compute, while it is on a core: the switch to it takes until then.
     pub from: Nanos,
-    /// Whether it waits for other threads of its job.
+    /// Whether the thread waits for other threads of its job.
     pub waiting: bool,
-    /// Whether it waits by spinning on a core.
+    /// Whether the thread waits by spinning on a core.
     pub spinning: bool,
     pub priority: Priority,
     /// Credits, in nanoseconds of a core.
     pub credit: f64,
     /// The time up to which it has paid, while it runs.
     pub paid: Nanos,
-    /// Whether it gets credits at the next accounting.
+    /// Whether the thread gets credits at the next accounting.
     pub active: bool,
     pub ends: Vec<f64>,
 }

@@ -15,8 +15,8 @@ use super::usage::Counts;
 pub struct OwnGroup {
     /// The directory of the group.
     pub directory: PathBuf,
-    /// Whether it was made for the agent. Then, when the job is released, its threads go back to the parent group and
-    /// the group is removed.
+    /// Whether the group was made for the agent. Then, when the job is released, its threads go back to the parent
+    /// group and the group is removed.
     pub made: bool,
 }
 

@@ -26,9 +26,9 @@ pub enum Members {
 pub struct ControlledJob {
     /// The means to stop and start it.
     pub control: Box<dyn Control>,
-    /// Whether it is stopped.
+    /// Whether the job is stopped.
     pub stopped: bool,
-    /// Whether it is ranked behind others.
+    /// Whether the job is ranked behind others.
     pub behind: bool,
     /// The CPU numbers to which it is restricted; empty before the first time.
     pub cores: Vec<usize>,

@@ -40,13 +40,13 @@ pub struct Entry {
     pub held: Option<ControlledJob>,
     /// The state of the job.
     pub state: State,
-    /// What it used in sampled slices, in thread-seconds.
+    /// What the job used in sampled slices, in thread-seconds.
     pub used: Used,
     /// The barriers of the job, as reported by an external counter.
     pub barriers: Option<Barriers>,
     /// Total seconds on cores.
     pub cpu: f64,
-    /// When it last ran as a first job.
+    /// When the job last ran as a first job.
     pub ran_at: Option<Nanos>,
     /// Process files that stay unreadable while these processes live.
     pub watched: Vec<OwnedFd>,
@@ -135,7 +135,7 @@ impl Entry {
         self.sample.as_ref().is_some_and(|sample| sample.ended.is_some())
     }
 
-    /// What it used from `begin_sample` until the sample was closed, or until now.
+    /// What the job used from `begin_sample` until the sample was closed, or until now.
     pub fn end_sample(&mut self, now: Nanos) -> Option<Used> {
         let Sample { began, counts, ended } = self.sample.take()?;
         let did = self.read(now)? - counts;

@@ -11,9 +11,9 @@ pub type Number = i32;
 pub struct Stat {
     /// The parent process.
     pub parent: Number,
-    /// Whether it has ended and waits for its parent to collect it.
+    /// Whether the process has ended and waits for its parent to collect it.
     pub ended: bool,
-    /// When it began, in clock ticks since boot. Together with its number it identifies the process.
+    /// When the process began, in clock ticks since boot. Together with its number it identifies the process.
     pub began: u64,
 }
 

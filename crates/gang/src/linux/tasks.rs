@@ -29,7 +29,7 @@ pub struct Tasks {
     /// Processes outside that group, as last seen. The start time distinguishes them from later processes with the same
     /// number.
     pub(super) others: BTreeMap<Number, u64>,
-    /// Whether it consists of processes with all descendants, and not of single threads or groups.
+    /// Whether the job consists of processes with all descendants, and not of single threads or groups.
     pub(super) of_processes: bool,
     /// The affinity of its threads before they were restricted to cores.
     pub(super) affinity: BTreeMap<Number, CpuSet>,

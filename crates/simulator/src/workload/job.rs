@@ -27,7 +27,7 @@ pub struct Job {
     pub walltime: Option<f64>,
     /// The number of nodes; at least 1.
     pub nodes: u32,
-    /// What it takes on each node, in the order of the workload's resources.
+    /// What the job takes on each node, in the order of the workload's resources.
     pub share: Share,
     /// Several GPU types, any one of which the job can use: it may use nodes whose GPUs are all of one of them. A
     /// single type is part of `share` instead.

@@ -68,9 +68,9 @@ impl About {
 pub struct Known {
     /// The UUID of the domain.
     pub uuid: [u8; 16],
-    /// Whether it is being destroyed or has shut down.
+    /// Whether the domain is being destroyed or has shut down.
     pub over: bool,
-    /// Whether it is paused.
+    /// Whether the domain is paused.
     pub paused: bool,
     /// The number of its virtual processors.
     pub vcpus: u32,
@@ -88,9 +88,9 @@ const HARD: u32 = 1;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Vcpu {
     number: u32,
-    /// Whether it is online (not unplugged).
+    /// Whether the virtual processor is online (not unplugged).
     pub online: u8,
-    /// Whether it waits for an event.
+    /// Whether the virtual processor waits for an event.
     pub blocked: u8,
     running: u8,
     /// Nanoseconds that it has run on a core.

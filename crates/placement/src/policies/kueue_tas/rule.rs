@@ -13,9 +13,9 @@ pub(super) struct Wanted {
     pub(super) slice: (u32, usize),
     /// The level of which one group is to hold everything; at or above the level of the slices.
     pub(super) level: usize,
-    /// Whether it may not move to a higher level.
+    /// Whether the placement may not move to a higher level.
     pub(super) stays: bool,
-    /// Whether it may not use a second group.
+    /// Whether the placement may not use a second group.
     pub(super) required: bool,
 }
 

@@ -253,9 +253,9 @@ pub struct Withheld {
     /// Licences that only jobs of the reservation may use, by name.
     #[serde(default)]
     pub licenses: BTreeMap<String, u64>,
-    /// When it begins.
+    /// When the reservation or the outage begins.
     pub from: f64,
-    /// When it ends; `None` for never.
+    /// When the reservation or the outage ends; `None` for never.
     pub until: Option<f64>,
     /// Whether nodes out of service have failed, so that the jobs on them end when it begins.
     #[serde(default)]
@@ -268,9 +268,9 @@ pub struct Withheld {
 pub struct NeverStarted {
     /// The job number.
     pub id: u64,
-    /// When it became eligible to start, in seconds since second 0 of the workload.
+    /// When the job became eligible to start, in seconds since second 0 of the workload.
     pub submit: f64,
-    /// When it left the queue.
+    /// When the job left the queue.
     pub until: f64,
     /// Nodes that it asked for.
     pub nodes: u32,

@@ -52,7 +52,7 @@ pub(super) struct Standing {
     /// Whether backfill has found nodes for it. After that, all processors of its nodes count in its priority.
     pub is_tested: bool,
     pub part: usize,
-    /// When it last preempted others.
+    /// When the job last preempted others.
     pub preempted: f64,
 }
 

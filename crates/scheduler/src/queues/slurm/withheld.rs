@@ -26,7 +26,7 @@ pub(super) struct Part {
 pub(super) struct Kept {
     pub name: Arc<str>,
     pub nodes: NodeSet,
-    /// Whether it is a reservation without nodes, whose jobs may run on any node.
+    /// Whether this is a reservation without nodes, whose jobs may run on any node.
     pub is_of_any: bool,
     pub licenses: Vec<(Arc<str>, u64)>,
     pub from: f64,
