@@ -1,5 +1,5 @@
-//! Multilevel bisection (Karypis & Kumar 1998): the graph is made coarse along its heaviest edges, the coarsest one is cut in two, and the
-//! cut is refined in each finer graph on the way back (Fiduccia & Mattheyses 1982).
+//! Multilevel bisection (Karypis & Kumar 1998). The graph is made coarser along its heaviest edges, and the coarsest
+//! graph is cut in two. On the way back the cut is refined in each finer graph (Fiduccia & Mattheyses 1982).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
@@ -13,37 +13,38 @@ use super::graph::Graph;
 /// A graph of at most this many vertices is not made coarser.
 const COARSEST: usize = 60;
 
-/// How often the coarsest graph is cut, each time from another vertex.
+/// The number of cuts of the coarsest graph, each of which grows from another vertex.
 const STARTS: usize = 8;
 
-/// Most passes of the refinement of one graph.
+/// The most passes of the refinement of one graph.
 const PASSES: usize = 8;
 
-/// Cuts a graph in two: `true` for exactly `first` vertices. The best of `cuts` cuts.
+/// Cuts a graph in two, with exactly `first` vertices on the first side. Returns `true` for these vertices, by the best
+/// of `cuts` cuts.
 pub(super) fn bisect(graph: &Graph, first: u32, cuts: u32, draw: &mut ChaCha8Rng) -> Vec<bool> {
     let all = Sized { graph, sizes: vec![1; graph.vertices()], first };
     best((0..cuts.max(1)).map(|_| all.cut(draw)))
 }
 
-/// The sides with the least weight between them; of equals, the first.
+/// The sides of the cut with the least weight; of equal cuts, the first.
 fn best(cuts: impl Iterator<Item = Cut>) -> Vec<bool> {
     cuts.min_by(Cut::compare).map(|cut| cut.sides).unwrap_or_default()
 }
 
-/// A graph whose vertices stand for several of a finer graph.
+/// A graph whose vertices each stand for several vertices of a finer graph.
 struct Sized<'a> {
     graph: &'a Graph,
-    /// For how many vertices of the finest graph each vertex stands.
+    /// For each vertex, the number of vertices of the finest graph that it stands for.
     sizes: Vec<u32>,
     /// The size that the first side must have.
     first: u32,
 }
 
-/// Two sides of a graph.
+/// A cut: the two sides of a graph.
 struct Cut {
-    /// Whether a vertex lies on the first side.
+    /// For each vertex, whether it is on the first side.
     sides: Vec<bool>,
-    /// By how much the sizes of the sides are further off than is allowed.
+    /// How much further the sides' sizes are off than is allowed.
     excess: u32,
     /// The weight between the sides.
     weight: f64,
@@ -70,7 +71,8 @@ impl Sized<'_> {
         self.refined(coarse_of.iter().map(|&coarse| sides[coarse as usize]).collect())
     }
 
-    /// The vertex of the next coarser graph for every vertex. `None` if the graph is coarse enough or hardly any vertices pair.
+    /// For every vertex, the vertex of the next coarser graph. `None` if the graph is coarse enough or hardly any
+    /// vertices can be paired.
     fn matching(&self, draw: &mut ChaCha8Rng) -> Option<Vec<u32>> {
         let vertices = self.graph.vertices();
         if vertices <= COARSEST {
@@ -93,7 +95,7 @@ impl Sized<'_> {
         (coarse as usize * 20 <= vertices * 19).then_some(coarse_of)
     }
 
-    /// Pairs along the heaviest edges, then pairs of what is left over.
+    /// Pairs vertices along the heaviest edges, then pairs those that remain.
     fn mates(&self, draw: &mut ChaCha8Rng) -> Vec<Option<u32>> {
         // Larger vertices would leave too few ways to balance the sides.
         let most = (self.sizes.iter().sum::<u32>() * 3 / (2 * COARSEST as u32)).max(2);
@@ -110,7 +112,7 @@ impl Sized<'_> {
                 }
             }
         }
-        // The vertices around a hub find no free neighbour: two with the same nearest vertex pair.
+        // The vertices around a hub find no free neighbour, so two with the same nearest vertex are paired.
         order.retain(|&vertex| mate[vertex as usize].is_none());
         let mut alone: Vec<(Option<u32>, u32)> =
             order.iter().map(|&vertex| (self.nearest(vertex, |_| true), vertex)).collect();
@@ -124,13 +126,14 @@ impl Sized<'_> {
         mate
     }
 
-    /// The neighbour with the heaviest edge, of those that may be taken.
+    /// The neighbour with the heaviest edge, of those that `may` allows.
     fn nearest(&self, vertex: u32, may: impl Fn(u32) -> bool) -> Option<u32> {
         let near = self.graph.neighbours(vertex).filter(|&(other, _)| may(other));
         near.min_by(|a, b| b.1.total_cmp(&a.1)).map(|(other, _)| other)
     }
 
-    /// The best of several cuts, each grown from one vertex: the refinement moves others to it until the sides have their sizes.
+    /// The best of several cuts, each grown from one vertex: the refinement moves vertices to its side until the sides
+    /// have their sizes.
     fn cut_from_vertices(&self, draw: &mut ChaCha8Rng) -> Cut {
         let vertices = self.graph.vertices();
         let cuts = (0..STARTS.min(vertices).max(1)).map(|_| {
@@ -144,7 +147,7 @@ impl Sized<'_> {
         self.measured(sides)
     }
 
-    /// Passes of moves, as long as they gain.
+    /// Refines a cut by passes of moves, as long as they improve it.
     fn refined(&self, sides: Vec<bool>) -> Cut {
         let mut cut = self.measured(sides);
         for _ in 0..PASSES {
@@ -164,14 +167,15 @@ impl Sized<'_> {
         Cut { sides, excess: self.excess(off), weight }
     }
 
-    /// The sides may be off by less than the largest vertex: not at all in the finest graph, where vertices are equal.
+    /// How much further the size of the first side is off than is allowed. Less than the largest vertex is allowed, so
+    /// nothing in the finest graph, where all vertices have size 1.
     fn excess(&self, off: i64) -> u32 {
         let largest = self.sizes.iter().max().copied().unwrap_or(1);
         (off.unsigned_abs() as u32).saturating_sub(largest - 1)
     }
 }
 
-/// What a move of a vertex to the other side gains.
+/// The gain of moving a vertex to the other side.
 #[derive(PartialEq)]
 struct Gain(f64);
 
@@ -189,14 +193,15 @@ impl Ord for Gain {
     }
 }
 
-/// One pass of Fiduccia and Mattheyses: every vertex moves at most once, also at a loss; the best of all states met is kept.
+/// One pass of Fiduccia and Mattheyses: every vertex moves at most once, even at a loss, and the best state on the way
+/// is kept.
 struct Pass<'a> {
     of: &'a Sized<'a>,
     gain: Vec<f64>,
     moved: Vec<bool>,
-    /// For each side its vertices by gain; an entry whose gain is no longer that of its vertex does not count.
+    /// For each side, its vertices by gain. An entry whose gain is no longer that of its vertex is ignored.
     queues: [BinaryHeap<(Gain, Reverse<u32>)>; 2],
-    /// The size of the first side less what it must be.
+    /// The size of the first side minus the size that it must have.
     off: i64,
 }
 
@@ -217,7 +222,7 @@ impl<'a> Pass<'a> {
         Pass { of, gain, moved: vec![false; vertices], queues, off }
     }
 
-    /// Whether the cut is better than before.
+    /// Runs the pass and returns whether it improved the cut.
     fn run(mut self, cut: &mut Cut) -> bool {
         let patience = (self.moved.len() / 50).clamp(30, 200);
         let (mut excess, mut weight) = (cut.excess, cut.weight);
@@ -240,7 +245,7 @@ impl<'a> Pass<'a> {
         kept > 0
     }
 
-    /// The vertex to move: from the side that is too large, otherwise the one that gains most.
+    /// The vertex to move next: from the side that is too large, otherwise the one with the largest gain.
     fn next(&mut self) -> Option<u32> {
         for queue in &mut self.queues {
             while let Some((gain, Reverse(vertex))) = queue.peek() {
