@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -35,6 +34,12 @@ def single(pod: str) -> Body:
 
 def node_of(plane: ControlPlane, pod: str) -> str:
     return str(plane.get(f"{PODS}/{pod}")["spec"].get("nodeName", ""))
+
+
+def was_refused(plane: ControlPlane, pod: str) -> bool:
+    """Whether the scheduler has tried a pod and found no place for it."""
+    conditions = plane.get(f"{PODS}/{pod}")["status"].get("conditions", [])
+    return any(one["type"] == "PodScheduled" and one.get("reason") == "Unschedulable" for one in conditions)
 
 
 @contextlib.contextmanager
@@ -88,7 +93,7 @@ def test_the_room_of_a_member_that_was_not_bound_is_kept(empty: ControlPlane) ->
         until(lambda: is_refused(empty, lacking), "the binding is refused")
         empty.submit(other, 1, nodeSelector=IN_RACK)
         empty.post(PODS, single(alone))
-        time.sleep(8)
+        until(lambda: all(was_refused(empty, pod) for pod in (f"{other}-0", alone)), "both were tried")
         assert sum(map(bool, empty.nodes_of(group))) == RACK - 1
         assert not any(empty.nodes_of(other)) and not node_of(empty, alone)
     nodes = empty.placed(group, RACK)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
 from control_plane import RACK, Body, ControlPlane, container, missing, name
-from kueue_controller import add_queue, create, define, missing_kueue, prepare, start_kueue
+from kueue_controller import API, add_queue, create, define, missing_kueue, prepare, start_kueue
 from waiting import until
 
 WHY = missing() or missing_kueue()
@@ -63,6 +62,16 @@ def nodes_of(plane: ControlPlane, group: str) -> list[str]:
     ]
 
 
+def waits_for_quota(plane: ControlPlane, group: str) -> bool:
+    """Whether Kueue has found no quota for a Job."""
+    return any(
+        condition["type"] == "QuotaReserved" and condition["status"] == "False"
+        for workload in plane.get(f"{API}/namespaces/default/workloads")["items"]
+        if any(owner["name"] == group for owner in workload["metadata"].get("ownerReferences", []))
+        for condition in workload.get("status", {}).get("conditions", [])
+    )
+
+
 def placed(plane: ControlPlane, group: str, pods: int) -> list[str]:
     def found() -> list[str]:
         nodes = nodes_of(plane, group)
@@ -80,7 +89,7 @@ def test_kueue_admits_and_the_policy_places(kueue: ControlPlane, empty: ControlP
     notes = [pod["metadata"]["annotations"]["topolane.io/placement"] for pod in kueue.pods()]
     assert len(notes) == 24 and all('"policy":"isolated"' in note for note in notes)
     kueue.post(JOBS, job(second, 24, podset_preferred_topology="topo/rack"))
-    time.sleep(3)
+    until(lambda: waits_for_quota(kueue, second), "Kueue has looked at the second")
     assert kueue.get(f"{JOBS}/{second}")["spec"]["suspend"] and not nodes_of(kueue, second)
     kueue.delete(f"{JOBS}/{first}")
     placed(kueue, second, 24)

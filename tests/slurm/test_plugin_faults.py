@@ -389,7 +389,7 @@ def test_a_full_disk_costs_links_and_never_isolation(quiet: Site) -> None:
     draft.unlink(missing_ok=True)
     quiet.restart()
     others = [quiet.cluster.submit("-p", "powned", "-w", nodes) for nodes in ACROSS[2:4]]
-    time.sleep(4)
+    quiet.cluster.passes(others[-1])
     taken = [quiet.owners().get(other, frozenset()) for other in others if quiet.nodes(other)]
     assert not any(links & before[blocker] for links in taken), "the job may have these links now"
 
