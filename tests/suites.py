@@ -175,6 +175,7 @@ UNITS = (
             "gres",
             "job_numbers",
             "looks",
+            "one_view",
             "outages_command",
             "plugin_state",
             "slurm_routes",

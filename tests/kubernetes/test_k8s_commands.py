@@ -45,15 +45,15 @@ def test_status_and_explain_say_what_runs_and_why_others_wait(in_chassis: Contro
     in_chassis.submit(few, 5, pods=2)
     until(lambda: "has 2 of its 5 pods" in in_chassis.events(few), "the smaller group waits")
     found = json.loads(k8s(in_chassis, "status", "--json"))
-    running = {row["group"]: row for row in found["running"]}
+    running = {row["job"]: row for row in found["running"]}
     assert running.keys() == {f"default/{first}", f"default/{second}"}
     row = running[f"default/{second}"]
-    assert (row["nodes"], row["pods"], row["policy"], row["isolated"]) == (nodes, 17, "isolated", True)
+    assert (row["ranks"], row["slots"], row["policy"], row["link_use"]) == (nodes, 17, "isolated", "isolated")
     assert row["may_meet"] == [] and found["sharing"]["shared"] == 0
-    waiting = {row["group"]: row for row in found["waiting"]}
+    waiting = {row["job"]: row for row in found["waiting"]}
     assert waiting[f"default/{third}"]["kind"] == "would-share-links"
     assert "would share links: 20 wanted" in waiting[f"default/{third}"]["why"]
-    assert (waiting[f"default/{few}"]["pods"], waiting[f"default/{few}"]["kind"]) == (2, None)
+    assert (waiting[f"default/{few}"]["slots"], waiting[f"default/{few}"]["kind"]) == (2, None)
     assert found["nodes"] == {"idle": 64 - 26, "busy": 26, "out_of_service": 0}
     text = k8s(in_chassis, "status")
     assert f"default/{third}" in text and "would share links: 20 wanted" in text and "2 of 5" in text

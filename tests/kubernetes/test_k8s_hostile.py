@@ -19,6 +19,7 @@ pytest.importorskip("yaml", reason="needs the extra kubernetes: PyYAML")
 from topolane import texts
 from topolane._engine import InputError
 from topolane.cluster.room_files import NoPlanError
+from topolane.cluster.view import Running, View, Waiting
 from topolane.kubernetes.budgets import budgets
 from topolane.kubernetes.client import NotFoundError
 from topolane.kubernetes.explain import explain
@@ -33,7 +34,6 @@ from topolane.serve.feed import State, written
 from topolane.serve.kubernetes import Kubernetes
 from topolane.serve.live import Live
 from topolane.serve.outlook import outlook
-from topolane.serve.snapshot import Running, Snapshot, Waiting
 
 LABELS = ("topo/block", "topo/rack", "kubernetes.io/hostname")
 LONG = "9" * 4000
@@ -189,9 +189,9 @@ def test_one_tenants_values_never_reach_another(
     cluster: Any = Answers([*GOOD, pod("evil", "x", 0, on, notes, said, **asks)])
     look = inspect(cluster, Where(labels=LABELS))
     found = status(look)
-    mine = {row.group: row for row in (*found.running, *found.waiting)}
+    mine = {row.job: row for row in (*found.running, *found.waiting)}
     assert {"good/runs", "good/waits", "evil/x"} == set(mine)
-    assert (mine["good/runs"].nodes, mine["good/runs"].isolated) == (["n03", "n04"], True)
+    assert (mine["good/runs"].ranks, mine["good/runs"].link_use) == (["n03", "n04"], "isolated")
     assert mine["good/waits"].kind == "not-now"
     answers = [dataclasses.asdict(found), *(dataclasses.asdict(explain(look, name)) for name in sorted(mine))]
     assert "Group good/waits waits" in " ".join(answers[3]["sentences"])
@@ -240,7 +240,7 @@ def test_a_link_has_one_owner() -> None:
     third = bound("c", "g", ("n09",), links=[10**6])
     cluster: Any = Answers([first, second, third])
     look = inspect(cluster, Where(labels=LABELS))
-    rows = {row.group: row.links for row in status(look).running}
+    rows = {row.job: row.links for row in status(look).running}
     assert rows == {"a/g": 2, "b/g": 0, "c/g": 0}
     [said] = look.problems
     assert "b/g (a/g owns some of them)" in said and "c/g (the machine has" in said
@@ -251,7 +251,7 @@ def test_what_kube_scheduler_chose_is_not_isolated() -> None:
     """An annotation of an earlier release says that a stock choice is isolated; no row says so."""
     cluster: Any = Answers([bound("a", "g", ("n00",), policy="stock")])
     [row] = status(inspect(cluster, Where(labels=LABELS))).running
-    assert (row.policy, row.isolated) == ("stock", False)
+    assert (row.policy, row.link_use) == ("stock", "unknown")
 
 
 def test_the_share_is_read_as_the_scheduler_reads_it() -> None:
@@ -331,6 +331,6 @@ def test_rows_hold_what_a_browser_reads() -> None:
     name, nan, inf = "\u202ea\x00\x1b[2J" + "x" * 9000, float("nan"), float("inf")
     running = Running(1, name, name, name, (0,), nan, inf, bandwidth_share=nan, shadow_note=name)
     waiting = Waiting(2, name, name, name, 1, inf, nan, why=name, expected_start=nan)
-    rows = State(Snapshot(1.0, (running,), (waiting,)), 1).whole()
+    rows = State(View(1.0, (running,), (waiting,)), 1).whole()
     assert b"NaN" not in written(rows)
     assert all(texts.printable(text) == text and len(text) < 1100 for text in shown_texts(rows))

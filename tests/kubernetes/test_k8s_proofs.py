@@ -105,11 +105,11 @@ def look(pods: Sequence[Body], proofs: Proofs | None = None) -> Inspection:
 
 def test_what_was_signed_counts() -> None:
     (row,) = status(look(placed())).running
-    assert (row.group, row.nodes, row.links, row.isolated, row.policy) == (
+    assert (row.job, row.ranks, row.links, row.link_use, row.policy) == (
         "default/a",
         ["n0", "n2"],
         2,
-        True,
+        "isolated",
         "isolated",
     )
 
@@ -135,7 +135,7 @@ def test_what_was_not_signed_counts_as_nothing(write: dict[str, str]) -> None:
     pods[0]["metadata"]["annotations"] |= write
     seen = look(pods)
     (row,) = status(seen).running
-    assert (sorted(row.nodes), row.links, row.isolated) == (["n0", "n2"], 0, False)
+    assert (sorted(row.ranks), row.links, row.link_use) == (["n0", "n2"], 0, "unknown")
     assert seen.closed == {1} and not seen.isolated
     assert explain(seen, "default/a").links == []
 
@@ -155,7 +155,7 @@ def test_without_the_key_only_nodes_count() -> None:
     """A user who may not read the key sees where pods run, and not which links groups own."""
     seen = look(placed(), Proofs(None, "it cannot be read"))
     (row,) = status(seen).running
-    assert (sorted(row.nodes), row.links, row.isolated) == (["n0", "n2"], 0, False)
+    assert (sorted(row.ranks), row.links, row.link_use) == (["n0", "n2"], 0, "unknown")
     assert seen.closed == {1}
 
 
@@ -165,7 +165,7 @@ def test_a_pod_stays_in_the_group_that_it_was_bound_for() -> None:
     pods[1]["metadata"]["labels"]["scheduling.x-k8s.io/pod-group"] = "other"
     del pods[0]["metadata"]["annotations"]["topolane.io/group-size"]
     (row,) = status(look(pods)).running
-    assert (row.group, row.pods, row.links) == ("default/a", 2, 2)
+    assert (row.job, row.slots, row.links) == ("default/a", 2, 2)
 
 
 def test_the_last_signed_revision_counts() -> None:
@@ -191,7 +191,7 @@ def test_two_owners_of_one_name_are_two_groups() -> None:
         pod("p-1", "train", kind="PyTorchJob"),
     ]
     seen = look(pods)
-    assert {row.group: row.pods for row in status(seen).waiting} == {
+    assert {row.job: row.slots for row in status(seen).waiting} == {
         "default/train (Job)": 1,
         "default/train (PyTorchJob)": 2,
     }
@@ -206,7 +206,7 @@ def test_two_owners_of_one_name_are_two_groups() -> None:
     )
     with pytest.raises(InputError, match=r"2 groups are called default/train: name one of .*\(Job\)"):
         explain(seen, "default/train")
-    assert explain(seen, "default/train (Job)").group == "default/train (Job)"
+    assert explain(seen, "default/train (Job)").job == "default/train (Job)"
 
 
 def test_pods_of_the_name_that_are_in_no_group_are_named() -> None:

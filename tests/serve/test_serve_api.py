@@ -13,8 +13,8 @@ httpx = pytest.importorskip("httpx", reason="the extra sites is not installed")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 from served import SMALL, served
 from topolane import sources
-from topolane._engine import Scheduler, make_room
-from topolane.serve import forecast, outlook, snapshot
+from topolane._engine import Scheduler, State, make_room
+from topolane.serve import forecast, outlook, source
 from topolane.serve.live import Live
 from topolane.serve.replay import Replay
 from topolane.sources import Shape
@@ -54,7 +54,7 @@ def test_the_uplinks_of_each_group_are_its_links(page: str, replay: Replay) -> N
 def test_each_rail_has_its_own_uplinks() -> None:
     """On a machine with rails, each row of the uplinks has the links of the switches of one rail, and every domain has its nodes."""
     machine = sources.machine("nvl72(units=2)")
-    picture, names = snapshot.picture(machine), machine.link_names()
+    picture, names = source.picture(machine), machine.link_names()
     assert (picture["rails"], picture["gpus"]) == ([4, 4, 4], 4)
     assert {row[4] for row in picture["uplinks"]} == {0, 1, 2, 3}
     for level, group, first, end, rail in picture["uplinks"]:
@@ -100,9 +100,8 @@ def test_the_form_is_answered_by_the_engine(page: str, replay: Replay) -> None:
     rows = [
         (job.id, job.nodes, job.links, (now.time - job.start) * len(job.nodes), None) for job in now.running
     ]
-    empty = outlook.state_of(replay.machine, type(now)(now.time, (), ()))
     found = make_room(
-        empty, "dedicated", 200, rows, id=1 + max(job.id for job in (*now.running, *now.waiting)),
+        State(replay.machine), "dedicated", 200, rows, id=1 + max(job.id for job in (*now.running, *now.waiting)),
         questions=outlook.ROOM_QUESTIONS,
     )  # fmt: skip
     assert answer["room"]["jobs"] == found.requeued != []
@@ -201,7 +200,7 @@ class Counted(Replay):
 
     read = 0
 
-    def series(self) -> snapshot.Series:
+    def series(self) -> source.Series:
         self.read += 1
         return super().series()
 

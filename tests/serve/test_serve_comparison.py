@@ -7,11 +7,11 @@ import statistics
 
 import pytest
 from topolane._engine import Machine
+from topolane.cluster.view import Running, View, Waiting
 from topolane.serve import comparison
 from topolane.serve.comparison import Comparison, Followed
 from topolane.serve.forecast import NEVER
 from topolane.serve.replay import Replay
-from topolane.serve.snapshot import Running, Snapshot, Waiting
 from topolane.sources import Shape
 from topolane.sweep import Task
 
@@ -21,18 +21,18 @@ MACHINE = Machine.of("small", [(["leaf1"], [f"n{node}" for node in range(4)])])
 
 
 @pytest.fixture(scope="module")
-def watched() -> tuple[Replay, list[Snapshot]]:
+def watched() -> tuple[Replay, list[View]]:
     """A system under the policy isolated, and a snapshot at each submission, start and end."""
     run = TASK.run()
     replay = Replay(TASK, [run], None, 0.0)
     jobs = polars.DataFrame(run.tables["jobs"])
     names = ("submission_time", "starting_time", "finish_time")
     times = sorted({time for name in names for time in jobs[name].to_list()})
-    return replay, [Snapshot(times[0] - 1.0, (), ()), *(replay.at(time) for time in times)]
+    return replay, [View(times[0] - 1.0, (), ()), *(replay.at(time) for time in times)]
 
 
 @pytest.mark.parametrize("policy", ["first-fit", "dedicated"])
-def test_starts_are_those_of_the_simulator(watched: tuple[Replay, list[Snapshot]], policy: str) -> None:
+def test_starts_are_those_of_the_simulator(watched: tuple[Replay, list[View]], policy: str) -> None:
     """Of jobs that were seen at each event of one policy, another one makes what a simulation of it makes: the same starts."""
     replay, snapshots = watched
     followed = Followed()
@@ -44,7 +44,7 @@ def test_starts_are_those_of_the_simulator(watched: tuple[Replay, list[Snapshot]
     assert found != sorted(stay.start for stay in followed.stays)
 
 
-def test_the_lines_are_of_the_system_and_of_the_policy(watched: tuple[Replay, list[Snapshot]]) -> None:
+def test_the_lines_are_of_the_system_and_of_the_policy(watched: tuple[Replay, list[View]]) -> None:
     """Both lines have the same times. The waits of the system's are its own, and the policy's jobs wait less than under isolated."""
     replay, snapshots = watched
     drawn = Comparison(replay.machine, "system", ["first-fit"], "easy")
@@ -70,7 +70,7 @@ def waiting(id: int, nodes: int, submit: float, held: bool = False) -> Waiting:
     return Waiting(id, str(id), "", "", nodes, submit, 100.0, held=held)
 
 
-def seen(*snapshots: Snapshot) -> tuple[Followed, list[float]]:
+def seen(*snapshots: View) -> tuple[Followed, list[float]]:
     followed = Followed()
     for snapshot in snapshots:
         followed.add(snapshot)
@@ -80,10 +80,10 @@ def seen(*snapshots: Snapshot) -> tuple[Followed, list[float]]:
 def test_a_held_job_comes_when_it_is_released() -> None:
     """A job that was held waits from its release on, in the system and in the shadow."""
     followed, starts = seen(
-        Snapshot(0.0, (), ()),
-        Snapshot(10.0, (), (waiting(1, 2, 5.0, held=True),)),
-        Snapshot(20.0, (), (waiting(1, 2, 5.0),)),
-        Snapshot(30.0, (running(1, (0, 1), 25.0),), ()),
+        View(0.0, (), ()),
+        View(10.0, (), (waiting(1, 2, 5.0, held=True),)),
+        View(20.0, (), (waiting(1, 2, 5.0),)),
+        View(30.0, (running(1, (0, 1), 25.0),), ()),
     )
     assert [(stay.since, stay.start) for stay in followed.stays] == [(20.0, 25.0)]
     assert starts == [20.0]
@@ -92,9 +92,9 @@ def test_a_held_job_comes_when_it_is_released() -> None:
 def test_a_job_that_was_requeued_comes_twice() -> None:
     """Its first run ends where it was requeued, and its second begins again."""
     followed, starts = seen(
-        Snapshot(0.0, (running(1, (0, 1), -5.0),), ()),
-        Snapshot(10.0, (), (waiting(1, 2, -9.0),)),
-        Snapshot(20.0, (running(1, (2, 3), 15.0),), ()),
+        View(0.0, (running(1, (0, 1), -5.0),), ()),
+        View(10.0, (), (waiting(1, 2, -9.0),)),
+        View(20.0, (running(1, (2, 3), 15.0),), ()),
     )
     assert [(stay.start, stay.end) for stay in followed.stays] == [(-5.0, 10.0), (15.0, NEVER)]
     assert starts == [-5.0, 10.0]
@@ -103,9 +103,9 @@ def test_a_job_that_was_requeued_comes_twice() -> None:
 def test_a_job_that_is_seen_while_its_nodes_are_given_to_it_has_all_of_them() -> None:
     """A Kubernetes group may be seen half bound, at the first look or later. It is one stay, on the nodes it has in the end."""
     followed, starts = seen(
-        Snapshot(0.0, (running(1, (0,), -1.0),), ()),
-        Snapshot(10.0, (running(1, (0, 1), -1.0), running(2, (2,), 9.0)), ()),
-        Snapshot(20.0, (running(1, (0, 1), -1.0), running(2, (2, 3), 9.0)), ()),
+        View(0.0, (running(1, (0,), -1.0),), ()),
+        View(10.0, (running(1, (0, 1), -1.0), running(2, (2,), 9.0)), ()),
+        View(20.0, (running(1, (0, 1), -1.0), running(2, (2, 3), 9.0)), ()),
     )
     assert [(stay.job.nodes, stay.start) for stay in followed.stays] == [(2, -1.0), (2, 9.0)]
     assert followed.base is not None and followed.base.running[0].nodes == (0, 1)
@@ -115,10 +115,10 @@ def test_a_job_that_is_seen_while_its_nodes_are_given_to_it_has_all_of_them() ->
 def test_a_job_that_runs_again_at_the_next_look_comes_twice() -> None:
     """If a job was requeued and started again between two looks, its first run ends at the latest where its second begins."""
     followed, starts = seen(
-        Snapshot(0.0, (), ()),
-        Snapshot(10.0, (running(1, (0, 1), 5.0),), ()),
-        Snapshot(20.0, (running(1, (0, 1), 15.0),), ()),
-        Snapshot(30.0, (), ()),
+        View(0.0, (), ()),
+        View(10.0, (running(1, (0, 1), 5.0),), ()),
+        View(20.0, (running(1, (0, 1), 15.0),), ()),
+        View(30.0, (), ()),
     )
     assert [(stay.start, stay.end) for stay in followed.stays] == [(5.0, 15.0), (15.0, 30.0)]
     assert starts == [5.0, 15.0]
@@ -129,10 +129,10 @@ def test_a_job_that_ended_in_the_system_may_still_wait_in_the_shadow() -> None:
     drawn = Comparison(MACHINE, "system", ["first-fit"], "easy")
     base = running(1, (0, 1, 2), 0.0)
     for snapshot in (
-        Snapshot(0.0, (base,), ()),
-        Snapshot(10.0, (base, running(2, (2, 3), 5.0)), ()),  # on a node that it shares
-        Snapshot(20.0, (base,), ()),
-        Snapshot(100.0, (base,), ()),
+        View(0.0, (base,), ()),
+        View(10.0, (base, running(2, (2, 3), 5.0)), ()),  # on a node that it shares
+        View(20.0, (base,), ()),
+        View(100.0, (base,), ()),
     ):
         drawn.add(snapshot)
     series = drawn.series()
@@ -149,10 +149,10 @@ def test_a_job_that_is_cancelled_is_gone_in_both() -> None:
     """A job that goes without a start takes no nodes after that; a job that runs on keeps its nodes."""
     base = running(1, (0, 1, 2), 0.0)
     followed, starts = seen(
-        Snapshot(0.0, (base,), ()),
-        Snapshot(10.0, (base,), (waiting(2, 2, 9.0), waiting(3, 2, 9.5))),
-        Snapshot(20.0, (base,), (waiting(3, 2, 9.5),)),
-        Snapshot(500.0, (base,), (waiting(3, 2, 9.5),)),
+        View(0.0, (base,), ()),
+        View(10.0, (base,), (waiting(2, 2, 9.0), waiting(3, 2, 9.5))),
+        View(20.0, (base,), (waiting(3, 2, 9.5),)),
+        View(500.0, (base,), (waiting(3, 2, 9.5),)),
     )
     assert followed.stays[1].end == 20.0 and followed.stays[1].start == NEVER
     assert starts == [0.0, NEVER, NEVER]
@@ -161,9 +161,9 @@ def test_a_job_that_is_cancelled_is_gone_in_both() -> None:
 def test_nodes_out_of_service_are_out_in_both() -> None:
     """A job does not start on nodes that the system had taken out; it starts when they are back."""
     _, starts = seen(
-        Snapshot(0.0, (), (), out=(0, 1, 2)),
-        Snapshot(10.0, (), (waiting(1, 2, 5.0),), out=(0, 1, 2)),
-        Snapshot(20.0, (), (waiting(1, 2, 5.0),)),
+        View(0.0, (), (), out=(0, 1, 2)),
+        View(10.0, (), (waiting(1, 2, 5.0),), out=(0, 1, 2)),
+        View(20.0, (), (waiting(1, 2, 5.0),)),
     )
     assert starts == [20.0]
 
@@ -173,6 +173,6 @@ def test_a_long_history_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "MOST_JOBS", 3)
     drawn = Comparison(MACHINE, "system", ["first-fit"], "easy")
     for time in range(1, 6):
-        drawn.add(Snapshot(float(time), (running(time, (0,), float(time)),), ()))
+        drawn.add(View(float(time), (running(time, (0,), float(time)),), ()))
     series = drawn.series()
     assert series is not None and series.times[0] > 4.9

@@ -7,9 +7,9 @@ import random
 from pathlib import Path
 
 import pytest
+from topolane.cluster.view import View
 from topolane.serve.forecast import Copy
 from topolane.serve.replay import Replay
-from topolane.serve.snapshot import Snapshot
 from topolane.sweep import Task
 
 polars = pytest.importorskip("polars")
@@ -52,7 +52,7 @@ def test_a_forecast_knows_how_long_the_head_has_waited(tmp_path: Path, seed: int
     starts = dict(run.jobs.select("job_id", "starting_time").iter_rows())
     lasts = dict(run.jobs.select("job_id", "execution_time").iter_rows())
 
-    def is_right(snapshot: Snapshot) -> bool:
+    def is_right(snapshot: View) -> bool:
         copy = Copy(replay.machine, snapshot, "dedicated", "easy", lasts)
         return all(starts[one.id] == one.start for one in copy.run(float("inf"), 60.0).starts)
 

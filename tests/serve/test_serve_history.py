@@ -9,14 +9,15 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 from topolane import Machine
+from topolane.cluster.view import Running, View, Waiting
 from topolane.serve.feed import State
 from topolane.serve.history import History
 from topolane.serve.live import Live
-from topolane.serve.snapshot import Running, Snapshot, Source, Waiting, ranges
+from topolane.serve.source import Source, ranges
 
 
-def snapshot(time: float, running: dict[int, int], waiting: list[int], out: tuple[int, ...] = ()) -> Snapshot:
-    return Snapshot(
+def snapshot(time: float, running: dict[int, int], waiting: list[int], out: tuple[int, ...] = ()) -> View:
+    return View(
         time,
         tuple(Running(id, str(id), "", "", (node,), 0.0, 9.0) for id, node in running.items()),
         tuple(Waiting(id, str(id), "", "", 1, 0.0, None) for id in waiting),
@@ -68,8 +69,8 @@ class Clock(Source):
     title, policy, queue = "clock", "first-fit", "easy"
     says = 0.0
 
-    def now(self) -> Snapshot:
-        return Snapshot(self.says, (), ())
+    def now(self) -> View:
+        return View(self.says, (), ())
 
     def span(self) -> None:
         return None

@@ -6,10 +6,10 @@ import dataclasses
 
 import pytest
 from topolane._engine import Machine
+from topolane.cluster.view import Reserved, View, Waiting
 from topolane.serve import outlook
 from topolane.serve.forecast import Copy
 from topolane.serve.replay import Replay
-from topolane.serve.snapshot import Reserved, Snapshot, Waiting
 from topolane.sources import Shape
 from topolane.sweep import Task
 
@@ -22,7 +22,7 @@ HALF = Reserved("upgrade", (0, 1, 2, 3), HOUR, 2 * HOUR)
 def start(nodes: int, walltime: float | None, reservation: str = "") -> tuple[float, set[int]] | None:
     """When and where the only job starts; None if it does not."""
     job = Waiting(1, "1", "", "", nodes, 0.0, walltime, reservations=(reservation,) if reservation else ())
-    copy = Copy(MACHINE, Snapshot(0.0, (), (job,), reserved=(HALF,)), "first-fit", "easy")
+    copy = Copy(MACHINE, View(0.0, (), (job,), reserved=(HALF,)), "first-fit", "easy")
     found = copy.run(outlook.HORIZON, 30.0).starts
     return (found[0].start, set(found[0].nodes)) if found else None
 
@@ -60,7 +60,7 @@ def test_a_job_of_a_reservation_waits_for_the_jobs_that_run_there() -> None:
     jobs = tuple(
         Waiting(id, str(id), "", "", 2, 0.0, HOUR / 3, reservations=("upgrade",)) for id in range(1, 4)
     )
-    found = Copy(MACHINE, Snapshot(0.0, (), jobs, reserved=(HALF,)), "first-fit", "easy").run(9 * HOUR, 30.0)
+    found = Copy(MACHINE, View(0.0, (), jobs, reserved=(HALF,)), "first-fit", "easy").run(9 * HOUR, 30.0)
     assert [(one.id, one.start) for one in found.starts] == [(1, HOUR), (2, HOUR), (3, HOUR + HOUR / 3)]
 
 
@@ -70,7 +70,7 @@ SOON = Reserved("soon", (4, 5), HOUR / 2, 2 * HOUR)
 
 def first_starts(*jobs: Waiting, reserved: tuple[Reserved, ...]) -> dict[int, tuple[float, set[int]]]:
     """When and where each job starts."""
-    found = Copy(MACHINE, Snapshot(0.0, (), jobs, reserved=reserved), "first-fit", "easy").run(9 * HOUR, 30.0)
+    found = Copy(MACHINE, View(0.0, (), jobs, reserved=reserved), "first-fit", "easy").run(9 * HOUR, 30.0)
     return {one.id: (one.start, set(one.nodes)) for one in found.starts}
 
 
@@ -126,7 +126,7 @@ def test_no_forecast_breaks_a_reservation() -> None:
 
 def asked(nodes: int, hours: float, reservation: str = "") -> dict:
     question = outlook.Question(nodes, hours * HOUR, "first-fit", reservation=reservation)
-    return outlook.ask(MACHINE, Snapshot(0.0, (), (), reserved=(HALF,)), "easy", question)
+    return outlook.ask(MACHINE, View(0.0, (), (), reserved=(HALF,)), "easy", question)
 
 
 def test_the_form_names_the_reservation_in_the_way() -> None:
@@ -145,7 +145,7 @@ def test_the_form_names_the_reservation_in_the_way() -> None:
 def test_reserved_nodes_are_no_free_slots() -> None:
     """The table of free slots leaves out the nodes of a reservation that has begun."""
     begun = dataclasses.replace(HALF, start=-HOUR)
-    room = outlook.outlook(MACHINE, Snapshot(0.0, (), (), reserved=(begun,)), "first-fit", "easy")["room"]
+    room = outlook.outlook(MACHINE, View(0.0, (), (), reserved=(begun,)), "first-fit", "easy")["room"]
     assert room["free"] == 4
-    room = outlook.outlook(MACHINE, Snapshot(0.0, (), (), reserved=(HALF,)), "first-fit", "easy")["room"]
+    room = outlook.outlook(MACHINE, View(0.0, (), (), reserved=(HALF,)), "first-fit", "easy")["room"]
     assert room["free"] == 8

@@ -14,6 +14,7 @@ from plugin_files import write_counters, write_jobs, write_links
 from topolane import InputError, Machine
 from topolane._engine import DedicatedRoutes
 from topolane.cluster import links
+from topolane.cluster.view import Running
 from topolane.slurm import links_out
 from topolane.slurm.links_out import FILE, LinksOut
 from topolane.slurm.plugin_state import sum_of
@@ -234,7 +235,8 @@ def test_jobs_that_may_use_a_link() -> None:
     leaf0 = next(link for link, row in enumerate(names) if row[0] == "leaf0")
     pod0 = next(link for link, row in enumerate(names) if row[1] == "pod0")
     holders = {1: [0, 6], 2: [0, 1, 2, 3, 4, 5], 3: [7, 12], 4: [2]}
-    found = links.touched(machine, [0, 2, leaf0, pod0], holders, {})
+    jobs = [Running(job, str(job), "", "", tuple(nodes), 0.0, None) for job, nodes in holders.items()]
+    found = links.touched(machine, [0, 2, leaf0, pod0], jobs)
     assert found == {
         1: links.Touched((), (0, leaf0)),
         2: links.Touched((), (0, 2)),

@@ -14,7 +14,10 @@ from topolane.cli.k8s_common import cluster_options, connected, keys, machine_op
 
 if TYPE_CHECKING:
     from topolane.kubernetes.inspection import Inspection
-    from topolane.kubernetes.status import RunningRow, Status
+    from topolane.kubernetes.status import ClusterStatus
+
+RUNNING = ("pods", "nodes", "lies in", "policy", "since")
+WAITING = ("pods", "policy", "since", "why")
 
 
 @click.command()
@@ -82,54 +85,20 @@ def _look(
         return inspect(cluster, Where(config, machine, keys(labels)))
 
 
-def _print(found: Status) -> None:
-    from rich import box
+def _print(found: ClusterStatus) -> None:
     from rich.console import Console
-    from rich.table import Table
 
-    from topolane.units import clock
+    from topolane.cli.live_status import tables, totals
 
-    def table(*columns: str) -> Table:
-        made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for column in columns:
-            is_figure = column in ("pods", "nodes")
-            made.add_column(column, justify="right" if is_figure else "left", overflow="fold")
-        return made
-
-    def pods(there: int, size: int) -> str:
-        return str(size) if there == size else f"{there} of {size}"
-
-    running = table("runs", "pods", "nodes", "lies in", "policy", "since")
-    for row in found.running:
-        cells = (row.group, pods(row.pods, row.size), str(len(set(row.nodes))), _place(row), row.policy)
-        running.add_row(*map(texts.printable, (*cells, clock(row.since, found.time))))
-    waiting = table("waits", "pods", "policy", "since", "why")
-    for one in found.waiting:
-        cells = (one.group, pods(one.pods, one.size), one.policy, clock(one.since, found.time), one.why)
-        waiting.add_row(*map(texts.printable, cells))
     width = None if sys.stdout.isatty() else 200
     console = Console(width=width, highlight=False, markup=False)
-    for line in [*_health(found), *_totals(found), *found.problems]:
+    for line in [*_health(found), *totals(found, "group"), *found.problems]:
         click.echo(texts.printable(line))
-    for each in (running, waiting):
-        if each.row_count:
-            console.print(each)
+    for each in tables(found, RUNNING, WAITING):
+        console.print(each)
 
 
-def _place(row: RunningRow) -> str:
-    from topolane.units import plural
-
-    where = "?" if row.level is None else f"T{row.level} {row.home}"
-    if row.may_meet:
-        where += f", may meet {', '.join(row.may_meet)}"
-    if row.links:
-        where += f", {plural(row.links, 'own link')}"
-        share = row.bandwidth_share
-        where += f", bandwidth share {share:g}" if share is not None and share != 1 else ""
-    return where
-
-
-def _health(found: Status) -> list[str]:
+def _health(found: ClusterStatus) -> list[str]:
     """Whether a scheduler decides, in lines."""
     from topolane.units import duration, plural
 
@@ -144,21 +113,4 @@ def _health(found: Status) -> list[str]:
     if live.machine_nodes is not None:
         by = f", by {live.settings}" if live.settings else ""
         lines.append(f"machine: {plural(live.machine_nodes, 'node')}{by}")
-    return lines
-
-
-def _totals(found: Status) -> list[str]:
-    """Nodes and links, in lines."""
-    from topolane.units import clock, plural
-
-    counted, links = found.nodes, found.sharing
-    state = (
-        f"{plural(counted.idle, 'node')} idle, {counted.busy} busy, {counted.out_of_service} out of service"
-    )
-    if links is None:
-        return [f"{clock(found.time, found.time)}: {state}"]
-    own = f"{plural(links.owned, 'link')} owned, {plural(links.shared, 'link')} may carry the traffic of two groups"
-    lines = [f"{clock(found.time, found.time)}: {state}; {own}"]
-    if links.isolated_sharing:
-        lines.append(f"isolated groups that may meet others: {', '.join(links.isolated_sharing)}")
     return lines

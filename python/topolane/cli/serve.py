@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from topolane.kubernetes.client import Cluster
     from topolane.mpi.address import Address
     from topolane.serve.gate import Access
-    from topolane.serve.snapshot import Source
+    from topolane.serve.source import Source
 
 DEFAULT_POLICY = "dedicated"
 DEFAULT_SHADOW = "first-fit"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import sys
 import time
 from pathlib import Path
@@ -20,7 +19,10 @@ if TYPE_CHECKING:
     from rich.console import Group
 
     from topolane.slurm.inspection import Inspection, Settings
-    from topolane.slurm.status import Calls, JobOutage, Liveness, Outages, RunningRow, Status, WaitingRow
+    from topolane.slurm.status import Calls, JobOutage, Liveness, Outages, SlurmStatus
+
+RUNNING = ("name", "user", "nodes", "lies in", "policy", "since", "ends by")
+WAITING = ("name", "user", "nodes", "policy", "expected", "Slurm says", "why")
 
 look_options = options(
     click.option(
@@ -95,7 +97,7 @@ def settings_of(state: Path | None, slurmrestd: str | None, token_file: str | No
     return Settings(state, slurmrestd, token_file)
 
 
-def _look(settings: Settings, svg: str | None) -> Status:
+def _look(settings: Settings, svg: str | None) -> SlurmStatus:
     from topolane.slurm.inspection import inspect
     from topolane.slurm.status import status as rows
 
@@ -109,23 +111,24 @@ def _draw(look: Inspection, file: str) -> None:
     from topolane._engine import InputError
     from topolane.cluster.links import Links
     from topolane.report.live_tree import Holder, svg
+    from topolane.slurm.view import view
     from topolane.units import clean, clock, plural
 
     if look.machine is None:
         raise InputError(
             f"--svg {file}: the machine is not known: {' '.join(look.problems) or 'no state names it'}"
         )
+    seen = view(look)
     holders = {}
-    for number, nodes in look.holders.items():
-        job = look.jobs[number]
-        tip = f"job {job.number} {clean(job.name)} of {clean(job.user)}: {plural(len(nodes), 'node')}, {job.nodes}"
-        holders[number] = Holder(nodes, f"job {job.number}", tip)
-    apart = Links(look.machine, look.holders, look.names, look.allocations).apart
+    for job in (job for job in seen.running if job.nodes):
+        tip = f"job {job.name} {clean(job.title)} of {clean(job.user)}: {plural(len(job.nodes), 'node')}, {job.hosts}"
+        holders[job.id] = Holder(job.nodes, f"job {job.name}", tip)
+    apart = Links(look.machine, seen).apart
     title = f"{clock(look.time, 0)}: "
     write_text(file, svg(look.machine, holders, closed=look.closed, apart=apart, title=title), "--svg")
 
 
-def _print(found: Status, as_json: bool) -> None:
+def _print(found: SlurmStatus, as_json: bool) -> None:
     if as_json:
         print_json(dataclasses.asdict(found))
         return
@@ -144,34 +147,13 @@ def _live(settings: Settings, svg: str | None, seconds: float) -> None:
             live.update(_shown(_look(settings, svg)), refresh=True)
 
 
-def _shown(found: Status) -> Group:
-    from rich import box
+def _shown(found: SlurmStatus) -> Group:
     from rich.console import Group
-    from rich.table import Table
     from rich.text import Text
 
-    from topolane.units import clock
+    from topolane.cli.live_status import tables, totals
 
-    def at(when: float | None) -> str:
-        return "-" if when is None else clock(when, found.time)
-
-    def table(*columns: str) -> Table:
-        made = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for column in columns:
-            made.add_column(column, justify="right" if column == "nodes" else "left", overflow="fold")
-        return made
-
-    running = table("runs", "name", "user", "nodes", "lies in", "policy", "since", "ends by")
-    for row in found.running:
-        cells = (row.job, row.name, row.user, str(row.nodes), _place(row), row.policy or "?")
-        running.add_row(*map(texts.printable, (*cells, at(row.start), at(row.expected_end))))
-    waiting = table("waits", "name", "user", "nodes", "policy", "expected", "Slurm says", "why")
-    for number, first in _rows(found.waiting):
-        waits = (number, first.name, first.user, str(first.nodes), first.policy or "?")
-        waiting.add_row(
-            *map(texts.printable, (*waits, at(first.expected_start), first.reason or "-", first.why))
-        )
-    lines = [*_health(found.liveness, found.time), *_decisions(found.calls), *_totals(found)]
+    lines = [*_health(found.liveness, found.time), *_decisions(found.calls), *totals(found)]
     lines += outage_lines(found.outages)
     lines += found.files
     if found.backups:
@@ -179,21 +161,7 @@ def _shown(found: Status) -> Group:
             f"backup controllers: {listed(found.backups)}; `topolane slurm status` on each compares its files with those in use"
         )
     lines += [one for one in found.problems if one not in (found.liveness.why or "")]
-    parts = [each for each in (running, waiting) if each.row_count]
-    return Group(Text("\n".join(map(texts.printable, lines))), *parts)
-
-
-def _place(row: RunningRow) -> str:
-    from topolane.units import plural
-
-    where = "?" if row.level is None else f"T{row.level} {row.home}"
-    if row.may_meet:
-        where += f", may meet {', '.join(row.may_meet)}"
-    if row.links:
-        where += f", {plural(row.links, 'own link')}"
-        share = row.bandwidth_share
-        where += f", bandwidth share {share:g}" if share is not None and share != 1 else ""
-    return where
+    return Group(Text("\n".join(map(texts.printable, lines))), *tables(found, RUNNING, WAITING))
 
 
 def _health(found: Liveness, now: float) -> list[str]:
@@ -263,23 +231,6 @@ def _short(nanoseconds: float) -> str:
     return f"{nanoseconds:.0f} ns"
 
 
-def _totals(found: Status) -> list[str]:
-    """Nodes and links, in lines."""
-    from topolane.units import clock, plural
-
-    if found.nodes is None or found.sharing is None:
-        return []
-    counted, links = found.nodes, found.sharing
-    own = f"{plural(links.owned, 'link')} owned, {plural(links.shared, 'link')} may carry the traffic of two jobs"
-    state = (
-        f"{plural(counted.idle, 'node')} idle, {counted.busy} busy, {counted.out_of_service} out of service"
-    )
-    lines = [f"{clock(found.time, found.time)}: {state}; {own}"]
-    if links.isolated_sharing:
-        lines.append(f"isolated jobs that may meet others: {', '.join(links.isolated_sharing)}")
-    return lines
-
-
 def outage_lines(found: Outages | None) -> list[str]:
     """The links out of service and the jobs that they touch, in lines."""
     from topolane.units import plural
@@ -310,16 +261,3 @@ def listed(names: Sequence[str], most: int = 8) -> str:
     """Names with commas; of many only the first."""
     more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
-
-
-def _rows(waiting: list[WaitingRow]) -> list[tuple[str, WaitingRow]]:
-    """The waiting jobs. Tasks of an array that wait for the same reason share a row, with the first task's
-    values.
-    """
-    found = []
-    for _, group in itertools.groupby(waiting, key=lambda row: (row.record, row.why)):
-        rows = list(group)
-        array, _, first = rows[0].job.partition("_")
-        last = rows[-1].job.partition("_")[2]
-        found.append((rows[0].job if len(rows) == 1 else f"{array}_[{first}..{last}]", rows[0]))
-    return found

@@ -1,3 +1,3 @@
-"""What is the same for every live system: what a policy would do there, shadows and their logs, links, plans, metrics. It imports no
-driver: an adapter of each host fills the picture.
+"""What is the same for every live system: one view of it, and all that is asked of the view. It imports no driver: an adapter of each
+host fills the view.
 """

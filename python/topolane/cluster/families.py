@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping
 
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.metrics_core import Metric
+
+from topolane.cluster.status import NodeCounts, Sharing
 
 
 class Families:
@@ -30,6 +33,24 @@ class Families:
         for key, value in values.items():
             made.add_metric([key], value)
         return made
+
+    def nodes(self, counted: NodeCounts, words: str = "Nodes of the machine by state") -> Metric:
+        """Nodes by state."""
+        return self.gauges("nodes", words, "state", dataclasses.asdict(counted))
+
+    def links(self, found: Sharing) -> Iterator[Metric]:
+        """Links by their users."""
+        yield self.links_owned(found.owned)
+        yield self.gauge("links_shared", "Links that may carry the traffic of two jobs", found.shared)
+        yield self.gauge(
+            "isolated_jobs_sharing_links",
+            "Isolated jobs that may meet another job on a link: 0 unless something is wrong",
+            len(found.isolated_sharing),
+        )
+
+    def links_owned(self, count: int) -> Metric:
+        """Links with one user."""
+        return self.gauge("links_owned", "Links between switches that one job has for itself", count)
 
     def counter(self, name: str, words: str, value: float, *, started: float | None = None) -> Metric:
         """A counter without labels; `_total` is added to its name. started: when it began, Unix time."""

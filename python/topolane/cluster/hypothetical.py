@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
-from topolane._engine import Decision, InputError, LinkUse, Machine, Refusal, State
+from topolane._engine import Decision, InputError, LinkUse, Machine, NoRoom, Refusal, RoomPlan, State
+from topolane._engine import make_room as engine_room
 from topolane.cluster.answers import NoPlace, Placement, no_place
+from topolane.cluster.view import ISOLATED, UNKNOWN, View
 from topolane.policy import Policy, resolve
 
 
@@ -21,6 +24,8 @@ class Slots:
     """Now."""
     room: tuple[int, ...]
     """If nothing ran there."""
+    stacked: bool = True
+    """Whether a node may take several."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,7 +40,7 @@ class Holder:
     """Its share of full bandwidth on these links."""
     is_isolated: bool = False
     """Whether no other job may use the links that it may use. Read where the system counts the slots."""
-    share: Mapping[str, int] | None = None
+    share: Mapping[str, float] | None = None
     """What it takes of each node; None for whole nodes. Read where the engine counts what is free."""
 
 
@@ -46,7 +51,7 @@ class Question:
     job: int
     nodes: int
     """Slots: nodes, or pods."""
-    share: Mapping[str, int] | None = None
+    share: Mapping[str, float] | None = None
     """What it takes of each node; None for whole nodes."""
     eligible: Collection[int] | None = None
     """Nodes that it may use, idle or not; None for all."""
@@ -61,7 +66,7 @@ class Hypothetical:
 
     policy: a name, or a policy in Python. min_bandwidth: the least share of full bandwidth that jobs accept on links of their own;
     None for all of it. counts_slots: whether the system counts what is free on nodes, and says so with each question; jobs then
-    hold links only. Raises InputError for a policy that does not exist.
+    hold links only. links_out: links that no job may own. Raises InputError for a policy that does not exist.
     """
 
     def __init__(
@@ -71,16 +76,40 @@ class Hypothetical:
         min_bandwidth: float | None = None,
         *,
         counts_slots: bool = False,
+        links_out: Sequence[int] = (),
     ) -> None:
-        self.machine = machine
+        self.machine, self._links_out = machine, list(links_out)
         self._policy = resolve(policy) if isinstance(policy, str) else policy
         self._min_bandwidth, self._counts_slots = min_bandwidth, counts_slots
         self._holders: dict[int, Holder] = {}
         self._unfit: set[int] = set()
         """Jobs on nodes that are full already, such as suspended ones. They count for links, not for the policy."""
         self._out: frozenset[int] = frozenset()
-        self._state: State | None = State(machine)
+        self._state: State | None = self._made()
         """None if it must be made again."""
+
+    @classmethod
+    def of(
+        cls,
+        machine: Machine,
+        view: View,
+        policy: str | Policy,
+        min_bandwidth: float | None = None,
+        *,
+        counts_slots: bool = False,
+        gone: Collection[int] = (),
+    ) -> Hypothetical:
+        """With the running jobs of a view but `gone`."""
+        made = cls(
+            machine, policy, min_bandwidth, counts_slots=counts_slots, links_out=sorted(view.links_out)
+        )
+        if not counts_slots:
+            made.serve(view.out)
+        for job in view.claiming if counts_slots else view.running:
+            if job.id not in gone:
+                is_isolated = job.link_use in (ISOLATED, UNKNOWN)
+                made.hold(job.id, Holder(job.nodes, job.links, job.bandwidth_share, is_isolated, job.share))
+        return made
 
     @property
     def jobs(self) -> int:
@@ -95,8 +124,8 @@ class Hypothetical:
     def hold(self, job: int, holder: Holder) -> None:
         """Lets a job hold the nodes that the system gave it."""
         self._holders[job] = holder
-        if self._state is not None:
-            self._enter(self._state, job, holder)
+        if self._state is not None and not self._enter(self._state, job, holder):
+            self._unfit.add(job)
 
     def end(self, job: int) -> None:
         """The job holds its nodes no longer."""
@@ -140,23 +169,53 @@ class Hypothetical:
                 question.nodes,
                 id=question.job,
                 share=(1, 0),
-                stacked=True,
+                stacked=question.slots.stacked,
                 slots=list(question.slots.free),
                 room=list(question.slots.room),
                 within=question.within,
                 min_bandwidth=self._min_bandwidth,
             )
-        full = {node for job in self._unfit for node in self._holders[job].nodes}
-        eligible = range(self.machine.nodes) if question.eligible is None else question.eligible
         return self._state.place(
             self._policy,
             question.nodes,
             id=question.job,
             share=None if question.share is None else dict(question.share),
-            eligible=sorted(set(eligible) - full),
+            eligible=self._eligible(question),
             within=question.within,
             min_bandwidth=self._min_bandwidth,
         )
+
+    def _eligible(self, question: Question) -> list[int]:
+        full = {node for job in self._unfit for node in self._holders[job].nodes}
+        eligible = range(self.machine.nodes) if question.eligible is None else question.eligible
+        return sorted(set(eligible) - full)
+
+    def make_room(
+        self, question: Question, costs: Mapping[int, float | None], *, questions: int | None = None
+    ) -> RoomPlan | NoRoom:
+        """The cheapest jobs to be requeued so that the policy places a job on whole nodes.
+
+        costs: of each job on whole nodes, in node-seconds; None if it must stay. questions: how often the policy is asked at most.
+        """
+        rows: list[tuple[int, Sequence[int], Sequence[int], float | None, int | None]] = [
+            (job, sorted(set(self._holders[job].nodes)), self._holders[job].links, cost, None)
+            for job, cost in costs.items()
+            if job not in self._unfit
+        ]
+        return engine_room(
+            self._made(without={row[0] for row in rows}),
+            self._policy,
+            question.nodes,
+            rows,
+            id=question.job,
+            eligible=self._eligible(question),
+            min_bandwidth=self._min_bandwidth,
+            questions=questions,
+        )
+
+    def room(self) -> dict[str, Any]:
+        """How many more jobs of each size fit at each level (`State.room`)."""
+        return self._made().room()
 
     def placed(
         self, job: int, nodes: Sequence[int], links: Sequence[int] = (), bandwidth_share: float = 1.0
@@ -172,21 +231,25 @@ class Hypothetical:
         aph = self.machine.quality(list(nodes))[0]
         return Placement(tuple(nodes), aph, len(others), tuple(links), bandwidth_share)
 
-    def _made(self) -> State:
+    def _made(self, without: Collection[int] = ()) -> State:
         state = State(self.machine)
         state.take_out(sorted(self._out))
+        if self._links_out:
+            state.overlay([], links=self._links_out)
         for job, holder in self._holders.items():
-            self._enter(state, job, holder)
+            if job not in without:
+                self._enter(state, job, holder)
         return state
 
-    def _enter(self, state: State, job: int, holder: Holder) -> None:
+    def _enter(self, state: State, job: int, holder: Holder) -> bool:
+        """Whether the job could be given what it holds."""
         if not holder.nodes:
-            return
+            return True
         nodes, links = list(holder.nodes), list(holder.links)
         if self._counts_slots:
             share = holder.bandwidth_share
             state.overlay(nodes, holder.is_isolated, links=links, bandwidth_share=share, id=job)
-            return
+            return True
         taken = None if holder.share is None else dict(holder.share)
         # A job whose links another one holds as well is there without them.
         for own, share in ((links, holder.bandwidth_share), ([], 1.0)):
@@ -194,5 +257,5 @@ class Hypothetical:
                 state.hold(nodes, taken, own, share, id=job)
             except InputError:
                 continue
-            return
-        self._unfit.add(job)
+            return True
+        return False

@@ -7,10 +7,10 @@ The engine knows which groups a job crosses, which jobs it may meet there and wh
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from topolane._engine import LinkUse, Machine, Obstacle, Refusal
-from topolane.cluster.allocation import Allocation
+from topolane.cluster.view import NONE, Running, View
 from topolane.units import plural
 
 LISTED = 6
@@ -18,44 +18,39 @@ LISTED = 6
 
 
 class Links:
-    """Which jobs may use which links, if these jobs hold these nodes.
+    """Which jobs may use which links, of the jobs of a view that count as users."""
 
-    names: of the jobs. dedicated: the allocations of the jobs that have dedicated links.
-    """
-
-    def __init__(
-        self,
-        machine: Machine,
-        holders: Mapping[int, Sequence[int]],
-        names: Mapping[int, str],
-        dedicated: Mapping[int, Allocation] | None = None,
-    ):
-        own = dedicated or {}
-        self._machine, self._names = machine, names
-        self._owners = own.keys() & holders.keys()
-        rows = [(job, nodes, own[job].links if job in own else ()) for job, nodes in holders.items()]
-        self._use = LinkUse(machine, rows)
+    def __init__(self, machine: Machine, view: View) -> None:
+        self._machine, self._claiming = machine, {job.id: job for job in view.claiming}
+        self._use = LinkUse(machine, [(job.id, job.nodes, job.links) for job in view.claiming])
 
     def shared(self) -> int:
         """How many links two jobs or more may use."""
         return self._use.shared
 
-    def of(self, job: int) -> list[tuple[str, list[str]]]:
+    def of(self, job: Running) -> list[tuple[str, list[str]]]:
         """The groups whose uplinks a job may use, and the other jobs that it may meet there."""
+        if job.id not in self._claiming:
+            return []
         return [
-            (group, [self._names[other] for other in others]) for group, others in self._use.meetings(job)
+            (group, [self._claiming[other].name for other in others])
+            for group, others in self._use.meetings(job.id)
         ]
+
+    def met(self, job: Running) -> list[str]:
+        """The other jobs that a job may meet on links."""
+        return sorted({other for _, others in self.of(job) for other in others})
 
     @property
     def apart(self) -> frozenset[int]:
-        """The jobs with dedicated links that share no link with any other job."""
-        return frozenset(
-            job for job in self._owners if not any(others for _, others in self._use.meetings(job))
-        )
+        """The jobs with links of their own that share no link with any other job."""
+        return frozenset(job.id for job in self._claiming.values() if job.links and not self.met(job))
 
-    def home(self, nodes: Collection[int]) -> tuple[int, str]:
-        """The lowest group that holds all of these nodes: its level from 1 (leaves) on, and its name."""
-        level, name = self._machine.home(list(nodes))
+    def home(self, job: Running) -> tuple[int | None, str | None]:
+        """The lowest group that holds all nodes of a job: its level from 1 (leaves) on, and its name; None without nodes."""
+        if not job.nodes:
+            return None, None
+        level, name = self._machine.home(list(job.nodes))
         return level, name or "several sites"
 
 
@@ -66,6 +61,8 @@ class Words:
     job: str = "job"
     slot: str = "node"
     free: str = "idle node"
+    no_limit: str = " (no time limit)"
+    """What follows the name of a job of which no end is known."""
 
 
 def in_the_way(
@@ -104,23 +101,26 @@ def jobs_named(names: Sequence[str], word: str = "job") -> str:
 
 
 def links_used(
-    where: str, own: Allocation | None, used: Sequence[tuple[str, Sequence[str]]], word: str = "job"
+    where: str, job: Running, used: Sequence[tuple[str, Sequence[str]]], word: str = "job"
 ) -> Iterator[str]:
     """Which links a running job uses, and with which jobs it could share them.
 
-    where: its nodes, in words. own: what it holds if it has dedicated links. used: each group whose links it uses, with the jobs that may
-    use them too. word: what the system calls a job.
+    where: its nodes, in words. used: each group whose links it uses, with the jobs that may use them too. word: what the system calls a
+    job.
     """
+    if job.link_use == NONE:
+        yield f"{where}: it may use any link, because jobs outside may share them (Outside=share)."
+        return
     if not used:
         yield f"{where}: it uses no link between switches."
         return
     groups = ", ".join(group for group, _ in used[:LISTED]) + (" and others" if len(used) > LISTED else "")
-    if own is None:
+    if not job.links:
         yield f"{where}: it may use the uplinks of {groups}."
     else:
-        share = own.bandwidth_share
+        share = job.bandwidth_share
         full = "full bandwidth" if share >= 1 else f"{share:g} of full bandwidth"
-        yield f"{where}: it owns {plural(len(own.links), 'link')} of {groups}, with {full} on them."
+        yield f"{where}: it owns {plural(len(job.links), 'link')} of {groups}, with {full} on them."
     met = [(group, others) for group, others in used if others]
     yield from (
         f"On those of {group} it may meet {jobs_named(others, word)}." for group, others in met[:LISTED]
@@ -138,28 +138,21 @@ class Touched:
     """Links that it does not own and may use: those of its groups, and the cables of its nodes."""
 
 
-def touched(
-    machine: Machine,
-    links: Collection[int],
-    holders: Mapping[int, Sequence[int]],
-    own: Mapping[int, Allocation],
-) -> dict[int, Touched]:
-    """The jobs that own or may use some of these links, of jobs that hold these nodes."""
+def touched(machine: Machine, links: Collection[int], jobs: Iterable[Running]) -> dict[int, Touched]:
+    """The jobs that own or may use some of these links, by number."""
     if not links:
         return {}
-    use = LinkUse(
-        machine, [(job, held, own[job].links if job in own else ()) for job, held in holders.items()]
-    )
+    jobs = list(jobs)
+    use = LinkUse(machine, [(job.id, job.nodes, job.links) for job in jobs])
     rows, found = machine.link_names(), {}
     lower = {link: rows[link][1] for link in links}
-    for job, held in holders.items():
-        mine = own[job].links if job in own else ()
-        groups = set() if mine else {group for group, _ in use.meetings(job)}
-        groups |= {machine.node_name(node) for node in held} if len(held) > 1 else set()
-        owns = tuple(sorted(set(mine) & set(links)))
+    for job in jobs:
+        groups = set() if job.links else {group for group, _ in use.meetings(job.id)}
+        groups |= {machine.node_name(node) for node in job.nodes} if len(job.nodes) > 1 else set()
+        owns = tuple(sorted(set(job.links) & set(links)))
         may_use = tuple(sorted(link for link, group in lower.items() if group in groups and link not in owns))
         if owns or may_use:
-            found[job] = Touched(owns, may_use)
+            found[job.id] = Touched(owns, may_use)
     return found
 
 

@@ -5,16 +5,8 @@ from __future__ import annotations
 import dataclasses
 import re
 
+from topolane.cluster.explain import REFUSALS
 from topolane.kubernetes.inspection import Group
-
-REFUSALS = {
-    "not-now": "does not fit now",
-    "never": "never fits, even on the empty machine",
-    "would-share-links": "would share links",
-    "cannot-isolate": "never has links of its own, even on the empty machine",
-}
-"""What the kinds of refusals mean, said of the group."""
-
 
 UNABLE = "the engine cannot answer"
 """What topolane-scheduler says of a group that waits for that."""

@@ -10,6 +10,7 @@ from prometheus_client.metrics_core import Metric
 from topolane._engine import InputError
 from topolane.cluster.families import Families
 from topolane.cluster.metrics import registry_of
+from topolane.cluster.status import NodeCounts
 from topolane.nova import cloud, overview, plan_rules
 
 OURS = Families("nova")
@@ -81,8 +82,8 @@ def _of_nodes(found: cloud.Cloud) -> Metric:
     hosts = set(found.topology.node_of)
     closed = len(hosts & found.closed)
     busy = len(hosts & found.occupied - found.closed)
-    states = {"idle": found.topology.machine.nodes - closed - busy, "busy": busy, "out_of_service": closed}
-    return OURS.gauges("nodes", "Compute hosts of the topology by state", "state", states)
+    counted = NodeCounts(found.topology.machine.nodes - closed - busy, busy, closed)
+    return OURS.nodes(counted, "Compute hosts of the topology by state")
 
 
 def _of_groups(found: cloud.Cloud) -> Iterator[Metric]:

@@ -24,7 +24,7 @@ from topolane.serve.gate import LOGIN, METRICS, WHO, Access, Gate, Rate
 from topolane.serve.live import Busy, Live
 from topolane.serve.metrics import metrics
 from topolane.serve.outlook import KNOWN, Question
-from topolane.serve.snapshot import picture
+from topolane.serve.source import picture
 from topolane.units import plural
 from topolane.web.requests import same
 

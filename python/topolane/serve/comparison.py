@@ -12,9 +12,10 @@ import time
 from collections.abc import Sequence
 
 from topolane._engine import Machine
+from topolane.cluster.view import Running, View, Waiting
 from topolane.serve.forecast import NEVER, Copy
 from topolane.serve.lines import edges_of, line_of
-from topolane.serve.snapshot import Line, Running, Series, Snapshot, Waiting
+from topolane.serve.source import Line, Series
 
 MOST_JOBS = 20_000
 """After this number of jobs, the comparison starts again from the system's present state."""
@@ -45,7 +46,7 @@ class Followed:
     """The jobs that a live system had, collected from consecutive snapshots."""
 
     def __init__(self) -> None:
-        self.base: Snapshot | None = None
+        self.base: View | None = None
         """The first snapshot. Its running jobs are numbered by their index in `stays`."""
         self.stays: list[Stay] = []
         self.outs: list[tuple[float, tuple[int, ...]]] = []
@@ -54,7 +55,7 @@ class Followed:
         self._now: dict[int, int] = {}
         self._held: set[int] = set()
 
-    def add(self, snapshot: Snapshot) -> None:
+    def add(self, snapshot: View) -> None:
         """Adds a later snapshot."""
         if self.base is None:
             running = [dataclasses.replace(job, id=number) for number, job in enumerate(snapshot.running)]
@@ -158,7 +159,7 @@ class Comparison:
         self._series: Series | None = None
         self._again = 0.0
 
-    def add(self, snapshot: Snapshot) -> None:
+    def add(self, snapshot: View) -> None:
         """Adds a later snapshot. Starts again from this one if there are too many jobs or the clock was set
         back.
         """
@@ -181,7 +182,7 @@ class Comparison:
             self._again = began + (time.monotonic() - began) / PART
         return self._series
 
-    def _made(self, followed: Followed, base: Snapshot) -> Series:
+    def _made(self, followed: Followed, base: View) -> Series:
         stays = followed.stays
         edges = edges_of(base.time, followed.last)
         submits, nodes = [stay.since for stay in stays], [stay.job.nodes for stay in stays]

@@ -7,13 +7,14 @@ import gzip
 import json
 from typing import Any
 
-from topolane.serve.snapshot import Snapshot, ranges, reserved_row, running_row, waiting_row
+from topolane.cluster.view import View
+from topolane.serve.source import ranges, reserved_row, running_row, waiting_row
 
 
 class State:
     """A snapshot in the form that the page reads."""
 
-    def __init__(self, snapshot: Snapshot, version: int) -> None:
+    def __init__(self, snapshot: View, version: int) -> None:
         self.snapshot, self.version = snapshot, version
         self.running = {job.id: running_row(job) for job in snapshot.running}
         self.waiting = {job.id: waiting_row(job) for job in snapshot.waiting}
@@ -71,7 +72,7 @@ class Feed:
         self._packed: tuple[int, bytes] | None = None
         self._changed = asyncio.Condition()
 
-    async def publish(self, snapshot: Snapshot) -> None:
+    async def publish(self, snapshot: View) -> None:
         """Makes a snapshot the newest state."""
         state = await asyncio.to_thread(_next, self.state, snapshot)
         async with self._changed:
@@ -93,7 +94,7 @@ class Feed:
         return self._packed[1]
 
 
-def _next(before: State | None, snapshot: Snapshot) -> State:
+def _next(before: State | None, snapshot: View) -> State:
     state = State(snapshot, 1 if before is None else before.version + 1)
     if before is not None:
         state.change = event("change", state.since(before))

@@ -12,8 +12,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from topolane._engine import Decision, InputError, Machine, Refusal, Scheduler
+from topolane.cluster.view import Reserved, Running, View, Waiting
 from topolane.policy import resolve
-from topolane.serve.snapshot import Reserved, Running, Snapshot, Waiting
 
 DEPTH = 2000
 """The number of waiting jobs that a forecast considers, from the head of the queue."""
@@ -47,7 +47,7 @@ class Copy:
     def __init__(
         self,
         machine: Machine,
-        snapshot: Snapshot,
+        snapshot: View,
         policy: str,
         queue: str,
         runs: Mapping[int, float] | None = None,

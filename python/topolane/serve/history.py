@@ -6,7 +6,8 @@ import bisect
 import pickle
 import zlib
 
-from topolane.serve.snapshot import Line, Series, Snapshot
+from topolane.cluster.view import View
+from topolane.serve.source import Line, Series
 
 MOST_BYTES = 64 << 20
 """The most bytes of stored snapshots."""
@@ -27,7 +28,7 @@ class History:
         self._bytes = 0
         self._points: list[tuple[float, float, float]] = []
 
-    def add(self, snapshot: Snapshot) -> bool:
+    def add(self, snapshot: View) -> bool:
         """Stores a snapshot, unless it repeats the last one. Returns whether the times of earlier snapshots
         have changed.
         """
@@ -61,12 +62,12 @@ class History:
         self._bytes -= sum(map(len, self._packed[1:older:2]))
         del self._times[1:older:2], self._packed[1:older:2]
 
-    def at(self, time: float) -> Snapshot | None:
+    def at(self, time: float) -> View | None:
         """The last snapshot at or before a time, otherwise the first one; None if there is none."""
         if not self._times:
             return None
         index = max(bisect.bisect_right(self._times, time) - 1, 0)
-        kept: Snapshot = pickle.loads(zlib.decompress(self._packed[index]))
+        kept: View = pickle.loads(zlib.decompress(self._packed[index]))
         return kept
 
     def span(self) -> tuple[float, float] | None:

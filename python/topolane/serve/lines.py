@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from topolane.serve.snapshot import Line
+from topolane.serve.source import Line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

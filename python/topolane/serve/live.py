@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 from topolane import untrusted
 from topolane._engine import InputError
+from topolane.cluster.view import View
 from topolane.serve import outlook
 from topolane.serve.comparison import Comparison
 from topolane.serve.feed import Feed, packed
 from topolane.serve.history import History
 from topolane.serve.outlook import Question
-from topolane.serve.snapshot import Snapshot, Source
+from topolane.serve.source import Source
 
 T = TypeVar("T")
 LOG = logging.getLogger(__name__)
@@ -92,11 +93,11 @@ class Live:
             self._past.clear()
         await self.feed.publish(snapshot)
 
-    def _old(self, problem: str) -> Snapshot:
+    def _old(self, problem: str) -> View:
         assert self.feed.state is not None
         return dataclasses.replace(self.feed.state.snapshot, problems=(problem,), is_old=True)
 
-    def _keep(self, snapshot: Snapshot) -> bool:
+    def _keep(self, snapshot: View) -> bool:
         """Stores a snapshot. Returns whether the times of earlier snapshots have changed."""
         with self._lock:
             has_moved = self.history.add(snapshot)
@@ -127,16 +128,16 @@ class Live:
         lines = [vars(line) for line in found.lines]
         return packed({"times": found.times, "lines": lines, "span": self.span()})
 
-    async def past(self, at: float) -> Snapshot:
+    async def past(self, at: float) -> View:
         """The snapshot at a past time. Raises KeyError if there is none."""
         found = self._past.get(("snapshot", at)) or await self._work(lambda: self._read(at))
         self._remember(("snapshot", at), found)
         if found is None:
             raise KeyError(at)
-        kept: Snapshot = found
+        kept: View = found
         return kept
 
-    def _read(self, at: float) -> Snapshot | None:
+    def _read(self, at: float) -> View | None:
         if self.source.span() is not None:
             return self.source.at(at)
         with self._lock:
@@ -148,7 +149,7 @@ class Live:
         while len(self._past) > 2 * KEPT:
             self._past.popitem(last=False)
 
-    async def moment(self, at: float | None) -> Snapshot:
+    async def moment(self, at: float | None) -> View:
         """The snapshot at a time; the newest one if `at` is None."""
         if at is not None:
             return await self.past(at)
@@ -169,7 +170,7 @@ class Live:
                 self._outlook = time.monotonic(), await self._looked_ahead(snapshot)
             return self._outlook[1]
 
-    async def _looked_ahead(self, snapshot: Snapshot) -> bytes:
+    async def _looked_ahead(self, snapshot: View) -> bytes:
         source = self.source
         return await self._work(
             lambda: packed(outlook.outlook(source.machine, snapshot, source.policy, source.queue))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from prometheus_client.metrics_core import Metric
 
 from topolane.cluster.families import Families
+from topolane.cluster.status import node_counts
 from topolane.serve.live import Live
 
 OURS = Families("serve")
@@ -24,10 +25,5 @@ def metrics(live: Live, viewers: int, most: int) -> Iterator[Metric]:
     yield OURS.gauge("viewers_limit", "Most viewers at a time", most)
     jobs = {"running": len(shown.running), "waiting": len(shown.waiting)}
     yield OURS.gauges("jobs", "Jobs by state", "state", jobs)
-    busy = {node for job in shown.running for node in job.nodes}
-    out = set(shown.out) - busy
-    idle = live.source.machine.nodes - len(busy) - len(out)
-    states = {"idle": idle, "busy": len(busy), "out_of_service": len(out)}
-    yield OURS.gauges("nodes", "Nodes of the machine by state", "state", states)
-    owned = len({link for job in shown.running for link in job.links})
-    yield OURS.gauge("links_owned", "Links between switches that one job has for itself", owned)
+    yield OURS.nodes(node_counts(live.source.machine, shown))
+    yield OURS.links_owned(len({link for job in shown.running for link in job.links}))

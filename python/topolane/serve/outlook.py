@@ -8,10 +8,13 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from topolane._engine import InputError, Machine, NoRoom, Refusal, State, make_room, policies
+from topolane._engine import Machine, NoRoom, Refusal, policies
+from topolane.cluster import hypothetical
+from topolane.cluster.hypothetical import Hypothetical
 from topolane.cluster.links import in_the_way, jobs_named
+from topolane.cluster.view import Reserved, View, Waiting
 from topolane.serve.forecast import DEPTH, NEVER, Copy, length_of
-from topolane.serve.snapshot import Reserved, Snapshot, Waiting, ranges
+from topolane.serve.source import ranges
 from topolane.units import duration, plural
 
 HORIZON = 24 * 3600.0
@@ -75,7 +78,7 @@ class Question:
         return {name: amount for name, amount in found.items() if amount} | {"gpu": self.gpus}
 
 
-def outlook(machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> dict[str, Any]:
+def outlook(machine: Machine, snapshot: View, policy: str, queue: str) -> dict[str, Any]:
     """The forecast, the reasons of the first jobs in the queue and the free slots, in the form that the page
     reads.
     """
@@ -86,11 +89,10 @@ def outlook(machine: Machine, snapshot: Snapshot, policy: str, queue: str) -> di
         if not job.held
     }
     found = present.run(snapshot.time + HORIZON, BUDGET)
-    state = state_of(machine, snapshot)
-    held = {node for job in snapshot.running for node in job.nodes}
-    now = [one for one in snapshot.reserved if one.start <= snapshot.time < one.end]
-    state.take_out([node for one in now for node in one.nodes if node not in held])
-    room = state.room()
+    asked = Hypothetical.of(machine, snapshot, policy)
+    now = [one.nodes for one in snapshot.reserved if one.start <= snapshot.time < one.end]
+    asked.serve(asked.out.union(*now) - snapshot.busy)
+    room = asked.room()
     return {
         "time": snapshot.time,
         "until": found.until,
@@ -118,32 +120,11 @@ def short_reason(present: Copy, job: Waiting) -> str:
     return BEHIND if refusal is None else SHORT.get(refusal.name, refusal.name)
 
 
-def state_of(machine: Machine, snapshot: Snapshot) -> State:
-    """The engine's state: which job holds which nodes and links."""
-    state = State(machine)
-    for job in snapshot.running:
-        share = None if job.share is None else dict(job.share)
-        for own in (job.links, ()):
-            try:
-                state.hold(job.nodes, share, own, job.bandwidth_share if own else 1.0, id=job.id)
-            except InputError:
-                continue
-            break
-    state.take_out(snapshot.out)
-    return state
-
-
-def names_of(snapshot: Snapshot) -> dict[int, str]:
-    """The names of jobs as their system prints them, by number."""
-    names = {job.id: job.name for job in snapshot.running}
-    return names | {job.id: job.name for job in snapshot.waiting}
-
-
-def why(machine: Machine, snapshot: Snapshot, policy: str, queue: str, job: Waiting) -> list[str]:
+def why(machine: Machine, snapshot: View, policy: str, queue: str, job: Waiting) -> list[str]:
     """The engine's sentences on why a job of a snapshot waits."""
     if job.held:
         return [f"{job.why[:1].upper()}{job.why[1:]}."] if job.why else ["It is held."]
-    names = names_of(snapshot)
+    names = snapshot.names
     present = Copy(machine, snapshot, policy, queue)
     place = next(index for index, one in enumerate(snapshot.waiting) if one.id == job.id)
     refusal = present.refused.get(job.id)
@@ -162,7 +143,7 @@ def _refused(refusal: Refusal, nodes: int, names: dict[int, str]) -> list[str]:
     return [f"{text[:1].upper()}{text[1:]}.", *in_the_way(refusal, nodes, names)]
 
 
-def _reserved(present: Copy, snapshot: Snapshot, job: Waiting) -> list[str]:
+def _reserved(present: Copy, snapshot: View, job: Waiting) -> list[str]:
     """Sentences on how reservations restrict a job now."""
     said = []
     for own in (one for one in snapshot.reserved if one.name in job.reservations):
@@ -180,7 +161,7 @@ def _kept_off(one: Reserved, now: float) -> str:
     return f"On {nodes} it would not end before the reservation {one.name} begins in {duration(one.start - now)}."
 
 
-def _in_the_queue(present: Copy, snapshot: Snapshot, job: Waiting, place: int, fits: bool) -> list[str]:
+def _in_the_queue(present: Copy, snapshot: View, job: Waiting, place: int, fits: bool) -> list[str]:
     said = []
     if fits and place >= DEPTH:
         return [f"{plural(place, 'job')} wait before it: the forecast looks at the first {DEPTH:,} only."]
@@ -205,14 +186,14 @@ def _in_the_queue(present: Copy, snapshot: Snapshot, job: Waiting, place: int, f
     return said
 
 
-def ask(machine: Machine, snapshot: Snapshot, queue: str, question: Question) -> dict[str, Any]:
+def ask(machine: Machine, snapshot: View, queue: str, question: Question) -> dict[str, Any]:
     """When and where a job would start if it was submitted now, why it would not start now, and what would
     make room.
 
     The engine answers on a copy of the snapshot, with the job at the end of the queue. Raises InputError for
     an unknown policy.
     """
-    names = names_of(snapshot)
+    names = snapshot.names
     id = 1 + max(names, default=0)
     present = Copy(machine, snapshot, question.policy, queue)
     job = question.job(machine, id, snapshot.time)
@@ -247,7 +228,7 @@ def ask(machine: Machine, snapshot: Snapshot, queue: str, question: Question) ->
 
 def _room(
     machine: Machine,
-    snapshot: Snapshot,
+    snapshot: View,
     question: Question,
     id: int,
     names: dict[int, str],
@@ -258,25 +239,14 @@ def _room(
 
     The planner frees only whole nodes, even for a job that takes a part of its nodes.
     """
-    whole = [job for job in snapshot.running if job.share is None]
-    rest = dataclasses.replace(
-        snapshot, running=tuple(job for job in snapshot.running if job.share is not None), waiting=()
-    )
-    rows = [
-        (
-            *(job.id, job.nodes, job.links),
-            *((snapshot.time - job.start) * len(job.nodes) if job.requeueable else None, None),
-        )
-        for job in whole
-    ]
-    found = make_room(
-        state_of(machine, rest),
-        question.policy,
-        question.nodes,
-        rows,
-        id=id,
-        questions=ROOM_QUESTIONS,
-        eligible=usable,
+    costs = {
+        job.id: (snapshot.time - job.start) * len(job.nodes) if job.requeueable else None
+        for job in snapshot.running
+        if job.share is None
+    }
+    asked = Hypothetical.of(machine, snapshot, question.policy)
+    found = asked.make_room(
+        hypothetical.Question(id, question.nodes, eligible=usable), costs, questions=ROOM_QUESTIONS
     )
     if isinstance(found, NoRoom):
         return {"sentence": f"{found.reason[:1].upper()}{found.reason[1:].rstrip('.')}.", "jobs": []}

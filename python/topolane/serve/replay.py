@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from topolane.cluster.view import HeadWait, Running, View, Waiting
 from topolane.moment import intervals, share_of
-from topolane.serve.snapshot import HeadWait, Line, Running, Series, Snapshot, Waiting
+from topolane.serve.source import Line, Series
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,11 +59,11 @@ class Replay:
         self._speed, self._shown, self._last = speed, min(max(shown, first), last), last
         self._began = time.monotonic()
 
-    def now(self) -> Snapshot:
+    def now(self) -> View:
         """The jobs at the clock's time."""
         return self._at(min(self._shown + (time.monotonic() - self._began) * self._speed, self._last))
 
-    def at(self, time: float) -> Snapshot:
+    def at(self, time: float) -> View:
         """The jobs at a time of the log."""
         first, last = self.span()
         return self._at(min(max(time, first), last))
@@ -71,17 +72,17 @@ class Replay:
         """The first submission and the last end."""
         return float(self._submit.min()), float(self._finish.max())
 
-    def explain(self, snapshot: Snapshot, job: Waiting) -> None:
+    def explain(self, snapshot: View, job: Waiting) -> None:
         """None, because a log does not record why jobs wait: the engine finds the reason."""
 
     def series(self) -> Series:
         """Utilisation, queue length and waits of every run."""
         return self._series
 
-    def _at(self, time: float) -> Snapshot:
+    def _at(self, time: float) -> View:
         runs = np.nonzero((self._start <= time) & (self._finish > time))[0]
         waits = np.nonzero((self._submit <= time) & (self._start > time))[0]
-        return Snapshot(
+        return View(
             time,
             tuple(self._running(int(row), time) for row in runs),
             tuple(self._waiting(int(row)) for row in waits),

@@ -17,7 +17,7 @@ from topolane.mpi.listener import Slots, raise_descriptor_limit
 from topolane.serve.api import create
 from topolane.serve.gate import Access
 from topolane.serve.live import Live
-from topolane.serve.snapshot import Source
+from topolane.serve.source import Source
 from topolane.web.bounded import LOG, Protocol, Seldom, Server
 
 PER_VIEWER = 3

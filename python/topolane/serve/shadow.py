@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from topolane._engine import InputError, Machine
 from topolane.cluster.answers import no_event, policy_of
 from topolane.cluster.log import events
+from topolane.cluster.view import Running, View, Waiting
 from topolane.serve.lines import POINTS, edges_of, line_of, means, points_of
-from topolane.serve.snapshot import Line, Running, Series, Snapshot, Waiting
+from topolane.serve.source import Line, Series
 from topolane.units import plural
 
 if TYPE_CHECKING:
@@ -77,12 +78,12 @@ class Shadow:
             "The log names a job only when it starts, so it shows no waiting jobs at its end.",
         )
 
-    def now(self) -> Snapshot:
+    def now(self) -> View:
         """The state at the last moment of the log."""
         self._read()
         return self._at(self._log.last)
 
-    def at(self, time: float) -> Snapshot:
+    def at(self, time: float) -> View:
         """The state at a time of the log."""
         log = self._log
         return self._at(min(max(time, log.first), log.last))
@@ -92,7 +93,7 @@ class Shadow:
         log = self._log
         return log.first, log.last
 
-    def explain(self, snapshot: Snapshot, job: Waiting) -> None:
+    def explain(self, snapshot: View, job: Waiting) -> None:
         """None, because the log does not record why a job waits."""
 
     def series(self) -> Series:
@@ -161,12 +162,12 @@ class Shadow:
             stay.submit, stay.end = stay.submit - back, stay.end - back
         return _Log(machine, policy, system, stays, first - back, last - back)
 
-    def _at(self, time: float) -> Snapshot:
+    def _at(self, time: float) -> View:
         stays = self._log.stays
         running = [stay for stay in stays if stay.job.start <= time < stay.end and stay.job.nodes]
         waiting = [stay for stay in stays if stay.submit <= time < stay.job.start]
         waiting.sort(key=lambda stay: (stay.submit, stay.job.id))
-        return Snapshot(time, tuple(stay.job for stay in running), tuple(_waiting(stay) for stay in waiting))
+        return View(time, tuple(stay.job for stay in running), tuple(_waiting(stay) for stay in waiting))
 
 
 def _followed(

@@ -107,11 +107,6 @@ class Inspection:
         usable = {name for name, node in snapshot.nodes.items() if node.usable}
         return frozenset(node for node in range(machine.nodes) if machine.node_name(node) not in usable)
 
-    @cached_property
-    def isolated(self) -> frozenset[int]:
-        """The jobs that hold nodes and keep others off their links."""
-        return frozenset(job for job in self.holders if self.link_use(job) == "isolated")
-
     def link_use(self, number: int) -> str:
         """`isolated`, `shared` or `none`: as the plugin says or, if the job has started since then, as topolane.conf says."""
         running = self.state.jobs.running if self.state and self.state.jobs else {}
@@ -126,11 +121,6 @@ class Inspection:
     def claiming(self) -> frozenset[int]:
         """The jobs that hold nodes and count as users of links: those outside do not if `Outside=share`."""
         return frozenset(job for job in self.holders if self.link_use(job) != "none")
-
-    @property
-    def names(self) -> dict[int, str]:
-        """The jobs as Slurm prints them."""
-        return {number: job.number for number, job in self.jobs.items()}
 
 
 def inspect(settings: Settings) -> Inspection:

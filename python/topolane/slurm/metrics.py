@@ -10,15 +10,16 @@ from prometheus_client.core import GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 
 from topolane._engine import InputError
-from topolane.cluster.counts import NodeCounts, Sharing
 from topolane.cluster.families import Families
 from topolane.cluster.metrics import registry_of
+from topolane.cluster.status import Status
+from topolane.cluster.view import View
 from topolane.slurm.inspection import Inspection
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_state import ENDS, KINDS, Counters
 from topolane.slurm.room import room_of
-from topolane.slurm.status import liveness, nodes, policy_of, sharing
-from topolane.slurm.wait_reasons import wait_reason
+from topolane.slurm.status import liveness
+from topolane.slurm.view import view
 
 OURS = Families("slurm")
 KEPT = 5.0
@@ -45,12 +46,14 @@ def metrics(look: Inspection) -> Iterator[Metric]:
     if counters is not None:
         yield from _of_calls(look, counters)
     if look.snapshot is not None:
-        yield from _of_jobs(look)
-    if (counted := nodes(look)) is not None:
-        yield _of_nodes(counted)
-    yield from _of_room(look)
-    if (links := sharing(look)) is not None:
-        yield from _of_links(links)
+        seen = view(look)
+        counted = Status.of(look.machine, seen)
+        yield from _of_jobs(seen)
+        if counted.nodes is not None:
+            yield OURS.nodes(counted.nodes, "Nodes of the machine file by state")
+        yield from _of_room(look)
+        if counted.sharing is not None:
+            yield from OURS.links(counted.sharing)
     if look.out is not None:
         yield _of_links_out(look.out)
 
@@ -104,19 +107,16 @@ def _times(counters: Counters) -> Metric:
     return made
 
 
-def _of_jobs(look: Inspection) -> Iterator[Metric]:
-    jobs = [] if look.snapshot is None else look.snapshot.jobs.values()
-    counted: Counter[tuple[str, str]] = Counter()
+def _of_jobs(seen: View) -> Iterator[Metric]:
+    counted = Counter(("running", job.policy or "unknown") for job in seen.running)
+    counted.update(("waiting", job.policy or "unknown") for job in seen.waiting)
     refused: Counter[str] = Counter()
     waited: dict[str, float] = dict.fromkeys(KINDS, 0.0)
-    for job in jobs:
-        if job.holds_nodes:
-            counted["running", policy_of(look, job) or "unknown"] += 1
-        elif job.waits:
-            counted["waiting", policy_of(look, job) or "unknown"] += 1
-            if (one := wait_reason(look, job).refused) is not None:
-                refused[one.kind] += 1
-                waited[one.kind] = max(waited[one.kind], look.time - max(job.submit, job.begin))
+    for job in seen.waiting:
+        if job.refused is not None:
+            kind = job.refused.kind
+            refused[kind] += 1
+            waited[kind] = max(waited[kind], seen.time - max(job.submit, job.begin))
     by_state = GaugeMetricFamily(OURS.prefix + "jobs", "Jobs by state and policy", labels=["state", "policy"])
     for (state, policy), count in sorted(counted.items()):
         by_state.add_metric([state, policy], count)
@@ -131,11 +131,6 @@ def _of_jobs(look: Inspection) -> Iterator[Metric]:
         "kind",
         waited,
     )
-
-
-def _of_nodes(counted: NodeCounts) -> Metric:
-    states = {"idle": counted.idle, "busy": counted.busy, "out_of_service": counted.out_of_service}
-    return OURS.gauges("nodes", "Nodes of the machine file by state", "state", states)
 
 
 def _of_room(look: Inspection) -> Iterator[Metric]:
@@ -164,16 +159,6 @@ def _of_room(look: Inspection) -> Iterator[Metric]:
         "Free GPUs that no job can use, by what is missing",
         "reason",
         room["stranded"],
-    )
-
-
-def _of_links(links: Sharing) -> Iterator[Metric]:
-    yield OURS.gauge("links_owned", "Links between switches that one job has for itself", links.owned)
-    yield OURS.gauge("links_shared", "Links that may carry the traffic of two jobs", links.shared)
-    yield OURS.gauge(
-        "isolated_jobs_sharing_links",
-        "Isolated jobs that may meet another job on a link: 0 unless something is wrong",
-        len(links.isolated_sharing),
     )
 
 

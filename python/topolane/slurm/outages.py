@@ -13,6 +13,7 @@ from topolane.slurm import inspection, links_out, plugin_state
 from topolane.slurm.links_out import LinksOut
 from topolane.slurm.plugin_machine import read_machine
 from topolane.slurm.status import JobOutage, touched_jobs
+from topolane.slurm.view import view
 
 
 @dataclasses.dataclass(frozen=True)
@@ -65,7 +66,7 @@ def tell(settings: Settings, *, write: bool = True) -> Report:
         links_out.names(machine, out.reserved),
         links_out.names(machine, out.failed - before.failed),
         links_out.names(machine, before.failed - out.failed),
-        touched_jobs(look, out.failed),
+        touched_jobs(look, view(look), out.failed),
         write,
         problems,
     )

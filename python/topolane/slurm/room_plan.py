@@ -23,7 +23,8 @@ from topolane.slurm.inspection import Inspection, number_of
 from topolane.slurm.plugin_state import Refused
 from topolane.slurm.records import Job, Snapshot
 from topolane.slurm.requeueing import HOUR, Requeued, Untouchable, check_numbers, cost_of, snapshot_of
-from topolane.slurm.status import liveness, policy_of
+from topolane.slurm.status import liveness
+from topolane.slurm.view import policy_of
 from topolane.units import plural
 
 NO_LINKS = Allocation(frozenset(), ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
+from topolane.cluster import explain
 from topolane.slurm.inspection import OURS, Inspection, number_of
 from topolane.slurm.plugin_state import NO_ENGINE, Refused
 from topolane.slurm.records import Job
@@ -34,11 +35,7 @@ SLURM = {
 """What Slurm's reasons mean."""
 
 
-REFUSALS = {
-    "not-now": "does not fit now",
-    "never": "never fits, even on the empty machine",
-    "would-share-links": "would share links",
-    "cannot-isolate": "never has links of its own, even on the empty machine",
+REFUSALS = explain.REFUSALS | {
     "no-area": "would use links of isolated jobs",
     NO_ENGINE: "is to be isolated, and the engine cannot answer",
 }
@@ -76,6 +73,6 @@ def refusal(refused: Refused, idle: int) -> str:
     wanted = plural(refused.wanted, "node")
     if refused.kind == NO_ENGINE:
         return f"{REFUSALS[refused.kind]}: it waits"
-    if refused.kind in ("never", "cannot-isolate"):
+    if refused.kind in explain.FOR_EVER:
         return f"{REFUSALS[refused.kind]}: {wanted} wanted"
     return f"{REFUSALS[refused.kind]}: {wanted} wanted, {idle} of {len(refused.candidates)} offered idle"

@@ -1,102 +1,15 @@
-"""A machine with its jobs at one moment: the data that every source supplies and that the page shows."""
+"""Where the page's views come from, and what it reads of them."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from topolane._engine import Machine
+from topolane.cluster.view import Reserved, Running, View, Waiting
 from topolane.untrusted import finite, line
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Running:
-    """A job on its nodes. Times are in seconds."""
-
-    id: int
-    name: str
-    """The job's number as its system prints it: 12, or 12_3 for a task of an array."""
-    title: str
-    user: str
-    nodes: tuple[int, ...]
-    start: float
-    end: float | None
-    """The end of its walltime; None without one."""
-    links: tuple[int, ...] = ()
-    """Cables between switches that the job owns."""
-    bandwidth_share: float = 1.0
-    share: Mapping[str, float] | None = None
-    """The share of each node that the job takes; None for whole nodes."""
-    requeueable: bool = True
-    shadow_note: str = ""
-    """A sentence on what a policy in a shadow would have done with the job; empty without a shadow."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Waiting:
-    """A job that waits. Times are in seconds."""
-
-    id: int
-    name: str
-    title: str
-    user: str
-    nodes: int
-    submit: float
-    walltime: float | None
-    why: str = ""
-    """The system's reason in a few words; empty if it gives none."""
-    expected_start: float | None = None
-    """The start that the system expects."""
-    share: Mapping[str, float] | None = None
-    held: bool = False
-    """Whether the job waits for something other than nodes, so that it is not in forecasts."""
-    eligible: tuple[int, ...] | None = None
-    """The nodes that the job may use; None for all."""
-    reservations: tuple[str, ...] = ()
-    """The reservations in one of which the job must run, tried in this order; empty for none."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Reserved:
-    """A reservation: from `start` to `end`, only its own jobs start on its nodes. Times are in seconds."""
-
-    name: str
-    nodes: tuple[int, ...]
-    start: float
-    end: float
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class HeadWait:
-    """The wait of the head of the queue, under a policy with a rule for heads."""
-
-    id: int
-    policy: str
-    """The policy with this rule."""
-    until: float | None
-    """The time by which the rule must place the job; None if the policy itself places it."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A machine at one moment. Times are in seconds, as Unix time or since second 0 of a log."""
-
-    time: float
-    running: tuple[Running, ...]
-    waiting: tuple[Waiting, ...]
-    """The waiting jobs, in order of the queue."""
-    out: tuple[int, ...] = ()
-    """Nodes that accept no new jobs."""
-    problems: tuple[str, ...] = ()
-    """What could not be read, one sentence each."""
-    is_old: bool = False
-    """Whether the source did not answer, so that these are the jobs of its last answer."""
-    reserved: tuple[Reserved, ...] = ()
-    """Reservations that have not ended."""
-    head_wait: HeadWait | None = None
-    """None if it is not known."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,16 +56,16 @@ class Source(Protocol):
     interval: float
     """Seconds between two readings."""
 
-    def now(self) -> Snapshot:
+    def now(self) -> View:
         """The present state."""
 
-    def at(self, time: float) -> Snapshot | None:
+    def at(self, time: float) -> View | None:
         """The state at a past time; None if the source keeps no past, so that the page's history is used."""
 
     def span(self) -> tuple[float, float] | None:
         """The first and last time that `at` knows; None if the source keeps no past."""
 
-    def explain(self, snapshot: Snapshot, job: Waiting) -> list[str] | None:
+    def explain(self, snapshot: View, job: Waiting) -> list[str] | None:
         """Why a job of the newest snapshot waits, in sentences; None if the engine must find the reason."""
 
     def series(self) -> Series | None:
@@ -169,7 +82,7 @@ class Look(Protocol):
 L = TypeVar("L", bound=Look)
 
 
-def look_of(looks: Iterable[L], snapshot: Snapshot) -> L | None:
+def look_of(looks: Iterable[L], snapshot: View) -> L | None:
     """The look from which a snapshot was made; None if it is not among these.
 
     A source keeps two looks, because viewers still ask about the previous snapshot while it makes a new one.

@@ -1,0 +1,197 @@
+"""A cluster as the neutral picture of a live system. A group of pods is a job; so are the pods of an owner, such as a service."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from topolane.cluster.view import ISOLATED, NONE, SHARED, UNKNOWN, Refused, Running, View, Waiting
+from topolane.kubernetes.export import of_each_node
+from topolane.kubernetes.fit import fits, may_use
+from topolane.kubernetes.inspection import Group, Inspection, groups_of, on_machine
+from topolane.kubernetes.objects import GPUS, ONE, Pod
+from topolane.kubernetes.waiting import wait_reason
+
+BELONGS_TO_A_NODE = frozenset({"DaemonSet", "Node"})
+"""Owners of pods that are no job: they come and go with their node."""
+CONSTRAINTS = ("nodeSelector", "tolerations", "affinity")
+"""What a pod says of the nodes that it may use."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _Usable:
+    """The nodes that a pod may use, and what these have: each kind of node once."""
+
+    nodes: tuple[int, ...] | None
+    """None for all."""
+    sizes: list[dict[str, int]]
+    """As Kubernetes counts, in thousandths."""
+    counts: list[dict[str, int]]
+    """As the machine counts."""
+
+
+def view(look: Inspection, limits: Mapping[str, float | None] | None = None) -> View:
+    """What a look saw. Without a machine no job has nodes. limits: the longest times of Jobs, by name.
+
+    The groups of topolane-scheduler keep the numbers that the look gave them; the numbers of others are higher.
+    """
+    return _Filling(look, limits or {}).view()
+
+
+class _Filling:
+    def __init__(self, look: Inspection, limits: Mapping[str, float | None]) -> None:
+        self._look, self._machine, self._limits = look, look.machine, limits
+        self._usable: dict[str, _Usable] = {}
+
+    def view(self) -> View:
+        look = self._look
+        others = groups_of(look.pods, look.proofs) | _services(look.pods)
+        jobs = [*look.groups.values(), *_numbered(others, look.groups)]
+        running = self._alone([self._running(job) for job in jobs if job.placed])
+        queue = sorted(
+            (job for job in jobs if not job.placed),
+            key=lambda job: (-job.first.priority, job.since, job.name),
+        )
+        waiting = tuple(self._waiting(job) for job in queue)
+        found = View(look.time, running, waiting, problems=look.problems)
+        return dataclasses.replace(found, out=tuple(self._out(found.busy)))
+
+    def _running(self, job: Group) -> Running:
+        look, is_ours = self._look, job.name in self._look.groups
+        links = look.allocations.get(job.number) if is_ours else None
+        limit = self._limits.get(job.first.job or "")
+        policy, rule = look.policy(job) if is_ours else (None, None)
+        nodes = tuple(on_machine(job.hosts, self._machine))
+        return Running(
+            *(job.number, job.name, "", job.first.namespace, nodes, job.begun),
+            end=None if limit is None else job.begun + limit,
+            links=tuple(sorted(links.links)) if links else (),
+            bandwidth_share=links.bandwidth_share if links else 1.0,
+            share=self._counted(*of_each_node(job.placed, look.nodes)[0]),
+            requeueable=job.first.owner is not None and job.first.group is not None,
+            hosts=self._hostlist(job.hosts, nodes),
+            ranks=tuple(job.hosts),
+            slots=len(job.placed),
+            size=job.size,
+            state="running" if len(job.placed) >= job.size else "partly",
+            policy=policy,
+            rule=rule,
+            link_use=self._link_use(job.number) if is_ours else NONE,
+            is_ours=is_ours,
+        )
+
+    def _waiting(self, job: Group) -> Waiting:
+        look, pod, may = self._look, job.first, self._may_use(job.first)
+        together = max([1, *(fits(pod.asks, has, {}, job.size) for has in may.sizes)])
+        nodes = math.ceil(job.size / together)
+        asks = {name: amount * math.ceil(job.size / nodes) for name, amount in pod.asks.items()}
+        share = self._counted(
+            max(math.ceil(asks.get("cpu", 0) / ONE), 1),
+            asks.get("memory", 0) // ONE,
+            sum(asks.get(name, 0) for name in GPUS) // ONE,
+        )
+        wait, is_ours = wait_reason(job), job.name in look.groups
+        policy, rule = look.policy(job) if is_ours else (None, None)
+        return Waiting(
+            *(job.number, job.name, "", pod.namespace, nodes),
+            min(each.created for each in job.pods),
+            self._limits.get(pod.job or ""),
+            why=wait.words,
+            share=None if _is_whole(share, may.counts) else share,
+            held=len(job.pods) < job.size or all(each.is_gated for each in job.pods),
+            eligible=may.nodes,
+            record=job.name,
+            slots=len(job.pods),
+            size=job.size,
+            reason=wait.sentence,
+            refused=None if wait.kind is None else Refused(wait.kind, job.size, wait.since, pod.share or 1.0),
+            policy=policy,
+            rule=rule,
+            is_ours=is_ours,
+        )
+
+    def _link_use(self, number: int) -> str:
+        if number in self._look.isolated:
+            return ISOLATED
+        return UNKNOWN if number in self._look.closed else SHARED
+
+    def _hostlist(self, hosts: Sequence[str], nodes: Sequence[int]) -> str:
+        """Nodes as a hostlist; those that the machine lacks by their names."""
+        machine, names = self._machine, sorted(set(hosts))
+        if machine is None:
+            return ",".join(names)
+        listed = [machine.hostlist(list(nodes))] if nodes else []
+        return ",".join([*listed, *(name for name in names if machine.node_named(name) is None)])
+
+    def _nodes(self) -> Iterator[tuple[int, str]]:
+        machine = self._machine
+        return ((node, machine.node_name(node)) for node in range(machine.nodes)) if machine else iter(())
+
+    def _may_use(self, pod: Pod) -> _Usable:
+        """The nodes that a pod may use; once for pods with the same constraints."""
+        key = json.dumps([pod.spec.get(name) for name in CONSTRAINTS], sort_keys=True)
+        if key not in self._usable:
+            rows = [(number, self._look.nodes.get(name)) for number, name in self._nodes()]
+            may = [(number, node) for number, node in rows if node is not None and may_use(pod, node)]
+            self._usable[key] = _Usable(
+                None if len(may) == len(rows) else tuple(number for number, _ in may),
+                _distinct(node.has for _, node in may),
+                _distinct(self._resources(number) for number, _ in may),
+            )
+        return self._usable[key]
+
+    def _resources(self, node: int) -> Mapping[str, int]:
+        return {} if self._machine is None else self._machine.resources_of(node)
+
+    def _counted(self, cores: int, memory: int, gpus: int) -> dict[str, int]:
+        """What a job takes of a node, of what the machine counts."""
+        found = {"cores": cores, "memory": memory, "gpu": gpus}
+        known = () if self._machine is None else self._machine.resources
+        return {name: count for name, count in found.items() if count and name in known}
+
+    def _alone(self, running: Sequence[Running]) -> tuple[Running, ...]:
+        """The running jobs. One that is alone on its nodes and takes all of them holds whole nodes."""
+        on = Counter(node for job in running for node in job.nodes)
+        return tuple(
+            dataclasses.replace(job, share=None)
+            if all(on[node] == 1 for node in job.nodes)
+            and _is_whole(job.share or {}, map(self._resources, job.nodes))
+            else job
+            for job in running
+        )
+
+    def _out(self, held: frozenset[int]) -> Iterator[int]:
+        """The nodes that take no pods and have none."""
+        for number, name in self._nodes():
+            node = self._look.nodes.get(name)
+            if number not in held and (node is None or not node.takes_pods):
+                yield number
+
+
+def _services(pods: Sequence[Pod]) -> dict[str, Group]:
+    """The pods of services that hold nodes, by the owner that replaces them."""
+    found: dict[str, list[Pod]] = defaultdict(list)
+    for pod in pods:
+        kind = (pod.owner or {}).get("kind")
+        if pod.holds_node and pod.group is None and kind not in BELONGS_TO_A_NODE:
+            found[f"{kind} {pod.namespace}/{(pod.owner or {}).get('name')}"].append(pod)
+    return {name: Group(name, 0, tuple(members)) for name, members in found.items()}
+
+
+def _numbered(others: Mapping[str, Group], ours: Mapping[str, Group]) -> Iterator[Group]:
+    """The groups that are not ours, with numbers of their own."""
+    rest = [group for name, group in others.items() if name not in ours]
+    for number, group in enumerate(rest, 1 + max((group.number for group in ours.values()), default=0)):
+        yield dataclasses.replace(group, number=number)
+
+
+def _distinct(amounts: Iterable[Mapping[str, int]]) -> list[dict[str, int]]:
+    return [dict(one) for one in {tuple(sorted(one.items())) for one in amounts}]
+
+
+def _is_whole(share: Mapping[str, float], counts: Iterable[Mapping[str, int]]) -> bool:
+    """Whether a job that takes this share leaves no room for another: all cores, or all GPUs, of each node."""
+    return all(any(share.get(name, 0) >= one.get(name, 0) > 0 for name in ("cores", "gpu")) for one in counts)

@@ -1,0 +1,145 @@
+"""Slurm as the neutral picture of a live system."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+
+from topolane.cluster.view import Refused, Reserved, Running, View, Waiting
+from topolane.slurm.inspection import OURS, Inspection, number_of, on_machine
+from topolane.slurm.records import Job
+from topolane.slurm.shadow import share_of
+from topolane.slurm.wait_reasons import wait_reason
+
+STOCK = "stock"
+"""The policy of jobs whose nodes stock Slurm chooses."""
+
+
+def view(look: Inspection) -> View:
+    """What a look saw. Without a machine no job has nodes."""
+    jobs = [] if look.snapshot is None else list(look.snapshot.jobs.values())
+    running = sorted((job for job in jobs if job.holds_nodes), key=lambda job: (job.start, job.id))
+    queue = sorted((job for job in jobs if job.waits), key=lambda job: (-job.priority, job.submit, job.id))
+    partitions = partitions_of(look)
+    found = View(
+        look.time,
+        tuple(_running(look, job) for job in running),
+        tuple(_waiting(look, job, partitions) for job in queue),
+        problems=look.problems,
+        reserved=_reserved(look),
+        links_out=() if look.out is None else tuple(sorted(look.out.all)),
+    )
+    return dataclasses.replace(found, out=tuple(sorted(look.closed - found.busy)))
+
+
+def policy_of(look: Inspection, job: Job) -> str | None:
+    """The policy of a job; None if it is not known."""
+    jobs, number = look.state.jobs if look.state else None, number_of(job)
+    if jobs and job.holds_nodes and number in jobs.running:
+        return jobs.running[number].policy
+    if jobs and job.waits and number in jobs.waiting:
+        return jobs.waiting[number].policy
+    if job.holds_nodes and job.is_stock:
+        return STOCK
+    found = look.conf.policy(job) if look.conf else None
+    return found[0] if found else None
+
+
+def _rule(look: Inspection, job: Job, policy: str | None) -> str | None:
+    """What gives a job its policy."""
+    if job.is_stock and policy == STOCK:
+        return "the engine could not answer when it started: its SystemComment says why"
+    by_file = look.conf.policy(job) if look.conf else None
+    if policy is None or by_file is None or look.conf is None:
+        return None
+    by, line = by_file
+    if by != policy:
+        return "not that of topolane.conf now: its own option --topolane, or an earlier topolane.conf"
+    return f"{look.conf.path} line {line}" if line else f"no line of {look.conf.path} fits it"
+
+
+def partitions_of(look: Inspection) -> dict[str, tuple[int, ...]]:
+    """The nodes of each partition that the machine has."""
+    if look.snapshot is None or look.machine is None:
+        return {}
+    parts = look.snapshot.partitions.values()
+    return {part.name: tuple(on_machine(part.nodes, look.machine)) for part in parts}
+
+
+def _reserved(look: Inspection) -> tuple[Reserved, ...]:
+    """The reservations of nodes that have not ended."""
+    if look.snapshot is None or look.machine is None:
+        return ()
+    found = (
+        Reserved(one.name, tuple(on_machine(one.nodes, look.machine)), one.start, one.end)
+        for one in look.snapshot.reservations.values()
+        if one.end > look.time
+    )
+    return tuple(one for one in found if one.nodes)
+
+
+def _eligible(
+    look: Inspection, job: Job, partitions: Mapping[str, tuple[int, ...]]
+) -> tuple[int, ...] | None:
+    """The nodes of a job's partitions; None if these are all nodes."""
+    if look.machine is None:
+        return None
+    found = [partitions.get(name, ()) for name in job.partitions]
+    if len(found) != 1:
+        found = [tuple(sorted(set().union(*found)))]
+    return None if len(found[0]) == look.machine.nodes else found[0]
+
+
+def _running(look: Inspection, job: Job) -> Running:
+    number = number_of(job)
+    own, policy = look.allocations.get(number), policy_of(look, job)
+    return Running(
+        *(job.id, job.number, job.name, job.user, tuple(look.holders.get(number, ())), job.start),
+        end=None if job.walltime is None else job.start + job.walltime,
+        links=tuple(sorted(own.links)) if own else (),
+        bandwidth_share=own.bandwidth_share if own else 1.0,
+        share=_share(look, job),
+        requeueable=job.requeueable,
+        hosts=job.nodes,
+        slots=job.fewest_nodes,
+        size=job.fewest_nodes,
+        part=",".join(job.partitions),
+        state=job.state,
+        policy=policy,
+        rule=_rule(look, job, policy),
+        link_use=look.link_use(number),
+    )
+
+
+def _share(look: Inspection, job: Job) -> dict[str, int] | None:
+    """What a running job takes of each node; None for whole nodes."""
+    if look.machine is None or look.snapshot is None or job.exclusive:
+        return None
+    names = map(look.machine.node_name, look.holders.get(number_of(job), ()))
+    return share_of(job, [look.snapshot.nodes[name].cpus for name in names if name in look.snapshot.nodes])
+
+
+def _waiting(look: Inspection, job: Job, partitions: Mapping[str, tuple[int, ...]]) -> Waiting:
+    cores = math.ceil(job.processes * job.cpus_per_process / max(job.fewest_nodes, 1))
+    wait, policy = wait_reason(look, job), policy_of(look, job)
+    refused = wait.refused
+    return Waiting(
+        *(job.id, job.number, job.name, job.user, job.fewest_nodes, job.submit, job.walltime),
+        begin=job.begin,
+        why=wait.words,
+        expected_start=job.expected_start if job.expected_start > look.time else None,
+        share=None if job.exclusive or not cores else {"cores": cores},
+        held=job.is_held or bool(job.dependency) or job.reason not in (*OURS, "Reservation"),
+        eligible=_eligible(look, job, partitions),
+        reservations=tuple(name for name in job.reservation.split(",") if name),
+        record=job.record,
+        slots=job.fewest_nodes,
+        size=job.fewest_nodes,
+        reason=wait.slurm,
+        refused=None
+        if refused is None
+        else Refused(refused.kind, refused.wanted, refused.time, refused.min_bandwidth),
+        policy=policy,
+        rule=_rule(look, job, policy),
+    )
